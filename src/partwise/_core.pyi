@@ -1,0 +1,292 @@
+"""The compiled core: inference, features and one epoch of each solver.
+
+Every call on whole data sets releases the GIL and looks for Ctrl-C about ten times a second. Arrays are C-contiguous
+float64 / int64 unless said otherwise; a wrong shape, dtype or range raises ValueError before any work.
+
+Slots. An example's slot vector is what `Structure` and `FeatureMap` agree on. Rows of labels are padded to `width`
+(a multiple of 4 chosen from the number of labels), so slot (t, a) of a chain is `t * width + a`; padded slots belong to
+no labelling: their scores are ignored and their marginals are 0. Slot vectors of all examples are stored end to end,
+example i at [offsets[i], offsets[i + 1]) with offsets = structure.slot_offsets().
+"""
+
+from collections.abc import Sequence
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bytes = NDArray[np.uint8]
+
+def padded_width(n_labels: int) -> int:
+    """The row width used for this many labels."""
+
+def cpu_level() -> int:
+    """The x86-64 level (1 to 4) this machine runs; 0 on other machines."""
+
+class Structure:
+    """Combinatorics of the labellings of n examples. Subclass it in Python, or use Multiclass or Chain.
+
+    A Python subclass implements num_slots, maximize, log_partition and cost; what else it implements becomes a capability.
+    """
+
+    def __init__(self, num_examples: int) -> None: ...
+    @property
+    def num_examples(self) -> int: ...
+    def capabilities(self) -> frozenset[str]:
+        """Which of "cliques", "covariance", "k_best", "sample" are implemented."""
+    def num_slots(self, i: int) -> int: ...
+    def slot_offsets(self) -> Ints: ...
+    def maximize(self, i: int, scores: Floats) -> tuple[float, Ints, Floats]:
+        """The best labelling: its value, its slots, and how often it uses each. Ties go to the lowest labels."""
+    def log_partition(self, i: int, scores: Floats, temperature: float = 1.0) -> tuple[float, Floats, float]:
+        """smax at this temperature (0: the maximum), expected counts, entropy."""
+    def cost(self, i: int, slots: Ints, counts: Floats) -> Floats:
+        """Cost of each slot against this gold labelling: the number of wrong parts (Hamming for rows of labels)."""
+    def check_labelling(self, i: int, slots: Ints, counts: Floats) -> None:
+        """ValueError unless these counts are a labelling allowed by the masks."""
+    def set_mask(self, i: int, allowed: Bytes | None) -> None:
+        """Allow only labellings whose slots are all allowed (one byte a slot); None lifts it. ValueError if none is left."""
+    def mask(self, i: int) -> Bytes | None: ...
+    # capability "k_best"
+    def k_best(self, i: int, scores: Floats, k: int) -> list[tuple[float, Ints, Floats]]: ...
+    # capability "sample"
+    def sample(self, i: int, scores: Floats, temperature: float, n: int, seed: int) -> list[tuple[Ints, Floats]]: ...
+    # capability "covariance"
+    def covariance_product(self, i: int, scores: Floats, temperature: float, direction: Floats) -> Floats:
+        """Cov(counts) @ direction under p ~ exp(scores / temperature)."""
+    # capability "cliques"
+    def clique_offsets(self, i: int) -> Ints:
+        """Cliques' blocks in a clique vector: clique c of example i is [offsets[c], offsets[c + 1])."""
+    def clique_marginals(self, i: int, scores: Floats, temperature: float) -> Floats: ...
+    def slots_from_cliques(self, i: int, marginals: Floats) -> Floats: ...
+    def entropy_of_cliques(self, i: int, marginals: Floats) -> tuple[float, Floats]:
+        """Entropy of the distribution with these clique marginals, and its gradient with respect to them."""
+    def scores_from_cliques(self, i: int, marginals: Floats) -> Floats:
+        """Clique potentials (logs) whose Gibbs distribution has these marginals."""
+
+class Multiclass(Structure):
+    """One label an example: slot a is label a (width slots)."""
+
+    def __init__(self, num_examples: int, n_labels: int) -> None: ...
+    @property
+    def n_labels(self) -> int: ...
+    @property
+    def width(self) -> int: ...
+    def encode(self, labels: Ints) -> tuple[Ints, Ints, Floats]:
+        """(indptr, slots, counts) of all examples' labels."""
+    def decode(self, indptr: Ints, slots: Ints, counts: Floats) -> Ints: ...
+
+class Chain(Structure):
+    """First-order sequences. Slots: T rows of `width` (labels), then transitions, then begin and end rows if `ends`.
+
+    tied: n_labels rows of `width`: slot (a, b) counts how often b follows a. Untied: T - 1 such blocks, one an edge.
+    """
+
+    def __init__(self, lengths: Ints, n_labels: int, tied: bool = True, ends: bool = False) -> None: ...
+    @property
+    def n_labels(self) -> int: ...
+    @property
+    def width(self) -> int: ...
+    @property
+    def tied(self) -> bool: ...
+    @property
+    def ends(self) -> bool: ...
+    @property
+    def lengths(self) -> Ints: ...
+    def encode(self, labels: Ints) -> tuple[Ints, Ints, Floats]:
+        """(indptr, slots, counts) from all sequences' labels end to end."""
+    def decode(self, indptr: Ints, slots: Ints, counts: Floats) -> Ints:
+        """All sequences' labels end to end."""
+
+class SparseVector:
+    """A merged sparse vector of weight space, kept as runs."""
+
+    @property
+    def indices(self) -> Ints: ...
+    @property
+    def values(self) -> Floats: ...
+    def norm2(self) -> float: ...
+    @overload
+    def dot(self, other: Floats) -> float: ...
+    @overload
+    def dot(self, other: SparseVector) -> float: ...
+    def axpy(self, scale: float, weights: Floats) -> None:
+        """weights += scale * self"""
+
+class RowLayout:
+    """Which (attribute, column) pairs have a weight, and where it lies. Immutable, shared by training and prediction."""
+
+    @staticmethod
+    def dense(num_attributes: int, n_columns: int, width: int) -> RowLayout:
+        """Every pair; columns n_columns..width-1 are padding (weight always 0)."""
+    @staticmethod
+    def from_pairs(num_attributes: int, n_columns: int, width: int, indptr: Ints, columns: Ints) -> RowLayout:
+        """Just these pairs: attribute a has columns[indptr[a]:indptr[a + 1]], ascending."""
+    @staticmethod
+    def observed(
+        num_attributes: int, n_columns: int, width: int, row_ptr: Ints, attributes: Ints, labels: Ints, min_count: int = 1
+    ) -> RowLayout:
+        """Pairs (attribute of row p, labels[p]) seen at least min_count times."""
+    @property
+    def num_attributes(self) -> int: ...
+    @property
+    def n_columns(self) -> int: ...
+    @property
+    def width(self) -> int: ...
+    @property
+    def num_weights(self) -> int:
+        """Length of the weight run, padding included."""
+    @property
+    def num_pairs(self) -> int: ...
+    def pairs(self) -> tuple[Ints, Ints]:
+        """(indptr, columns)"""
+    def pack(self, pair_values: Floats) -> Floats:
+        """Weights (num_weights) from one value a pair (num_pairs), in the order of pairs()."""
+    def unpack(self, weights: Floats) -> Floats:
+        """The inverse of pack."""
+
+class Segment:
+    """Maps one run of the weights to one run of every example's slots; LinearMap stacks them."""
+
+    @property
+    def num_weights(self) -> int: ...
+    @property
+    def num_examples(self) -> int: ...
+
+class AttributeSegment(Segment):
+    """Rows of sparse attributes. Row p has attributes[row_ptr[p]:row_ptr[p + 1]]; example i has rows
+    example_ptr[i]:example_ptr[i + 1]. Attribute -1 is ignored. values None: all 1. Repeated attributes add up."""
+
+    def __init__(
+        self, layout: RowLayout, example_ptr: Ints, row_ptr: Ints, attributes: Ints, values: Floats | None = None
+    ) -> None: ...
+
+class DenseSegment(Segment):
+    """Rows of dense input (rows x n_inputs); weight (j, a) is at j * width + a."""
+
+    def __init__(self, rows: Floats, example_ptr: Ints, n_columns: int, width: int) -> None: ...
+
+class SharedSegment(Segment):
+    """Weights that are slots themselves (tied transitions). mask: which have a weight at all (None: all);
+    uses[i]: the most parts a labelling of example i has here (for the bound of |psi|)."""
+
+    def __init__(self, size: int, uses: Ints, mask: Bytes | None = None) -> None: ...
+
+class FeatureMap:
+    """A_i and the geometry of weights."""
+
+    @property
+    def num_examples(self) -> int: ...
+    @property
+    def num_weights(self) -> int: ...
+    def num_slots(self, i: int) -> int: ...
+    def scores(self, i: int, weights: Floats, scale: float = 1.0) -> Floats:
+        """scale * A_i @ weights"""
+    def add_transpose(self, i: int, slots: Floats, scale: float, weights: Floats) -> None:
+        """weights += scale * A_i.T @ slots"""
+    def project(self, i: int, slots: Floats) -> SparseVector:
+        """A_i.T @ slots, merged"""
+    def transpose_norm2(self, i: int, slots: Floats) -> float:
+        """|A_i.T @ slots|^2"""
+    def psi2_bound(self, i: int) -> float:
+        """An upper bound of |A_i.T (gold - counts(y))|^2 over labellings."""
+
+class LinearMap(FeatureMap):
+    def __init__(self, segments: Sequence[Segment]) -> None: ...
+    @property
+    def segments(self) -> list[Segment]: ...
+
+class Objective:
+    """The sums over examples in the objective of problem.py; the penalty is not here.
+
+    gold: CSR (indptr, slots, counts). cost: one value a slot, end to end (None: the structure's own).
+    link: "identity" or "squared".
+    """
+
+    def __init__(
+        self,
+        structure: Structure,
+        features: FeatureMap,
+        gold_indptr: Ints,
+        gold_slots: Ints,
+        gold_counts: Floats,
+        temperature: float,
+        cost_scale: float,
+        link: str,
+        cost: Floats | None = None,
+        sample_weight: Floats | None = None,
+    ) -> None: ...
+    @property
+    def num_examples(self) -> int: ...
+    def check_gold(self) -> None:
+        """ValueError naming the first example whose gold labelling is not in Y_i."""
+    def cost(self, i: int) -> Floats: ...
+    def gold(self, i: int) -> Floats:
+        """Gold counts as a dense slot vector."""
+    def value(self, weights: Floats, n_jobs: int = 1) -> float:
+        """sum_i omega_i phi(smax(theta_i + kappa c_i) - <theta_i, g_i>)"""
+    def plane(self, weights: Floats, n_jobs: int = 1) -> tuple[float, Floats, float]:
+        """(value, u, b) at the oracle's answer alpha = p_w (or the argmax at temperature 0):
+        u = sum omega s A'(g - mu) (minus the gradient of value), b = sum omega [s (kappa <mu, c> + tau H) - phi*(s)]."""
+    def dual_terms_gibbs(self, scores: Floats, n_jobs: int = 1) -> tuple[Floats, float]:
+        """(u, b) of the dual point with slot scores `scores` (all examples), mass 1."""
+    def dual_terms_slots(self, counts: Floats, mass: Floats | None, entropies: Floats | None, n_jobs: int = 1) -> tuple[Floats, float]:
+        """(u, b) of the dual point with expected counts s * mu (all examples), mass s (None: 1), entropies s * H (None: 0)."""
+    def marginals_of_scores(self, scores: Floats, n_jobs: int = 1) -> tuple[Floats, Floats]:
+        """(expected counts, entropies) of the Gibbs distributions with slot scores `scores`, all examples."""
+    def near_gold_scores(self, sharpness: float) -> Floats:
+        """-sharpness * cost for every slot: a start near the gold labelling."""
+
+class EgReport:
+    visits: int
+    dual_gain: float
+    rejected: int
+
+def eg_epoch(
+    objective: Objective,
+    l2: float,
+    order: Ints,
+    step_sizes: Floats,
+    weights: Floats,
+    scores: Floats,
+    marginals: Floats,
+    entropies: Floats,
+    adaptive: bool,
+    growth: float = 1.05,
+    max_step: float = ...,
+    n_jobs: int = 1,
+    round_size: int = 0,
+) -> EgReport:
+    """One pass of online EG over `order`; everything after `order` but the options is updated in place."""
+
+class BcfwReport:
+    visits: int
+    gap_estimate: float
+    steps: int
+
+def bcfw_epoch(
+    objective: Objective,
+    l2: float,
+    order: Ints,
+    weights: Floats,
+    counts: Floats,
+    mass: Floats,
+    linear: Floats,
+    lag: Floats,
+    average: Floats,
+) -> BcfwReport:
+    """One pass of block-coordinate Frank-Wolfe. counts: s * mu per slot; mass: s; linear: kappa <s mu, c> of each example;
+    lag: weights minus their average; average: [steps so far, scale of lag, b of the weighted average] (see bcfw.py)."""
+
+def decode(structure: Structure, features: FeatureMap, weights: Floats, n_jobs: int = 1) -> tuple[Ints, Ints, Floats, Floats]:
+    """Best labellings of all examples: (indptr, slots, counts, values)."""
+
+def infer(
+    structure: Structure, features: FeatureMap, weights: Floats, temperature: float = 1.0, n_jobs: int = 1
+) -> tuple[Floats, Floats, Floats]:
+    """(expected counts end to end, smax values, entropies) of all examples."""
+
+def all_scores(structure: Structure, features: FeatureMap, weights: Floats, n_jobs: int = 1) -> Floats:
+    """Slot scores of all examples end to end."""
