@@ -74,8 +74,8 @@ def test_spans(labels, spans):
 
 
 def test_overall_and_types():
-    gold = ["B-NP I-NP O B-VP".split(), "B-NP B-PP".split()]
-    guess = ["B-NP I-NP O B-NP".split(), "I-NP O".split()]
+    gold = [["B-NP", "I-NP", "O", "B-VP"], ["B-NP", "B-PP"]]
+    guess = [["B-NP", "I-NP", "O", "B-NP"], ["I-NP", "O"]]
     scores = chunk_scores(gold, guess)
     assert (scores.n_true, scores.n_predicted, scores.n_correct) == (4, 3, 2)
     assert scores.precision == pytest.approx(2 / 3)

@@ -1,0 +1,92 @@
+"""Chunking attributes against the templates written as data; digit strings against their promises."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.datasets import load_digits
+
+from partwise.datasets import chunk_features, digit_strings
+from partwise.datasets.digits import transition_matrix
+
+TEMPLATES = [
+    *[[("w", k)] for k in (-2, -1, 0, 1, 2)],
+    [("w", -1), ("w", 0)],
+    [("w", 0), ("w", 1)],
+    *[[("pos", k)] for k in (-2, -1, 0, 1, 2)],
+    *[[("pos", k), ("pos", k + 1)] for k in (-2, -1, 0, 1)],
+    *[[("pos", k), ("pos", k + 1), ("pos", k + 2)] for k in (-2, -1, 0)],
+]
+
+
+def by_templates(words, tags):
+    fields = {"w": words, "pos": tags}
+    rows = []
+    for t in range(len(words)):
+        row = []
+        for template in TEMPLATES:
+            if all(0 <= t + k < len(words) for _, k in template):
+                name = "|".join(f"{field}[{k}]" for field, k in template)
+                row.append(name + "=" + "|".join(fields[field][t + k] for field, k in template))
+        if t == 0:
+            row.append("__BOS__")
+        if t == len(words) - 1:
+            row.append("__EOS__")
+        rows.append(row)
+    return rows
+
+
+@given(st.lists(st.tuples(st.sampled_from(["a", "b", ""]), st.sampled_from(["X", "Y"])), max_size=7))
+def test_chunk_features_follow_the_templates(pairs):
+    words, tags = [w for w, _ in pairs], [p for _, p in pairs]
+    assert chunk_features(words, tags) == by_templates(words, tags)
+
+
+def test_there_are_nineteen_templates():
+    assert len(TEMPLATES) == 19
+    assert len(chunk_features(list("abcde"), list("VWXYZ"))[2]) == 19
+
+
+def test_unequal_lengths():
+    with pytest.raises(ValueError, match="2 tokens but 1"):
+        chunk_features(["a", "b"], ["X"])
+
+
+def test_digit_strings_shapes_and_seed():
+    a, b, c = digit_strings(20, seed=3), digit_strings(20, seed=3), digit_strings(20, seed=4)
+    assert (len(a.X_train), len(a.X_test)) == (20, 10)
+    for x, y in zip(a.X_train + a.X_test, a.y_train + a.y_test, strict=True):
+        assert x.shape == (len(y), 64)
+        assert 4 <= len(y) <= 12
+    assert all(np.array_equal(p, q) for p, q in zip(a.X_train + a.y_test, b.X_train + b.y_test, strict=True))
+    assert not np.array_equal(a.X_train[0], c.X_train[0])
+
+
+def test_digit_strings_share_no_picture_between_training_and_test():
+    data = digit_strings(60, seed=1, noise=0.0)
+    train = {row.tobytes() for x in data.X_train for row in x}
+    test = {row.tobytes() for x in data.X_test for row in x}
+    assert not train & test
+    images, labels = load_digits(return_X_y=True)
+    label_of = {row.tobytes(): label for row, label in zip(images / 16.0, labels, strict=True)}
+    for x, y in zip(data.X_train, data.y_train, strict=True):
+        assert [label_of[row.tobytes()] for row in x] == list(y)
+
+
+def test_digit_strings_follow_their_chain():
+    matrix = transition_matrix()
+    np.testing.assert_allclose(matrix.sum(axis=1), 1.0)
+    counts = np.zeros((10, 10))
+    for y in digit_strings(1500, seed=0).y_train:
+        np.add.at(counts, (y[:-1], y[1:]), 1)
+    rows = counts.sum(axis=1, keepdims=True)
+    # Four standard errors of each frequency.
+    assert np.all(np.abs(counts / rows - matrix) <= 4 * np.sqrt(matrix * (1 - matrix) / rows))
+
+
+@pytest.mark.parametrize(
+    "options", [{"n": 0}, {"n": 3, "n_test": 0}, {"n": 3, "noise": -1.0}, {"n": 3, "noise": np.nan}]
+)
+def test_digit_strings_bad_options(options):
+    with pytest.raises(ValueError, match=r"n=|noise="):
+        digit_strings(**options)
