@@ -18,16 +18,16 @@ def conll2000(data: str | os.PathLike[str] | None = None) -> Dataset[Attributes,
 
     X holds each token's `chunk_features`, y its chunk label in IOB2.
     """
-    parts = []
-    for name in ("train.txt", "test.txt"):
-        path = data_file("conll2000", name, data)
-        sentences = read_columns(path)
-        if sentences and len(sentences[0]) != 3:
-            raise ValueError(f"{path}: {len(sentences[0])} columns, expected word, part of speech and chunk")
-        parts.append([chunk_features(words, tags) for words, tags, _ in sentences])
-        parts.append([labels for _, _, labels in sentences])
-    X_train, y_train, X_test, y_test = parts
-    return Dataset(X_train, y_train, X_test, y_test)
+    train, test = _read_part("train.txt", data), _read_part("test.txt", data)
+    return Dataset(*train, *test)
+
+
+def _read_part(name: str, data: str | os.PathLike[str] | None) -> tuple[Attributes, list[list[str]]]:
+    path = data_file("conll2000", name, data)
+    sentences = read_columns(path)
+    if sentences and len(sentences[0]) != 3:
+        raise ValueError(f"{path}: {len(sentences[0])} columns, expected word, part of speech and chunk")
+    return [chunk_features(words, tags) for words, tags, _ in sentences], [labels for _, _, labels in sentences]
 
 
 def chunk_features(tokens: Sequence[str], pos: Sequence[str]) -> list[list[str]]:

@@ -142,14 +142,13 @@ class _Encoded:
         prefix_of: dict[str, str] = {}
         type_of: dict[str, int] = {}
         for label in set(flat):
-            prefix, name = _split(label)
-            prefix_of[label] = prefix
+            prefix_of[label], name = _split(label)
             type_of[label] = types.setdefault(name, len(types))
-        prefix = np.array([ord(prefix_of[label]) for label in flat], dtype=np.uint8)
+        prefixes = np.array([ord(prefix_of[label]) for label in flat], dtype=np.uint8)
         kind = np.array([type_of[label] for label in flat], dtype=np.int64)
-        outside = prefix == ord("O")
-        closed = outside | (prefix == ord("E")) | (prefix == ord("S"))
-        opens = (prefix == ord("B")) | (prefix == ord("S"))
+        outside = prefixes == ord("O")
+        closed = outside | (prefixes == ord("E")) | (prefixes == ord("S"))
+        opens = (prefixes == ord("B")) | (prefixes == ord("S"))
         opens[1:] |= closed[:-1] | (kind[1:] != kind[:-1])
         opens &= ~outside
         starts = np.flatnonzero(opens)
