@@ -1,0 +1,1 @@
+"""Slow and obvious versions of everything the library computes, written without it."""

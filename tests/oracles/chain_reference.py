@@ -1,0 +1,88 @@
+"""Chains in log space and extended precision, for lengths and label counts that cannot be enumerated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.longdouble]
+
+
+@dataclass(frozen=True)
+class ChainSums:
+    """smax, its node (T, L) and edge (T - 1, L, L) marginals, entropy; in extended precision."""
+
+    value: float
+    nodes: Array
+    edges: Array
+    entropy: float
+
+
+def split_slots(
+    scores: NDArray[np.float64], length: int, n_labels: int, width: int, tied: bool, ends: bool
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Node scores (T, L), ends folded in, and edge scores (T - 1, L, L), from a slot vector."""
+    nodes = scores[: length * width].reshape(length, width)[:, :n_labels].copy()
+    tables = 1 if tied else length - 1
+    block = n_labels * width
+    edges = scores[length * width : length * width + tables * block].reshape(tables, n_labels, width)[:, :, :n_labels]
+    if ends:
+        tail = scores[length * width + tables * block :].reshape(2, width)[:, :n_labels]
+        nodes[0] += tail[0]
+        nodes[-1] += tail[1]
+    return nodes, np.broadcast_to(edges, (length - 1, n_labels, n_labels)) if tied else edges
+
+
+def join_slots(sums: ChainSums, n_labels: int, width: int, tied: bool, ends: bool) -> NDArray[np.float64]:
+    """Expected counts in the slot layout."""
+    length = len(sums.nodes)
+    rows = np.zeros((length, width))
+    rows[:, :n_labels] = sums.nodes
+    edges = np.zeros((length - 1, n_labels, width))
+    edges[:, :, :n_labels] = sums.edges
+    table = edges.sum(axis=0) if tied else edges
+    tail = rows[[0, -1]] if ends else np.zeros(0)
+    return np.concatenate([rows.ravel(), table.ravel(), tail.ravel()])
+
+
+def chain_sums(nodes: NDArray[np.float64], edges: NDArray[np.float64], temperature: float = 1.0) -> ChainSums:
+    """Forward and backward recursions on logs."""
+    node = nodes.astype(np.longdouble) / np.longdouble(temperature)
+    length = len(node)
+    same = length > 1 and edges.strides[0] == 0  # a broadcast table is converted once
+    edge = (edges[:1] if same else edges).astype(np.longdouble) / np.longdouble(temperature)
+    at = (lambda t: edge[0]) if same else (lambda t: edge[t])
+    forward, backward = np.empty_like(node), np.zeros_like(node)
+    forward[0] = node[0]
+    for t in range(1, length):
+        forward[t] = node[t] + np.logaddexp.reduce(forward[t - 1][:, None] + at(t - 1), axis=0)
+    for t in range(length - 2, -1, -1):
+        backward[t] = np.logaddexp.reduce(at(t) + (node[t + 1] + backward[t + 1]), axis=1)
+    log_z = np.logaddexp.reduce(forward[-1])
+    p_nodes = np.exp(forward + backward - log_z)
+    full = np.broadcast_to(edge, (max(length - 1, 0), *edge.shape[1:]))
+    logs = forward[:-1, :, None] + full + (node[1:] + backward[1:])[:, None, :] - log_z
+    p_edges = np.exp(logs)
+    # H = sum over edges of H(edge) - sum over inner nodes of H(node); -p log p -> 0 where p underflows.
+    entropy = plogp(p_nodes[1:-1]) - plogp(p_edges) if length > 1 else -plogp(p_nodes)
+    return ChainSums(float(log_z * np.longdouble(temperature)), p_nodes, p_edges, float(entropy))
+
+
+def plogp(p: Array) -> np.longdouble:
+    """sum p log p with 0 log 0 = 0."""
+    return np.sum(p * np.log(np.where(p > 0, p, 1)))
+
+
+def chain_best(nodes: NDArray[np.float64], edges: NDArray[np.float64]) -> tuple[float, list[int]]:
+    """Viterbi; the value and one best labelling."""
+    value, back = nodes[0], []
+    for t in range(1, len(nodes)):
+        table = value[:, None] + edges[t - 1]
+        back.append(table.argmax(axis=0))
+        value = nodes[t] + table.max(axis=0)
+    labels = [int(value.argmax())]
+    for step in reversed(back):
+        labels.append(int(step[labels[-1]]))
+    return float(value.max()), labels[::-1]

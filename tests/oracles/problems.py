@@ -1,0 +1,164 @@
+"""Small random problems with every quantity known by enumeration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .enumerate import Enumeration, enumerate_chain, enumerate_multiclass, enumeration_of
+from .objective import LOSSES, DenseProblem, hamming_cost, matrix_of
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+KINDS = ("multiclass", "chain-tied", "chain-tied-ends", "chain-untied", "chain-masked")
+
+
+def dense_problem(kind: str, loss: str, seed: int, l2: float = 0.7, n: int = 4, dim: int = 6) -> DenseProblem:
+    """A problem with dense random matrices that needs no part of the library."""
+    rng = np.random.default_rng(seed)
+    n_labels, width = 3, 4
+    examples: list[Enumeration] = []
+    rows = []
+    for _ in range(n):
+        length = 1 if kind == "multiclass" else int(rng.integers(1, 4))
+        if kind == "multiclass":
+            examples.append(enumerate_multiclass(n_labels, width))
+        else:
+            example = enumerate_chain(length, n_labels, width, kind != "chain-untied", kind == "chain-tied-ends")
+            if kind == "chain-masked":
+                keep = np.sort(rng.choice(len(example), max(2, len(example) // 2), replace=False))
+                example = replace(
+                    example,
+                    labellings=example.labellings[keep],
+                    counts=example.counts[keep],
+                    cliques=example.cliques[keep],
+                )
+            examples.append(example)
+        rows.append(length)
+    gold = [e.counts[rng.integers(len(e))] for e in examples]
+    cost = [hamming_cost(g, t, n_labels, width) for g, t in zip(gold, rows, strict=True)]
+    matrices = [rng.normal(size=(e.counts.shape[1], dim)) for e in examples]
+    temperature, cost_scale, link = LOSSES[loss]
+    omega = rng.uniform(0.3, 2.5, n)
+    return DenseProblem(examples, matrices, gold, cost, omega, l2, temperature, cost_scale, link)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A structure and a feature map of the core, and their enumerated counterparts."""
+
+    structure: Any
+    features: Any
+    gold: tuple[Ints, Ints, Floats]
+    sample_weight: Floats
+    examples: list[Enumeration]
+    matrices: list[Floats]
+    rows: list[int]
+
+    @property
+    def n(self) -> int:
+        return len(self.examples)
+
+    @property
+    def gold_counts(self) -> list[Floats]:
+        indptr, slots, counts = self.gold
+        dense = []
+        for i, example in enumerate(self.examples):
+            row = np.zeros(example.counts.shape[1])
+            part = slice(indptr[i], indptr[i + 1])
+            np.add.at(row, slots[part], counts[part])
+            dense.append(row)
+        return dense
+
+    def dense(self, loss: str, l2: float) -> DenseProblem:
+        """The enumerated problem."""
+        temperature, cost_scale, link = LOSSES[loss]
+        gold = self.gold_counts
+        shape = self.structure.n_labels, self.structure.width
+        cost = [hamming_cost(g, t, *shape) for g, t in zip(gold, self.rows, strict=True)]
+        return DenseProblem(
+            self.examples, self.matrices, gold, cost, self.sample_weight, l2, temperature, cost_scale, link
+        )
+
+    def objective(self, loss: str, structure: Any = None) -> Any:
+        """The core's objective of the same problem."""
+        from partwise import _core
+
+        temperature, cost_scale, link = LOSSES[loss]
+        return _core.Objective(
+            self.structure if structure is None else structure,
+            self.features,
+            *self.gold,
+            temperature,
+            cost_scale,
+            link,
+            None,
+            self.sample_weight,
+        )
+
+    def split(self, slots: Floats) -> list[Floats]:
+        """A vector over all examples' slots, example by example."""
+        offsets = self.structure.slot_offsets()
+        return [slots[a:b] for a, b in pairwise(offsets)]
+
+
+def random_rows(
+    rng: np.random.Generator, n_rows: int, n_attributes: int, values: bool
+) -> tuple[Ints, Ints, Floats | None]:
+    """CSR rows of attributes, some repeated inside a row, some ignored (-1), some rows empty."""
+    sizes = rng.integers(0, 5, n_rows)
+    row_ptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    attributes = rng.integers(-1, n_attributes, row_ptr[-1]).astype(np.int64)
+    return row_ptr, attributes, rng.normal(size=row_ptr[-1]) if values else None
+
+
+def make_case(kind: str, seed: int, n: int = 4, n_labels: int = 3, n_attributes: int = 5, max_length: int = 3) -> Case:
+    """A core structure and feature map of the given kind with random gold labels, attributes and sample weights."""
+    from partwise import _core
+
+    rng = np.random.default_rng(seed)
+    lengths = (
+        np.ones(n, dtype=np.int64) if kind == "multiclass" else rng.integers(1, max_length + 1, n).astype(np.int64)
+    )
+    if kind == "multiclass":
+        structure: Any = _core.Multiclass(n, n_labels)
+    else:
+        structure = _core.Chain(lengths, n_labels, tied=kind != "chain-untied", ends=kind == "chain-tied-ends")
+    width = structure.width
+    example_ptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    layout = _core.RowLayout.dense(n_attributes, n_labels, width)
+    segments: list[Any] = [
+        _core.AttributeSegment(layout, example_ptr, *random_rows(rng, int(example_ptr[-1]), n_attributes, values=True))
+    ]
+    if kind == "chain-untied":
+        edge_ptr = np.concatenate([[0], np.cumsum(lengths - 1)]).astype(np.int64)
+        table = n_labels * width
+        row_ptr, attributes, values = random_rows(rng, int(edge_ptr[-1]), 2, values=True)
+        edge_layout = _core.RowLayout.dense(2, table, table)
+        segments.append(_core.AttributeSegment(edge_layout, edge_ptr, row_ptr, attributes, values))
+    elif kind != "multiclass":
+        segments.append(_core.SharedSegment(n_labels * width, lengths - 1))
+    if kind == "chain-tied-ends":
+        segments.append(_core.SharedSegment(2 * width, np.full(n, 2, dtype=np.int64)))
+    features = _core.LinearMap(segments)
+    labels = rng.integers(0, n_labels, int(lengths.sum())).astype(np.int64)
+    gold = structure.encode(labels)
+    if kind == "chain-masked":
+        mask_around_gold(structure, gold, rng)
+    examples = [enumeration_of(structure, i) for i in range(n)]
+    matrices = [matrix_of(features, i) for i in range(n)]
+    return Case(structure, features, gold, rng.uniform(0.3, 2.5, n), examples, matrices, lengths.tolist())
+
+
+def mask_around_gold(structure: Any, gold: tuple[Ints, Ints, Floats], rng: np.random.Generator) -> None:
+    """Forbid about a third of all slots, never a gold one, in all examples but the first."""
+    indptr, slots, _ = gold
+    for i in range(1, structure.num_examples):
+        allowed = (rng.random(structure.num_slots(i)) < 0.67).astype(np.uint8)
+        allowed[slots[indptr[i] : indptr[i + 1]]] = 1
+        structure.set_mask(i, allowed)
