@@ -1,0 +1,90 @@
+# From a fresh clone: `make demo` and `make test` need Python >= 3.11, make and a C++20 compiler; the rest (CMake, Ninja,
+# NumPy, ...) comes from PyPI into .venv. The package is installed there as a user would have it, not in editable mode,
+# so what is tested is what is shipped. Objects are kept in build/: reinstalling compiles only what changed.
+
+PYTHON ?= python3
+PYTEST_ARGS ?=
+BENCH ?= crf maxent
+
+VENV := .venv
+BIN := $(VENV)/bin
+SANITIZED := build/sanitize
+
+PACKAGE_FILES := pyproject.toml CMakeLists.txt README.md LICENSE \
+	$(shell find core -type f \( -name '*.cpp' -o -name '*.h' \)) \
+	$(shell find src -type f -not -name '*.so' -not -name '*.pyc')
+CORE_FILES := $(filter core/%,$(PACKAGE_FILES))
+
+# Neither someone's PYTHONPATH nor their pip settings for the user's site may shadow what was installed.
+unexport PYTHONPATH
+export PIP_USER := 0
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+comma := ,
+# Requirements as pyproject.toml lists them: $(call requirements,expression over `p`).
+requirements = $(BIN)/python -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb")); print(*$(1), sep="\n")'
+pip_install = $(BIN)/python -m pip install --quiet
+# Without isolation the compiler sees the same paths every time, so that build/ stays valid.
+install_package = $(pip_install) --no-build-isolation --no-deps
+
+.PHONY: help demo test lint format bench docs sanitize clean
+
+help:
+	@echo "make demo | test | lint | format | bench | docs | sanitize | clean"
+
+demo: $(VENV)/.package
+	$(BIN)/partwise demo
+
+test: $(VENV)/.package $(VENV)/.extra-dev
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: $(VENV)/.extra-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/clang-format --dry-run -Werror $(CORE_FILES)
+
+format: $(VENV)/.extra-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(CORE_FILES)
+
+bench: $(VENV)/.package $(VENV)/.extra-bench
+	for question in $(BENCH); do $(BIN)/python -m benchmarks $$question || exit 1; done
+
+docs: $(VENV)/.package $(VENV)/.extra-docs
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --nitpicky --builder html docs docs/_build/html
+
+# The interpreter is not instrumented: the sanitizer's library must be loaded first, and libstdc++ with it, so that
+# exceptions thrown in the core are seen. The interpreter's own leaks are not ours to report.
+sanitize: $(SANITIZED)/.package $(VENV)/.extra-dev
+	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
+	ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
+	PYTHONMALLOC=malloc PYTHONPATH=$(SANITIZED)/site PARTWISE_SANITIZED=1 \
+	$(BIN)/python -m pytest $(PYTEST_ARGS) tests/structures tests/features tests/solvers
+
+clean:
+	rm -rf $(VENV) build dist docs/_build .pytest_cache .ruff_cache .mypy_cache .hypothesis
+
+# Stamps: each says that what its rule installs is in place.
+
+$(VENV)/.build: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "partwise needs Python 3.11 or newer; set PYTHON=")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(call requirements,[*p["build-system"]["requires"]$(comma) "cmake>=3.26"$(comma) "ninja"$(comma) *p["project"]["dependencies"]]) > $@.txt
+	$(pip_install) --requirement $@.txt
+	touch $@
+
+$(VENV)/.extra-%: $(VENV)/.build
+	$(call requirements,p["project"]["optional-dependencies"]["$*"]) > $@.txt
+	$(pip_install) --requirement $@.txt
+	touch $@
+
+$(VENV)/.package: $(VENV)/.build $(PACKAGE_FILES)
+	$(install_package) -C build-dir=build/release .
+	touch $@
+
+$(SANITIZED)/.package: $(VENV)/.build $(PACKAGE_FILES)
+	$(install_package) --upgrade --target $(SANITIZED)/site -C build-dir=$(SANITIZED)/objects \
+		-C cmake.define.PARTWISE_SANITIZE=address,undefined .
+	touch $@
