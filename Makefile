@@ -56,12 +56,13 @@ docs: $(VENV)/.package $(VENV)/.extra-docs
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --nitpicky --builder html docs docs/_build/html
 
 # The interpreter is not instrumented: the sanitizer's library must be loaded first, and libstdc++ with it, so that
-# exceptions thrown in the core are seen. The interpreter's own leaks are not ours to report.
+# exceptions thrown in the core are seen. The interpreter's own leaks are not ours to report. pytest must not capture the
+# file descriptor the report is written to.
 sanitize: $(SANITIZED)/.package $(VENV)/.extra-dev
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
 	ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
-	PYTHONMALLOC=malloc PYTHONPATH=$(SANITIZED)/site PARTWISE_SANITIZED=1 \
-	$(BIN)/python -m pytest $(PYTEST_ARGS) tests/structures tests/features tests/solvers
+	PYTHONMALLOC=malloc PYTHONPATH=$(SANITIZED)/site \
+	$(BIN)/python -m pytest --capture=sys $(PYTEST_ARGS) tests/structures tests/features tests/solvers
 
 clean:
 	rm -rf $(VENV) build dist docs/_build .pytest_cache .ruff_cache .mypy_cache .hypothesis
