@@ -1,0 +1,53 @@
+"""The Python in the how-to pages runs and does what the pages say."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from partwise import solve
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def run_page(name: str) -> dict[str, object]:
+    """The names defined by a page's Python blocks, run in order as one program."""
+    blocks = re.findall(r"^```python\n(.*?)^```$", (DOCS / name).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    assert blocks
+    namespace: dict[str, object] = {"__name__": "page"}
+    exec(compile("\n".join(blocks), name, "exec"), namespace)
+    return namespace
+
+
+def test_the_solver_of_the_page_is_certified():
+    page = run_page("how_to_add_a_solver.md")
+    result, other = page["result"], solve(page["problem"], "lbfgs", tol=1e-9)
+    assert result.status == "converged"
+    assert 0 <= result.gap <= 1e-6 * result.primal
+    assert abs(result.primal - other.primal) <= result.gap + other.gap
+    assert (np.diff(result.history["primal"]) <= 1e-12 * result.primal).all()
+
+
+def test_the_structure_of_the_page_works_with_every_solver_it_is_given_to():
+    page = run_page("how_to_add_a_structure.md")
+    first, second = page["results"]
+    for result in (first, second):
+        assert result.status == "converged"
+        assert 0 <= result.gap <= 1e-6 * result.primal
+    assert abs(first.primal - second.primal) <= first.gap + second.gap
+    # Item 0 was chosen most often and item 4 never; the weights must say so.
+    assert np.argmax(first.weights) == 0
+    assert np.argmin(first.weights) == 4
+
+
+def test_the_structure_of_the_page_meets_the_rules():
+    structure = run_page("how_to_add_a_structure.md")["structure"]
+    rng = np.random.default_rng(1)
+    for scores in (rng.normal(size=5), 1000 * rng.normal(size=5)):
+        value, expected, entropy = structure.log_partition(0, scores, 1e-4)
+        best, slots, counts = structure.maximize(0, scores)
+        assert value == pytest.approx(best, rel=1e-3)
+        assert scores[slots] @ counts == pytest.approx(best)
+        assert expected.sum() == pytest.approx(2)
+        assert entropy >= -1e-9

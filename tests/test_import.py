@@ -1,0 +1,46 @@
+"""`import partwise` is quick and leaves heavy packages alone."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("sklearn", "matplotlib", "dask", "distributed", "pycrfsuite")
+
+PROGRAM = """
+import json, sys, time
+start = time.process_time()
+{statement}
+seconds = time.process_time() - start
+print(json.dumps([seconds, sorted({{name.partition(".")[0] for name in sys.modules}})]))
+"""
+
+
+def run(statement: str) -> tuple[float, set[str]]:
+    """CPU seconds that a statement takes in a new interpreter, and the packages loaded after it."""
+    program = PROGRAM.format(statement=statement)
+    output = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
+    seconds, modules = json.loads(output)
+    return seconds, set(modules)
+
+
+# CPU time, and the best of five: another process on the machine must not fail the test.
+
+
+def test_import_is_quick():
+    assert min(run("import partwise")[0] for _ in range(5)) < 0.25
+
+
+@pytest.mark.parametrize(
+    "statement", ["import partwise", "from partwise import BCFW, EG, LBFGS, Chain, Problem, solve"]
+)
+def test_import_leaves_heavy_packages_alone(statement):
+    modules = run(statement)[1]
+    assert "partwise" in modules
+    assert modules.isdisjoint(HEAVY)
+
+
+def test_estimators_load_scikit_learn_when_they_are_used():
+    # The check above would pass for a package that never gets to scikit-learn; this one shows it sees it.
+    assert "sklearn" in run("from partwise import SequenceTagger")[1]

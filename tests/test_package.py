@@ -1,0 +1,145 @@
+"""The installed package: version, type information, and the stub of the compiled core in step with the core."""
+
+import ast
+import importlib.metadata
+import re
+import tomllib
+from importlib.resources import files
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import partwise
+from partwise import _core, _native
+
+ROOT = Path(__file__).parents[1]
+Definition = ast.FunctionDef | ast.ClassDef | ast.AnnAssign
+
+
+def stub_definitions(body: list[ast.stmt]) -> dict[str, list[Definition]]:
+    """Functions (overloads together), classes and annotated attributes of a stub, by name."""
+    found: dict[str, list[Definition]] = {}
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.setdefault(node.name, []).append(node)
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            found.setdefault(node.target.id, []).append(node)
+    return found
+
+
+STUB = stub_definitions(ast.parse(files(partwise).joinpath("_core.pyi").read_text(encoding="utf-8")).body)
+STUB_CLASSES = {name: nodes[0] for name, nodes in STUB.items() if isinstance(nodes[0], ast.ClassDef)}
+
+
+def public(names) -> set[str]:
+    return {name for name in names if not name.startswith("_")}
+
+
+def is_property(nodes: list[Definition]) -> bool:
+    node = nodes[0]
+    if isinstance(node, ast.FunctionDef):
+        return any(isinstance(item, ast.Name) and item.id == "property" for item in node.decorator_list)
+    return True
+
+
+def parameter_names(arguments: ast.arguments) -> list[str]:
+    return [item.arg for item in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs] if item.arg != "self"]
+
+
+def compiled_parameters(function) -> list[list[str]]:
+    """Parameter names of each overload of a compiled function, from the signatures nanobind keeps with it."""
+    overloads = []
+    for signature, *_ in function.__nb_signature__:
+        text = re.sub(r"= ?\\\d+", "= ...", signature)  # defaults are kept apart, as references
+        (node,) = ast.parse(f"{text}: ...").body
+        overloads.append(parameter_names(node.args))
+    return overloads
+
+
+def test_version_is_the_projects():
+    try:
+        installed = importlib.metadata.version("partwise")
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip("imported from a source tree, not installed")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert partwise.__version__ == installed == project["version"]
+
+
+def test_package_is_marked_as_typed():
+    assert files(partwise).joinpath("py.typed").is_file()
+
+
+def test_every_public_name_can_be_had():
+    for name in partwise.__all__:
+        if name == "__version__":
+            continue  # needs an installed package; see above
+        assert getattr(partwise, name) is not None
+    assert set(partwise.__all__) <= set(dir(partwise))
+    with pytest.raises(AttributeError, match="no_such_name"):
+        _ = partwise.no_such_name
+
+
+def test_stub_has_the_cores_names():
+    compiled = public(name for name in dir(_core) if not isinstance(getattr(_core, name), ModuleType))
+    assert compiled == public(STUB)
+
+
+@pytest.mark.parametrize("name", sorted(STUB_CLASSES))
+def test_stub_has_the_cores_members(name):
+    compiled, stub = getattr(_core, name), STUB_CLASSES[name]
+    members = stub_definitions(stub.body)
+    assert public(vars(compiled)) == public(members)
+    stub_bases = [base.id for base in stub.bases if isinstance(base, ast.Name)]
+    assert stub_bases == [base.__name__ for base in compiled.__bases__ if base is not object]
+    for member in public(members):
+        assert callable(getattr(compiled, member)) != is_property(members[member]), member
+    # Classes without a constructor of their own inherit a slot, which is no compiled overload.
+    assert hasattr(vars(compiled).get("__init__"), "__nb_signature__") == ("__init__" in members)
+
+
+def functions() -> list[tuple[str, object, list[Definition]]]:
+    """Every function and method of the stub with its compiled counterpart."""
+    found = [(name, getattr(_core, name, None), nodes) for name, nodes in STUB.items() if name not in STUB_CLASSES]
+    for class_name, stub in STUB_CLASSES.items():
+        for name, nodes in stub_definitions(stub.body).items():
+            if not is_property(nodes):
+                found.append((f"{class_name}.{name}", vars(getattr(_core, class_name)).get(name), nodes))
+    return found
+
+
+@pytest.mark.parametrize(("name", "compiled", "nodes"), functions(), ids=[item[0] for item in functions()])
+def test_stub_has_the_cores_parameters(name, compiled, nodes):
+    # Keywords are part of the interface: what the stub promises must be what the core calls them.
+    expected = [parameter_names(node.args) for node in nodes if isinstance(node, ast.FunctionDef)]
+    assert sorted(compiled_parameters(getattr(compiled, "__func__", compiled))) == sorted(expected)
+
+
+# Which build a wheel loads.
+
+BUILDS = {level: Path(f"_core_v{level}") for level in (2, 3, 4)}
+
+
+@pytest.mark.parametrize(
+    ("machine", "forced", "expected"), [(2, None, 2), (3, None, 3), (4, None, 4), (4, "2", 2), (3, "", 3)]
+)
+def test_the_best_build_that_runs_is_chosen(machine, forced, expected):
+    assert _native.choose(BUILDS, machine, forced) == expected
+
+
+def test_a_build_may_be_missing():
+    assert _native.choose({2: Path("a"), 3: Path("b")}, 4) == 3
+
+
+@pytest.mark.parametrize(("machine", "forced"), [(1, None), (3, "4"), (4, "5"), (4, "fast")])
+def test_what_cannot_run_is_refused(machine, forced):
+    with pytest.raises(ImportError, match=f"x86-64-v{machine}"):
+        _native.choose(BUILDS, machine, forced)
+
+
+def test_builds_are_found_by_name(tmp_path):
+    from importlib.machinery import EXTENSION_SUFFIXES
+
+    for name in (f"_core_v3{EXTENSION_SUFFIXES[0]}", "_core_v2.txt", f"_core_v5{EXTENSION_SUFFIXES[0]}"):
+        (tmp_path / name).touch()
+    assert _native.builds(tmp_path) == {3: tmp_path / f"_core_v3{EXTENSION_SUFFIXES[0]}"}
