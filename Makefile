@@ -53,7 +53,7 @@ bench: $(VENV)/.package $(VENV)/.extra-bench
 	for question in $(BENCH); do $(BIN)/python -m benchmarks $$question || exit 1; done
 
 docs: $(VENV)/.package $(VENV)/.extra-docs
-	$(BIN)/python -m sphinx --fail-on-warning --keep-going --nitpicky --builder html docs docs/_build/html
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --nitpicky --builder html docs docs/_build/html
 
 # The interpreter is not instrumented: the sanitizer's library must be loaded first, and libstdc++ with it, so that
 # exceptions thrown in the core are seen. The interpreter's own leaks are not ours to report. pytest must not capture the

@@ -8,7 +8,7 @@ version = release = installed_version("partwise")
 extensions = ["myst_parser", "sphinx.ext.mathjax"]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_build"]
-myst_enable_extensions = ["dollarmath", "amsmath"]
+myst_enable_extensions = ["amsmath", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 html_theme = "alabaster"
 html_theme_options = {"description": "Linear structured prediction with certificates", "page_width": "1080px"}
