@@ -1,0 +1,6 @@
+"""scikit-learn estimators. This is the only part of the library that imports scikit-learn."""
+
+from partwise.estimators.maxent import MaxentClassifier
+from partwise.estimators.tagger import SequenceTagger
+
+__all__ = ["MaxentClassifier", "SequenceTagger"]

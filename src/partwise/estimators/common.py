@@ -1,0 +1,187 @@
+"""What all estimators share: training parameters, sample weights, the call of the solver.
+
+`fit` works on local values and sets attributes at its very end, inside `unchanged_on_failure`: an error or Ctrl-C
+leaves an estimator as it was before the call.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+import os
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.metaestimators import available_if
+
+from partwise.estimators.inputs import Floats
+from partwise.losses import Loss, get_loss
+from partwise.penalties import L2
+from partwise.problem import Problem
+from partwise.result import ConvergenceWarning, Result
+from partwise.solvers import get_solver, solve
+
+# A problem whose pass touches fewer weights than this takes about a millisecond a pass. With solver="auto" it is then
+# solved to SMALL_TOL: the digits cost nothing, and weights that repeat or leave out examples agree to rounding.
+SMALL_WORK = 1_000_000
+SMALL_TOL = 1e-18
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Training:
+    """Checked training parameters."""
+
+    loss: Loss
+    l2: float
+    solver: Any
+    tol: float
+    n_jobs: int
+
+
+@contextmanager
+def unchanged_on_failure(estimator: Any) -> Iterator[None]:
+    """Give back the estimator's attributes if the block does not end well (Ctrl-C included)."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
+def count_jobs(n_jobs: Any) -> int:
+    """Threads meant by scikit-learn's `n_jobs`: None is 1, -1 all processors, -2 all but one."""
+    if n_jobs is None:
+        return 1
+    if not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0:
+        raise ValueError(f"n_jobs must be None or a nonzero integer, got {n_jobs!r}")
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+    return int(n_jobs) if n_jobs > 0 else max(1, available + 1 + int(n_jobs))
+
+
+def check_sample_weight(sample_weight: Any, n_examples: int, what: str = "sequence") -> Floats | None:
+    """One finite weight >= 0 an example, not all zero; None stays None."""
+    if sample_weight is None:
+        return None
+    try:
+        weight = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("sample_weight must be numbers") from None
+    if weight.ndim == 0:
+        weight = np.full(n_examples, float(weight))
+    if weight.ndim != 1:
+        raise ValueError("Sample weights must be 1D array or scalar")
+    if len(weight) != n_examples:
+        raise ValueError(f"sample_weight has {len(weight)} entries, expected one for each of {n_examples} {what}s")
+    bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
+    if len(bad):
+        raise ValueError(f"sample_weight of {what} {bad[0]} is {weight[bad[0]]}: must be finite and not negative")
+    if not weight.any():
+        raise ValueError("Sample weights must contain at least one non-zero number.")
+    return weight
+
+
+class TrainedEstimator(BaseEstimator):
+    """Base of the estimators: checks the common parameters and runs the solver."""
+
+    loss: Any
+    C: float
+    solver: Any
+    solver_options: Mapping[str, Any] | None
+    tol: float
+    max_seconds: float | None
+    max_passes: float | None
+    n_jobs: int | None
+    random_state: Any
+    verbose: int
+    warm_start: bool
+
+    def _check_training(self) -> Training:
+        loss = get_loss(self.loss)
+        check_positive("C", self.C)
+        check_positive("tol", self.tol, zero=True)
+        for name in ("max_seconds", "max_passes"):
+            if getattr(self, name) is not None:
+                check_positive(name, getattr(self, name))
+        return Training(loss, 1.0 / float(self.C), self._make_solver(), float(self.tol), count_jobs(self.n_jobs))
+
+    def _make_solver(self) -> Any:
+        if self.solver_options:
+            if not isinstance(self.solver, str) or self.solver == "auto":
+                raise ValueError(f"solver_options need a solver's name, got solver={self.solver!r}")
+            return get_solver(self.solver, **self.solver_options)
+        if isinstance(self.solver, str) and self.solver != "auto":
+            return get_solver(self.solver)
+        return self.solver
+
+    def _train(self, training: Training, parts: dict[str, Any], work: int, warm_start: Any) -> Result:
+        """Solve the problem made of `parts` (features, structure, gold, sample_weight, cost)."""
+        problem = Problem(loss=training.loss, penalty=L2(training.l2), n_jobs=training.n_jobs, **parts)
+        options: dict[str, Any] = {
+            "max_passes": self.max_passes,
+            "max_seconds": self.max_seconds,
+            "n_jobs": training.n_jobs,
+            "random_state": seed_of(self.random_state),
+            "warm_start": warm_start,
+            "verbose": self.verbose,
+        }
+        small = isinstance(training.solver, str) and training.loss.smooth and work < SMALL_WORK
+        if not small or training.tol <= SMALL_TOL:
+            return solve(problem, training.solver, tol=training.tol, **options)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            result = solve(problem, training.solver, tol=SMALL_TOL, **options)
+        # SMALL_TOL is our wish, not the caller's: not reaching it is no news as long as `tol` is reached
+        reached = result.gap <= training.tol * abs(result.primal)
+        for entry in caught:
+            if not (reached and issubclass(entry.category, ConvergenceWarning)):
+                warnings.warn_explicit(entry.message, entry.category, entry.filename, entry.lineno)
+        return replace(result, status="converged") if reached else result
+
+
+def check_positive(name: str, value: Any, zero: bool = False) -> None:
+    """A finite number > 0 (or >= 0)."""
+    real = not isinstance(value, bool) and isinstance(value, numbers.Real) and math.isfinite(value)
+    if not real or value < 0 or (value == 0 and not zero):
+        raise ValueError(f"{name} must be a finite number {'>= 0' if zero else '> 0'}, got {value!r}")
+
+
+def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
+    """One of a few values."""
+    if not any(value is choice or (type(value) is type(choice) and value == choice) for choice in choices):
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}")
+
+
+def seed_of(random_state: Any) -> int | None:
+    """scikit-learn's random_state as a seed: None, an int, or a draw from a generator."""
+    if random_state is None or isinstance(random_state, numbers.Integral):
+        return random_state if random_state is None else int(random_state)
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(np.iinfo(np.int32).max))
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(np.iinfo(np.int32).max))
+    raise ValueError(f"random_state must be None, an int or a NumPy generator, got {random_state!r}")
+
+
+def has_probabilities(estimator: Any) -> bool:
+    """Whether the loss makes the model a distribution (for scikit-learn's available_if)."""
+    try:
+        loss = get_loss(estimator.loss)
+    except (TypeError, ValueError) as error:
+        raise AttributeError(str(error)) from None
+    if loss.temperature > 0 and loss.link == "identity" and loss.name != "smoothed-hinge":
+        return True
+    raise AttributeError(f"probabilities are not available with loss={loss.name!r}: use 'log' or 'softmax-margin'")
+
+
+def needs_probabilities(method: Method) -> Method:
+    """Decorate a method that is there only when the loss makes the model a distribution."""
+    return cast(Method, available_if(has_probabilities)(method))

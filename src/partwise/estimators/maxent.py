@@ -1,0 +1,210 @@
+"""Maximum-entropy classification: one label an example."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.special import log_softmax
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from partwise._core import Multiclass, RowLayout
+from partwise.estimators.common import (
+    TrainedEstimator,
+    check_sample_weight,
+    needs_probabilities,
+    unchanged_on_failure,
+)
+from partwise.estimators.inputs import Floats, Ints, Rows, csr_attributes
+from partwise.features import Attributes, multiclass_map
+from partwise.losses import get_loss
+
+
+class MaxentClassifier(ClassifierMixin, TrainedEstimator):
+    """Linear classifier: multinomial logistic regression, or a max-margin classifier with a hinge loss.
+
+    Minimises ``1 / (2 C) |w|^2 + sum_i weight_i loss_i(w)``. With the log loss and ``fit_intercept=False`` this is
+    scikit-learn's ``LogisticRegression`` with the same `C`, for two labels and for more.
+
+    Two labels share one weight vector, on the second label's side: two vectors would describe the same distributions
+    under half the penalty.
+
+    Parameters
+    ----------
+    loss : {"log", "softmax-margin", "hinge", "squared-hinge", "smoothed-hinge"} or Loss
+        The hinge losses give no probabilities.
+    C : float
+        Inverse of the penalty's strength.
+    fit_intercept : bool
+        Add a column of ones to the features. Its weights are penalised like all others (LIBLINEAR's ``-B 1``).
+    solver : str or Solver
+        A name of `partwise.available_solvers`; "auto" chooses. Under "auto" small problems with smooth losses are
+        solved to rounding, whatever `tol` is.
+    solver_options : dict, optional
+        The named solver's own parameters.
+    tol : float
+        Stop at a duality gap of `tol` times the objective.
+    max_seconds, max_passes : float, optional
+        Stop there, with a `ConvergenceWarning`.
+    n_jobs : int, optional
+        Threads; None is 1, -1 all processors.
+    random_state : int, RandomState or Generator, optional
+        Seed of the solvers that draw examples.
+    verbose : int
+        How much is logged.
+    warm_start : bool
+        Start `fit` from the weights of the last one, if labels and features are the same in number and kind.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    coef_ : ndarray of shape (1, n_features) for two labels, else (n_classes, n_features)
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    n_features_in_ : int
+    result_ : Result
+        Objective, dual value, gap, history of the last `fit`.
+    """
+
+    def __init__(
+        self,
+        loss: Any = "log",
+        C: float = 1.0,
+        *,
+        fit_intercept: bool = True,
+        solver: Any = "auto",
+        solver_options: dict[str, Any] | None = None,
+        tol: float = 1e-3,
+        max_seconds: float | None = None,
+        max_passes: float | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+    ) -> None:
+        self.loss = loss
+        self.C = C
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.solver_options = solver_options
+        self.tol = tol
+        self.max_seconds = max_seconds
+        self.max_passes = max_passes
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MaxentClassifier:
+        """Train on rows `X` with labels `y`.
+
+        A row of weight 0 is left out altogether: a label that only such rows have is not learnt.
+        """
+        with unchanged_on_failure(self):
+            training = self._check_training()
+            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
+            check_classification_targets(y)
+            weight = check_sample_weight(sample_weight, X.shape[0], "sample")
+            if weight is not None and not weight.all():
+                keep = np.flatnonzero(weight)
+                X, y, weight = X[keep], y[keep], weight[keep]
+            classes, labels = np.unique(y, return_inverse=True)
+            if len(classes) < 2:
+                raise ValueError(f"y holds one class only ({classes[0]!r}): there is nothing to learn")
+
+            structure = Multiclass(len(y), len(classes))
+            rows = _rows(X, bool(self.fit_intercept)).compact()
+            layout = _layout(rows.n_attributes, len(classes), structure.width)
+            if len(classes) > 2 and not isinstance(rows.table, Attributes):
+                features = multiclass_map(structure, rows.table)
+            else:
+                features = multiclass_map(structure, rows.attributes(), layout=layout)
+            parts = {
+                "features": features,
+                "structure": structure,
+                "gold": structure.encode(labels.astype(np.int64)),
+                "sample_weight": weight,
+            }
+            warm = self._warm_weights(layout, classes) if self.warm_start else None
+            result = self._train(training, parts, rows.n_entries * structure.width, warm)
+
+            pairs = layout.unpack(result.weights).reshape(rows.n_attributes, -1).T
+            n_features = int(X.shape[1])
+            self.classes_ = classes
+            self.coef_ = np.ascontiguousarray(pairs[:, :n_features])
+            self.intercept_ = pairs[:, n_features].copy() if self.fit_intercept else np.zeros(len(pairs))
+            self.result_ = result
+        return self
+
+    def _warm_weights(self, layout: RowLayout, classes: NDArray[Any]) -> Floats | None:
+        """The fitted weights as a solver's start, or None where they do not fit."""
+        if not hasattr(self, "coef_") or not np.array_equal(self.classes_, classes):
+            return None
+        pairs = np.column_stack([self.coef_, self.intercept_]) if self.fit_intercept else self.coef_
+        if pairs.size != layout.num_pairs:
+            return None
+        return layout.pack(np.ascontiguousarray(pairs.T, dtype=np.float64).ravel())
+
+    def decision_function(self, X: Any) -> Floats:
+        """Scores: shape (n,) for two labels (positive: the second), else (n, n_classes)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        scores: Floats = np.asarray(X @ self.coef_.T) + self.intercept_
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The best label of each row."""
+        scores = self.decision_function(X)
+        best = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        predicted: NDArray[Any] = self.classes_[best]
+        return predicted
+
+    @needs_probabilities
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Log-probabilities, shape (n, n_classes). Not there with hinge losses."""
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            scores = np.column_stack([np.zeros_like(scores), scores])
+        out: Floats = log_softmax(scores / get_loss(self.loss).temperature, axis=1)
+        return out
+
+    @needs_probabilities
+    def predict_proba(self, X: Any) -> Floats:
+        """Probabilities, shape (n, n_classes). Not there with hinge losses."""
+        out: Floats = np.exp(self.predict_log_proba(X))
+        return out
+
+
+def _rows(X: Any, intercept: bool) -> Rows:
+    """The feature matrix, with its column of ones, as rows of examples."""
+    n_rows, n_features = X.shape
+    lengths = np.ones(n_rows, dtype=np.int64)
+    if sparse.issparse(X):
+        matrix = sparse.csr_array(X, copy=True)
+        matrix.sum_duplicates()
+        matrix.eliminate_zeros()
+        if intercept:
+            matrix = sparse.hstack([matrix, sparse.csr_array(np.ones((n_rows, 1)))], format="csr")
+        return Rows(lengths, int(matrix.shape[1]), csr_attributes(matrix))
+    if not intercept:
+        return Rows(lengths, n_features, X)
+    dense = np.empty((n_rows, n_features + 1))
+    dense[:, :n_features] = X
+    dense[:, n_features] = 1.0
+    return Rows(lengths, n_features + 1, dense)
+
+
+def _layout(n_attributes: int, n_classes: int, width: int) -> RowLayout:
+    """Which labels an attribute has weights for: all, or the second of two."""
+    if n_classes > 2:
+        return RowLayout.dense(n_attributes, n_classes, width)
+    indptr: Ints = np.arange(n_attributes + 1, dtype=np.int64)
+    return RowLayout.from_pairs(n_attributes, 2, width, indptr, np.ones(n_attributes, dtype=np.int64))

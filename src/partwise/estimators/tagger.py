@@ -1,0 +1,384 @@
+"""Sequence labelling with linear chains: conditional random fields and max-margin taggers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from partwise._core import Chain, LinearMap, all_scores, decode, infer
+from partwise.estimators.chains import ChainModel, make_model
+from partwise.estimators.common import (
+    TrainedEstimator,
+    check_choice,
+    check_sample_weight,
+    count_jobs,
+    needs_probabilities,
+    unchanged_on_failure,
+)
+from partwise.estimators.constraints import set_masks
+from partwise.estimators.inputs import ColumnReader, Floats, Ints, NameReader, Rows, Sequences, input_form
+from partwise.estimators.labels import encode_labels, flatten_labels, make_classes, split
+from partwise.estimators.warm import Fitted, carry_weights, edge_names
+from partwise.losses import get_loss
+
+
+class SequenceTagger(TrainedEstimator):
+    """Labels every position of a sequence: a linear-chain CRF, or a max-margin chain with a hinge loss.
+
+    Minimises ``1 / (2 C) |w|^2 + sum_i weight_i loss_i(w)`` over sequences i. CRFsuite's ``c2`` is ``1 / (2 C)``.
+
+    `X` is a list of sequences, all in one of these forms:
+
+    - a list of positions, each a list of attribute names (strings; a repeated name counts twice) or a dict:
+      ``{"word": "the"}`` is the attribute "word=the", a number or a bool is the attribute's value, a list of strings
+      or a nested dict is written out with the name as prefix (``{"suffix": ["e", "he"]}``: "suffix=e", "suffix=he");
+    - a 2-D NumPy array of numbers, or a SciPy sparse matrix: one row a position, attribute j is column j.
+
+    An attribute of value 0 is an attribute that is not there. Attributes not seen in training are ignored at
+    prediction. `y` is a list of label sequences (strings, ints or other hashable values). `fit` refuses a sequence
+    without positions; predictions for one are empty.
+
+    Parameters
+    ----------
+    loss : {"log", "softmax-margin", "hinge", "squared-hinge", "smoothed-hinge"} or Loss
+        The hinge losses give no marginals.
+    C : float
+        Inverse of the penalty's strength.
+    features : {"observed", "all"}
+        Weights for the (attribute, label) pairs that occur in the training data, or for all pairs.
+    transitions : {"auto", "observed", "all"}
+        The same for pairs of neighbouring labels; "auto" does as `features`. A pair without a weight has score 0; it is
+        not forbidden.
+    transition_features : None, "all", or a list of name prefixes (strings) or column numbers (ints)
+        None: one weight a pair of labels. Otherwise transitions are conditioned on observations: each of these
+        attributes, at the right one of the two positions, has weights for pairs of labels (as well as the pair alone).
+    ends : bool
+        Weights for the first and the last label of a sequence.
+    min_count : int
+        Leave out features (with ``features="all"``: attributes) that occur less often in the training data.
+    solver, solver_options, tol, max_seconds, max_passes, n_jobs, random_state, verbose
+        As for `MaxentClassifier`.
+    warm_start : bool
+        Start `fit` from the weights of the last one, feature by feature.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_labels,)
+    coef_ : ndarray of shape (n_weights,)
+        All weights; `state_features_` and `transition_features_` give them by name.
+    attributes_ : list of str or None
+        Attribute names, the most frequent first; None for arrays.
+    n_features_in_ : int
+        Number of columns; arrays only.
+    result_ : Result
+        Objective, dual value, gap, history of the last `fit`.
+    """
+
+    def __init__(
+        self,
+        loss: Any = "log",
+        C: float = 1.0,
+        *,
+        features: str = "observed",
+        transitions: str = "auto",
+        transition_features: Any = None,
+        ends: bool = False,
+        min_count: int = 1,
+        solver: Any = "auto",
+        solver_options: dict[str, Any] | None = None,
+        tol: float = 1e-3,
+        max_seconds: float | None = None,
+        max_passes: float | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+    ) -> None:
+        self.loss = loss
+        self.C = C
+        self.features = features
+        self.transitions = transitions
+        self.transition_features = transition_features
+        self.ends = ends
+        self.min_count = min_count
+        self.solver = solver
+        self.solver_options = solver_options
+        self.tol = tol
+        self.max_seconds = max_seconds
+        self.max_passes = max_passes
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        tags.input_tags.dict = True
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        return tags
+
+    # training
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SequenceTagger:
+        """Train on sequences `X` with label sequences `y`; `sample_weight` is one weight a sequence.
+
+        A sequence of weight 0 is left out altogether: its attributes and labels are not learnt.
+        """
+        with unchanged_on_failure(self):
+            training = self._check_training()
+            self._check_features()
+            sequences, targets = Sequences.of(X), Sequences.of(y, "y")
+            if not sequences.items:
+                raise ValueError("X holds no sequences")
+            lengths = sequences.lengths()
+            flatten_labels(targets, sequences, lengths)
+            weight = check_sample_weight(sample_weight, len(sequences.items))
+            if weight is not None and not weight.all():
+                keep = np.flatnonzero(weight)
+                sequences, targets, lengths, weight = (
+                    sequences.take(keep),
+                    targets.take(keep),
+                    lengths[keep],
+                    weight[keep],
+                )
+            if not lengths.all():
+                number = sequences.numbers[int(np.flatnonzero(lengths == 0)[0])]
+                raise ValueError(f"sequence {number} has no positions: leave it out")
+
+            flat = flatten_labels(targets, sequences, lengths)
+            classes = make_classes(flat, targets, lengths)
+            if len(classes) < 2:
+                raise ValueError(f"y holds one label only ({classes.tolist()[0]!r}): there is nothing to learn")
+            labels = encode_labels(flat, classes)
+            reader, rows = self._first_reading(sequences)
+            model = make_model(
+                rows,
+                labels,
+                len(classes),
+                observed=self.features == "observed",
+                observed_transitions=(self.features if self.transitions == "auto" else self.transitions) == "observed",
+                edge_ids=self._edge_ids(reader),
+                ends=bool(self.ends),
+                min_count=int(self.min_count),
+            )
+            structure = model.structure(rows.lengths)
+            parts = {
+                "features": model.features(rows, structure),
+                "structure": structure,
+                "gold": structure.encode(labels),
+                "sample_weight": weight,
+            }
+            warm = self._warm_weights(reader, model, classes) if self.warm_start else None
+            work = (rows.n_entries + rows.n_rows * len(classes)) * structure.width
+            result = self._train(training, parts, work, warm)
+
+            if isinstance(reader, ColumnReader):
+                self.n_features_in_ = reader.n_features
+            elif hasattr(self, "n_features_in_"):
+                del self.n_features_in_
+            self.classes_ = classes
+            self.coef_ = result.weights
+            self.result_ = result
+            self._reader = reader
+            self._model = model
+        return self
+
+    def _check_features(self) -> None:
+        check_choice("features", self.features, ("observed", "all"))
+        check_choice("transitions", self.transitions, ("auto", "observed", "all"))
+        if isinstance(self.min_count, bool) or not isinstance(self.min_count, (int, np.integer)) or self.min_count < 1:
+            raise ValueError(f"min_count must be an integer >= 1, got {self.min_count!r}")
+
+    def _first_reading(self, sequences: Sequences) -> tuple[NameReader | ColumnReader, Rows]:
+        form = input_form(sequences)
+        dropping = int(self.min_count) if self.features == "all" else 1
+        if form != "names":
+            columns = ColumnReader()
+            return columns, columns.read(sequences).compact()
+        names = NameReader()
+        rows = names.read(sequences, dropping)
+        if not names.vocabulary:
+            raise ValueError("X has no attribute" + (f" that occurs {dropping} times" if dropping > 1 else ""))
+        return names, rows
+
+    def _edge_ids(self, reader: NameReader | ColumnReader) -> Ints | None:
+        """Attribute -> edge attribute, counted from 1, or -1; None for transitions tied together."""
+        chosen = self.transition_features
+        if chosen is None:
+            return None
+        if not (chosen == "all" if isinstance(chosen, str) else isinstance(chosen, Iterable)):
+            raise ValueError(f"transition_features must be None, 'all' or a list, got {chosen!r}")
+        if isinstance(reader, ColumnReader):
+            n_attributes = reader.n_features or 0
+            picked = np.full(n_attributes, isinstance(chosen, str))
+            for column in () if isinstance(chosen, str) else chosen:
+                if not isinstance(column, (int, np.integer)) or not 0 <= column < n_attributes:
+                    raise ValueError(f"transition_features: {column!r} is not a column of {n_attributes}")
+                picked[column] = True
+        else:
+            prefixes = ("",) if isinstance(chosen, str) else tuple(chosen)
+            if not all(isinstance(prefix, str) for prefix in prefixes):
+                raise ValueError(f"transition_features must be prefixes of attribute names, got {chosen!r}")
+            assert reader.vocabulary is not None
+            picked = np.array([name.startswith(prefixes) for name in reader.vocabulary])
+        return np.where(picked, np.cumsum(picked), -1).astype(np.int64)
+
+    def _warm_weights(self, reader: Any, model: ChainModel, classes: Any) -> Floats | None:
+        """The fitted weights carried over to the new features, or None if there are none."""
+        if not hasattr(self, "_model"):
+            return None
+        old = Fitted(self._reader, self._model, self.classes_)
+        return carry_weights(self.coef_, old, Fitted(reader, model, classes))
+
+    # prediction
+
+    def _prepare(self, X: Any) -> tuple[Ints, Chain, LinearMap]:
+        """Lengths of all sequences, and the structure and features of those that have positions."""
+        check_is_fitted(self)
+        sequences = Sequences.of(X)
+        lengths = sequences.lengths()
+        if input_form(sequences) not in (*self._reader.forms, "none"):
+            raise ValueError(f"X: sequences must be {self._reader.expected}, as in fit")
+        rows = self._reader.read(sequences)
+        rows = Rows(lengths[lengths > 0], rows.n_attributes, rows.table)
+        structure = self._model.structure(rows.lengths)
+        return lengths, structure, self._model.features(rows, structure)
+
+    def predict(self, X: Any, *, allowed: Any = None, allowed_transitions: Any = None) -> list[list[Any]]:
+        """The best label sequence of each sequence.
+
+        Parameters
+        ----------
+        X : list of sequences
+        allowed : list, optional
+            For each sequence None (no constraint), a boolean array of shape (length, n_labels) in the order of
+            `classes_`, or a list with None or the allowed labels of each position.
+        allowed_transitions : boolean array of shape (n_labels, n_labels), optional
+            Which labels (columns) may follow which (rows).
+        """
+        lengths, structure, features = self._prepare(X)
+        set_masks(structure, lengths, self.classes_, allowed, allowed_transitions)
+        best = structure.decode(*decode(structure, features, self.coef_, count_jobs(self.n_jobs))[:3])
+        return split(self.classes_[best].tolist(), lengths)
+
+    def predict_single(self, sequence: Any) -> list[Any]:
+        """The best labels of one sequence."""
+        return self.predict([sequence])[0]
+
+    @needs_probabilities
+    def predict_marginals(
+        self, X: Any, *, output: str = "dict", allowed: Any = None, allowed_transitions: Any = None
+    ) -> list[Any]:
+        """Probability of each label at each position. Not there with hinge losses.
+
+        output : {"dict", "array"}
+            A list of dicts {label: probability} a sequence, or an array of shape (length, n_labels) a sequence.
+        allowed, allowed_transitions
+            As for `predict`: probabilities given that the constraints hold.
+        """
+        check_choice("output", output, ("dict", "array"))
+        lengths, structure, features = self._prepare(X)
+        set_masks(structure, lengths, self.classes_, allowed, allowed_transitions)
+        marginals = infer(structure, features, self.coef_, get_loss(self.loss).temperature, count_jobs(self.n_jobs))[0]
+        arrays = _label_rows(structure, lengths, marginals)
+        if output == "array":
+            return arrays
+        labels = self.classes_.tolist()
+        return [[dict(zip(labels, row, strict=True)) for row in array.tolist()] for array in arrays]
+
+    @needs_probabilities
+    def predict_marginals_single(self, sequence: Any, *, output: str = "dict") -> Any:
+        """Marginals of one sequence."""
+        return self.predict_marginals([sequence], output=output)[0]
+
+    def predict_k_best(self, X: Any, k: int) -> list[list[tuple[list[Any], float]]]:
+        """For each sequence its k best labellings (fewer if it has fewer) with their scores, best first.
+
+        Scores are sums of weights: with the log loss, differences of scores are differences of log-probabilities.
+        """
+        if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
+            raise ValueError(f"k must be an integer >= 1, got {k!r}")
+        lengths, structure, features = self._prepare(X)
+        found: list[list[tuple[list[Any], float]]] = []
+        i = 0
+        for length in lengths.tolist():
+            if length == 0:
+                found.append([([], 0.0)])
+                continue
+            best = structure.k_best(i, features.scores(i, self.coef_), int(k))
+            labels = [self.classes_[_labels_of(slots, length, structure.width)].tolist() for _, slots, _ in best]
+            found.append([(row, value) for row, (value, _, _) in zip(labels, best, strict=True)])
+            i += 1
+        return found
+
+    def decision_function(self, X: Any) -> list[Floats]:
+        """Scores of labels at positions before transitions: an array of shape (length, n_labels) a sequence."""
+        lengths, structure, features = self._prepare(X)
+        return _label_rows(structure, lengths, all_scores(structure, features, self.coef_, count_jobs(self.n_jobs)))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of positions labelled as in `y`; `sample_weight` is one weight a sequence.
+
+        Labels that were not in the training data count as errors.
+        """
+        predicted = self.predict(X)
+        targets, guesses = Sequences.of(y, "y"), Sequences.of(predicted)
+        lengths = guesses.lengths()
+        truth = encode_labels(flatten_labels(targets, guesses, lengths), self.classes_)
+        weight = check_sample_weight(sample_weight, len(lengths))
+        each = np.repeat(np.ones(len(lengths)) if weight is None else weight, lengths)
+        if not each.any():
+            raise ValueError("there is no position to score")
+        right = truth == encode_labels([label for labels in predicted for label in labels], self.classes_)
+        return float(np.average(right, weights=each))
+
+    # reading the model
+
+    @property
+    def attributes_(self) -> list[str] | None:
+        """Attribute names, the most frequent first; None for arrays."""
+        check_is_fitted(self)
+        return None if isinstance(self._reader, ColumnReader) else list(self._reader.vocabulary or ())
+
+    @property
+    def state_features_(self) -> dict[tuple[Any, Any], float]:
+        """Weights of (attribute, label) pairs; attributes are column numbers for arrays."""
+        check_is_fitted(self)
+        names = self.attributes_ or range(self._model.nodes.core.num_attributes)
+        classes = self.classes_.tolist()
+        parts = (part.tolist() for part in self._model.node_features(self.coef_))
+        return {(names[a], classes[b]): w for a, b, w in zip(*parts, strict=True)}
+
+    @property
+    def transition_features_(self) -> dict[tuple[Any, ...], float]:
+        """Weights of (label, next label) pairs; with `transition_features` also of (attribute, label, next label)."""
+        check_is_fitted(self)
+        names = edge_names(self._reader, self._model)
+        width = self._model.width
+        classes = self.classes_.tolist()
+        pairs = {a * width + b: (first, second) for a, first in enumerate(classes) for b, second in enumerate(classes)}
+        parts = (part.tolist() for part in self._model.edge_features(self.coef_))
+        return {(*names[e], *pairs[cell]): w for e, cell, w in zip(*parts, strict=True) if cell in pairs}
+
+
+def _label_rows(structure: Chain, lengths: Ints, values: Floats) -> list[Floats]:
+    """The rows of labels cut out of slot vectors of all examples: (length, n_labels) a sequence."""
+    width, n_labels = structure.width, structure.n_labels
+    starts = iter(structure.slot_offsets().tolist())
+    return [
+        values[(start := next(starts)) : start + length * width].reshape(length, width)[:, :n_labels].copy()
+        if length
+        else np.empty((0, n_labels))
+        for length in lengths.tolist()
+    ]
+
+
+def _labels_of(slots: Ints, length: int, width: int) -> Ints:
+    """The labels of one labelling, from the slots it uses."""
+    return np.sort(slots[slots < length * width]) % width
