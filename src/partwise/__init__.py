@@ -1,0 +1,101 @@
+"""Linear structured prediction: any solver, any structure, any loss, each run with a certificate.
+
+    from partwise import SequenceTagger
+    tagger = SequenceTagger(loss="log", C=0.5).fit(sequences, labels)
+    tagger.result_  # weights, primal, dual, gap
+
+Names are imported when they are first used, so that `import partwise` is quick and needs no scikit-learn.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .dual import ActiveSet as ActiveSet
+    from .dual import DualPoint as DualPoint
+    from .estimators import MaxentClassifier as MaxentClassifier
+    from .estimators import SequenceTagger as SequenceTagger
+    from .features import Attributes as Attributes
+    from .features import FeatureMap as FeatureMap
+    from .features import LinearMap as LinearMap
+    from .features import RowLayout as RowLayout
+    from .features import attribute_map as attribute_map
+    from .features import chain_map as chain_map
+    from .features import multiclass_map as multiclass_map
+    from .losses import Loss as Loss
+    from .losses import get_loss as get_loss
+    from .penalties import L2 as L2
+    from .problem import Problem as Problem
+    from .result import Certificate as Certificate
+    from .result import CertificateError as CertificateError
+    from .result import ConvergenceWarning as ConvergenceWarning
+    from .result import DivergenceError as DivergenceError
+    from .result import Result as Result
+    from .solvers import BCFW as BCFW
+    from .solvers import EG as EG
+    from .solvers import LBFGS as LBFGS
+    from .solvers import Checkpoint as Checkpoint
+    from .solvers import Progress as Progress
+    from .solvers import Solver as Solver
+    from .solvers import available_solvers as available_solvers
+    from .solvers import compatibility_table as compatibility_table
+    from .solvers import get_solver as get_solver
+    from .solvers import solve as solve
+    from .solvers import suitable_solvers as suitable_solvers
+    from .structures import Chain as Chain
+    from .structures import Multiclass as Multiclass
+    from .structures import Structure as Structure
+
+    __version__: str
+
+_MODULES = {
+    "dual": ("ActiveSet", "DualPoint"),
+    "estimators": ("MaxentClassifier", "SequenceTagger"),
+    "features": (
+        "Attributes",
+        "FeatureMap",
+        "LinearMap",
+        "RowLayout",
+        "attribute_map",
+        "chain_map",
+        "multiclass_map",
+    ),
+    "losses": ("Loss", "get_loss"),
+    "penalties": ("L2",),
+    "problem": ("Problem",),
+    "result": ("Certificate", "CertificateError", "ConvergenceWarning", "DivergenceError", "Result"),
+    "solvers": (
+        "BCFW",
+        "EG",
+        "LBFGS",
+        "Checkpoint",
+        "Progress",
+        "Solver",
+        "available_solvers",
+        "compatibility_table",
+        "get_solver",
+        "solve",
+        "suitable_solvers",
+    ),
+    "structures": ("Chain", "Multiclass", "Structure"),
+}
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = [*sorted(_HOME), "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        value: Any = version("partwise")
+    elif name in _HOME:
+        value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,145 @@
+"""Feature maps of multiclass problems and chains from rows of input.
+
+Rows of input are a dense array (rows x inputs), a SciPy CSR matrix, or `Attributes`. Weights lie in this order:
+
+    rows of labels     one weight per (attribute, label) of the layout, or per (input, label)
+    transitions        tied: one per (label, next label); untied: one per (edge attribute, label, next label)
+    begin, end         one per label each, where the chain has ends
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._core import (
+    AttributeSegment,
+    Bytes,
+    Chain,
+    DenseSegment,
+    LinearMap,
+    Multiclass,
+    RowLayout,
+    Segment,
+    SharedSegment,
+)
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Attributes:
+    """Sparse rows: row p has attributes[row_ptr[p]:row_ptr[p + 1]] with `values` (None: all 1); -1 is ignored."""
+
+    row_ptr: Ints
+    attributes: Ints
+    num_attributes: int
+    values: Floats | None = None
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.row_ptr) - 1
+
+
+def attribute_map(structure: Multiclass | Chain, rows: Any, **options: Any) -> LinearMap:
+    """`multiclass_map` or `chain_map`, whichever the structure asks for."""
+    if isinstance(structure, Multiclass):
+        return multiclass_map(structure, rows, **options)
+    return chain_map(structure, rows, **options)
+
+
+def multiclass_map(structure: Multiclass, rows: Any, *, layout: RowLayout | None = None) -> LinearMap:
+    """One row of input an example.
+
+    layout: which (attribute, label) pairs have a weight (sparse rows only; default: all).
+    """
+    ptr = np.arange(structure.num_examples + 1, dtype=np.int64)
+    return LinearMap([_row_segment(rows, ptr, structure.n_labels, structure.width, layout)])
+
+
+def chain_map(
+    structure: Chain,
+    rows: Any,
+    *,
+    layout: RowLayout | None = None,
+    edge_rows: Any = None,
+    edge_layout: RowLayout | None = None,
+    transition_mask: Bytes | None = None,
+) -> LinearMap:
+    """One row of input a position, all sequences end to end.
+
+    Parameters
+    ----------
+    structure : Chain
+    rows : rows of input, one a position
+    layout : RowLayout, optional
+        Which (attribute, label) pairs have a weight (sparse rows only; default: all).
+    edge_rows : rows of input, optional
+        Untied chains: one row an edge (length - 1 a sequence). Default: one attribute that is always there.
+    edge_layout : RowLayout, optional
+        Untied chains: which (edge attribute, label * width + next label) pairs have a weight (default: all).
+    transition_mask : bytes of n_labels * width, optional
+        Tied chains: which transitions have a weight (default: all).
+    """
+    lengths, n_labels, width = structure.lengths, structure.n_labels, structure.width
+    segments = [_row_segment(rows, _pointers(lengths), n_labels, width, layout)]
+    table = n_labels * width
+    if structure.tied:
+        if edge_rows is not None or edge_layout is not None:
+            raise ValueError("rows of input on edges need an untied chain (tied=False)")
+        segments.append(SharedSegment(table, lengths - 1, transition_mask))
+    else:
+        if transition_mask is not None:
+            raise ValueError("a transition mask needs a tied chain; untied ones take an edge_layout")
+        edge_ptr = _pointers(lengths - 1)
+        edges = _bias_rows(int(edge_ptr[-1])) if edge_rows is None else edge_rows
+        segments.append(_row_segment(edges, edge_ptr, table, table, edge_layout))
+    if structure.ends:
+        segments.append(SharedSegment(2 * width, np.full(len(lengths), 2, dtype=np.int64)))
+    return LinearMap(segments)
+
+
+def _row_segment(rows: Any, example_ptr: Ints, n_columns: int, width: int, layout: RowLayout | None) -> Segment:
+    rows = as_rows(rows)
+    found, expected = (rows.n_rows if isinstance(rows, Attributes) else len(rows)), int(example_ptr[-1])
+    if found != expected:
+        raise ValueError(f"{found} rows of input, the structure has {expected}")
+    if isinstance(rows, Attributes):
+        layout = RowLayout.dense(rows.num_attributes, n_columns, width) if layout is None else layout
+        if (layout.n_columns, layout.width) != (n_columns, width):
+            raise ValueError(
+                f"the layout has {layout.n_columns} columns in rows of {layout.width}, "
+                f"the structure {n_columns} in rows of {width}"
+            )
+        return AttributeSegment(layout, example_ptr, rows.row_ptr, rows.attributes, rows.values)
+    if layout is not None:
+        raise ValueError("dense input has a weight for every (input, label): a layout needs sparse rows")
+    return DenseSegment(rows, example_ptr, n_columns, width)
+
+
+def as_rows(rows: Any) -> "Attributes | Floats":
+    """Rows of input as `Attributes` or as a C-contiguous array of floats."""
+    if isinstance(rows, Attributes):
+        return rows
+    if hasattr(rows, "tocsr"):  # SciPy's, without importing it
+        matrix = rows.tocsr()
+        return Attributes(
+            np.ascontiguousarray(matrix.indptr, dtype=np.int64),
+            np.ascontiguousarray(matrix.indices, dtype=np.int64),
+            int(matrix.shape[1]),
+            np.ascontiguousarray(matrix.data, dtype=np.float64),
+        )
+    dense = np.ascontiguousarray(rows, dtype=np.float64)
+    if dense.ndim != 2:
+        raise ValueError(f"rows of input must be a two-dimensional array, got {dense.ndim} dimension(s)")
+    return dense
+
+
+def _bias_rows(n_rows: int) -> Attributes:
+    return Attributes(np.arange(n_rows + 1, dtype=np.int64), np.zeros(n_rows, dtype=np.int64), 1)
+
+
+def _pointers(lengths: Ints) -> Ints:
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)

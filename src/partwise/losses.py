@@ -1,0 +1,75 @@
+"""Losses: which temperature, which weight on the cost and which link the one objective of `problem` takes.
+
+An example's loss is phi(smax_tau(theta + kappa c) - <theta, g>), where
+
+    tau    `temperature`  0: the maximum over labellings; else tau * log sum exp(. / tau)
+    kappa  `cost_scale`   how much a wrong part adds to a labelling's score
+    phi    `link`         "identity": t;  "squared": max(t, 0)^2
+
+Its dual has a distribution over labellings and a mass s: s = 1 for the identity, s >= 0 and phi*(s) = s^2 / 4 for the
+squared link.
+"""
+
+from dataclasses import dataclass, replace
+from math import isfinite
+from typing import Literal, get_args
+
+Link = Literal["identity", "squared"]
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A loss: name, temperature tau, cost_scale kappa, link phi."""
+
+    name: str
+    temperature: float
+    cost_scale: float
+    link: Link = "identity"
+
+    def __post_init__(self) -> None:
+        for field in ("temperature", "cost_scale"):
+            value = getattr(self, field)
+            if not (isfinite(value) and value >= 0):
+                raise ValueError(f"{field} of loss {self.name!r} must be a number >= 0, got {value}")
+        if self.link not in get_args(Link):
+            raise ValueError(f"link of loss {self.name!r} must be one of {get_args(Link)}, got {self.link!r}")
+
+    @property
+    def smooth(self) -> bool:
+        """Whether the loss is differentiable in the weights (a maximum over labellings is not, squared or not)."""
+        return self.temperature > 0
+
+    def capabilities(self) -> frozenset[str]:
+        """What a solver may ask of a loss."""
+        smoothness = "smooth" if self.smooth else "temperature 0"
+        return frozenset({smoothness, f"{self.link} link"})
+
+
+LOSSES: dict[str, Loss] = {
+    loss.name: loss
+    for loss in (
+        Loss("log", temperature=1.0, cost_scale=0.0),
+        Loss("hinge", temperature=0.0, cost_scale=1.0),
+        Loss("softmax-margin", temperature=1.0, cost_scale=1.0),
+        Loss("squared-hinge", temperature=0.0, cost_scale=1.0, link="squared"),
+        Loss("smoothed-hinge", temperature=0.1, cost_scale=1.0),
+    )
+}
+
+
+def get_loss(loss: str | Loss, *, temperature: float | None = None, cost_scale: float | None = None) -> Loss:
+    """The loss of this name (a Loss is returned as it is), with another temperature or cost scale if given.
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown; the message lists the names there are.
+    """
+    if isinstance(loss, str):
+        if loss not in LOSSES:
+            raise ValueError(f"unknown loss {loss!r}; there are {', '.join(LOSSES)}")
+        loss = LOSSES[loss]
+    elif not isinstance(loss, Loss):
+        raise TypeError(f"loss must be a name or a Loss, got {type(loss).__name__}")
+    changes = {"temperature": temperature, "cost_scale": cost_scale}
+    return replace(loss, **{name: value for name, value in changes.items() if value is not None})  # type: ignore[arg-type]

@@ -1,0 +1,281 @@
+"""The objective, its dual and the gap: the only place where they are written.
+
+Example i has slot scores theta_i = A_i w, gold counts g_i, costs c_i and a weight omega_i (`sample_weight`):
+
+    P(w) = l2/2 |w|^2 + sum_i omega_i phi(smax_tau(theta_i + kappa c_i) - <theta_i, g_i>)
+    smax_tau(v) = max over distributions p on Y_i of <E_p[counts], v> + tau H(p)
+
+A dual point gives each example a distribution p_i over labellings (mu_i = E_{p_i}[counts], H_i its entropy) and a mass
+s_i (1 for the identity link, >= 0 for the squared link). Everything the dual needs of it is one vector and one number,
+
+    u = sum_i omega_i s_i A_i'(g_i - mu_i),       b = sum_i omega_i [s_i (kappa <mu_i, c_i> + tau H_i) - phi*(s_i)],
+    D = b - |u|^2 / (2 l2),                       w(alpha) = u / l2.
+
+D <= min P <= P(w) for every dual point and every w. (u, b) is also a plane below the sum of losses: it lies under it
+everywhere, and the dual point that the oracle answers at w (`plane`) touches it at w. There
+
+    P(w) - D = |l2 w - u|^2 / (2 l2) = |grad P(w)|^2 / (2 l2),
+
+so that every method for a smooth loss has a certificate. A mean of planes is a plane below, which is how averaged and
+bundle methods are certified. With l2 = 0 the dual is -inf unless u = 0: there is no such certificate.
+
+The sums over examples are done by `_core.Objective`; the penalty enters here.
+"""
+
+import copy
+import os
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ._core import FeatureMap, Objective, Structure, all_scores
+from .dual import DualPoint
+from .losses import Loss, get_loss
+from .penalties import L2
+from .result import Certificate, CertificateError
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Gold = tuple[Ints, Ints, Floats]
+
+#: A gap below -NEGATIVE_GAP * (1 + |P|) cannot be rounding.
+NEGATIVE_GAP = 1e-9
+
+T = TypeVar("T")
+
+
+class Problem:
+    """Data, loss and penalty: the objective of the module's docstring.
+
+    Parameters
+    ----------
+    features : FeatureMap
+        The maps A_i.
+    structure : Structure
+        The sets of labellings Y_i.
+    gold : (indptr, slots, counts)
+        Gold labellings as from `structure.encode`; each must lie in Y_i.
+    loss : str or Loss
+    penalty : L2 or float
+        A number is the strength l2.
+    sample_weight : array of n_examples, optional
+        omega; zero weights are allowed.
+    cost : array, optional
+        One value a slot, all examples end to end; by default the structure's own.
+    n_jobs : int
+        Threads; -1 for all processors. Values and gradients have the same bits for any number.
+    """
+
+    def __init__(
+        self,
+        features: FeatureMap,
+        structure: Structure,
+        gold: Gold,
+        loss: str | Loss,
+        penalty: L2 | float,
+        *,
+        sample_weight: ArrayLike | None = None,
+        cost: ArrayLike | None = None,
+        n_jobs: int = 1,
+    ) -> None:
+        self.features = features
+        self.structure = structure
+        self.gold = gold
+        self.loss = get_loss(loss)
+        self.penalty = penalty if isinstance(penalty, L2) else L2(float(penalty))
+        self.n_jobs = resolve_n_jobs(n_jobs)
+        self.n_examples = structure.num_examples
+        if self.n_examples == 0:
+            raise ValueError("a problem needs at least one example")
+        if features.num_examples != self.n_examples:
+            raise ValueError(f"features of {features.num_examples} examples, a structure of {self.n_examples}")
+        self.n_weights = features.num_weights
+        self.sample_weight = _check_weights(sample_weight, self.n_examples)
+        self.objective = Objective(
+            structure,
+            features,
+            *gold,
+            self.loss.temperature,
+            self.loss.cost_scale,
+            self.loss.link,
+            None if cost is None else np.ascontiguousarray(cost, dtype=np.float64),
+            self.sample_weight,
+        )
+        self.objective.check_gold()
+
+    @property
+    def l2(self) -> float:
+        return self.penalty.strength
+
+    @cached_property
+    def active(self) -> Ints:
+        """Examples of positive weight, the ones that a pass visits."""
+        return np.flatnonzero(self.sample_weight > 0).astype(np.int64)
+
+    def with_n_jobs(self, n_jobs: int | None) -> "Problem":
+        """The same problem on another number of threads."""
+        if n_jobs is None or resolve_n_jobs(n_jobs) == self.n_jobs:
+            return self
+        other = copy.copy(self)
+        other.n_jobs = resolve_n_jobs(n_jobs)
+        return other
+
+    def capabilities(self) -> frozenset[str]:
+        """What a solver can count on here; compared with `Solver.requires`."""
+        parts = (structure_capabilities(self.structure), self.loss.capabilities(), self.penalty.capabilities())
+        return frozenset({"explicit weights"}).union(*parts)
+
+    # primal
+
+    def value(self, weights: Floats) -> float:
+        """P(w)."""
+        return self.objective.value(weights, self.n_jobs) + 0.5 * self.l2 * float(weights @ weights)
+
+    def value_and_gradient(self, weights: Floats) -> tuple[float, Floats]:
+        """P(w) and its gradient l2 w - u (a subgradient where P has a kink)."""
+        value, u, _ = self.objective.plane(weights, self.n_jobs)
+        return value + 0.5 * self.l2 * float(weights @ weights), self.l2 * weights - u
+
+    # dual
+
+    def dual_terms(self, point: DualPoint) -> tuple[Floats, float]:
+        """(u, b) of a dual point, recomputed from its parts."""
+        if point.kind == "gibbs":
+            return self.objective.dual_terms_gibbs(_given(point.scores), self.n_jobs)
+        if point.kind == "aggregate":
+            return _given(point.u), _given(point.b)
+        mass: Floats | None
+        entropies: Floats | None
+        if point.kind == "slots":
+            counts, mass, entropies = _given(point.counts), point.mass, point.entropies
+        elif point.kind == "cliques":
+            counts, entropies = self._slots_from_cliques(_given(point.marginals))
+            mass = None
+        else:
+            if self.loss.temperature > 0:
+                raise ValueError("the entropy of an active set is unknown: it is a dual point at temperature 0 only")
+            counts, mass = _given(point.active).expected_counts(self.structure.slot_offsets())
+            entropies = None
+        return self.objective.dual_terms_slots(counts, mass, entropies, self.n_jobs)
+
+    def dual_value(self, point: DualPoint) -> float:
+        """D of a dual point; -inf if l2 = 0."""
+        return self._dual(*self.dual_terms(point))
+
+    def weights_from_dual(self, point: DualPoint) -> Floats:
+        """w(alpha) = u / l2."""
+        if self.l2 == 0:
+            raise ValueError("with l2 = 0 a dual point determines no weights")
+        return self.dual_terms(point)[0] / self.l2
+
+    def oracle_point(self, weights: Floats) -> DualPoint:
+        """The distributions p_w that attain smax at w (temperature > 0): slot scores (theta + kappa c) / tau."""
+        if not self.loss.smooth:
+            raise ValueError(f"loss {self.loss.name!r} has temperature 0: its oracle answers no Gibbs distribution")
+        scores = all_scores(self.structure, self.features, weights, self.n_jobs)
+        scores += self.loss.cost_scale * self.slot_costs()
+        scores /= self.loss.temperature
+        return DualPoint.of_scores(scores)
+
+    def slot_costs(self) -> Floats:
+        """c_i of all examples end to end."""
+        return -self.objective.near_gold_scores(1.0)
+
+    # certificates
+
+    def certificate(self, weights: Floats, point: DualPoint) -> Certificate:
+        """P(w), D(alpha) and their difference, all recomputed from w and from the dual point's parts.
+
+        Raises
+        ------
+        CertificateError
+            If D exceeds P by more than rounding.
+        """
+        return self.certificate_of(self.value(weights), *self.dual_terms(point))
+
+    def certificate_of(self, primal: float, u: Floats, b: float) -> Certificate:
+        """The certificate of a primal value and a plane (u, b)."""
+        dual = self._dual(u, b)
+        raw = primal - dual
+        if raw < -NEGATIVE_GAP * (1.0 + abs(primal)):
+            raise CertificateError(
+                f"dual {dual!r} exceeds primal {primal!r} by {-raw:.3g}: the dual point is no point of this problem, "
+                "or a structure's oracle is wrong"
+            )
+        return Certificate(primal, dual, max(raw, 0.0), raw)
+
+    def certificate_at(self, primal: float, gradient: Floats) -> Certificate:
+        """The certificate of w against the oracle's own answer: gap = |grad P|^2 / (2 l2), free of P's rounding."""
+        norm2 = float(gradient @ gradient)
+        gap = norm2 / (2.0 * self.l2) if self.l2 > 0 else float("inf")
+        return Certificate(primal, primal - gap, gap, gap)
+
+    def _dual(self, u: Floats, b: float) -> float:
+        return b - float(u @ u) / (2.0 * self.l2) if self.l2 > 0 else float("-inf")
+
+    def _slots_from_cliques(self, marginals: Floats) -> tuple[Floats, Floats]:
+        """(expected counts, entropies) of clique marginals."""
+        if "cliques" not in self.structure.capabilities():
+            raise ValueError(f"{type(self.structure).__name__} has no clique view")
+        if self.loss.link != "identity":
+            raise ValueError("clique marginals are distributions of mass 1: they fit the identity link only")
+        start, counts, entropies = 0, [], []
+        for i in range(self.n_examples):
+            stop = start + int(self.structure.clique_offsets(i)[-1])
+            block = np.ascontiguousarray(marginals[start:stop])
+            counts.append(self.structure.slots_from_cliques(i, block))
+            entropies.append(self.structure.entropy_of_cliques(i, block)[0])
+            start = stop
+        if start != len(marginals):
+            raise ValueError(f"{len(marginals)} clique marginals given, the structure has {start}")
+        return np.concatenate(counts), np.array(entropies)
+
+
+def structure_capabilities(structure: Structure) -> frozenset[str]:
+    """The oracles a structure has, besides its optional capabilities.
+
+    A structure written in Python has the oracles that it implements; the compiled ones have both.
+    """
+    names = {"maximize": "max oracle", "log_partition": "expectation oracle"}
+    found = {label for method, label in names.items() if _implements(type(structure), method)}
+    return frozenset(found | set(structure.capabilities()))
+
+
+def _implements(cls: type, method: str) -> bool:
+    for base in cls.__mro__:
+        if base is Structure:
+            return False
+        if base.__module__ == Structure.__module__ or method in vars(base):
+            return True
+    return False
+
+
+def resolve_n_jobs(n_jobs: int) -> int:
+    """Number of threads: -1 is all processors, -2 all but one, and so on."""
+    if n_jobs == 0:
+        raise ValueError("n_jobs must not be 0")
+    return n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)
+
+
+def _check_weights(sample_weight: ArrayLike | None, n: int) -> Floats:
+    if sample_weight is None:
+        return np.ones(n)
+    weights = np.array(
+        sample_weight, dtype=np.float64
+    )  # a copy: the objective must not change under the caller's hands
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight has shape {weights.shape}, there are {n} examples")
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if bad.size:
+        raise ValueError(f"sample_weight of example {bad[0]} is {weights[bad[0]]}: weights must be finite and >= 0")
+    if not weights.any():
+        raise ValueError("all sample weights are zero")
+    return weights
+
+
+def _given(value: T | None) -> T:
+    if value is None:
+        raise ValueError("the dual point lacks the arrays of its kind")
+    return value

@@ -1,0 +1,84 @@
+"""What a run gives back, and the ways it can fail."""
+
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .dual import DualPoint
+
+Floats = NDArray[np.float64]
+Status = Literal["converged", "max_passes", "max_seconds", "stopped", "stalled", "no certificate"]
+
+#: Columns of `Result.history`: one entry each time a certificate was issued.
+HISTORY = ("passes", "seconds", "primal", "dual", "gap")
+
+
+class ConvergenceWarning(UserWarning):
+    """A run ended before its gap reached the tolerance."""
+
+
+class CertificateError(ArithmeticError):
+    """A dual value above a primal value by more than rounding: a defect in the library or in a Python structure."""
+
+
+class DivergenceError(ArithmeticError):
+    """A solver's iterates ran away (a constant step that is too large, or numbers that are no longer finite)."""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """P(w), D(alpha) and the gap between them, which bounds P(w) - min P.
+
+    `gap` is never negative; `raw_gap` is the difference as it came out, rounding included.
+    """
+
+    primal: float
+    dual: float
+    gap: float
+    raw_gap: float
+
+    @property
+    def relative_gap(self) -> float:
+        """The gap over |primal|, which is compared with `tol`."""
+        return self.gap / abs(self.primal) if self.primal else (0.0 if self.gap == 0 else float("inf"))
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """The outcome of a run.
+
+    status
+        "converged": gap <= tol * |primal|, or a relative gap below 1e-10 and no further progress in double precision;
+        "max_passes", "max_seconds", "stopped" (by the callback): a limit came first;
+        "stalled": no further progress possible, but the gap is above that;
+        "no certificate": l2 = 0, where the gradient norm is what was brought down.
+    history
+        Arrays `passes`, `seconds`, `primal`, `dual`, `gap`: one entry each time a certificate was issued.
+    """
+
+    weights: Floats
+    primal: float
+    dual: float
+    gap: float
+    passes: float
+    seconds: float
+    status: Status
+    solver: str
+    history: dict[str, Floats] = field(repr=False)
+    dual_point: DualPoint | None = field(default=None, repr=False)
+    message: str = ""
+
+    @property
+    def converged(self) -> bool:
+        return self.status == "converged"
+
+    @property
+    def relative_gap(self) -> float:
+        """The gap over |primal|."""
+        return Certificate(self.primal, self.dual, self.gap, self.gap).relative_gap
+
+    def noted(self, remark: str) -> "Result":
+        """The same result with a remark before its message."""
+        return replace(self, message=f"{remark}; {self.message}") if remark else self

@@ -1,0 +1,28 @@
+"""Solvers: frozen dataclasses of hyper-parameters with `init_state`, `step`, `certificate` and a shared `run`."""
+
+from .auto import choose, solve
+from .base import Certified, Progress, Solver, WarmStart
+from .bcfw import BCFW
+from .checkpoint import Checkpoint
+from .eg import EG
+from .lbfgs import LBFGS
+from .registry import available_solvers, compatibility_table, get_solver, suitable_solvers
+from .state import State
+
+__all__ = [
+    "BCFW",
+    "EG",
+    "LBFGS",
+    "Certified",
+    "Checkpoint",
+    "Progress",
+    "Solver",
+    "State",
+    "WarmStart",
+    "available_solvers",
+    "choose",
+    "compatibility_table",
+    "get_solver",
+    "solve",
+    "suitable_solvers",
+]

@@ -1,0 +1,146 @@
+"""`solve`, and the choice of a solver where none is named.
+
+The rule of "auto", by loss and size:
+
+    squared hinge                     bcfw
+    hinge                             eg
+    smooth, small or l2 = 0           lbfgs, to a relative gap of 1e-18 or the rounding floor: weights to about 1e-8
+    smooth, weak penalty              lbfgs, where eg is slow (000, section 7.1.1)
+    smooth, else                      eg
+
+Small: at most `SMALL` slots and `SMALL` weights. Weak: the mean over examples of omega_i |psi_i|^2 / (parts_i l2), the
+curvature of one part's share of the dual in units of the entropy's, above `WEAK`.
+"""
+
+import logging
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..problem import Problem
+from ..result import Result
+from .base import Callback, Solver, WarmStart, logger
+from .bcfw import BCFW
+from .checkpoint import Checkpoint
+from .eg import EG
+from .lbfgs import LBFGS
+from .registry import check_fits, describe, get_solver, no_solver, suitable_solvers
+
+#: Slots and weights of a problem that L-BFGS solves to machine precision in a moment.
+SMALL = 100_000
+#: Relative gap asked for on small smooth problems; |w - w*| <= sqrt(2 gap / l2).
+EXACT = 1e-18
+#: Curvature above which online EG is slower than L-BFGS.
+WEAK = 1_000.0
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A solver, the tolerance to run it to, and why."""
+
+    solver: Solver[Any]
+    tol: float
+    reason: str
+
+
+def choose(problem: Problem, tol: float) -> Choice:
+    """The solver of "auto" (see the module's docstring)."""
+    fitting = suitable_solvers(problem)
+    if not fitting:
+        raise ValueError(f"{describe(problem)}: {no_solver(problem)}")
+    if len(fitting) == 1:
+        return Choice(get_solver(fitting[0]), tol, f"the one solver for {describe(problem)}")
+    if not problem.loss.smooth:
+        return Choice(EG() if "eg" in fitting else BCFW(), tol, f"loss {problem.loss.name!r}")
+    slots = int(problem.structure.slot_offsets()[-1])
+    if max(slots, problem.n_weights) <= SMALL:
+        return Choice(LBFGS(), min(tol, EXACT) if tol > 0 else tol, f"small and smooth ({slots} slots)")
+    if "eg" not in fitting:
+        return Choice(LBFGS(), tol, "smooth")
+    curvature = dual_curvature(problem)
+    if curvature > WEAK:
+        return Choice(LBFGS(), tol, f"smooth with a weak penalty (curvature {curvature:.3g} > {WEAK:g})")
+    return Choice(EG(), tol, f"smooth and large ({slots} slots)")
+
+
+def dual_curvature(problem: Problem, sample: int = 200) -> float:
+    """Mean of omega_i |psi_i|^2 / (parts_i l2) over examples (evenly spaced ones, if there are many)."""
+    active = problem.active
+    some = active[np.linspace(0, len(active) - 1, min(sample, len(active))).astype(np.int64)]
+    indptr, _, counts = problem.gold
+    parts = np.add.reduceat(counts, indptr[:-1])[some] if len(counts) else np.ones(len(some))
+    bounds = np.array([problem.features.psi2_bound(int(i)) for i in some])
+    return float(np.mean(problem.sample_weight[some] * bounds / np.maximum(parts, 1.0)) / problem.l2)
+
+
+def solve(
+    problem: Problem,
+    solver: str | Solver[Any] = "auto",
+    *,
+    tol: float = 1e-3,
+    max_passes: float | None = None,
+    max_seconds: float | None = None,
+    callback: Callback | None = None,
+    n_jobs: int | None = None,
+    random_state: Any = None,
+    warm_start: WarmStart | None = None,
+    checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
+    verbose: int = 0,
+) -> Result:
+    """Minimise the problem's objective and certify the result.
+
+    Parameters
+    ----------
+    problem : Problem
+    solver : str or Solver
+        A name (`available_solvers()`), a solver with hyper-parameters of your own, or "auto".
+    tol : float
+        Stop at gap <= tol * |primal|. 0: run to max_passes (or until rounding allows no further progress).
+    max_passes, max_seconds : float, optional
+        Stop after this many passes over the data (every trial step counted; default: the solver's limit) or seconds.
+    callback : callable, optional
+        Called with a `Progress` after each epoch; an answer that is true stops the run.
+    n_jobs : int, optional
+        Threads (default: the problem's).
+    random_state : int, Generator, RandomState, optional
+        The same seed and n_jobs give the same bits.
+    warm_start : Result, DualPoint or weights, optional
+        What to start from; a solver that cannot start from it says so.
+    checkpoint : path or Checkpoint, optional
+        Save the state there now and then and at the end; if the file is there, go on from it.
+    verbose : int
+        1: log each certificate.
+
+    Raises
+    ------
+    ValueError
+        If the solver does not fit the problem; the message says which do.
+    DivergenceError
+        If the iterates run away.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the tolerance was not reached.
+    """
+    problem = problem.with_n_jobs(n_jobs)
+    if isinstance(solver, str) and solver == "auto":
+        choice = choose(problem, tol)
+    else:
+        choice = Choice(get_solver(solver) if isinstance(solver, str) else solver, tol, "")
+    check_fits(choice.solver, problem)
+    if choice.reason:
+        logger.log(logging.INFO if verbose else logging.DEBUG, "auto: %s, %s", choice.solver.name, choice.reason)
+    return choice.solver.run(
+        problem,
+        tol=choice.tol,
+        max_passes=max_passes,
+        max_seconds=max_seconds,
+        callback=callback,
+        random_state=random_state,
+        warm_start=warm_start,
+        checkpoint=checkpoint,
+        verbose=verbose,
+    ).noted(f"auto chose {choice.solver.name}: {choice.reason}" if choice.reason else "")

@@ -1,0 +1,175 @@
+"""What a solver is: hyper-parameters in a frozen dataclass, state apart, one epoch a step; `run` is the same for all.
+
+    state = solver.init_state(problem, rng, warm_start)
+    until a stopping rule holds: solver.step(problem, state)
+
+Stopping rules, looked at after each step: gap <= tol * |primal| (whenever a certificate is issued),
+passes >= max_passes, seconds >= max_seconds, the callback's word. With tol = 0 the first never holds. A certificate is
+always issued at the end.
+"""
+
+import logging
+import math
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..dual import DualPoint
+from ..problem import Problem
+from ..result import Certificate, Result, Status
+from .checkpoint import Checkpoint
+from .state import State
+
+Floats = NDArray[np.float64]
+S = TypeVar("S", bound=State)
+
+#: What a run can start from: an earlier result, a dual point, or weights.
+WarmStart = Result | DualPoint | Floats
+
+logger = logging.getLogger("partwise.solvers")
+
+
+def option(default: Any, help: str) -> Any:
+    """A hyper-parameter with the one text that the docs and the command line show."""
+    return field(default=default, metadata={"help": help})
+
+
+class Certified(NamedTuple):
+    """A certificate with the weights and the dual point that it is about."""
+
+    certificate: Certificate
+    weights: Floats
+    point: DualPoint
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a callback is told after each step; if it answers with something true, the run stops.
+
+    certificate: the last one issued, None if none was yet. fresh: whether it was issued in this step.
+    weights: a function that gives the weights as they are now.
+    """
+
+    solver: str
+    epoch: int
+    passes: float
+    seconds: float
+    certificate: Certificate | None
+    fresh: bool
+    weights: Callable[[], Floats]
+
+
+Callback = Callable[[Progress], Any]
+
+
+@dataclass(frozen=True)
+class Solver(ABC, Generic[S]):
+    """A solver's hyper-parameters and its three moves. Subclasses say what they need of a problem in `requires`."""
+
+    name: ClassVar[str]
+    requires: ClassVar[frozenset[str]]
+    #: "linear": accuracy 1e-6 is within reach; "sublinear": 1e-2 is.
+    rate: ClassVar[str]
+    #: What to do when the tolerance is not reached.
+    advice: ClassVar[str]
+    default_max_passes: ClassVar[int]
+    state_class: ClassVar[type[State]]
+
+    @abstractmethod
+    def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> S:
+        """The state before the first step."""
+
+    @abstractmethod
+    def step(self, problem: Problem, state: S) -> None:
+        """One epoch, in place."""
+
+    @abstractmethod
+    def certificate(self, problem: Problem, state: S) -> Certified:
+        """The certificate of the state's weights, recomputed from its dual point; the state is left alone."""
+
+    @abstractmethod
+    def weights(self, problem: Problem, state: S) -> Floats:
+        """The weights that the state stands for."""
+
+    def check_due(self, state: S, tol: float) -> bool:
+        """Whether a certificate should be issued now. By default always (for solvers that have it for nothing)."""
+        return True
+
+    def finished(self, problem: Problem, state: S, certificate: Certificate, tol: float) -> Status | None:
+        """The status to stop with, given a new certificate; None to go on."""
+        if tol > 0 and certificate.gap <= tol * abs(certificate.primal):
+            return "converged"
+        return None
+
+    def remark(self, problem: Problem, state: S) -> str:
+        """What the result's message should add, if anything."""
+        return ""
+
+    @final
+    def missing(self, problem: Problem) -> frozenset[str]:
+        """Which of the capabilities it needs the problem lacks."""
+        return self.requires - problem.capabilities()
+
+    @final
+    def options(self) -> dict[str, Any]:
+        """Hyper-parameters by name."""
+        return {item.name: getattr(self, item.name) for item in fields(self)}
+
+    @final
+    def run(
+        self,
+        problem: Problem,
+        *,
+        tol: float = 1e-3,
+        max_passes: float | None = None,
+        max_seconds: float | None = None,
+        callback: Callback | None = None,
+        random_state: Any = None,
+        warm_start: WarmStart | None = None,
+        checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
+        verbose: int = 0,
+    ) -> Result:
+        """Run to a stopping rule (see the module's docstring) and certify; parameters are those of `solve`."""
+        from .loop import Limits, Run
+
+        limits = Limits(tol, self.default_max_passes if max_passes is None else max_passes, max_seconds)
+        return Run(self, problem, limits, callback, checkpoint, verbose).go(random_state, warm_start)
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """A generator from a seed, a Generator, a RandomState (one number is drawn from it) or None."""
+    if isinstance(random_state, np.random.RandomState):
+        random_state = random_state.randint(np.iinfo(np.int32).max)
+    return np.random.default_rng(random_state)
+
+
+def start_weights(problem: Problem, warm_start: WarmStart) -> Floats:
+    """Weights to start from."""
+    if isinstance(warm_start, Result):
+        warm_start = warm_start.weights
+    weights = problem.weights_from_dual(warm_start) if isinstance(warm_start, DualPoint) else warm_start
+    weights = np.array(weights, dtype=np.float64)
+    if weights.shape != (problem.n_weights,):
+        raise ValueError(f"warm start: weights of shape {weights.shape}, the problem has {problem.n_weights}")
+    if not np.isfinite(weights).all():
+        raise ValueError("warm start: weights that are not finite")
+    return weights
+
+
+def start_point(problem: Problem, warm_start: WarmStart, kinds: tuple[str, ...]) -> DualPoint | None:
+    """A dual point of one of these kinds to start from, if the warm start has one."""
+    point = warm_start.dual_point if isinstance(warm_start, Result) else warm_start
+    if not isinstance(point, DualPoint):
+        return None
+    point = point.with_blocks()
+    return point if point.kind in kinds else None
+
+
+def relative(gap: float, primal: float) -> float:
+    """The gap over |primal|, inf where that makes no sense."""
+    return gap / abs(primal) if primal and math.isfinite(gap) else (0.0 if gap == 0 else math.inf)

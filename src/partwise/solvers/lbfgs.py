@@ -1,0 +1,258 @@
+"""Limited-memory BFGS for smooth losses.
+
+Problem. min P(w) of `problem`, temperature > 0 (l2 = 0 is allowed).
+
+Update. d = -H grad P(w) by the two-loop recursion over the last `memory` pairs (step, change of gradient), starting
+from H0 = (s'y / y'y) I of the newest pair; w += alpha d with alpha from a line search on phi(alpha) = P(w + alpha d):
+
+    strong Wolfe       phi(alpha) <= phi(0) + c1 alpha phi'(0)  and  |phi'(alpha)| <= c2 |phi'(0)|
+    near the optimum   phi(alpha) <= phi(0) + 1e-10 |phi(0)|  and  c2 phi'(0) <= phi'(alpha) <= (2 c1 - 1) phi'(0)
+
+where the second form replaces the first once differences of P drown in rounding. P is convex, so phi' is increasing and
+the search is for its root: secants, kept inside the bracket.
+
+Stopping rule. gap = |grad P|^2 / (2 l2) <= tol |P|: the certificate of the oracle's own answer, for nothing. Ends as
+well when no step brings P or the gap down any more (the rounding floor). With l2 = 0: |grad P(w)| <= tol |grad P(0)|.
+
+Source. Liu, Nocedal 1989 (two-loop form: Nocedal 1980); the second line-search test is the approximate Wolfe condition
+of Hager, Zhang 2005. 000 and 003 have L-BFGS as a rival. Departures: our own code in place of a library's, so that a run
+can be saved and resumed to the bit; a failed line search drops the pairs and tries the gradient once before it gives up.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import isfinite, sqrt
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..dual import DualPoint
+from ..problem import Problem
+from ..result import Certificate, DivergenceError, Status
+from .base import Certified, Solver, WarmStart, option, start_weights
+from .state import State
+
+Floats = NDArray[np.float64]
+
+ARMIJO, CURVATURE = 1e-4, 0.9
+#: A stalled run at a relative gap below this has converged as far as double precision goes.
+ROUNDING_FLOOR = 1e-10
+#: Steps without progress before a run counts as stalled.
+PATIENCE = 10
+
+
+@dataclass(kw_only=True)
+class LBFGSState(State):
+    """weights, gradient: (d,). steps, changes: (memory, d), rings of s and y; curvatures: their s'y."""
+
+    weights: Floats
+    gradient: Floats
+    primal: float
+    steps: Floats
+    changes: Floats
+    curvatures: Floats
+    stored: int = 0
+    newest: int = -1
+    reference: float = 0.0  # |grad P(0)|, for l2 = 0
+    best_primal: float = float("inf")
+    best_norm2: float = float("inf")
+    idle: int = 0
+    stalled: bool = False
+
+
+@dataclass(frozen=True)
+class LBFGS(Solver[LBFGSState]):
+    """Limited-memory BFGS (see the module's docstring)."""
+
+    name: ClassVar[str] = "lbfgs"
+    requires: ClassVar[frozenset[str]] = frozenset({"smooth", "expectation oracle", "explicit weights"})
+    rate: ClassVar[str] = "linear"
+    advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
+    default_max_passes: ClassVar[int] = 2000
+    state_class: ClassVar[type[State]] = LBFGSState
+
+    memory: int = option(10, "pairs of steps and changes of the gradient to keep")
+    max_trials: int = option(25, "trial steps of one line search")
+
+    def __post_init__(self) -> None:
+        if self.memory < 1 or self.max_trials < 1:
+            raise ValueError("memory and max_trials must be at least 1")
+
+    def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> LBFGSState:
+        d = problem.n_weights
+        weights = np.zeros(d) if warm_start is None else start_weights(problem, warm_start)
+        primal, gradient = problem.value_and_gradient(weights)
+        state = LBFGSState(
+            weights=weights,
+            gradient=gradient,
+            primal=primal,
+            steps=np.zeros((self.memory, d)),
+            changes=np.zeros((self.memory, d)),
+            curvatures=np.zeros(self.memory),
+            visits=len(problem.active),
+        )
+        if problem.l2 == 0:
+            at_zero = gradient if warm_start is None else problem.value_and_gradient(np.zeros(d))[1]
+            state.reference = float(np.linalg.norm(at_zero))
+        self._note_progress(state)
+        return state
+
+    def step(self, problem: Problem, state: LBFGSState) -> None:
+        if not isfinite(state.primal):
+            raise DivergenceError(f"lbfgs: the objective is {state.primal} at the start")
+        direction = _two_loop(state)
+        slope = float(state.gradient @ direction)
+        if not slope < 0:  # the pairs have degenerated (or the gradient is zero)
+            state.stored = 0
+            direction = -state.gradient
+            slope = float(state.gradient @ direction)
+        if slope == 0:
+            state.stalled = True
+            state.epoch += 1
+            return
+        first = 1.0 if state.stored else _first_step(state, slope)
+        found, trials = self._line_search(problem, state, direction, slope, first)
+        state.visits += trials * len(problem.active)
+        state.epoch += 1
+        if found is None:
+            # With the pairs the direction may be poor; along the gradient itself nothing is left to gain.
+            state.stalled = state.stored == 0
+            state.stored = 0
+            return
+        _remember(state, found)
+        state.weights, state.primal, state.gradient = found.weights, found.primal, found.gradient
+        self._note_progress(state)
+
+    def certificate(self, problem: Problem, state: LBFGSState) -> Certified:
+        certificate = problem.certificate_at(state.primal, state.gradient)
+        u = problem.l2 * state.weights - state.gradient
+        # The plane touches the losses at w: P - l2/2 |w|^2 = b - <u, w>.
+        b = state.primal - 0.5 * problem.l2 * float(state.weights @ state.weights) + float(u @ state.weights)
+        return Certified(certificate, state.weights.copy(), DualPoint.of_plane(u, b))
+
+    def weights(self, problem: Problem, state: LBFGSState) -> Floats:
+        return state.weights.copy()
+
+    def finished(self, problem: Problem, state: LBFGSState, certificate: Certificate, tol: float) -> Status | None:
+        if problem.l2 == 0:
+            small = tol > 0 and float(np.linalg.norm(state.gradient)) <= tol * state.reference
+            return "no certificate" if small else ("stalled" if state.stalled else None)
+        status = super().finished(problem, state, certificate, tol)
+        if status is None and state.stalled:
+            return "converged" if certificate.relative_gap <= ROUNDING_FLOOR else "stalled"
+        return status
+
+    def remark(self, problem: Problem, state: LBFGSState) -> str:
+        norm = float(np.linalg.norm(state.gradient))
+        if problem.l2 == 0:
+            return f"gradient norm {norm:.3g} ({norm / state.reference if state.reference else 0:.3g} of that at w = 0)"
+        return "no step improves the objective in double precision" if state.stalled else ""
+
+    def _line_search(
+        self, problem: Problem, state: LBFGSState, direction: Floats, slope: float, first: float
+    ) -> tuple["_Trial | None", int]:
+        def evaluate(alpha: float) -> _Trial:
+            weights = state.weights + alpha * direction
+            primal, gradient = problem.value_and_gradient(weights)
+            return _Trial(alpha, primal, float(gradient @ direction), weights, gradient)
+
+        return search(evaluate, state.primal, slope, first, self.max_trials)
+
+    def _note_progress(self, state: LBFGSState) -> None:
+        """Count the steps since P went down by more than rounding or the gap by half."""
+        norm2 = float(state.gradient @ state.gradient)
+        down = state.primal < state.best_primal - 4e-16 * abs(state.best_primal)
+        state.idle = 0 if down or norm2 < 0.5 * state.best_norm2 else state.idle + 1
+        state.best_primal = min(state.best_primal, state.primal)
+        state.best_norm2 = min(state.best_norm2, norm2)
+        state.stalled = state.idle >= PATIENCE
+
+
+class _Trial(NamedTuple):
+    alpha: float
+    primal: float
+    slope: float
+    weights: Floats
+    gradient: Floats
+
+
+def search(
+    evaluate: Callable[[float], _Trial], primal: float, slope: float, first: float, max_trials: int
+) -> tuple[_Trial | None, int]:
+    """A step that passes one of the two tests of the module's docstring, and the number of trials made.
+
+    If none does within max_trials, the best trial that brought the objective down, or None.
+    """
+    low, low_slope = 0.0, slope  # here phi' < 0 and phi is low enough
+    high, high_slope = 0.0, 0.0  # 0: not found yet
+    alpha, best = first, None
+    for trials in range(1, max_trials + 1):
+        trial = evaluate(alpha)
+        ok = isfinite(trial.primal) and isfinite(trial.slope)
+        enough = ok and trial.primal <= primal + ARMIJO * alpha * slope
+        near = ok and trial.primal <= primal + 1e-10 * abs(primal) and trial.slope <= (2 * ARMIJO - 1) * slope
+        if (enough or near) and abs(trial.slope) <= -CURVATURE * slope:
+            return trial, trials
+        if ok and trial.primal < primal and (best is None or trial.primal < best.primal):
+            best = trial
+        if (enough or near) and trial.slope < 0:
+            low, low_slope = alpha, trial.slope
+        else:
+            high, high_slope = alpha, trial.slope if ok else float("inf")
+        alpha = _next_alpha(low, low_slope, high, high_slope, slope)
+        if not low < alpha or (high and not alpha < high):  # the bracket has no number left inside
+            break
+    return best, trials
+
+
+def _next_alpha(low: float, low_slope: float, high: float, high_slope: float, slope: float) -> float:
+    """The secant's root of phi', well inside the bracket, or 2 to 10 times as far if there is no upper end yet."""
+    if not high:
+        rise = low_slope - slope
+        root = low * -slope / rise if rise > 0 else float("inf")
+        return min(max(root, 2.0 * low), 10.0 * low)
+    width = high - low
+    if not isfinite(high_slope) or high_slope <= 0:  # rejected for its value: halve
+        return low + 0.5 * width
+    root = low + width * low_slope / (low_slope - high_slope)
+    return min(max(root, low + 0.1 * width), high - 0.1 * width)
+
+
+def _first_step(state: LBFGSState, slope: float) -> float:
+    """A step along the gradient: as long as the newest pair's curvature says, of length 1 if there never was one."""
+    if state.newest < 0:
+        return 1.0 / sqrt(-slope)
+    change = state.changes[state.newest]
+    return float(state.curvatures[state.newest]) / float(change @ change)
+
+
+def _two_loop(state: LBFGSState) -> Floats:
+    """-H grad P."""
+    q = -state.gradient
+    memory = len(state.steps)
+    rows = [(state.newest - k) % memory for k in range(state.stored)]  # newest first
+    alphas = []
+    for row in rows:
+        alphas.append(float(state.steps[row] @ q) / state.curvatures[row])
+        q -= alphas[-1] * state.changes[row]
+    if rows:
+        change = state.changes[rows[0]]
+        q *= state.curvatures[rows[0]] / float(change @ change)
+    for row, alpha in zip(reversed(rows), reversed(alphas), strict=True):
+        beta = float(state.changes[row] @ q) / state.curvatures[row]
+        q += (alpha - beta) * state.steps[row]
+    return q
+
+
+def _remember(state: LBFGSState, found: _Trial) -> None:
+    """Add the pair of this step to the rings; pairs without curvature (rounding) are left out."""
+    s, y = found.weights - state.weights, found.gradient - state.gradient
+    curvature = float(s @ y)
+    if curvature <= 1e-16 * float(y @ y):
+        return
+    memory = len(state.steps)
+    state.newest = (state.newest + 1) % memory
+    state.steps[state.newest], state.changes[state.newest] = s, y
+    state.curvatures[state.newest] = curvature
+    state.stored = min(state.stored + 1, memory)

@@ -1,0 +1,238 @@
+"""The loop behind `Solver.run`: stopping, history, timing, callback, checkpoints, warnings. No mathematics."""
+
+import contextlib
+import logging
+import math
+import os
+import time
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..problem import Problem
+from ..result import HISTORY, Certificate, ConvergenceWarning, DivergenceError, Result, Status
+from . import checkpoint as files
+from .base import Callback, Certified, Progress, Solver, WarmStart, generator, logger, relative
+from .checkpoint import Checkpoint
+from .registry import check_fits, suitable_solvers
+from .state import State, pack, unpack
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When to stop."""
+
+    tol: float
+    max_passes: float
+    max_seconds: float | None
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.tol) and self.tol >= 0):
+            raise ValueError(f"tol must be a number >= 0, got {self.tol}")
+        if not self.max_passes >= 0:
+            raise ValueError(f"max_passes must be >= 0, got {self.max_passes}")
+        if self.max_seconds is not None and not self.max_seconds >= 0:
+            raise ValueError(f"max_seconds must be >= 0, got {self.max_seconds}")
+
+
+class Run:
+    """One run of a solver on a problem."""
+
+    def __init__(
+        self,
+        solver: Solver[Any],
+        problem: Problem,
+        limits: Limits,
+        callback: Callback | None,
+        checkpoint: str | os.PathLike[str] | Checkpoint | None,
+        verbose: int,
+    ) -> None:
+        check_fits(solver, problem)
+        self.solver = solver
+        self.problem = problem
+        self.limits = limits
+        self.callback = callback
+        self.checkpoint = checkpoint if isinstance(checkpoint, Checkpoint | None) else Checkpoint(checkpoint)
+        self.verbose = verbose
+        self.history: dict[str, list[float]] = {name: [] for name in HISTORY}
+        self.started = time.perf_counter()
+        self.saved = self.started
+        self.identity: list[float] = []
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self.started
+
+    def passes(self, state: State) -> float:
+        """Examples visited over examples there are (those of weight zero are never visited)."""
+        return state.visits / len(self.problem.active)
+
+    def go(self, random_state: Any, warm_start: WarmStart | None) -> Result:
+        with _shown(self.verbose):
+            state = self._resume()
+            if state is None:
+                state = self.solver.init_state(self.problem, generator(random_state), warm_start)
+                return self._conclude(state, *self._loop(state, None))
+            # A finished run that is asked for again must not make one more step.
+            latest = self._certify(state)
+            status = self.solver.finished(self.problem, state, latest.certificate, self.limits.tol)
+            return self._conclude(state, *((status, latest) if status else self._loop(state, latest)))
+
+    def _loop(self, state: State, latest: Certified | None) -> tuple[Status, Certified]:
+        """Step until a rule holds. `latest` is of the state as it is now, None if there is none."""
+        solver, problem, limits = self.solver, self.problem, self.limits
+        last: Certificate | None = latest.certificate if latest else None
+        status: Status | None = None
+        while status is None:
+            if self.passes(state) >= limits.max_passes:
+                status = "max_passes"
+                break
+            solver.step(problem, state)
+            latest = None
+            if solver.check_due(state, limits.tol):
+                latest = self._certify(state)
+                last = latest.certificate
+                state.checked_epoch, state.checked_gain = state.epoch, state.gain
+                state.checked_gap, state.checked_primal = last.gap, last.primal
+                status = solver.finished(problem, state, last, limits.tol)
+            self._report(state, last, fresh=latest is not None)
+            if self._called_off(state, last, fresh=latest is not None):
+                status = status or "stopped"
+            elif limits.max_seconds is not None and self.seconds >= limits.max_seconds:
+                status = status or "max_seconds"
+            if self.checkpoint and time.perf_counter() - self.saved >= self.checkpoint.every_seconds:
+                self._save(state)
+        if latest is None:
+            latest = self._certify(state)
+            # The last step may have reached the tolerance unnoticed.
+            status = solver.finished(problem, state, latest.certificate, limits.tol) or status
+        return status, latest
+
+    def _certify(self, state: State) -> Certified:
+        certified = self.solver.certificate(self.problem, state)
+        if not math.isfinite(certified.certificate.primal):
+            raise DivergenceError(f"{self.solver.name}: the objective is {certified.certificate.primal}")
+        if self.history["passes"][-1:] != [self.passes(state)]:
+            c = certified.certificate
+            row = (self.passes(state), self.seconds, c.primal, c.dual, c.gap)
+            for name, value in zip(HISTORY, row, strict=True):
+                self.history[name].append(value)
+        return certified
+
+    def _conclude(self, state: State, status: Status, latest: Certified) -> Result:
+        if self.checkpoint:
+            self._save(state)
+        c = latest.certificate
+        name, passes = self.solver.name, self.passes(state)
+        message = f"{name}: {status} after {passes:.4g} passes, {_gap_text(c)}"
+        remark = self.solver.remark(self.problem, state)
+        message += f"; {remark}" if remark else ""
+        logger.log(logging.INFO if self.verbose else logging.DEBUG, message)
+        # A callback that stops a run has seen the gap and made up its mind: no warning.
+        if status in ("max_passes", "max_seconds", "stalled") and self.limits.tol > 0:
+            others = [other for other in suitable_solvers(self.problem) if other != name]
+            advice = self.solver.advice + (f", or try solver {' or '.join(map(repr, others))}" if others else "")
+            warnings.warn(f"{message}; tol is {self.limits.tol:.3g}. {advice}.", ConvergenceWarning, stacklevel=5)
+        return Result(
+            weights=latest.weights,
+            primal=c.primal,
+            dual=c.dual,
+            gap=c.gap,
+            passes=passes,
+            seconds=self.seconds,
+            status=status,
+            solver=name,
+            history={column: np.array(values) for column, values in self.history.items()},
+            dual_point=latest.point,
+            message=message,
+        )
+
+    def _report(self, state: State, last: Certificate | None, *, fresh: bool) -> None:
+        if fresh and last is not None and self.verbose:
+            logger.info(
+                "%s: pass %.4g, %.2f s, %s", self.solver.name, self.passes(state), self.seconds, _gap_text(last)
+            )
+
+    def _called_off(self, state: State, last: Certificate | None, *, fresh: bool) -> bool:
+        if self.callback is None:
+            return False
+        before = time.perf_counter()
+        told = Progress(
+            self.solver.name,
+            state.epoch,
+            self.passes(state),
+            self.seconds,
+            last,
+            fresh,
+            lambda: self.solver.weights(self.problem, state),
+        )
+        answer = self.callback(told)
+        self.started += time.perf_counter() - before  # the callback's time is not the solver's
+        return bool(answer)
+
+    def _save(self, state: State) -> None:
+        assert self.checkpoint is not None
+        arrays, scalars = pack(state)
+        values = {
+            "solver": self.solver.name,
+            "options": self.solver.options(),
+            "problem": self._identity(),
+            "seconds": self.seconds,
+            "history": self.history,
+            "state": scalars,
+        }
+        files.write(self.checkpoint.path, arrays, values)
+        self.saved = time.perf_counter()
+
+    def _resume(self) -> State | None:
+        """The saved state, None if there is none."""
+        if self.checkpoint is None or not Path(self.checkpoint.path).exists():
+            return None
+        arrays, values = files.read(self.checkpoint.path)
+        mine = {"solver": self.solver.name, "options": self.solver.options()}
+        for key, value in mine.items():
+            if values[key] != value:
+                raise ValueError(f"{self.checkpoint.path} was written with {key} {values[key]}, this run has {value}")
+        if not np.allclose(values["problem"], self._identity(), rtol=1e-8, atol=1e-8):
+            raise ValueError(f"{self.checkpoint.path} was written for another problem (data, loss or penalty differ)")
+        self.history = values["history"]
+        self.started = time.perf_counter() - values["seconds"]
+        return unpack(self.solver.state_class, arrays, values["state"])
+
+    def _identity(self) -> list[float]:
+        """Numbers that tell one problem from another: sizes, constants, the plane at w = 0 (which meets all data)."""
+        if not self.identity:
+            problem = self.problem
+            value, u, _ = problem.objective.plane(np.zeros(problem.n_weights), problem.n_jobs)
+            probe = float(u @ np.cos(np.arange(len(u))))
+            sizes = [float(problem.n_examples), float(problem.n_weights), problem.l2]
+            loss = [problem.loss.temperature, problem.loss.cost_scale, float(problem.loss.link == "squared")]
+            self.identity = [*sizes, *loss, value, float(np.linalg.norm(u)), probe]
+        return self.identity
+
+
+def _gap_text(certificate: Certificate) -> str:
+    if math.isinf(certificate.gap):
+        return f"primal {certificate.primal:.8g}, no certificate (l2 = 0)"
+    share = relative(certificate.gap, certificate.primal)
+    return f"primal {certificate.primal:.8g}, gap {certificate.gap:.3g} (relative {share:.3g})"
+
+
+@contextlib.contextmanager
+def _shown(verbose: int) -> Iterator[None]:
+    """Make the logger's messages visible while a verbose run lasts, if the program has set up no logging itself."""
+    if not verbose or logger.hasHandlers():
+        yield
+        return
+    handler, level = logging.StreamHandler(), logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)

@@ -1,0 +1,87 @@
+"""Solvers by name, and which of them fit which problem."""
+
+from dataclasses import fields
+from typing import Any
+
+from ..losses import LOSSES
+from ..penalties import L2
+from ..problem import Problem
+from .base import Solver
+from .bcfw import BCFW
+from .eg import EG
+from .lbfgs import LBFGS
+
+SOLVERS: dict[str, type[Solver[Any]]] = {cls.name: cls for cls in (LBFGS, EG, BCFW)}
+
+#: What every compiled structure and feature map can do.
+_COMPILED = frozenset({"max oracle", "expectation oracle", "explicit weights"})
+
+
+def available_solvers() -> list[str]:
+    """Names of all solvers."""
+    return list(SOLVERS)
+
+
+def get_solver(name: str, **options: Any) -> Solver[Any]:
+    """The solver of this name with these hyper-parameters.
+
+    Raises
+    ------
+    ValueError
+        If there is no such solver.
+    TypeError
+        If it has no such hyper-parameter; the message lists those it has.
+    """
+    if name not in SOLVERS:
+        raise ValueError(f"unknown solver {name!r}; there are {', '.join(SOLVERS)} (and 'auto')")
+    known = [item.name for item in fields(SOLVERS[name])]
+    unknown = sorted(set(options) - set(known))
+    if unknown:
+        raise TypeError(f"solver {name!r} has no option {', '.join(unknown)}; it has {', '.join(known)}")
+    return SOLVERS[name](**options)
+
+
+def suitable_solvers(problem: Problem) -> list[str]:
+    """Names of the solvers whose needs the problem meets."""
+    have = problem.capabilities()
+    return [name for name, cls in SOLVERS.items() if cls.requires <= have]
+
+
+def check_fits(solver: Solver[Any], problem: Problem) -> None:
+    """ValueError if the problem lacks what the solver needs; the message says which solvers fit."""
+    missing = solver.missing(problem)
+    if missing:
+        fitting = suitable_solvers(problem)
+        raise ValueError(
+            f"solver {solver.name!r} needs {_listed(missing)}, which this problem does not have ({describe(problem)}); "
+            + (f"solvers that fit: {', '.join(fitting)}" if fitting else no_solver(problem))
+        )
+
+
+def no_solver(problem: Problem) -> str:
+    """Why no solver fits."""
+    have = problem.capabilities()
+    lacks = "; ".join(f"{name} lacks {_listed(cls.requires - have)}" for name, cls in SOLVERS.items())
+    return f"no solver fits this problem yet ({lacks})"
+
+
+def describe(problem: Problem) -> str:
+    """A problem in a few words."""
+    return f"loss {problem.loss.name!r}, l2 = {problem.l2:g}, {type(problem.structure).__name__}"
+
+
+def compatibility_table() -> str:
+    """Which solver fits which loss, on structures that have both oracles; then what each solver needs."""
+    cells = [["loss", *SOLVERS]]
+    for penalty, suffix in ((L2(1.0), ""), (L2(0.0), ", l2 = 0")):
+        for loss in LOSSES.values():
+            have = _COMPILED | loss.capabilities() | penalty.capabilities()
+            cells.append([loss.name + suffix, *("yes" if cls.requires <= have else "-" for cls in SOLVERS.values())])
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
+    lines += ["", *(f"{name} needs: {', '.join(sorted(cls.requires))}" for name, cls in SOLVERS.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _listed(names: frozenset[str]) -> str:
+    return " and ".join(sorted(names))

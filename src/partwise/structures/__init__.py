@@ -1,0 +1,8 @@
+"""Structures: which labellings an example has, and sums and maxima over them.
+
+`Structure` is the interface; a Python class can implement it too (num_slots, maximize, log_partition, cost).
+"""
+
+from .._core import Chain, Multiclass, Structure, padded_width
+
+__all__ = ["Chain", "Multiclass", "Structure", "padded_width"]
