@@ -2,12 +2,15 @@
 
 y = argmax <counts(y), theta_i + c_i>, d = counts(y) - mu_i, gamma = clip(gap_i / (omega_i^2 |A_i'd|^2 / l2), 0, 1),
 mu_i += gamma d, average = k/(k + 2) average + 2/(k + 2) w.
+
+For the squared hinge the mass is free: x_i = s_i p_i <- a x_i + b e_y with the best a, b >= 0 (`bcfw_squared`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,3 +58,40 @@ def bcfw(problem: DenseProblem, state: BcfwState, order: Sequence[int]) -> BcfwS
         state.average_ps = [keep * a + (1.0 - keep) * b for a, b in zip(state.average_ps, state.ps, strict=True)]
         state.steps += 1
     return state
+
+
+def bcfw_squared(problem: DenseProblem, xs: Sequence[Floats], order: Sequence[int]) -> list[Floats]:
+    """The same for the squared link, on x_i = s_i p_i (labellings weighted by mass)."""
+    xs = [np.array(x) for x in xs]
+    for i in order:
+        w = problem.weights(*_split(xs))
+        corner = np.zeros(len(xs[i]))
+        corner[int((problem.label_costs(i) - problem.psi(i) @ w).argmax())] = 1.0
+        a, b = _best_pair(partial(_dual_along, problem, xs, i, corner))
+        xs[i] = a * xs[i] + b * corner
+    return xs
+
+
+def _dual_along(problem: DenseProblem, xs: Sequence[Floats], i: int, corner: Floats, a: float, b: float) -> float:
+    """D with x_i replaced by a x_i + b corner."""
+    return problem.dual(*_split([*xs[:i], a * xs[i] + b * corner, *xs[i + 1 :]]))
+
+
+def _split(xs: Sequence[Floats]) -> tuple[list[Floats], Floats]:
+    """x = s p as (p, s); p is anything where s = 0."""
+    mass = np.array([x.sum() for x in xs])
+    return [x / s if s > 0 else np.full(len(x), 1.0 / len(x)) for x, s in zip(xs, mass, strict=True)], mass
+
+
+def _best_pair(dual: Callable[[float, float], float]) -> tuple[float, float]:
+    """argmax over a, b >= 0 of a concave quadratic known by its values: the free maximum, else the best on an edge."""
+    points = [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (2.0, 0.0), (0.0, 2.0), (1.0, 1.0)]
+    design = [[1.0, a, b, a * a, b * b, a * b] for a, b in points]
+    _, fa, fb, faa, fbb, fab = np.linalg.solve(np.array(design), np.array([dual(a, b) for a, b in points]))
+    hessian = np.array([[2 * faa, fab], [fab, 2 * fbb]])
+    candidates = [(max(0.0, -fa / (2 * faa)) if faa < -1e-14 else 1.0, 0.0), (0.0, max(0.0, -fb / (2 * fbb)))]
+    if np.linalg.det(hessian) > 1e-10 * faa * fbb:
+        free = np.linalg.solve(hessian, [-fa, -fb])
+        if free.min() >= 0:
+            candidates.append((float(free[0]), float(free[1])))
+    return max(candidates, key=lambda z: dual(*z))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oracles.bcfw_reference import bcfw, start
+from oracles.bcfw_reference import _split, bcfw, bcfw_squared, start
 from oracles.chain_reference import chain_best, chain_sums, join_slots, split_slots
 from oracles.eg_figures import batch_eg, batch_step, online_eg, online_steps, part_eg
 from oracles.enumerate import chain_slots, entropy, enumerate_chain, enumerate_multiclass
@@ -148,6 +148,19 @@ def test_bcfw_closes_the_gap(kind):
     np.testing.assert_allclose(state.weights, problem.weights(state.ps), atol=1e-12)
     np.testing.assert_allclose(state.average_weights, problem.weights(state.average_ps), atol=1e-12)
     assert problem.primal(state.weights) - duals[-1] <= 0.05 * problem.primal(np.zeros(problem.dim))
+
+
+@pytest.mark.parametrize("kind", ["multiclass", "chain-tied"])
+def test_squared_bcfw_closes_the_gap(kind):
+    problem = dense_problem(kind, "squared-hinge", seed=18, l2=30.0)
+    xs = [np.zeros(len(e)) for e in problem.examples]
+    duals = [0.0]
+    for _ in range(30):
+        xs = bcfw_squared(problem, xs, range(problem.n))
+        duals.append(problem.dual(*_split(xs)))
+    assert np.all(np.diff(duals) >= -1e-10)
+    gap = problem.primal(problem.weights(*_split(xs))) - duals[-1]
+    assert -1e-10 <= gap <= 0.05 * problem.primal(np.zeros(problem.dim))
 
 
 def test_entropy_of_a_corner_is_zero():

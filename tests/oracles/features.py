@@ -1,0 +1,73 @@
+"""Feature matrices built from the raw input of segments, without asking the core for any score."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def pair_positions(layout: Any) -> dict[tuple[int, int], int]:
+    """Where the weight of each (attribute, column) pair lies, read off `pack` with the values 1, 2, 3, ..."""
+    indptr, columns = layout.pairs()
+    packed = layout.pack(np.arange(1.0, layout.num_pairs + 1))
+    where = {int(v) - 1: k for k, v in enumerate(packed) if v != 0}
+    positions = {}
+    for a in range(layout.num_attributes):
+        for k in range(indptr[a], indptr[a + 1]):
+            positions[a, int(columns[k])] = where[k]
+    return positions
+
+
+def attribute_matrix(
+    layout: Any, example_ptr: Ints, row_ptr: Ints, attributes: Ints, values: Floats | None, i: int
+) -> Floats:
+    """A_i of an AttributeSegment: row slot (p, column) has the sum of the values of each attribute of row p."""
+    positions = pair_positions(layout)
+    rows = range(example_ptr[i], example_ptr[i + 1])
+    matrix = np.zeros((len(rows) * layout.width, layout.num_weights))
+    for local, p in enumerate(rows):
+        for k in range(row_ptr[p], row_ptr[p + 1]):
+            for column in range(layout.n_columns):
+                position = positions.get((int(attributes[k]), column))
+                if position is not None:
+                    matrix[local * layout.width + column, position] += 1.0 if values is None else values[k]
+    return matrix
+
+
+def dense_matrix(rows: Floats, example_ptr: Ints, n_columns: int, width: int, i: int) -> Floats:
+    """A_i of a DenseSegment: weight (j, a) is at j * width + a."""
+    mine = rows[example_ptr[i] : example_ptr[i + 1]]
+    matrix = np.zeros((len(mine) * width, rows.shape[1] * width))
+    for p, row in enumerate(mine):
+        for j, x in enumerate(row):
+            for a in range(n_columns):
+                matrix[p * width + a, j * width + a] = x
+    return matrix
+
+
+def observed_pairs(
+    n_attributes: int, row_ptr: Ints, attributes: Ints, labels: Ints, min_count: int
+) -> tuple[list[list[int]], dict[tuple[int, int], int]]:
+    """For each attribute its columns seen at least min_count times, and all counts."""
+    seen: dict[tuple[int, int], int] = {}
+    for p, label in enumerate(labels):
+        for a in attributes[row_ptr[p] : row_ptr[p + 1]]:
+            if a >= 0:
+                seen[int(a), int(label)] = seen.get((int(a), int(label)), 0) + 1
+    table = [sorted(c for (b, c), n in seen.items() if b == a and n >= min_count) for a in range(n_attributes)]
+    return table, seen
+
+
+def block_diagonal(blocks: list[Floats]) -> Floats:
+    """Segments stacked: each maps its own weights to its own slots."""
+    matrix = np.zeros((sum(b.shape[0] for b in blocks), sum(b.shape[1] for b in blocks)))
+    row = column = 0
+    for block in blocks:
+        matrix[row : row + block.shape[0], column : column + block.shape[1]] = block
+        row, column = row + block.shape[0], column + block.shape[1]
+    return matrix

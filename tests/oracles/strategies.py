@@ -1,0 +1,63 @@
+"""Hypothesis strategies for small structures of the core with scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from .enumerate import Enumeration, enumeration_of
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Example `i` of a structure, all its labellings, and scores with large rubbish in padding and masked slots."""
+
+    structure: Any
+    i: int
+    all: Enumeration
+    scores: Floats
+    rng: np.random.Generator
+
+    def direction(self) -> Floats:
+        """Another random slot vector."""
+        return self.rng.normal(size=len(self.scores))
+
+    def __repr__(self) -> str:
+        s = self.structure
+        name = type(s).__name__
+        if name == "Chain":
+            name += f"(lengths={s.lengths.tolist()}, tied={s.tied}, ends={s.ends})"
+        return f"{name} n_labels={s.n_labels} mask={s.mask(self.i)} scores={self.scores.tolist()}"
+
+
+@st.composite
+def scored_structures(draw: Any, kinds: tuple[str, ...] = ("multiclass", "chain"), masks: bool = True) -> Scored:
+    """A Multiclass or a Chain of at most 81 labellings an example, tied or not, with or without ends and mask."""
+    from partwise import _core
+
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    kind = draw(st.sampled_from(kinds))
+    if kind == "multiclass":
+        n_labels = draw(st.integers(1, 9))
+        structure: Any = _core.Multiclass(2, n_labels)
+    else:
+        n_labels, length = draw(st.sampled_from([(1, 3), (2, 1), (2, 2), (2, 5), (3, 1), (3, 2), (3, 4), (5, 2)]))
+        lengths = np.array([2, length], dtype=np.int64)
+        structure = _core.Chain(lengths, n_labels, tied=draw(st.booleans()), ends=draw(st.booleans()))
+    i = 1
+    everything = enumeration_of(structure, i)
+    ignored = ~everything.used
+    if masks and draw(st.booleans()):
+        kept = everything.counts[rng.integers(len(everything))] > 0
+        allowed = (rng.random(len(kept)) < 0.75) | kept
+        structure.set_mask(i, allowed.astype(np.uint8))
+        ignored |= ~allowed
+    scores = draw(st.sampled_from([0.1, 1.0, 20.0])) * rng.normal(size=structure.num_slots(i))
+    scores[ignored] = 1e6 * rng.normal(size=int(ignored.sum()))
+    return Scored(structure, i, enumeration_of(structure, i), scores, rng)
