@@ -1,0 +1,69 @@
+// Helpers shared by the bindings: arrays in and out, range checks, Ctrl-C.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <vector>
+
+#include "support/parallel.h"
+#include "support/types.h"
+
+namespace partwise::bindings {
+
+namespace nb = nanobind;
+
+using Floats = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using FloatRows = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Ints = nb::ndarray<const Index, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using MutableFloats = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using NumPy = nb::ndarray<nb::numpy, T, nb::ndim<1>, nb::c_contig>;
+
+template <class Array>
+auto span_of(const Array& array) {
+    return std::span(array.data(), array.size());
+}
+
+template <class T, class Array>
+std::vector<T> vector_of(const Array& array) {
+    return std::vector<T>(array.data(), array.data() + array.size());
+}
+
+// Hands a vector to NumPy without copying it.
+template <class T>
+NumPy<T> numpy(std::vector<T> values) {
+    auto* kept = new std::vector<T>(std::move(values));
+    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    return NumPy<T>(kept->data(), {kept->size()}, owner);
+}
+
+template <class Array>
+void check_size(const Array& array, Index expected, const char* name) {
+    if (len(array.size()) != expected) {
+        throw InputError(std::string(name) + " has " + std::to_string(array.size()) + " values, " + std::to_string(expected) +
+                         " are needed");
+    }
+}
+
+void check_finite(const Floats& array, const char* name);
+
+inline void check_index(Index i, Index n) {
+    if (i < 0 || i >= n) throw InputError("no example " + std::to_string(i) + " (there are " + std::to_string(n) + ")");
+}
+
+// Polls Python's signal handlers; made while the GIL is held, used while it is not.
+Interrupt python_interrupt();
+
+void bind_structures(nb::module_& m);
+void bind_features(nb::module_& m);
+void bind_solvers(nb::module_& m);
+
+}  // namespace partwise::bindings

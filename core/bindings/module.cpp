@@ -1,0 +1,56 @@
+#include "bindings/common.h"
+#include "structures/structure.h"
+#include "support/vector_math.h"
+
+namespace partwise::bindings {
+
+void check_finite(const Floats& array, const char* name) {
+    if (!all_finite(array.data(), len(array.size()))) throw InputError(std::string(name) + " holds NaN or infinity");
+}
+
+Interrupt python_interrupt() {
+    return Interrupt([] {
+        const nb::gil_scoped_acquire gil;
+        return PyErr_CheckSignals() != 0;
+    });
+}
+
+namespace {
+
+int cpu_level() {
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+        return 4;
+    }
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) return 3;
+    if (__builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt")) return 2;
+    return 1;
+#else
+    return 0;
+#endif
+}
+
+}  // namespace
+
+NB_MODULE(PARTWISE_MODULE, m) {
+    m.doc() = "The compiled core of partwise: inference, features and one epoch of each solver.";
+    nb::register_exception_translator([](const std::exception_ptr& p, void*) {
+        try {
+            std::rethrow_exception(p);
+        } catch (const InputError& e) {
+            PyErr_SetString(PyExc_ValueError, e.what());
+        } catch (const Interrupted&) {
+            // The signal handler that ran inside the poll has usually set its exception already.
+            if (!PyErr_Occurred()) PyErr_SetNone(PyExc_KeyboardInterrupt);
+        }
+    });
+    m.def("padded_width", &padded_width, nb::arg("n_labels"));
+    m.def("cpu_level", &cpu_level);
+    bind_structures(m);
+    bind_features(m);
+    bind_solvers(m);
+}
+
+}  // namespace partwise::bindings

@@ -1,0 +1,76 @@
+#include "bindings/python_structure.h"
+
+#include "support/vector_math.h"
+
+namespace partwise::bindings {
+
+bool PythonStructure::implements(const char* name) const {
+    const nb::object self = nb::find(this);
+    return !self.type().attr(name).is(nb::type<Structure>().attr(name));
+}
+
+nb::object PythonStructure::method(const char* name) const {
+    if (!implements(name)) {
+        PyErr_Format(PyExc_NotImplementedError, "a structure written in Python must implement '%s'", name);
+        throw nb::python_error();
+    }
+    return nb::find(this).attr(name);
+}
+
+NumPy<double> PythonStructure::array(Index i, const double* scores) const {
+    return numpy(std::vector<double>(scores, scores + num_slots(i)));
+}
+
+unsigned PythonStructure::capabilities() const {
+    const nb::gil_scoped_acquire gil;
+    // The core calls only the required methods of a Python structure; what else it has, Python code can call.
+    unsigned found = 0;
+    if (implements("clique_marginals")) found |= kCliques;
+    if (implements("covariance_product")) found |= kCovariance;
+    if (implements("k_best")) found |= kKBest;
+    if (implements("sample")) found |= kSample;
+    return found;
+}
+
+Index PythonStructure::num_slots(Index i) const {
+    const nb::gil_scoped_acquire gil;
+    return nb::cast<Index>(method("num_slots")(i));
+}
+
+double PythonStructure::maximize(Index i, const double* scores, SlotCounts& best, Workspace&) const {
+    const nb::gil_scoped_acquire gil;
+    const auto [value, slots, counts] = nb::cast<std::tuple<double, Ints, Floats>>(method("maximize")(i, array(i, scores)));
+    if (slots.size() != counts.size()) throw InputError("maximize: one count a slot is needed");
+    best.clear();
+    for (std::size_t k = 0; k < slots.size(); ++k) {
+        if (slots.data()[k] < 0 || slots.data()[k] >= num_slots(i)) throw InputError("maximize: a slot is out of range");
+        best.add(slots.data()[k], counts.data()[k]);
+    }
+    return value;
+}
+
+double PythonStructure::log_partition(Index i, const double* scores, double temperature, double* marginals, double* entropy,
+                                      Workspace&) const {
+    const nb::gil_scoped_acquire gil;
+    const auto [value, mu, h] =
+        nb::cast<std::tuple<double, Floats, double>>(method("log_partition")(i, array(i, scores), temperature));
+    check_size(mu, num_slots(i), "log_partition: expected counts");
+    if (marginals) copy(mu.data(), marginals, len(mu.size()));
+    if (entropy) *entropy = h;
+    return value;
+}
+
+void PythonStructure::add_cost(Index i, SlotView gold, double scale, double* scores) const {
+    const nb::gil_scoped_acquire gil;
+    const auto cost = nb::cast<Floats>(method("cost")(i, numpy(vector_of<Index>(gold.slots)), numpy(vector_of<double>(gold.counts))));
+    check_size(cost, num_slots(i), "cost");
+    axpy(scale, cost.data(), scores, len(cost.size()));
+}
+
+void PythonStructure::check_labelling(Index i, SlotView labelling, Workspace&) const {
+    const nb::gil_scoped_acquire gil;
+    if (!implements("check_labelling")) return;
+    method("check_labelling")(i, numpy(vector_of<Index>(labelling.slots)), numpy(vector_of<double>(labelling.counts)));
+}
+
+}  // namespace partwise::bindings

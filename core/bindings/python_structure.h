@@ -1,0 +1,30 @@
+// A structure written in Python: every call takes the GIL and asks the Python object.
+#pragma once
+
+#include "bindings/common.h"
+#include "structures/structure.h"
+
+namespace partwise::bindings {
+
+class PythonStructure final : public Structure {
+   public:
+    explicit PythonStructure(Index num_examples) : Structure(num_examples) {}
+
+    bool thread_safe() const override { return false; }
+    unsigned capabilities() const override;
+    Index num_slots(Index i) const override;
+    double maximize(Index i, const double* scores, SlotCounts& best, Workspace& ws) const override;
+    double log_partition(Index i, const double* scores, double temperature, double* marginals, double* entropy,
+                         Workspace& ws) const override;
+    void add_cost(Index i, SlotView gold, double scale, double* scores) const override;
+    void check_labelling(Index i, SlotView labelling, Workspace& ws) const override;
+
+   private:
+    // The method of the Python subclass; NotImplementedError if it has none.
+    nb::object method(const char* name) const;
+    bool implements(const char* name) const;
+    // Scores as an array of their own: Python may keep it.
+    NumPy<double> array(Index i, const double* scores) const;
+};
+
+}  // namespace partwise::bindings

@@ -1,0 +1,74 @@
+// A_i, the linear map from weights to the slot scores of example i, and the geometry of weight space.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "features/sparse_vector.h"
+#include "support/types.h"
+
+namespace partwise {
+
+class FeatureMap {
+   public:
+    FeatureMap() = default;
+    virtual ~FeatureMap() = default;
+    FeatureMap(const FeatureMap&) = delete;
+    FeatureMap& operator=(const FeatureMap&) = delete;
+
+    virtual Index num_examples() const = 0;
+    virtual Index num_weights() const = 0;
+    virtual Index num_slots(Index i) const = 0;
+    // out = scale * A_i w
+    virtual void scores(Index i, const double* w, double scale, double* out) const = 0;
+    // w += scale * A_i' slots
+    virtual void add_transpose(Index i, const double* slots, double scale, double* w) const = 0;
+    // A_i' slots, merged
+    virtual void project(Index i, const double* slots, SparseVector& out) const = 0;
+    // |A_i' slots|^2
+    virtual double transpose_norm2(Index i, const double* slots) const = 0;
+    // An upper bound of |A_i' (count(y) - count(z))|^2 over labellings y, z.
+    virtual double psi2_bound(Index i) const = 0;
+};
+
+// One run of the weights mapped to one run of every example's slots.
+class Segment {
+   public:
+    Segment() = default;
+    virtual ~Segment() = default;
+    Segment(const Segment&) = delete;
+    Segment& operator=(const Segment&) = delete;
+
+    virtual Index num_examples() const = 0;
+    virtual Index num_weights() const = 0;
+    virtual Index num_slots(Index i) const = 0;
+    virtual void scores(Index i, const double* w, double* out) const = 0;
+    virtual void add_transpose(Index i, const double* slots, double scale, double* w) const = 0;
+    // Appends runs; `first` is the segment's first weight.
+    virtual void project(Index i, const double* slots, Index first, SparseVector& out) const = 0;
+    virtual double transpose_norm2(Index i, const double* slots) const = 0;
+    virtual double psi2_bound(Index i) const = 0;
+};
+
+// Segments stacked: weights end to end, slots end to end.
+class LinearMap final : public FeatureMap {
+   public:
+    explicit LinearMap(std::vector<std::shared_ptr<const Segment>> segments);
+
+    const std::vector<std::shared_ptr<const Segment>>& segments() const { return segments_; }
+    Index num_examples() const override { return num_examples_; }
+    Index num_weights() const override { return num_weights_; }
+    Index num_slots(Index i) const override;
+    void scores(Index i, const double* w, double scale, double* out) const override;
+    void add_transpose(Index i, const double* slots, double scale, double* w) const override;
+    void project(Index i, const double* slots, SparseVector& out) const override;
+    double transpose_norm2(Index i, const double* slots) const override;
+    double psi2_bound(Index i) const override;
+
+   private:
+    std::vector<std::shared_ptr<const Segment>> segments_;
+    Index num_examples_ = 0;
+    Index num_weights_ = 0;
+};
+
+}  // namespace partwise

@@ -1,0 +1,69 @@
+#include "features/feature_map.h"
+
+namespace partwise {
+
+LinearMap::LinearMap(std::vector<std::shared_ptr<const Segment>> segments) : segments_(std::move(segments)) {
+    if (segments_.empty()) throw InputError("a feature map needs at least one segment");
+    num_examples_ = segments_.front()->num_examples();
+    for (const auto& segment : segments_) {
+        if (segment->num_examples() != num_examples_) {
+            throw InputError("segments disagree on the number of examples: " + std::to_string(num_examples_) + " and " +
+                             std::to_string(segment->num_examples()));
+        }
+        num_weights_ += segment->num_weights();
+    }
+}
+
+Index LinearMap::num_slots(Index i) const {
+    Index n = 0;
+    for (const auto& segment : segments_) n += segment->num_slots(i);
+    return n;
+}
+
+void LinearMap::scores(Index i, const double* w, double scale, double* out) const {
+    for (const auto& segment : segments_) {
+        const Index n = segment->num_slots(i);
+        segment->scores(i, w, out);
+        if (scale != 1.0) {
+            for (Index r = 0; r < n; ++r) out[r] *= scale;
+        }
+        w += segment->num_weights();
+        out += n;
+    }
+}
+
+void LinearMap::add_transpose(Index i, const double* slots, double scale, double* w) const {
+    for (const auto& segment : segments_) {
+        segment->add_transpose(i, slots, scale, w);
+        w += segment->num_weights();
+        slots += segment->num_slots(i);
+    }
+}
+
+void LinearMap::project(Index i, const double* slots, SparseVector& out) const {
+    out.clear();
+    Index first = 0;
+    for (const auto& segment : segments_) {
+        segment->project(i, slots, first, out);
+        first += segment->num_weights();
+        slots += segment->num_slots(i);
+    }
+    out.finish();
+}
+
+double LinearMap::transpose_norm2(Index i, const double* slots) const {
+    double sum = 0;
+    for (const auto& segment : segments_) {
+        sum += segment->transpose_norm2(i, slots);
+        slots += segment->num_slots(i);
+    }
+    return sum;
+}
+
+double LinearMap::psi2_bound(Index i) const {
+    double sum = 0;
+    for (const auto& segment : segments_) sum += segment->psi2_bound(i);
+    return sum;
+}
+
+}  // namespace partwise

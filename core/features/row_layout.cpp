@@ -1,0 +1,157 @@
+#include "features/row_layout.h"
+
+#include <algorithm>
+
+namespace partwise {
+
+void check_pointers(std::span<const Index> ptr, Index end, const char* name) {
+    const std::string what(name);
+    if (ptr.empty() || ptr.front() != 0) throw InputError(what + " must start at 0");
+    for (std::size_t k = 1; k < ptr.size(); ++k) {
+        if (ptr[k] < ptr[k - 1]) throw InputError(what + " falls at entry " + std::to_string(k));
+    }
+    if (ptr.back() != end) {
+        throw InputError(what + " ends at " + std::to_string(ptr.back()) + ", not at " + std::to_string(end));
+    }
+}
+
+RowLayout::RowLayout(Index num_attributes, Index n_columns, Index width) : n_columns_(n_columns), width_(width) {
+    if (num_attributes < 0) throw InputError("the number of attributes is negative");
+    if (n_columns < 1 || width < n_columns || width % 4 != 0) {
+        throw InputError("a row needs at least one column and a width that is a multiple of 4 and not below it");
+    }
+    rows_.resize(idx(num_attributes));
+}
+
+RowLayout RowLayout::dense(Index num_attributes, Index n_columns, Index width) {
+    RowLayout layout(num_attributes, n_columns, width);
+    layout.all_full_ = true;
+    for (Row& row : layout.rows_) {
+        row = {layout.num_weights_, static_cast<std::int32_t>(width), kFull};
+        layout.num_weights_ += width;
+    }
+    layout.num_pairs_ = num_attributes * n_columns;
+    return layout;
+}
+
+RowLayout RowLayout::from_pairs(Index num_attributes, Index n_columns, Index width, std::span<const Index> indptr,
+                                std::span<const Index> columns) {
+    RowLayout layout(num_attributes, n_columns, width);
+    if (len(indptr.size()) != num_attributes + 1) throw InputError("indptr must have one entry more than there are attributes");
+    check_pointers(indptr, len(columns.size()), "indptr");
+    layout.num_pairs_ = len(columns.size());
+    for (Index a = 0; a < num_attributes; ++a) {
+        for (Index k = indptr[idx(a)]; k < indptr[idx(a) + 1]; ++k) {
+            const Index column = columns[idx(k)];
+            if (column < 0 || column >= n_columns || (k > indptr[idx(a)] && column <= columns[idx(k) - 1])) {
+                throw InputError("attribute " + std::to_string(a) + ": columns must rise within [0, " +
+                                 std::to_string(n_columns) + ")");
+            }
+        }
+    }
+    // Whole rows first, so that all of them are aligned alike. A whole row costs width / 8 vector instructions,
+    // a sparse one about as many scalar ones as it has pairs.
+    const auto whole = [&](Index n) { return n > 4 && 3 * n > width; };
+    for (const bool turn : {true, false}) {
+        for (Index a = 0; a < num_attributes; ++a) {
+            const Index n = indptr[idx(a) + 1] - indptr[idx(a)];
+            if (whole(n) != turn) continue;
+            const Index length = turn ? width : n;
+            const Kind kind = turn ? (n == n_columns ? kFull : kMasked) : kSparse;
+            layout.rows_[idx(a)] = {layout.num_weights_, static_cast<std::int32_t>(length), kind};
+            layout.num_weights_ += length;
+        }
+    }
+    layout.columns_.assign(idx(layout.num_weights_), 0);
+    layout.present_.assign(idx(layout.num_weights_), 0);
+    for (Index a = 0; a < num_attributes; ++a) {
+        const Row& row = layout.rows_[idx(a)];
+        for (Index k = indptr[idx(a)]; k < indptr[idx(a) + 1]; ++k) {
+            const Index column = columns[idx(k)];
+            const Index at = row.offset + (row.kind == kSparse ? k - indptr[idx(a)] : column);
+            layout.columns_[idx(at)] = static_cast<std::int32_t>(column);
+            layout.present_[idx(at)] = 1;
+        }
+    }
+    return layout;
+}
+
+RowLayout RowLayout::observed(Index num_attributes, Index n_columns, Index width, std::span<const Index> row_ptr,
+                              std::span<const Index> attributes, std::span<const Index> labels, Index min_count) {
+    const RowLayout checked(num_attributes, n_columns, width);
+    check_pointers(row_ptr, len(attributes.size()), "row_ptr");
+    if (labels.size() + 1 != row_ptr.size()) throw InputError("labels must have one value a row");
+    // Bucket the labels by attribute (counting sort), then count equal labels in each bucket.
+    std::vector<Index> start(idx(num_attributes) + 1, 0);
+    for (const Index attribute : attributes) {
+        if (attribute < -1 || attribute >= num_attributes) {
+            throw InputError("attribute " + std::to_string(attribute) + " is out of range");
+        }
+        if (attribute >= 0) ++start[idx(attribute) + 1];
+    }
+    for (Index a = 0; a < num_attributes; ++a) start[idx(a) + 1] += start[idx(a)];
+    std::vector<Index> next(start.begin(), start.end() - 1);
+    std::vector<std::int32_t> bucket(idx(start.back()));
+    for (std::size_t p = 0; p < labels.size(); ++p) {
+        if (labels[p] < 0 || labels[p] >= n_columns) {
+            throw InputError("the label of row " + std::to_string(p) + " is out of range");
+        }
+        for (Index k = row_ptr[p]; k < row_ptr[p + 1]; ++k) {
+            const Index attribute = attributes[idx(k)];
+            if (attribute >= 0) bucket[idx(next[idx(attribute)]++)] = static_cast<std::int32_t>(labels[p]);
+        }
+    }
+    std::vector<Index> indptr{0};
+    std::vector<Index> columns;
+    std::vector<Index> count(idx(n_columns), 0);
+    std::vector<std::int32_t> seen;
+    for (Index a = 0; a < num_attributes; ++a) {
+        seen.clear();
+        for (Index k = start[idx(a)]; k < start[idx(a) + 1]; ++k) {
+            if (count[idx(bucket[idx(k)])]++ == 0) seen.push_back(bucket[idx(k)]);
+        }
+        std::sort(seen.begin(), seen.end());
+        for (const std::int32_t column : seen) {
+            if (count[idx(column)] >= min_count) columns.push_back(column);
+            count[idx(column)] = 0;
+        }
+        indptr.push_back(len(columns.size()));
+    }
+    return from_pairs(num_attributes, n_columns, width, indptr, columns);
+}
+
+template <class F>
+void RowLayout::for_each_pair(F&& f) const {
+    for (const Row& row : rows_) {
+        if (row.kind == kSparse) {
+            for (Index j = 0; j < row.length; ++j) f(row.offset + j, Index{columns(row)[j]});
+        } else {
+            for (Index column = 0; column < n_columns_; ++column) {
+                if (row.kind == kFull || present(row)[column]) f(row.offset + column, column);
+            }
+        }
+    }
+}
+
+void RowLayout::pairs(std::vector<Index>& indptr, std::vector<Index>& columns) const {
+    indptr.assign(1, 0);
+    columns.clear();
+    columns.reserve(idx(num_pairs_));
+    for_each_pair([&](Index, Index column) { columns.push_back(column); });
+    for (const Row& row : rows_) {
+        Index n = row.kind == kFull ? n_columns_ : row.length;
+        if (row.kind == kMasked) n = std::count(present(row), present(row) + row.length, std::uint8_t{1});
+        indptr.push_back(indptr.back() + n);
+    }
+}
+
+void RowLayout::pack(const double* pair_values, double* weights) const {
+    std::fill(weights, weights + num_weights_, 0.0);
+    for_each_pair([&](Index at, Index) { weights[at] = *pair_values++; });
+}
+
+void RowLayout::unpack(const double* weights, double* pair_values) const {
+    for_each_pair([&](Index at, Index) { *pair_values++ = weights[at]; });
+}
+
+}  // namespace partwise

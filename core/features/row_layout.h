@@ -1,0 +1,67 @@
+// Which (attribute, column) pairs have a weight, and where it lies.
+//
+// An attribute's weights are one run. Where most columns are there, the run is a whole row of `width` (columns without a
+// weight keep it at 0), so that it is read and written with vector instructions; else it holds just the pairs there are.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "support/types.h"
+
+namespace partwise {
+
+class RowLayout {
+   public:
+    enum Kind : std::int32_t { kFull, kMasked, kSparse };
+    struct Row {
+        Index offset;         // first weight of the run
+        std::int32_t length;  // width for whole rows
+        Kind kind;
+    };
+
+    static RowLayout dense(Index num_attributes, Index n_columns, Index width);
+    // Attribute a has columns[indptr[a]..indptr[a+1]), ascending.
+    static RowLayout from_pairs(Index num_attributes, Index n_columns, Index width, std::span<const Index> indptr,
+                                std::span<const Index> columns);
+    // Pairs (attribute of row p, labels[p]) that occur at least min_count times; attribute -1 is passed over.
+    static RowLayout observed(Index num_attributes, Index n_columns, Index width, std::span<const Index> row_ptr,
+                              std::span<const Index> attributes, std::span<const Index> labels, Index min_count);
+
+    Index num_attributes() const { return len(rows_.size()); }
+    Index n_columns() const { return n_columns_; }
+    Index width() const { return width_; }
+    Index num_weights() const { return num_weights_; }
+    Index num_pairs() const { return num_pairs_; }
+    // Every attribute has every column: |A'd|^2 of a single row then factorises.
+    bool all_full() const { return all_full_; }
+
+    const Row& row(Index attribute) const { return rows_[idx(attribute)]; }
+    // Sparse rows: the column of each weight. Masked rows: 1 where the column has a weight, else 0.
+    const std::int32_t* columns(const Row& row) const { return columns_.data() + row.offset; }
+    const std::uint8_t* present(const Row& row) const { return present_.data() + row.offset; }
+
+    void pairs(std::vector<Index>& indptr, std::vector<Index>& columns) const;
+    void pack(const double* pair_values, double* weights) const;
+    void unpack(const double* weights, double* pair_values) const;
+
+   private:
+    RowLayout(Index num_attributes, Index n_columns, Index width);
+    // f(weight index, column) for every pair, in the order of pairs().
+    template <class F>
+    void for_each_pair(F&& f) const;
+
+    std::vector<Row> rows_;
+    std::vector<std::int32_t> columns_;
+    std::vector<std::uint8_t> present_;
+    Index n_columns_;
+    Index width_;
+    Index num_weights_ = 0;
+    Index num_pairs_ = 0;
+    bool all_full_ = false;
+};
+
+// Throws InputError unless ptr starts at 0, never falls, and ends at `end`.
+void check_pointers(std::span<const Index> ptr, Index end, const char* name);
+
+}  // namespace partwise

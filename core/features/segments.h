@@ -1,0 +1,102 @@
+// The ways weights become slot scores.
+#pragma once
+
+#include <span>
+
+#include "features/feature_map.h"
+#include "features/row_layout.h"
+
+namespace partwise {
+
+// Rows of sparse attributes. Kept attribute by attribute within an example, so that a row of weights is fetched once
+// however often its attribute is repeated, and A'd comes out merged.
+class AttributeSegment final : public Segment {
+   public:
+    // Row p has attributes[row_ptr[p]..row_ptr[p+1]) with these values (empty: all 1); example i has rows
+    // [example_ptr[i], example_ptr[i+1]). Attribute -1 is passed over; repeated ones add up.
+    AttributeSegment(std::shared_ptr<const RowLayout> layout, std::span<const Index> example_ptr,
+                     std::span<const Index> row_ptr, std::span<const Index> attributes, std::span<const double> values);
+
+    Index num_examples() const override { return len(n_rows_.size()); }
+    Index num_weights() const override { return layout_->num_weights(); }
+    Index num_slots(Index i) const override { return n_rows_[idx(i)] * layout_->width(); }
+    void scores(Index i, const double* w, double* out) const override;
+    void add_transpose(Index i, const double* slots, double scale, double* w) const override;
+    void project(Index i, const double* slots, Index first, SparseVector& out) const override;
+    double transpose_norm2(Index i, const double* slots) const override;
+    double psi2_bound(Index i) const override;
+
+   private:
+    struct Group {  // one attribute of one example; its entries end where the next group's begin
+        std::int32_t attribute;
+        std::int32_t n_entries;
+    };
+    // sink(first weight, values, n) for each run of A_i' slots.
+    template <int W, class Sink>
+    void visit(Index i, const double* slots, Sink&& sink) const;
+    template <int W>
+    void scores_of_width(Index i, const double* w, double* out) const;
+
+    std::shared_ptr<const RowLayout> layout_;
+    std::vector<Index> n_rows_;      // rows of each example
+    std::vector<Index> group_ptr_;   // groups of each example
+    std::vector<Index> entry_ptr_;   // first entry of each example
+    std::vector<Group> groups_;
+    std::vector<std::int32_t> rows_;   // row within the example, an entry
+    std::vector<double> values_;       // an entry; empty if all 1
+    std::vector<double> row_norm2_;    // |x|^2 of single-row examples where |A'd|^2 = |x|^2 |d|^2; else empty
+};
+
+// A matrix that somebody else stores; owner keeps it alive.
+struct DenseRows {
+    const double* data;
+    Index n_rows;
+    Index n_inputs;
+    std::shared_ptr<const void> owner;
+};
+
+// Rows of dense input; weight (j, a) is at j * width + a.
+class DenseSegment final : public Segment {
+   public:
+    DenseSegment(DenseRows rows, std::vector<Index> example_ptr, Index n_columns, Index width);
+
+    Index num_examples() const override { return len(example_ptr_.size()) - 1; }
+    Index num_weights() const override { return rows_.n_inputs * width_; }
+    Index num_slots(Index i) const override { return n_rows(i) * width_; }
+    void scores(Index i, const double* w, double* out) const override;
+    void add_transpose(Index i, const double* slots, double scale, double* w) const override;
+    void project(Index i, const double* slots, Index first, SparseVector& out) const override;
+    double transpose_norm2(Index i, const double* slots) const override;
+    double psi2_bound(Index i) const override;
+
+   private:
+    Index n_rows(Index i) const { return example_ptr_[idx(i) + 1] - example_ptr_[idx(i)]; }
+    const double* input(Index i, Index t) const { return rows_.data + (example_ptr_[idx(i)] + t) * rows_.n_inputs; }
+
+    DenseRows rows_;
+    std::vector<Index> example_ptr_;
+    Index width_;
+};
+
+// Weights that are slots themselves, shared by all examples (tied transitions).
+class SharedSegment final : public Segment {
+   public:
+    // mask: which slots have a weight (empty: all). uses[i]: the most parts a labelling of example i has here.
+    SharedSegment(Index size, std::vector<Index> uses, std::vector<std::uint8_t> mask);
+
+    Index num_examples() const override { return len(uses_.size()); }
+    Index num_weights() const override { return size_; }
+    Index num_slots(Index) const override { return size_; }
+    void scores(Index i, const double* w, double* out) const override;
+    void add_transpose(Index i, const double* slots, double scale, double* w) const override;
+    void project(Index i, const double* slots, Index first, SparseVector& out) const override;
+    double transpose_norm2(Index i, const double* slots) const override;
+    double psi2_bound(Index i) const override;
+
+   private:
+    Index size_;
+    std::vector<Index> uses_;
+    std::vector<double> keep_;  // 1 where there is a weight, else 0; empty: all
+};
+
+}  // namespace partwise

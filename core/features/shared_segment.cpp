@@ -1,0 +1,46 @@
+#include "features/segments.h"
+
+namespace partwise {
+
+SharedSegment::SharedSegment(Index size, std::vector<Index> uses, std::vector<std::uint8_t> mask)
+    : size_(size), uses_(std::move(uses)) {
+    if (size < 0) throw InputError("the size of a shared segment is negative");
+    if (!mask.empty() && len(mask.size()) != size) throw InputError("the mask must have one value a weight");
+    for (const std::uint8_t m : mask) keep_.push_back(m ? 1.0 : 0.0);
+    for (const Index n : uses_) {
+        if (n < 0) throw InputError("uses must not be negative");
+    }
+}
+
+void SharedSegment::scores(Index, const double* w, double* out) const { copy(w, out, size_); }
+
+void SharedSegment::add_transpose(Index, const double* __restrict slots, double scale, double* __restrict w) const {
+    if (keep_.empty()) {
+        axpy(scale, slots, w, size_);
+    } else {
+        for (Index r = 0; r < size_; ++r) w[r] += scale * slots[r] * keep_[idx(r)];
+    }
+}
+
+void SharedSegment::project(Index i, const double* slots, Index first, SparseVector& out) const {
+    std::vector<double> sum(idx(size_), 0.0);
+    add_transpose(i, slots, 1.0, sum.data());
+    out.append(first, sum.data(), size_);
+}
+
+double SharedSegment::transpose_norm2(Index, const double* __restrict slots) const {
+    if (keep_.empty()) return norm2(slots, size_);
+    const double* __restrict keep = keep_.data();
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (Index r = 0; r < size_; ++r) sum += slots[r] * slots[r] * keep[r];
+    return sum;
+}
+
+// Two labellings with n uses each: their counts differ by at most n on one slot and n on another.
+double SharedSegment::psi2_bound(Index i) const {
+    const auto n = static_cast<double>(uses_[idx(i)]);
+    return 2.0 * n * n;
+}
+
+}  // namespace partwise

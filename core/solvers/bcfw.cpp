@@ -1,0 +1,180 @@
+#include "solvers/bcfw.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "support/vector_math.h"
+
+namespace partwise {
+
+namespace {
+
+// argmax of L'z - z'Hz / 2 over alpha >= -1, beta >= 0.
+struct Step {
+    double alpha = 0;
+    double beta = 0;
+};
+
+Step best_step(double la, double lb, double haa, double hab, double hbb) {
+    const auto value = [&](Step z) {
+        return la * z.alpha + lb * z.beta - 0.5 * (haa * z.alpha * z.alpha + 2 * hab * z.alpha * z.beta + hbb * z.beta * z.beta);
+    };
+    const double determinant = haa * hbb - hab * hab;
+    if (haa > 0.0 && determinant > 1e-12 * haa * hbb) {
+        const Step free{(la * hbb - lb * hab) / determinant, (lb * haa - la * hab) / determinant};
+        if (free.alpha >= -1.0 && free.beta >= 0.0) return free;
+    }
+    const Step along{haa > 0.0 ? std::max(-1.0, la / haa) : 0.0, 0.0};
+    const Step fresh{-1.0, std::max(0.0, (lb + hab) / hbb)};
+    const Step added{0.0, std::max(0.0, lb / hbb)};
+    Step best = along;
+    for (const Step& z : {fresh, added}) {
+        if (value(z) > value(best)) best = z;
+    }
+    return best;
+}
+
+class Pass {
+   public:
+    Pass(const Objective& objective, double l2, BcfwState state) : objective_(objective), l2_(l2), state_(state) {
+        for (Index i = 0; i < objective.num_examples(); ++i) b_ += objective.weight(i) * block_bound(i);
+    }
+
+    BcfwReport report;
+
+    void visit(Index i) {
+        const double omega = objective_.weight(i);
+        if (omega == 0.0) return;
+        ++report.visits;
+        const Index n = objective_.num_slots(i);
+        const double kappa = objective_.loss().cost_scale;
+        Workspace::Frame frame(ws_);
+        double* theta = frame.take(n);
+        double* cost = frame.take(n);  // kappa c
+        double* augmented = frame.take(n);
+        double* change = frame.take(n);  // of x, times -1: what A' is applied to
+        objective_.features().scores(i, state_.weights, 1.0, theta);
+        fill(cost, n, 0.0);
+        objective_.add_cost(i, kappa, cost);
+        for (Index r = 0; r < n; ++r) augmented[r] = theta[r] + cost[r];
+        const double best = objective_.structure().maximize(i, augmented, answer_, ws_);
+        double answer_cost = 0;
+        for (std::size_t k = 0; k < answer_.slots.size(); ++k) answer_cost += answer_.counts[k] * cost[answer_.slots[k]];
+
+        b_ -= omega * block_bound(i);
+        const bool moved = objective_.loss().link == Link::kIdentity
+                               ? step_on_simplex(i, omega, augmented, best, answer_cost, change)
+                               : step_in_cone(i, omega, theta, best, answer_cost, change, frame);
+        b_ += omega * block_bound(i);
+        if (moved) ++report.steps;
+        average(i, omega, moved ? change : nullptr);
+    }
+
+   private:
+    double block_bound(Index i) const { return state_.linear[i] - objective_.conjugate(state_.mass[i]); }
+
+    void subtract_answer(double scale, double* x) const {
+        for (std::size_t k = 0; k < answer_.slots.size(); ++k) x[answer_.slots[k]] -= scale * answer_.counts[k];
+    }
+
+    bool step_on_simplex(Index i, double omega, const double* augmented, double best, double answer_cost, double* change) {
+        const Index n = objective_.num_slots(i);
+        double* mu = state_.counts + objective_.offset(i);
+        const double gap = std::max(0.0, best - dot(augmented, mu, n));
+        report.gap_estimate += omega * gap;
+        copy(mu, change, n);
+        subtract_answer(1.0, change);
+        const double norm = objective_.features().transpose_norm2(i, change);
+        const double gamma = norm > 0.0 ? std::min(1.0, gap * l2_ / (omega * norm)) : (gap > 0.0 ? 1.0 : 0.0);
+        if (gamma == 0.0) return false;
+        for (Index r = 0; r < n; ++r) {
+            change[r] *= gamma;
+            mu[r] -= change[r];
+        }
+        state_.linear[i] = (1.0 - gamma) * state_.linear[i] + gamma * answer_cost;
+        return true;
+    }
+
+    bool step_in_cone(Index i, double omega, const double* theta, double best, double answer_cost, double* change,
+                      Workspace::Frame& frame) {
+        const Index n = objective_.num_slots(i);
+        double* x = state_.counts + objective_.offset(i);
+        const double s = state_.mass[i];
+        double* p = frame.take(n);  // s g - x
+        double* q = frame.take(n);  // g - count(y)
+        for (Index r = 0; r < n; ++r) p[r] = -x[r];
+        objective_.add_gold(i, s, p);
+        fill(q, n, 0.0);
+        objective_.add_gold(i, 1.0, q);
+        subtract_answer(1.0, q);
+        const auto& features = objective_.features();
+        const double pp = features.transpose_norm2(i, p);
+        const double qq = features.transpose_norm2(i, q);
+        for (Index r = 0; r < n; ++r) change[r] = p[r] + q[r];
+        const double pq = 0.5 * (features.transpose_norm2(i, change) - pp - qq);
+        const double ratio = omega / l2_;
+        const double margin = best - objective_.dot_gold(i, theta);  // = answer_cost - <theta, q>
+        const double la = state_.linear[i] - dot(theta, p, n) - 0.5 * s * s;
+        const double lb = answer_cost - dot(theta, q, n) - 0.5 * s;
+        const Step z = best_step(la, lb, 0.5 * s * s + ratio * pp, 0.5 * s + ratio * pq, 0.5 + ratio * qq);
+        // The block's gap: phi(margin) - [s margin_of_mu - phi*(s)], zero when s = 2 margin and mu is best.
+        const double positive = std::max(margin, 0.0);
+        report.gap_estimate += omega * (positive * positive - (state_.linear[i] - dot(theta, p, n)) + 0.25 * s * s);
+        if (z.alpha == 0.0 && z.beta == 0.0) return false;
+        for (Index r = 0; r < n; ++r) {
+            change[r] = z.alpha * p[r] + z.beta * q[r];
+            x[r] *= 1.0 + z.alpha;
+        }
+        subtract_answer(-z.beta, x);
+        state_.mass[i] = (1.0 + z.alpha) * s + z.beta;
+        state_.linear[i] = (1.0 + z.alpha) * state_.linear[i] + z.beta * answer_cost;
+        return true;
+    }
+
+    // w += omega / l2 A'change, and  average <- (1 - rho) average + rho w  with  w - average = scale * lag:
+    // (w - average) <- (1 - rho) (w - average + delta), so lag += delta / scale and scale *= 1 - rho.
+    void average(Index i, double omega, const double* change) {
+        double& k = state_.average[0];
+        double& scale = state_.average[1];
+        const double rho = 2.0 / (k + 2.0);
+        const Index d = objective_.features().num_weights();
+        if (change) {
+            objective_.features().add_transpose(i, change, omega / l2_, state_.weights);
+            if (rho < 1.0) objective_.features().add_transpose(i, change, omega / (l2_ * scale), state_.lag);
+        }
+        if (rho < 1.0) {
+            scale *= 1.0 - rho;
+        } else {
+            fill(state_.lag, d, 0.0);  // the average is the first iterate itself
+            scale = 1.0;
+        }
+        if (scale < 1e-6) {
+            for (Index j = 0; j < d; ++j) state_.lag[j] *= scale;
+            scale = 1.0;
+        }
+        state_.average[2] = (1.0 - rho) * state_.average[2] + rho * b_;
+        k += 1.0;
+    }
+
+    const Objective& objective_;
+    double l2_;
+    BcfwState state_;
+    Workspace ws_;
+    SlotCounts answer_;
+    double b_ = 0;  // sum_i omega_i (linear_i - phi*(s_i))
+};
+
+}  // namespace
+
+BcfwReport bcfw_epoch(const Objective& objective, double l2, std::span<const Index> order, BcfwState state,
+                      Interrupt& interrupt) {
+    if (objective.loss().temperature != 0.0) throw InputError("bcfw needs a loss of temperature 0");
+    Pass pass(objective, l2, state);
+    for (const Index i : order) {
+        interrupt.check();
+        pass.visit(i);
+    }
+    return pass.report;
+}
+
+}  // namespace partwise

@@ -1,0 +1,276 @@
+#include "solvers/eg.h"
+
+#include <barrier>
+#include <cmath>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+
+#include "support/vector_math.h"
+
+namespace partwise {
+
+namespace {
+
+// After this many halvings the step is below rounding: the example is at its optimum.
+constexpr int kMaxHalvings = 40;
+
+struct Update {  // what a lane did to one example, so that other lanes can follow it or it can be undone
+    Index example;
+    double omega;
+    double cross;  // <w, A'd> as the lane saw it
+    double gain;
+    SparseVector projection;  // A'd
+    double old_entropy;
+    std::vector<double> old_scores;
+    std::vector<double> old_marginals;
+};
+
+class Lane {
+   public:
+    Lane(const Objective& objective, double l2, EgState state, const EgOptions& options)
+        : objective_(objective), l2_(l2), state_(state), options_(options) {}
+
+    EgReport report;
+
+    // Visits example i with weights w. record (may be null) receives the change.
+    bool visit(Index i, double* w, Update* record) {
+        const double omega = objective_.weight(i);
+        if (omega == 0.0) return false;
+        const Index n = objective_.num_slots(i);
+        const double tau = objective_.loss().temperature;
+        double* __restrict scores = state_.scores + objective_.offset(i);
+        double* __restrict marginals = state_.marginals + objective_.offset(i);
+        Workspace::Frame frame(ws_);
+        double* __restrict target = frame.take(n);  // theta + kappa c
+        double* __restrict trial = frame.take(n);
+        double* __restrict mu = frame.take(n);
+        double* __restrict d = frame.take(n);
+        objective_.features().scores(i, w, 1.0, target);
+        objective_.add_cost(i, objective_.loss().cost_scale, target);
+
+        double eta = std::min(state_.step_sizes[i], options_.max_step);
+        for (int halvings = 0;; ++halvings) {
+            ++report.visits;
+            const double keep = 1.0 - eta * tau;
+            for (Index r = 0; r < n; ++r) trial[r] = keep * scores[r] + eta * target[r];
+            double entropy = 0;
+            objective_.structure().log_partition(i, trial, 1.0, mu, &entropy, ws_);
+            for (Index r = 0; r < n; ++r) d[r] = marginals[r] - mu[r];
+            double norm = 0;
+            if (record) {
+                objective_.features().project(i, d, record->projection);
+                norm = record->projection.norm2();
+            } else {
+                norm = objective_.features().transpose_norm2(i, d);
+            }
+            const double entropy_change = tau * (state_.entropies[i] - entropy);
+            const double linear = dot(target, d, n);
+            const double quadratic = 0.5 * omega / l2_ * norm;
+            const double change = entropy_change + linear + quadratic;
+            // Below this the change is rounding: the three parts are differences of larger sums.
+            const double noise = 1e-13 * (1.0 + std::abs(entropy_change) + std::abs(linear) + quadratic);
+            if (options_.adaptive && !(change <= noise)) {
+                ++report.rejected;
+                if (halvings == kMaxHalvings) return false;
+                eta *= 0.5;
+                continue;
+            }
+            const double gain = -omega * change;
+            report.dual_gain += gain;
+            if (record) {
+                record->example = i;
+                record->omega = omega;
+                record->gain = gain;
+                record->old_entropy = state_.entropies[i];
+                record->old_scores.assign(scores, scores + n);
+                record->old_marginals.assign(marginals, marginals + n);
+                record->cross = record->projection.dot(w);
+                record->projection.axpy(omega / l2_, w);
+            } else {
+                objective_.features().add_transpose(i, d, omega / l2_, w);
+            }
+            copy(trial, scores, n);
+            copy(mu, marginals, n);
+            state_.entropies[i] = entropy;
+            if (options_.adaptive) state_.step_sizes[i] = std::min(eta * options_.growth, options_.max_step);
+            return true;
+        }
+    }
+
+    void undo(const Update& update) {
+        const Index i = update.example;
+        const Index n = objective_.num_slots(i);
+        copy(update.old_scores.data(), state_.scores + objective_.offset(i), n);
+        copy(update.old_marginals.data(), state_.marginals + objective_.offset(i), n);
+        state_.entropies[i] = update.old_entropy;
+    }
+
+   private:
+    const Objective& objective_;
+    double l2_;
+    EgState state_;
+    EgOptions options_;
+    Workspace ws_;
+};
+
+// Lanes work side by side for a short round, each from the round's first weights and its own changes; then every lane
+// adds the others' changes, in lane order. Each lane has its own copy of the weights, and every copy sees a fixed
+// sequence of additions, so the result depends on the seed and the number of lanes alone. Lane 0 adds up the true change of
+// the dual; a round that made the dual worse is taken back, but for lane 0's part (which is an ordinary sequential run).
+class Rounds {
+   public:
+    Rounds(const Objective& objective, double l2, std::span<const Index> order, EgState state, const EgOptions& options,
+           Interrupt& interrupt)
+        : l2_(l2), order_(order), state_(state), n_lanes_(options.n_jobs), round_(options.round_size), interrupt_(interrupt) {
+        const Index d = objective.features().num_weights();
+        for (int k = 0; k < n_lanes_; ++k) {
+            lanes_.push_back(std::make_unique<Lane>(objective, l2, state, options));
+            copies_.emplace_back();
+            if (k > 0) copies_.back().assign(state.weights, state.weights + d);
+            updates_.emplace_back(idx(round_ * n_lanes_));
+        }
+        counts_.assign(idx(n_lanes_), 0);
+        plan_.resize(idx(n_lanes_));
+    }
+
+    EgReport run() {
+        std::barrier sync(n_lanes_);
+        {
+            std::vector<std::jthread> threads;
+            for (int k = 1; k < n_lanes_; ++k) threads.emplace_back([&, k] { lane(k, sync); });
+            lane(0, sync);
+        }
+        if (error_) std::rethrow_exception(error_);
+        EgReport total;
+        for (const auto& lane : lanes_) {
+            total.visits += lane->report.visits;
+            total.rejected += lane->report.rejected;
+        }
+        total.dual_gain = gain_;
+        return total;
+    }
+
+   private:
+    double* weights(int k) { return k == 0 ? state_.weights : copies_[static_cast<std::size_t>(k)].data(); }
+    std::span<Update> updates(int k) { return std::span(updates_[static_cast<std::size_t>(k)]).first(idx(counts_[static_cast<std::size_t>(k)])); }
+
+    // Which lane visits which example of the round; an example that comes twice stays in one lane.
+    void make_plan(Index begin) {
+        for (auto& list : plan_) list.clear();
+        owner_.clear();
+        const Index end = std::min(begin + round_ * n_lanes_, len(order_.size()));
+        for (Index k = begin; k < end; ++k) {
+            const auto [it, fresh] = owner_.try_emplace(order_[idx(k)], static_cast<int>((k - begin) % n_lanes_));
+            plan_[static_cast<std::size_t>(it->second)].push_back(order_[idx(k)]);
+        }
+    }
+
+    void lane(int k, std::barrier<>& sync) {
+        for (Index begin = 0; begin < len(order_.size()); begin += round_ * n_lanes_) {
+            if (k == 0) {
+                guarded([&] { interrupt_.check(); });
+                make_plan(begin);
+            }
+            sync.arrive_and_wait();
+            guarded([&] { visit_all(k); });
+            sync.arrive_and_wait();
+            if (error_) return;
+            follow_others(k);
+            sync.arrive_and_wait();
+            if (worse_) {
+                take_back(k);
+                sync.arrive_and_wait();
+            }
+        }
+    }
+
+    void visit_all(int k) {
+        auto& count = counts_[static_cast<std::size_t>(k)];
+        count = 0;
+        auto& list = updates_[static_cast<std::size_t>(k)];
+        for (const Index i : plan_[static_cast<std::size_t>(k)]) {
+            if (lanes_[static_cast<std::size_t>(k)]->visit(i, weights(k), &list[idx(count)])) ++count;
+        }
+    }
+
+    // Adds the other lanes' changes. Lane 0 also corrects their gains for what they could not see:
+    // <w, A'd> with the weights that the change really meets.
+    void follow_others(int k) {
+        double gain = 0;
+        double* w = weights(k);
+        for (int other = 0; other < n_lanes_; ++other) {
+            for (const Update& update : updates(other)) {
+                gain += update.gain;
+                if (other == k) continue;
+                if (k == 0) gain -= update.omega * (update.projection.dot(w) - update.cross);
+                update.projection.axpy(update.omega / l2_, w);
+            }
+        }
+        if (k != 0) return;
+        worse_ = gain < 0.0;
+        if (worse_) {
+            gain = 0;
+            for (const Update& update : updates(0)) gain += update.gain;
+        }
+        gain_ += gain;
+    }
+
+    void take_back(int k) {
+        for (int other = 1; other < n_lanes_; ++other) {
+            for (const Update& update : updates(other)) update.projection.axpy(-update.omega / l2_, weights(k));
+        }
+        if (k > 0) {
+            const auto mine = updates(k);
+            for (std::size_t j = mine.size(); j-- > 0;) lanes_[static_cast<std::size_t>(k)]->undo(mine[j]);
+        }
+    }
+
+    template <class F>
+    void guarded(F&& f) {
+        try {
+            f();
+        } catch (...) {
+            const std::lock_guard lock(mutex_);
+            if (!error_) error_ = std::current_exception();
+        }
+    }
+
+    double l2_;
+    std::span<const Index> order_;
+    EgState state_;
+    int n_lanes_;
+    Index round_;
+    Interrupt& interrupt_;
+    std::vector<std::unique_ptr<Lane>> lanes_;
+    std::vector<std::vector<double>> copies_;
+    std::vector<std::vector<Update>> updates_;
+    std::vector<Index> counts_;
+    std::vector<std::vector<Index>> plan_;
+    std::unordered_map<Index, int> owner_;
+    std::mutex mutex_;
+    std::exception_ptr error_;
+    bool worse_ = false;
+    double gain_ = 0;
+};
+
+}  // namespace
+
+EgReport eg_epoch(const Objective& objective, double l2, std::span<const Index> order, EgState state, const EgOptions& options,
+                  Interrupt& interrupt) {
+    EgOptions settled = options;
+    settled.n_jobs = objective.jobs(options.n_jobs);
+    // Measured on text chunking: long rounds and many lanes cost passes (conflicts on frequent rows), short ones cost time.
+    if (settled.round_size <= 0) settled.round_size = std::max<Index>(1, 16 / settled.n_jobs);
+    if (settled.n_jobs > 1 && len(order.size()) > 4 * settled.n_jobs * settled.round_size) {
+        return Rounds(objective, l2, order, state, settled, interrupt).run();
+    }
+    Lane lane(objective, l2, state, settled);
+    for (const Index i : order) {
+        interrupt.check();
+        lane.visit(i, state.weights, nullptr);
+    }
+    return lane.report;
+}
+
+}  // namespace partwise

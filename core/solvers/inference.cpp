@@ -1,0 +1,59 @@
+#include "solvers/inference.h"
+
+namespace partwise {
+
+namespace {
+
+// f(i, scores, workspace) for every example with its slot scores.
+template <class F>
+void for_each_example(const Structure& structure, const FeatureMap& features, const double* w, int n_jobs,
+                      Interrupt& interrupt, F&& f) {
+    if (features.num_examples() != structure.num_examples()) throw InputError("structure and features differ in examples");
+    const int workers = structure.thread_safe() ? effective_jobs(n_jobs) : 1;
+    std::vector<Workspace> scratch(static_cast<std::size_t>(workers));
+    parallel_for(structure.num_examples(), workers, interrupt, [&](Index i, int worker) {
+        Workspace& ws = scratch[static_cast<std::size_t>(worker)];
+        const Index n = structure.num_slots(i);
+        if (features.num_slots(i) != n) throw InputError("example " + std::to_string(i) + ": slots and features differ");
+        Workspace::Frame frame(ws);
+        double* scores = frame.take(n);
+        features.scores(i, w, 1.0, scores);
+        f(i, scores, ws);
+    });
+}
+
+}  // namespace
+
+Decoded decode(const Structure& structure, const FeatureMap& features, const double* w, int n_jobs, Interrupt& interrupt) {
+    std::vector<SlotCounts> best(idx(structure.num_examples()));
+    Decoded out;
+    out.values.resize(best.size());
+    for_each_example(structure, features, w, n_jobs, interrupt, [&](Index i, const double* scores, Workspace& ws) {
+        out.values[idx(i)] = structure.maximize(i, scores, best[idx(i)], ws);
+    });
+    out.indptr.push_back(0);
+    for (const SlotCounts& labelling : best) {
+        out.slots.insert(out.slots.end(), labelling.slots.begin(), labelling.slots.end());
+        out.counts.insert(out.counts.end(), labelling.counts.begin(), labelling.counts.end());
+        out.indptr.push_back(len(out.slots.size()));
+    }
+    return out;
+}
+
+void infer(const Structure& structure, const FeatureMap& features, const double* w, double temperature, int n_jobs,
+           Interrupt& interrupt, double* marginals, double* values, double* entropies) {
+    const std::vector<Index> offsets = structure.slot_offsets();
+    for_each_example(structure, features, w, n_jobs, interrupt, [&](Index i, const double* scores, Workspace& ws) {
+        values[i] = structure.log_partition(i, scores, temperature, marginals + offsets[idx(i)], entropies + i, ws);
+    });
+}
+
+void all_scores(const Structure& structure, const FeatureMap& features, const double* w, int n_jobs, Interrupt& interrupt,
+                double* scores) {
+    const std::vector<Index> offsets = structure.slot_offsets();
+    for_each_example(structure, features, w, n_jobs, interrupt, [&](Index i, const double* own, Workspace&) {
+        std::copy(own, own + structure.num_slots(i), scores + offsets[idx(i)]);
+    });
+}
+
+}  // namespace partwise

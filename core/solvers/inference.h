@@ -1,0 +1,26 @@
+// Prediction for whole data sets.
+#pragma once
+
+#include "features/feature_map.h"
+#include "structures/structure.h"
+#include "support/parallel.h"
+
+namespace partwise {
+
+struct Decoded {
+    std::vector<Index> indptr;
+    std::vector<Index> slots;
+    std::vector<double> counts;
+    std::vector<double> values;
+};
+
+Decoded decode(const Structure& structure, const FeatureMap& features, const double* w, int n_jobs, Interrupt& interrupt);
+
+// marginals: slots end to end; values (smax) and entropies: one an example.
+void infer(const Structure& structure, const FeatureMap& features, const double* w, double temperature, int n_jobs,
+           Interrupt& interrupt, double* marginals, double* values, double* entropies);
+
+void all_scores(const Structure& structure, const FeatureMap& features, const double* w, int n_jobs, Interrupt& interrupt,
+                double* scores);
+
+}  // namespace partwise

@@ -1,0 +1,228 @@
+#include "solvers/objective.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "features/row_layout.h"
+#include "support/vector_math.h"
+
+namespace partwise {
+
+Objective::Objective(std::shared_ptr<const Structure> structure, std::shared_ptr<const FeatureMap> features, GoldTable gold,
+                     LossParameters loss, std::vector<double> cost, std::vector<double> sample_weight)
+    : structure_(std::move(structure)),
+      features_(std::move(features)),
+      gold_(std::move(gold)),
+      loss_(loss),
+      cost_(std::move(cost)),
+      sample_weight_(std::move(sample_weight)),
+      offsets_(structure_->slot_offsets()) {
+    const Index n = num_examples();
+    if (!(loss_.temperature >= 0.0) || !std::isfinite(loss_.temperature)) throw InputError("temperature must be 0 or more");
+    if (!std::isfinite(loss_.cost_scale)) throw InputError("cost_scale must be finite");
+    if (features_->num_examples() != n) {
+        throw InputError("the structure has " + std::to_string(n) + " examples, the features have " +
+                         std::to_string(features_->num_examples()));
+    }
+    for (Index i = 0; i < n; ++i) {
+        if (features_->num_slots(i) != num_slots(i)) {
+            throw InputError("example " + std::to_string(i) + ": the structure has " + std::to_string(num_slots(i)) +
+                             " slots, the features have " + std::to_string(features_->num_slots(i)));
+        }
+    }
+    if (len(gold_.indptr.size()) != n + 1) throw InputError("gold: indptr must have one entry more than there are examples");
+    check_pointers(gold_.indptr, len(gold_.slots.size()), "gold indptr");
+    if (gold_.counts.size() != gold_.slots.size()) throw InputError("gold: one count a slot is needed");
+    for (Index i = 0; i < n; ++i) {
+        for (const Index slot : this->gold(i).slots) {
+            if (slot < 0 || slot >= num_slots(i)) {
+                throw InputError("example " + std::to_string(i) + ": gold slot " + std::to_string(slot) + " is out of range");
+            }
+        }
+    }
+    if (!cost_.empty() && len(cost_.size()) != total_slots()) throw InputError("cost must have one value a slot");
+    if (!all_finite(cost_.data(), len(cost_.size()))) throw InputError("a cost is NaN or infinite");
+    if (!sample_weight_.empty() && len(sample_weight_.size()) != n) throw InputError("sample_weight must have one value an example");
+    for (std::size_t i = 0; i < sample_weight_.size(); ++i) {
+        if (!(sample_weight_[i] >= 0.0) || !std::isfinite(sample_weight_[i])) {
+            throw InputError("the sample weight of example " + std::to_string(i) + " is negative or not finite");
+        }
+    }
+}
+
+SlotView Objective::gold(Index i) const {
+    const std::size_t begin = idx(gold_.indptr[idx(i)]);
+    const std::size_t n = idx(gold_.indptr[idx(i) + 1]) - begin;
+    return {std::span(gold_.slots).subspan(begin, n), std::span(gold_.counts).subspan(begin, n)};
+}
+
+void Objective::add_cost(Index i, double scale, double* scores) const {
+    if (scale == 0.0) return;
+    if (cost_.empty()) {
+        structure_->add_cost(i, gold(i), scale, scores);
+    } else {
+        axpy(scale, cost_.data() + offset(i), scores, num_slots(i));
+    }
+}
+
+void Objective::add_gold(Index i, double scale, double* slots) const {
+    const SlotView g = gold(i);
+    for (std::size_t k = 0; k < g.slots.size(); ++k) slots[g.slots[k]] += scale * g.counts[k];
+}
+
+double Objective::dot_gold(Index i, const double* scores) const {
+    const SlotView g = gold(i);
+    double sum = 0;
+    for (std::size_t k = 0; k < g.slots.size(); ++k) sum += g.counts[k] * scores[g.slots[k]];
+    return sum;
+}
+
+void Objective::check_gold() const {
+    Workspace ws;
+    for (Index i = 0; i < num_examples(); ++i) structure_->check_labelling(i, gold(i), ws);
+}
+
+// Enough blocks to keep threads busy, few enough that their copies of u cost little beside the work on the examples.
+Index Objective::num_blocks(bool with_u) const {
+    const Index n = std::max<Index>(num_examples(), 1);
+    if (!with_u) return std::min<Index>(n, 64);
+    const Index affordable = std::clamp<Index>((Index{1} << 23) / std::max<Index>(features_->num_weights(), 1), 2, 16);
+    return std::min(n, affordable);
+}
+
+template <class F>
+Plane Objective::sum_terms(int n_jobs, Interrupt& interrupt, bool with_u, F&& term) const {
+    const Index n = num_examples();
+    const Index n_blocks = num_blocks(with_u);
+    const Index d = features_->num_weights();
+    const int workers = jobs(n_jobs);
+    std::vector<Plane> blocks(idx(n_blocks));
+    std::vector<Workspace> scratch(static_cast<std::size_t>(workers));
+    // Ctrl-C is looked for inside blocks too: they can be long. Only the calling thread may poll.
+    parallel_for(n_blocks, workers, interrupt, [&](Index k, int worker) {
+        Plane& block = blocks[idx(k)];
+        if (with_u) block.u.assign(idx(d), 0.0);
+        Workspace& ws = scratch[static_cast<std::size_t>(worker)];
+        for (Index i = k * n / n_blocks; i < (k + 1) * n / n_blocks; ++i) {
+            if (worker == 0) interrupt.check();
+            const double omega = weight(i);
+            if (omega == 0.0) continue;
+            Workspace::Frame frame(ws);
+            double* direction = with_u ? frame.take(num_slots(i)) : nullptr;
+            const Term t = term(i, direction, ws);
+            block.value += omega * t.value;
+            block.b += omega * t.b;
+            if (with_u) features_->add_transpose(i, direction, omega, block.u.data());
+        }
+    });
+    Plane total = std::move(blocks.front());
+    for (Index k = 1; k < n_blocks; ++k) {
+        total.value += blocks[idx(k)].value;
+        total.b += blocks[idx(k)].b;
+    }
+    if (with_u && n_blocks > 1) {
+        constexpr Index kChunk = Index{1} << 14;
+        const Index n_chunks = (d + kChunk - 1) / kChunk;
+        parallel_for(n_chunks, workers, interrupt, [&](Index c, int) {
+            const Index begin = c * kChunk;
+            const Index size = std::min(kChunk, d - begin);
+            for (Index k = 1; k < n_blocks; ++k) axpy(1.0, blocks[idx(k)].u.data() + begin, total.u.data() + begin, size);
+        });
+    }
+    return total;
+}
+
+double Objective::value(const double* w, int n_jobs, Interrupt& interrupt) const {
+    return sum_terms(n_jobs, interrupt, false, [&](Index i, double*, Workspace& ws) {
+               Workspace::Frame frame(ws);
+               double* scores = frame.take(num_slots(i));
+               features_->scores(i, w, 1.0, scores);
+               const double gold_score = dot_gold(i, scores);
+               add_cost(i, loss_.cost_scale, scores);
+               const double margin =
+                   structure_->log_partition(i, scores, loss_.temperature, nullptr, nullptr, ws) - gold_score;
+               const double positive = std::max(margin, 0.0);
+               return Term{loss_.link == Link::kSquared ? positive * positive : margin, 0.0};
+           })
+        .value;
+}
+
+Plane Objective::plane(const double* w, int n_jobs, Interrupt& interrupt) const {
+    return sum_terms(n_jobs, interrupt, true, [&](Index i, double* direction, Workspace& ws) {
+        const Index n = num_slots(i);
+        Workspace::Frame frame(ws);
+        double* scores = frame.take(n);
+        features_->scores(i, w, 1.0, scores);
+        const double gold_score = dot_gold(i, scores);
+        double* augmented = scores;
+        add_cost(i, loss_.cost_scale, augmented);
+        double entropy = 0;
+        const double best = structure_->log_partition(i, augmented, loss_.temperature, direction, &entropy, ws);
+        const double margin = best - gold_score;
+        const bool squared = loss_.link == Link::kSquared;
+        const double mass = squared ? 2.0 * std::max(margin, 0.0) : 1.0;
+        // kappa <mu, c> + tau H = smax - <mu, theta>, but that cancels; add the parts up instead.
+        double cost_term = 0;
+        if (loss_.cost_scale != 0.0) {
+            double* cost = frame.take(n);
+            fill(cost, n, 0.0);
+            add_cost(i, loss_.cost_scale, cost);
+            cost_term = dot(direction, cost, n);
+        }
+        for (Index r = 0; r < n; ++r) direction[r] *= -mass;
+        add_gold(i, mass, direction);
+        const double positive = std::max(margin, 0.0);
+        return Term{squared ? positive * positive : margin,
+                    mass * (cost_term + loss_.temperature * entropy) - conjugate(mass)};
+    });
+}
+
+Plane Objective::dual_terms_gibbs(const double* scores, int n_jobs, Interrupt& interrupt) const {
+    return sum_terms(n_jobs, interrupt, true, [&](Index i, double* direction, Workspace& ws) {
+        const Index n = num_slots(i);
+        Workspace::Frame frame(ws);
+        double* cost = frame.take(n);
+        double entropy = 0;
+        structure_->log_partition(i, scores + offset(i), 1.0, direction, &entropy, ws);
+        fill(cost, n, 0.0);
+        add_cost(i, loss_.cost_scale, cost);
+        const double b = dot(direction, cost, n) + loss_.temperature * entropy - conjugate(1.0);
+        for (Index r = 0; r < n; ++r) direction[r] = -direction[r];
+        add_gold(i, 1.0, direction);
+        return Term{0.0, b};
+    });
+}
+
+Plane Objective::dual_terms_slots(const double* counts, const double* mass, const double* entropies, int n_jobs,
+                                  Interrupt& interrupt) const {
+    return sum_terms(n_jobs, interrupt, true, [&](Index i, double* direction, Workspace& ws) {
+        const Index n = num_slots(i);
+        const double s = mass ? mass[i] : 1.0;
+        Workspace::Frame frame(ws);
+        double* cost = frame.take(n);
+        fill(cost, n, 0.0);
+        add_cost(i, loss_.cost_scale, cost);
+        const double* x = counts + offset(i);
+        const double b = dot(x, cost, n) + (entropies ? loss_.temperature * entropies[i] : 0.0) - conjugate(s);
+        for (Index r = 0; r < n; ++r) direction[r] = -x[r];
+        add_gold(i, s, direction);
+        return Term{0.0, b};
+    });
+}
+
+void Objective::marginals_of_scores(const double* scores, double* marginals, double* entropies, int n_jobs,
+                                    Interrupt& interrupt) const {
+    const int workers = jobs(n_jobs);
+    std::vector<Workspace> scratch(static_cast<std::size_t>(workers));
+    parallel_for(num_examples(), workers, interrupt, [&](Index i, int worker) {
+        structure_->log_partition(i, scores + offset(i), 1.0, marginals + offset(i), entropies + i,
+                                  scratch[static_cast<std::size_t>(worker)]);
+    });
+}
+
+void Objective::near_gold_scores(double sharpness, double* scores) const {
+    fill(scores, total_slots(), 0.0);
+    for (Index i = 0; i < num_examples(); ++i) add_cost(i, -sharpness, scores + offset(i));
+}
+
+}  // namespace partwise

@@ -1,0 +1,92 @@
+// The sums over examples in the objective. The penalty, and so the weights of a dual point, are the business of problem.py.
+//
+//   value  = sum_i omega_i phi(smax_tau(theta_i + kappa c_i) - <theta_i, g_i>),  theta_i = A_i w
+//   dual:  u = sum_i omega_i A_i'(s_i g_i - s_i mu_i),  b = sum_i omega_i [kappa <s_i mu_i, c_i> + tau s_i H_i - phi*(s_i)]
+// phi(t) = t, phi* = 0 on s = 1 (identity link);  phi(t) = max(t, 0)^2, phi*(s) = s^2 / 4 (squared link).
+#pragma once
+
+#include <memory>
+
+#include "features/feature_map.h"
+#include "structures/structure.h"
+#include "support/parallel.h"
+
+namespace partwise {
+
+enum class Link { kIdentity, kSquared };
+
+struct LossParameters {
+    double temperature;
+    double cost_scale;
+    Link link;
+};
+
+struct GoldTable {
+    std::vector<Index> indptr;
+    std::vector<Index> slots;
+    std::vector<double> counts;
+};
+
+struct Plane {
+    double value = 0;
+    double b = 0;
+    std::vector<double> u;
+};
+
+class Objective {
+   public:
+    // cost: a value a slot, all examples end to end; empty: the structure's own. sample_weight: empty: all 1.
+    Objective(std::shared_ptr<const Structure> structure, std::shared_ptr<const FeatureMap> features, GoldTable gold,
+              LossParameters loss, std::vector<double> cost, std::vector<double> sample_weight);
+
+    const Structure& structure() const { return *structure_; }
+    const FeatureMap& features() const { return *features_; }
+    const LossParameters& loss() const { return loss_; }
+    Index num_examples() const { return structure_->num_examples(); }
+    Index total_slots() const { return offsets_.back(); }
+    Index offset(Index i) const { return offsets_[idx(i)]; }
+    Index num_slots(Index i) const { return offsets_[idx(i) + 1] - offsets_[idx(i)]; }
+    double weight(Index i) const { return sample_weight_.empty() ? 1.0 : sample_weight_[idx(i)]; }
+    SlotView gold(Index i) const;
+    // How many threads to use when the caller asks for n_jobs: one if the structure is written in Python.
+    int jobs(int n_jobs) const { return structure_->thread_safe() ? effective_jobs(n_jobs) : 1; }
+
+    // scores += scale * cost of example i
+    void add_cost(Index i, double scale, double* scores) const;
+    // slots += scale * gold counts
+    void add_gold(Index i, double scale, double* slots) const;
+    double dot_gold(Index i, const double* scores) const;
+    double conjugate(double mass) const { return loss_.link == Link::kSquared ? 0.25 * mass * mass : 0.0; }
+
+    void check_gold() const;
+    double value(const double* w, int n_jobs, Interrupt& interrupt) const;
+    // u and b at the oracle's own answer: alpha = p_w, or the argmax at temperature 0.
+    Plane plane(const double* w, int n_jobs, Interrupt& interrupt) const;
+    Plane dual_terms_gibbs(const double* scores, int n_jobs, Interrupt& interrupt) const;
+    // counts: s mu; mass: s or null (1); entropies: s H or null (0).
+    Plane dual_terms_slots(const double* counts, const double* mass, const double* entropies, int n_jobs,
+                           Interrupt& interrupt) const;
+    void marginals_of_scores(const double* scores, double* marginals, double* entropies, int n_jobs, Interrupt& interrupt) const;
+    void near_gold_scores(double sharpness, double* scores) const;
+
+   private:
+    // What one example adds: value, b, and direction = s g - s mu (u gets A' direction).
+    struct Term {
+        double value = 0;
+        double b = 0;
+    };
+    // Sums term(i, direction, workspace) over all examples, in an order that does not depend on n_jobs.
+    template <class F>
+    Plane sum_terms(int n_jobs, Interrupt& interrupt, bool with_u, F&& term) const;
+    Index num_blocks(bool with_u) const;
+
+    std::shared_ptr<const Structure> structure_;
+    std::shared_ptr<const FeatureMap> features_;
+    GoldTable gold_;
+    LossParameters loss_;
+    std::vector<double> cost_;
+    std::vector<double> sample_weight_;
+    std::vector<Index> offsets_;
+};
+
+}  // namespace partwise

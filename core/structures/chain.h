@@ -1,0 +1,71 @@
+// First-order sequences of labels.
+//
+// Slots of a sequence of length T with L labels in rows of `width`:
+//   T rows: slot t * width + a is label a at position t
+//   tied:   L rows: slot (a, b) counts how often label b follows label a;  untied: T - 1 such blocks, one an edge
+//   ends:   a row for the first label, a row for the last one
+#pragma once
+
+#include "structures/chain_kernels.h"
+#include "structures/structure.h"
+
+namespace partwise {
+
+class Chain final : public Structure {
+   public:
+    Chain(std::vector<Index> lengths, Index n_labels, bool tied, bool ends);
+
+    Index n_labels() const { return n_labels_; }
+    Index width() const { return width_; }
+    bool tied() const { return tied_; }
+    bool ends() const { return ends_; }
+    const std::vector<Index>& lengths() const { return lengths_; }
+
+    unsigned capabilities() const override { return kCliques | kCovariance | kKBest | kSample; }
+    Index num_slots(Index i) const override;
+    double maximize(Index i, const double* scores, SlotCounts& best, Workspace& ws) const override;
+    double log_partition(Index i, const double* scores, double temperature, double* marginals, double* entropy,
+                         Workspace& ws) const override;
+    void add_cost(Index i, SlotView gold, double scale, double* scores) const override;
+    void check_labelling(Index i, SlotView labelling, Workspace& ws) const override;
+    std::vector<Scored> k_best(Index i, const double* scores, Index k, Workspace& ws) const override;
+    std::vector<SlotCounts> sample(Index i, const double* scores, double temperature, Index n, std::mt19937_64& rng,
+                                   Workspace& ws) const override;
+    void covariance_product(Index i, const double* scores, double temperature, const double* direction, double* out,
+                            Workspace& ws) const override;
+
+    // Cliques: the T - 1 edges (L x width each), or the single node of a sequence of length 1.
+    std::vector<Index> clique_offsets(Index i) const override;
+    void clique_marginals(Index i, const double* scores, double temperature, double* out, Workspace& ws) const override;
+    void slots_from_cliques(Index i, const double* cliques, double* slots) const override;
+    double entropy_of_cliques(Index i, const double* cliques, double* gradient, Workspace& ws) const override;
+    void scores_from_cliques(Index i, const double* cliques, double* out) const override;
+
+    // The slots of a sequence of T labels, merged.
+    void labelling_of(Index i, const Index* labels, SlotCounts& out) const;
+    // The T labels of a labelling; throws InputError if it has none or two for a position.
+    void labels_of(Index i, SlotView labelling, Index* labels) const;
+
+   protected:
+    void check_mask(Index i) const override;
+
+   private:
+    Index edge_slots(Index i) const;
+    Index edge_begin(Index i) const { return lengths_[idx(i)] * width_; }
+    Index ends_begin(Index i) const { return edge_begin(i) + edge_slots(i); }
+    double weight_of(Index i, const double* scores, const Index* labels) const;
+
+    // The kernels' view of scores / temperature with masks as -infinity. Copies unless the scores serve as they are.
+    // edges_masked: whether an allowed pair of labels is cut.
+    chain::View prepare(Index i, const double* scores, double temperature, Workspace::Frame& frame, bool& edges_masked) const;
+    // Writes the begin and end rows from the first and last node rows.
+    void add_ends(Index i, const double* node_marginals, double* slots) const;
+
+    std::vector<Index> lengths_;
+    Index n_labels_;
+    Index width_;
+    bool tied_;
+    bool ends_;
+};
+
+}  // namespace partwise

@@ -1,0 +1,106 @@
+// The chain's clique view: T - 1 edges of L x width entries (padding is 0), or one row for a sequence of length 1.
+#include "structures/chain.h"
+#include "structures/width_dispatch.h"
+
+namespace partwise {
+
+using chain::Sums;
+using chain::View;
+
+std::vector<Index> Chain::clique_offsets(Index i) const {
+    const Index T = lengths_[idx(i)];
+    std::vector<Index> offsets{0};
+    if (T == 1) offsets.push_back(width_);
+    for (Index t = 1; t < T; ++t) offsets.push_back(t * n_labels_ * width_);
+    return offsets;
+}
+
+void Chain::clique_marginals(Index i, const double* scores, double temperature, double* out, Workspace& ws) const {
+    const Index T = lengths_[idx(i)];
+    const Index block = n_labels_ * width_;
+    Workspace::Frame frame(ws);
+    bool edges_masked = false;
+    View view = prepare(i, scores, temperature, frame, edges_masked);
+    if (tied_ && T > 1) {  // an untied copy, so that every edge gets its own marginals
+        double* edges = frame.take((T - 1) * block);
+        for (Index t = 1; t < T; ++t) copy(view.edge, edges + (t - 1) * block, block);
+        view.edge = edges;
+        view.edge_step = block;
+    }
+    Sums sums;
+    sums.node = T == 1 ? out : frame.take(T * width_);
+    sums.edge = T == 1 ? nullptr : out;
+    with_width(width_, [&](auto w) { chain::log_sums<w()>(view, sums, ws); });
+}
+
+void Chain::slots_from_cliques(Index i, const double* cliques, double* slots) const {
+    const Index T = lengths_[idx(i)];
+    const Index block = n_labels_ * width_;
+    fill(slots, num_slots(i), 0.0);
+    if (T == 1) copy(cliques, slots, width_);
+    for (Index t = 1; t < T; ++t) {
+        const double* xi = cliques + (t - 1) * block;
+        axpy(1.0, xi, slots + edge_begin(i) + (tied_ ? 0 : (t - 1) * block), block);
+        for (Index a = 0; a < n_labels_; ++a) {
+            for (Index b = 0; b < n_labels_; ++b) {
+                slots[t * width_ + b] += xi[a * width_ + b];
+                if (t == 1) slots[a] += xi[a * width_ + b];
+            }
+        }
+    }
+    add_ends(i, slots, slots);
+}
+
+// H = sum_t H(xi_t) - sum over inner positions of H(mu_t), with mu_t(b) = sum_a xi_t(a, b).
+double Chain::entropy_of_cliques(Index i, const double* cliques, double* gradient, Workspace& ws) const {
+    const Index T = lengths_[idx(i)];
+    const Index block = n_labels_ * width_;
+    Workspace::Frame frame(ws);
+    double* mu = frame.take(width_);
+    double entropy = 0;
+    if (gradient) fill(gradient, T == 1 ? width_ : (T - 1) * block, 0.0);
+    const Index n_rows = T == 1 ? 1 : n_labels_;
+    for (Index t = 1; t < std::max<Index>(T, 2); ++t) {
+        const double* xi = cliques + (t - 1) * block;
+        const bool inner = t < T - 1;
+        fill(mu, width_, 0.0);
+        for (Index a = 0; a < n_rows; ++a) {
+            for (Index b = 0; b < n_labels_; ++b) {
+                const double p = xi[a * width_ + b];
+                entropy -= p * safe_log(p);
+                mu[b] += p;
+            }
+        }
+        for (Index b = 0; inner && b < n_labels_; ++b) entropy += mu[b] * safe_log(mu[b]);
+        for (Index a = 0; gradient && a < n_rows; ++a) {
+            for (Index b = 0; b < n_labels_; ++b) {
+                const double separator = inner ? 1.0 + safe_log(mu[b]) : 0.0;
+                gradient[(t - 1) * block + a * width_ + b] = separator - 1.0 - safe_log(xi[a * width_ + b]);
+            }
+        }
+    }
+    return entropy;
+}
+
+// p(y) = xi_1(y_0, y_1) prod_t p_t(y_t | y_{t-1}): the potentials are log xi_1, then log conditionals.
+void Chain::scores_from_cliques(Index i, const double* cliques, double* out) const {
+    const Index T = lengths_[idx(i)];
+    const Index block = n_labels_ * width_;
+    fill(out, T == 1 ? width_ : (T - 1) * block, 0.0);
+    const Index n_rows = T == 1 ? 1 : n_labels_;
+    for (Index t = 1; t < std::max<Index>(T, 2); ++t) {
+        const double* xi = cliques + (t - 1) * block;
+        for (Index a = 0; a < n_rows; ++a) {
+            double total = 1.0;
+            if (t > 1) {
+                total = 0;
+                for (Index b = 0; b < n_labels_; ++b) total += xi[a * width_ + b];
+            }
+            for (Index b = 0; b < n_labels_; ++b) {
+                out[(t - 1) * block + a * width_ + b] = safe_log(xi[a * width_ + b]) - safe_log(total);
+            }
+        }
+    }
+}
+
+}  // namespace partwise

@@ -1,0 +1,45 @@
+// One label an example: slot a is label a.
+#pragma once
+
+#include "structures/structure.h"
+
+namespace partwise {
+
+class Multiclass final : public Structure {
+   public:
+    Multiclass(Index num_examples, Index n_labels);
+
+    Index n_labels() const { return n_labels_; }
+    Index width() const { return width_; }
+
+    unsigned capabilities() const override { return kCliques | kCovariance | kKBest | kSample; }
+    Index num_slots(Index) const override { return width_; }
+    double maximize(Index i, const double* scores, SlotCounts& best, Workspace& ws) const override;
+    double log_partition(Index i, const double* scores, double temperature, double* marginals, double* entropy,
+                         Workspace& ws) const override;
+    void add_cost(Index i, SlotView gold, double scale, double* scores) const override;
+    void check_labelling(Index i, SlotView labelling, Workspace& ws) const override;
+    std::vector<Scored> k_best(Index i, const double* scores, Index k, Workspace& ws) const override;
+    std::vector<SlotCounts> sample(Index i, const double* scores, double temperature, Index n, std::mt19937_64& rng,
+                                   Workspace& ws) const override;
+    void covariance_product(Index i, const double* scores, double temperature, const double* direction, double* out,
+                            Workspace& ws) const override;
+
+    // One clique: the label itself, so clique marginals are the slots.
+    std::vector<Index> clique_offsets(Index) const override { return {0, width_}; }
+    void clique_marginals(Index i, const double* scores, double temperature, double* out, Workspace& ws) const override;
+    void slots_from_cliques(Index i, const double* cliques, double* slots) const override;
+    double entropy_of_cliques(Index i, const double* cliques, double* gradient, Workspace& ws) const override;
+    void scores_from_cliques(Index i, const double* cliques, double* out) const override;
+
+   protected:
+    void check_mask(Index i) const override;
+
+   private:
+    bool allows(Index i, Index a) const { return !mask(i) || mask(i)[a]; }
+
+    Index n_labels_;
+    Index width_;
+};
+
+}  // namespace partwise

@@ -1,0 +1,62 @@
+#include "structures/structure.h"
+
+#include <array>
+
+namespace partwise {
+
+namespace {
+[[noreturn]] void lacks(const char* capability) {
+    throw InputError(std::string("this structure does not offer the capability '") + capability + "'");
+}
+}  // namespace
+
+Structure::Structure(Index num_examples) : num_examples_(num_examples) {
+    if (num_examples < 0) throw InputError("the number of examples is negative");
+}
+
+void Structure::check_labelling(Index, SlotView, Workspace&) const {}
+void Structure::check_mask(Index) const {}
+
+std::vector<Scored> Structure::k_best(Index, const double*, Index, Workspace&) const { lacks("k_best"); }
+std::vector<SlotCounts> Structure::sample(Index, const double*, double, Index, std::mt19937_64&, Workspace&) const {
+    lacks("sample");
+}
+void Structure::covariance_product(Index, const double*, double, const double*, double*, Workspace&) const {
+    lacks("covariance");
+}
+std::vector<Index> Structure::clique_offsets(Index) const { lacks("cliques"); }
+void Structure::clique_marginals(Index, const double*, double, double*, Workspace&) const { lacks("cliques"); }
+void Structure::slots_from_cliques(Index, const double*, double*) const { lacks("cliques"); }
+double Structure::entropy_of_cliques(Index, const double*, double*, Workspace&) const { lacks("cliques"); }
+void Structure::scores_from_cliques(Index, const double*, double*) const { lacks("cliques"); }
+
+std::vector<Index> Structure::slot_offsets() const {
+    std::vector<Index> offsets(idx(num_examples_) + 1, 0);
+    for (Index i = 0; i < num_examples_; ++i) offsets[idx(i) + 1] = offsets[idx(i)] + num_slots(i);
+    return offsets;
+}
+
+void Structure::set_mask(Index i, std::vector<std::uint8_t> allowed) {
+    if (i < 0 || i >= num_examples_) throw InputError("no example " + std::to_string(i));
+    if (!allowed.empty() && len(allowed.size()) != num_slots(i)) {
+        throw InputError("the mask of example " + std::to_string(i) + " has " + std::to_string(allowed.size()) +
+                         " values for " + std::to_string(num_slots(i)) + " slots");
+    }
+    if (masks_.empty()) masks_.resize(idx(num_examples_));
+    std::swap(masks_[idx(i)], allowed);
+    try {
+        if (!masks_[idx(i)].empty()) check_mask(i);
+    } catch (...) {
+        std::swap(masks_[idx(i)], allowed);
+        throw;
+    }
+}
+
+Index padded_width(Index n_labels) {
+    for (const Index width : std::array<Index, 7>{4, 8, 12, 16, 24, 32, 48}) {
+        if (n_labels <= width) return width;
+    }
+    return (n_labels + 7) / 8 * 8;
+}
+
+}  // namespace partwise

@@ -1,0 +1,91 @@
+// What the solvers know of a structure: slots, the best labelling, and sums over all labellings. No features, no loss.
+//
+// A labelling y of example i uses slot r count_r(y) times. Scores are finite; which labellings are allowed is said by
+// boolean masks over slots. Every method is const and safe to call from several threads with a Workspace each,
+// unless thread_safe() says otherwise (structures written in Python).
+#pragma once
+
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "support/types.h"
+#include "support/workspace.h"
+
+namespace partwise {
+
+enum Capability : unsigned { kCliques = 1, kCovariance = 2, kKBest = 4, kSample = 8 };
+
+struct Scored {
+    double value = 0;
+    SlotCounts labelling;
+};
+
+class Structure {
+   public:
+    explicit Structure(Index num_examples);
+    virtual ~Structure() = default;
+    Structure(const Structure&) = delete;
+    Structure& operator=(const Structure&) = delete;
+
+    Index num_examples() const { return num_examples_; }
+    virtual bool thread_safe() const { return true; }
+    virtual unsigned capabilities() const { return 0; }
+
+    virtual Index num_slots(Index i) const = 0;
+
+    // max over labellings y of <count(y), scores>, and the labelling. Ties go to the lowest labels.
+    virtual double maximize(Index i, const double* scores, SlotCounts& best, Workspace& ws) const = 0;
+
+    // temperature * log sum over y of exp(<count(y), scores> / temperature); at temperature 0 the maximum.
+    // marginals: expected counts (num_slots values) or null; entropy: of p ~ exp(./temperature), or null.
+    virtual double log_partition(Index i, const double* scores, double temperature, double* marginals, double* entropy,
+                                 Workspace& ws) const = 0;
+
+    // scores += scale * cost of each slot against the gold labelling (the number of wrong parts).
+    virtual void add_cost(Index i, SlotView gold, double scale, double* scores) const = 0;
+
+    // Throws InputError unless this is a labelling in Y_i.
+    virtual void check_labelling(Index i, SlotView labelling, Workspace& ws) const;
+
+    // Capability kKBest: the k best labellings, best first (fewer if there are fewer).
+    virtual std::vector<Scored> k_best(Index i, const double* scores, Index k, Workspace& ws) const;
+    // Capability kSample: n exact draws from p ~ exp(scores / temperature).
+    virtual std::vector<SlotCounts> sample(Index i, const double* scores, double temperature, Index n, std::mt19937_64& rng,
+                                           Workspace& ws) const;
+    // Capability kCovariance: out = Cov_p(counts) direction.
+    virtual void covariance_product(Index i, const double* scores, double temperature, const double* direction, double* out,
+                                    Workspace& ws) const;
+
+    // Capability kCliques: the distribution seen as marginals of a junction tree's cliques, end to end.
+    virtual std::vector<Index> clique_offsets(Index i) const;
+    virtual void clique_marginals(Index i, const double* scores, double temperature, double* out, Workspace& ws) const;
+    virtual void slots_from_cliques(Index i, const double* cliques, double* slots) const;
+    // Entropy of the distribution with these clique marginals; gradient (may be null) with respect to them.
+    virtual double entropy_of_cliques(Index i, const double* cliques, double* gradient, Workspace& ws) const;
+    // Log potentials of the cliques whose Gibbs distribution has these marginals.
+    virtual void scores_from_cliques(Index i, const double* cliques, double* out) const;
+
+    // Slot offsets of all examples end to end (num_examples + 1 values).
+    std::vector<Index> slot_offsets() const;
+
+    // Allow only labellings made of allowed slots (num_slots bytes); empty lifts the mask.
+    void set_mask(Index i, std::vector<std::uint8_t> allowed);
+    // Null where everything is allowed.
+    const std::uint8_t* mask(Index i) const {
+        return masks_.empty() || masks_[idx(i)].empty() ? nullptr : masks_[idx(i)].data();
+    }
+
+   protected:
+    // Throws InputError if the mask leaves no labelling.
+    virtual void check_mask(Index i) const;
+
+   private:
+    Index num_examples_;
+    std::vector<std::vector<std::uint8_t>> masks_;
+};
+
+// Row width for this many labels: the widths that kernels are compiled for, then multiples of 8.
+Index padded_width(Index n_labels);
+
+}  // namespace partwise

@@ -1,0 +1,51 @@
+// Plain types shared by the whole core.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace partwise {
+
+using Index = std::int64_t;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+inline std::size_t idx(Index i) { return static_cast<std::size_t>(i); }
+inline Index len(std::size_t n) { return static_cast<Index>(n); }
+
+// Slots used by one labelling, and how often each.
+struct SlotCounts {
+    std::vector<Index> slots;
+    std::vector<double> counts;
+
+    void clear() {
+        slots.clear();
+        counts.clear();
+    }
+    void add(Index slot, double count) {
+        slots.push_back(slot);
+        counts.push_back(count);
+    }
+};
+
+// A labelling that somebody else stores.
+struct SlotView {
+    std::span<const Index> slots;
+    std::span<const double> counts;
+};
+
+// Bad input from the caller; becomes ValueError in Python.
+struct InputError : std::invalid_argument {
+    using std::invalid_argument::invalid_argument;
+};
+
+// Ctrl-C was seen while the core was working.
+struct Interrupted : std::runtime_error {
+    Interrupted() : std::runtime_error("interrupted") {}
+};
+
+}  // namespace partwise
