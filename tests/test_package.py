@@ -14,6 +14,7 @@ import partwise
 from partwise import _core, _native
 
 ROOT = Path(__file__).parents[1]
+REQUIRED = object()
 Definition = ast.FunctionDef | ast.ClassDef | ast.AnnAssign
 
 
@@ -43,18 +44,34 @@ def is_property(nodes: list[Definition]) -> bool:
     return True
 
 
-def parameter_names(arguments: ast.arguments) -> list[str]:
-    return [item.arg for item in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs] if item.arg != "self"]
+def stub_parameters(node: ast.FunctionDef) -> list[tuple[str, object]]:
+    """(name, default) of a stub's parameters; REQUIRED where there is no default, ... where the stub leaves it open."""
+    arguments = [item.arg for item in node.args.args]
+    defaults = [REQUIRED] * (len(arguments) - len(node.args.defaults)) + list(map(ast.literal_eval, node.args.defaults))
+    return [(name, default) for name, default in zip(arguments, defaults, strict=True) if name != "self"]
 
 
-def compiled_parameters(function) -> list[list[str]]:
-    """Parameter names of each overload of a compiled function, from the signatures nanobind keeps with it."""
+def compiled_parameters(function) -> list[list[tuple[str, object]]]:
+    """The same of each overload of a compiled function, from the signatures that nanobind keeps with it."""
     overloads = []
-    for signature, *_ in function.__nb_signature__:
-        text = re.sub(r"= ?\\\d+", "= ...", signature)  # defaults are kept apart, as references
-        (node,) = ast.parse(f"{text}: ...").body
-        overloads.append(parameter_names(node.args))
+    for signature, _, defaults in function.__nb_signature__:
+        while (text := re.sub(r"\[[^\[\]]*\]", "", signature)) != signature:  # an array's shape is no Python
+            signature = text
+        names_only = re.sub(r"\\(\d+)", r"\1", signature)  # a default is a number into the tuple of defaults
+        (node,) = ast.parse(f"{names_only}: ...").body
+        if node.args.posonlyargs:
+            pytest.fail(f"parameters without a name: {signature}")
+        overloads.append([(n, d if d is REQUIRED else defaults[d]) for n, d in stub_parameters(node)])
     return overloads
+
+
+def agree(compiled: list[tuple[str, object]], stub: list[tuple[str, object]]) -> bool:
+    if [name for name, _ in compiled] != [name for name, _ in stub]:
+        return False
+    return all(
+        (one is REQUIRED) == (two is REQUIRED) and (two is ... or one == two)
+        for (_, one), (_, two) in zip(compiled, stub, strict=True)
+    )
 
 
 def test_version_is_the_projects():
@@ -110,9 +127,12 @@ def functions() -> list[tuple[str, object, list[Definition]]]:
 
 @pytest.mark.parametrize(("name", "compiled", "nodes"), functions(), ids=[item[0] for item in functions()])
 def test_stub_has_the_cores_parameters(name, compiled, nodes):
-    # Keywords are part of the interface: what the stub promises must be what the core calls them.
-    expected = [parameter_names(node.args) for node in nodes if isinstance(node, ast.FunctionDef)]
-    assert sorted(compiled_parameters(getattr(compiled, "__func__", compiled))) == sorted(expected)
+    # Keywords and defaults are part of the interface: what the stub promises must be what the core has.
+    overloads = compiled_parameters(getattr(compiled, "__func__", compiled))
+    promised = [stub_parameters(node) for node in nodes if isinstance(node, ast.FunctionDef)]
+    assert len(overloads) == len(promised)
+    for stub in promised:
+        assert any(agree(overload, stub) for overload in overloads), (stub, overloads)
 
 
 # Which build a wheel loads.
