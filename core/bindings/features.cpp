@@ -29,13 +29,15 @@ void bind_features(nb::module_& m) {
                              for (Index k = 0; k < run.length; ++k) out.push_back(run.start + k);
                          }
                          return numpy(std::move(out));
-                     })
+                     },
+                     nb::rv_policy::automatic)
         .def_prop_ro("values",
                      [](const SparseVector& v) {
                          std::vector<double> out;
                          for (const auto& run : v.runs()) out.insert(out.end(), v.values(run), v.values(run) + run.length);
                          return numpy(std::move(out));
-                     })
+                     },
+                     nb::rv_policy::automatic)
         .def("norm2", &SparseVector::norm2)
         .def("dot", [](const SparseVector& v, const SparseVector& other) { return v.dot(other); }, "other"_a)
         .def("dot",

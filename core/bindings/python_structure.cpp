@@ -4,9 +4,13 @@
 
 namespace partwise::bindings {
 
+namespace {
+// The Python object that wraps this instance; it is known to nanobind as a Structure.
+nb::object wrapper(const Structure* structure) { return nb::find(structure); }
+}  // namespace
+
 bool PythonStructure::implements(const char* name) const {
-    const nb::object self = nb::find(this);
-    return !self.type().attr(name).is(nb::type<Structure>().attr(name));
+    return !wrapper(this).type().attr(name).is(nb::type<Structure>().attr(name));
 }
 
 nb::object PythonStructure::method(const char* name) const {
@@ -14,7 +18,7 @@ nb::object PythonStructure::method(const char* name) const {
         PyErr_Format(PyExc_NotImplementedError, "a structure written in Python must implement '%s'", name);
         throw nb::python_error();
     }
-    return nb::find(this).attr(name);
+    return wrapper(this).attr(name);
 }
 
 NumPy<double> PythonStructure::array(Index i, const double* scores) const {

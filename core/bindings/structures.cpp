@@ -270,7 +270,7 @@ void bind_structures(nb::module_& m) {
         .def_prop_ro("width", &Chain::width)
         .def_prop_ro("tied", &Chain::tied)
         .def_prop_ro("ends", &Chain::ends)
-        .def_prop_ro("lengths", [](const Chain& s) { return numpy(s.lengths()); })
+        .def_prop_ro("lengths", [](const Chain& s) { return numpy(s.lengths()); }, nb::rv_policy::automatic)
         .def("encode",
              [](const Chain& s, const Ints& labels) {
                  Index total = 0;

@@ -121,7 +121,7 @@ inline void backtrack(const View& v, const double* best, Index* labels) {
     }
 }
 
-// Largest minus smallest entry that is not masked out (-infinity), over the labels of a row block.
+// Largest minus smallest entry that is not masked out (-infinity), over the labels of a row block; infinity if all are.
 inline double spread(const double* rows, Index n_rows, Index n_labels, Index width) {
     double low = kInfinity;
     double high = -kInfinity;
@@ -135,7 +135,7 @@ inline double spread(const double* rows, Index n_rows, Index n_labels, Index wid
             high = x > high ? x : high;
         }
     }
-    return high > low ? high - low : 0.0;
+    return high == -kInfinity ? kInfinity : high - low;
 }
 
 inline double largest(const double* __restrict row, Index n) {
