@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from .._core import (
     AttributeSegment,
-    Bytes,
     Chain,
     DenseSegment,
     LinearMap,
@@ -27,6 +26,7 @@ from .._core import (
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Bytes = NDArray[np.uint8]
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,8 +15,9 @@ Stopping rule. gap = |grad P|^2 / (2 l2) <= tol |P|: the certificate of the orac
 well when no step brings P or the gap down any more (the rounding floor). With l2 = 0: |grad P(w)| <= tol |grad P(0)|.
 
 Source. Liu, Nocedal 1989 (two-loop form: Nocedal 1980); the second line-search test is the approximate Wolfe condition
-of Hager, Zhang 2005. 000 and 003 have L-BFGS as a rival. Departures: our own code in place of a library's, so that a run
-can be saved and resumed to the bit; a failed line search drops the pairs and tries the gradient once before it gives up.
+of Hager, Zhang 2005. 000 and 003 have L-BFGS as a rival. Departures: our own code in place of a library's, so that a
+run can be saved and resumed to the bit; a failed line search drops the pairs and tries the gradient once before it
+gives up.
 """
 
 from collections.abc import Callable

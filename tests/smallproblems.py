@@ -1,0 +1,66 @@
+"""Small problems of every kind, with their enumerated counterparts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from oracles.enumerate import enumeration_of
+from oracles.objective import LOSSES, DenseProblem
+from oracles.problems import Case, make_case
+from partwise import L2, Loss, Problem, Structure
+
+KINDS = ("multiclass", "chain-tied", "chain-untied", "python")
+
+
+class Listed(Structure):
+    """A structure written in Python: the labellings of another one, listed."""
+
+    def __init__(self, other: Any) -> None:
+        super().__init__(other.num_examples)
+        self.other = other
+        self.examples = [enumeration_of(other, i) for i in range(other.num_examples)]
+
+    def num_slots(self, i):
+        return self.examples[i].counts.shape[1]
+
+    def maximize(self, i, scores):
+        value, best = self.examples[i].maximum(scores)
+        slots = np.flatnonzero(self.examples[i].counts[best])
+        return value, slots, self.examples[i].counts[best][slots]
+
+    def log_partition(self, i, scores, temperature=1.0):
+        return self.examples[i].smax(scores, temperature)
+
+    def cost(self, i, slots, counts):
+        return self.other.cost(i, slots, counts)
+
+
+class Small:
+    """A problem of the library and the same problem with everything enumerated."""
+
+    def __init__(
+        self, kind: str, loss: str, l2: float = 0.7, seed: int = 5, weighted: bool = True, n_jobs: int = 1, n: int = 5
+    ) -> None:
+        case: Case = make_case("chain-tied-ends" if kind == "python" else kind, seed=seed, n=n)
+        if not weighted:
+            case = Case(**{**vars(case), "sample_weight": np.ones(case.n)})
+        self.case = case
+        self.structure = Listed(case.structure) if kind == "python" else case.structure
+        self.loss = Loss(loss, *LOSSES[loss])
+        self.problem = Problem(
+            case.features,
+            self.structure,
+            case.gold,
+            self.loss,
+            L2(l2),
+            sample_weight=case.sample_weight,
+            n_jobs=n_jobs,
+        )
+        self.dense: DenseProblem = case.dense(loss, l2)
+
+    def distributions(self, scores: np.ndarray) -> list[np.ndarray]:
+        """p_i of slot scores of all examples."""
+        parts = self.case.split(scores)
+        return [e.probabilities(s) for e, s in zip(self.dense.examples, parts, strict=True)]

@@ -1,0 +1,127 @@
+"""Block-coordinate Frank-Wolfe against its transcription, and the average that it keeps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from smallproblems import Small
+
+from oracles.bcfw_reference import bcfw
+from oracles.bcfw_reference import start as reference_start
+from partwise import BCFW, DualPoint, solve
+from partwise._core import bcfw_epoch
+
+
+def epoch(small: Small, state, order):
+    return bcfw_epoch(
+        small.problem.objective,
+        small.problem.l2,
+        np.asarray(order, dtype=np.int64),
+        state.weights,
+        state.counts,
+        state.mass,
+        state.linear,
+        state.lag,
+        state.average,
+    )
+
+
+@pytest.mark.parametrize("kind", ["multiclass", "chain-tied", "chain-untied"])
+def test_the_same_iterates_as_the_transcription(kind, rng):
+    small = Small(kind, "hinge")
+    solver = BCFW()
+    state = solver.init_state(small.problem, rng, None)
+    reference = reference_start(small.dense)
+    np.testing.assert_allclose(state.weights, 0.0, atol=1e-14)
+    for order in rng.integers(0, small.dense.n, (8, small.dense.n)):
+        epoch(small, state, order)
+        bcfw(small.dense, reference, order)
+        np.testing.assert_allclose(state.weights, reference.weights, atol=1e-10)
+        np.testing.assert_allclose(state.counts, small.dense.slots(reference.ps), atol=1e-10)
+        np.testing.assert_allclose(solver.average_weights(state), reference.average_weights, atol=1e-10)
+        b = small.dense.linear_part(reference.average_ps)
+        assert state.average[2] == pytest.approx(b, abs=1e-10)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared-hinge"])
+@pytest.mark.parametrize("kind", ["multiclass", "chain-tied"])
+def test_a_visit_maximises_over_its_segment_or_cone(kind, loss, rng):
+    """No other step from the old point towards the same corner has a larger dual."""
+    small = Small(kind, loss)
+    solver = BCFW()
+    state = solver.init_state(small.problem, rng, None)
+    epoch(small, state, range(small.dense.n))
+    offsets = small.structure.slot_offsets()
+    for i in rng.integers(0, small.dense.n, 10):
+        counts, mass, w = state.counts.copy(), state.mass.copy(), state.weights.copy()
+        _, _, corner = small.dense.oracle(i, w)
+        counts_of_corner = corner @ small.dense.examples[i].counts
+        epoch(small, state, [i])
+        reached = small.problem.dual_value(DualPoint.of_counts(state.counts, state.mass))
+        block = slice(offsets[i], offsets[i + 1])
+        for _ in range(30):
+            if loss == "hinge":
+                b = rng.random()
+                a = 1 - b
+            else:
+                a, b = rng.exponential(1.0, 2) * (rng.random(2) < 0.8)
+            other, other_mass = counts.copy(), mass.copy()
+            other[block] = a * counts[block] + b * counts_of_corner
+            other_mass[i] = a * mass[i] + b
+            assert small.problem.dual_value(DualPoint.of_counts(other, other_mass)) <= reached + 1e-10
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared-hinge"])
+def test_the_dual_never_falls_and_sums_stay_true(loss, rng):
+    small = Small("chain-tied", loss)
+    solver = BCFW()
+    state = solver.init_state(small.problem, rng, None)
+    last = -np.inf
+    for _ in range(30):
+        solver.step(small.problem, state)
+        point = DualPoint.of_counts(state.counts, state.mass)
+        dual = small.problem.dual_value(point)
+        assert dual >= last - 1e-12
+        last = dual
+        np.testing.assert_allclose(state.weights, small.problem.weights_from_dual(point), atol=1e-10)
+        costs = small.case.split(small.problem.slot_costs() * state.counts)
+        np.testing.assert_allclose(state.linear, [c.sum() for c in costs], atol=1e-10)
+        assert np.all(state.mass >= 0)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared-hinge"])
+def test_the_average_helps_and_is_certified(loss):
+    small = Small("chain-tied", loss, l2=0.3)
+    result = solve(small.problem, "bcfw", tol=1e-2, random_state=3)
+    plain = solve(small.problem, BCFW(averaging=False), tol=1e-2, random_state=3, max_passes=5000)
+    assert result.status == plain.status == "converged"
+    assert plain.dual_point.kind == "slots"
+    assert plain.gap == pytest.approx(
+        small.dense.primal(plain.weights) - small.problem.dual_value(plain.dual_point), abs=1e-10
+    )
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared-hinge"])
+def test_warm_starts(loss):
+    small = Small("chain-tied", loss)
+    cold = solve(small.problem, "bcfw", tol=1e-2, random_state=0)
+    again = solve(small.problem, "bcfw", tol=1e-2, random_state=0, warm_start=cold)
+    assert again.passes < cold.passes
+    assert again.status == "converged"
+    with pytest.raises(ValueError, match="weights alone do not"):
+        solve(small.problem, "bcfw", warm_start=cold.weights)
+    with pytest.raises(ValueError, match="warm start"):
+        solve(small.problem, "bcfw", warm_start=DualPoint.of_counts(np.zeros(3)))
+
+
+def test_a_warm_start_from_eg():
+    small = Small("chain-tied", "hinge")
+    first = solve(small.problem, "eg", tol=1e-2, random_state=0)
+    cold = solve(small.problem, "bcfw", tol=1e-2, random_state=0)
+    assert solve(small.problem, "bcfw", tol=1e-2, random_state=0, warm_start=first).passes < cold.passes
+
+
+def test_an_averages_blocks_can_be_started_from():
+    blocks = DualPoint.of_counts(np.ones(3))
+    assert DualPoint.of_plane(np.ones(2), 1.0, blocks).with_blocks() is blocks
+    assert blocks.with_blocks() is blocks

@@ -1,0 +1,90 @@
+"""Every solver on every structure and loss that it fits ends with an honest gap within its tolerance."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from smallproblems import KINDS, Small
+
+from oracles.objective import LOSSES
+from partwise import available_solvers, get_solver, solve, suitable_solvers
+
+#: Relative gap asked for, by the solver's rate; at temperature 0 online EG is O(1/eps) too.
+TOLERANCE = {"linear": 1e-6, "sublinear": 1e-2}
+PRODUCT = [(solver, kind, loss) for solver in available_solvers() for kind in KINDS for loss in LOSSES]
+ROUNDING = 1e-10
+
+
+def tolerance(solver: str, small: Small) -> float:
+    return TOLERANCE["sublinear" if not small.loss.smooth else get_solver(solver).rate]
+
+
+def run(solver: str, small: Small, **options):
+    every = {} if solver == "lbfgs" else {"check_every": 1}
+    return solve(small.problem, get_solver(solver, **every), tol=tolerance(solver, small), random_state=1, **options)
+
+
+@pytest.mark.parametrize(("solver", "kind", "loss"), PRODUCT)
+def test_a_run_ends_with_its_certificate(solver, kind, loss):
+    small = Small(kind, loss)
+    tol = tolerance(solver, small)
+    if solver not in suitable_solvers(small.problem):
+        with pytest.raises(ValueError, match=f"solver '{solver}' needs .*solvers that fit: "):
+            run(solver, small)
+        return
+    result = run(solver, small, max_passes=3000)
+    assert result.status == "converged"
+    assert result.solver == solver
+    assert 0 <= result.gap <= tol * result.primal
+    assert result.gap == pytest.approx(result.primal - result.dual, abs=ROUNDING)
+    # every recorded step
+    history = result.history
+    assert len(history["gap"]) >= 1
+    assert np.all(history["gap"] >= 0)
+    assert np.all(history["primal"] - history["dual"] >= -ROUNDING)
+    assert np.all(np.diff(history["passes"]) > 0)
+    assert np.all(np.diff(history["seconds"]) >= 0)
+    assert history["gap"][-1] == result.gap
+    if solver == "eg":
+        assert np.all(np.diff(history["dual"]) >= -ROUNDING)
+    # the numbers are those of the enumerated problem, not only of the library
+    assert small.dense.primal(result.weights) == pytest.approx(result.primal, rel=1e-10)
+    assert small.problem.dual_value(result.dual_point) == pytest.approx(result.dual, abs=1e-9)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_solvers_agree_on_the_optimum(kind, loss):
+    small = Small(kind, loss, seed=8)
+    results = [run(solver, small, max_passes=3000) for solver in suitable_solvers(small.problem)]
+    assert results
+    for one in results:
+        for two in results:
+            # Both primal values lie between the optimum and the optimum plus their gap.
+            assert one.dual <= two.primal + ROUNDING
+            assert abs(one.primal - two.primal) <= max(one.gap, two.gap) + ROUNDING
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_larger_penalty_gives_smaller_weights(loss):
+    norms = []
+    for l2 in (0.2, 1.0, 5.0, 1e4):
+        small = Small("chain-tied", loss, l2=l2)
+        norms.append(float(np.linalg.norm(solve(small.problem, tol=1e-3, random_state=0).weights)))
+    assert norms == sorted(norms, reverse=True)
+    assert norms[-1] < 1e-2
+
+
+@pytest.mark.parametrize("solver", available_solvers())
+def test_zero_weight_is_absence(solver):
+    loss = "hinge" if solver == "bcfw" else "log"
+    with_it = Small("chain-tied", loss)
+    omega = with_it.case.sample_weight.copy()
+    omega[2] = 0.0
+    problem = type(with_it.problem)(
+        with_it.case.features, with_it.structure, with_it.case.gold, loss, 0.7, sample_weight=omega
+    )
+    result = solve(problem, solver, tol=1e-2, random_state=0)
+    dense = type(with_it.dense)(**{**vars(with_it.dense), "sample_weight": omega})
+    assert dense.primal(result.weights) == pytest.approx(result.primal, rel=1e-10)
+    assert result.gap <= 1e-2 * result.primal

@@ -1,0 +1,125 @@
+"""The compiled online EG against the figures, lemmas and theorems of 000.
+
+Theorem 1 and Lemmas 2 to 6 for the batch algorithm (Figure 1) are tested on its NumPy transcription in
+`solvers_reference`: the library has no batch EG yet.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from smallproblems import Small
+
+from oracles.eg_figures import kl, online_eg, online_steps, part_eg
+from partwise import EG, solve
+from partwise._core import eg_epoch
+
+LOSSES = ("log", "hinge", "softmax-margin", "smoothed-hinge")
+EXACT = 1e-10
+
+
+def start(small: Small, solver: EG):
+    return solver.init_state(small.problem, np.random.default_rng(0), None)
+
+
+def visit(small: Small, state, order, adaptive=False, max_step=np.inf):
+    return eg_epoch(
+        small.problem.objective,
+        small.problem.l2,
+        np.asarray(order, dtype=np.int64),
+        state.step_sizes,
+        state.weights,
+        state.scores,
+        state.marginals,
+        state.entropies,
+        adaptive=adaptive,
+        max_step=max_step,
+    )
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("kind", ["multiclass", "chain-tied", "chain-untied"])
+class TestFigures:
+    def test_figures_2_and_3_with_the_theorems_step(self, kind, loss, rng):
+        small = Small(kind, loss, l2=2.0)
+        state = start(small, EG(step_size="theorem", start="uniform"))
+        order = rng.integers(0, small.dense.n, 25)
+        parts, w, *_ = part_eg(small.dense, small.case.split(state.scores.copy()), state.step_sizes, order)
+        us = online_eg(small.dense, small.distributions(state.scores), state.step_sizes, order)[-1]
+        report = visit(small, state, order)
+        np.testing.assert_allclose(state.scores, np.concatenate(parts), atol=1e-11)
+        np.testing.assert_allclose(state.weights, w, atol=1e-12)
+        np.testing.assert_allclose(state.marginals, small.dense.slots(us), atol=1e-12)
+        np.testing.assert_allclose(state.entropies, small.dense.entropies(us), atol=1e-12)
+        assert (report.visits, report.rejected) == (len(order), 0)
+
+    def test_section_7_with_adaptive_steps(self, kind, loss, rng):
+        small = Small(kind, loss, l2=0.1)
+        state = start(small, EG(sharpness=2.0, initial_step=4.0))
+        state.step_sizes[:] = 4.0
+        order = rng.integers(0, small.dense.n, 25)
+        parts, w, steps, visits, rejected = part_eg(
+            small.dense, small.case.split(state.scores.copy()), state.step_sizes, order, adaptive=True
+        )
+        before = small.dense.dual(small.distributions(state.scores))
+        report = visit(small, state, order, adaptive=True)
+        np.testing.assert_allclose(state.scores, np.concatenate(parts), atol=1e-8)
+        np.testing.assert_allclose(state.weights, w, atol=1e-8)
+        np.testing.assert_allclose(state.step_sizes, steps, rtol=1e-12)
+        assert (report.visits, report.rejected) == (visits, rejected)
+        assert rejected > 0
+        after = small.dense.dual(small.distributions(state.scores))
+        assert report.dual_gain == pytest.approx(after - before, abs=1e-8)
+        assert after > before
+
+    def test_equation_19_at_every_step(self, kind, loss, rng):
+        """D[u_i || u_i'] / eta <= Q(u) - Q(u') (Lemma 2 on one block), both sides with the example's weight."""
+        small = Small(kind, loss, l2=2.0)
+        state = start(small, EG(step_size="theorem", start="uniform"))
+        for k in rng.integers(0, small.dense.n, 40):
+            us = small.distributions(state.scores)
+            eta = state.step_sizes[k]
+            gain = visit(small, state, [k]).dual_gain
+            new = small.distributions(state.scores)
+            assert gain == pytest.approx(small.dense.dual(new) - small.dense.dual(us), abs=EXACT)
+            assert gain >= kl(us, new, small.dense.sample_weight) / eta - EXACT
+
+    def test_the_theorems_step_is_within_its_bound(self, kind, loss):
+        small = Small(kind, loss, l2=2.0)
+        steps = EG(step_size="theorem").step_sizes(small.problem)
+        assert np.all(steps <= online_steps(small.dense) * (1 + 1e-12))
+        assert np.all(steps >= online_steps(small.dense) / 10)  # the bound of |psi|^2 is not idle
+
+
+@pytest.mark.parametrize("loss", ["log", "hinge"])
+def test_theorem_2_over_all_index_sequences(loss):
+    """E Q(u^{T+1}) over all n^T sequences, uniform with replacement, one fixed step, start at the uniform point."""
+    small = Small("chain-tied", loss, l2=3.0, weighted=False, n=3)
+    n, eta = 3, float(EG(step_size="theorem").step_sizes(small.problem)[0])
+    solver = EG(step_size=eta, start="uniform")
+    first = small.distributions(start(small, solver).scores)
+    best = solve(small.problem, "eg", tol=1e-6 if loss == "log" else 1e-3, max_passes=20000, random_state=0)
+    z = small.distributions(best.dual_point.scores)
+    excess = best.primal - small.dense.dual(first)  # >= Q(u^1) - Q(u*)
+    for steps in (1, 2, 4):
+        values = []
+        for order in itertools.product(range(n), repeat=steps):
+            state = start(small, solver)
+            visit(small, state, order)
+            values.append(-small.dense.dual(small.distributions(state.scores)))
+        mean = float(np.mean(values))
+        assert mean >= -best.primal - EXACT
+        assert mean <= -best.dual + n / (eta * steps) * kl(z, first) + n / steps * excess + EXACT  # eq. 7
+        if loss == "log":  # Lemma 9
+            assert mean <= -best.dual + np.exp(-eta * steps / n) * (kl(z, first) / eta + excess) + EXACT
+
+
+def test_larger_steps_break_equation_19(rng):
+    """The inequality above can fail: with a far larger step the dual falls."""
+    small = Small("chain-tied", "hinge", l2=0.05)
+    state = start(small, EG(step_size="theorem", start="uniform"))
+    state.step_sizes *= 1000
+    gains = [visit(small, state, [k]).dual_gain for k in rng.integers(0, small.dense.n, 40)]
+    assert min(gains) < -1e-3

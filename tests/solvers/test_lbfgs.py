@@ -1,0 +1,135 @@
+"""L-BFGS: the line search, the rounding floor, and no penalty at all."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from smallproblems import Small
+
+from partwise import LBFGS, ConvergenceWarning, Multiclass, Problem, multiclass_map, solve
+from partwise.solvers.lbfgs import ARMIJO, CURVATURE, _Trial, search
+
+CURVES = {
+    "parabola": (lambda x: (x - 3.0) ** 2, lambda x: 2 * (x - 3.0)),
+    "far minimum": (lambda x: 1e-6 * (x - 1e5) ** 2, lambda x: 2e-6 * (x - 1e5)),
+    "near minimum": (lambda x: 1e8 * (x - 1e-7) ** 2, lambda x: 2e8 * (x - 1e-7)),
+    "logistic": (lambda x: np.logaddexp(0, 2 - x) + 0.01 * x, lambda x: 0.01 - np.exp(2 - x - np.logaddexp(0, 2 - x))),
+    "kink": (lambda x: abs(x - 0.3) + 0.1 * x, lambda x: (1.0 if x > 0.3 else -1.0) + 0.1),
+    "overflow": (
+        lambda x: math.inf if x > 0.5 else (x - 0.4) ** 2,
+        lambda x: math.nan if x > 0.5 else 2 * (x - 0.4),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CURVES)
+@pytest.mark.parametrize("first", [1e-8, 1.0, 1e6])
+def test_line_search(name, first):
+    value, slope = CURVES[name]
+    seen = []
+
+    def evaluate(alpha):
+        seen.append(alpha)
+        return _Trial(alpha, value(alpha), slope(alpha), np.zeros(1), np.zeros(1))
+
+    found, trials = search(evaluate, value(0.0), slope(0.0), first, 40)
+    assert trials == len(seen) <= 40
+    assert found is not None
+    assert found.primal < value(0.0)
+    if name != "kink":  # no point of a kink has a small slope
+        assert found.primal <= value(0.0) + ARMIJO * found.alpha * slope(0.0)
+        assert abs(found.slope) <= CURVATURE * abs(slope(0.0))
+
+
+def test_line_search_gives_up_where_nothing_is_lower():
+    def evaluate(alpha):
+        return _Trial(alpha, 1.0 + alpha, 1.0, np.zeros(1), np.zeros(1))
+
+    found, trials = search(evaluate, 1.0, -1.0, 1.0, 25)
+    assert found is None
+    assert trials == 25
+
+
+@pytest.mark.parametrize("loss", ["log", "softmax-margin", "smoothed-hinge"])
+@pytest.mark.parametrize("kind", ["multiclass", "chain-tied", "chain-untied", "python"])
+@pytest.mark.parametrize("l2", [1e-3, 1.0, 100.0])
+def test_the_rounding_floor_is_reached_and_ends_the_run(kind, loss, l2):
+    small = Small(kind, loss, l2=l2)
+    result = solve(small.problem, "lbfgs", tol=1e-28, max_passes=3000)
+    assert result.status == "converged"
+    assert result.relative_gap <= 1e-14
+    assert result.passes < 1500
+    # |w - w*|^2 <= 2 gap / l2: check with an independent minimiser
+    other = minimize(
+        lambda w: (small.dense.primal(w), small.dense.gradient(w)), result.weights + 0.01, jac=True, tol=1e-14
+    )
+    assert result.primal <= other.fun * (1 + 1e-12)
+
+
+def test_tol_zero_ends_at_the_floor():
+    small = Small("chain-tied", "log")
+    result = solve(small.problem, "lbfgs", tol=0.0, max_passes=5000)
+    assert result.status == "converged"
+    assert result.relative_gap < 1e-14
+    assert "double precision" in result.message
+    assert result.passes < 1000
+
+
+def test_tol_zero_runs_to_max_passes():
+    small = Small("chain-tied", "log")
+    result = solve(small.problem, "lbfgs", tol=0.0, max_passes=7)
+    assert result.status == "max_passes"
+    assert result.passes >= 7
+
+
+class TestWithoutPenalty:
+    def test_the_gradient_goes_down(self):
+        rng = np.random.default_rng(0)
+        rows, labels = rng.normal(size=(60, 2)), rng.integers(0, 3, 60)  # noise: the optimum is finite
+        structure = Multiclass(60, 3)
+        problem = Problem(multiclass_map(structure, rows), structure, structure.encode(labels), "log", 0.0)
+        result = solve(problem, "lbfgs", tol=1e-6)
+        assert result.status == "no certificate"
+        assert result.gap == np.inf
+        assert result.dual == -np.inf
+        assert "gradient norm" in result.message
+        gradient = problem.value_and_gradient(result.weights)[1]
+        at_zero = problem.value_and_gradient(np.zeros(problem.n_weights))[1]
+        assert np.linalg.norm(gradient) <= 1e-6 * np.linalg.norm(at_zero)
+        warm = solve(problem, "lbfgs", tol=1e-6, warm_start=result)
+        assert warm.status == "no certificate"
+        assert warm.passes <= 2
+
+    def test_separable_data_end_at_a_limit(self):
+        structure = Multiclass(2, 2)
+        problem = Problem(multiclass_map(structure, np.eye(2)), structure, structure.encode(np.array([0, 1])), "log", 0)
+        with pytest.warns(ConvergenceWarning, match="no certificate"):
+            result = solve(problem, "lbfgs", tol=1e-9, max_passes=10)
+        assert result.status == "max_passes"
+        assert np.isfinite(result.weights).all()
+
+
+def test_warm_start():
+    small = Small("chain-tied", "log")
+    cold = solve(small.problem, "lbfgs", tol=1e-8)
+    for warm in (cold, cold.weights, cold.dual_point):
+        assert solve(small.problem, "lbfgs", tol=1e-8, warm_start=warm).passes <= cold.passes / 2
+    with pytest.raises(ValueError, match="weights of shape"):
+        solve(small.problem, "lbfgs", warm_start=np.zeros(1))
+
+
+def test_bad_options():
+    with pytest.raises(ValueError, match="memory"):
+        LBFGS(memory=0)
+
+
+def test_large_features_do_not_hurt():
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(30, 4)) * np.array([1e4, 1.0, 1e-3, 0.0])
+    structure = Multiclass(30, 3)
+    problem = Problem(multiclass_map(structure, rows), structure, structure.encode(rng.integers(0, 3, 30)), "log", 1e-2)
+    result = solve(problem, "lbfgs", tol=1e-10, max_passes=5000)
+    assert result.status == "converged"

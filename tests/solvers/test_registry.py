@@ -1,0 +1,141 @@
+"""Names, needs and the table of what fits what."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from smallproblems import Listed, Small
+
+from partwise import (
+    EG,
+    LBFGS,
+    Loss,
+    Problem,
+    Structure,
+    available_solvers,
+    compatibility_table,
+    get_solver,
+    solve,
+    suitable_solvers,
+)
+from partwise.solvers import auto, choose
+
+
+def test_the_table_is_the_committed_one():
+    expected = Path(__file__).with_name("compatibility.txt").read_text()
+    assert compatibility_table() == expected
+
+
+def test_the_table_is_what_problems_say():
+    lines = [line.split() for line in compatibility_table().splitlines()]
+    header = lines[0][1:]
+    rows = {line[0]: line[1:] for line in lines[1:6]}
+    for loss, cells in rows.items():
+        problem = Small("chain-tied", loss).problem
+        assert suitable_solvers(problem) == [name for name, cell in zip(header, cells, strict=True) if cell == "yes"]
+
+
+def test_get_solver():
+    assert available_solvers() == ["lbfgs", "eg", "bcfw"]
+    assert get_solver("eg", order="cyclic") == EG(order="cyclic")
+    with pytest.raises(ValueError, match="unknown solver 'adam'; there are lbfgs, eg, bcfw"):
+        get_solver("adam")
+    with pytest.raises(TypeError, match="no option speed; it has order, check_every, step_size"):
+        get_solver("eg", speed=3)
+
+
+@pytest.mark.parametrize(
+    ("loss", "solver", "message"),
+    [
+        ("hinge", "lbfgs", r"'lbfgs' needs smooth.*\(loss 'hinge', l2 = 0.7, Chain\); solvers that fit: eg, bcfw"),
+        ("squared-hinge", "eg", "'eg' needs identity link.*solvers that fit: bcfw"),
+        ("log", "bcfw", "'bcfw' needs temperature 0.*solvers that fit: lbfgs, eg"),
+    ],
+)
+def test_what_does_not_fit_says_what_does(loss, solver, message):
+    with pytest.raises(ValueError, match=message):
+        solve(Small("chain-tied", loss).problem, solver)
+    with pytest.raises(ValueError, match=message):
+        get_solver(solver).run(Small("chain-tied", loss).problem)
+
+
+def test_dual_methods_need_a_penalty():
+    problem = Small("multiclass", "log", l2=0.0).problem
+    with pytest.raises(ValueError, match="needs l2 > 0"):
+        solve(problem, "eg")
+    assert suitable_solvers(problem) == ["lbfgs"]
+
+
+def test_when_nothing_fits_it_says_so():
+    class MaxOnly(Structure):
+        def __init__(self, other):
+            super().__init__(other.num_examples)
+            self.other = Listed(other)
+
+        def num_slots(self, i):
+            return self.other.num_slots(i)
+
+        def maximize(self, i, scores):
+            return self.other.maximize(i, scores)
+
+        def cost(self, i, slots, counts):
+            return self.other.cost(i, slots, counts)
+
+    small = Small("multiclass", "log")
+    with_max = MaxOnly(small.case.structure)
+    for loss in ("log", "hinge"):
+        problem = Problem(small.case.features, with_max, small.case.gold, loss, 1.0)
+        if loss == "log":
+            with pytest.raises(ValueError, match=r"no solver fits this problem yet.*lbfgs lacks expectation oracle"):
+                solve(problem)
+            with pytest.raises(ValueError, match="no solver fits"):
+                solve(problem, "eg")
+        else:
+            assert suitable_solvers(problem) == ["bcfw"]
+            assert solve(problem, tol=1e-2, random_state=0).status == "converged"
+
+
+class TestAuto:
+    @pytest.mark.parametrize(
+        ("loss", "solver"),
+        [
+            ("log", "lbfgs"),
+            ("softmax-margin", "lbfgs"),
+            ("smoothed-hinge", "lbfgs"),
+            ("hinge", "eg"),
+            ("squared-hinge", "bcfw"),
+        ],
+    )
+    def test_choice_on_small_problems(self, loss, solver):
+        small = Small("chain-tied", loss)
+        result = solve(small.problem, tol=1e-2, random_state=0)
+        assert result.solver == solver
+        assert f"auto chose {solver}: " in result.message
+
+    def test_small_and_smooth_is_solved_exactly(self):
+        small = Small("chain-tied", "log")
+        result = solve(small.problem, tol=1e-3)
+        assert result.relative_gap <= 1e-14
+        # two different roads to the optimum end at the same weights
+        other = solve(small.problem, warm_start=np.ones(small.problem.n_weights))
+        np.testing.assert_allclose(result.weights, other.weights, atol=1e-8)
+
+    def test_large_and_smooth(self, monkeypatch):
+        monkeypatch.setattr(auto, "SMALL", 10)
+        assert isinstance(choose(Small("chain-tied", "log", l2=1.0).problem, 1e-3).solver, EG)
+        weak = choose(Small("chain-tied", "log", l2=1e-5).problem, 1e-3)
+        assert isinstance(weak.solver, LBFGS)
+        assert "weak penalty" in weak.reason
+        assert weak.tol == 1e-3
+        none = choose(Small("chain-tied", "log", l2=0.0).problem, 1e-3)
+        assert isinstance(none.solver, LBFGS)
+
+    def test_a_smooth_loss_with_the_squared_link(self):
+        small = Small("chain-tied", "log")
+        loss = Loss("squared log", 1.0, 0.5, "squared")
+        problem = Problem(small.case.features, small.structure, small.case.gold, loss, 1.0)
+        result = solve(problem, tol=1e-6)
+        assert result.solver == "lbfgs"
+        assert result.relative_gap <= 1e-6

@@ -1,0 +1,269 @@
+"""The loop that all solvers share: stopping, history, callbacks, checkpoints, warnings, reproducibility."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+from smallproblems import Listed, Small
+
+from partwise import (
+    BCFW,
+    EG,
+    LBFGS,
+    Checkpoint,
+    ConvergenceWarning,
+    Multiclass,
+    Problem,
+    available_solvers,
+    get_solver,
+    multiclass_map,
+    solve,
+)
+
+SOLVERS = available_solvers()
+
+
+def fitting(solver: str, **options) -> Small:
+    """A problem for this solver that takes it more than a few passes."""
+    return Small("chain-tied", "hinge" if solver == "bcfw" else "log", **({"l2": 0.1} | options))
+
+
+def unreached(solver: str, problem, **options):
+    """A run to a tolerance out of reach."""
+    with pytest.warns(ConvergenceWarning):
+        return solve(problem, solver, **({"tol": 1e-30, "random_state": 0} | options))
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+class TestStopping:
+    def test_max_passes(self, solver):
+        result = unreached(solver, fitting(solver).problem, max_passes=4)
+        assert result.status == "max_passes"
+        assert 4 <= result.passes < 30
+        assert result.history["passes"][-1] == result.passes
+
+    def test_no_passes_at_all(self, solver):
+        result = unreached(solver, fitting(solver).problem, max_passes=0)
+        assert result.status == "max_passes"
+        assert result.gap >= 0
+        assert np.isfinite(result.weights).all()
+
+    def test_max_seconds(self, solver):
+        result = unreached(solver, fitting(solver).problem, max_seconds=0.0)
+        assert result.status == "max_seconds"
+        assert len(result.history["gap"]) == 1
+
+    def test_a_callback(self, solver):
+        told = []
+
+        def callback(progress):
+            told.append(progress)
+            return progress.epoch == 3
+
+        result = solve(fitting(solver).problem, solver, tol=1e-30, callback=callback, random_state=0)
+        assert result.status == "stopped"
+        assert [progress.epoch for progress in told] == [1, 2, 3]
+        assert told[-1].solver == solver
+        assert told[-1].passes == result.passes
+        assert told[-1].weights().shape == result.weights.shape
+
+    def test_the_warning_says_what_to_do(self, solver):
+        with pytest.warns(ConvergenceWarning, match=r"gap .*relative.*tol is 1e-12\. Raise max_passes or tol"):
+            solve(fitting(solver).problem, solver, tol=1e-12, max_passes=2)
+
+    @pytest.mark.parametrize("bad", [{"tol": -1.0}, {"tol": np.nan}, {"max_passes": -1}, {"max_seconds": np.nan}])
+    def test_bad_limits(self, solver, bad):
+        with pytest.raises(ValueError, match=next(iter(bad))):
+            solve(fitting(solver).problem, solver, **bad)
+
+    def test_a_callback_that_raises(self, solver):
+        def callback(progress):
+            raise RuntimeError("enough")
+
+        with pytest.raises(RuntimeError, match="enough"):
+            solve(fitting(solver).problem, solver, callback=callback)
+
+
+@pytest.mark.parametrize("solver", ["eg", "bcfw"])
+def test_tol_zero_runs_to_max_passes(solver):
+    result = solve(Small("multiclass", "hinge", l2=50.0).problem, solver, tol=0.0, max_passes=60, random_state=0)
+    assert result.status == "max_passes"
+    assert result.passes >= 60
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_the_same_seed_gives_the_same_bits(solver):
+    small = fitting(solver)
+    runs = [unreached(solver, small.problem, max_passes=8, random_state=seed) for seed in (5, 5, 6)]
+    np.testing.assert_array_equal(runs[0].weights, runs[1].weights)
+    assert runs[0].gap == runs[1].gap
+    if solver != "lbfgs":
+        assert not np.array_equal(runs[0].weights, runs[2].weights)
+
+
+def test_seeds_of_every_kind():
+    problem = fitting("eg").problem
+    runs = [
+        unreached("eg", problem, max_passes=3, random_state=make())
+        for make in (lambda: np.random.default_rng(3), lambda: 3, lambda: np.random.RandomState(3), lambda: None)
+    ]
+    np.testing.assert_array_equal(runs[0].weights, runs[1].weights)
+
+
+def test_batch_methods_have_the_same_bits_on_any_number_of_threads():
+    small = Small("chain-tied", "log", l2=0.1, n=40)
+    runs = [solve(small.problem, "lbfgs", tol=1e-9, n_jobs=n_jobs) for n_jobs in (1, 2, 3)]
+    for other in runs[1:]:
+        np.testing.assert_array_equal(runs[0].weights, other.weights)
+        assert other.passes == runs[0].passes
+
+
+def test_online_methods_have_the_same_bits_on_the_same_number_of_threads():
+    small = Small("chain-tied", "log", l2=0.1, n=40)
+    one, two = (solve(small.problem, "eg", tol=1e-5, n_jobs=2, random_state=4) for _ in range(2))
+    np.testing.assert_array_equal(one.weights, two.weights)
+    assert one.status == "converged"
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+class TestCheckpoints:
+    def test_a_resumed_run_has_the_same_bits(self, solver, tmp_path):
+        small, path = fitting(solver), tmp_path / "run.ckpt"
+        whole = unreached(solver, small.problem, max_passes=14)
+        part = unreached(solver, small.problem, max_passes=5, checkpoint=path)
+        assert part.passes < whole.passes
+        resumed = unreached(solver, small.problem, max_passes=14, checkpoint=path, random_state=99)
+        np.testing.assert_array_equal(resumed.weights, whole.weights)
+        assert (resumed.passes, resumed.primal, resumed.gap) == (whole.passes, whole.primal, whole.gap)
+        assert resumed.seconds > part.seconds
+        assert resumed.history["passes"].tolist() == sorted(set(resumed.history["passes"].tolist()))
+        assert [p.name for p in tmp_path.iterdir()] == ["run.ckpt"]  # no temporary file is left
+
+    def test_a_run_stopped_half_way_goes_on(self, solver, tmp_path):
+        small, checkpoint = fitting(solver), Checkpoint(tmp_path / "run.ckpt", every_seconds=0.0)
+        whole = unreached(solver, small.problem, max_passes=14)
+
+        def callback(progress):
+            if progress.epoch == 3:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            solve(small.problem, solver, tol=1e-30, callback=callback, random_state=0, checkpoint=checkpoint)
+        resumed = unreached(solver, small.problem, max_passes=14, checkpoint=checkpoint)
+        np.testing.assert_array_equal(resumed.weights, whole.weights)
+
+    def test_a_finished_run_stays_finished(self, solver, tmp_path):
+        small, path = fitting(solver), tmp_path / "run.ckpt"
+        first = solve(small.problem, solver, tol=0.1, random_state=0, checkpoint=path)
+        again = solve(small.problem, solver, tol=0.1, random_state=0, checkpoint=path)
+        assert again.passes == first.passes
+        np.testing.assert_array_equal(again.weights, first.weights)
+
+    def test_another_problem_or_solver_is_refused(self, solver, tmp_path):
+        path = tmp_path / "run.ckpt"
+        solve(fitting(solver).problem, solver, tol=0.1, random_state=0, checkpoint=path)
+        for changed in ({"l2": 0.2}, {"seed": 6}):
+            with pytest.raises(ValueError, match="another problem"):
+                solve(fitting(solver, **changed).problem, solver, tol=0.1, checkpoint=path)
+        changed = LBFGS(memory=3) if solver == "lbfgs" else get_solver(solver, order="cyclic")
+        with pytest.raises(ValueError, match="was written with options"):
+            solve(fitting(solver).problem, changed, tol=0.1, checkpoint=path)
+        other = "eg" if solver != "eg" else "lbfgs"
+        with pytest.raises(ValueError, match=f"was written with solver {solver}"):
+            solve(fitting(other).problem, other, tol=0.1, checkpoint=path)
+
+
+class TestInterrupts:
+    def test_ctrl_c_in_the_middle_of_an_epoch(self):
+        class Slow(Listed):
+            def log_partition(self, i, scores, temperature=1.0):
+                time.sleep(0.05)
+                return super().log_partition(i, scores, temperature)
+
+        small = Small("chain-tied", "log", n=60)
+        problem = Problem(small.case.features, Slow(small.case.structure), small.case.gold, "log", 0.1)
+        timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        start = time.perf_counter()
+        with pytest.raises(KeyboardInterrupt):
+            solve(problem, "lbfgs", tol=1e-12)
+        timer.join()
+        assert time.perf_counter() - start < 1.5  # one pass alone takes 3 seconds
+
+    @pytest.mark.parametrize("solver", SOLVERS)
+    def test_ctrl_c_in_compiled_code(self, solver):
+        rng = np.random.default_rng(0)
+        rows = rng.normal(size=(20_000, 60))
+        structure = Multiclass(len(rows), 20)
+        gold = structure.encode(rng.integers(0, 20, len(rows)))
+        loss = "hinge" if solver == "bcfw" else "log"
+        problem = Problem(multiclass_map(structure, rows), structure, gold, loss, 1e-6)
+        timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        start = time.perf_counter()
+        with pytest.raises(KeyboardInterrupt):
+            solve(problem, solver, tol=0.0, max_passes=1e9)
+        timer.join()
+        assert time.perf_counter() - start < 1.3
+
+
+class TestHistoryAndMessages:
+    def test_history_is_arrays_of_one_length(self):
+        result = solve(fitting("eg").problem, EG(check_every=2), tol=1e-4, random_state=0)
+        assert set(result.history) == {"passes", "seconds", "primal", "dual", "gap"}
+        lengths = {len(column) for column in result.history.values()}
+        assert len(lengths) == 1
+        assert lengths.pop() >= 2
+
+    @pytest.mark.parametrize("solver", ["eg", "bcfw"])
+    def test_certificates_are_rare_far_from_the_tolerance(self, solver):
+        small = Small("chain-tied", "hinge", l2=0.05)
+        result = solve(small.problem, solver, tol=0.0, max_passes=100, random_state=0)
+        assert len(result.history["gap"]) <= 30
+
+    def test_certificates_do_not_steer_the_run(self):
+        small = fitting("bcfw")
+        often, rarely = (
+            unreached(get_solver("bcfw", check_every=every), small.problem, max_passes=20) for every in (1, 7)
+        )
+        np.testing.assert_array_equal(often.weights, rarely.weights)
+
+    def test_verbose_goes_to_the_log(self, caplog):
+        with caplog.at_level(logging.INFO, logger="partwise.solvers"):
+            solve(fitting("eg").problem, "auto", tol=1e-2, random_state=0, verbose=1)
+        assert any("auto: lbfgs" in record.getMessage() for record in caplog.records)
+        assert any("relative" in record.getMessage() for record in caplog.records)
+
+    def test_nothing_is_logged_by_default(self, caplog):
+        with caplog.at_level(logging.INFO):
+            solve(fitting("eg").problem, "eg", tol=1e-2, random_state=0)
+        assert not caplog.records
+
+    def test_time_in_the_callback_is_not_counted(self):
+        def callback(progress):
+            time.sleep(0.05)
+
+        result = solve(fitting("eg").problem, "eg", tol=0.0, max_passes=5, callback=callback, random_state=0)
+        assert result.seconds < 0.15
+
+    def test_results_say_how_they_came_about(self):
+        result = solve(fitting("eg").problem, "eg", tol=1e-3, random_state=0)
+        assert result.converged
+        assert "eg: converged after" in result.message
+        assert result.relative_gap <= 1e-3
+        assert "weights" in repr(result)
+        assert "history" not in repr(result)
+
+
+def test_hyper_parameters_have_help():
+    from dataclasses import fields
+
+    for cls in (LBFGS, EG, BCFW):
+        for item in fields(cls):
+            assert item.metadata["help"], f"{cls.__name__}.{item.name}"
