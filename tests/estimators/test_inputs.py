@@ -45,7 +45,15 @@ def test_min_count_drops_rare_names():
 
 
 def test_dicts_become_names_and_values():
-    token = {"word": "the", "bias": True, "off": False, "score": 2.5, "zero": 0, "suffix": ["e", "he"], "next": {"word": "cat"}}
+    token = {
+        "word": "the",
+        "bias": True,
+        "off": False,
+        "score": 2.5,
+        "zero": 0,
+        "suffix": ["e", "he"],
+        "next": {"word": "cat"},
+    }
     reader = NameReader()
     rows = reader.read(Sequences.of([[token, ["word=the", "plain"], {"s", "r"}]]))
     named = names_of(rows, reader.vocabulary)
@@ -127,7 +135,10 @@ NAN = float("nan")
         ([[{3: 1.0}]], "sequence 0, position 0: attribute names must be strings"),
         ([np.zeros((2, 3)), np.array([[0, 0, 0], [0, NAN, 0]])], "sequence 1, position 1, column 1 is nan"),
         ([np.zeros((2, 3)), np.array([[-np.inf, 0, 0]])], "sequence 1, position 0, column 0 is -inf"),
-        ([sparse.csr_array([[0.0, 1.0]]), sparse.csr_array([[0.0, 0.0], [0.0, NAN]])], "sequence 1, position 1, column 1"),
+        (
+            [sparse.csr_array([[0.0, 1.0]]), sparse.csr_array([[0.0, 0.0], [0.0, NAN]])],
+            "sequence 1, position 1, column 1",
+        ),
         ([np.zeros((2, 3)), np.zeros((2, 4))], "sequence 1 has 4 features, expected 3"),
         ([sparse.csr_array((2, 3)), sparse.csr_array((2, 4))], "sequence 1 has 4 features, expected 3"),
         ([[[1.0, 2.0], [1.0]]], r"sequence 0, position 1 has shape \(1,\), expected \(2,\)"),
@@ -174,7 +185,9 @@ def test_labels_go_there_and_back(y, classes):
     assert found.tolist() == classes
     assert [type(label) for label in found.tolist()] == [type(label) for label in classes]
     numbers = encode_labels(flat, found)
-    assert split(found[numbers].tolist(), np.array([2, 1])) == [list(np.array(s).tolist() if isinstance(s, np.ndarray) else s) for s in y]
+    assert split(found[numbers].tolist(), np.array([2, 1])) == [
+        list(np.array(s).tolist() if isinstance(s, np.ndarray) else s) for s in y
+    ]
 
 
 def test_unseen_labels_are_minus_one():

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import numbers
 import os
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -23,13 +22,8 @@ from partwise.estimators.inputs import Floats
 from partwise.losses import Loss, get_loss
 from partwise.penalties import L2
 from partwise.problem import Problem
-from partwise.result import ConvergenceWarning, Result
+from partwise.result import Result
 from partwise.solvers import get_solver, solve
-
-# A problem whose pass touches fewer weights than this takes about a millisecond a pass. With solver="auto" it is then
-# solved to SMALL_TOL: the digits cost nothing, and weights that repeat or leave out examples agree to rounding.
-SMALL_WORK = 1_000_000
-SMALL_TOL = 1e-18
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -122,29 +116,43 @@ class TrainedEstimator(BaseEstimator):
             return get_solver(self.solver)
         return self.solver
 
-    def _train(self, training: Training, parts: dict[str, Any], work: int, warm_start: Any) -> Result:
-        """Solve the problem made of `parts` (features, structure, gold, sample_weight, cost)."""
+    def _train(self, training: Training, shape: tuple[Any, ...], weights: Floats | None, **parts: Any) -> Result:
+        """Solve the problem made of `parts` (features, structure, gold, sample_weight).
+
+        `weights` are the last fit's, carried over to the new features. `shape` says what labellings the examples
+        have: where it is the last fit's, so is the room for dual points.
+        """
         problem = Problem(loss=training.loss, penalty=L2(training.l2), n_jobs=training.n_jobs, **parts)
-        options: dict[str, Any] = {
-            "max_passes": self.max_passes,
-            "max_seconds": self.max_seconds,
-            "n_jobs": training.n_jobs,
-            "random_state": seed_of(self.random_state),
-            "warm_start": warm_start,
-            "verbose": self.verbose,
-        }
-        small = isinstance(training.solver, str) and training.loss.smooth and work < SMALL_WORK
-        if not small or training.tol <= SMALL_TOL:
-            return solve(problem, training.solver, tol=training.tol, **options)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            result = solve(problem, training.solver, tol=SMALL_TOL, **options)
-        # SMALL_TOL is our wish, not the caller's: not reaching it is no news as long as `tol` is reached
-        reached = result.gap <= training.tol * abs(result.primal)
-        for entry in caught:
-            if not (reached and issubclass(entry.category, ConvergenceWarning)):
-                warnings.warn_explicit(entry.message, entry.category, entry.filename, entry.lineno)
-        return replace(result, status="converged") if reached else result
+        key = (training.loss, training.solver, *shape)
+        result = solve(
+            problem,
+            training.solver,
+            tol=training.tol,
+            max_passes=self.max_passes,
+            max_seconds=self.max_seconds,
+            random_state=seed_of(self.random_state),
+            warm_start=self._start(training, key, weights) if self.warm_start else None,
+            verbose=self.verbose,
+        )
+        self._fit_key = key
+        return result
+
+    def _start(self, training: Training, key: tuple[Any, ...], weights: Floats | None) -> Result | Floats | None:
+        if training.loss.smooth:
+            return weights
+        # max-margin solvers start from a dual point, which belongs to a loss, a solver and a shape of data
+        old = getattr(self, "_fit_key", None)
+        if old is None or self.result_.dual_point is None or len(old) != len(key):
+            return None
+        last: Result = self.result_
+        return last if all(np.array_equal(a, b) for a, b in zip(old, key, strict=True)) else None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A pickle has no dual point: it is as large as the training data and of use for a warm start alone."""
+        state: dict[str, Any] = super().__getstate__().copy()
+        if "result_" in state:
+            state["result_"] = replace(state["result_"], dual_point=None)
+        return state
 
 
 def check_positive(name: str, value: Any, zero: bool = False) -> None:

@@ -30,6 +30,9 @@ def set_masks(structure: Chain, lengths: Ints, classes: NDArray[Any], allowed: A
     i = 0
     for number, length in enumerate(lengths.tolist()):
         rows = None if allowed is None else _label_mask(allowed[number], number, length, index)
+        if rows is not None and not rows.any(axis=1).all():
+            position = int(np.argmin(rows.any(axis=1)))
+            raise ValueError(f"allowed: sequence {number}, position {position} has no label left")
         if length == 0:
             continue
         if rows is not None or pairs is not None:

@@ -42,8 +42,8 @@ class MaxentClassifier(ClassifierMixin, TrainedEstimator):
     fit_intercept : bool
         Add a column of ones to the features. Its weights are penalised like all others (LIBLINEAR's ``-B 1``).
     solver : str or Solver
-        A name of `partwise.available_solvers`; "auto" chooses. Under "auto" small problems with smooth losses are
-        solved to rounding, whatever `tol` is.
+        A name of `partwise.available_solvers()`; "auto" chooses, and solves small problems with smooth losses to
+        rounding whatever `tol` is.
     solver_options : dict, optional
         The named solver's own parameters.
     tol : float
@@ -57,7 +57,8 @@ class MaxentClassifier(ClassifierMixin, TrainedEstimator):
     verbose : int
         How much is logged.
     warm_start : bool
-        Start `fit` from the weights of the last one, if labels and features are the same in number and kind.
+        Start `fit` where the last one ended, if it had the same labels and as many features; with a hinge loss, if
+        it also had the same loss, solver and number of rows.
 
     Attributes
     ----------
@@ -127,15 +128,15 @@ class MaxentClassifier(ClassifierMixin, TrainedEstimator):
                 features = multiclass_map(structure, rows.table)
             else:
                 features = multiclass_map(structure, rows.attributes(), layout=layout)
-            parts = {
-                "features": features,
-                "structure": structure,
-                "gold": structure.encode(labels.astype(np.int64)),
-                "sample_weight": weight,
-            }
-            warm = self._warm_weights(layout, classes) if self.warm_start else None
-            result = self._train(training, parts, rows.n_entries * structure.width, warm)
-
+            result = self._train(
+                training,
+                (len(y), len(classes)),
+                self._warm_weights(layout, classes),
+                features=features,
+                structure=structure,
+                gold=structure.encode(labels.astype(np.int64)),
+                sample_weight=weight,
+            )
             pairs = layout.unpack(result.weights).reshape(rows.n_attributes, -1).T
             n_features = int(X.shape[1])
             self.classes_ = classes

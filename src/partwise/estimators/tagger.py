@@ -62,7 +62,8 @@ class SequenceTagger(TrainedEstimator):
     solver, solver_options, tol, max_seconds, max_passes, n_jobs, random_state, verbose
         As for `MaxentClassifier`.
     warm_start : bool
-        Start `fit` from the weights of the last one, feature by feature.
+        Start `fit` from the weights of the last one, feature by feature; with a hinge loss from its dual point, if
+        loss, solver, labels and the sequences' lengths are the same.
 
     Attributes
     ----------
@@ -168,15 +169,15 @@ class SequenceTagger(TrainedEstimator):
                 min_count=int(self.min_count),
             )
             structure = model.structure(rows.lengths)
-            parts = {
-                "features": model.features(rows, structure),
-                "structure": structure,
-                "gold": structure.encode(labels),
-                "sample_weight": weight,
-            }
-            warm = self._warm_weights(reader, model, classes) if self.warm_start else None
-            work = (rows.n_entries + rows.n_rows * len(classes)) * structure.width
-            result = self._train(training, parts, work, warm)
+            result = self._train(
+                training,
+                (len(classes), model.edges is None, model.ends, rows.lengths),
+                self._warm_weights(reader, model, classes),
+                features=model.features(rows, structure),
+                structure=structure,
+                gold=structure.encode(labels),
+                sample_weight=weight,
+            )
 
             if isinstance(reader, ColumnReader):
                 self.n_features_in_ = reader.n_features
@@ -231,7 +232,7 @@ class SequenceTagger(TrainedEstimator):
 
     def _warm_weights(self, reader: Any, model: ChainModel, classes: Any) -> Floats | None:
         """The fitted weights carried over to the new features, or None if there are none."""
-        if not hasattr(self, "_model"):
+        if not self.warm_start or not hasattr(self, "_model"):
             return None
         old = Fitted(self._reader, self._model, self.classes_)
         return carry_weights(self.coef_, old, Fitted(reader, model, classes))
@@ -365,6 +366,14 @@ class SequenceTagger(TrainedEstimator):
         pairs = {a * width + b: (first, second) for a, first in enumerate(classes) for b, second in enumerate(classes)}
         parts = (part.tolist() for part in self._model.edge_features(self.coef_))
         return {(*names[e], *pairs[cell]): w for e, cell, w in zip(*parts, strict=True) if cell in pairs}
+
+    @property
+    def boundary_features_(self) -> dict[tuple[str, Any], float]:
+        """Weights of ("begin", label) and ("end", label); empty unless `ends`."""
+        check_is_fitted(self)
+        rows = self._model.split(self.coef_)[2].reshape(-1, self._model.width)
+        found = zip(("begin", "end"), rows.tolist(), strict=False)
+        return {(name, label): w for name, row in found for label, w in zip(self.classes_.tolist(), row, strict=False)}
 
 
 def _label_rows(structure: Chain, lengths: Ints, values: Floats) -> list[Floats]:
