@@ -1,0 +1,26 @@
+"""``python -m benchmarks QUESTION``."""
+
+from __future__ import annotations
+
+import click
+
+from benchmarks.questions import QUESTIONS, command
+
+
+class _Questions(click.Group):
+    """Subcommands imported when asked for, so that one question's rivals need not be installed for another."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(QUESTIONS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        return command(name) if name in QUESTIONS else None
+
+
+@click.command(cls=_Questions)
+def main() -> None:
+    """Compare partwise with other systems on the same objective and the same data."""
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m benchmarks")

@@ -1,0 +1,201 @@
+"""How long does multinomial logistic regression take, next to scikit-learn's solvers? MNIST, pixels between 0 and 1.
+
+All minimise l2/2 |w|^2 + sum of log losses without intercept (scikit-learn's C is 1/l2), in float64. scikit-learn
+gives no history, so for each of its solvers the fewest iterations that reach the target are looked for, and the
+fastest run with just those counts. The optimum is that of an accurate partwise run made first or of any system that
+goes below it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import click
+import numpy as np
+
+from benchmarks import models
+from benchmarks.measure import clock, peak_mb, run_apart
+from benchmarks.objective import multiclass_objective
+from benchmarks.questions import choose, common_options
+from benchmarks.report import Record, finish, machine, medians, show, write_json
+
+_QUICK = 3000  # images
+_MOST_ITERATIONS = 1024
+
+# name: function of this module, options
+SYSTEMS: dict[str, tuple[str, dict[str, Any]]] = {
+    "partwise-auto": ("fit_partwise", {"solver": "auto"}),
+    "partwise-lbfgs": ("fit_partwise", {"solver": "lbfgs"}),
+    "partwise-eg": ("fit_partwise", {"solver": "eg"}),
+    **{
+        f"sklearn-{solver}": ("fit_sklearn", {"solver": solver})
+        for solver in ("lbfgs", "newton-cg", "sag", "saga", "newton-cholesky")
+    },
+}
+# Its Hessian has (labels x inputs)^2 entries: hours on all of MNIST, so it runs when named or on the quick part.
+_ONLY_WHEN_NAMED = {"sklearn-newton-cholesky"}
+
+
+@click.command("maxent", help=__doc__)
+@common_options(default_l2="10,1")
+def command(
+    data: str | None,
+    json_file: str | None,
+    l2: str,
+    threads: int,
+    repeat: int,
+    within: float,
+    systems: str,
+    quick: bool,
+) -> None:
+    records: list[Record] = []
+    chosen = [name for name in choose(systems, list(SYSTEMS)) if quick or systems or name not in _ONLY_WHEN_NAMED]
+    for strength in map(float, l2.split(",")):
+        common = {"data": data, "l2": strength, "limit": _QUICK if quick else None}
+        reference = run_apart(
+            "benchmarks.maxent:fit_partwise", threads, solver="auto", tol=1e-8, n_jobs=threads, **common
+        )
+        optimum = reference["objective"]
+        runs: list[Record] = []
+        for name in chosen:
+            function, options = SYSTEMS[name]
+            if function == "fit_partwise":
+                extra: dict[str, Any] = {"tol": within / 10, "n_jobs": threads}
+                rounds = repeat
+            else:
+                extra = {"optimum": optimum, "within": within, "repeat": repeat}
+                rounds = 1  # repeated inside, after the search for the iterations
+            for _ in range(rounds):
+                record = run_apart(f"benchmarks.maxent:{function}", threads, **options, **extra, **common)
+                head = {"question": "maxent", "system": name, "threads": threads, "l2": strength}
+                runs.append({**head, **record, **machine()})
+        optimum = min(run["objective"] for run in [reference, *runs])
+        for run in runs:
+            finish(run, optimum, within)
+        records += runs
+        show(
+            f"Multinomial logistic regression, MNIST{' (part)' if quick else ''}, l2 = {strength:g}",
+            medians(runs),
+            f"optimum {optimum:.5f} (accurate run: gap {reference['gap']:.1e}); target: {within:g} above it",
+        )
+    if json_file:
+        write_json(json_file, records)
+
+
+def load(data: str | None, limit: int | None) -> Any:
+    """The shared data."""
+    from partwise.datasets import Dataset, mnist
+
+    full = mnist(data)
+    return Dataset(*(part[:limit] for part in full))
+
+
+def fewest(distance: Callable[[int], float], most: int) -> int | None:
+    """The smallest k in 1..most with distance(k) <= 0, or None.
+
+    `distance` falls as k grows and is costly for large k: guesses are interpolated from the values seen, and every
+    third one halves the bracket.
+    """
+    seen: dict[int, float] = {}
+    low, high = 0, most + 1  # too few, enough (or one past the most)
+    k = min(8, most)
+    while True:
+        seen[k] = distance(k)
+        low, high = (low, k) if seen[k] <= 0 else (k, high)
+        if high - low <= 1:
+            return high if high <= most else None
+        k = _next_guess(seen, low, high)
+
+
+def _next_guess(seen: dict[int, float], low: int, high: int) -> int:
+    points = sorted(seen)
+    bracketed = low in seen and high in seen
+    if bracketed and len(points) % 3:
+        guess = low + (high - low) * seen[low] / (seen[low] - seen[high])
+    elif high in seen:
+        guess = (low + high) / 2
+    else:  # nothing is enough so far: go on along the slope of the last two values
+        guess = 2.0 * low
+        if len(points) > 1 and seen[points[-2]] > seen[low]:
+            step = seen[low] * (low - points[-2]) / (seen[points[-2]] - seen[low])
+            guess = min(low + 1.1 * step, 4.0 * low)
+    return int(min(max(np.ceil(guess), low + 1), high - 1))
+
+
+def fit_sklearn(
+    data: str | None, l2: float, limit: int | None, solver: str, optimum: float, within: float, repeat: int
+) -> Record:
+    """Train with the fewest iterations of this solver that reach the target."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+
+    dataset = load(data, limit)
+    before = peak_mb()
+    times: dict[int, tuple[float, float]] = {}
+    values: dict[int, float] = {}
+    fitted: dict[int, Any] = {}
+
+    def run(iterations: int) -> float:
+        model = LogisticRegression(
+            C=1.0 / l2, fit_intercept=False, solver=solver, max_iter=iterations, tol=1e-10, random_state=0
+        )
+        with warnings.catch_warnings(), clock() as fit:
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(dataset.X_train, dataset.y_train)
+        times[iterations] = min(times.get(iterations, (np.inf, np.inf)), (fit.wall, fit.cpu))
+        values[iterations] = multiclass_objective(dataset.X_train, dataset.y_train, model.coef_, l2)
+        fitted[iterations] = model
+        # Logarithm of the excess over the allowed one: for these solvers about linear in the iterations.
+        return float(np.log(max(values[iterations] / optimum - 1.0, 1e-12) / within))
+
+    needed = fewest(run, _MOST_ITERATIONS) or _MOST_ITERATIONS
+    for _ in range(repeat):
+        run(needed)
+    peak = peak_mb()
+    wall, cpu = times[needed]
+    with clock() as predict:
+        accuracy = fitted[needed].score(dataset.X_test, dataset.y_test)
+    return {
+        "fit_seconds": wall,
+        "fit_cpu_seconds": cpu,
+        "solver_seconds": wall,
+        "predict_seconds": predict.wall,
+        "passes": float(needed),
+        "trace_seconds": [wall],
+        "trace_objective": [values[needed]],
+        "trace_passes": [float(needed)],
+        "reported_objective": None,
+        "gap": None,
+        "data_mb": before,
+        "peak_mb": peak,
+        "objective": values[needed],
+        "accuracy": float(accuracy),
+    }
+
+
+def fit_partwise(data: str | None, l2: float, limit: int | None, solver: str, tol: float, n_jobs: int) -> Record:
+    """Train a MaxentClassifier."""
+    from partwise import MaxentClassifier
+
+    dataset = load(data, limit)
+    before = peak_mb()
+    model = MaxentClassifier(
+        loss="log", C=1.0 / l2, fit_intercept=False, solver=solver, tol=tol, n_jobs=n_jobs, random_state=0
+    )
+    with clock() as fit:
+        model.fit(dataset.X_train, dataset.y_train)
+    peak = peak_mb()
+    with clock() as predict:
+        accuracy = model.score(dataset.X_test, dataset.y_test)
+    return {
+        **models.history_of(model.result_),
+        "fit_seconds": fit.wall,
+        "fit_cpu_seconds": fit.cpu,
+        "predict_seconds": predict.wall,
+        "data_mb": before,
+        "peak_mb": peak,
+        "objective": multiclass_objective(dataset.X_train, dataset.y_train, model.coef_, l2),
+        "accuracy": float(accuracy),
+    }

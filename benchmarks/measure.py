@@ -1,0 +1,73 @@
+"""Run one system in a process of its own, so that time and memory are its alone."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+
+
+def run_apart(function: str, threads: int, **options: Any) -> dict[str, Any]:
+    """Call ``module:function`` with JSON-able options in a fresh interpreter; its dict comes back."""
+    root = str(Path(__file__).resolve().parents[1])
+    path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
+    environment = os.environ | dict.fromkeys(_THREAD_VARIABLES, str(threads)) | {"PYTHONPATH": path}
+    with tempfile.TemporaryDirectory() as folder:
+        answer = Path(folder) / "answer.json"
+        command = [sys.executable, "-m", "benchmarks.measure", function, json.dumps(options), str(answer)]
+        done = subprocess.run(command, env=environment, check=False)
+        if done.returncode:
+            raise RuntimeError(f"{function} ended with status {done.returncode}")
+        return dict(json.loads(answer.read_text()))
+
+
+@dataclass
+class Clock:
+    """Wall and CPU seconds of a block."""
+
+    wall: float = 0.0
+    cpu: float = 0.0
+
+
+@contextmanager
+def clock() -> Iterator[Clock]:
+    """Measure a block; CPU seconds count all threads."""
+    times = Clock()
+    wall, cpu = time.perf_counter(), time.process_time()
+    try:
+        yield times
+    finally:
+        times.wall, times.cpu = time.perf_counter() - wall, time.process_time() - cpu
+
+
+def peak_mb() -> float:
+    """The most memory this process has had, in MB."""
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
+
+
+def first_within(values: list[float], bound: float) -> int | None:
+    """Index of the first value at or below the bound."""
+    return next((k for k, value in enumerate(values) if value <= bound), None)
+
+
+def _main(function: str, options: str, answer: str) -> None:
+    module, _, name = function.partition(":")
+    record = getattr(importlib.import_module(module), name)(**json.loads(options))
+    Path(answer).write_text(json.dumps(record))
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])

@@ -1,0 +1,98 @@
+"""Records as JSON lines and as a table."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.measure import first_within
+
+Record = dict[str, Any]
+
+# field, heading, format
+COLUMNS = (
+    ("system", "system", ""),
+    ("l2", "l2", "g"),
+    ("threads", "threads", "d"),
+    ("seconds_to_target", "s to target", ".3g"),
+    ("passes_to_target", "passes to target", ".4g"),
+    ("solver_seconds", "solver s", ".3g"),
+    ("fit_seconds", "fit s", ".3g"),
+    ("fit_cpu_seconds", "fit CPU s", ".3g"),
+    ("passes", "passes", ".4g"),
+    ("objective", "objective", ".5f"),
+    ("excess", "over optimum", ".1e"),
+    ("gap", "certified gap", ".1e"),
+    ("accuracy", "accuracy", ".4f"),
+    ("f1", "F1", ".4f"),
+    ("data_mb", "data MB", ".0f"),
+    ("peak_mb", "peak MB", ".0f"),
+)
+
+
+def finish(run: Record, optimum: float, within: float) -> None:
+    """Add what needs the optimum: distance to it, time to the target."""
+    run["optimum"], run["within"] = optimum, within
+    run["excess"] = run["objective"] / optimum - 1.0
+    at = first_within(run["trace_objective"], (1.0 + within) * optimum)
+    run["seconds_to_target"] = None if at is None else run["trace_seconds"][at]
+    run["passes_to_target"] = None if at is None else run["trace_passes"][at]
+
+
+def medians(runs: list[Record]) -> list[Record]:
+    """One row a system: the median of each number that differs between its runs."""
+    rows = []
+    for name in dict.fromkeys(run["system"] for run in runs):
+        same = [run for run in runs if run["system"] == name]
+        row = dict(same[0])
+        for field, value in row.items():
+            if isinstance(value, float) and all(run[field] is not None for run in same):
+                row[field] = median(run[field] for run in same)
+        rows.append(row)
+    return rows
+
+
+def machine() -> Record:
+    """What ran it."""
+    return {"python": platform.python_version(), "machine": platform.machine(), "cpus": os.cpu_count()}
+
+
+def write_json(path: str | os.PathLike[str], records: Sequence[Mapping[str, Any]]) -> None:
+    """One record a line; what is not finite is null, as JSON knows no infinity."""
+    lines = [json.dumps(_finite(dict(record)), allow_nan=False) for record in records]
+    Path(path).write_text("".join(line + "\n" for line in lines))
+
+
+def show(title: str, records: Sequence[Mapping[str, Any]], note: str = "") -> None:
+    """Print a table of the columns that any record has."""
+    table = Table(title=title, caption=note)
+    columns = [c for c in COLUMNS if any(record.get(c[0]) is not None for record in records)]
+    for name, heading, _ in columns:
+        table.add_column(heading, justify="left" if name == "system" else "right")
+    for record in records:
+        table.add_row(*(_cell(record.get(name), form) for name, _, form in columns))
+    width = None if os.isatty(1) else 220
+    Console(width=width).print(table)
+
+
+def _cell(value: Any, form: str) -> str:
+    return "-" if value is None else format(value, form)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    return value

@@ -1,0 +1,88 @@
+"""The benchmarks' bookkeeping: targets, medians, files, processes."""
+
+import json
+import os
+
+import pytest
+from click.testing import CliRunner
+
+from benchmarks.__main__ import main
+from benchmarks.maxent import fewest
+from benchmarks.measure import first_within, run_apart
+from benchmarks.questions import QUESTIONS, choose
+from benchmarks.report import finish, medians, write_json
+
+
+@pytest.mark.parametrize("needed", [1, 2, 3, 4, 7, 8, 9, 31, 33, 100, 999, 1000])
+@pytest.mark.parametrize(
+    "shape", [lambda k, n: (n - k) / 7, lambda k, n: 1.0 if k < n else -1.0, lambda k, n: (n / k) ** 3 - 1]
+)
+def test_fewest(needed, shape):
+    asked = []
+
+    def distance(k):
+        asked.append(k)
+        return shape(k, needed)
+
+    assert fewest(distance, 1000) == needed
+    assert len(asked) == len(set(asked)) <= 25
+
+
+@pytest.mark.parametrize("most", [1, 5, 100])
+def test_fewest_gives_up(most):
+    assert fewest(lambda k: 1.0 / k, most) is None
+
+
+def test_target_is_the_first_certificate_below_it():
+    run = {
+        "objective": 101.0,
+        "trace_objective": [300.0, 100.2, 100.05, 101.0],
+        "trace_seconds": [1.0, 2.0, 3.0, 4.0],
+        "trace_passes": [1.0, 3.0, 5.0, 7.0],
+    }
+    finish(run, 100.0, 1e-3)
+    assert (run["seconds_to_target"], run["passes_to_target"]) == (3.0, 5.0)
+    assert run["excess"] == pytest.approx(0.01)
+    finish(run, 100.0, 1e-6)
+    assert run["seconds_to_target"] is None
+    assert first_within([3.0, 1.0], 1.0) == 1
+
+
+def test_medians_by_system():
+    runs = [{"system": "a", "seconds": float(s), "gap": None} for s in (5, 1, 2)] + [{"system": "b", "seconds": 7.0}]
+    rows = medians(runs)
+    assert [(row["system"], row["seconds"]) for row in rows] == [("a", 2.0), ("b", 7.0)]
+
+
+def test_json_lines(tmp_path):
+    path = tmp_path / "records"
+    write_json(path, [{"a": 1.5, "b": [float("inf"), 2.0]}, {"a": None}])
+    assert [json.loads(line) for line in path.read_text().splitlines()] == [{"a": 1.5, "b": [None, 2.0]}, {"a": None}]
+
+
+def report_threads(number):
+    return {"threads": os.environ["OMP_NUM_THREADS"], "double": 2 * number}
+
+
+def test_run_apart():
+    assert run_apart(f"{__name__}:report_threads", 2, number=4) == {"threads": "2", "double": 8}
+    with pytest.raises(RuntimeError, match="status 1"):
+        run_apart("benchmarks.measure:no_such_function", 1)
+
+
+def test_choose():
+    assert choose("", ["a", "b"]) == ["a", "b"]
+    assert choose("b, a", ["a", "b", "c"]) == ["a", "b"]
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_every_question_explains_itself(name):
+    answer = CliRunner().invoke(main, [name, "--help"])
+    assert answer.exit_code == 0, answer.output
+    assert "--quick" in answer.output
+
+
+def test_unknown_system():
+    answer = CliRunner().invoke(main, ["crf", "--systems", "nobody"])
+    assert answer.exit_code == 2
+    assert "nobody" in answer.output
