@@ -120,7 +120,7 @@ def _next_guess(seen: dict[int, float], low: int, high: int) -> int:
         guess = 2.0 * low
         if len(points) > 1 and seen[points[-2]] > seen[low]:
             step = seen[low] * (low - points[-2]) / (seen[points[-2]] - seen[low])
-            guess = min(low + 1.1 * step, 4.0 * low)
+            guess = min(max(low + 1.1 * step, 1.5 * low), 4.0 * low)
     return int(min(max(np.ceil(guess), low + 1), high - 1))
 
 
