@@ -10,6 +10,7 @@ from typing import Any
 import click
 import numpy as np
 from numpy.typing import NDArray
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -42,24 +43,25 @@ def command(strings: int, seed: int, tol: float, jobs: int) -> None:
     digit-by-digit classifier cannot. Test strings use other pictures than training strings.
     """
     rows = run(strings, seed, tol, jobs)
-    table = Table(title=f"Strings of handwritten digits: {strings} for training, {max(strings // 2, 1)} for testing")
-    for heading in ("model", "digits right", "strings right", "primal", "dual", "gap / primal", "passes", "seconds"):
-        table.add_column(heading, justify="left" if heading == "model" else "right")
+    title = f"Strings of handwritten digits: {strings} for training, {max(strings // 2, 1)} for testing"
+    table = Table(title=title, box=box.SIMPLE)  # fits in 80 columns
+    for heading in ("model", "digits\nright", "strings\nright", "primal", "dual", "gap /\nprimal", "passes", "seconds"):
+        table.add_column(heading, justify="left" if heading == "model" else "right", no_wrap=True)
     for row in rows:
         table.add_row(
             row.name,
             f"{row.digits_right:.1%}",
             f"{row.strings_right:.1%}",
-            f"{row.result.primal:.4f}",
-            f"{row.result.dual:.4f}",
-            f"{row.result.relative_gap:.1e}",
+            f"{row.result.primal:.2f}",
+            f"{row.result.dual:.2f}",
+            f"{row.result.relative_gap:.0e}",
             f"{row.result.passes:.0f}",
             f"{row.seconds:.2f}",
         )
     console = Console()
     console.print(table)
     console.print(
-        "Each certificate bounds how far training is from its optimum: the best objective lies between dual and primal."
+        "A certificate bounds how far training is from its optimum: the best objective lies between dual and primal."
     )
 
 
@@ -73,10 +75,8 @@ def run(strings: int, seed: int, tol: float, jobs: int) -> list[Row]:
     begin = time.perf_counter()
     single.fit(np.concatenate(data.X_train), np.concatenate(data.y_train))
     seconds = time.perf_counter() - begin
-    rows = [
-        _row("one digit at a time (maxent)", [single.predict(x) for x in data.X_test], data.y_test, seconds, single)
-    ]
-    for name, loss in (("chain, log loss (CRF)", "log"), ("chain, hinge loss (max-margin)", "hinge")):
+    rows = [_row("digit by digit (log)", [single.predict(x) for x in data.X_test], data.y_test, seconds, single)]
+    for name, loss in (("CRF chain (log)", "log"), ("max-margin (hinge)", "hinge")):
         tagger = SequenceTagger(loss=loss, **common)
         begin = time.perf_counter()
         tagger.fit(data.X_train, data.y_train)
