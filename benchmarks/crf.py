@@ -88,12 +88,13 @@ def fit_crfsuite(data: str | None, l2: float, limit: int | None) -> Record:
     stamps: list[float] = []  # wall time at the end of each iteration
 
     class Trainer(pycrfsuite.Trainer):  # type: ignore[misc]
-        def on_featgen_end(self, log: str) -> None:
+        def message(self, message: str) -> None:
             nonlocal begin
-            begin = time.perf_counter()
-
-        def on_iteration(self, log: str, info: dict[str, Any]) -> None:
-            stamps.append(time.perf_counter() - begin)
+            event = self.logparser.feed(message)
+            if event == "featgen_end":
+                begin = time.perf_counter()
+            elif event == "iteration":
+                stamps.append(time.perf_counter() - begin)
 
     dataset = load(data, limit)
     before = peak_mb()

@@ -44,7 +44,7 @@ def command(strings: int, seed: int, tol: float, jobs: int) -> None:
     """
     rows = run(strings, seed, tol, jobs)
     title = f"Strings of handwritten digits: {strings} for training, {max(strings // 2, 1)} for testing"
-    table = Table(title=title, box=box.SIMPLE)  # fits in 80 columns
+    table = Table(title=title, box=box.SIMPLE, show_edge=False, pad_edge=False, collapse_padding=True)  # 80 columns
     for heading in ("model", "digits\nright", "strings\nright", "primal", "dual", "gap /\nprimal", "passes", "seconds"):
         table.add_column(heading, justify="left" if heading == "model" else "right", no_wrap=True)
     for row in rows:
