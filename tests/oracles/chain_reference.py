@@ -77,7 +77,7 @@ def plogp(p: Array) -> np.longdouble:
 
 def chain_best(nodes: NDArray[np.float64], edges: NDArray[np.float64]) -> tuple[float, list[int]]:
     """Viterbi; the value and one best labelling."""
-    value, back = nodes[0], []
+    value, back = nodes[0].astype(np.longdouble), []  # so that 1e5 additions round to the nearest double at the end
     for t in range(1, len(nodes)):
         table = value[:, None] + edges[t - 1]
         back.append(table.argmax(axis=0))

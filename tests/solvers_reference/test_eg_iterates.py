@@ -88,20 +88,21 @@ def test_constant_steps(kind, loss, rng):
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("first_step", [0.5, 20.0])  # 20: far too long, so that halving is exercised
+@pytest.mark.parametrize("first_step", [0.2, 8.0])  # 8: far too long, so that halving is exercised
 def test_adaptive_steps(kind, loss, first_step, rng):
-    case, l2 = make_case(kind, seed=32), 0.2
+    case, l2 = make_case(kind, seed=32), 1.0
     problem = case.dense(loss, l2)
     scores, steps = random_scores(case, rng), np.full(case.n, first_step)
     order = rng.integers(0, case.n, 12)
     state = begin(case, loss, l2, scores, steps)
     before = problem.dual([e.probabilities(s) for e, s in zip(case.examples, scores, strict=True)])
     report = run(state, l2, order, adaptive=True)
-    s, w, after, visits, rejected = part_eg(problem, scores, steps, order, adaptive=True)
+    # Near a corner of the simplex (hinge) a step changes the dual by rounding alone; both sides take such steps.
+    s, w, after, visits, rejected = part_eg(problem, scores, steps, order, adaptive=True, accept=lambda g: g >= -1e-12)
     us = assert_same(case, problem, state, s, w, after)
     assert (report.visits, report.rejected) == (visits, rejected)
     assert report.dual_gain == pytest.approx(problem.dual(us) - before, rel=1e-9, abs=1e-9)
-    if first_step == 20.0 and loss != "hinge":
+    if first_step > 1:
         assert rejected > 0
 
 

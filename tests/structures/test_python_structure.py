@@ -130,12 +130,9 @@ def test_argmax_of_the_wrong_form(answer):
         def maximize(self, i, scores):
             return answer
 
-        def log_partition(self, i, scores, temperature=1.0):
-            raise AssertionError("temperature 0 asks for the maximum")
-
     case = make_case("multiclass", seed=8)
     with pytest.raises((ValueError, TypeError, RuntimeError)):
-        case.objective("hinge", Wrong(case.structure)).plane(np.zeros(case.features.num_weights))
+        _core.decode(Wrong(case.structure), case.features, np.zeros(case.features.num_weights))
 
 
 def test_capabilities_are_what_is_implemented():

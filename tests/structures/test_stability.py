@@ -43,6 +43,17 @@ def test_large_scores_and_low_temperatures(tied, ends, scale, temperature, rng):
     check(chain, scores, temperature, tolerance)
 
 
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("spread", [100.0, 280.0, 320.0, 700.0])
+def test_where_scaled_probabilities_give_way_to_logs(spread, tied, rng):
+    """Scores that differ by a given amount, half of it on positions, half on transitions, in blocks that fight."""
+    chain = one_chain(60, 5, tied)
+    scores = rng.uniform(0, spread / 2, chain.num_slots(0))
+    rows = scores[: 60 * chain.width].reshape(60, chain.width)
+    rows[:20, 0] = rows[20:40, 3] = spread / 2
+    check(chain, scores, 1.0, 1e-10)
+
+
 @pytest.mark.parametrize("temperature", [1e-2, 1e-4])
 def test_near_ties_at_low_temperature(temperature, rng):
     """Scores of +-1e3 that differ by multiples of the temperature: several labellings share the probability."""
@@ -114,8 +125,8 @@ def test_long_chain_with_extreme_scores(rng):
 def test_masks_with_extreme_scores(scale, temperature, tied, rng):
     chain = one_chain(4, 3, tied, ends=True)
     everything = enumeration_of(chain, 0)
-    kept = everything.counts[rng.integers(len(everything), size=3)].max(axis=0) > 0
-    chain.set_mask(0, ((rng.random(len(kept)) < 0.6) | kept).astype(np.uint8))
+    kept = everything.counts[[0, 41, 60]].max(axis=0) > 0  # 0000, 1112, 2020
+    chain.set_mask(0, ((rng.random(len(kept)) < 0.4) | kept).astype(np.uint8))
     left = enumeration_of(chain, 0)
     assert 3 <= len(left) < len(everything)
     scores = rng.uniform(-scale, scale, chain.num_slots(0))

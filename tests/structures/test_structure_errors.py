@@ -34,7 +34,7 @@ METHODS = ["maximize", "log_partition", "k_best", "sample", "covariance_product"
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("extra", [-1, 1])
 def test_scores_of_the_wrong_length(structure, method, extra):
-    with pytest.raises(ValueError, match=r"slots|length|size"):
+    with pytest.raises(ValueError, match="scores has"):
         calls(structure, 1, np.zeros(structure.num_slots(1) + extra))[method]()
 
 
@@ -43,7 +43,7 @@ def test_scores_of_the_wrong_length(structure, method, extra):
 def test_scores_must_be_finite(structure, method, bad):
     scores = np.zeros(structure.num_slots(1))
     scores[1] = bad
-    with pytest.raises(ValueError, match="finite"):
+    with pytest.raises(ValueError, match="NaN or infinity"):
         calls(structure, 1, scores)[method]()
 
 
@@ -191,7 +191,7 @@ def test_decode_refuses_what_is_no_labelling(structure):
 def test_cliques_of_the_wrong_length(structure):
     size = int(structure.clique_offsets(1)[-1])
     for method in (structure.slots_from_cliques, structure.entropy_of_cliques, structure.scores_from_cliques):
-        with pytest.raises(ValueError, match=r"clique|length|size|values"):
+        with pytest.raises(ValueError, match="marginals has"):
             method(1, np.zeros(size + 1))
 
 

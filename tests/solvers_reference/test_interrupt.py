@@ -1,0 +1,88 @@
+"""A signal that arrives while the core is working comes out as the handler's exception, well within a second."""
+
+from __future__ import annotations
+
+import signal
+import time
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from partwise import _core
+
+pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs POSIX timers")
+
+N_LABELS, LENGTH = 48, 300  # about a millisecond an example
+
+
+class Stop(KeyboardInterrupt):
+    """What the handler raises."""
+
+
+@contextmanager
+def alarm(seconds):
+    def stop(*_):
+        raise Stop
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def make_objective(n, temperature):
+    """n long sequences without attributes: only the transitions have weights."""
+    lengths = np.full(n, LENGTH)
+    chain = _core.Chain(lengths, N_LABELS)
+    rows = np.arange(n + 1) * LENGTH
+    layout = _core.RowLayout.dense(1, N_LABELS, chain.width)
+    empty = np.zeros(n * LENGTH + 1, dtype=np.int64)
+    segment = _core.AttributeSegment(layout, rows, empty, np.zeros(0, dtype=np.int64))
+    features = _core.LinearMap([segment, _core.SharedSegment(N_LABELS * chain.width, lengths - 1)])
+    gold = chain.encode(np.zeros(n * LENGTH, dtype=np.int64))
+    return _core.Objective(chain, features, *gold, temperature, 1.0, "identity")
+
+
+def weights_of(objective):
+    return np.zeros(N_LABELS + N_LABELS**2)  # one attribute, and the transitions; no padding at this width
+
+
+@pytest.mark.parametrize("method", ["value", "plane"])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_sums(method, n_jobs):
+    objective = make_objective(1500, 1.0)
+    begin = time.perf_counter()
+    with pytest.raises(Stop), alarm(0.2):
+        for _ in range(20):  # more than a machine does in the time allowed
+            getattr(objective, method)(weights_of(objective), n_jobs)
+    assert time.perf_counter() - begin < 1.2
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_eg_epoch(n_jobs):
+    objective = make_objective(8, 1.0)
+    scores = objective.near_gold_scores(1.0)
+    marginals, entropies = objective.marginals_of_scores(scores)
+    weights = objective.dual_terms_gibbs(scores)[0]
+    order = np.tile(np.arange(8), 2000)
+    begin = time.perf_counter()
+    with pytest.raises(Stop), alarm(0.2):
+        _core.eg_epoch(
+            objective, 1.0, order, np.full(8, 0.1), weights, scores, marginals, entropies, True, n_jobs=n_jobs
+        )
+    assert time.perf_counter() - begin < 1.2
+
+
+def test_bcfw_epoch():
+    objective = make_objective(4, 0.0)
+    counts = np.concatenate([objective.gold(i) for i in range(4)])
+    d = len(weights_of(objective))
+    state = np.zeros(d), counts, np.ones(4), np.zeros(4), np.zeros(d), np.array([0.0, 1.0, 0.0])
+    begin = time.perf_counter()
+    with pytest.raises(Stop), alarm(0.2):
+        _core.bcfw_epoch(objective, 1.0, np.tile(np.arange(4), 10000), *state)
+    assert time.perf_counter() - begin < 1.2
