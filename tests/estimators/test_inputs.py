@@ -97,6 +97,19 @@ def test_few_nonzeros_are_stored_sparsely(rng):
     assert full.n_entries == 600
 
 
+@pytest.mark.parametrize("density", [0.0, 0.2, 1.0])
+@pytest.mark.parametrize("values", [True, False])
+def test_a_column_of_ones(rng, density, values):
+    array = (rng.normal(size=(7, 4)) if values else 1.0) * (rng.random((7, 4)) < density)
+    rows = ColumnReader().read(Sequences.of([array[:3], array[3:]])).compact().with_ones()
+    table = rows.attributes()
+    found = np.zeros((7, 5))
+    entries = np.ones(len(table.attributes)) if table.values is None else table.values
+    found[np.repeat(np.arange(7), np.diff(table.row_ptr)), table.attributes] = entries
+    assert np.array_equal(found, np.column_stack([array, np.ones(7)]))
+    assert rows.lengths.tolist() == [3, 4]
+
+
 @pytest.mark.parametrize(
     ("X", "form"),
     [

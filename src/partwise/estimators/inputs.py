@@ -23,8 +23,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 # Dense input with at most this share of nonzeros is kept as sparse attributes: the sparse kernels touch one row of
-# weights per nonzero, the dense ones every row.
-SPARSE_DENSITY = 0.3
+# weights per nonzero, the dense ones every row. Measured: a pass over MNIST (19% nonzero, 10 labels) takes 0.6 times as
+# long, at 50% both are equal in time and memory.
+SPARSE_DENSITY = 0.5
 
 
 def pointers(lengths: Ints) -> Ints:
@@ -96,9 +97,32 @@ class Rows:
         """The rows as sparse attributes: the nonzeros where they are dense."""
         if isinstance(self.table, Attributes):
             return self.table
-        rows, columns = np.nonzero(self.table)
-        row_ptr = pointers(np.bincount(rows, minlength=self.n_rows))
-        return Attributes(row_ptr, columns.astype(np.int64, copy=False), self.n_attributes, self.table[rows, columns])
+        flat, width = self.table.ravel(), self.n_attributes
+        places = np.flatnonzero(flat != 0)  # of a boolean array: three times as fast as of the floats
+        starts = np.arange(self.n_rows + 1, dtype=np.int64) * width
+        row_ptr = np.searchsorted(places, starts).astype(np.int64)
+        columns = places - np.repeat(starts[:-1], np.diff(row_ptr))
+        return Attributes(row_ptr, columns, width, flat[places])
+
+    def with_ones(self) -> Rows:
+        """The same rows with one more attribute, of value 1 everywhere."""
+        n_rows, size = self.n_rows, self.n_attributes + 1
+        if not isinstance(self.table, Attributes):
+            array = np.empty((n_rows, size))
+            array[:, :-1] = self.table
+            array[:, -1] = 1.0
+            return Rows(self.lengths, size, array)
+        old = self.table
+        row_ptr = old.row_ptr + np.arange(n_rows + 1, dtype=np.int64)
+        is_new = np.zeros(int(row_ptr[-1]), dtype=bool)
+        is_new[row_ptr[1:] - 1] = True
+        attributes = np.full(len(is_new), self.n_attributes, dtype=np.int64)
+        attributes[~is_new] = old.attributes
+        values = None
+        if old.values is not None:
+            values = np.ones(len(is_new))
+            values[~is_new] = old.values
+        return Rows(self.lengths, size, Attributes(row_ptr, attributes, size, values))
 
     def compact(self) -> Rows:
         """The same rows in the storage that trains faster."""
