@@ -19,6 +19,7 @@ AttributeSegment::AttributeSegment(std::shared_ptr<const RowLayout> layout, std:
             throw InputError("attribute " + std::to_string(attribute) + " is out of range");
         }
     }
+    if (layout_->num_weights() > Index{0xFFFFFFFF}) throw InputError("more than 2^32 weights in one segment");
     const Index n = len(example_ptr.size()) - 1;
     n_rows_.reserve(idx(n));
     group_ptr_.assign(1, 0);
@@ -49,14 +50,22 @@ AttributeSegment::AttributeSegment(std::shared_ptr<const RowLayout> layout, std:
         std::sort(entries.begin(), entries.end(), [](const Entry& p, const Entry& q) {
             return std::tie(p.kind, p.attribute, p.row) < std::tie(q.kind, q.attribute, q.row);
         });
-        for (std::size_t k = 0; k < entries.size(); ++k) {
-            if (k == 0 || entries[k].attribute != entries[k - 1].attribute) groups_.push_back({entries[k].attribute, 0});
-            ++groups_.back().n_entries;
-            rows_.push_back(entries[k].row);
-            if (!values.empty()) values_.push_back(entries[k].value);
+        std::size_t k = 0;
+        for (const std::int32_t kind : {RowLayout::kFull, RowLayout::kMasked, RowLayout::kSparse}) {
+            for (std::int32_t previous = -1; k < entries.size() && entries[k].kind == kind; ++k) {
+                const Entry& entry = entries[k];
+                if (entry.attribute != previous) {
+                    const RowLayout::Row& row = layout_->row(entry.attribute);
+                    groups_.push_back({static_cast<std::uint32_t>(row.offset), static_cast<std::uint32_t>(row.length), 0});
+                    previous = entry.attribute;
+                }
+                ++groups_.back().n_entries;
+                rows_.push_back(entry.row);
+                if (!values.empty()) values_.push_back(entry.value);
+            }
+            group_ptr_.push_back(len(groups_.size()));
         }
         n_rows_.push_back(last - first);
-        group_ptr_.push_back(len(groups_.size()));
         entry_ptr_.push_back(len(rows_.size()));
     }
     const bool single = std::all_of(n_rows_.begin(), n_rows_.end(), [](Index t) { return t == 1; });
@@ -65,42 +74,69 @@ AttributeSegment::AttributeSegment(std::shared_ptr<const RowLayout> layout, std:
     }
 }
 
-template <int W>
-void AttributeSegment::scores_of_width(Index i, const double* w, double* __restrict out) const {
+AttributeSegment::Groups AttributeSegment::groups_of(Index i) const {
+    const Index* ends = group_ptr_.data() + 3 * i;
+    const Group* all = groups_.data();
+    const Index entry = entry_ptr_[idx(i)];
+    return {all + ends[0],  all + ends[1], all + ends[2], all + ends[3], rows_.data() + entry,
+            values_.empty() ? nullptr : values_.data() + entry};
+}
+
+namespace {
+// How many groups ahead weights are asked for. Rare attributes' weights lie all over the vector: without this, waiting for
+// them was half of the time of a pass.
+constexpr std::ptrdiff_t kAhead = 8;
+}  // namespace
+
+template <int W, bool HasValues>
+void AttributeSegment::scores_of_width(Index i, const double* __restrict w, double* __restrict out) const {
     const Index width = W > 0 ? W : layout_->width();
+    const std::int32_t* all_columns = layout_->all_columns();
+    auto [full, masked, sparse, end, rows, values] = groups_of(i);
     fill(out, num_slots(i), 0.0);
-    const std::int32_t* __restrict rows = rows_.data() + entry_ptr_[idx(i)];
-    const double* __restrict values = values_.empty() ? nullptr : values_.data() + entry_ptr_[idx(i)];
-    for (Index g = group_ptr_[idx(i)]; g < group_ptr_[idx(i) + 1]; ++g) {
-        const Index n = groups_[idx(g)].n_entries;
-        const RowLayout::Row& row = layout_->row(groups_[idx(g)].attribute);
-        const double* __restrict weights = w + row.offset;
-        if (row.kind != RowLayout::kSparse) {
-            for (Index e = 0; e < n; ++e) {
-                double* __restrict target = out + rows[e] * width;
-                const double x = values ? values[e] : 1.0;
-                for (Index b = 0; b < width; ++b) target[b] += x * weights[b];
-            }
-        } else {
-            const std::int32_t* __restrict columns = layout_->columns(row);
-            for (Index e = 0; e < n; ++e) {
-                double* __restrict target = out + rows[e] * width;
-                const double x = values ? values[e] : 1.0;
-                for (Index j = 0; j < row.length; ++j) target[columns[j]] += x * weights[j];
-            }
+    for (const Group* g = full; g < sparse; ++g) {
+        if (g + kAhead < sparse) __builtin_prefetch(w + g[kAhead].offset);
+        const double* __restrict weights = w + g->offset;
+        for (std::uint32_t e = 0; e < g->n_entries; ++e) {
+            double* __restrict target = out + rows[e] * width;
+            const double x = HasValues ? values[e] : 1.0;
+            for (Index b = 0; b < width; ++b) target[b] += x * weights[b];
         }
-        rows += n;
-        if (values) values += n;
+        rows += g->n_entries;
+        if (HasValues) values += g->n_entries;
+    }
+    for (const Group* g = sparse; g < end; ++g) {
+        if (g + kAhead < end) {
+            __builtin_prefetch(w + g[kAhead].offset);
+            __builtin_prefetch(all_columns + g[kAhead].offset);
+        }
+        const double* __restrict weights = w + g->offset;
+        const std::int32_t* __restrict columns = all_columns + g->offset;
+        for (std::uint32_t e = 0; e < g->n_entries; ++e) {
+            double* __restrict target = out + rows[e] * width;
+            const double x = HasValues ? values[e] : 1.0;
+            for (std::uint32_t j = 0; j < g->length; ++j) target[columns[j]] += x * weights[j];
+        }
+        rows += g->n_entries;
+        if (HasValues) values += g->n_entries;
     }
 }
 
 void AttributeSegment::scores(Index i, const double* w, double* out) const {
-    with_width(layout_->width(), [&](auto width) { scores_of_width<width()>(i, w, out); });
+    with_width(layout_->width(), [&](auto width) {
+        if (values_.empty()) {
+            scores_of_width<width(), false>(i, w, out);
+        } else {
+            scores_of_width<width(), true>(i, w, out);
+        }
+    });
 }
 
-template <int W, class Sink>
+template <int W, bool HasValues, class Sink>
 void AttributeSegment::visit(Index i, const double* __restrict slots, Sink&& sink) const {
     const Index width = W > 0 ? W : layout_->width();
+    const std::int32_t* all_columns = layout_->all_columns();
+    auto [full, masked, sparse, end, rows, values] = groups_of(i);
     std::vector<double> long_row;
     double short_row[W > 0 ? W : 1];
     double* __restrict acc = short_row;
@@ -108,70 +144,114 @@ void AttributeSegment::visit(Index i, const double* __restrict slots, Sink&& sin
         long_row.resize(idx(width));
         acc = long_row.data();
     }
-    const std::int32_t* __restrict rows = rows_.data() + entry_ptr_[idx(i)];
-    const double* __restrict values = values_.empty() ? nullptr : values_.data() + entry_ptr_[idx(i)];
-    for (Index g = group_ptr_[idx(i)]; g < group_ptr_[idx(i) + 1]; ++g) {
-        const Index n = groups_[idx(g)].n_entries;
-        const RowLayout::Row& row = layout_->row(groups_[idx(g)].attribute);
-        if (row.kind != RowLayout::kSparse) {
-            for (Index b = 0; b < width; ++b) acc[b] = 0.0;
-            for (Index e = 0; e < n; ++e) {
-                const double* __restrict source = slots + rows[e] * width;
-                const double x = values ? values[e] : 1.0;
-                for (Index b = 0; b < width; ++b) acc[b] += x * source[b];
-            }
-            if (row.kind == RowLayout::kMasked) {
-                const std::uint8_t* __restrict present = layout_->present(row);
-                for (Index b = 0; b < width; ++b) acc[b] *= static_cast<double>(present[b]);
-            }
-            sink(row.offset, acc, width);
-        } else {
-            const std::int32_t* __restrict columns = layout_->columns(row);
-            for (Index j = 0; j < row.length; ++j) acc[j] = 0.0;
-            for (Index e = 0; e < n; ++e) {
-                const double* __restrict source = slots + rows[e] * width;
-                const double x = values ? values[e] : 1.0;
-                for (Index j = 0; j < row.length; ++j) acc[j] += x * source[columns[j]];
-            }
-            sink(row.offset, acc, Index{row.length});
+    for (const Group* g = full; g < sparse; ++g) {
+        if (g + kAhead < sparse) sink.prefetch(g[kAhead].offset);
+        for (Index b = 0; b < width; ++b) acc[b] = 0.0;
+        for (std::uint32_t e = 0; e < g->n_entries; ++e) {
+            const double* __restrict source = slots + rows[e] * width;
+            const double x = HasValues ? values[e] : 1.0;
+            for (Index b = 0; b < width; ++b) acc[b] += x * source[b];
         }
-        rows += n;
-        if (values) values += n;
+        if (g >= masked) {
+            const std::uint8_t* __restrict present = layout_->all_present() + g->offset;
+            for (Index b = 0; b < width; ++b) acc[b] *= static_cast<double>(present[b]);
+        }
+        sink(Index{g->offset}, acc, width);
+        rows += g->n_entries;
+        if (HasValues) values += g->n_entries;
+    }
+    for (const Group* g = sparse; g < end; ++g) {
+        if (g + kAhead < end) {
+            sink.prefetch(g[kAhead].offset);
+            __builtin_prefetch(all_columns + g[kAhead].offset);
+        }
+        const std::int32_t* __restrict columns = all_columns + g->offset;
+        for (std::uint32_t j = 0; j < g->length; ++j) acc[j] = 0.0;
+        for (std::uint32_t e = 0; e < g->n_entries; ++e) {
+            const double* __restrict source = slots + rows[e] * width;
+            const double x = HasValues ? values[e] : 1.0;
+            for (std::uint32_t j = 0; j < g->length; ++j) acc[j] += x * source[columns[j]];
+        }
+        sink(Index{g->offset}, acc, Index{g->length});
+        rows += g->n_entries;
+        if (HasValues) values += g->n_entries;
     }
 }
 
-void AttributeSegment::add_transpose(Index i, const double* slots, double scale, double* w) const {
+template <class Sink>
+void AttributeSegment::visit(Index i, const double* slots, Sink&& sink) const {
     with_width(layout_->width(), [&](auto width) {
-        visit<width()>(i, slots, [&](Index at, const double* __restrict x, Index n) {
-            double* __restrict target = w + at;
-            for (Index k = 0; k < n; ++k) target[k] += scale * x[k];
-        });
+        if (values_.empty()) {
+            visit<width(), false>(i, slots, sink);
+        } else {
+            visit<width(), true>(i, slots, sink);
+        }
     });
 }
 
+namespace {
+
+struct AddSink {
+    double scale;
+    double* w;
+    double norm = 0;
+
+    void prefetch(Index at) const { __builtin_prefetch(w + at, 1); }
+    void operator()(Index at, const double* __restrict x, Index n) {
+        double* __restrict target = w + at;
+        double sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (Index k = 0; k < n; ++k) {
+            target[k] += scale * x[k];
+            sum += x[k] * x[k];
+        }
+        norm += sum;
+    }
+};
+
+struct NormSink {
+    double norm = 0;
+
+    void prefetch(Index) const {}
+    void operator()(Index, const double* x, Index n) { norm += norm2(x, n); }
+};
+
+struct ProjectSink {
+    Index first;
+    SparseVector& out;
+
+    void prefetch(Index) const {}
+    void operator()(Index at, const double* x, Index n) const { out.append(first + at, x, n); }
+};
+
+}  // namespace
+
+double AttributeSegment::add_transpose(Index i, const double* slots, double scale, double* w) const {
+    AddSink sink{scale, w};
+    visit(i, slots, sink);
+    return sink.norm;
+}
+
 void AttributeSegment::project(Index i, const double* slots, Index first, SparseVector& out) const {
-    with_width(layout_->width(), [&](auto width) {
-        visit<width()>(i, slots, [&](Index at, const double* x, Index n) { out.append(first + at, x, n); });
-    });
+    visit(i, slots, ProjectSink{first, out});
 }
 
 double AttributeSegment::transpose_norm2(Index i, const double* slots) const {
     if (!row_norm2_.empty()) return row_norm2_[idx(i)] * norm2(slots, layout_->width());
-    double sum = 0;
-    with_width(layout_->width(), [&](auto width) {
-        visit<width()>(i, slots, [&](Index, const double* x, Index n) { sum += norm2(x, n); });
-    });
-    return sum;
+    NormSink sink;
+    visit(i, slots, sink);
+    return sink.norm;
 }
 
 // |sum_t x_t (x) d_t|^2 <= 2 sum over attributes of (sum_t |x_t|)^2, because rows of a difference of labellings have
 // entries +1 and -1 at most once each: <d_t, d_s> <= 2.
 double AttributeSegment::psi2_bound(Index i) const {
     double sum = 0;
-    Index e = entry_ptr_[idx(i)];
-    for (Index g = group_ptr_[idx(i)]; g < group_ptr_[idx(i) + 1]; ++g) {
+    const Groups groups = groups_of(i);
+    const double* value = groups.values;
+    for (const Group* g = groups.full; g < groups.end; ++g) {
         double total = 0;
-        for (Index k = 0; k < groups_[idx(g)].n_entries; ++k, ++e) total += values_.empty() ? 1.0 : std::abs(values_[idx(e)]);
+        for (std::uint32_t e = 0; e < g->n_entries; ++e) total += value ? std::abs(*value++) : 1.0;
         sum += total * total;
     }
     return 2.0 * sum;

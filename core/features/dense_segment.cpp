@@ -40,7 +40,7 @@ void DenseSegment::scores(Index i, const double* __restrict w, double* __restric
     });
 }
 
-void DenseSegment::add_transpose(Index i, const double* __restrict slots, double scale, double* __restrict w) const {
+double DenseSegment::add_transpose(Index i, const double* __restrict slots, double scale, double* __restrict w) const {
     with_width(width_, [&](auto constant) {
         const Index width = constant() > 0 ? constant() : width_;
         for (Index t = 0; t < n_rows(i); ++t) {
@@ -53,6 +53,7 @@ void DenseSegment::add_transpose(Index i, const double* __restrict slots, double
             }
         }
     });
+    return transpose_norm2(i, slots);
 }
 
 void DenseSegment::project(Index i, const double* slots, Index first, SparseVector& out) const {

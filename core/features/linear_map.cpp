@@ -32,12 +32,14 @@ void LinearMap::scores(Index i, const double* w, double scale, double* out) cons
     }
 }
 
-void LinearMap::add_transpose(Index i, const double* slots, double scale, double* w) const {
+double LinearMap::add_transpose(Index i, const double* slots, double scale, double* w) const {
+    double sum = 0;
     for (const auto& segment : segments_) {
-        segment->add_transpose(i, slots, scale, w);
+        sum += segment->add_transpose(i, slots, scale, w);
         w += segment->num_weights();
         slots += segment->num_slots(i);
     }
+    return sum;
 }
 
 void LinearMap::project(Index i, const double* slots, SparseVector& out) const {

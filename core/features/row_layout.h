@@ -40,6 +40,9 @@ class RowLayout {
     // Sparse rows: the column of each weight. Masked rows: 1 where the column has a weight, else 0.
     const std::int32_t* columns(const Row& row) const { return columns_.data() + row.offset; }
     const std::uint8_t* present(const Row& row) const { return present_.data() + row.offset; }
+    // The same for all weights, by their index.
+    const std::int32_t* all_columns() const { return columns_.data(); }
+    const std::uint8_t* all_present() const { return present_.data(); }
 
     void pairs(std::vector<Index>& indptr, std::vector<Index>& columns) const;
     void pack(const double* pair_values, double* weights) const;

@@ -21,25 +21,40 @@ class AttributeSegment final : public Segment {
     Index num_weights() const override { return layout_->num_weights(); }
     Index num_slots(Index i) const override { return n_rows_[idx(i)] * layout_->width(); }
     void scores(Index i, const double* w, double* out) const override;
-    void add_transpose(Index i, const double* slots, double scale, double* w) const override;
+    double add_transpose(Index i, const double* slots, double scale, double* w) const override;
     void project(Index i, const double* slots, Index first, SparseVector& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
     double psi2_bound(Index i) const override;
 
    private:
-    struct Group {  // one attribute of one example; its entries end where the next group's begin
-        std::int32_t attribute;
-        std::int32_t n_entries;
+    // One attribute of one example. Where its weights lie is repeated here from the layout, so that the kernels read one
+    // stream in order and can fetch weights ahead of their use.
+    struct Group {
+        std::uint32_t offset;
+        std::uint32_t length;
+        std::uint32_t n_entries;
     };
+    // An example's groups, in three runs: full, masked and sparse rows.
+    struct Groups {
+        const Group* full;
+        const Group* masked;
+        const Group* sparse;
+        const Group* end;
+        const std::int32_t* rows;
+        const double* values;  // null if all 1
+    };
+    Groups groups_of(Index i) const;
     // sink(first weight, values, n) for each run of A_i' slots.
-    template <int W, class Sink>
+    template <int W, bool HasValues, class Sink>
     void visit(Index i, const double* slots, Sink&& sink) const;
-    template <int W>
+    template <class Sink>
+    void visit(Index i, const double* slots, Sink&& sink) const;
+    template <int W, bool HasValues>
     void scores_of_width(Index i, const double* w, double* out) const;
 
     std::shared_ptr<const RowLayout> layout_;
     std::vector<Index> n_rows_;      // rows of each example
-    std::vector<Index> group_ptr_;   // groups of each example
+    std::vector<Index> group_ptr_;   // the ends of each example's three runs of groups, after a 0
     std::vector<Index> entry_ptr_;   // first entry of each example
     std::vector<Group> groups_;
     std::vector<std::int32_t> rows_;   // row within the example, an entry
@@ -64,7 +79,7 @@ class DenseSegment final : public Segment {
     Index num_weights() const override { return rows_.n_inputs * width_; }
     Index num_slots(Index i) const override { return n_rows(i) * width_; }
     void scores(Index i, const double* w, double* out) const override;
-    void add_transpose(Index i, const double* slots, double scale, double* w) const override;
+    double add_transpose(Index i, const double* slots, double scale, double* w) const override;
     void project(Index i, const double* slots, Index first, SparseVector& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
     double psi2_bound(Index i) const override;
@@ -88,7 +103,7 @@ class SharedSegment final : public Segment {
     Index num_weights() const override { return size_; }
     Index num_slots(Index) const override { return size_; }
     void scores(Index i, const double* w, double* out) const override;
-    void add_transpose(Index i, const double* slots, double scale, double* w) const override;
+    double add_transpose(Index i, const double* slots, double scale, double* w) const override;
     void project(Index i, const double* slots, Index first, SparseVector& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
     double psi2_bound(Index i) const override;

@@ -14,12 +14,14 @@ SharedSegment::SharedSegment(Index size, std::vector<Index> uses, std::vector<st
 
 void SharedSegment::scores(Index, const double* w, double* out) const { copy(w, out, size_); }
 
-void SharedSegment::add_transpose(Index, const double* __restrict slots, double scale, double* __restrict w) const {
+double SharedSegment::add_transpose(Index i, const double* __restrict slots, double scale, double* __restrict w) const {
     if (keep_.empty()) {
         axpy(scale, slots, w, size_);
     } else {
-        for (Index r = 0; r < size_; ++r) w[r] += scale * slots[r] * keep_[idx(r)];
+        const double* __restrict keep = keep_.data();
+        for (Index r = 0; r < size_; ++r) w[r] += scale * slots[r] * keep[r];
     }
+    return transpose_norm2(i, slots);
 }
 
 void SharedSegment::project(Index i, const double* slots, Index first, SparseVector& out) const {

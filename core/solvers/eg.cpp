@@ -57,12 +57,16 @@ class Lane {
             double entropy = 0;
             objective_.structure().log_partition(i, trial, 1.0, mu, &entropy, ws_);
             for (Index r = 0; r < n; ++r) d[r] = marginals[r] - mu[r];
+            // The step is taken at once, because its norm comes with it, and taken back in the few cases it is refused.
             double norm = 0;
+            double cross = 0;
             if (record) {
                 objective_.features().project(i, d, record->projection);
                 norm = record->projection.norm2();
+                cross = record->projection.dot(w);
+                record->projection.axpy(omega / l2_, w);
             } else {
-                norm = objective_.features().transpose_norm2(i, d);
+                norm = objective_.features().add_transpose(i, d, omega / l2_, w);
             }
             const double entropy_change = tau * (state_.entropies[i] - entropy);
             const double linear = dot(target, d, n);
@@ -72,6 +76,11 @@ class Lane {
             const double noise = 1e-13 * (1.0 + std::abs(entropy_change) + std::abs(linear) + quadratic);
             if (options_.adaptive && !(change <= noise)) {
                 ++report.rejected;
+                if (record) {
+                    record->projection.axpy(-omega / l2_, w);
+                } else {
+                    objective_.features().add_transpose(i, d, -omega / l2_, w);
+                }
                 if (halvings == kMaxHalvings) return false;
                 eta *= 0.5;
                 continue;
@@ -85,10 +94,7 @@ class Lane {
                 record->old_entropy = state_.entropies[i];
                 record->old_scores.assign(scores, scores + n);
                 record->old_marginals.assign(marginals, marginals + n);
-                record->cross = record->projection.dot(w);
-                record->projection.axpy(omega / l2_, w);
-            } else {
-                objective_.features().add_transpose(i, d, omega / l2_, w);
+                record->cross = cross;
             }
             copy(trial, scores, n);
             copy(mu, marginals, n);
