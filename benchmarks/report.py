@@ -62,8 +62,9 @@ def medians(runs: list[Record]) -> list[Record]:
 
 
 def machine() -> Record:
-    """What ran it."""
-    return {"python": platform.python_version(), "machine": platform.machine(), "cpus": os.cpu_count()}
+    """What ran it, and how busy that machine is just now."""
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+    return {"python": platform.python_version(), "machine": platform.machine(), "cpus": os.cpu_count(), "load": load}
 
 
 def write_json(path: str | os.PathLike[str], records: Sequence[Mapping[str, Any]]) -> None:

@@ -1,0 +1,76 @@
+"""The benchmarks' systems on small made-up data: what each reports is what the independent code finds."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from benchmarks import crf, maxent
+from benchmarks.__main__ import main
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Noisy sentences whose chunk follows the part of speech, and noisy pictures of three classes."""
+    root = tmp_path_factory.mktemp("data")
+    rng = np.random.default_rng(0)
+    (root / "conll2000").mkdir()
+    for name, n in (("train", 30), ("test", 12)):
+        lines = []
+        for _ in range(n):
+            tags = rng.integers(3, size=rng.integers(1, 6))
+            lines += [f"w{rng.integers(9)} P{t} {['O', 'B-X', 'I-X'][t if rng.random() < 0.9 else 0]}" for t in tags]
+            lines.append("")
+        (root / "conll2000" / f"{name}.txt").write_text("\n".join(lines))
+    (root / "mnist").mkdir()
+    for name, n in (("train", 80), ("t10k", 20)):
+        labels = rng.integers(3, size=n)
+        images = rng.integers(0, 120, size=(n, 3, 3)) + 100 * np.eye(3, dtype=int)[labels][:, None, :]
+        for kind, array in (("images-idx3", images), ("labels-idx1", labels)):
+            head = bytes([0, 0, 8, array.ndim]) + b"".join(k.to_bytes(4, "big") for k in array.shape)
+            (root / "mnist" / f"{name}-{kind}-ubyte").write_bytes(head + array.astype(np.uint8).tobytes())
+    return str(root)
+
+
+@pytest.mark.parametrize("solver", ["eg", "lbfgs"])
+def test_crf_systems_agree(folder, solver):
+    ours = crf.fit_partwise(folder, 2.0, None, solver, 1e-8, 1)
+    assert ours["objective"] == pytest.approx(ours["reported_objective"], rel=1e-10)
+    assert ours["trace_objective"][-1] == pytest.approx(ours["objective"], rel=1e-6)
+    assert ours["trace_seconds"] == sorted(ours["trace_seconds"])
+    assert ours["trace_seconds"][-1] <= ours["solver_seconds"] <= ours["fit_seconds"]
+    assert 0 <= ours["gap"] <= 1e-8
+
+    pytest.importorskip("pycrfsuite")
+    theirs = crf.fit_crfsuite(folder, 2.0, None)
+    assert theirs["objective"] == pytest.approx(theirs["reported_objective"], rel=1e-6)
+    assert len(theirs["trace_seconds"]) == len(theirs["trace_objective"])
+    assert ours["objective"] <= theirs["objective"] * (1 + 1e-8)
+    assert ours["objective"] == pytest.approx(theirs["objective"], rel=1e-4)
+    assert ours["f1"] == pytest.approx(theirs["f1"], abs=0.05)
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "newton-cg", "saga"])
+def test_maxent_systems_agree(folder, solver):
+    ours = maxent.fit_partwise(folder, 1.0, None, "auto", 1e-8, 1)
+    assert ours["objective"] == pytest.approx(ours["reported_objective"], rel=1e-10)
+    theirs = maxent.fit_sklearn(folder, 1.0, None, solver, ours["objective"], 1e-3, 1)
+    assert ours["objective"] < theirs["objective"] <= 1.001 * ours["objective"]
+    assert theirs["passes"] >= 1
+    fewer = maxent.fit_sklearn(folder, 1.0, None, solver, ours["objective"], 1e-1, 1)
+    assert fewer["passes"] <= theirs["passes"]
+
+
+def test_question_writes_records(folder, tmp_path):
+    path = tmp_path / "records"
+    arguments = ["crf", "--data", folder, "--json", str(path), "--systems", "partwise-eg", "--quick", "--l2", "3"]
+    answer = CliRunner().invoke(main, arguments)
+    assert answer.exit_code == 0, answer.output
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [record["l2"] for record in records] == [3.0]
+    for record in records:
+        assert record["system"] == "partwise-eg"
+        assert 0 <= record["excess"] <= 1e-4
+        assert 0 < record["seconds_to_target"] <= record["solver_seconds"]
+        assert record["peak_mb"] >= record["data_mb"] > 0
