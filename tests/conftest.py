@@ -15,11 +15,13 @@ HERE = Path(__file__).resolve().parent
 if str(HERE) not in sys.path:
     sys.path.insert(0, str(HERE))
 
+from oracles.problems import Case, make_case  # noqa: E402  (needs the path above)
+
 # One fixed profile: the same examples on every run and every machine, so that a failure is never a matter of luck.
 settings.register_profile(
     "fixed",
     derandomize=True,
-    max_examples=25,
+    max_examples=50,
     deadline=None,
     database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
@@ -48,8 +50,6 @@ def rng() -> np.random.Generator:
 
 
 @pytest.fixture(params=["multiclass", "chain-tied", "chain-tied-ends", "chain-untied", "chain-masked"])
-def random_case(request: pytest.FixtureRequest):
-    """A small problem of each kind with everything about it enumerated (see oracles.problems.Case)."""
-    from oracles.problems import make_case
-
+def random_case(request: pytest.FixtureRequest) -> Case:
+    """A small problem of each kind with everything about it enumerated."""
     return make_case(request.param, seed=7)

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from oracles.objective import LOSSES, random_dual_point
-from oracles.problems import KINDS, make_case
+from oracles.problems import make_case
 from partwise import _core
 
 L2 = 0.7
 
 
-@pytest.fixture(params=KINDS)
-def case(request):
-    return make_case(request.param, seed=51, n=5)
+@pytest.fixture
+def case(random_case):
+    return random_case
 
 
 @pytest.mark.parametrize("loss", LOSSES)

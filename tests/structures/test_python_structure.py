@@ -111,7 +111,6 @@ def test_keyboard_interrupt_comes_out(rng):
         (1.0, np.zeros(3), 0.0),  # wrong length
         ("x", np.zeros(4), 0.0),
         (1.0, np.zeros(4)),
-        (np.nan, np.zeros(4), 0.0),
     ],
 )
 def test_answers_of_the_wrong_form(answer):
