@@ -62,7 +62,7 @@ sanitize: $(SANITIZED)/.package $(VENV)/.extra-dev
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
 	ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
 	PYTHONMALLOC=malloc PYTHONPATH=$(SANITIZED)/site \
-	$(BIN)/python -m pytest --capture=sys $(PYTEST_ARGS) tests/structures tests/features tests/solvers
+	$(BIN)/python -m pytest --capture=sys $(PYTEST_ARGS) tests/structures tests/features $(wildcard tests/solvers*)
 
 clean:
 	rm -rf $(VENV) build dist docs/_build .pytest_cache .ruff_cache .mypy_cache .hypothesis
