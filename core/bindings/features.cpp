@@ -66,14 +66,14 @@ void bind_features(nb::module_& m) {
                     [](Index n, Index n_columns, Index width, const Ints& indptr, const Ints& columns) {
                         return shared(RowLayout::from_pairs(n, n_columns, width, span_of(indptr), span_of(columns)));
                     },
-                    "num_attributes"_a, "n_columns"_a, "width"_a, "indptr"_a, "columns"_a)
+                    "num_attributes"_a, "n_columns"_a, "width"_a, "indptr"_a.noconvert(), "columns"_a.noconvert())
         .def_static("observed",
                     [](Index n, Index n_columns, Index width, const Ints& row_ptr, const Ints& attributes, const Ints& labels,
                        Index min_count) {
                         return shared(RowLayout::observed(n, n_columns, width, span_of(row_ptr), span_of(attributes),
                                                           span_of(labels), min_count));
                     },
-                    "num_attributes"_a, "n_columns"_a, "width"_a, "row_ptr"_a, "attributes"_a, "labels"_a, "min_count"_a = 1)
+                    "num_attributes"_a, "n_columns"_a, "width"_a, "row_ptr"_a.noconvert(), "attributes"_a.noconvert(), "labels"_a.noconvert(), "min_count"_a = 1)
         .def_prop_ro("num_attributes", &RowLayout::num_attributes)
         .def_prop_ro("n_columns", &RowLayout::n_columns)
         .def_prop_ro("width", &RowLayout::width)
@@ -116,7 +116,7 @@ void bind_features(nb::module_& m) {
                  new (self) AttributeSegment(std::move(layout), span_of(example_ptr), span_of(row_ptr), span_of(attributes),
                                              values ? span_of(*values) : std::span<const double>{});
              },
-             "layout"_a, "example_ptr"_a, "row_ptr"_a, "attributes"_a, "values"_a.none() = nb::none());
+             "layout"_a, "example_ptr"_a.noconvert(), "row_ptr"_a.noconvert(), "attributes"_a.noconvert(), "values"_a.none() = nb::none());
 
     nb::class_<DenseSegment, Segment>(m, "DenseSegment")
         .def("__init__",
@@ -124,7 +124,7 @@ void bind_features(nb::module_& m) {
                  new (self) DenseSegment({rows.data(), len(rows.shape(0)), len(rows.shape(1)), keep_alive(rows)},
                                          vector_of<Index>(example_ptr), n_columns, width);
              },
-             "rows"_a, "example_ptr"_a, "n_columns"_a, "width"_a);
+             "rows"_a, "example_ptr"_a.noconvert(), "n_columns"_a, "width"_a);
 
     nb::class_<SharedSegment, Segment>(m, "SharedSegment")
         .def("__init__",
@@ -133,7 +133,7 @@ void bind_features(nb::module_& m) {
                  new (self) SharedSegment(size, vector_of<Index>(uses),
                                           mask ? vector_of<std::uint8_t>(*mask) : std::vector<std::uint8_t>{});
              },
-             "size"_a, "uses"_a, "mask"_a.none() = nb::none());
+             "size"_a, "uses"_a.noconvert(), "mask"_a.none() = nb::none());
 
     nb::class_<FeatureMap>(m, "FeatureMap")
         .def_prop_ro("num_examples", &FeatureMap::num_examples)
@@ -187,6 +187,9 @@ void bind_features(nb::module_& m) {
     nb::class_<LinearMap, FeatureMap>(m, "LinearMap")
         .def("__init__",
              [](LinearMap* self, const std::vector<std::shared_ptr<Segment>>& segments) {
+                 for (const auto& segment : segments) {
+                     if (!segment) throw InputError("a segment is None");
+                 }
                  new (self) LinearMap({segments.begin(), segments.end()});
              },
              "segments"_a)

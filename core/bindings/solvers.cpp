@@ -49,7 +49,7 @@ void bind_solvers(nb::module_& m) {
                                       cost ? vector_of<double>(*cost) : std::vector<double>{},
                                       sample_weight ? vector_of<double>(*sample_weight) : std::vector<double>{});
              },
-             "structure"_a, "features"_a, "gold_indptr"_a, "gold_slots"_a, "gold_counts"_a, "temperature"_a, "cost_scale"_a,
+             "structure"_a, "features"_a, "gold_indptr"_a.noconvert(), "gold_slots"_a.noconvert(), "gold_counts"_a, "temperature"_a, "cost_scale"_a,
              "link"_a, "cost"_a.none() = nb::none(), "sample_weight"_a.none() = nb::none())
         .def_prop_ro("num_examples", &Objective::num_examples)
         .def("check_gold", &Objective::check_gold)
@@ -165,7 +165,7 @@ void bind_solvers(nb::module_& m) {
             const nb::gil_scoped_release release;
             return eg_epoch(o, l2, span_of(order), state, options, interrupt);
         },
-        "objective"_a, "l2"_a, "order"_a, "step_sizes"_a.noconvert(), "weights"_a.noconvert(), "scores"_a.noconvert(),
+        "objective"_a, "l2"_a, "order"_a.noconvert(), "step_sizes"_a.noconvert(), "weights"_a.noconvert(), "scores"_a.noconvert(),
         "marginals"_a.noconvert(), "entropies"_a.noconvert(), "adaptive"_a, "growth"_a = 1.05, "max_step"_a = kInfinity,
         "n_jobs"_a = 1, "round_size"_a = 0);
 
@@ -191,7 +191,7 @@ void bind_solvers(nb::module_& m) {
             const nb::gil_scoped_release release;
             return bcfw_epoch(o, l2, span_of(order), state, interrupt);
         },
-        "objective"_a, "l2"_a, "order"_a, "weights"_a.noconvert(), "counts"_a.noconvert(), "mass"_a.noconvert(),
+        "objective"_a, "l2"_a, "order"_a.noconvert(), "weights"_a.noconvert(), "counts"_a.noconvert(), "mass"_a.noconvert(),
         "linear"_a.noconvert(), "lag"_a.noconvert(), "average"_a.noconvert());
 
     m.def(

@@ -136,14 +136,14 @@ void bind_structures(nb::module_& m) {
                  s.add_cost(i, gold, 1.0, cost.data());
                  return numpy(std::move(cost));
              },
-             "i"_a, "slots"_a, "counts"_a)
+             "i"_a, "slots"_a.noconvert(), "counts"_a)
         .def("check_labelling",
              [](const Structure& s, Index i, const Ints& slots, const Floats& counts) {
                  check_index(i, s.num_examples());
                  Workspace ws;
                  s.check_labelling(i, view_of(slots, counts), ws);
              },
-             "i"_a, "slots"_a, "counts"_a)
+             "i"_a, "slots"_a.noconvert(), "counts"_a)
         .def("set_mask",
              [](Structure& s, Index i, const std::optional<Bytes>& allowed) {
                  check_index(i, s.num_examples());
@@ -247,7 +247,7 @@ void bind_structures(nb::module_& m) {
                      out.add(labels.data()[i], 1.0);
                  });
              },
-             "labels"_a)
+             "labels"_a.noconvert())
         .def("decode",
              [](const Multiclass& s, const Ints& indptr, const Ints& slots, const Floats& counts) {
                  std::vector<Index> labels;
@@ -258,14 +258,14 @@ void bind_structures(nb::module_& m) {
                  });
                  return numpy(std::move(labels));
              },
-             "indptr"_a, "slots"_a, "counts"_a);
+             "indptr"_a.noconvert(), "slots"_a.noconvert(), "counts"_a);
 
     nb::class_<Chain, Structure>(m, "Chain")
         .def("__init__",
              [](Chain* self, const Ints& lengths, Index n_labels, bool tied, bool ends) {
                  new (self) Chain(vector_of<Index>(lengths), n_labels, tied, ends);
              },
-             "lengths"_a, "n_labels"_a, "tied"_a = true, "ends"_a = false)
+             "lengths"_a.noconvert(), "n_labels"_a, "tied"_a = true, "ends"_a = false)
         .def_prop_ro("n_labels", &Chain::n_labels)
         .def_prop_ro("width", &Chain::width)
         .def_prop_ro("tied", &Chain::tied)
@@ -284,7 +284,7 @@ void bind_structures(nb::module_& m) {
                      next += length;
                  });
              },
-             "labels"_a)
+             "labels"_a.noconvert())
         .def("decode",
              [](const Chain& s, const Ints& indptr, const Ints& slots, const Floats& counts) {
                  std::vector<Index> labels;
@@ -295,7 +295,7 @@ void bind_structures(nb::module_& m) {
                  });
                  return numpy(std::move(labels));
              },
-             "indptr"_a, "slots"_a, "counts"_a);
+             "indptr"_a.noconvert(), "slots"_a.noconvert(), "counts"_a);
 }
 
 }  // namespace partwise::bindings

@@ -6,6 +6,47 @@
 
 namespace partwise {
 
+namespace {
+
+// How many groups ahead weights are asked for. Rare attributes' weights lie all over the vector: without this, waiting for
+// them was half of the time of a pass.
+constexpr std::ptrdiff_t kAhead = 8;
+
+struct AddSink {
+    double scale;
+    double* w;
+    double norm = 0;
+
+    void prefetch(Index at) const { __builtin_prefetch(w + at, 1); }
+    void operator()(Index at, const double* __restrict x, Index n) {
+        double* __restrict target = w + at;
+        double sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (Index k = 0; k < n; ++k) {
+            target[k] += scale * x[k];
+            sum += x[k] * x[k];
+        }
+        norm += sum;
+    }
+};
+
+struct NormSink {
+    double norm = 0;
+
+    void prefetch(Index) const {}
+    void operator()(Index, const double* x, Index n) { norm += norm2(x, n); }
+};
+
+struct ProjectSink {
+    Index first;
+    SparseVector& out;
+
+    void prefetch(Index) const {}
+    void operator()(Index at, const double* x, Index n) const { out.append(first + at, x, n); }
+};
+
+}  // namespace
+
 AttributeSegment::AttributeSegment(std::shared_ptr<const RowLayout> layout, std::span<const Index> example_ptr,
                                    std::span<const Index> row_ptr, std::span<const Index> attributes,
                                    std::span<const double> values)
@@ -70,7 +111,12 @@ AttributeSegment::AttributeSegment(std::shared_ptr<const RowLayout> layout, std:
     }
     const bool single = std::all_of(n_rows_.begin(), n_rows_.end(), [](Index t) { return t == 1; });
     if (single && layout_->all_full()) {
-        for (Index i = 0; i < n; ++i) row_norm2_.push_back(psi2_bound(i) / 2.0);
+        const std::vector<double> unit(idx(layout_->width()), 1.0);
+        for (Index i = 0; i < n; ++i) {
+            NormSink sink;
+            visit(i, unit.data(), sink);  // every row of weights gets its merged value, width times
+            row_norm2_.push_back(sink.norm / static_cast<double>(layout_->width()));
+        }
     }
 }
 
@@ -81,12 +127,6 @@ AttributeSegment::Groups AttributeSegment::groups_of(Index i) const {
     return {all + ends[0],  all + ends[1], all + ends[2], all + ends[3], rows_.data() + entry,
             values_.empty() ? nullptr : values_.data() + entry};
 }
-
-namespace {
-// How many groups ahead weights are asked for. Rare attributes' weights lie all over the vector: without this, waiting for
-// them was half of the time of a pass.
-constexpr std::ptrdiff_t kAhead = 8;
-}  // namespace
 
 template <int W, bool HasValues>
 void AttributeSegment::scores_of_width(Index i, const double* __restrict w, double* __restrict out) const {
@@ -188,43 +228,6 @@ void AttributeSegment::visit(Index i, const double* slots, Sink&& sink) const {
         }
     });
 }
-
-namespace {
-
-struct AddSink {
-    double scale;
-    double* w;
-    double norm = 0;
-
-    void prefetch(Index at) const { __builtin_prefetch(w + at, 1); }
-    void operator()(Index at, const double* __restrict x, Index n) {
-        double* __restrict target = w + at;
-        double sum = 0;
-#pragma omp simd reduction(+ : sum)
-        for (Index k = 0; k < n; ++k) {
-            target[k] += scale * x[k];
-            sum += x[k] * x[k];
-        }
-        norm += sum;
-    }
-};
-
-struct NormSink {
-    double norm = 0;
-
-    void prefetch(Index) const {}
-    void operator()(Index, const double* x, Index n) { norm += norm2(x, n); }
-};
-
-struct ProjectSink {
-    Index first;
-    SparseVector& out;
-
-    void prefetch(Index) const {}
-    void operator()(Index at, const double* x, Index n) const { out.append(first + at, x, n); }
-};
-
-}  // namespace
 
 double AttributeSegment::add_transpose(Index i, const double* slots, double scale, double* w) const {
     AddSink sink{scale, w};

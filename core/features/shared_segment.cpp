@@ -12,7 +12,10 @@ SharedSegment::SharedSegment(Index size, std::vector<Index> uses, std::vector<st
     }
 }
 
-void SharedSegment::scores(Index, const double* w, double* out) const { copy(w, out, size_); }
+void SharedSegment::scores(Index, const double* __restrict w, double* __restrict out) const {
+    copy(w, out, size_);
+    for (std::size_t r = 0; r < keep_.size(); ++r) out[r] *= keep_[r];
+}
 
 double SharedSegment::add_transpose(Index i, const double* __restrict slots, double scale, double* __restrict w) const {
     if (keep_.empty()) {

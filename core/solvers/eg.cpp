@@ -12,9 +12,6 @@ namespace partwise {
 
 namespace {
 
-// After this many halvings the step is below rounding: the example is at its optimum.
-constexpr int kMaxHalvings = 40;
-
 struct Update {  // what a lane did to one example, so that other lanes can follow it or it can be undone
     Index example;
     double omega;
@@ -28,8 +25,9 @@ struct Update {  // what a lane did to one example, so that other lanes can foll
 
 class Lane {
    public:
-    Lane(const Objective& objective, double l2, EgState state, const EgOptions& options)
-        : objective_(objective), l2_(l2), state_(state), options_(options) {}
+    // interrupt: null for lanes that are not on the calling thread.
+    Lane(const Objective& objective, double l2, EgState state, const EgOptions& options, Interrupt* interrupt)
+        : objective_(objective), l2_(l2), state_(state), options_(options), interrupt_(interrupt) {}
 
     EgReport report;
 
@@ -50,7 +48,9 @@ class Lane {
         objective_.add_cost(i, objective_.loss().cost_scale, target);
 
         double eta = std::min(state_.step_sizes[i], options_.max_step);
-        for (int halvings = 0;; ++halvings) {
+        double safe_step = 0;  // up to here the dual cannot fall (000 eq. 19); known once a step is refused
+        for (;;) {
+            if (interrupt_) interrupt_->check();
             ++report.visits;
             const double keep = 1.0 - eta * tau;
             for (Index r = 0; r < n; ++r) trial[r] = keep * scores[r] + eta * target[r];
@@ -72,16 +72,17 @@ class Lane {
             const double linear = dot(target, d, n);
             const double quadratic = 0.5 * omega / l2_ * norm;
             const double change = entropy_change + linear + quadratic;
-            // Below this the change is rounding: the three parts are differences of larger sums.
-            const double noise = 1e-13 * (1.0 + std::abs(entropy_change) + std::abs(linear) + quadratic);
-            if (options_.adaptive && !(change <= noise)) {
+            // Below this the change is rounding: the parts are differences of larger sums.
+            const double noise =
+                1e-13 * (1.0 + tau * (state_.entropies[i] + entropy) + std::abs(linear) + quadratic);
+            if (options_.adaptive && !(change <= noise) && !(eta <= safe_step)) {
                 ++report.rejected;
+                safe_step = 1.0 / (tau + omega / l2_ * objective_.features().psi2_bound(i));
                 if (record) {
                     record->projection.axpy(-omega / l2_, w);
                 } else {
                     objective_.features().add_transpose(i, d, -omega / l2_, w);
                 }
-                if (halvings == kMaxHalvings) return false;
                 eta *= 0.5;
                 continue;
             }
@@ -117,6 +118,7 @@ class Lane {
     double l2_;
     EgState state_;
     EgOptions options_;
+    Interrupt* interrupt_;
     Workspace ws_;
 };
 
@@ -128,10 +130,10 @@ class Rounds {
    public:
     Rounds(const Objective& objective, double l2, std::span<const Index> order, EgState state, const EgOptions& options,
            Interrupt& interrupt)
-        : l2_(l2), order_(order), state_(state), n_lanes_(options.n_jobs), round_(options.round_size), interrupt_(interrupt) {
+        : l2_(l2), order_(order), state_(state), n_lanes_(options.n_jobs), round_(options.round_size) {
         const Index d = objective.features().num_weights();
         for (int k = 0; k < n_lanes_; ++k) {
-            lanes_.push_back(std::make_unique<Lane>(objective, l2, state, options));
+            lanes_.push_back(std::make_unique<Lane>(objective, l2, state, options, k == 0 ? &interrupt : nullptr));
             copies_.emplace_back();
             if (k > 0) copies_.back().assign(state.weights, state.weights + d);
             updates_.emplace_back(idx(round_ * n_lanes_));
@@ -174,10 +176,7 @@ class Rounds {
 
     void lane(int k, std::barrier<>& sync) {
         for (Index begin = 0; begin < len(order_.size()); begin += round_ * n_lanes_) {
-            if (k == 0) {
-                guarded([&] { interrupt_.check(); });
-                make_plan(begin);
-            }
+            if (k == 0) make_plan(begin);
             sync.arrive_and_wait();
             guarded([&] { visit_all(k); });
             sync.arrive_and_wait();
@@ -247,7 +246,6 @@ class Rounds {
     EgState state_;
     int n_lanes_;
     Index round_;
-    Interrupt& interrupt_;
     std::vector<std::unique_ptr<Lane>> lanes_;
     std::vector<std::vector<double>> copies_;
     std::vector<std::vector<Update>> updates_;
@@ -271,11 +269,8 @@ EgReport eg_epoch(const Objective& objective, double l2, std::span<const Index> 
     if (settled.n_jobs > 1 && len(order.size()) > 4 * settled.n_jobs * settled.round_size) {
         return Rounds(objective, l2, order, state, settled, interrupt).run();
     }
-    Lane lane(objective, l2, state, settled);
-    for (const Index i : order) {
-        interrupt.check();
-        lane.visit(i, state.weights, nullptr);
-    }
+    Lane lane(objective, l2, state, settled, &interrupt);
+    for (const Index i : order) lane.visit(i, state.weights, nullptr);
     return lane.report;
 }
 

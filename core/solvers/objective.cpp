@@ -86,7 +86,7 @@ void Objective::check_gold() const {
 Index Objective::num_blocks(bool with_u) const {
     const Index n = std::max<Index>(num_examples(), 1);
     if (!with_u) return std::min<Index>(n, 64);
-    const Index affordable = std::clamp<Index>((Index{1} << 23) / std::max<Index>(features_->num_weights(), 1), 2, 16);
+    const Index affordable = std::clamp<Index>((Index{1} << 22) / std::max<Index>(features_->num_weights(), 1), 2, 16);
     return std::min(n, affordable);
 }
 
