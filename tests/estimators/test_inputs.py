@@ -63,6 +63,13 @@ def test_dicts_become_names_and_values():
     assert rows.table.values.tolist() == [1, 1, 2.5, 1, 1, 1, 1, 1, 1, 1]
 
 
+def test_arrays_of_names():
+    for sequence in (np.array([["a", "b"], ["b", "c"]]), [np.array(["a", "b"]), np.array(["b", "c"], dtype=object)]):
+        reader = NameReader()
+        rows = reader.read(Sequences.of([sequence]))
+        assert names_of(rows, reader.vocabulary) == [["a", "b"], ["b", "c"]]
+
+
 def test_dicts_of_ones_have_no_values():
     rows = NameReader().read(Sequences.of([[{"word": "a"}, {"b": 1.0, "c": True}]]))
     assert rows.table.values is None
@@ -116,6 +123,8 @@ def test_a_column_of_ones(rng, density, values):
         ([[], [["a"]]], "names"),
         ([[{"a": 1}]], "names"),
         ([[[]]], "names"),
+        ([[np.array(["a", "b"])]], "names"),
+        ([np.array([["a", "b"]])], "names"),
         ([np.zeros((2, 3))], "dense"),
         ([[[1.0, 2.0]]], "dense"),
         ([[np.zeros(3)]], "dense"),

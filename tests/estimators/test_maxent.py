@@ -188,6 +188,7 @@ def test_grid_search_and_pipeline():
         ({"loss": "logistic"}, "loss 'logistic'"),
         ({"solver": "sag"}, "solver 'sag'"),
         ({"solver": "bcfw"}, "solver 'bcfw' needs"),
+        ({"solver": 3}, "solver must be a name or a Solver"),
         ({"tol": -1e-3}, "tol must be"),
         ({"max_seconds": 0}, "max_seconds must be"),
         ({"max_passes": -3}, "max_passes must be"),

@@ -125,6 +125,17 @@ def test_min_count(form, sentences):
     assert min(map(len, (counts, model.state_features_))) < len(counts)
 
 
+@pytest.mark.parametrize("form", ["dicts", "arrays", "sparse"])
+def test_min_count_of_attributes(form, sentences):
+    stacked = np.concatenate(sentences.arrays)
+    counts = np.count_nonzero(stacked, axis=0)
+    model = SequenceTagger(features="all", min_count=int(np.median(counts))).fit(getattr(sentences, form), sentences.y)
+    kept = {j for j, count in enumerate(counts) if count >= int(np.median(counts))}
+    assert {int(str(name).removeprefix("c")) for name, _ in model.state_features_} == kept
+    assert len(kept) < 6
+    assert len(model.state_features_) == 3 * len(kept)
+
+
 @pytest.mark.parametrize("variant", [{}, {"features": "all"}, {"ends": True}, {"transitions": "all"}], ids=named)
 def test_all_forms_give_one_model(variant, sentences, fresh_sentences):
     expected = SequenceTagger(**EXACT, **variant).fit(sentences.dicts, sentences.y)
@@ -212,6 +223,15 @@ class TestInvariance:
         assert tagger.predict_k_best([[]], 3) == [[([], 0.0)]]
         assert tagger.predict([[]]) == [[]]
         assert tagger.predict([]) == []
+
+    @pytest.mark.parametrize("form", ["arrays", "sparse"])
+    def test_empty_arrays(self, form, sentences, fresh_sentences):
+        model = SequenceTagger().fit(getattr(sentences, form), sentences.y)
+        x = getattr(fresh_sentences, form)[:2]
+        first, second = model.predict(x)
+        assert model.predict([[], x[0], np.empty((0, 6)), x[1]]) == [[], first, [], second]
+        assert model.predict([[], []]) == [[], []]
+        assert model.predict([]) == []
 
     def test_unknown_attributes_are_ignored(self, tagger, fresh_sentences):
         x = fresh_sentences.dicts

@@ -127,7 +127,7 @@ def make_model(
     if observed:
         nodes = _observed(rows, labels, n_labels, width, min_count)
     else:
-        nodes = PairLayout.every(rows.n_attributes, n_labels, width)
+        nodes = _frequent(rows, n_labels, width, min_count)
 
     inner = has_left_neighbour(rows.lengths)[1:]
     cells = labels[:-1][inner] * width + labels[1:][inner]
@@ -163,6 +163,20 @@ def _observed(rows: Rows, labels: Ints, n_labels: int, width: int, min_count: in
         return PairLayout.every(rows.n_attributes, n_labels, width)
     indptr = pointers(kept.sum(axis=1))
     return PairLayout.some(rows.n_attributes, n_labels, width, indptr, np.nonzero(kept)[1].astype(np.int64))
+
+
+def _frequent(rows: Rows, n_labels: int, width: int, min_count: int) -> PairLayout:
+    """All labels for the attributes seen `min_count` times; the dense layout if that is all of them."""
+    if isinstance(rows.table, Attributes):
+        seen = rows.table.attributes
+        counts = np.bincount(seen[seen >= 0], minlength=rows.n_attributes)
+    else:
+        counts = np.count_nonzero(rows.table, axis=0)
+    kept = counts >= min_count
+    if min_count == 1 or kept.all():
+        return PairLayout.every(rows.n_attributes, n_labels, width)
+    columns = np.tile(np.arange(n_labels, dtype=np.int64), int(kept.sum()))
+    return PairLayout.some(rows.n_attributes, n_labels, width, pointers(kept * n_labels), columns)
 
 
 def edge_attributes(rows: Rows, edge_ids: Ints) -> Attributes:

@@ -23,7 +23,7 @@ from partwise.losses import Loss, get_loss
 from partwise.penalties import L2
 from partwise.problem import Problem
 from partwise.result import Result
-from partwise.solvers import get_solver, solve
+from partwise.solvers import Solver, get_solver, solve
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -114,6 +114,8 @@ class TrainedEstimator(BaseEstimator):
             return get_solver(self.solver, **self.solver_options)
         if isinstance(self.solver, str) and self.solver != "auto":
             return get_solver(self.solver)
+        if not isinstance(self.solver, (str, Solver)):
+            raise ValueError(f"solver must be a name or a Solver, got {self.solver!r}")
         return self.solver
 
     def _train(self, training: Training, shape: tuple[Any, ...], weights: Floats | None, **parts: Any) -> Result:

@@ -146,8 +146,8 @@ def input_form(sequences: Sequences) -> str:
         if sparse.issparse(item):
             return "sparse"
         if isinstance(item, np.ndarray) and item.dtype != object:
-            if item.ndim == 2 and item.dtype.kind in "biuf":
-                return "dense"
+            if item.ndim == 2 and item.dtype.kind in "biufU":
+                return "names" if item.dtype.kind == "U" else "dense"
             raise ValueError(
                 f"X: sequence {number} is a {item.ndim}-D array of {item.dtype}; "
                 "expected 2-D numbers, one row a position"
@@ -328,6 +328,8 @@ def _named_values(sequences: Sequences, lengths: Ints, tokens: list[Any]) -> tup
                 _add_dict("", token, names, values)
             elif isinstance(token, (list, tuple, set, frozenset)):
                 _add_names("", token, names, values)
+            elif isinstance(token, np.ndarray) and token.dtype.kind in "UO":
+                _add_names("", token.tolist(), names, values)
             else:
                 raise TypeError(f"expected a list of strings or a dict, got {type(token).__name__}")
         except TypeError as error:

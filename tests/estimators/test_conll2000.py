@@ -1,0 +1,21 @@
+"""CoNLL-2000 chunking with the usual attributes: accuracy, F1 and certificate."""
+
+from __future__ import annotations
+
+import pytest
+
+from partwise.datasets import conll2000
+from partwise.estimators import SequenceTagger
+from partwise.metrics import chunk_f1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_chunking(data_dir, n_jobs):
+    X_train, y_train, X_test, y_test = conll2000(data_dir)
+    tagger = SequenceTagger(C=0.5, tol=1e-4, random_state=0, n_jobs=n_jobs).fit(X_train, y_train)
+    assert tagger.result_.converged
+    assert tagger.result_.gap <= 1e-4 * tagger.result_.primal
+    assert tagger.score(X_test, y_test) >= 0.959
+    assert chunk_f1(y_test, tagger.predict(X_test)) >= 0.934
+    assert len(tagger.classes_) == 22
