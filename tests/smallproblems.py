@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,15 @@ class Small:
     """A problem of the library and the same problem with everything enumerated."""
 
     def __init__(
-        self, kind: str, loss: str, l2: float = 0.7, seed: int = 5, weighted: bool = True, n_jobs: int = 1, n: int = 5
+        self,
+        kind: str,
+        loss: str,
+        l2: float = 0.7,
+        seed: int = 5,
+        weighted: bool = True,
+        n_jobs: int = 1,
+        n: int = 5,
+        ties: bool = True,
     ) -> None:
         case: Case = make_case("chain-tied-ends" if kind == "python" else kind, seed=seed, n=n)
         if not weighted:
@@ -49,6 +58,10 @@ class Small:
         self.case = case
         self.structure = Listed(case.structure) if kind == "python" else case.structure
         self.loss = Loss(loss, *LOSSES[loss])
+        self.dense: DenseProblem = case.dense(loss, l2)
+        if not ties:  # Hamming costs leave ties, which two programs may break in two ways
+            rng = np.random.default_rng(seed)
+            self.dense = replace(self.dense, cost=[c * rng.uniform(0.5, 1.5, len(c)) for c in self.dense.cost])
         self.problem = Problem(
             case.features,
             self.structure,
@@ -56,9 +69,9 @@ class Small:
             self.loss,
             L2(l2),
             sample_weight=case.sample_weight,
+            cost=None if ties else np.concatenate(self.dense.cost),
             n_jobs=n_jobs,
         )
-        self.dense: DenseProblem = case.dense(loss, l2)
 
     def distributions(self, scores: np.ndarray) -> list[np.ndarray]:
         """p_i of slot scores of all examples."""

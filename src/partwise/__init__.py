@@ -81,14 +81,17 @@ _MODULES = {
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 
-__all__ = [*sorted(_HOME), "__version__"]
+__all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        from importlib.metadata import version
+        from importlib.metadata import PackageNotFoundError, version
 
-        value: Any = version("partwise")
+        try:
+            value: Any = version("partwise")
+        except PackageNotFoundError:  # imported from a source tree that is not installed
+            value = "0+unknown"
     elif name in _HOME:
         value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
     else:
@@ -98,4 +101,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, "__version__"})

@@ -85,16 +85,12 @@ def test_when_nothing_fits_it_says_so():
 
     small = Small("multiclass", "log")
     with_max = MaxOnly(small.case.structure)
-    for loss in ("log", "hinge"):
-        problem = Problem(small.case.features, with_max, small.case.gold, loss, 1.0)
-        if loss == "log":
-            with pytest.raises(ValueError, match=r"no solver fits this problem yet.*lbfgs lacks expectation oracle"):
-                solve(problem)
-            with pytest.raises(ValueError, match="no solver fits"):
-                solve(problem, "eg")
-        else:
-            assert suitable_solvers(problem) == ["bcfw"]
-            assert solve(problem, tol=1e-2, random_state=0).status == "converged"
+    problem = Problem(small.case.features, with_max, small.case.gold, "log", 1.0)
+    with pytest.raises(ValueError, match=r"no solver fits this problem yet.*lbfgs lacks expectation oracle"):
+        solve(problem)
+    with pytest.raises(ValueError, match="no solver fits"):
+        solve(problem, "eg")
+    assert suitable_solvers(Problem(small.case.features, with_max, small.case.gold, "hinge", 1.0)) == ["bcfw"]
 
 
 class TestAuto:

@@ -40,7 +40,7 @@ ARMIJO, CURVATURE = 1e-4, 0.9
 #: A stalled run at a relative gap below this has converged as far as double precision goes.
 ROUNDING_FLOOR = 1e-10
 #: Steps without progress before a run counts as stalled.
-PATIENCE = 10
+PATIENCE = 20
 
 
 @dataclass(kw_only=True)
@@ -161,10 +161,10 @@ class LBFGS(Solver[LBFGSState]):
         return search(evaluate, state.primal, slope, first, self.max_trials)
 
     def _note_progress(self, state: LBFGSState) -> None:
-        """Count the steps since P went down by more than rounding or the gap by half."""
+        """Count the steps since P went down by more than rounding or the gap by a tenth."""
         norm2 = float(state.gradient @ state.gradient)
         down = state.primal < state.best_primal - 4e-16 * abs(state.best_primal)
-        state.idle = 0 if down or norm2 < 0.5 * state.best_norm2 else state.idle + 1
+        state.idle = 0 if down or norm2 < 0.9 * state.best_norm2 else state.idle + 1
         state.best_primal = min(state.best_primal, state.primal)
         state.best_norm2 = min(state.best_norm2, norm2)
         state.stalled = state.idle >= PATIENCE
@@ -186,7 +186,7 @@ def search(
     If none does within max_trials, the best trial that brought the objective down, or None.
     """
     low, low_slope = 0.0, slope  # here phi' < 0 and phi is low enough
-    high, high_slope = 0.0, 0.0  # 0: not found yet
+    high, high_slope, high_ok = 0.0, 0.0, False  # high 0: not found yet
     alpha, best = first, None
     for trials in range(1, max_trials + 1):
         trial = evaluate(alpha)
@@ -200,24 +200,24 @@ def search(
         if (enough or near) and trial.slope < 0:
             low, low_slope = alpha, trial.slope
         else:
-            high, high_slope = alpha, trial.slope if ok else float("inf")
-        alpha = _next_alpha(low, low_slope, high, high_slope, slope)
+            high, high_slope, high_ok = alpha, trial.slope if ok else 0.0, enough or near
+        alpha = _next_alpha(low, low_slope, high, high_slope, high_ok, slope)
         if not low < alpha or (high and not alpha < high):  # the bracket has no number left inside
             break
     return best, trials
 
 
-def _next_alpha(low: float, low_slope: float, high: float, high_slope: float, slope: float) -> float:
+def _next_alpha(low: float, low_slope: float, high: float, high_slope: float, high_ok: bool, slope: float) -> float:
     """The secant's root of phi', well inside the bracket, or 2 to 10 times as far if there is no upper end yet."""
     if not high:
         rise = low_slope - slope
         root = low * -slope / rise if rise > 0 else float("inf")
         return min(max(root, 2.0 * low), 10.0 * low)
     width = high - low
-    if not isfinite(high_slope) or high_slope <= 0:  # rejected for its value: halve
-        return low + 0.5 * width
-    root = low + width * low_slope / (low_slope - high_slope)
-    return min(max(root, low + 0.1 * width), high - 0.1 * width)
+    root = low + width * low_slope / (low_slope - high_slope) if high_slope > 0 else low + 0.5 * width
+    # An end that was rejected for its value says little about where the root is: at least halve.
+    furthest = 0.9 if high_ok else 0.5
+    return min(max(root, low + 0.1 * width), low + furthest * width)
 
 
 def _first_step(state: LBFGSState, slope: float) -> float:

@@ -87,6 +87,10 @@ class Run:
         solver, problem, limits = self.solver, self.problem, self.limits
         last: Certificate | None = latest.certificate if latest else None
         status: Status | None = None
+        if latest is None and solver.check_due(state, limits.tol):  # a warm start may be good enough already
+            latest = self._certify(state)
+            last = latest.certificate
+            status = solver.finished(problem, state, last, limits.tol)
         while status is None:
             if self.passes(state) >= limits.max_passes:
                 status = "max_passes"
