@@ -18,15 +18,15 @@ if str(HERE) not in sys.path:
 from oracles.problems import Case, make_case  # noqa: E402  (needs the path above)
 
 # One fixed profile: the same examples on every run and every machine, so that a failure is never a matter of luck.
-settings.register_profile(
-    "fixed",
-    derandomize=True,
-    max_examples=50,
-    deadline=None,
-    database=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-)
-settings.load_profile("fixed")
+# HYPOTHESIS_PROFILE=search looks for new failures instead, with other examples each time.
+_common = {
+    "deadline": None,
+    "database": None,
+    "suppress_health_check": [HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+}
+settings.register_profile("fixed", derandomize=True, max_examples=50, **_common)
+settings.register_profile("search", max_examples=1000, print_blob=True, **_common)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 
 def _data_folder() -> Path:
