@@ -15,18 +15,21 @@ constexpr std::ptrdiff_t kAhead = 8;
 struct AddSink {
     double scale;
     double* w;
-    double norm = 0;
+    Added added{};
 
     void prefetch(Index at) const { __builtin_prefetch(w + at, 1); }
     void operator()(Index at, const double* __restrict x, Index n) {
         double* __restrict target = w + at;
-        double sum = 0;
-#pragma omp simd reduction(+ : sum)
+        double norm = 0;
+        double product = 0;
+#pragma omp simd reduction(+ : norm, product)
         for (Index k = 0; k < n; ++k) {
+            norm += x[k] * x[k];
+            product += x[k] * target[k];
             target[k] += scale * x[k];
-            sum += x[k] * x[k];
         }
-        norm += sum;
+        added.norm2 += norm;
+        added.dot += product;
     }
 };
 
@@ -229,10 +232,10 @@ void AttributeSegment::visit(Index i, const double* slots, Sink&& sink) const {
     });
 }
 
-double AttributeSegment::add_transpose(Index i, const double* slots, double scale, double* w) const {
+Added AttributeSegment::add_transpose(Index i, const double* slots, double scale, double* w) const {
     AddSink sink{scale, w};
     visit(i, slots, sink);
-    return sink.norm;
+    return sink.added;
 }
 
 void AttributeSegment::project(Index i, const double* slots, Index first, SparseVector& out) const {

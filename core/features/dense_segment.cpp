@@ -40,20 +40,30 @@ void DenseSegment::scores(Index i, const double* __restrict w, double* __restric
     });
 }
 
-double DenseSegment::add_transpose(Index i, const double* __restrict slots, double scale, double* __restrict w) const {
+Added DenseSegment::add_transpose(Index i, const double* __restrict slots, double scale, double* __restrict w) const {
+    Added added{transpose_norm2(i, slots), 0.0};
     with_width(width_, [&](auto constant) {
         const Index width = constant() > 0 ? constant() : width_;
-        for (Index t = 0; t < n_rows(i); ++t) {
-            const double* __restrict x = input(i, t);
-            const double* __restrict d = slots + t * width;
-            for (Index j = 0; j < rows_.n_inputs; ++j) {
-                const double factor = scale * x[j];
-                if (factor == 0.0) continue;
-                for (Index b = 0; b < width; ++b) w[j * width + b] += factor * d[b];
+        // Rows share weights: v_j = sum_t x_tj d_t is complete before w_j changes.
+        std::vector<double> row(idx(width));
+        double* __restrict v = row.data();
+        for (Index j = 0; j < rows_.n_inputs; ++j) {
+            fill(v, width, 0.0);
+            for (Index t = 0; t < n_rows(i); ++t) {
+                const double x = input(i, t)[j];
+                if (x != 0.0) axpy(x, slots + t * width, v, width);
             }
+            double* __restrict target = w + j * width;
+            double product = 0;
+#pragma omp simd reduction(+ : product)
+            for (Index b = 0; b < width; ++b) {
+                product += target[b] * v[b];
+                target[b] += scale * v[b];
+            }
+            added.dot += product;
         }
     });
-    return transpose_norm2(i, slots);
+    return added;
 }
 
 void DenseSegment::project(Index i, const double* slots, Index first, SparseVector& out) const {

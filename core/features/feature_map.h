@@ -9,6 +9,18 @@
 
 namespace partwise {
 
+// What comes for free when v = A' slots is added to w.
+struct Added {
+    double norm2 = 0;  // |v|^2
+    double dot = 0;    // <w, v>, w before the addition
+
+    Added& operator+=(const Added& other) {
+        norm2 += other.norm2;
+        dot += other.dot;
+        return *this;
+    }
+};
+
 class FeatureMap {
    public:
     FeatureMap() = default;
@@ -21,8 +33,8 @@ class FeatureMap {
     virtual Index num_slots(Index i) const = 0;
     // out = scale * A_i w
     virtual void scores(Index i, const double* w, double scale, double* out) const = 0;
-    // w += scale * A_i' slots; returns |A_i' slots|^2, which is at hand then
-    virtual double add_transpose(Index i, const double* slots, double scale, double* w) const = 0;
+    // w += scale * A_i' slots
+    virtual Added add_transpose(Index i, const double* slots, double scale, double* w) const = 0;
     // A_i' slots, merged
     virtual void project(Index i, const double* slots, SparseVector& out) const = 0;
     // |A_i' slots|^2
@@ -43,7 +55,7 @@ class Segment {
     virtual Index num_weights() const = 0;
     virtual Index num_slots(Index i) const = 0;
     virtual void scores(Index i, const double* w, double* out) const = 0;
-    virtual double add_transpose(Index i, const double* slots, double scale, double* w) const = 0;
+    virtual Added add_transpose(Index i, const double* slots, double scale, double* w) const = 0;
     // Appends runs; `first` is the segment's first weight.
     virtual void project(Index i, const double* slots, Index first, SparseVector& out) const = 0;
     virtual double transpose_norm2(Index i, const double* slots) const = 0;
@@ -60,7 +72,7 @@ class LinearMap final : public FeatureMap {
     Index num_weights() const override { return num_weights_; }
     Index num_slots(Index i) const override;
     void scores(Index i, const double* w, double scale, double* out) const override;
-    double add_transpose(Index i, const double* slots, double scale, double* w) const override;
+    Added add_transpose(Index i, const double* slots, double scale, double* w) const override;
     void project(Index i, const double* slots, SparseVector& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
     double psi2_bound(Index i) const override;

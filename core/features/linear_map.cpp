@@ -32,8 +32,8 @@ void LinearMap::scores(Index i, const double* w, double scale, double* out) cons
     }
 }
 
-double LinearMap::add_transpose(Index i, const double* slots, double scale, double* w) const {
-    double sum = 0;
+Added LinearMap::add_transpose(Index i, const double* slots, double scale, double* w) const {
+    Added sum;
     for (const auto& segment : segments_) {
         sum += segment->add_transpose(i, slots, scale, w);
         w += segment->num_weights();

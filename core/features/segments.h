@@ -21,7 +21,7 @@ class AttributeSegment final : public Segment {
     Index num_weights() const override { return layout_->num_weights(); }
     Index num_slots(Index i) const override { return n_rows_[idx(i)] * layout_->width(); }
     void scores(Index i, const double* w, double* out) const override;
-    double add_transpose(Index i, const double* slots, double scale, double* w) const override;
+    Added add_transpose(Index i, const double* slots, double scale, double* w) const override;
     void project(Index i, const double* slots, Index first, SparseVector& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
     double psi2_bound(Index i) const override;
@@ -79,7 +79,7 @@ class DenseSegment final : public Segment {
     Index num_weights() const override { return rows_.n_inputs * width_; }
     Index num_slots(Index i) const override { return n_rows(i) * width_; }
     void scores(Index i, const double* w, double* out) const override;
-    double add_transpose(Index i, const double* slots, double scale, double* w) const override;
+    Added add_transpose(Index i, const double* slots, double scale, double* w) const override;
     void project(Index i, const double* slots, Index first, SparseVector& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
     double psi2_bound(Index i) const override;
@@ -103,7 +103,7 @@ class SharedSegment final : public Segment {
     Index num_weights() const override { return size_; }
     Index num_slots(Index) const override { return size_; }
     void scores(Index i, const double* w, double* out) const override;
-    double add_transpose(Index i, const double* slots, double scale, double* w) const override;
+    Added add_transpose(Index i, const double* slots, double scale, double* w) const override;
     void project(Index i, const double* slots, Index first, SparseVector& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
     double psi2_bound(Index i) const override;

@@ -17,14 +17,16 @@ void SharedSegment::scores(Index, const double* __restrict w, double* __restrict
     for (std::size_t r = 0; r < keep_.size(); ++r) out[r] *= keep_[r];
 }
 
-double SharedSegment::add_transpose(Index i, const double* __restrict slots, double scale, double* __restrict w) const {
+Added SharedSegment::add_transpose(Index i, const double* __restrict slots, double scale, double* __restrict w) const {
+    // Weights that a mask leaves out stay 0, so they add nothing to the product.
+    const Added added{transpose_norm2(i, slots), dot(w, slots, size_)};
     if (keep_.empty()) {
         axpy(scale, slots, w, size_);
     } else {
         const double* __restrict keep = keep_.data();
         for (Index r = 0; r < size_; ++r) w[r] += scale * slots[r] * keep[r];
     }
-    return transpose_norm2(i, slots);
+    return added;
 }
 
 void SharedSegment::project(Index i, const double* slots, Index first, SparseVector& out) const {

@@ -13,14 +13,13 @@ namespace partwise {
 namespace {
 
 struct Update {  // what a lane did to one example, so that other lanes can follow it or it can be undone
-    Index example;
-    double omega;
-    double cross;  // <w, A'd> as the lane saw it
-    double gain;
-    SparseVector projection;  // A'd
-    double old_entropy;
+    Index example = 0;
+    double omega = 0;
+    double dot = 0;  // <w, A'd> as the lane saw it
+    double gain = 0;
+    double old_entropy = 0;
+    std::vector<double> d;
     std::vector<double> old_scores;
-    std::vector<double> old_marginals;
 };
 
 class Lane {
@@ -58,19 +57,10 @@ class Lane {
             objective_.structure().log_partition(i, trial, 1.0, mu, &entropy, ws_);
             for (Index r = 0; r < n; ++r) d[r] = marginals[r] - mu[r];
             // The step is taken at once, because its norm comes with it, and taken back in the few cases it is refused.
-            double norm = 0;
-            double cross = 0;
-            if (record) {
-                objective_.features().project(i, d, record->projection);
-                norm = record->projection.norm2();
-                cross = record->projection.dot(w);
-                record->projection.axpy(omega / l2_, w);
-            } else {
-                norm = objective_.features().add_transpose(i, d, omega / l2_, w);
-            }
+            const Added added = objective_.features().add_transpose(i, d, omega / l2_, w);
             const double entropy_change = tau * (state_.entropies[i] - entropy);
             const double linear = dot(target, d, n);
-            const double quadratic = 0.5 * omega / l2_ * norm;
+            const double quadratic = 0.5 * omega / l2_ * added.norm2;
             const double change = entropy_change + linear + quadratic;
             // Below this the change is rounding: the parts are differences of larger sums.
             const double noise =
@@ -78,11 +68,7 @@ class Lane {
             if (options_.adaptive && !(change <= noise) && !(eta <= safe_step)) {
                 ++report.rejected;
                 safe_step = 1.0 / (tau + omega / l2_ * objective_.features().psi2_bound(i));
-                if (record) {
-                    record->projection.axpy(-omega / l2_, w);
-                } else {
-                    objective_.features().add_transpose(i, d, -omega / l2_, w);
-                }
+                objective_.features().add_transpose(i, d, -omega / l2_, w);
                 eta *= 0.5;
                 continue;
             }
@@ -91,11 +77,11 @@ class Lane {
             if (record) {
                 record->example = i;
                 record->omega = omega;
+                record->dot = added.dot;
                 record->gain = gain;
                 record->old_entropy = state_.entropies[i];
+                record->d.assign(d, d + n);
                 record->old_scores.assign(scores, scores + n);
-                record->old_marginals.assign(marginals, marginals + n);
-                record->cross = cross;
             }
             copy(trial, scores, n);
             copy(mu, marginals, n);
@@ -105,11 +91,17 @@ class Lane {
         }
     }
 
+    // Makes an update (sign 1) or takes it back (-1) in another copy of the weights; returns <w, A'd> before.
+    double follow(const Update& update, double sign, double* w) const {
+        return objective_.features().add_transpose(update.example, update.d.data(), sign * update.omega / l2_, w).dot;
+    }
+
+    // Gives the example the distribution it had before.
     void undo(const Update& update) {
         const Index i = update.example;
         const Index n = objective_.num_slots(i);
         copy(update.old_scores.data(), state_.scores + objective_.offset(i), n);
-        copy(update.old_marginals.data(), state_.marginals + objective_.offset(i), n);
+        axpy(1.0, update.d.data(), state_.marginals + objective_.offset(i), n);
         state_.entropies[i] = update.old_entropy;
     }
 
@@ -130,7 +122,7 @@ class Rounds {
    public:
     Rounds(const Objective& objective, double l2, std::span<const Index> order, EgState state, const EgOptions& options,
            Interrupt& interrupt)
-        : l2_(l2), order_(order), state_(state), n_lanes_(options.n_jobs), round_(options.round_size) {
+        : order_(order), state_(state), n_lanes_(options.n_jobs), round_(options.round_size) {
         const Index d = objective.features().num_weights();
         for (int k = 0; k < n_lanes_; ++k) {
             lanes_.push_back(std::make_unique<Lane>(objective, l2, state, options, k == 0 ? &interrupt : nullptr));
@@ -204,12 +196,13 @@ class Rounds {
     void follow_others(int k) {
         double gain = 0;
         double* w = weights(k);
+        const Lane& mine = *lanes_[static_cast<std::size_t>(k)];
         for (int other = 0; other < n_lanes_; ++other) {
             for (const Update& update : updates(other)) {
                 gain += update.gain;
                 if (other == k) continue;
-                if (k == 0) gain -= update.omega * (update.projection.dot(w) - update.cross);
-                update.projection.axpy(update.omega / l2_, w);
+                const double dot = mine.follow(update, 1.0, w);
+                gain -= update.omega * (dot - update.dot);
             }
         }
         if (k != 0) return;
@@ -222,13 +215,12 @@ class Rounds {
     }
 
     void take_back(int k) {
+        Lane& mine = *lanes_[static_cast<std::size_t>(k)];
         for (int other = 1; other < n_lanes_; ++other) {
-            for (const Update& update : updates(other)) update.projection.axpy(-update.omega / l2_, weights(k));
+            for (const Update& update : updates(other)) mine.follow(update, -1.0, weights(k));
         }
-        if (k > 0) {
-            const auto mine = updates(k);
-            for (std::size_t j = mine.size(); j-- > 0;) lanes_[static_cast<std::size_t>(k)]->undo(mine[j]);
-        }
+        const auto own = updates(k);
+        for (std::size_t j = own.size(); k > 0 && j-- > 0;) mine.undo(own[j]);
     }
 
     template <class F>
@@ -241,7 +233,6 @@ class Rounds {
         }
     }
 
-    double l2_;
     std::span<const Index> order_;
     EgState state_;
     int n_lanes_;
