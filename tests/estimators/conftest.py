@@ -38,7 +38,11 @@ class Sentences:
 
 
 def make_sentences(n: int = 30, *, seed: int = 0, n_columns: int = 6, max_length: int = 6, labels=LABELS) -> Sentences:
-    """Sequences of counts whose labels depend on the columns and on the label before."""
+    """Sequences of counts whose labels depend on the columns and on the label before.
+
+    The second label never follows the last one, and the last column is never there with the first label: not all
+    features are observed.
+    """
     rng = np.random.default_rng(seed)
     table = rng.normal(size=(n_columns, len(labels)))
     moves = rng.normal(size=(len(labels), len(labels)))
@@ -46,8 +50,12 @@ def make_sentences(n: int = 30, *, seed: int = 0, n_columns: int = 6, max_length
     for _ in range(n):
         x = rng.integers(0, 3, size=(int(rng.integers(1, max_length + 1)), n_columns)) * (rng.random(n_columns) < 0.5)
         before, row = 0, []
-        for scores in x @ table:
-            before = int(np.argmax(scores + moves[before] + rng.gumbel(size=len(labels))))
+        for t, scores in enumerate(x @ table):
+            noisy = scores + moves[before] + rng.gumbel(size=len(labels))
+            if t and before == len(labels) - 1:
+                noisy[1] = -np.inf
+            before = int(np.argmax(noisy))
+            x[t, -1] *= before != 0
             row.append(labels[before])
         arrays.append(x.astype(np.float64))
         y.append(row)

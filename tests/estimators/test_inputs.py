@@ -96,6 +96,14 @@ def test_sparse_and_dense_hold_the_same(rng, container):
     assert np.array_equal(ColumnReader().read(Sequences.of(by_rows)).attributes().values, expected.values)
 
 
+def test_explicit_zeros_are_not_there():
+    matrix = sparse.csr_array(([0.0, 2.0, 0.0], ([0, 0, 1], [0, 1, 1])), shape=(2, 3))
+    table = ColumnReader().read(Sequences.of([matrix])).attributes()
+    assert table.row_ptr.tolist() == [0, 1, 1]
+    assert table.attributes.tolist() == [1]
+    assert matrix.nnz == 3
+
+
 def test_few_nonzeros_are_stored_sparsely(rng):
     thin = rng.normal(size=(20, 30)) * (rng.random((20, 30)) < 0.05)
     rows = ColumnReader().read(Sequences.of([thin])).compact()

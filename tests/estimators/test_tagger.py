@@ -102,6 +102,9 @@ def test_features_are_the_observed_ones(sentences, tagger):
     moves = {pair for y in sentences.y for pair in zip(y, y[1:], strict=False)}
     assert set(tagger.state_features_) == pairs
     assert set(tagger.transition_features_) == moves
+    assert ("I", "O") in moves
+    assert ("O", "I") not in moves
+    assert ("c5", "B") not in pairs
     full = SequenceTagger(features="all").fit(sentences.dicts, sentences.y)
     assert len(full.state_features_) == 6 * 3
     assert len(full.transition_features_) == 9
@@ -122,7 +125,11 @@ def test_min_count(form, sentences):
     threshold = int(np.median(list(counts.values())))
     model = SequenceTagger(min_count=threshold).fit(x, y)
     assert set(model.state_features_) == {key for key, count in counts.items() if count >= threshold}
-    assert min(map(len, (counts, model.state_features_))) < len(counts)
+    assert len(model.state_features_) < len(counts)
+    pairs = [pair for labels in y for pair in zip(labels, labels[1:], strict=False)]
+    frequent = {pair for pair in pairs if pairs.count(pair) >= threshold}
+    assert set(model.transition_features_) == frequent
+    assert len(frequent) < len(set(pairs))
 
 
 @pytest.mark.parametrize("form", ["dicts", "arrays", "sparse"])
