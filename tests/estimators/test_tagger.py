@@ -240,10 +240,10 @@ class TestInvariance:
         assert model.predict([[], []]) == [[], []]
         assert model.predict([]) == []
 
-    def test_unknown_attributes_are_ignored(self, tagger, fresh_sentences):
+    def test_unknown_attributes_are_ignored(self, fitted, fresh_sentences):
         x = fresh_sentences.dicts
         noisy = [[{**token, "never seen": 5.0, "word": "new"} for token in tokens] for tokens in x]
-        assert tagger.predict_marginals(noisy) == tagger.predict_marginals(x)
+        assert fitted.predict_marginals(noisy) == fitted.predict_marginals(x)
 
 
 class TestTraining:
