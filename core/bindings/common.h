@@ -48,8 +48,8 @@ NumPy<T> numpy(std::vector<T> values) {
 template <class Array>
 void check_size(const Array& array, Index expected, const char* name) {
     if (len(array.size()) != expected) {
-        throw InputError(std::string(name) + " has " + std::to_string(array.size()) + " values, " + std::to_string(expected) +
-                         " are needed");
+        throw InputError(std::string(name) + " has " + std::to_string(array.size()) + " values, " +
+                         std::to_string(expected) + " are needed");
     }
 }
 
@@ -64,6 +64,9 @@ Interrupt python_interrupt();
 
 void bind_structures(nb::module_& m);
 void bind_features(nb::module_& m);
-void bind_solvers(nb::module_& m);
+void bind_objective(nb::module_& m);
+void bind_eg(nb::module_& m);
+void bind_bcfw(nb::module_& m);
+void bind_inference(nb::module_& m);
 
 }  // namespace partwise::bindings

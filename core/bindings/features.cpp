@@ -22,58 +22,68 @@ std::shared_ptr<const void> keep_alive(const Array& array) {
 
 void bind_features(nb::module_& m) {
     nb::class_<SparseVector>(m, "SparseVector")
-        .def_prop_ro("indices",
-                     [](const SparseVector& v) {
-                         std::vector<Index> out;
-                         for (const auto& run : v.runs()) {
-                             for (Index k = 0; k < run.length; ++k) out.push_back(run.start + k);
-                         }
-                         return numpy(std::move(out));
-                     },
-                     nb::rv_policy::automatic)
-        .def_prop_ro("values",
-                     [](const SparseVector& v) {
-                         std::vector<double> out;
-                         for (const auto& run : v.runs()) out.insert(out.end(), v.values(run), v.values(run) + run.length);
-                         return numpy(std::move(out));
-                     },
-                     nb::rv_policy::automatic)
+        .def_prop_ro(
+            "indices",
+            [](const SparseVector& v) {
+                std::vector<Index> out;
+                for (const auto& run : v.runs()) {
+                    for (Index k = 0; k < run.length; ++k) out.push_back(run.start + k);
+                }
+                return numpy(std::move(out));
+            },
+            nb::rv_policy::automatic)
+        .def_prop_ro(
+            "values",
+            [](const SparseVector& v) {
+                std::vector<double> out;
+                for (const auto& run : v.runs()) out.insert(out.end(), v.values(run), v.values(run) + run.length);
+                return numpy(std::move(out));
+            },
+            nb::rv_policy::automatic)
         .def("norm2", &SparseVector::norm2)
-        .def("dot", [](const SparseVector& v, const SparseVector& other) { return v.dot(other); }, "other"_a)
-        .def("dot",
-             [](const SparseVector& v, const Floats& weights) {
-                 if (!v.runs().empty()) {
-                     const auto& last = v.runs().back();
-                     if (last.start + last.length > len(weights.size())) throw InputError("weights are too short");
-                 }
-                 return v.dot(weights.data());
-             },
-             "other"_a)
-        .def("axpy",
-             [](const SparseVector& v, double scale, const MutableFloats& weights) {
-                 if (!v.runs().empty()) {
-                     const auto& last = v.runs().back();
-                     if (last.start + last.length > len(weights.size())) throw InputError("weights are too short");
-                 }
-                 v.axpy(scale, weights.data());
-             },
-             "scale"_a, "weights"_a.noconvert());
+        .def(
+            "dot", [](const SparseVector& v, const SparseVector& other) { return v.dot(other); }, "other"_a)
+        .def(
+            "dot",
+            [](const SparseVector& v, const Floats& weights) {
+                if (!v.runs().empty()) {
+                    const auto& last = v.runs().back();
+                    if (last.start + last.length > len(weights.size())) throw InputError("weights are too short");
+                }
+                return v.dot(weights.data());
+            },
+            "other"_a)
+        .def(
+            "axpy",
+            [](const SparseVector& v, double scale, const MutableFloats& weights) {
+                if (!v.runs().empty()) {
+                    const auto& last = v.runs().back();
+                    if (last.start + last.length > len(weights.size())) throw InputError("weights are too short");
+                }
+                v.axpy(scale, weights.data());
+            },
+            "scale"_a, "weights"_a.noconvert());
 
     nb::class_<RowLayout>(m, "RowLayout")
-        .def_static("dense", [](Index n, Index n_columns, Index width) { return shared(RowLayout::dense(n, n_columns, width)); },
-                    "num_attributes"_a, "n_columns"_a, "width"_a)
-        .def_static("from_pairs",
-                    [](Index n, Index n_columns, Index width, const Ints& indptr, const Ints& columns) {
-                        return shared(RowLayout::from_pairs(n, n_columns, width, span_of(indptr), span_of(columns)));
-                    },
-                    "num_attributes"_a, "n_columns"_a, "width"_a, "indptr"_a.noconvert(), "columns"_a.noconvert())
-        .def_static("observed",
-                    [](Index n, Index n_columns, Index width, const Ints& row_ptr, const Ints& attributes, const Ints& labels,
-                       Index min_count) {
-                        return shared(RowLayout::observed(n, n_columns, width, span_of(row_ptr), span_of(attributes),
-                                                          span_of(labels), min_count));
-                    },
-                    "num_attributes"_a, "n_columns"_a, "width"_a, "row_ptr"_a.noconvert(), "attributes"_a.noconvert(), "labels"_a.noconvert(), "min_count"_a = 1)
+        .def_static(
+            "dense",
+            [](Index n, Index n_columns, Index width) { return shared(RowLayout::dense(n, n_columns, width)); },
+            "num_attributes"_a, "n_columns"_a, "width"_a)
+        .def_static(
+            "from_pairs",
+            [](Index n, Index n_columns, Index width, const Ints& indptr, const Ints& columns) {
+                return shared(RowLayout::from_pairs(n, n_columns, width, span_of(indptr), span_of(columns)));
+            },
+            "num_attributes"_a, "n_columns"_a, "width"_a, "indptr"_a.noconvert(), "columns"_a.noconvert())
+        .def_static(
+            "observed",
+            [](Index n, Index n_columns, Index width, const Ints& row_ptr, const Ints& attributes, const Ints& labels,
+               Index min_count) {
+                return shared(RowLayout::observed(n, n_columns, width, span_of(row_ptr), span_of(attributes),
+                                                  span_of(labels), min_count));
+            },
+            "num_attributes"_a, "n_columns"_a, "width"_a, "row_ptr"_a.noconvert(), "attributes"_a.noconvert(),
+            "labels"_a.noconvert(), "min_count"_a = 1)
         .def_prop_ro("num_attributes", &RowLayout::num_attributes)
         .def_prop_ro("n_columns", &RowLayout::n_columns)
         .def_prop_ro("width", &RowLayout::width)
@@ -86,113 +96,126 @@ void bind_features(nb::module_& m) {
                  layout.pairs(indptr, columns);
                  return nb::make_tuple(numpy(std::move(indptr)), numpy(std::move(columns)));
              })
-        .def("pack",
-             [](const RowLayout& layout, const Floats& pair_values) {
-                 check_size(pair_values, layout.num_pairs(), "pair_values");
-                 std::vector<double> out(idx(layout.num_weights()));
-                 layout.pack(pair_values.data(), out.data());
-                 return numpy(std::move(out));
-             },
-             "pair_values"_a)
-        .def("unpack",
-             [](const RowLayout& layout, const Floats& weights) {
-                 check_size(weights, layout.num_weights(), "weights");
-                 std::vector<double> out(idx(layout.num_pairs()));
-                 layout.unpack(weights.data(), out.data());
-                 return numpy(std::move(out));
-             },
-             "weights"_a);
+        .def(
+            "pack",
+            [](const RowLayout& layout, const Floats& pair_values) {
+                check_size(pair_values, layout.num_pairs(), "pair_values");
+                std::vector<double> out(idx(layout.num_weights()));
+                layout.pack(pair_values.data(), out.data());
+                return numpy(std::move(out));
+            },
+            "pair_values"_a)
+        .def(
+            "unpack",
+            [](const RowLayout& layout, const Floats& weights) {
+                check_size(weights, layout.num_weights(), "weights");
+                std::vector<double> out(idx(layout.num_pairs()));
+                layout.unpack(weights.data(), out.data());
+                return numpy(std::move(out));
+            },
+            "weights"_a);
 
     nb::class_<Segment>(m, "Segment")
         .def_prop_ro("num_weights", &Segment::num_weights)
         .def_prop_ro("num_examples", &Segment::num_examples);
 
     nb::class_<AttributeSegment, Segment>(m, "AttributeSegment")
-        .def("__init__",
-             [](AttributeSegment* self, std::shared_ptr<RowLayout> layout, const Ints& example_ptr, const Ints& row_ptr,
-                const Ints& attributes, const std::optional<Floats>& values) {
-                 if (values) check_size(*values, len(attributes.size()), "values");
-                 const nb::gil_scoped_release release;
-                 new (self) AttributeSegment(std::move(layout), span_of(example_ptr), span_of(row_ptr), span_of(attributes),
-                                             values ? span_of(*values) : std::span<const double>{});
-             },
-             "layout"_a, "example_ptr"_a.noconvert(), "row_ptr"_a.noconvert(), "attributes"_a.noconvert(), "values"_a.none() = nb::none());
+        .def(
+            "__init__",
+            [](AttributeSegment* self, std::shared_ptr<RowLayout> layout, const Ints& example_ptr, const Ints& row_ptr,
+               const Ints& attributes, const std::optional<Floats>& values) {
+                if (values) check_size(*values, len(attributes.size()), "values");
+                const nb::gil_scoped_release release;
+                new (self) AttributeSegment(std::move(layout), span_of(example_ptr), span_of(row_ptr),
+                                            span_of(attributes), values ? span_of(*values) : std::span<const double>{});
+            },
+            "layout"_a, "example_ptr"_a.noconvert(), "row_ptr"_a.noconvert(), "attributes"_a.noconvert(),
+            "values"_a.none() = nb::none());
 
     nb::class_<DenseSegment, Segment>(m, "DenseSegment")
-        .def("__init__",
-             [](DenseSegment* self, const FloatRows& rows, const Ints& example_ptr, Index n_columns, Index width) {
-                 new (self) DenseSegment({rows.data(), len(rows.shape(0)), len(rows.shape(1)), keep_alive(rows)},
-                                         vector_of<Index>(example_ptr), n_columns, width);
-             },
-             "rows"_a, "example_ptr"_a.noconvert(), "n_columns"_a, "width"_a);
+        .def(
+            "__init__",
+            [](DenseSegment* self, const FloatRows& rows, const Ints& example_ptr, Index n_columns, Index width) {
+                new (self) DenseSegment({rows.data(), len(rows.shape(0)), len(rows.shape(1)), keep_alive(rows)},
+                                        vector_of<Index>(example_ptr), n_columns, width);
+            },
+            "rows"_a, "example_ptr"_a.noconvert(), "n_columns"_a, "width"_a);
 
     nb::class_<SharedSegment, Segment>(m, "SharedSegment")
-        .def("__init__",
-             [](SharedSegment* self, Index size, const Ints& uses, const std::optional<Bytes>& mask) {
-                 if (mask) check_size(*mask, size, "mask");
-                 new (self) SharedSegment(size, vector_of<Index>(uses),
-                                          mask ? vector_of<std::uint8_t>(*mask) : std::vector<std::uint8_t>{});
-             },
-             "size"_a, "uses"_a.noconvert(), "mask"_a.none() = nb::none());
+        .def(
+            "__init__",
+            [](SharedSegment* self, Index size, const Ints& uses, const std::optional<Bytes>& mask) {
+                if (mask) check_size(*mask, size, "mask");
+                new (self) SharedSegment(size, vector_of<Index>(uses),
+                                         mask ? vector_of<std::uint8_t>(*mask) : std::vector<std::uint8_t>{});
+            },
+            "size"_a, "uses"_a.noconvert(), "mask"_a.none() = nb::none());
 
     nb::class_<FeatureMap>(m, "FeatureMap")
         .def_prop_ro("num_examples", &FeatureMap::num_examples)
         .def_prop_ro("num_weights", &FeatureMap::num_weights)
-        .def("num_slots",
-             [](const FeatureMap& f, Index i) {
-                 check_index(i, f.num_examples());
-                 return f.num_slots(i);
-             },
-             "i"_a)
-        .def("scores",
-             [](const FeatureMap& f, Index i, const Floats& weights, double scale) {
-                 check_index(i, f.num_examples());
-                 check_size(weights, f.num_weights(), "weights");
-                 std::vector<double> out(idx(f.num_slots(i)));
-                 f.scores(i, weights.data(), scale, out.data());
-                 return numpy(std::move(out));
-             },
-             "i"_a, "weights"_a, "scale"_a = 1.0)
-        .def("add_transpose",
-             [](const FeatureMap& f, Index i, const Floats& slots, double scale, const MutableFloats& weights) {
-                 check_index(i, f.num_examples());
-                 check_size(slots, f.num_slots(i), "slots");
-                 check_size(weights, f.num_weights(), "weights");
-                 f.add_transpose(i, slots.data(), scale, weights.data());
-             },
-             "i"_a, "slots"_a, "scale"_a, "weights"_a.noconvert())
-        .def("project",
-             [](const FeatureMap& f, Index i, const Floats& slots) {
-                 check_index(i, f.num_examples());
-                 check_size(slots, f.num_slots(i), "slots");
-                 SparseVector out;
-                 f.project(i, slots.data(), out);
-                 return out;
-             },
-             "i"_a, "slots"_a)
-        .def("transpose_norm2",
-             [](const FeatureMap& f, Index i, const Floats& slots) {
-                 check_index(i, f.num_examples());
-                 check_size(slots, f.num_slots(i), "slots");
-                 return f.transpose_norm2(i, slots.data());
-             },
-             "i"_a, "slots"_a)
-        .def("psi2_bound",
-             [](const FeatureMap& f, Index i) {
-                 check_index(i, f.num_examples());
-                 return f.psi2_bound(i);
-             },
-             "i"_a);
+        .def(
+            "num_slots",
+            [](const FeatureMap& f, Index i) {
+                check_index(i, f.num_examples());
+                return f.num_slots(i);
+            },
+            "i"_a)
+        .def(
+            "scores",
+            [](const FeatureMap& f, Index i, const Floats& weights, double scale) {
+                check_index(i, f.num_examples());
+                check_size(weights, f.num_weights(), "weights");
+                std::vector<double> out(idx(f.num_slots(i)));
+                f.scores(i, weights.data(), scale, out.data());
+                return numpy(std::move(out));
+            },
+            "i"_a, "weights"_a, "scale"_a = 1.0)
+        .def(
+            "add_transpose",
+            [](const FeatureMap& f, Index i, const Floats& slots, double scale, const MutableFloats& weights) {
+                check_index(i, f.num_examples());
+                check_size(slots, f.num_slots(i), "slots");
+                check_size(weights, f.num_weights(), "weights");
+                f.add_transpose(i, slots.data(), scale, weights.data());
+            },
+            "i"_a, "slots"_a, "scale"_a, "weights"_a.noconvert())
+        .def(
+            "project",
+            [](const FeatureMap& f, Index i, const Floats& slots) {
+                check_index(i, f.num_examples());
+                check_size(slots, f.num_slots(i), "slots");
+                SparseVector out;
+                f.project(i, slots.data(), out);
+                return out;
+            },
+            "i"_a, "slots"_a)
+        .def(
+            "transpose_norm2",
+            [](const FeatureMap& f, Index i, const Floats& slots) {
+                check_index(i, f.num_examples());
+                check_size(slots, f.num_slots(i), "slots");
+                return f.transpose_norm2(i, slots.data());
+            },
+            "i"_a, "slots"_a)
+        .def(
+            "psi2_bound",
+            [](const FeatureMap& f, Index i) {
+                check_index(i, f.num_examples());
+                return f.psi2_bound(i);
+            },
+            "i"_a);
 
     nb::class_<LinearMap, FeatureMap>(m, "LinearMap")
-        .def("__init__",
-             [](LinearMap* self, const std::vector<std::shared_ptr<Segment>>& segments) {
-                 for (const auto& segment : segments) {
-                     if (!segment) throw InputError("a segment is None");
-                 }
-                 new (self) LinearMap({segments.begin(), segments.end()});
-             },
-             "segments"_a)
+        .def(
+            "__init__",
+            [](LinearMap* self, const std::vector<std::shared_ptr<Segment>>& segments) {
+                for (const auto& segment : segments) {
+                    if (!segment) throw InputError("a segment is None");
+                }
+                new (self) LinearMap({segments.begin(), segments.end()});
+            },
+            "segments"_a)
         .def_prop_ro("segments", [](const LinearMap& f) {
             std::vector<std::shared_ptr<Segment>> out;
             for (const auto& segment : f.segments()) out.push_back(std::const_pointer_cast<Segment>(segment));

@@ -50,7 +50,10 @@ NB_MODULE(PARTWISE_MODULE, m) {
     m.def("cpu_level", &cpu_level);
     bind_structures(m);
     bind_features(m);
-    bind_solvers(m);
+    bind_objective(m);
+    bind_eg(m);
+    bind_bcfw(m);
+    bind_inference(m);
 }
 
 }  // namespace partwise::bindings

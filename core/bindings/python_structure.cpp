@@ -43,18 +43,20 @@ Index PythonStructure::num_slots(Index i) const {
 
 double PythonStructure::maximize(Index i, const double* scores, SlotCounts& best, Workspace&) const {
     const nb::gil_scoped_acquire gil;
-    const auto [value, slots, counts] = nb::cast<std::tuple<double, Ints, Floats>>(method("maximize")(i, array(i, scores)));
+    const auto [value, slots, counts] =
+        nb::cast<std::tuple<double, Ints, Floats>>(method("maximize")(i, array(i, scores)));
     if (slots.size() != counts.size()) throw InputError("maximize: one count a slot is needed");
     best.clear();
     for (std::size_t k = 0; k < slots.size(); ++k) {
-        if (slots.data()[k] < 0 || slots.data()[k] >= num_slots(i)) throw InputError("maximize: a slot is out of range");
+        if (slots.data()[k] < 0 || slots.data()[k] >= num_slots(i))
+            throw InputError("maximize: a slot is out of range");
         best.add(slots.data()[k], counts.data()[k]);
     }
     return value;
 }
 
-double PythonStructure::log_partition(Index i, const double* scores, double temperature, double* marginals, double* entropy,
-                                      Workspace&) const {
+double PythonStructure::log_partition(Index i, const double* scores, double temperature, double* marginals,
+                                      double* entropy, Workspace&) const {
     const nb::gil_scoped_acquire gil;
     const auto [value, mu, h] =
         nb::cast<std::tuple<double, Floats, double>>(method("log_partition")(i, array(i, scores), temperature));
@@ -66,7 +68,8 @@ double PythonStructure::log_partition(Index i, const double* scores, double temp
 
 void PythonStructure::add_cost(Index i, SlotView gold, double scale, double* scores) const {
     const nb::gil_scoped_acquire gil;
-    const auto cost = nb::cast<Floats>(method("cost")(i, numpy(vector_of<Index>(gold.slots)), numpy(vector_of<double>(gold.counts))));
+    const auto cost =
+        nb::cast<Floats>(method("cost")(i, numpy(vector_of<Index>(gold.slots)), numpy(vector_of<double>(gold.counts))));
     check_size(cost, num_slots(i), "cost");
     axpy(scale, cost.data(), scores, len(cost.size()));
 }

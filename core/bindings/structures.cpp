@@ -87,7 +87,8 @@ void decode_all(const Structure& s, const Ints& indptr, const Ints& slots, const
         const Index begin = indptr.data()[i];
         const Index end = indptr.data()[i + 1];
         if (begin < 0 || end < begin || end > len(slots.size())) throw InputError("indptr does not fit slots");
-        f(i, SlotView{all.slots.subspan(idx(begin), idx(end - begin)), all.counts.subspan(idx(begin), idx(end - begin))});
+        f(i,
+          SlotView{all.slots.subspan(idx(begin), idx(end - begin)), all.counts.subspan(idx(begin), idx(end - begin))});
     }
 }
 
@@ -98,204 +99,225 @@ void bind_structures(nb::module_& m) {
         .def(nb::init<Index>(), "num_examples"_a)
         .def_prop_ro("num_examples", &Structure::num_examples)
         .def("capabilities", &capability_names)
-        .def("num_slots",
-             [](const Structure& s, Index i) {
-                 check_index(i, s.num_examples());
-                 return s.num_slots(i);
-             },
-             "i"_a)
+        .def(
+            "num_slots",
+            [](const Structure& s, Index i) {
+                check_index(i, s.num_examples());
+                return s.num_slots(i);
+            },
+            "i"_a)
         .def("slot_offsets", [](const Structure& s) { return numpy(s.slot_offsets()); })
-        .def("maximize",
-             [](const Structure& s, Index i, const Floats& scores) {
-                 check_scores(s, i, scores);
-                 Workspace ws;
-                 SlotCounts best;
-                 const double value = s.maximize(i, scores.data(), best, ws);
-                 return nb::make_tuple(value, numpy(best.slots), numpy(best.counts));
-             },
-             "i"_a, "scores"_a)
-        .def("log_partition",
-             [](const Structure& s, Index i, const Floats& scores, double temperature) {
-                 check_scores(s, i, scores);
-                 check_temperature(temperature);
-                 Workspace ws;
-                 std::vector<double> marginals(scores.size());
-                 double entropy = 0;
-                 const double value = s.log_partition(i, scores.data(), temperature, marginals.data(), &entropy, ws);
-                 return nb::make_tuple(value, numpy(std::move(marginals)), entropy);
-             },
-             "i"_a, "scores"_a, "temperature"_a = 1.0)
-        .def("cost",
-             [](const Structure& s, Index i, const Ints& slots, const Floats& counts) {
-                 check_index(i, s.num_examples());
-                 const SlotView gold = view_of(slots, counts);
-                 for (const Index slot : gold.slots) {
-                     if (slot < 0 || slot >= s.num_slots(i)) throw InputError("a gold slot is out of range");
-                 }
-                 std::vector<double> cost(idx(s.num_slots(i)), 0.0);
-                 s.add_cost(i, gold, 1.0, cost.data());
-                 return numpy(std::move(cost));
-             },
-             "i"_a, "slots"_a.noconvert(), "counts"_a)
-        .def("check_labelling",
-             [](const Structure& s, Index i, const Ints& slots, const Floats& counts) {
-                 check_index(i, s.num_examples());
-                 Workspace ws;
-                 s.check_labelling(i, view_of(slots, counts), ws);
-             },
-             "i"_a, "slots"_a.noconvert(), "counts"_a)
-        .def("set_mask",
-             [](Structure& s, Index i, const std::optional<Bytes>& allowed) {
-                 check_index(i, s.num_examples());
-                 if (allowed) check_size(*allowed, s.num_slots(i), "the mask");
-                 s.set_mask(i, allowed ? vector_of<std::uint8_t>(*allowed) : std::vector<std::uint8_t>{});
-             },
-             "i"_a, "allowed"_a.none())
-        .def("mask",
-             [](const Structure& s, Index i) -> nb::object {
-                 check_index(i, s.num_examples());
-                 if (!s.mask(i)) return nb::none();
-                 return nb::cast(numpy(std::vector<std::uint8_t>(s.mask(i), s.mask(i) + s.num_slots(i))));
-             },
-             "i"_a)
-        .def("k_best",
-             [](const Structure& s, Index i, const Floats& scores, Index k) {
-                 check_scores(s, i, scores);
-                 Workspace ws;
-                 nb::list out;
-                 for (const Scored& x : s.k_best(i, scores.data(), k, ws)) {
-                     out.append(nb::make_tuple(x.value, numpy(x.labelling.slots), numpy(x.labelling.counts)));
-                 }
-                 return out;
-             },
-             "i"_a, "scores"_a, "k"_a)
-        .def("sample",
-             [](const Structure& s, Index i, const Floats& scores, double temperature, Index n, std::uint64_t seed) {
-                 check_scores(s, i, scores);
-                 check_positive_temperature(temperature);
-                 if (n < 0) throw InputError("the number of samples is negative");
-                 Workspace ws;
-                 std::mt19937_64 rng(seed);
-                 nb::list out;
-                 for (const SlotCounts& x : s.sample(i, scores.data(), temperature, n, rng, ws)) out.append(pack(x));
-                 return out;
-             },
-             "i"_a, "scores"_a, "temperature"_a, "n"_a, "seed"_a)
-        .def("covariance_product",
-             [](const Structure& s, Index i, const Floats& scores, double temperature, const Floats& direction) {
-                 check_scores(s, i, scores);
-                 check_positive_temperature(temperature);
-                 check_size(direction, s.num_slots(i), "direction");
-                 check_finite(direction, "direction");
-                 Workspace ws;
-                 std::vector<double> out(scores.size());
-                 s.covariance_product(i, scores.data(), temperature, direction.data(), out.data(), ws);
-                 return numpy(std::move(out));
-             },
-             "i"_a, "scores"_a, "temperature"_a, "direction"_a)
-        .def("clique_offsets",
-             [](const Structure& s, Index i) {
-                 check_index(i, s.num_examples());
-                 return numpy(s.clique_offsets(i));
-             },
-             "i"_a)
-        .def("clique_marginals",
-             [](const Structure& s, Index i, const Floats& scores, double temperature) {
-                 check_scores(s, i, scores);
-                 check_positive_temperature(temperature);
-                 Workspace ws;
-                 std::vector<double> out(idx(clique_size(s, i)));
-                 s.clique_marginals(i, scores.data(), temperature, out.data(), ws);
-                 return numpy(std::move(out));
-             },
-             "i"_a, "scores"_a, "temperature"_a)
-        .def("slots_from_cliques",
-             [](const Structure& s, Index i, const Floats& cliques) {
-                 check_cliques(s, i, cliques);
-                 std::vector<double> out(idx(s.num_slots(i)));
-                 s.slots_from_cliques(i, cliques.data(), out.data());
-                 return numpy(std::move(out));
-             },
-             "i"_a, "marginals"_a)
-        .def("entropy_of_cliques",
-             [](const Structure& s, Index i, const Floats& cliques) {
-                 check_cliques(s, i, cliques);
-                 Workspace ws;
-                 std::vector<double> gradient(cliques.size());
-                 const double entropy = s.entropy_of_cliques(i, cliques.data(), gradient.data(), ws);
-                 return nb::make_tuple(entropy, numpy(std::move(gradient)));
-             },
-             "i"_a, "marginals"_a)
-        .def("scores_from_cliques",
-             [](const Structure& s, Index i, const Floats& cliques) {
-                 check_cliques(s, i, cliques);
-                 std::vector<double> out(cliques.size());
-                 s.scores_from_cliques(i, cliques.data(), out.data());
-                 return numpy(std::move(out));
-             },
-             "i"_a, "marginals"_a);
+        .def(
+            "maximize",
+            [](const Structure& s, Index i, const Floats& scores) {
+                check_scores(s, i, scores);
+                Workspace ws;
+                SlotCounts best;
+                const double value = s.maximize(i, scores.data(), best, ws);
+                return nb::make_tuple(value, numpy(best.slots), numpy(best.counts));
+            },
+            "i"_a, "scores"_a)
+        .def(
+            "log_partition",
+            [](const Structure& s, Index i, const Floats& scores, double temperature) {
+                check_scores(s, i, scores);
+                check_temperature(temperature);
+                Workspace ws;
+                std::vector<double> marginals(scores.size());
+                double entropy = 0;
+                const double value = s.log_partition(i, scores.data(), temperature, marginals.data(), &entropy, ws);
+                return nb::make_tuple(value, numpy(std::move(marginals)), entropy);
+            },
+            "i"_a, "scores"_a, "temperature"_a = 1.0)
+        .def(
+            "cost",
+            [](const Structure& s, Index i, const Ints& slots, const Floats& counts) {
+                check_index(i, s.num_examples());
+                const SlotView gold = view_of(slots, counts);
+                for (const Index slot : gold.slots) {
+                    if (slot < 0 || slot >= s.num_slots(i)) throw InputError("a gold slot is out of range");
+                }
+                std::vector<double> cost(idx(s.num_slots(i)), 0.0);
+                s.add_cost(i, gold, 1.0, cost.data());
+                return numpy(std::move(cost));
+            },
+            "i"_a, "slots"_a.noconvert(), "counts"_a)
+        .def(
+            "check_labelling",
+            [](const Structure& s, Index i, const Ints& slots, const Floats& counts) {
+                check_index(i, s.num_examples());
+                Workspace ws;
+                s.check_labelling(i, view_of(slots, counts), ws);
+            },
+            "i"_a, "slots"_a.noconvert(), "counts"_a)
+        .def(
+            "set_mask",
+            [](Structure& s, Index i, const std::optional<Bytes>& allowed) {
+                check_index(i, s.num_examples());
+                if (allowed) check_size(*allowed, s.num_slots(i), "the mask");
+                s.set_mask(i, allowed ? vector_of<std::uint8_t>(*allowed) : std::vector<std::uint8_t>{});
+            },
+            "i"_a, "allowed"_a.none())
+        .def(
+            "mask",
+            [](const Structure& s, Index i) -> nb::object {
+                check_index(i, s.num_examples());
+                if (!s.mask(i)) return nb::none();
+                return nb::cast(numpy(std::vector<std::uint8_t>(s.mask(i), s.mask(i) + s.num_slots(i))));
+            },
+            "i"_a)
+        .def(
+            "k_best",
+            [](const Structure& s, Index i, const Floats& scores, Index k) {
+                check_scores(s, i, scores);
+                Workspace ws;
+                nb::list out;
+                for (const Scored& x : s.k_best(i, scores.data(), k, ws)) {
+                    out.append(nb::make_tuple(x.value, numpy(x.labelling.slots), numpy(x.labelling.counts)));
+                }
+                return out;
+            },
+            "i"_a, "scores"_a, "k"_a)
+        .def(
+            "sample",
+            [](const Structure& s, Index i, const Floats& scores, double temperature, Index n, std::uint64_t seed) {
+                check_scores(s, i, scores);
+                check_positive_temperature(temperature);
+                if (n < 0) throw InputError("the number of samples is negative");
+                Workspace ws;
+                std::mt19937_64 rng(seed);
+                nb::list out;
+                for (const SlotCounts& x : s.sample(i, scores.data(), temperature, n, rng, ws)) out.append(pack(x));
+                return out;
+            },
+            "i"_a, "scores"_a, "temperature"_a, "n"_a, "seed"_a)
+        .def(
+            "covariance_product",
+            [](const Structure& s, Index i, const Floats& scores, double temperature, const Floats& direction) {
+                check_scores(s, i, scores);
+                check_positive_temperature(temperature);
+                check_size(direction, s.num_slots(i), "direction");
+                check_finite(direction, "direction");
+                Workspace ws;
+                std::vector<double> out(scores.size());
+                s.covariance_product(i, scores.data(), temperature, direction.data(), out.data(), ws);
+                return numpy(std::move(out));
+            },
+            "i"_a, "scores"_a, "temperature"_a, "direction"_a)
+        .def(
+            "clique_offsets",
+            [](const Structure& s, Index i) {
+                check_index(i, s.num_examples());
+                return numpy(s.clique_offsets(i));
+            },
+            "i"_a)
+        .def(
+            "clique_marginals",
+            [](const Structure& s, Index i, const Floats& scores, double temperature) {
+                check_scores(s, i, scores);
+                check_positive_temperature(temperature);
+                Workspace ws;
+                std::vector<double> out(idx(clique_size(s, i)));
+                s.clique_marginals(i, scores.data(), temperature, out.data(), ws);
+                return numpy(std::move(out));
+            },
+            "i"_a, "scores"_a, "temperature"_a)
+        .def(
+            "slots_from_cliques",
+            [](const Structure& s, Index i, const Floats& cliques) {
+                check_cliques(s, i, cliques);
+                std::vector<double> out(idx(s.num_slots(i)));
+                s.slots_from_cliques(i, cliques.data(), out.data());
+                return numpy(std::move(out));
+            },
+            "i"_a, "marginals"_a)
+        .def(
+            "entropy_of_cliques",
+            [](const Structure& s, Index i, const Floats& cliques) {
+                check_cliques(s, i, cliques);
+                Workspace ws;
+                std::vector<double> gradient(cliques.size());
+                const double entropy = s.entropy_of_cliques(i, cliques.data(), gradient.data(), ws);
+                return nb::make_tuple(entropy, numpy(std::move(gradient)));
+            },
+            "i"_a, "marginals"_a)
+        .def(
+            "scores_from_cliques",
+            [](const Structure& s, Index i, const Floats& cliques) {
+                check_cliques(s, i, cliques);
+                std::vector<double> out(cliques.size());
+                s.scores_from_cliques(i, cliques.data(), out.data());
+                return numpy(std::move(out));
+            },
+            "i"_a, "marginals"_a);
 
     nb::class_<Multiclass, Structure>(m, "Multiclass")
         .def(nb::init<Index, Index>(), "num_examples"_a, "n_labels"_a)
         .def_prop_ro("n_labels", &Multiclass::n_labels)
         .def_prop_ro("width", &Multiclass::width)
-        .def("encode",
-             [](const Multiclass& s, const Ints& labels) {
-                 check_size(labels, s.num_examples(), "labels");
-                 return encode_all(s.num_examples(), [&](Index i, SlotCounts& out) {
-                     check_label(labels.data()[i], s.n_labels(), i);
-                     out.add(labels.data()[i], 1.0);
-                 });
-             },
-             "labels"_a.noconvert())
-        .def("decode",
-             [](const Multiclass& s, const Ints& indptr, const Ints& slots, const Floats& counts) {
-                 std::vector<Index> labels;
-                 Workspace ws;
-                 decode_all(s, indptr, slots, counts, [&](Index i, SlotView one) {
-                     s.check_labelling(i, one, ws);
-                     labels.push_back(one.slots[0]);
-                 });
-                 return numpy(std::move(labels));
-             },
-             "indptr"_a.noconvert(), "slots"_a.noconvert(), "counts"_a);
+        .def(
+            "encode",
+            [](const Multiclass& s, const Ints& labels) {
+                check_size(labels, s.num_examples(), "labels");
+                return encode_all(s.num_examples(), [&](Index i, SlotCounts& out) {
+                    check_label(labels.data()[i], s.n_labels(), i);
+                    out.add(labels.data()[i], 1.0);
+                });
+            },
+            "labels"_a.noconvert())
+        .def(
+            "decode",
+            [](const Multiclass& s, const Ints& indptr, const Ints& slots, const Floats& counts) {
+                std::vector<Index> labels;
+                Workspace ws;
+                decode_all(s, indptr, slots, counts, [&](Index i, SlotView one) {
+                    s.check_labelling(i, one, ws);
+                    labels.push_back(one.slots[0]);
+                });
+                return numpy(std::move(labels));
+            },
+            "indptr"_a.noconvert(), "slots"_a.noconvert(), "counts"_a);
 
     nb::class_<Chain, Structure>(m, "Chain")
-        .def("__init__",
-             [](Chain* self, const Ints& lengths, Index n_labels, bool tied, bool ends) {
-                 new (self) Chain(vector_of<Index>(lengths), n_labels, tied, ends);
-             },
-             "lengths"_a.noconvert(), "n_labels"_a, "tied"_a = true, "ends"_a = false)
+        .def(
+            "__init__",
+            [](Chain* self, const Ints& lengths, Index n_labels, bool tied, bool ends) {
+                new (self) Chain(vector_of<Index>(lengths), n_labels, tied, ends);
+            },
+            "lengths"_a.noconvert(), "n_labels"_a, "tied"_a = true, "ends"_a = false)
         .def_prop_ro("n_labels", &Chain::n_labels)
         .def_prop_ro("width", &Chain::width)
         .def_prop_ro("tied", &Chain::tied)
         .def_prop_ro("ends", &Chain::ends)
-        .def_prop_ro("lengths", [](const Chain& s) { return numpy(s.lengths()); }, nb::rv_policy::automatic)
-        .def("encode",
-             [](const Chain& s, const Ints& labels) {
-                 Index total = 0;
-                 for (const Index length : s.lengths()) total += length;
-                 check_size(labels, total, "labels");
-                 const Index* next = labels.data();
-                 return encode_all(s.num_examples(), [&](Index i, SlotCounts& out) {
-                     const Index length = s.lengths()[idx(i)];
-                     for (Index t = 0; t < length; ++t) check_label(next[t], s.n_labels(), i);
-                     s.labelling_of(i, next, out);
-                     next += length;
-                 });
-             },
-             "labels"_a.noconvert())
-        .def("decode",
-             [](const Chain& s, const Ints& indptr, const Ints& slots, const Floats& counts) {
-                 std::vector<Index> labels;
-                 decode_all(s, indptr, slots, counts, [&](Index i, SlotView one) {
-                     const std::size_t begin = labels.size();
-                     labels.resize(begin + idx(s.lengths()[idx(i)]));
-                     s.labels_of(i, one, labels.data() + begin);
-                 });
-                 return numpy(std::move(labels));
-             },
-             "indptr"_a.noconvert(), "slots"_a.noconvert(), "counts"_a);
+        .def_prop_ro(
+            "lengths", [](const Chain& s) { return numpy(s.lengths()); }, nb::rv_policy::automatic)
+        .def(
+            "encode",
+            [](const Chain& s, const Ints& labels) {
+                Index total = 0;
+                for (const Index length : s.lengths()) total += length;
+                check_size(labels, total, "labels");
+                const Index* next = labels.data();
+                return encode_all(s.num_examples(), [&](Index i, SlotCounts& out) {
+                    const Index length = s.lengths()[idx(i)];
+                    for (Index t = 0; t < length; ++t) check_label(next[t], s.n_labels(), i);
+                    s.labelling_of(i, next, out);
+                    next += length;
+                });
+            },
+            "labels"_a.noconvert())
+        .def(
+            "decode",
+            [](const Chain& s, const Ints& indptr, const Ints& slots, const Floats& counts) {
+                std::vector<Index> labels;
+                decode_all(s, indptr, slots, counts, [&](Index i, SlotView one) {
+                    const std::size_t begin = labels.size();
+                    labels.resize(begin + idx(s.lengths()[idx(i)]));
+                    s.labels_of(i, one, labels.data() + begin);
+                });
+                return numpy(std::move(labels));
+            },
+            "indptr"_a.noconvert(), "slots"_a.noconvert(), "counts"_a);
 }
 
 }  // namespace partwise::bindings

@@ -8,8 +8,8 @@ namespace partwise {
 
 namespace {
 
-// How many groups ahead weights are asked for. Rare attributes' weights lie all over the vector: without this, waiting for
-// them was half of the time of a pass.
+// How many groups ahead weights are asked for. Rare attributes' weights lie all over the vector: without this, waiting
+// for them was half of the time of a pass.
 constexpr std::ptrdiff_t kAhead = 8;
 
 struct AddSink {
@@ -56,7 +56,8 @@ AttributeSegment::AttributeSegment(std::shared_ptr<const RowLayout> layout, std:
     : layout_(std::move(layout)) {
     check_pointers(row_ptr, len(attributes.size()), "row_ptr");
     check_pointers(example_ptr, len(row_ptr.size()) - 1, "example_ptr");
-    if (!values.empty() && values.size() != attributes.size()) throw InputError("values must have one value an attribute");
+    if (!values.empty() && values.size() != attributes.size())
+        throw InputError("values must have one value an attribute");
     if (!all_finite(values.data(), len(values.size()))) throw InputError("a feature value is NaN or infinite");
     for (const Index attribute : attributes) {
         if (attribute < -1 || attribute >= layout_->num_attributes()) {
@@ -100,7 +101,8 @@ AttributeSegment::AttributeSegment(std::shared_ptr<const RowLayout> layout, std:
                 const Entry& entry = entries[k];
                 if (entry.attribute != previous) {
                     const RowLayout::Row& row = layout_->row(entry.attribute);
-                    groups_.push_back({static_cast<std::uint32_t>(row.offset), static_cast<std::uint32_t>(row.length), 0});
+                    groups_.push_back(
+                        {static_cast<std::uint32_t>(row.offset), static_cast<std::uint32_t>(row.length), 0});
                     previous = entry.attribute;
                 }
                 ++groups_.back().n_entries;
@@ -127,8 +129,8 @@ AttributeSegment::Groups AttributeSegment::groups_of(Index i) const {
     const Index* ends = group_ptr_.data() + 3 * i;
     const Group* all = groups_.data();
     const Index entry = entry_ptr_[idx(i)];
-    return {all + ends[0],  all + ends[1], all + ends[2], all + ends[3], rows_.data() + entry,
-            values_.empty() ? nullptr : values_.data() + entry};
+    return {all + ends[0], all + ends[1],        all + ends[2],
+            all + ends[3], rows_.data() + entry, values_.empty() ? nullptr : values_.data() + entry};
 }
 
 template <int W, bool HasValues>

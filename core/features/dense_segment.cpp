@@ -7,7 +7,8 @@ namespace partwise {
 
 DenseSegment::DenseSegment(DenseRows rows, std::vector<Index> example_ptr, Index n_columns, Index width)
     : rows_(std::move(rows)), example_ptr_(std::move(example_ptr)), width_(width) {
-    if (n_columns < 1 || width < n_columns || width % 4 != 0) throw InputError("the row width does not fit the columns");
+    if (n_columns < 1 || width < n_columns || width % 4 != 0)
+        throw InputError("the row width does not fit the columns");
     if (rows_.n_inputs < 1) throw InputError("dense rows need at least one input");
     check_pointers(example_ptr_, rows_.n_rows, "example_ptr");
     if (!all_finite(rows_.data, rows_.n_rows * rows_.n_inputs)) throw InputError("a feature value is NaN or infinite");

@@ -37,7 +37,8 @@ RowLayout RowLayout::dense(Index num_attributes, Index n_columns, Index width) {
 RowLayout RowLayout::from_pairs(Index num_attributes, Index n_columns, Index width, std::span<const Index> indptr,
                                 std::span<const Index> columns) {
     RowLayout layout(num_attributes, n_columns, width);
-    if (len(indptr.size()) != num_attributes + 1) throw InputError("indptr must have one entry more than there are attributes");
+    if (len(indptr.size()) != num_attributes + 1)
+        throw InputError("indptr must have one entry more than there are attributes");
     check_pointers(indptr, len(columns.size()), "indptr");
     layout.num_pairs_ = len(columns.size());
     for (Index a = 0; a < num_attributes; ++a) {

@@ -27,8 +27,8 @@ class AttributeSegment final : public Segment {
     double psi2_bound(Index i) const override;
 
    private:
-    // One attribute of one example. Where its weights lie is repeated here from the layout, so that the kernels read one
-    // stream in order and can fetch weights ahead of their use.
+    // One attribute of one example. Where its weights lie is repeated here from the layout, so that the kernels read
+    // one stream in order and can fetch weights ahead of their use.
     struct Group {
         std::uint32_t offset;
         std::uint32_t length;
@@ -53,13 +53,13 @@ class AttributeSegment final : public Segment {
     void scores_of_width(Index i, const double* w, double* out) const;
 
     std::shared_ptr<const RowLayout> layout_;
-    std::vector<Index> n_rows_;      // rows of each example
-    std::vector<Index> group_ptr_;   // the ends of each example's three runs of groups, after a 0
-    std::vector<Index> entry_ptr_;   // first entry of each example
+    std::vector<Index> n_rows_;     // rows of each example
+    std::vector<Index> group_ptr_;  // the ends of each example's three runs of groups, after a 0
+    std::vector<Index> entry_ptr_;  // first entry of each example
     std::vector<Group> groups_;
-    std::vector<std::int32_t> rows_;   // row within the example, an entry
-    std::vector<double> values_;       // an entry; empty if all 1
-    std::vector<double> row_norm2_;    // |x|^2 of single-row examples where |A'd|^2 = |x|^2 |d|^2; else empty
+    std::vector<std::int32_t> rows_;  // row within the example, an entry
+    std::vector<double> values_;      // an entry; empty if all 1
+    std::vector<double> row_norm2_;   // |x|^2 of single-row examples where |A'd|^2 = |x|^2 |d|^2; else empty
 };
 
 // A matrix that somebody else stores; owner keeps it alive.

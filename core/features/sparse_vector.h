@@ -12,7 +12,7 @@ namespace partwise {
 class SparseVector {
    public:
     struct Run {
-        Index start;   // in weight space
+        Index start;  // in weight space
         Index length;
         Index offset;  // in values
     };
@@ -50,7 +50,8 @@ class SparseVector {
             const Index begin = std::max(p->start, q->start);
             const Index end = std::min(p->start + p->length, q->start + q->length);
             if (begin < end) {
-                sum += partwise::dot(values(*p) + (begin - p->start), other.values(*q) + (begin - q->start), end - begin);
+                sum +=
+                    partwise::dot(values(*p) + (begin - p->start), other.values(*q) + (begin - q->start), end - begin);
             }
             if (p->start + p->length < q->start + q->length) {
                 ++p;

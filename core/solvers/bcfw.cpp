@@ -17,7 +17,8 @@ struct Step {
 
 Step best_step(double la, double lb, double haa, double hab, double hbb) {
     const auto value = [&](Step z) {
-        return la * z.alpha + lb * z.beta - 0.5 * (haa * z.alpha * z.alpha + 2 * hab * z.alpha * z.beta + hbb * z.beta * z.beta);
+        return la * z.alpha + lb * z.beta -
+               0.5 * (haa * z.alpha * z.alpha + 2 * hab * z.alpha * z.beta + hbb * z.beta * z.beta);
     };
     const double determinant = haa * hbb - hab * hab;
     if (haa > 0.0 && determinant > 1e-12 * haa * hbb) {
@@ -59,7 +60,8 @@ class Pass {
         for (Index r = 0; r < n; ++r) augmented[r] = theta[r] + cost[r];
         const double best = objective_.structure().maximize(i, augmented, answer_, ws_);
         double answer_cost = 0;
-        for (std::size_t k = 0; k < answer_.slots.size(); ++k) answer_cost += answer_.counts[k] * cost[answer_.slots[k]];
+        for (std::size_t k = 0; k < answer_.slots.size(); ++k)
+            answer_cost += answer_.counts[k] * cost[answer_.slots[k]];
 
         b_ -= omega * block_bound(i);
         const bool moved = objective_.loss().link == Link::kIdentity
@@ -77,7 +79,8 @@ class Pass {
         for (std::size_t k = 0; k < answer_.slots.size(); ++k) x[answer_.slots[k]] -= scale * answer_.counts[k];
     }
 
-    bool step_on_simplex(Index i, double omega, const double* augmented, double best, double answer_cost, double* change) {
+    bool step_on_simplex(Index i, double omega, const double* augmented, double best, double answer_cost,
+                         double* change) {
         const Index n = objective_.num_slots(i);
         double* mu = state_.counts + objective_.offset(i);
         const double gap = std::max(0.0, best - dot(augmented, mu, n));

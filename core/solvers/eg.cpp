@@ -63,8 +63,7 @@ class Lane {
             const double quadratic = 0.5 * omega / l2_ * added.norm2;
             const double change = entropy_change + linear + quadratic;
             // Below this the change is rounding: the parts are differences of larger sums.
-            const double noise =
-                1e-13 * (1.0 + tau * (state_.entropies[i] + entropy) + std::abs(linear) + quadratic);
+            const double noise = 1e-13 * (1.0 + tau * (state_.entropies[i] + entropy) + std::abs(linear) + quadratic);
             if (options_.adaptive && !(change <= noise) && !(eta <= safe_step)) {
                 ++report.rejected;
                 safe_step = 1.0 / (tau + omega / l2_ * objective_.features().psi2_bound(i));
@@ -116,8 +115,9 @@ class Lane {
 
 // Lanes work side by side for a short round, each from the round's first weights and its own changes; then every lane
 // adds the others' changes, in lane order. Each lane has its own copy of the weights, and every copy sees a fixed
-// sequence of additions, so the result depends on the seed and the number of lanes alone. Lane 0 adds up the true change of
-// the dual; a round that made the dual worse is taken back, but for lane 0's part (which is an ordinary sequential run).
+// sequence of additions, so the result depends on the seed and the number of lanes alone. Lane 0 adds up the true
+// change of the dual; a round that made the dual worse is taken back, but for lane 0's part (which is an ordinary
+// sequential run).
 class Rounds {
    public:
     Rounds(const Objective& objective, double l2, std::span<const Index> order, EgState state, const EgOptions& options,
@@ -153,7 +153,9 @@ class Rounds {
 
    private:
     double* weights(int k) { return k == 0 ? state_.weights : copies_[static_cast<std::size_t>(k)].data(); }
-    std::span<Update> updates(int k) { return std::span(updates_[static_cast<std::size_t>(k)]).first(idx(counts_[static_cast<std::size_t>(k)])); }
+    std::span<Update> updates(int k) {
+        return std::span(updates_[static_cast<std::size_t>(k)]).first(idx(counts_[static_cast<std::size_t>(k)]));
+    }
 
     // Which lane visits which example of the round; an example that comes twice stays in one lane.
     void make_plan(Index begin) {
@@ -251,11 +253,12 @@ class Rounds {
 
 }  // namespace
 
-EgReport eg_epoch(const Objective& objective, double l2, std::span<const Index> order, EgState state, const EgOptions& options,
-                  Interrupt& interrupt) {
+EgReport eg_epoch(const Objective& objective, double l2, std::span<const Index> order, EgState state,
+                  const EgOptions& options, Interrupt& interrupt) {
     EgOptions settled = options;
     settled.n_jobs = objective.jobs(options.n_jobs);
-    // Measured on text chunking: long rounds and many lanes cost passes (conflicts on frequent rows), short ones cost time.
+    // Measured on text chunking: long rounds and many lanes cost passes (conflicts on frequent rows), short ones cost
+    // time.
     if (settled.round_size <= 0) settled.round_size = std::max<Index>(1, 16 / settled.n_jobs);
     if (settled.n_jobs > 1 && len(order.size()) > 4 * settled.n_jobs * settled.round_size) {
         return Rounds(objective, l2, order, state, settled, interrupt).run();

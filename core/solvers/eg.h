@@ -33,7 +33,7 @@ struct EgState {
     double* step_sizes;
 };
 
-EgReport eg_epoch(const Objective& objective, double l2, std::span<const Index> order, EgState state, const EgOptions& options,
-                  Interrupt& interrupt);
+EgReport eg_epoch(const Objective& objective, double l2, std::span<const Index> order, EgState state,
+                  const EgOptions& options, Interrupt& interrupt);
 
 }  // namespace partwise

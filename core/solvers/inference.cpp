@@ -8,13 +8,15 @@ namespace {
 template <class F>
 void for_each_example(const Structure& structure, const FeatureMap& features, const double* w, int n_jobs,
                       Interrupt& interrupt, F&& f) {
-    if (features.num_examples() != structure.num_examples()) throw InputError("structure and features differ in examples");
+    if (features.num_examples() != structure.num_examples())
+        throw InputError("structure and features differ in examples");
     const int workers = structure.thread_safe() ? effective_jobs(n_jobs) : 1;
     std::vector<Workspace> scratch(static_cast<std::size_t>(workers));
     parallel_for(structure.num_examples(), workers, interrupt, [&](Index i, int worker) {
         Workspace& ws = scratch[static_cast<std::size_t>(worker)];
         const Index n = structure.num_slots(i);
-        if (features.num_slots(i) != n) throw InputError("example " + std::to_string(i) + ": slots and features differ");
+        if (features.num_slots(i) != n)
+            throw InputError("example " + std::to_string(i) + ": slots and features differ");
         Workspace::Frame frame(ws);
         double* scores = frame.take(n);
         features.scores(i, w, 1.0, scores);
@@ -24,7 +26,8 @@ void for_each_example(const Structure& structure, const FeatureMap& features, co
 
 }  // namespace
 
-Decoded decode(const Structure& structure, const FeatureMap& features, const double* w, int n_jobs, Interrupt& interrupt) {
+Decoded decode(const Structure& structure, const FeatureMap& features, const double* w, int n_jobs,
+               Interrupt& interrupt) {
     std::vector<SlotCounts> best(idx(structure.num_examples()));
     Decoded out;
     out.values.resize(best.size());
@@ -48,8 +51,8 @@ void infer(const Structure& structure, const FeatureMap& features, const double*
     });
 }
 
-void all_scores(const Structure& structure, const FeatureMap& features, const double* w, int n_jobs, Interrupt& interrupt,
-                double* scores) {
+void all_scores(const Structure& structure, const FeatureMap& features, const double* w, int n_jobs,
+                Interrupt& interrupt, double* scores) {
     const std::vector<Index> offsets = structure.slot_offsets();
     for_each_example(structure, features, w, n_jobs, interrupt, [&](Index i, const double* own, Workspace&) {
         std::copy(own, own + structure.num_slots(i), scores + offsets[idx(i)]);

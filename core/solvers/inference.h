@@ -14,13 +14,14 @@ struct Decoded {
     std::vector<double> values;
 };
 
-Decoded decode(const Structure& structure, const FeatureMap& features, const double* w, int n_jobs, Interrupt& interrupt);
+Decoded decode(const Structure& structure, const FeatureMap& features, const double* w, int n_jobs,
+               Interrupt& interrupt);
 
 // marginals: slots end to end; values (smax) and entropies: one an example.
 void infer(const Structure& structure, const FeatureMap& features, const double* w, double temperature, int n_jobs,
            Interrupt& interrupt, double* marginals, double* values, double* entropies);
 
-void all_scores(const Structure& structure, const FeatureMap& features, const double* w, int n_jobs, Interrupt& interrupt,
-                double* scores);
+void all_scores(const Structure& structure, const FeatureMap& features, const double* w, int n_jobs,
+                Interrupt& interrupt, double* scores);
 
 }  // namespace partwise

@@ -8,8 +8,8 @@
 
 namespace partwise {
 
-Objective::Objective(std::shared_ptr<const Structure> structure, std::shared_ptr<const FeatureMap> features, GoldTable gold,
-                     LossParameters loss, std::vector<double> cost, std::vector<double> sample_weight)
+Objective::Objective(std::shared_ptr<const Structure> structure, std::shared_ptr<const FeatureMap> features,
+                     GoldTable gold, LossParameters loss, std::vector<double> cost, std::vector<double> sample_weight)
     : structure_(std::move(structure)),
       features_(std::move(features)),
       gold_(std::move(gold)),
@@ -18,7 +18,8 @@ Objective::Objective(std::shared_ptr<const Structure> structure, std::shared_ptr
       sample_weight_(std::move(sample_weight)),
       offsets_(structure_->slot_offsets()) {
     const Index n = num_examples();
-    if (!(loss_.temperature >= 0.0) || !std::isfinite(loss_.temperature)) throw InputError("temperature must be 0 or more");
+    if (!(loss_.temperature >= 0.0) || !std::isfinite(loss_.temperature))
+        throw InputError("temperature must be 0 or more");
     if (!std::isfinite(loss_.cost_scale)) throw InputError("cost_scale must be finite");
     if (features_->num_examples() != n) {
         throw InputError("the structure has " + std::to_string(n) + " examples, the features have " +
@@ -30,19 +31,22 @@ Objective::Objective(std::shared_ptr<const Structure> structure, std::shared_ptr
                              " slots, the features have " + std::to_string(features_->num_slots(i)));
         }
     }
-    if (len(gold_.indptr.size()) != n + 1) throw InputError("gold: indptr must have one entry more than there are examples");
+    if (len(gold_.indptr.size()) != n + 1)
+        throw InputError("gold: indptr must have one entry more than there are examples");
     check_pointers(gold_.indptr, len(gold_.slots.size()), "gold indptr");
     if (gold_.counts.size() != gold_.slots.size()) throw InputError("gold: one count a slot is needed");
     for (Index i = 0; i < n; ++i) {
         for (const Index slot : this->gold(i).slots) {
             if (slot < 0 || slot >= num_slots(i)) {
-                throw InputError("example " + std::to_string(i) + ": gold slot " + std::to_string(slot) + " is out of range");
+                throw InputError("example " + std::to_string(i) + ": gold slot " + std::to_string(slot) +
+                                 " is out of range");
             }
         }
     }
     if (!cost_.empty() && len(cost_.size()) != total_slots()) throw InputError("cost must have one value a slot");
     if (!all_finite(cost_.data(), len(cost_.size()))) throw InputError("a cost is NaN or infinite");
-    if (!sample_weight_.empty() && len(sample_weight_.size()) != n) throw InputError("sample_weight must have one value an example");
+    if (!sample_weight_.empty() && len(sample_weight_.size()) != n)
+        throw InputError("sample_weight must have one value an example");
     for (std::size_t i = 0; i < sample_weight_.size(); ++i) {
         if (!(sample_weight_[i] >= 0.0) || !std::isfinite(sample_weight_[i])) {
             throw InputError("the sample weight of example " + std::to_string(i) + " is negative or not finite");
@@ -126,24 +130,26 @@ Plane Objective::sum_terms(int n_jobs, Interrupt& interrupt, bool with_u, F&& te
         parallel_for(n_chunks, workers, interrupt, [&](Index c, int) {
             const Index begin = c * kChunk;
             const Index size = std::min(kChunk, d - begin);
-            for (Index k = 1; k < n_blocks; ++k) axpy(1.0, blocks[idx(k)].u.data() + begin, total.u.data() + begin, size);
+            for (Index k = 1; k < n_blocks; ++k)
+                axpy(1.0, blocks[idx(k)].u.data() + begin, total.u.data() + begin, size);
         });
     }
     return total;
 }
 
 double Objective::value(const double* w, int n_jobs, Interrupt& interrupt) const {
-    return sum_terms(n_jobs, interrupt, false, [&](Index i, double*, Workspace& ws) {
-               Workspace::Frame frame(ws);
-               double* scores = frame.take(num_slots(i));
-               features_->scores(i, w, 1.0, scores);
-               const double gold_score = dot_gold(i, scores);
-               add_cost(i, loss_.cost_scale, scores);
-               const double margin =
-                   structure_->log_partition(i, scores, loss_.temperature, nullptr, nullptr, ws) - gold_score;
-               const double positive = std::max(margin, 0.0);
-               return Term{loss_.link == Link::kSquared ? positive * positive : margin, 0.0};
-           })
+    return sum_terms(n_jobs, interrupt, false,
+                     [&](Index i, double*, Workspace& ws) {
+                         Workspace::Frame frame(ws);
+                         double* scores = frame.take(num_slots(i));
+                         features_->scores(i, w, 1.0, scores);
+                         const double gold_score = dot_gold(i, scores);
+                         add_cost(i, loss_.cost_scale, scores);
+                         const double margin =
+                             structure_->log_partition(i, scores, loss_.temperature, nullptr, nullptr, ws) - gold_score;
+                         const double positive = std::max(margin, 0.0);
+                         return Term{loss_.link == Link::kSquared ? positive * positive : margin, 0.0};
+                     })
         .value;
 }
 

@@ -1,7 +1,9 @@
-// The sums over examples in the objective. The penalty, and so the weights of a dual point, are the business of problem.py.
+// The sums over examples in the objective. The penalty, and so the weights of a dual point, are the business of
+// problem.py.
 //
 //   value  = sum_i omega_i phi(smax_tau(theta_i + kappa c_i) - <theta_i, g_i>),  theta_i = A_i w
-//   dual:  u = sum_i omega_i A_i'(s_i g_i - s_i mu_i),  b = sum_i omega_i [kappa <s_i mu_i, c_i> + tau s_i H_i - phi*(s_i)]
+//   dual:  u = sum_i omega_i A_i'(s_i g_i - s_i mu_i),  b = sum_i omega_i [kappa <s_i mu_i, c_i> + tau s_i H_i -
+//   phi*(s_i)]
 // phi(t) = t, phi* = 0 on s = 1 (identity link);  phi(t) = max(t, 0)^2, phi*(s) = s^2 / 4 (squared link).
 #pragma once
 
@@ -66,7 +68,8 @@ class Objective {
     // counts: s mu; mass: s or null (1); entropies: s H or null (0).
     Plane dual_terms_slots(const double* counts, const double* mass, const double* entropies, int n_jobs,
                            Interrupt& interrupt) const;
-    void marginals_of_scores(const double* scores, double* marginals, double* entropies, int n_jobs, Interrupt& interrupt) const;
+    void marginals_of_scores(const double* scores, double* marginals, double* entropies, int n_jobs,
+                             Interrupt& interrupt) const;
     void near_gold_scores(double sharpness, double* scores) const;
 
    private:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "structures/chain_log_space.h"
 #include "structures/width_dispatch.h"
 
 namespace partwise {
@@ -26,7 +27,8 @@ Chain::Chain(std::vector<Index> lengths, Index n_labels, bool tied, bool ends)
 Index Chain::edge_slots(Index i) const { return (tied_ ? 1 : lengths_[idx(i)] - 1) * n_labels_ * width_; }
 Index Chain::num_slots(Index i) const { return ends_begin(i) + (ends_ ? 2 * width_ : 0); }
 
-View Chain::prepare(Index i, const double* scores, double temperature, Workspace::Frame& frame, bool& edges_masked) const {
+View Chain::prepare(Index i, const double* scores, double temperature, Workspace::Frame& frame,
+                    bool& edges_masked) const {
     const Index T = lengths_[idx(i)];
     const std::uint8_t* allowed = mask(i);
     View view{T, n_labels_, width_, scores, scores + edge_begin(i), tied_ ? 0 : n_labels_ * width_};
@@ -328,7 +330,8 @@ std::vector<SlotCounts> Chain::sample(Index i, const double* scores, double temp
         labels[idx(T - 1)] = draw([&](Index a) { return alpha[(T - 1) * width_ + a]; });
         for (Index t = T - 1; t > 0; --t) {
             const Index b = labels[idx(t)];
-            labels[idx(t - 1)] = draw([&](Index a) { return alpha[(t - 1) * width_ + a] + view.edge_at(t)[a * width_ + b]; });
+            labels[idx(t - 1)] =
+                draw([&](Index a) { return alpha[(t - 1) * width_ + a] + view.edge_at(t)[a * width_ + b]; });
         }
         labelling_of(i, labels.data(), labelling);
     }

@@ -57,7 +57,8 @@ class Chain final : public Structure {
 
     // The kernels' view of scores / temperature with masks as -infinity. Copies unless the scores serve as they are.
     // edges_masked: whether an allowed pair of labels is cut.
-    chain::View prepare(Index i, const double* scores, double temperature, Workspace::Frame& frame, bool& edges_masked) const;
+    chain::View prepare(Index i, const double* scores, double temperature, Workspace::Frame& frame,
+                        bool& edges_masked) const;
     // Writes the begin and end rows from the first and last node rows.
     void add_ends(Index i, const double* node_marginals, double* slots) const;
 

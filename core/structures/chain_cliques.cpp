@@ -1,5 +1,6 @@
 // The chain's clique view: T - 1 edges of L x width entries (padding is 0), or one row for a sequence of length 1.
 #include "structures/chain.h"
+#include "structures/chain_log_space.h"
 #include "structures/width_dispatch.h"
 
 namespace partwise {

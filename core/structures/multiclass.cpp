@@ -73,7 +73,8 @@ void Multiclass::check_labelling(Index i, SlotView labelling, Workspace&) const 
         throw InputError("example " + std::to_string(i) + ": not one label");
     }
     if (!allows(i, labelling.slots[0])) {
-        throw InputError("example " + std::to_string(i) + ": its mask forbids label " + std::to_string(labelling.slots[0]));
+        throw InputError("example " + std::to_string(i) + ": its mask forbids label " +
+                         std::to_string(labelling.slots[0]));
     }
 }
 
@@ -102,8 +103,8 @@ std::vector<Scored> Multiclass::k_best(Index i, const double* scores, Index k, W
     return out;
 }
 
-std::vector<SlotCounts> Multiclass::sample(Index i, const double* scores, double temperature, Index n, std::mt19937_64& rng,
-                                           Workspace& ws) const {
+std::vector<SlotCounts> Multiclass::sample(Index i, const double* scores, double temperature, Index n,
+                                           std::mt19937_64& rng, Workspace& ws) const {
     Workspace::Frame frame(ws);
     double* p = frame.take(width_);
     log_partition(i, scores, temperature, p, nullptr, ws);
@@ -113,8 +114,8 @@ std::vector<SlotCounts> Multiclass::sample(Index i, const double* scores, double
     return out;
 }
 
-void Multiclass::covariance_product(Index i, const double* scores, double temperature, const double* direction, double* out,
-                                    Workspace& ws) const {
+void Multiclass::covariance_product(Index i, const double* scores, double temperature, const double* direction,
+                                    double* out, Workspace& ws) const {
     Workspace::Frame frame(ws);
     double* p = frame.take(width_);
     log_partition(i, scores, temperature, p, nullptr, ws);

@@ -51,11 +51,11 @@ class Structure {
     // Capability kKBest: the k best labellings, best first (fewer if there are fewer).
     virtual std::vector<Scored> k_best(Index i, const double* scores, Index k, Workspace& ws) const;
     // Capability kSample: n exact draws from p ~ exp(scores / temperature).
-    virtual std::vector<SlotCounts> sample(Index i, const double* scores, double temperature, Index n, std::mt19937_64& rng,
-                                           Workspace& ws) const;
+    virtual std::vector<SlotCounts> sample(Index i, const double* scores, double temperature, Index n,
+                                           std::mt19937_64& rng, Workspace& ws) const;
     // Capability kCovariance: out = Cov_p(counts) direction.
-    virtual void covariance_product(Index i, const double* scores, double temperature, const double* direction, double* out,
-                                    Workspace& ws) const;
+    virtual void covariance_product(Index i, const double* scores, double temperature, const double* direction,
+                                    double* out, Workspace& ws) const;
 
     // Capability kCliques: the distribution seen as marginals of a junction tree's cliques, end to end.
     virtual std::vector<Index> clique_offsets(Index i) const;

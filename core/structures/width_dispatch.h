@@ -10,14 +10,22 @@ namespace partwise {
 template <class F>
 decltype(auto) with_width(Index width, F&& f) {
     switch (width) {
-        case 4: return f(std::integral_constant<int, 4>{});
-        case 8: return f(std::integral_constant<int, 8>{});
-        case 12: return f(std::integral_constant<int, 12>{});
-        case 16: return f(std::integral_constant<int, 16>{});
-        case 24: return f(std::integral_constant<int, 24>{});
-        case 32: return f(std::integral_constant<int, 32>{});
-        case 48: return f(std::integral_constant<int, 48>{});
-        default: return f(std::integral_constant<int, 0>{});
+        case 4:
+            return f(std::integral_constant<int, 4>{});
+        case 8:
+            return f(std::integral_constant<int, 8>{});
+        case 12:
+            return f(std::integral_constant<int, 12>{});
+        case 16:
+            return f(std::integral_constant<int, 16>{});
+        case 24:
+            return f(std::integral_constant<int, 24>{});
+        case 32:
+            return f(std::integral_constant<int, 32>{});
+        case 48:
+            return f(std::integral_constant<int, 48>{});
+        default:
+            return f(std::integral_constant<int, 0>{});
     }
 }
 

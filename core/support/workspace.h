@@ -50,7 +50,8 @@ class Workspace {
 
     // Blocks never move, so that pointers stay good while deeper frames take more.
     double* take(Index n) {
-        const std::size_t need = (static_cast<std::size_t>(n) + kDoublesPerLine - 1) / kDoublesPerLine * kDoublesPerLine;
+        const std::size_t need =
+            (static_cast<std::size_t>(n) + kDoublesPerLine - 1) / kDoublesPerLine * kDoublesPerLine;
         while (block_ < blocks_.size() && used_ + need > blocks_[block_].size) {
             ++block_;
             used_ = 0;

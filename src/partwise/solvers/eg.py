@@ -135,10 +135,12 @@ class EG(OnlineSolver[EGState]):
             state.dual = b - float(u @ u) / (2.0 * problem.l2)
 
     def certificate(self, problem: Problem, state: EGState) -> Certified:
-        point = DualPoint.of_scores(state.scores.copy())
-        u, b = problem.dual_terms(point)
+        # Marginals and entropies are those of the scores, computed at each example's last visit: nothing in them drifts.
+        # The scores are shared with the state, not copied (a certificate is used before the next step, if at all).
+        u, b = problem.dual_terms(DualPoint.of_counts(state.marginals, None, state.entropies))
         weights = u / problem.l2
-        return Certified(problem.certificate_of(problem.value(weights), u, b), weights, point)
+        certificate = problem.certificate_of(problem.value(weights), u, b)
+        return Certified(certificate, weights, DualPoint.of_scores(state.scores))
 
     def weights(self, problem: Problem, state: EGState) -> Floats:
         return state.weights.copy()

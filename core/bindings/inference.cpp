@@ -1,0 +1,60 @@
+#include "solvers/inference.h"
+
+#include "bindings/checks.h"
+
+namespace partwise::bindings {
+
+using namespace nb::literals;
+
+void bind_inference(nb::module_& m) {
+    m.def(
+        "decode",
+        [](const Structure& structure, const FeatureMap& features, const Floats& weights, int n_jobs) {
+            check_weights(features, weights);
+            Interrupt interrupt = python_interrupt();
+            Decoded out;
+            {
+                const nb::gil_scoped_release release;
+                out = decode(structure, features, weights.data(), n_jobs, interrupt);
+            }
+            return nb::make_tuple(numpy(std::move(out.indptr)), numpy(std::move(out.slots)),
+                                  numpy(std::move(out.counts)), numpy(std::move(out.values)));
+        },
+        "structure"_a, "features"_a, "weights"_a, "n_jobs"_a = 1);
+
+    m.def(
+        "infer",
+        [](const Structure& structure, const FeatureMap& features, const Floats& weights, double temperature,
+           int n_jobs) {
+            check_weights(features, weights);
+            if (!(temperature >= 0.0) || temperature == kInfinity)
+                throw InputError("temperature must be 0 or more and finite");
+            Interrupt interrupt = python_interrupt();
+            std::vector<double> marginals(idx(structure.slot_offsets().back()));
+            std::vector<double> values(idx(structure.num_examples()));
+            std::vector<double> entropies(values.size());
+            {
+                const nb::gil_scoped_release release;
+                infer(structure, features, weights.data(), temperature, n_jobs, interrupt, marginals.data(),
+                      values.data(), entropies.data());
+            }
+            return nb::make_tuple(numpy(std::move(marginals)), numpy(std::move(values)), numpy(std::move(entropies)));
+        },
+        "structure"_a, "features"_a, "weights"_a, "temperature"_a = 1.0, "n_jobs"_a = 1);
+
+    m.def(
+        "all_scores",
+        [](const Structure& structure, const FeatureMap& features, const Floats& weights, int n_jobs) {
+            check_weights(features, weights);
+            Interrupt interrupt = python_interrupt();
+            std::vector<double> scores(idx(structure.slot_offsets().back()));
+            {
+                const nb::gil_scoped_release release;
+                all_scores(structure, features, weights.data(), n_jobs, interrupt, scores.data());
+            }
+            return numpy(std::move(scores));
+        },
+        "structure"_a, "features"_a, "weights"_a, "n_jobs"_a = 1);
+}
+
+}  // namespace partwise::bindings

@@ -1,0 +1,138 @@
+#include "bindings/checks.h"
+
+namespace partwise::bindings {
+
+using namespace nb::literals;
+
+namespace {
+
+Link link_of(const std::string& name) {
+    if (name == "identity") return Link::kIdentity;
+    if (name == "squared") return Link::kSquared;
+    throw InputError("link must be 'identity' or 'squared', not '" + name + "'");
+}
+
+nb::tuple pack(Plane plane) { return nb::make_tuple(numpy(std::move(plane.u)), plane.b); }
+
+}  // namespace
+
+void bind_objective(nb::module_& m) {
+    nb::class_<Objective>(m, "Objective")
+        .def(
+            "__init__",
+            [](Objective* self, std::shared_ptr<Structure> structure, std::shared_ptr<FeatureMap> features,
+               const Ints& indptr, const Ints& slots, const Floats& counts, double temperature, double cost_scale,
+               const std::string& link, const std::optional<Floats>& cost, const std::optional<Floats>& sample_weight) {
+                check_finite(counts, "gold_counts");
+                if (cost && cost->size() == 0 && structure->num_examples() > 0)
+                    throw InputError("cost must have one value a slot");
+                if (sample_weight) check_size(*sample_weight, structure->num_examples(), "sample_weight");
+                new (self) Objective(std::move(structure), std::move(features),
+                                     {vector_of<Index>(indptr), vector_of<Index>(slots), vector_of<double>(counts)},
+                                     {temperature, cost_scale, link_of(link)},
+                                     cost ? vector_of<double>(*cost) : std::vector<double>{},
+                                     sample_weight ? vector_of<double>(*sample_weight) : std::vector<double>{});
+            },
+            "structure"_a, "features"_a, "gold_indptr"_a.noconvert(), "gold_slots"_a.noconvert(), "gold_counts"_a,
+            "temperature"_a, "cost_scale"_a, "link"_a, "cost"_a.none() = nb::none(),
+            "sample_weight"_a.none() = nb::none())
+        .def_prop_ro("num_examples", &Objective::num_examples)
+        .def("check_gold", &Objective::check_gold)
+        .def(
+            "cost",
+            [](const Objective& o, Index i) {
+                check_index(i, o.num_examples());
+                std::vector<double> out(idx(o.num_slots(i)), 0.0);
+                o.add_cost(i, 1.0, out.data());
+                return numpy(std::move(out));
+            },
+            "i"_a)
+        .def(
+            "gold",
+            [](const Objective& o, Index i) {
+                check_index(i, o.num_examples());
+                std::vector<double> out(idx(o.num_slots(i)), 0.0);
+                o.add_gold(i, 1.0, out.data());
+                return numpy(std::move(out));
+            },
+            "i"_a)
+        .def(
+            "value",
+            [](const Objective& o, const Floats& weights, int n_jobs) {
+                check_weights(o.features(), weights);
+                Interrupt interrupt = python_interrupt();
+                const nb::gil_scoped_release release;
+                return o.value(weights.data(), n_jobs, interrupt);
+            },
+            "weights"_a, "n_jobs"_a = 1)
+        .def(
+            "plane",
+            [](const Objective& o, const Floats& weights, int n_jobs) {
+                check_weights(o.features(), weights);
+                Interrupt interrupt = python_interrupt();
+                Plane plane;
+                {
+                    const nb::gil_scoped_release release;
+                    plane = o.plane(weights.data(), n_jobs, interrupt);
+                }
+                return nb::make_tuple(plane.value, numpy(std::move(plane.u)), plane.b);
+            },
+            "weights"_a, "n_jobs"_a = 1)
+        .def(
+            "dual_terms_gibbs",
+            [](const Objective& o, const Floats& scores, int n_jobs) {
+                check_size(scores, o.total_slots(), "scores");
+                check_finite(scores, "scores");
+                Interrupt interrupt = python_interrupt();
+                Plane plane;
+                {
+                    const nb::gil_scoped_release release;
+                    plane = o.dual_terms_gibbs(scores.data(), n_jobs, interrupt);
+                }
+                return pack(std::move(plane));
+            },
+            "scores"_a, "n_jobs"_a = 1)
+        .def(
+            "dual_terms_slots",
+            [](const Objective& o, const Floats& counts, const std::optional<Floats>& mass,
+               const std::optional<Floats>& entropies, int n_jobs) {
+                check_size(counts, o.total_slots(), "counts");
+                check_finite(counts, "counts");
+                if (mass) check_size(*mass, o.num_examples(), "mass");
+                if (entropies) check_size(*entropies, o.num_examples(), "entropies");
+                Interrupt interrupt = python_interrupt();
+                Plane plane;
+                {
+                    const nb::gil_scoped_release release;
+                    plane = o.dual_terms_slots(counts.data(), mass ? mass->data() : nullptr,
+                                               entropies ? entropies->data() : nullptr, n_jobs, interrupt);
+                }
+                return pack(std::move(plane));
+            },
+            "counts"_a, "mass"_a.none(), "entropies"_a.none(), "n_jobs"_a = 1)
+        .def(
+            "marginals_of_scores",
+            [](const Objective& o, const Floats& scores, int n_jobs) {
+                check_size(scores, o.total_slots(), "scores");
+                check_finite(scores, "scores");
+                Interrupt interrupt = python_interrupt();
+                std::vector<double> marginals(scores.size());
+                std::vector<double> entropies(idx(o.num_examples()));
+                {
+                    const nb::gil_scoped_release release;
+                    o.marginals_of_scores(scores.data(), marginals.data(), entropies.data(), n_jobs, interrupt);
+                }
+                return nb::make_tuple(numpy(std::move(marginals)), numpy(std::move(entropies)));
+            },
+            "scores"_a, "n_jobs"_a = 1)
+        .def(
+            "near_gold_scores",
+            [](const Objective& o, double sharpness) {
+                std::vector<double> scores(idx(o.total_slots()));
+                o.near_gold_scores(sharpness, scores.data());
+                return numpy(std::move(scores));
+            },
+            "sharpness"_a);
+}
+
+}  // namespace partwise::bindings
