@@ -161,9 +161,11 @@ def fit_sklearn(
         "fit_seconds": wall,
         "fit_cpu_seconds": cpu,
         "solver_seconds": wall,
+        "solver_cpu_seconds": cpu,
         "predict_seconds": predict.wall,
         "passes": float(needed),
         "trace_seconds": [wall],
+        "trace_cpu_seconds": [cpu],
         "trace_objective": [values[needed]],
         "trace_passes": [float(needed)],
         "reported_objective": None,
@@ -184,13 +186,13 @@ def fit_partwise(data: str | None, l2: float, limit: int | None, solver: str, to
     model = MaxentClassifier(
         loss="log", C=1.0 / l2, fit_intercept=False, solver=solver, tol=tol, n_jobs=n_jobs, random_state=0
     )
-    with clock() as fit:
+    with clock() as fit, models.watched() as watch:
         model.fit(dataset.X_train, dataset.y_train)
     peak = peak_mb()
     with clock() as predict:
         accuracy = model.score(dataset.X_test, dataset.y_test)
     return {
-        **models.history_of(model.result_),
+        **models.history_of(model.result_, watch),
         "fit_seconds": fit.wall,
         "fit_cpu_seconds": fit.cpu,
         "predict_seconds": predict.wall,

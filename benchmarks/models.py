@@ -1,7 +1,10 @@
-"""What fitted partwise models say, in the benchmarks' terms."""
+"""What partwise's estimators say about their training, in the benchmarks' terms."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -9,15 +12,52 @@ import numpy as np
 from benchmarks.report import Record
 
 
-def history_of(result: Any) -> Record:
+class Watch:
+    """CPU seconds of the solver alone: in all, and by the passes at which certificates were issued."""
+
+    def __init__(self) -> None:
+        self.total = 0.0
+        self.at: dict[float, float] = {}
+
+
+@contextmanager
+def watched() -> Iterator[Watch]:
+    """Watch the solver that an estimator's `fit` runs; a Result's history has wall seconds only."""
+    from partwise.estimators import common
+
+    watch = Watch()
+    solve = common.solve
+
+    def watching(*arguments: Any, **options: Any) -> Any:
+        begin = time.process_time()
+
+        def note(progress: Any) -> bool:
+            if progress.fresh:
+                watch.at[progress.passes] = time.process_time() - begin
+            return False
+
+        result = solve(*arguments, **options, callback=note)
+        watch.total = time.process_time() - begin
+        return result
+
+    common.solve = watching
+    try:
+        yield watch
+    finally:
+        common.solve = solve
+
+
+def history_of(result: Any, watch: Watch) -> Record:
     """A Result's certificates as a trace."""
     history = {name: np.asarray(values, dtype=float).tolist() for name, values in result.history.items()}
     return {
         "solver": result.solver,
         "status": result.status,
         "solver_seconds": result.seconds,
+        "solver_cpu_seconds": watch.total,
         "passes": float(result.passes),
         "trace_seconds": history["seconds"],
+        "trace_cpu_seconds": [watch.at.get(passes) for passes in history["passes"]],
         "trace_passes": history["passes"],
         "trace_objective": history["primal"],
         "trace_gap": history["gap"],

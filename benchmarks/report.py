@@ -24,8 +24,10 @@ COLUMNS = (
     ("l2", "l2", "g"),
     ("threads", "threads", "d"),
     ("seconds_to_target", "s to target", ".3g"),
+    ("cpu_seconds_to_target", "CPU s to target", ".3g"),
     ("passes_to_target", "passes to target", ".4g"),
     ("solver_seconds", "solver s", ".3g"),
+    ("solver_cpu_seconds", "solver CPU s", ".3g"),
     ("fit_seconds", "fit s", ".3g"),
     ("fit_cpu_seconds", "fit CPU s", ".3g"),
     ("passes", "passes", ".4g"),
@@ -44,8 +46,8 @@ def finish(run: Record, optimum: float, within: float) -> None:
     run["optimum"], run["within"] = optimum, within
     run["excess"] = run["objective"] / optimum - 1.0
     at = first_within(run["trace_objective"], (1.0 + within) * optimum)
-    run["seconds_to_target"] = None if at is None else run["trace_seconds"][at]
-    run["passes_to_target"] = None if at is None else run["trace_passes"][at]
+    for name in ("seconds", "cpu_seconds", "passes"):
+        run[f"{name}_to_target"] = None if at is None else run[f"trace_{name}"][at]
 
 
 def medians(runs: list[Record]) -> list[Record]:
@@ -81,7 +83,7 @@ def show(title: str, records: Sequence[Mapping[str, Any]], note: str = "") -> No
         table.add_column(heading, justify="left" if name == "system" else "right")
     for record in records:
         table.add_row(*(_cell(record.get(name), form) for name, _, form in columns))
-    width = None if os.isatty(1) else 220
+    width = None if os.isatty(1) else 240
     Console(width=width).print(table)
 
 

@@ -73,4 +73,5 @@ def test_question_writes_records(folder, tmp_path):
         assert record["system"] == "partwise-eg"
         assert 0 <= record["excess"] <= 1e-4
         assert 0 < record["seconds_to_target"] <= record["solver_seconds"]
+        assert 0 < record["cpu_seconds_to_target"] <= record["solver_cpu_seconds"] <= record["fit_cpu_seconds"]
         assert record["peak_mb"] >= record["data_mb"] > 0

@@ -38,10 +38,11 @@ def test_target_is_the_first_certificate_below_it():
         "objective": 101.0,
         "trace_objective": [300.0, 100.2, 100.05, 101.0],
         "trace_seconds": [1.0, 2.0, 3.0, 4.0],
+        "trace_cpu_seconds": [None, 4.0, 6.0, 8.0],
         "trace_passes": [1.0, 3.0, 5.0, 7.0],
     }
     finish(run, 100.0, 1e-3)
-    assert (run["seconds_to_target"], run["passes_to_target"]) == (3.0, 5.0)
+    assert (run["seconds_to_target"], run["cpu_seconds_to_target"], run["passes_to_target"]) == (3.0, 6.0, 5.0)
     assert run["excess"] == pytest.approx(0.01)
     finish(run, 100.0, 1e-6)
     assert run["seconds_to_target"] is None
