@@ -12,32 +12,62 @@ namespace {
 // for them was half of the time of a pass.
 constexpr std::ptrdiff_t kAhead = 8;
 
+// What becomes of v = A' slots. row(): a whole row of `width` values; one(): a single weight's value. Sums over rows
+// are kept column by column and added up at the end: a horizontal sum a row would cost more than the row itself.
+template <int W>
 struct AddSink {
+    static constexpr int kLanes = W > 0 ? W : 1;
     double scale;
     double* w;
-    Added added{};
+    double norms[kLanes] = {};
+    double products[kLanes] = {};
 
     void prefetch(Index at) const { __builtin_prefetch(w + at, 1); }
-    void operator()(Index at, const double* __restrict x, Index n) {
+    void row(Index at, const double* __restrict v, Index width) {
         double* __restrict target = w + at;
-        double norm = 0;
-        double product = 0;
-#pragma omp simd reduction(+ : norm, product)
-        for (Index k = 0; k < n; ++k) {
-            norm += x[k] * x[k];
-            product += x[k] * target[k];
-            target[k] += scale * x[k];
+        if constexpr (W > 0) {
+            for (int b = 0; b < W; ++b) {
+                norms[b] += v[b] * v[b];
+                products[b] += v[b] * target[b];
+                target[b] += scale * v[b];
+            }
+        } else {
+            norms[0] += norm2(v, width);
+            products[0] += dot(v, target, width);
+            axpy(scale, v, target, width);
         }
-        added.norm2 += norm;
-        added.dot += product;
+    }
+    void one(Index at, double v) {
+        norms[0] += v * v;
+        products[0] += v * w[at];
+        w[at] += scale * v;
+    }
+    Added added() const {
+        Added sum;
+        for (int b = 0; b < kLanes; ++b) sum += {norms[b], products[b]};
+        return sum;
     }
 };
 
+template <int W>
 struct NormSink {
-    double norm = 0;
+    static constexpr int kLanes = W > 0 ? W : 1;
+    double norms[kLanes] = {};
 
     void prefetch(Index) const {}
-    void operator()(Index, const double* x, Index n) { norm += norm2(x, n); }
+    void row(Index, const double* __restrict v, Index width) {
+        if constexpr (W > 0) {
+            for (int b = 0; b < W; ++b) norms[b] += v[b] * v[b];
+        } else {
+            norms[0] += norm2(v, width);
+        }
+    }
+    void one(Index, double v) { norms[0] += v * v; }
+    double sum() const {
+        double total = 0;
+        for (int b = 0; b < kLanes; ++b) total += norms[b];
+        return total;
+    }
 };
 
 struct ProjectSink {
@@ -45,7 +75,8 @@ struct ProjectSink {
     SparseVector& out;
 
     void prefetch(Index) const {}
-    void operator()(Index at, const double* x, Index n) const { out.append(first + at, x, n); }
+    void row(Index at, const double* v, Index width) const { out.append(first + at, v, width); }
+    void one(Index at, double v) const { out.append(first + at, &v, 1); }
 };
 
 }  // namespace
@@ -116,12 +147,12 @@ AttributeSegment::AttributeSegment(std::shared_ptr<const RowLayout> layout, std:
     }
     const bool single = std::all_of(n_rows_.begin(), n_rows_.end(), [](Index t) { return t == 1; });
     if (single && layout_->all_full()) {
-        const std::vector<double> unit(idx(layout_->width()), 1.0);
-        for (Index i = 0; i < n; ++i) {
-            NormSink sink;
-            visit(i, unit.data(), sink);  // every row of weights gets its merged value, width times
-            row_norm2_.push_back(sink.norm / static_cast<double>(layout_->width()));
-        }
+        // A slot vector of ones gives every weight of a row the merged value, width times.
+        const std::vector<double> ones(idx(layout_->width()), 1.0);
+        const double scale = 1.0 / static_cast<double>(layout_->width());
+        std::vector<double> norms;
+        for (Index i = 0; i < n; ++i) norms.push_back(transpose_norm2(i, ones.data()) * scale);
+        row_norm2_ = std::move(norms);
     }
 }
 
@@ -139,7 +170,23 @@ void AttributeSegment::scores_of_width(Index i, const double* __restrict w, doub
     const std::int32_t* all_columns = layout_->all_columns();
     auto [full, masked, sparse, end, rows, values] = groups_of(i);
     fill(out, num_slots(i), 0.0);
-    for (const Group* g = full; g < sparse; ++g) {
+    const Group* g = full;
+    if constexpr (W > 0) {
+        if (n_rows_[idx(i)] == 1 && full < sparse) {
+            // One row: it stays in registers, in two halves so that additions need not wait for each other.
+            double acc[2][W] = {};
+            for (; g < sparse; ++g) {
+                double x = 0;
+                for (std::uint32_t e = 0; e < g->n_entries; ++e) x += HasValues ? *values++ : 1.0;
+                rows += g->n_entries;
+                const double* __restrict weights = w + g->offset;
+                double* __restrict half = acc[(g - full) & 1];
+                for (int b = 0; b < W; ++b) half[b] += x * weights[b];
+            }
+            for (int b = 0; b < W; ++b) out[b] = acc[0][b] + acc[1][b];
+        }
+    }
+    for (; g < sparse; ++g) {
         if (g + kAhead < sparse) __builtin_prefetch(w + g[kAhead].offset);
         const double* __restrict weights = w + g->offset;
         for (std::uint32_t e = 0; e < g->n_entries; ++e) {
@@ -150,58 +197,60 @@ void AttributeSegment::scores_of_width(Index i, const double* __restrict w, doub
         rows += g->n_entries;
         if (HasValues) values += g->n_entries;
     }
-    for (const Group* g = sparse; g < end; ++g) {
+    for (; g < end; ++g) {
         if (g + kAhead < end) {
             __builtin_prefetch(w + g[kAhead].offset);
             __builtin_prefetch(all_columns + g[kAhead].offset);
         }
         const double* __restrict weights = w + g->offset;
         const std::int32_t* __restrict columns = all_columns + g->offset;
-        for (std::uint32_t e = 0; e < g->n_entries; ++e) {
-            double* __restrict target = out + rows[e] * width;
-            const double x = HasValues ? values[e] : 1.0;
-            for (std::uint32_t j = 0; j < g->length; ++j) target[columns[j]] += x * weights[j];
+        for (std::uint32_t j = 0; j < g->length; ++j) {
+            for (std::uint32_t e = 0; e < g->n_entries; ++e) {
+                out[rows[e] * width + columns[j]] += HasValues ? values[e] * weights[j] : weights[j];
+            }
         }
         rows += g->n_entries;
         if (HasValues) values += g->n_entries;
     }
 }
 
-void AttributeSegment::scores(Index i, const double* w, double* out) const {
+// Calls f with (width, whether there are values) as compile-time constants.
+template <class F>
+void AttributeSegment::dispatch(F&& f) const {
     with_width(layout_->width(), [&](auto width) {
         if (values_.empty()) {
-            scores_of_width<width(), false>(i, w, out);
+            f(width, std::false_type{});
         } else {
-            scores_of_width<width(), true>(i, w, out);
+            f(width, std::true_type{});
         }
     });
 }
 
+void AttributeSegment::scores(Index i, const double* w, double* out) const {
+    dispatch([&](auto width, auto has_values) { scores_of_width<width(), has_values()>(i, w, out); });
+}
+
 template <int W, bool HasValues, class Sink>
-void AttributeSegment::visit(Index i, const double* __restrict slots, Sink&& sink) const {
+void AttributeSegment::visit(Index i, const double* __restrict slots, Sink& sink) const {
     const Index width = W > 0 ? W : layout_->width();
     const std::int32_t* all_columns = layout_->all_columns();
     auto [full, masked, sparse, end, rows, values] = groups_of(i);
-    std::vector<double> long_row;
-    double short_row[W > 0 ? W : 1];
-    double* __restrict acc = short_row;
-    if constexpr (W == 0) {
-        long_row.resize(idx(width));
-        acc = long_row.data();
-    }
+    std::vector<double> long_row(W > 0 ? 0 : idx(width));
     for (const Group* g = full; g < sparse; ++g) {
         if (g + kAhead < sparse) sink.prefetch(g[kAhead].offset);
-        for (Index b = 0; b < width; ++b) acc[b] = 0.0;
+        double short_row[W > 0 ? W : 1];
+        double* __restrict v = W > 0 ? short_row : long_row.data();
+        for (Index b = 0; b < width; ++b) v[b] = 0.0;
         for (std::uint32_t e = 0; e < g->n_entries; ++e) {
             const double* __restrict source = slots + rows[e] * width;
             const double x = HasValues ? values[e] : 1.0;
-            for (Index b = 0; b < width; ++b) acc[b] += x * source[b];
+            for (Index b = 0; b < width; ++b) v[b] += x * source[b];
         }
         if (g >= masked) {
             const std::uint8_t* __restrict present = layout_->all_present() + g->offset;
-            for (Index b = 0; b < width; ++b) acc[b] *= static_cast<double>(present[b]);
+            for (Index b = 0; b < width; ++b) v[b] *= static_cast<double>(present[b]);
         }
-        sink(Index{g->offset}, acc, width);
+        sink.row(Index{g->offset}, v, width);
         rows += g->n_entries;
         if (HasValues) values += g->n_entries;
     }
@@ -211,44 +260,43 @@ void AttributeSegment::visit(Index i, const double* __restrict slots, Sink&& sin
             __builtin_prefetch(all_columns + g[kAhead].offset);
         }
         const std::int32_t* __restrict columns = all_columns + g->offset;
-        for (std::uint32_t j = 0; j < g->length; ++j) acc[j] = 0.0;
-        for (std::uint32_t e = 0; e < g->n_entries; ++e) {
-            const double* __restrict source = slots + rows[e] * width;
-            const double x = HasValues ? values[e] : 1.0;
-            for (std::uint32_t j = 0; j < g->length; ++j) acc[j] += x * source[columns[j]];
+        for (std::uint32_t j = 0; j < g->length; ++j) {
+            double v = 0;
+            for (std::uint32_t e = 0; e < g->n_entries; ++e) {
+                const double x = HasValues ? values[e] : 1.0;
+                v += x * slots[rows[e] * width + columns[j]];
+            }
+            sink.one(Index{g->offset} + j, v);
         }
-        sink(Index{g->offset}, acc, Index{g->length});
         rows += g->n_entries;
         if (HasValues) values += g->n_entries;
     }
 }
 
-template <class Sink>
-void AttributeSegment::visit(Index i, const double* slots, Sink&& sink) const {
-    with_width(layout_->width(), [&](auto width) {
-        if (values_.empty()) {
-            visit<width(), false>(i, slots, sink);
-        } else {
-            visit<width(), true>(i, slots, sink);
-        }
-    });
-}
-
 Added AttributeSegment::add_transpose(Index i, const double* slots, double scale, double* w) const {
-    AddSink sink{scale, w};
-    visit(i, slots, sink);
-    return sink.added;
+    Added added;
+    dispatch([&](auto width, auto has_values) {
+        AddSink<width()> sink{scale, w};
+        visit<width(), has_values()>(i, slots, sink);
+        added = sink.added();
+    });
+    return added;
 }
 
 void AttributeSegment::project(Index i, const double* slots, Index first, SparseVector& out) const {
-    visit(i, slots, ProjectSink{first, out});
+    ProjectSink sink{first, out};
+    dispatch([&](auto width, auto has_values) { visit<width(), has_values()>(i, slots, sink); });
 }
 
 double AttributeSegment::transpose_norm2(Index i, const double* slots) const {
     if (!row_norm2_.empty()) return row_norm2_[idx(i)] * norm2(slots, layout_->width());
-    NormSink sink;
-    visit(i, slots, sink);
-    return sink.norm;
+    double sum = 0;
+    dispatch([&](auto width, auto has_values) {
+        NormSink<width()> sink;
+        visit<width(), has_values()>(i, slots, sink);
+        sum = sink.sum();
+    });
+    return sum;
 }
 
 // |sum_t x_t (x) d_t|^2 <= 2 sum over attributes of (sum_t |x_t|)^2, because rows of a difference of labellings have

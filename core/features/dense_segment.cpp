@@ -11,6 +11,9 @@ DenseSegment::DenseSegment(DenseRows rows, std::vector<Index> example_ptr, Index
         throw InputError("the row width does not fit the columns");
     if (rows_.n_inputs < 1) throw InputError("dense rows need at least one input");
     check_pointers(example_ptr_, rows_.n_rows, "example_ptr");
+    for (Index i = 0; i < num_examples(); ++i) {
+        if (n_rows(i) == 0) throw InputError("example " + std::to_string(i) + " has no row");
+    }
     if (!all_finite(rows_.data, rows_.n_rows * rows_.n_inputs)) throw InputError("a feature value is NaN or infinite");
 }
 
@@ -43,25 +46,35 @@ void DenseSegment::scores(Index i, const double* __restrict w, double* __restric
 
 Added DenseSegment::add_transpose(Index i, const double* __restrict slots, double scale, double* __restrict w) const {
     Added added{transpose_norm2(i, slots), 0.0};
+    const Index n = n_rows(i);
     with_width(width_, [&](auto constant) {
-        const Index width = constant() > 0 ? constant() : width_;
-        // Rows share weights: v_j = sum_t x_tj d_t is complete before w_j changes.
-        std::vector<double> row(idx(width));
-        double* __restrict v = row.data();
-        for (Index j = 0; j < rows_.n_inputs; ++j) {
-            fill(v, width, 0.0);
-            for (Index t = 0; t < n_rows(i); ++t) {
-                const double x = input(i, t)[j];
-                if (x != 0.0) axpy(x, slots + t * width, v, width);
+        constexpr int W = constant();
+        if constexpr (W > 0) {
+            double products[W] = {};  // column by column: a horizontal sum a row would cost more than the row
+            for (Index j = 0; j < rows_.n_inputs; ++j) {
+                // Rows share weights: v_j = sum_t x_tj d_t is complete before w_j changes.
+                double v[W];
+                const double x = input(i, 0)[j];
+                for (int b = 0; b < W; ++b) v[b] = x * slots[b];
+                for (Index t = 1; t < n; ++t) {
+                    const double y = input(i, t)[j];
+                    for (int b = 0; b < W; ++b) v[b] += y * slots[t * W + b];
+                }
+                double* __restrict target = w + j * W;
+                for (int b = 0; b < W; ++b) {
+                    products[b] += target[b] * v[b];
+                    target[b] += scale * v[b];
+                }
             }
-            double* __restrict target = w + j * width;
-            double product = 0;
-#pragma omp simd reduction(+ : product)
-            for (Index b = 0; b < width; ++b) {
-                product += target[b] * v[b];
-                target[b] += scale * v[b];
+            for (int b = 0; b < W; ++b) added.dot += products[b];
+        } else {
+            std::vector<double> v(idx(width_));
+            for (Index j = 0; j < rows_.n_inputs; ++j) {
+                fill(v.data(), width_, 0.0);
+                for (Index t = 0; t < n; ++t) axpy(input(i, t)[j], slots + t * width_, v.data(), width_);
+                added.dot += dot(w + j * width_, v.data(), width_);
+                axpy(scale, v.data(), w + j * width_, width_);
             }
-            added.dot += product;
         }
     });
     return added;

@@ -44,11 +44,11 @@ class AttributeSegment final : public Segment {
         const double* values;  // null if all 1
     };
     Groups groups_of(Index i) const;
-    // sink(first weight, values, n) for each run of A_i' slots.
+    // Hands A_i' slots to a sink, row by row and weight by weight.
     template <int W, bool HasValues, class Sink>
-    void visit(Index i, const double* slots, Sink&& sink) const;
-    template <class Sink>
-    void visit(Index i, const double* slots, Sink&& sink) const;
+    void visit(Index i, const double* slots, Sink& sink) const;
+    template <class F>
+    void dispatch(F&& f) const;
     template <int W, bool HasValues>
     void scores_of_width(Index i, const double* w, double* out) const;
 

@@ -21,9 +21,14 @@ class SparseVector {
         runs_.clear();
         values_.clear();
     }
-    // Runs may come in any order but must not overlap; finish() sorts them.
+    // Runs may come in any order but must not overlap; one that goes on where the last ended makes it longer.
+    // finish() sorts them.
     void append(Index start, const double* values, Index length) {
-        runs_.push_back({start, length, len(values_.size())});
+        if (!runs_.empty() && runs_.back().start + runs_.back().length == start) {
+            runs_.back().length += length;
+        } else {
+            runs_.push_back({start, length, len(values_.size())});
+        }
         values_.insert(values_.end(), values, values + length);
     }
     void finish() {
