@@ -11,9 +11,6 @@ DenseSegment::DenseSegment(DenseRows rows, std::vector<Index> example_ptr, Index
         throw InputError("the row width does not fit the columns");
     if (rows_.n_inputs < 1) throw InputError("dense rows need at least one input");
     check_pointers(example_ptr_, rows_.n_rows, "example_ptr");
-    for (Index i = 0; i < num_examples(); ++i) {
-        if (n_rows(i) == 0) throw InputError("example " + std::to_string(i) + " has no row");
-    }
     if (!all_finite(rows_.data, rows_.n_rows * rows_.n_inputs)) throw InputError("a feature value is NaN or infinite");
 }
 
@@ -47,6 +44,7 @@ void DenseSegment::scores(Index i, const double* __restrict w, double* __restric
 Added DenseSegment::add_transpose(Index i, const double* __restrict slots, double scale, double* __restrict w) const {
     Added added{transpose_norm2(i, slots), 0.0};
     const Index n = n_rows(i);
+    if (n == 0) return added;  // a sequence of length 1 has no edges
     with_width(width_, [&](auto constant) {
         constexpr int W = constant();
         if constexpr (W > 0) {
