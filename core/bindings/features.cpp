@@ -154,6 +154,22 @@ void bind_features(nb::module_& m) {
     nb::class_<FeatureMap>(m, "FeatureMap")
         .def_prop_ro("num_examples", &FeatureMap::num_examples)
         .def_prop_ro("num_weights", &FeatureMap::num_weights)
+        .def("capabilities",
+             [](const FeatureMap& f) {
+                 nb::list names;
+                 if (f.explicit_weights()) names.append("explicit weights");
+                 return nb::frozenset(names);
+             })
+        .def(
+            "dot",
+            [](const FeatureMap& f, const Floats& weights, const Floats& other, int n_jobs) {
+                check_size(weights, f.num_weights(), "weights");
+                check_size(other, f.num_weights(), "other");
+                Interrupt interrupt = python_interrupt();
+                const nb::gil_scoped_release release;
+                return f.dot(weights.data(), other.data(), n_jobs, interrupt);
+            },
+            "weights"_a, "other"_a, "n_jobs"_a = 1)
         .def(
             "num_slots",
             [](const FeatureMap& f, Index i) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "features/sparse_vector.h"
+#include "support/parallel.h"
 #include "support/types.h"
 
 namespace partwise {
@@ -12,7 +13,7 @@ namespace partwise {
 // What comes for free when v = A' slots is added to w.
 struct Added {
     double norm2 = 0;  // |v|^2
-    double dot = 0;    // <w, v>, w before the addition
+    double dot = 0;    // <w, v>, w before the addition; NaN without explicit weights, where it costs as much as scores
 
     Added& operator+=(const Added& other) {
         norm2 += other.norm2;
@@ -31,11 +32,16 @@ class FeatureMap {
     virtual Index num_examples() const = 0;
     virtual Index num_weights() const = 0;
     virtual Index num_slots(Index i) const = 0;
+    // Whether weights are coordinates, so that dot is the plain inner product and project() is there. If not, they are
+    // coefficients of a basis known by its inner products alone (kernels): sums and multiples still mean what they say.
+    virtual bool explicit_weights() const { return true; }
+    // <w, v> in weight space; as much work as the scores of all examples where weights are not explicit.
+    virtual double dot(const double* w, const double* v, int n_jobs, Interrupt& interrupt) const = 0;
     // out = scale * A_i w
     virtual void scores(Index i, const double* w, double scale, double* out) const = 0;
     // w += scale * A_i' slots
     virtual Added add_transpose(Index i, const double* slots, double scale, double* w) const = 0;
-    // A_i' slots, merged
+    // A_i' slots, merged; explicit weights only
     virtual void project(Index i, const double* slots, SparseVector& out) const = 0;
     // |A_i' slots|^2
     virtual double transpose_norm2(Index i, const double* slots) const = 0;
@@ -54,6 +60,8 @@ class Segment {
     virtual Index num_examples() const = 0;
     virtual Index num_weights() const = 0;
     virtual Index num_slots(Index i) const = 0;
+    virtual bool explicit_weights() const { return true; }
+    virtual double weights_dot(const double* w, const double* v, int n_jobs, Interrupt& interrupt) const;
     virtual void scores(Index i, const double* w, double* out) const = 0;
     virtual Added add_transpose(Index i, const double* slots, double scale, double* w) const = 0;
     // Appends runs; `first` is the segment's first weight.
@@ -71,6 +79,8 @@ class LinearMap final : public FeatureMap {
     Index num_examples() const override { return num_examples_; }
     Index num_weights() const override { return num_weights_; }
     Index num_slots(Index i) const override;
+    bool explicit_weights() const override { return explicit_weights_; }
+    double dot(const double* w, const double* v, int n_jobs, Interrupt& interrupt) const override;
     void scores(Index i, const double* w, double scale, double* out) const override;
     Added add_transpose(Index i, const double* slots, double scale, double* w) const override;
     void project(Index i, const double* slots, SparseVector& out) const override;
@@ -81,6 +91,7 @@ class LinearMap final : public FeatureMap {
     std::vector<std::shared_ptr<const Segment>> segments_;
     Index num_examples_ = 0;
     Index num_weights_ = 0;
+    bool explicit_weights_ = true;
 };
 
 }  // namespace partwise

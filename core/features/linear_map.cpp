@@ -1,6 +1,11 @@
 #include "features/feature_map.h"
+#include "support/vector_math.h"
 
 namespace partwise {
+
+double Segment::weights_dot(const double* w, const double* v, int, Interrupt&) const {
+    return partwise::dot(w, v, num_weights());
+}
 
 LinearMap::LinearMap(std::vector<std::shared_ptr<const Segment>> segments) : segments_(std::move(segments)) {
     if (segments_.empty()) throw InputError("a feature map needs at least one segment");
@@ -11,6 +16,7 @@ LinearMap::LinearMap(std::vector<std::shared_ptr<const Segment>> segments) : seg
                              std::to_string(segment->num_examples()));
         }
         num_weights_ += segment->num_weights();
+        explicit_weights_ = explicit_weights_ && segment->explicit_weights();
     }
 }
 
@@ -18,6 +24,16 @@ Index LinearMap::num_slots(Index i) const {
     Index n = 0;
     for (const auto& segment : segments_) n += segment->num_slots(i);
     return n;
+}
+
+double LinearMap::dot(const double* w, const double* v, int n_jobs, Interrupt& interrupt) const {
+    double sum = 0;
+    Index first = 0;
+    for (const auto& segment : segments_) {
+        sum += segment->weights_dot(w + first, v + first, n_jobs, interrupt);
+        first += segment->num_weights();
+    }
+    return sum;
 }
 
 void LinearMap::scores(Index i, const double* w, double scale, double* out) const {
@@ -43,6 +59,7 @@ Added LinearMap::add_transpose(Index i, const double* slots, double scale, doubl
 }
 
 void LinearMap::project(Index i, const double* slots, SparseVector& out) const {
+    if (!explicit_weights_) throw InputError("a map without explicit weights has no vectors of weight space");
     out.clear();
     Index first = 0;
     for (const auto& segment : segments_) {

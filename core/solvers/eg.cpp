@@ -260,6 +260,8 @@ EgReport eg_epoch(const Objective& objective, double l2, std::span<const Index> 
     // Measured on text chunking: long rounds and many lanes cost passes (conflicts on frequent rows), short ones cost
     // time.
     if (settled.round_size <= 0) settled.round_size = std::max<Index>(1, 16 / settled.n_jobs);
+    // Without explicit weights a lane would work as long on the others' changes as on its own.
+    if (!objective.features().explicit_weights()) settled.n_jobs = 1;
     if (settled.n_jobs > 1 && len(order.size()) > 4 * settled.n_jobs * settled.round_size) {
         return Rounds(objective, l2, order, state, settled, interrupt).run();
     }

@@ -181,6 +181,11 @@ class FeatureMap:
     def num_examples(self) -> int: ...
     @property
     def num_weights(self) -> int: ...
+    def capabilities(self) -> frozenset[str]:
+        """Holds "explicit weights" if weights are coordinates; else (kernels) they are coefficients, `dot` is their geometry
+        and there is no `project`."""
+    def dot(self, weights: Floats, other: Floats, n_jobs: int = 1) -> float:
+        """<weights, other> in weight space"""
     def num_slots(self, i: int) -> int: ...
     def scores(self, i: int, weights: Floats, scale: float = 1.0) -> Floats:
         """scale * A_i @ weights"""

@@ -124,19 +124,30 @@ class Problem:
 
     def capabilities(self) -> frozenset[str]:
         """What a solver can count on here; compared with `Solver.requires`."""
-        parts = (structure_capabilities(self.structure), self.loss.capabilities(), self.penalty.capabilities())
-        return frozenset({"explicit weights"}).union(*parts)
+        return structure_capabilities(self.structure).union(
+            self.features.capabilities(), self.loss.capabilities(), self.penalty.capabilities()
+        )
+
+    # geometry: with kernels weights are coefficients, and `w @ w` means nothing
+
+    def dot(self, weights: Floats, other: Floats) -> float:
+        """<w, v> in weight space."""
+        return self.features.dot(weights, other, self.n_jobs)
+
+    def norm2(self, weights: Floats) -> float:
+        """|w|^2 in weight space."""
+        return self.dot(weights, weights)
 
     # primal
 
     def value(self, weights: Floats) -> float:
         """P(w)."""
-        return self.objective.value(weights, self.n_jobs) + 0.5 * self.l2 * float(weights @ weights)
+        return self.objective.value(weights, self.n_jobs) + 0.5 * self.l2 * self.norm2(weights)
 
     def value_and_gradient(self, weights: Floats) -> tuple[float, Floats]:
         """P(w) and its gradient l2 w - u (a subgradient where P has a kink)."""
         value, u, _ = self.objective.plane(weights, self.n_jobs)
-        return value + 0.5 * self.l2 * float(weights @ weights), self.l2 * weights - u
+        return value + 0.5 * self.l2 * self.norm2(weights), self.l2 * weights - u
 
     # dual
 
@@ -162,7 +173,7 @@ class Problem:
 
     def dual_value(self, point: DualPoint) -> float:
         """D of a dual point; -inf if l2 = 0."""
-        return self._dual(*self.dual_terms(point))
+        return self.dual_of_plane(*self.dual_terms(point))
 
     def weights_from_dual(self, point: DualPoint) -> Floats:
         """w(alpha) = u / l2."""
@@ -197,7 +208,7 @@ class Problem:
 
     def certificate_of(self, primal: float, u: Floats, b: float) -> Certificate:
         """The certificate of a primal value and a plane (u, b)."""
-        dual = self._dual(u, b)
+        dual = self.dual_of_plane(u, b)
         raw = primal - dual
         if raw < -NEGATIVE_GAP * (1.0 + abs(primal)):
             raise CertificateError(
@@ -208,12 +219,12 @@ class Problem:
 
     def certificate_at(self, primal: float, gradient: Floats) -> Certificate:
         """The certificate of w against the oracle's own answer: gap = |grad P|^2 / (2 l2), free of P's rounding."""
-        norm2 = float(gradient @ gradient)
-        gap = norm2 / (2.0 * self.l2) if self.l2 > 0 else float("inf")
+        gap = self.norm2(gradient) / (2.0 * self.l2) if self.l2 > 0 else float("inf")
         return Certificate(primal, primal - gap, gap, gap)
 
-    def _dual(self, u: Floats, b: float) -> float:
-        return b - float(u @ u) / (2.0 * self.l2) if self.l2 > 0 else float("-inf")
+    def dual_of_plane(self, u: Floats, b: float) -> float:
+        """D = b - |u|^2 / (2 l2); -inf if l2 = 0."""
+        return b - self.norm2(u) / (2.0 * self.l2) if self.l2 > 0 else float("-inf")
 
     def _slots_from_cliques(self, marginals: Floats) -> tuple[Floats, Floats]:
         """(expected counts, entropies) of clique marginals."""

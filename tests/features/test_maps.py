@@ -115,3 +115,12 @@ def test_masked_transitions_have_no_weight():
 def test_what_does_not_fit_is_named(build, message):
     with pytest.raises(ValueError, match=message):
         build()
+
+
+def test_weights_of_linear_maps_are_coordinates(rng):
+    features = chain_map(Chain(LENGTHS, 3), rng.normal(size=(6, 2)))
+    one, two = rng.normal(size=(2, features.num_weights))
+    assert features.capabilities() == {"explicit weights"}
+    assert features.dot(one, two) == pytest.approx(one @ two, rel=1e-13)
+    with pytest.raises(ValueError, match="other has"):
+        features.dot(one, two[1:])

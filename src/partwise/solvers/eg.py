@@ -65,9 +65,7 @@ class EG(OnlineSolver[EGState]):
     """Online exponentiated gradient (see the module's docstring)."""
 
     name: ClassVar[str] = "eg"
-    requires: ClassVar[frozenset[str]] = frozenset(
-        {"identity link", "expectation oracle", "explicit weights", "l2 > 0"}
-    )
+    requires: ClassVar[frozenset[str]] = frozenset({"identity link", "expectation oracle", "l2 > 0"})
     rate: ClassVar[str] = "linear"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 500
@@ -96,7 +94,7 @@ class EG(OnlineSolver[EGState]):
         scores = self._start_scores(problem, warm_start)
         marginals, entropies = problem.objective.marginals_of_scores(scores, problem.n_jobs)
         u, b = problem.dual_terms(DualPoint.of_counts(marginals, None, entropies))
-        dual = b - float(u @ u) / (2.0 * problem.l2)
+        dual = problem.dual_of_plane(u, b)
         return EGState(
             weights=u / problem.l2,
             scores=scores,
@@ -132,7 +130,7 @@ class EG(OnlineSolver[EGState]):
         if state.epoch % REFRESH == 0:
             u, b = problem.dual_terms(DualPoint.of_counts(state.marginals, None, state.entropies))
             state.weights = u / problem.l2
-            state.dual = b - float(u @ u) / (2.0 * problem.l2)
+            state.dual = problem.dual_of_plane(u, b)
 
     def certificate(self, problem: Problem, state: EGState) -> Certified:
         # Marginals and entropies are those of the scores, computed at each example's last visit: nothing in them drifts.

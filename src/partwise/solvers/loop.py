@@ -215,7 +215,7 @@ class Run:
             probe = float(u @ np.cos(np.arange(len(u))))
             sizes = [float(problem.n_examples), float(problem.n_weights), problem.l2]
             loss = [problem.loss.temperature, problem.loss.cost_scale, float(problem.loss.link == "squared")]
-            self.identity = [*sizes, *loss, value, float(np.linalg.norm(u)), probe]
+            self.identity = [*sizes, *loss, value, math.sqrt(problem.norm2(u)), probe]
         return self.identity
 
 
