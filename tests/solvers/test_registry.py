@@ -118,10 +118,14 @@ class TestAuto:
         other = solve(small.problem, warm_start=np.ones(small.problem.n_weights))
         np.testing.assert_allclose(result.weights, other.weights, atol=1e-8)
 
+    def test_a_rough_hinge(self):
+        problem = Small("chain-tied", "hinge").problem
+        assert [choose(problem, tol).solver.name for tol in (1e-3, 0.1)] == ["eg", "bcfw"]
+
     def test_large_and_smooth(self, monkeypatch):
         monkeypatch.setattr(auto, "SMALL", 10)
         assert isinstance(choose(Small("chain-tied", "log", l2=1.0).problem, 1e-3).solver, EG)
-        weak = choose(Small("chain-tied", "log", l2=1e-5).problem, 1e-3)
+        weak = choose(Small("chain-tied", "log", l2=1e-7).problem, 1e-3)
         assert isinstance(weak.solver, LBFGS)
         assert "weak penalty" in weak.reason
         assert weak.tol == 1e-3

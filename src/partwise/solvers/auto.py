@@ -3,13 +3,15 @@
 The rule of "auto", by loss and size:
 
     squared hinge                     bcfw
-    hinge                             eg
+    hinge                             eg; bcfw where a rough answer will do (tol >= `ROUGH`)
     smooth, small or l2 = 0           lbfgs, to a relative gap of 1e-18 or the rounding floor: weights to about 1e-8
     smooth, weak penalty              lbfgs, where eg is slow (000, section 7.1.1)
     smooth, else                      eg
 
 Small: at most `SMALL` slots and `SMALL` weights. Weak: the mean over examples of omega_i |psi_i|^2 / (parts_i l2), the
-curvature of one part's share of the dual in units of the entropy's, above `WEAK`.
+curvature of one part's share of the dual in units of the entropy's, above `WEAK`. Measured on 1500 MNIST digits (log
+loss, to a certified 1e-3): curvature 2e4: eg 3.0 s, lbfgs 5.9 s; 2e5: 5.3 and 6.8; 2e6: 18 and 6.1. On 1500 sentences
+of CoNLL-2000 (hinge, l2 = 2) bcfw is ahead until a relative gap of 0.07, eg after that.
 """
 
 import logging
@@ -33,7 +35,9 @@ SMALL = 100_000
 #: Relative gap asked for on small smooth problems; |w - w*| <= sqrt(2 gap / l2).
 EXACT = 1e-18
 #: Curvature above which online EG is slower than L-BFGS.
-WEAK = 1_000.0
+WEAK = 3e5
+#: Tolerance from which Frank-Wolfe is faster than EG on the hinge.
+ROUGH = 0.07
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,8 @@ def choose(problem: Problem, tol: float) -> Choice:
     if len(fitting) == 1:
         return Choice(get_solver(fitting[0]), tol, f"the one solver for {describe(problem)}")
     if not problem.loss.smooth:
-        return Choice(EG() if "eg" in fitting else BCFW(), tol, f"loss {problem.loss.name!r}")
+        rough = tol >= ROUGH and "bcfw" in fitting
+        return Choice(BCFW() if rough else EG(), tol, f"loss {problem.loss.name!r}, tol {tol:g}")
     slots = int(problem.structure.slot_offsets()[-1])
     if max(slots, problem.n_weights) <= SMALL:
         return Choice(LBFGS(), min(tol, EXACT) if tol > 0 else tol, f"small and smooth ({slots} slots)")

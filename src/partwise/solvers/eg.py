@@ -13,8 +13,8 @@ and w follows the change of mu_i. Step sizes:
     theorem    eta_i = 1 / (tau + omega_i |A|), |A| = max_i max_y |A_i'(g_i - counts(y))|^2 / l2 (an upper bound of it)
     a number   that one; a run whose dual falls back for good raises DivergenceError
 
-Stopping rule. gap = P(w) - D <= tol |P|, all recomputed from the scores; looked at when it may be near, at least every
-fifth pass.
+Stopping rule. gap = P(w) - D <= tol |P|, both summed anew over all examples; looked at when it may be near, at least
+every fifth pass.
 
 Source. 000: Figures 2 and 3 (randomised online EG on part scores), section 7 (adaptive step), Theorem 2 (theorem step,
 order "random", start "uniform"). Departures: sample weights omega; temperatures other than 0 and 1; order "permuted" by
@@ -133,7 +133,7 @@ class EG(OnlineSolver[EGState]):
             state.dual = problem.dual_of_plane(u, b)
 
     def certificate(self, problem: Problem, state: EGState) -> Certified:
-        # Marginals and entropies are those of the scores, computed at each example's last visit: nothing in them drifts.
+        # Marginals and entropies are those of the scores, computed anew at each visit: nothing in them drifts.
         # The scores are shared with the state, not copied (a certificate is used before the next step, if at all).
         u, b = problem.dual_terms(DualPoint.of_counts(state.marginals, None, state.entropies))
         weights = u / problem.l2

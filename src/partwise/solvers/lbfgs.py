@@ -2,8 +2,13 @@
 
 Problem. min P(w) of `problem`, temperature > 0 (l2 = 0 is allowed).
 
-Update. d = -H grad P(w) by the two-loop recursion over the last `memory` pairs (step, change of gradient), starting
-from H0 = (s'y / y'y) I of the newest pair; w += alpha d with alpha from a line search on phi(alpha) = P(w + alpha d):
+Update. d = -H grad P(w), with H from the last `memory` pairs (step s, change of gradient y), the rows of S and Y,
+oldest first, and gamma = s'y / y'y of the newest pair:
+
+    H = gamma I + [S' gamma Y'] [[R^-T (D + gamma Y Y') R^-1, -R^-T], [-R^-1, 0]] [S; gamma Y]
+
+where D and R are the diagonal and the upper triangle of S Y'. Then w += alpha d, with alpha from a line search on
+phi(alpha) = P(w + alpha d):
 
     strong Wolfe       phi(alpha) <= phi(0) + c1 alpha phi'(0)  and  |phi'(alpha)| <= c2 |phi'(0)|
     near the optimum   phi(alpha) <= phi(0) + 1e-10 |phi(0)|  and  c2 phi'(0) <= phi'(alpha) <= (2 c1 - 1) phi'(0)
@@ -14,10 +19,11 @@ the search is for its root: secants, kept inside the bracket.
 Stopping rule. gap = |grad P|^2 / (2 l2) <= tol |P|: the certificate of the oracle's own answer, for nothing. Ends as
 well when no step brings P or the gap down any more (the rounding floor). With l2 = 0: |grad P(w)| <= tol |grad P(0)|.
 
-Source. Liu, Nocedal 1989 (two-loop form: Nocedal 1980); the second line-search test is the approximate Wolfe condition
-of Hager, Zhang 2005. 000 and 003 have L-BFGS as a rival. Departures: our own code in place of a library's, so that a
-run can be saved and resumed to the bit; a failed line search drops the pairs and tries the gradient once before it
-gives up.
+Source. Liu, Nocedal 1989, in the compact form of Byrd, Nocedal, Schnabel 1994, (3.1), which is a few products with S
+and Y in place of many passes over vectors; the second line-search test is the approximate Wolfe condition of Hager,
+Zhang 2005. 000 and 003 have L-BFGS as a rival. Departures: our own code in place of a library's, so that a run can be
+saved and resumed to the bit; a failed line search drops the pairs and tries the gradient once before it gives up; the
+dual value reported is the best one met, not the newest.
 """
 
 from collections.abc import Callable
@@ -45,16 +51,24 @@ PATIENCE = 20
 
 @dataclass(kw_only=True)
 class LBFGSState(State):
-    """weights, gradient: (d,). steps, changes: (memory, d), rings of s and y; curvatures: their s'y."""
+    """weights, gradient: (d,). steps, changes: S and Y, (memory, d), rings of which the first `stored` rows are in use.
+
+    sy, yy: S Y' and Y Y', (memory, memory), as far as they are needed. best_u, best_b: the plane with the largest dual.
+    """
 
     weights: Floats
     gradient: Floats
     primal: float
     steps: Floats
     changes: Floats
-    curvatures: Floats
+    sy: Floats
+    yy: Floats
+    best_u: Floats
+    best_b: float = 0.0
+    best_dual: float = float("-inf")
     stored: int = 0
     newest: int = -1
+    gamma: float = 0.0  # 0: no pair yet
     reference: float = 0.0  # |grad P(0)|, for l2 = 0
     best_primal: float = float("inf")
     best_norm2: float = float("inf")
@@ -90,47 +104,51 @@ class LBFGS(Solver[LBFGSState]):
             primal=primal,
             steps=np.zeros((self.memory, d)),
             changes=np.zeros((self.memory, d)),
-            curvatures=np.zeros(self.memory),
+            sy=np.zeros((self.memory, self.memory)),
+            yy=np.zeros((self.memory, self.memory)),
+            best_u=np.zeros(d),
             visits=len(problem.active),
         )
         if problem.l2 == 0:
             at_zero = gradient if warm_start is None else problem.value_and_gradient(np.zeros(d))[1]
             state.reference = float(np.linalg.norm(at_zero))
-        self._note_progress(state)
+        self._note_progress(problem, state)
         return state
 
     def step(self, problem: Problem, state: LBFGSState) -> None:
         if not isfinite(state.primal):
             raise DivergenceError(f"lbfgs: the objective is {state.primal} at the start")
-        direction = _two_loop(state)
+        direction = _direction(state)
         slope = float(state.gradient @ direction)
         if not slope < 0:  # the pairs have degenerated (or the gradient is zero)
-            state.stored = 0
+            state.stored, state.newest = 0, -1
             direction = -state.gradient
             slope = float(state.gradient @ direction)
         if slope == 0:
             state.stalled = True
             state.epoch += 1
             return
-        first = 1.0 if state.stored else _first_step(state, slope)
+        # Without pairs: as far along the gradient as the last pair's curvature says, or 1 if there never was one.
+        first = 1.0 if state.stored else state.gamma or 1.0 / sqrt(-slope)
         found, trials = self._line_search(problem, state, direction, slope, first)
         state.visits += trials * len(problem.active)
         state.epoch += 1
         if found is None:
             # With the pairs the direction may be poor; along the gradient itself nothing is left to gain.
             state.stalled = state.stored == 0
-            state.stored = 0
+            state.stored, state.newest = 0, -1
             return
         _remember(state, found)
         state.weights, state.primal, state.gradient = found.weights, found.primal, found.gradient
-        self._note_progress(state)
+        self._note_progress(problem, state)
 
     def certificate(self, problem: Problem, state: LBFGSState) -> Certified:
-        certificate = problem.certificate_at(state.primal, state.gradient)
-        u = problem.l2 * state.weights - state.gradient
-        # The plane touches the losses at w: P - l2/2 |w|^2 = b - <u, w>.
-        b = state.primal - 0.5 * problem.l2 * float(state.weights @ state.weights) + float(u @ state.weights)
-        return Certified(certificate, state.weights.copy(), DualPoint.of_plane(u, b))
+        newest = problem.certificate_at(state.primal, state.gradient)
+        best = problem.certificate_of(state.primal, state.best_u, state.best_b)
+        # Differences of P and D end at rounding; the newest plane's |grad P|^2 does not.
+        if best.gap < newest.gap - 1e-12 * abs(state.primal):
+            return Certified(best, state.weights.copy(), DualPoint.of_plane(state.best_u.copy(), state.best_b))
+        return Certified(newest, state.weights.copy(), DualPoint.of_plane(*_plane(problem, state)))
 
     def weights(self, problem: Problem, state: LBFGSState) -> Floats:
         return state.weights.copy()
@@ -160,9 +178,13 @@ class LBFGS(Solver[LBFGSState]):
 
         return search(evaluate, state.primal, slope, first, self.max_trials)
 
-    def _note_progress(self, state: LBFGSState) -> None:
-        """Count the steps since P went down by more than rounding or the gap by a tenth."""
+    def _note_progress(self, problem: Problem, state: LBFGSState) -> None:
+        """Keep the best plane; count the steps since P went down by more than rounding or the gap by a tenth."""
         norm2 = float(state.gradient @ state.gradient)
+        dual = problem.certificate_at(state.primal, state.gradient).dual
+        if dual > state.best_dual:
+            state.best_dual = dual
+            state.best_u, state.best_b = _plane(problem, state)
         down = state.primal < state.best_primal - 4e-16 * abs(state.best_primal)
         state.idle = 0 if down or norm2 < 0.9 * state.best_norm2 else state.idle + 1
         state.best_primal = min(state.best_primal, state.primal)
@@ -220,40 +242,45 @@ def _next_alpha(low: float, low_slope: float, high: float, high_slope: float, hi
     return min(max(root, low + 0.1 * width), low + furthest * width)
 
 
-def _first_step(state: LBFGSState, slope: float) -> float:
-    """A step along the gradient: as long as the newest pair's curvature says, of length 1 if there never was one."""
-    if state.newest < 0:
-        return 1.0 / sqrt(-slope)
-    change = state.changes[state.newest]
-    return float(state.curvatures[state.newest]) / float(change @ change)
+def _plane(problem: Problem, state: LBFGSState) -> tuple[Floats, float]:
+    """(u, b) of the oracle's answer at w: the plane touches the losses there, P - l2/2 |w|^2 = b - <u, w>."""
+    u = problem.l2 * state.weights - state.gradient
+    losses = state.primal - 0.5 * problem.l2 * float(state.weights @ state.weights)
+    return u, losses + float(u @ state.weights)
 
 
-def _two_loop(state: LBFGSState) -> Floats:
+def _direction(state: LBFGSState) -> Floats:
     """-H grad P."""
-    q = -state.gradient
-    memory = len(state.steps)
-    rows = [(state.newest - k) % memory for k in range(state.stored)]  # newest first
-    alphas = []
-    for row in rows:
-        alphas.append(float(state.steps[row] @ q) / state.curvatures[row])
-        q -= alphas[-1] * state.changes[row]
-    if rows:
-        change = state.changes[rows[0]]
-        q *= state.curvatures[rows[0]] / float(change @ change)
-    for row, alpha in zip(reversed(rows), reversed(alphas), strict=True):
-        beta = float(state.changes[row] @ q) / state.curvatures[row]
-        q += (alpha - beta) * state.steps[row]
-    return q
+    k = state.stored
+    if k == 0:
+        return -state.gradient
+    order = [(state.newest - j) % k for j in reversed(range(k))]  # oldest first
+    gamma, S, Y = state.gamma, state.steps[:k], state.changes[:k]
+    sy, yy = state.sy[np.ix_(order, order)], state.yy[np.ix_(order, order)]
+    R = np.triu(sy)
+    sg, yg = (S @ state.gradient)[order], (Y @ state.gradient)[order]
+    try:
+        v = np.linalg.solve(R, sg)
+        on_steps = np.linalg.solve(R.T, np.diag(sy) * v + gamma * (yy @ v - yg))
+    except np.linalg.LinAlgError:
+        return np.zeros_like(state.gradient)  # no descent: the caller drops the pairs
+    back = np.argsort(order)
+    direction = on_steps[back] @ S
+    direction -= gamma * (v[back] @ Y)
+    direction += gamma * state.gradient
+    return np.negative(direction, out=direction)
 
 
 def _remember(state: LBFGSState, found: _Trial) -> None:
     """Add the pair of this step to the rings; pairs without curvature (rounding) are left out."""
     s, y = found.weights - state.weights, found.gradient - state.gradient
-    curvature = float(s @ y)
-    if curvature <= 1e-16 * float(y @ y):
+    curvature, norm2 = float(s @ y), float(y @ y)
+    if curvature <= 1e-16 * norm2:
         return
     memory = len(state.steps)
-    state.newest = (state.newest + 1) % memory
-    state.steps[state.newest], state.changes[state.newest] = s, y
-    state.curvatures[state.newest] = curvature
-    state.stored = min(state.stored + 1, memory)
+    state.newest = row = (state.newest + 1) % memory
+    state.stored = k = min(state.stored + 1, memory)
+    state.gamma = curvature / norm2
+    state.steps[row], state.changes[row] = s, y
+    state.sy[:k, row] = state.steps[:k] @ y
+    state.yy[:k, row] = state.yy[row, :k] = state.changes[:k] @ y
