@@ -75,7 +75,7 @@ def dual_curvature(problem: Problem, sample: int = 200) -> float:
     active = problem.active
     some = active[np.linspace(0, len(active) - 1, min(sample, len(active))).astype(np.int64)]
     indptr, _, counts = problem.gold
-    parts = np.add.reduceat(counts, indptr[:-1])[some] if len(counts) else np.ones(len(some))
+    parts = np.diff(np.concatenate([[0.0], np.cumsum(counts)])[indptr])[some]
     bounds = np.array([problem.features.psi2_bound(int(i)) for i in some])
     return float(np.mean(problem.sample_weight[some] * bounds / np.maximum(parts, 1.0)) / problem.l2)
 
