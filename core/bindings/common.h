@@ -66,6 +66,7 @@ void bind_structures(nb::module_& m);
 void bind_features(nb::module_& m);
 void bind_objective(nb::module_& m);
 void bind_eg(nb::module_& m);
+void bind_eg_batch(nb::module_& m);
 void bind_bcfw(nb::module_& m);
 void bind_inference(nb::module_& m);
 

@@ -52,6 +52,7 @@ NB_MODULE(PARTWISE_MODULE, m) {
     bind_features(m);
     bind_objective(m);
     bind_eg(m);
+    bind_eg_batch(m);
     bind_bcfw(m);
     bind_inference(m);
 }

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "bindings/checks.h"
 
 namespace partwise::bindings {
@@ -92,6 +94,21 @@ void bind_objective(nb::module_& m) {
                 return pack(std::move(plane));
             },
             "scores"_a, "n_jobs"_a = 1)
+        .def(
+            "dual_terms_linear",
+            [](const Objective& o, const Floats& z, double cost_scale, int n_jobs) {
+                check_size(z, o.features().num_weights(), "z");
+                check_finite(z, "z");
+                if (!std::isfinite(cost_scale)) throw InputError("cost_scale must be finite");
+                Interrupt interrupt = python_interrupt();
+                Plane plane;
+                {
+                    const nb::gil_scoped_release release;
+                    plane = o.dual_terms_linear(z.data(), cost_scale, n_jobs, interrupt);
+                }
+                return pack(std::move(plane));
+            },
+            "z"_a, "cost_scale"_a, "n_jobs"_a = 1)
         .def(
             "dual_terms_slots",
             [](const Objective& o, const Floats& counts, const std::optional<Floats>& mass,

@@ -184,19 +184,32 @@ Plane Objective::plane(const double* w, int n_jobs, Interrupt& interrupt) const 
 }
 
 Plane Objective::dual_terms_gibbs(const double* scores, int n_jobs, Interrupt& interrupt) const {
+    return dual_terms_gibbs([&](Index i, double*) { return scores + offset(i); }, n_jobs, interrupt);
+}
+
+Plane Objective::dual_terms_gibbs(const ScoresOf& scores_of, int n_jobs, Interrupt& interrupt) const {
     return sum_terms(n_jobs, interrupt, true, [&](Index i, double* direction, Workspace& ws) {
         const Index n = num_slots(i);
         Workspace::Frame frame(ws);
         double* cost = frame.take(n);
         double entropy = 0;
-        structure_->log_partition(i, scores + offset(i), 1.0, direction, &entropy, ws);
-        fill(cost, n, 0.0);
+        structure_->log_partition(i, scores_of(i, cost), 1.0, direction, &entropy, ws);
+        fill(cost, n, 0.0);  // it was the scratch of the scores
         add_cost(i, loss_.cost_scale, cost);
         const double b = dot(direction, cost, n) + loss_.temperature * entropy - conjugate(1.0);
         for (Index r = 0; r < n; ++r) direction[r] = -direction[r];
         add_gold(i, 1.0, direction);
         return Term{0.0, b};
     });
+}
+
+Plane Objective::dual_terms_linear(const double* z, double cost_scale, int n_jobs, Interrupt& interrupt) const {
+    const auto scores_of = [&](Index i, double* scores) -> const double* {
+        features_->scores(i, z, 1.0, scores);
+        add_cost(i, cost_scale, scores);
+        return scores;
+    };
+    return dual_terms_gibbs(scores_of, n_jobs, interrupt);
 }
 
 Plane Objective::dual_terms_slots(const double* counts, const double* mass, const double* entropies, int n_jobs,

@@ -7,6 +7,7 @@
 // phi(t) = t, phi* = 0 on s = 1 (identity link);  phi(t) = max(t, 0)^2, phi*(s) = s^2 / 4 (squared link).
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "features/feature_map.h"
@@ -65,6 +66,12 @@ class Objective {
     // u and b at the oracle's own answer: alpha = p_w, or the argmax at temperature 0.
     Plane plane(const double* w, int n_jobs, Interrupt& interrupt) const;
     Plane dual_terms_gibbs(const double* scores, int n_jobs, Interrupt& interrupt) const;
+    // The same where slot scores are made example by example: scores_of(i, scratch) gives them, in scratch
+    // (num_slots(i) values) or elsewhere. It is called from several threads, and not for examples of weight 0.
+    using ScoresOf = std::function<const double*(Index i, double* scratch)>;
+    Plane dual_terms_gibbs(const ScoresOf& scores_of, int n_jobs, Interrupt& interrupt) const;
+    // Of slot scores A_i z + cost_scale c_i, which are never stored.
+    Plane dual_terms_linear(const double* z, double cost_scale, int n_jobs, Interrupt& interrupt) const;
     // counts: s mu; mass: s or null (1); entropies: s H or null (0).
     Plane dual_terms_slots(const double* counts, const double* mass, const double* entropies, int n_jobs,
                            Interrupt& interrupt) const;

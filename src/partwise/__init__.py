@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from .result import Result as Result
     from .solvers import BCFW as BCFW
     from .solvers import EG as EG
+    from .solvers import EGBatch as EGBatch
+    from .solvers import EGPrimal as EGPrimal
     from .solvers import LBFGS as LBFGS
     from .solvers import Checkpoint as Checkpoint
     from .solvers import Progress as Progress
@@ -67,6 +69,8 @@ _MODULES = {
     "solvers": (
         "BCFW",
         "EG",
+        "EGBatch",
+        "EGPrimal",
         "LBFGS",
         "Checkpoint",
         "Progress",

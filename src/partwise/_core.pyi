@@ -237,6 +237,8 @@ class Objective:
         u = sum omega s A'(g - mu) (minus the gradient of value), b = sum omega [s (kappa <mu, c> + tau H) - phi*(s)]."""
     def dual_terms_gibbs(self, scores: Floats, n_jobs: int = 1) -> tuple[Floats, float]:
         """(u, b) of the dual point with slot scores `scores` (all examples), mass 1."""
+    def dual_terms_linear(self, z: Floats, cost_scale: float, n_jobs: int = 1) -> tuple[Floats, float]:
+        """(u, b) of the dual point with slot scores A_i z + cost_scale * c_i, mass 1; the scores are never stored."""
     def dual_terms_slots(self, counts: Floats, mass: Floats | None, entropies: Floats | None, n_jobs: int = 1) -> tuple[Floats, float]:
         """(u, b) of the dual point with expected counts s * mu (all examples), mass s (None: 1), entropies s * H (None: 0)."""
     def marginals_of_scores(self, scores: Floats, n_jobs: int = 1) -> tuple[Floats, Floats]:
@@ -265,6 +267,12 @@ def eg_epoch(
     round_size: int = 0,
 ) -> EgReport:
     """One pass of online EG over `order`; everything after `order` but the options is updated in place."""
+
+def eg_batch_step(
+    objective: Objective, weights: Floats, step: float, scores: Floats, moved: Floats, n_jobs: int = 1
+) -> tuple[Floats, float]:
+    """moved = (1 - step tau) scores + step (A w + kappa c) for all examples; (u, b) of its Gibbs distributions.
+    moved may be scores itself."""
 
 class BcfwReport:
     visits: int

@@ -1,6 +1,7 @@
 """Dual points: one distribution over labellings (and one mass) an example, in the form a solver has it in.
 
     gibbs      p ~ exp(<counts, scores>), mass 1; slot scores of all examples end to end
+    linear     the same with scores A_i z + k c_i, of which z and k are stored: a point of the size of the weights
     slots      expected counts s * mu, masses s and entropies s * H: enough for D when the features are linear in slots
     cliques    marginals of the structure's cliques, mass 1: what tied counts cannot tell (edge marginals, entropy)
     active     a few labellings of each example with coefficients that sum to its mass s (temperature 0)
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Kind = Literal["gibbs", "slots", "cliques", "active", "aggregate"]
+Kind = Literal["gibbs", "linear", "slots", "cliques", "active", "aggregate"]
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,8 @@ class DualPoint:
 
     kind: Kind
     scores: Floats | None = None
+    z: Floats | None = None
+    cost_scale: float | None = None
     counts: Floats | None = None
     mass: Floats | None = None
     entropies: Floats | None = None
@@ -71,6 +74,11 @@ class DualPoint:
     def of_scores(cls, scores: Floats) -> "DualPoint":
         """The Gibbs distributions with these slot scores."""
         return cls("gibbs", scores=scores)
+
+    @classmethod
+    def of_linear(cls, z: Floats, cost_scale: float) -> "DualPoint":
+        """The Gibbs distributions with slot scores A_i z + cost_scale * c_i."""
+        return cls("linear", z=z, cost_scale=cost_scale)
 
     @classmethod
     def of_counts(cls, counts: Floats, mass: Floats | None = None, entropies: Floats | None = None) -> "DualPoint":

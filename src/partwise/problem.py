@@ -155,6 +155,8 @@ class Problem:
         """(u, b) of a dual point, recomputed from its parts."""
         if point.kind == "gibbs":
             return self.objective.dual_terms_gibbs(_given(point.scores), self.n_jobs)
+        if point.kind == "linear":
+            return self.objective.dual_terms_linear(_given(point.z), _given(point.cost_scale), self.n_jobs)
         if point.kind == "aggregate":
             return _given(point.u), _given(point.b)
         mass: Floats | None
@@ -185,10 +187,15 @@ class Problem:
         """The distributions p_w that attain smax at w (temperature > 0): slot scores (theta + kappa c) / tau."""
         if not self.loss.smooth:
             raise ValueError(f"loss {self.loss.name!r} has temperature 0: its oracle answers no Gibbs distribution")
-        scores = all_scores(self.structure, self.features, weights, self.n_jobs)
-        scores += self.loss.cost_scale * self.slot_costs()
-        scores /= self.loss.temperature
-        return DualPoint.of_scores(scores)
+        tau = self.loss.temperature
+        return DualPoint.of_scores(self.linear_scores(weights / tau, self.loss.cost_scale / tau))
+
+    def linear_scores(self, z: Floats, cost_scale: float) -> Floats:
+        """Slot scores A_i z + cost_scale * c_i of all examples end to end."""
+        scores = all_scores(self.structure, self.features, z, self.n_jobs)
+        if cost_scale:
+            scores += cost_scale * self.slot_costs()
+        return scores
 
     def slot_costs(self) -> Floats:
         """c_i of all examples end to end."""

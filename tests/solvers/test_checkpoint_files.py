@@ -83,7 +83,7 @@ def test_a_state_survives_json():
     rng = np.random.default_rng(4)
     rng.normal(size=3)
     zeros = np.zeros(2)
-    fields = dict.fromkeys(("weights", "scores", "marginals", "entropies", "step_sizes"), zeros)
+    fields = dict.fromkeys(("weights", "scores", "marginals", "entropies", "step_sizes", "duals"), zeros)
     state = EGState(**fields, dual=np.float64(0.1), best_dual=-np.inf, rng=rng, epoch=3)
     arrays, scalars = pack(state)
     copy = unpack(EGState, arrays, json.loads(json.dumps(scalars)))

@@ -38,18 +38,18 @@ def test_the_table_is_what_problems_say():
 
 
 def test_get_solver():
-    assert available_solvers() == ["lbfgs", "eg", "bcfw"]
+    assert {"lbfgs", "eg", "eg-batch", "eg-primal", "bcfw"} <= set(available_solvers())
     assert get_solver("eg", order="cyclic") == EG(order="cyclic")
-    with pytest.raises(ValueError, match="unknown solver 'adam'; there are lbfgs, eg, bcfw"):
+    with pytest.raises(ValueError, match="unknown solver 'adam'; there are lbfgs, eg, "):
         get_solver("adam")
-    with pytest.raises(TypeError, match="no option speed; it has order, check_every, step_size"):
+    with pytest.raises(TypeError, match="no option speed; it has check_every, order, step_size"):
         get_solver("eg", speed=3)
 
 
 @pytest.mark.parametrize(
     ("loss", "solver", "message"),
     [
-        ("hinge", "lbfgs", r"'lbfgs' needs smooth.*\(loss 'hinge', l2 = 0.7, Chain\); solvers that fit: eg, bcfw"),
+        ("hinge", "lbfgs", r"'lbfgs' needs smooth.*\(loss 'hinge', l2 = 0.7, Chain\); solvers that fit: eg, .*bcfw"),
         ("squared-hinge", "eg", "'eg' needs identity link.*solvers that fit: bcfw"),
         ("log", "bcfw", "'bcfw' needs temperature 0.*solvers that fit: lbfgs, eg"),
     ],

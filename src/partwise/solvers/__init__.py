@@ -5,6 +5,8 @@ from .base import Certified, Progress, Solver, WarmStart
 from .bcfw import BCFW
 from .checkpoint import Checkpoint
 from .eg import EG
+from .eg_batch import EGBatch
+from .eg_primal import EGPrimal
 from .lbfgs import LBFGS
 from .registry import available_solvers, compatibility_table, get_solver, suitable_solvers
 from .state import State
@@ -12,6 +14,8 @@ from .state import State
 __all__ = [
     "BCFW",
     "EG",
+    "EGBatch",
+    "EGPrimal",
     "LBFGS",
     "Certified",
     "Checkpoint",

@@ -106,6 +106,9 @@ class Solver(ABC, Generic[S]):
             return "converged"
         return None
 
+    def check_end(self, problem: Problem, state: S, status: Status) -> None:
+        """Called once before a result is made; raises DivergenceError if the state is not fit to be one."""
+
     def remark(self, problem: Problem, state: S) -> str:
         """What the result's message should add, if anything."""
         return ""

@@ -13,18 +13,25 @@ and w follows the change of mu_i. Step sizes:
     theorem    eta_i = 1 / (tau + omega_i |A|), |A| = max_i max_y |A_i'(g_i - counts(y))|^2 / l2 (an upper bound of it)
     a number   that one; a run whose dual falls back for good raises DivergenceError
 
-Stopping rule. gap = P(w) - D <= tol |P|, both summed anew over all examples; looked at when it may be near, at least
-every fifth pass.
+Options. initial_step "calibrate": the first step is found on a tenth of the data (`calibration`). anneal > 1: the
+first passes work on anneal * l2, which then falls to l2. delta < 1: log2(1/delta) runs side by side, and the best is
+certified.
 
-Source. 000: Figures 2 and 3 (randomised online EG on part scores), section 7 (adaptive step), Theorem 2 (theorem step,
-order "random", start "uniform"). Departures: sample weights omega; temperatures other than 0 and 1; order "permuted" by
-default; start near the gold labelling, s_i = -sharpness * c_i (from the uniform distribution at small l2 the first w is
-enormous and the run never recovers); w is recomputed from the dual every `REFRESH` passes, as its running sum drifts.
+Stopping rule. gap = P(w) - D <= tol |P|, both summed anew over all examples at the problem's own l2; looked at when it
+may be near, at least every fifth pass.
+
+Source. 000: Figures 2 and 3 (randomised online EG on part scores), section 7 (adaptive step, its calibration, effective
+iterations: `passes` counts every trial step), 7.1.1 (annealing: l2 (1 + (anneal - 1) rate^(t - hold)) in pass t > hold,
+where rate is 0.7 and hold 5 passes; set to l2 once within a thousandth of it), Theorem 2 (theorem step, order "random",
+start "uniform") and the repeated runs after it: their mean excess is doubled by all of them with probability <= delta.
+Departures: sample weights omega; temperatures other than 0 and 1; order "permuted" by default; start near the gold
+labelling, s_i = -sharpness * c_i (from the uniform distribution at small l2 the first w is enormous and the run never
+recovers); w is recomputed from the dual every `REFRESH` passes, as its running sum drifts.
 """
 
 from dataclasses import dataclass
-from math import isfinite
-from typing import ClassVar, Literal, get_args
+from math import ceil, isfinite, log2
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,32 +39,48 @@ from numpy.typing import NDArray
 from .._core import eg_epoch
 from ..dual import DualPoint
 from ..problem import Problem
-from ..result import DivergenceError
-from .base import Certified, WarmStart, option, start_point, start_weights
+from ..result import Status
+from .base import Certified, WarmStart, option
+from .calibration import calibrate
+from .eg_start import Start, check_options, max_step, psi2_bounds, start_cost_scale, start_scores
 from .online import OnlineSolver, OnlineState
 from .state import State
+from .watch import WatchedState, check_end, watch
 
 Floats = NDArray[np.float64]
-Start = Literal["gold", "uniform"]
 
 #: Passes between two recomputations of the weights.
 REFRESH = 20
-#: Passes without a new best dual value before a run with given steps counts as diverging.
-PATIENCE = 5
+#: Annealing is over when l2 is within this share of its target.
+ANNEALED = 1e-3
 
 
 @dataclass(kw_only=True)
-class EGState(OnlineState):
-    """weights: (d,). scores, marginals: (all slots,). entropies, step_sizes: (n,). dual: D as tracked, to watch."""
+class EGState(OnlineState, WatchedState):
+    """Arrays of all runs end to end, run by run.
+
+    weights: (runs * d,), u / l2 at the l2 of the moment. scores, marginals: (runs * all slots,). entropies,
+    step_sizes: (runs * n,). duals: (runs,), D as tracked at the l2 of the moment; dual: the best of them. excess: how
+    far l2 is above its target, over the target.
+    """
 
     weights: Floats
     scores: Floats
     marginals: Floats
     entropies: Floats
     step_sizes: Floats
-    dual: float
-    best_dual: float
-    best_epoch: int = 0
+    duals: Floats
+    excess: float = 0.0
+
+
+class Chain(NamedTuple):
+    """One run's part of each array, as views."""
+
+    weights: Floats
+    scores: Floats
+    marginals: Floats
+    entropies: Floats
+    step_sizes: Floats
 
 
 @dataclass(frozen=True)
@@ -74,126 +97,167 @@ class EG(OnlineSolver[EGState]):
     step_size: str | float = option("adaptive", "adaptive, theorem, or a number")
     start: Start = option("gold", "where to start: gold (near the gold labelling) or uniform")
     sharpness: float = option(11.0, "start gold: how far the scores of wrong parts lie below those of gold parts")
-    initial_step: float = option(0.5, "adaptive: first step size of every example")
+    initial_step: str | float = option(0.5, "adaptive: first step size of every example, or calibrate")
     growth: float = option(1.05, "adaptive: factor on the step size after each visit")
     round_size: int = option(0, "several threads: examples of one thread between two exchanges (0: the core's choice)")
+    anneal: float = option(1.0, "l2 of the first passes over l2 (1: no annealing)")
+    anneal_hold: int = option(5, "passes at the first l2")
+    anneal_rate: float = option(0.7, "factor a pass on how far l2 is above its target")
+    delta: float = option(1.0, "take the best of log2(1 / delta) independent runs")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if isinstance(self.step_size, str):
-            if self.step_size not in ("adaptive", "theorem"):
-                raise ValueError(f"step_size must be adaptive, theorem or a number, got {self.step_size!r}")
-        elif not (isfinite(self.step_size) and self.step_size > 0):
-            raise ValueError(f"step_size must be positive, got {self.step_size}")
-        if self.start not in get_args(Start):
-            raise ValueError(f"start must be one of {', '.join(get_args(Start))}, got {self.start!r}")
-        if not (self.initial_step > 0 and self.growth >= 1 and self.sharpness >= 0 and self.round_size >= 0):
-            raise ValueError("initial_step must be > 0, growth >= 1, sharpness >= 0 and round_size >= 0")
+        check_options(self.step_size, ("adaptive", "theorem"), self.start, self.sharpness)
+        if isinstance(self.initial_step, str):
+            if self.initial_step != "calibrate":
+                raise ValueError(f"initial_step must be calibrate or a number, got {self.initial_step!r}")
+        elif not (isfinite(self.initial_step) and self.initial_step > 0):
+            raise ValueError(f"initial_step must be positive, got {self.initial_step}")
+        if not (self.growth >= 1 and self.round_size >= 0):
+            raise ValueError("growth must be >= 1 and round_size >= 0")
+        if not (isfinite(self.anneal) and self.anneal >= 1 and self.anneal_hold >= 0 and 0 <= self.anneal_rate < 1):
+            raise ValueError("anneal must be >= 1, anneal_hold >= 0 and anneal_rate at least 0 and below 1")
+        if not 0 < self.delta <= 1:
+            raise ValueError(f"delta must be above 0 and at most 1, got {self.delta}")
+
+    @property
+    def runs(self) -> int:
+        """How many independent runs there are."""
+        return max(1, ceil(log2(1.0 / self.delta)))
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> EGState:
-        scores = self._start_scores(problem, warm_start)
+        scores = start_scores(problem, warm_start, start_cost_scale(self.start, self.sharpness), self.name)
         marginals, entropies = problem.objective.marginals_of_scores(scores, problem.n_jobs)
         u, b = problem.dual_terms(DualPoint.of_counts(marginals, None, entropies))
-        dual = problem.dual_of_plane(u, b)
+        visits = 0
+        if self.step_size == "adaptive" and self.initial_step == "calibrate":
+            first, visits = calibrate(problem, scores, marginals, entropies, self.least_step(problem), rng)
+            steps = np.full(problem.n_examples, first)
+        else:
+            steps = self.step_sizes(problem)
+        excess = self.excess(0)
+        l2 = problem.l2 * (1.0 + excess)
+        dual = b - problem.norm2(u) / (2.0 * l2)
+        runs = self.runs
         return EGState(
-            weights=u / problem.l2,
-            scores=scores,
-            marginals=marginals,
-            entropies=entropies,
-            step_sizes=self.step_sizes(problem),
+            weights=np.tile(u / l2, runs),
+            scores=np.tile(scores, runs) if runs > 1 else scores,
+            marginals=np.tile(marginals, runs) if runs > 1 else marginals,
+            entropies=np.tile(entropies, runs),
+            step_sizes=np.tile(steps, runs),
+            duals=np.full(runs, dual),
             dual=dual,
             best_dual=dual,
+            excess=excess,
+            visits=visits,
             rng=rng,
         )
 
     def step(self, problem: Problem, state: EGState) -> None:
-        report = eg_epoch(
-            problem.objective,
-            problem.l2,
-            self.draw_order(problem, state.rng),
-            state.step_sizes,
-            state.weights,
-            state.scores,
-            state.marginals,
-            state.entropies,
-            adaptive=self.step_size == "adaptive",
-            growth=self.growth,
-            max_step=_max_step(problem) if self.step_size == "adaptive" else float("inf"),
-            n_jobs=problem.n_jobs,
-            round_size=self.round_size,
-        )
+        self._anneal(problem, state)
+        gains = np.zeros(self.runs)
+        for k in range(self.runs):
+            chain = self._chain(problem, state, k)
+            report = eg_epoch(
+                problem.objective,
+                self._l2(problem, state),
+                self.draw_order(problem, state.rng),
+                chain.step_sizes,
+                chain.weights,
+                chain.scores,
+                chain.marginals,
+                chain.entropies,
+                adaptive=self.step_size == "adaptive",
+                growth=self.growth,
+                max_step=max_step(problem) if self.step_size == "adaptive" else float("inf"),
+                n_jobs=problem.n_jobs,
+                round_size=self.round_size,
+            )
+            state.visits += report.visits
+            gains[k] = report.dual_gain
         state.epoch += 1
-        state.visits += report.visits
-        state.gain = report.dual_gain
-        state.dual += report.dual_gain
-        self._watch(state)
+        state.duals += gains
+        best = int(np.argmax(state.duals))
+        state.gain, state.dual = float(gains[best]), float(state.duals[best])
+        watch(state, self.name, self.step_size)
         if state.epoch % REFRESH == 0:
-            u, b = problem.dual_terms(DualPoint.of_counts(state.marginals, None, state.entropies))
-            state.weights = u / problem.l2
-            state.dual = problem.dual_of_plane(u, b)
+            for k in range(self.runs):
+                self._refresh(problem, state, k)
+            state.dual = float(state.duals.max())
 
     def certificate(self, problem: Problem, state: EGState) -> Certified:
         # Marginals and entropies are those of the scores, computed anew at each visit: nothing in them drifts.
         # The scores are shared with the state, not copied (a certificate is used before the next step, if at all).
-        u, b = problem.dual_terms(DualPoint.of_counts(state.marginals, None, state.entropies))
+        chain = self._best(problem, state)
+        u, b = problem.dual_terms(DualPoint.of_counts(chain.marginals, None, chain.entropies))
         weights = u / problem.l2
         certificate = problem.certificate_of(problem.value(weights), u, b)
-        return Certified(certificate, weights, DualPoint.of_scores(state.scores))
+        return Certified(certificate, weights, DualPoint.of_scores(chain.scores))
 
     def weights(self, problem: Problem, state: EGState) -> Floats:
-        return state.weights.copy()
+        return self._best(problem, state).weights * (1.0 + state.excess)
+
+    def check_due(self, state: EGState, tol: float) -> bool:
+        """While l2 is far above its target a small gain says nothing about the gap."""
+        if state.excess > 0 and self.check_every is None:
+            return state.epoch - state.checked_epoch >= 5
+        return super().check_due(state, tol)
 
     def guess_primal(self, state: EGState) -> float:
         return state.checked_primal or state.dual
 
+    def check_end(self, problem: Problem, state: EGState, status: Status) -> None:
+        check_end(state, status, self.name, self.step_size)
+
+    def least_step(self, problem: Problem) -> float:
+        """A step that no example can refuse."""
+        curvature = float((problem.sample_weight * psi2_bounds(problem)).max()) / problem.l2
+        return 1.0 / max(problem.loss.temperature + curvature, 1.0 / max_step(problem))
+
     def step_sizes(self, problem: Problem) -> Floats:
-        """One step size an example, before the first visit."""
+        """One step size an example, before the first visit (and without calibration)."""
         n, tau = problem.n_examples, problem.loss.temperature
         if self.step_size == "adaptive":
-            return np.full(n, min(self.initial_step, _max_step(problem)))
+            return np.full(n, min(float(self.initial_step), max_step(problem)))
         if self.step_size != "theorem":
             return np.full(n, float(self.step_size))
-        largest = max(problem.features.psi2_bound(i) for i in range(n)) / problem.l2
-        return 1.0 / np.maximum(tau + problem.sample_weight * largest, 1.0 / _max_step(problem))
+        largest = float(psi2_bounds(problem).max()) / problem.l2
+        return 1.0 / np.maximum(tau + problem.sample_weight * largest, 1.0 / max_step(problem))
 
-    def _start_scores(self, problem: Problem, warm_start: WarmStart | None) -> Floats:
-        if warm_start is None:
-            # -0 * cost is a slot vector of zeros.
-            return problem.objective.near_gold_scores(self.sharpness if self.start == "gold" else 0.0)
-        point = start_point(problem, warm_start, ("gibbs",))
-        if point is None:
-            if not problem.loss.smooth:
-                raise ValueError(
-                    "eg at temperature 0 starts from slot scores (a dual point of kind 'gibbs', as in an earlier "
-                    "result of eg); weights alone, or another kind of dual point, do not give them"
-                )
-            point = problem.oracle_point(start_weights(problem, warm_start))
-        scores = np.array(point.scores, dtype=np.float64)
-        expected = int(problem.structure.slot_offsets()[-1])
-        if scores.shape != (expected,):
-            raise ValueError(f"warm start: {scores.shape[0]} slot scores, the problem has {expected} slots")
-        return scores
+    def excess(self, passes: int) -> float:
+        """How far l2 is above its target after this many passes, over the target (7.1.1)."""
+        excess = (self.anneal - 1.0) * self.anneal_rate ** max(0, passes - self.anneal_hold)
+        return excess if excess > ANNEALED else 0.0
 
-    def _watch(self, state: EGState) -> None:
-        """DivergenceError if the dual is not finite, or has stayed below its best for long.
+    def _anneal(self, problem: Problem, state: EGState) -> None:
+        """The l2 of the pass to come: w = u / l2 and the duals follow it."""
+        excess = self.excess(state.epoch)
+        if excess == state.excess:
+            return
+        old = self._l2(problem, state)
+        state.excess = excess
+        ratio = old / self._l2(problem, state)
+        for k in range(self.runs):
+            weights = self._chain(problem, state, k).weights
+            # D = b - |u|^2 / (2 l2) and |u|^2 / l2 = l2 |w|^2
+            state.duals[k] += 0.5 * old * problem.norm2(weights) * (1.0 - ratio)
+        state.weights *= ratio
+        state.dual = state.best_dual = float(state.duals.max())
+        state.best_epoch = state.epoch
 
-        Halving makes the dual rise, the theorem's step does so by its proof; both are watched all the same.
-        """
-        if not isfinite(state.dual):
-            raise DivergenceError(
-                f"eg: the dual is {state.dual} after {state.epoch} epochs with step_size={self.step_size}"
-            )
-        if state.dual > state.best_dual:
-            state.best_dual, state.best_epoch = state.dual, state.epoch
-        fallen = state.best_dual - state.dual
-        if state.epoch - state.best_epoch >= PATIENCE and fallen > 1e-6 * (1.0 + abs(state.best_dual)):
-            raise DivergenceError(
-                f"eg: the dual fell by {fallen:.3g} from {state.best_dual:.6g} and has not come back for {PATIENCE} "
-                f"epochs with step_size={self.step_size}; take a smaller one, or 'adaptive' or 'theorem'"
-            )
+    def _refresh(self, problem: Problem, state: EGState, k: int) -> None:
+        chain, l2 = self._chain(problem, state, k), self._l2(problem, state)
+        u, b = problem.dual_terms(DualPoint.of_counts(chain.marginals, None, chain.entropies))
+        chain.weights[:] = u / l2
+        state.duals[k] = b - problem.norm2(u) / (2.0 * l2)
 
+    def _l2(self, problem: Problem, state: EGState) -> float:
+        return problem.l2 * (1.0 + state.excess)
 
-def _max_step(problem: Problem) -> float:
-    """A step of 1 / tau forgets the old scores altogether; at temperature 0 the cap only keeps scores finite."""
-    tau = problem.loss.temperature
-    return 1.0 / tau if tau > 0 else 1e3
+    def _best(self, problem: Problem, state: EGState) -> Chain:
+        return self._chain(problem, state, int(np.argmax(state.duals)))
+
+    def _chain(self, problem: Problem, state: EGState, k: int) -> Chain:
+        arrays = (state.weights, state.scores, state.marginals, state.entropies, state.step_sizes)
+        sizes = [len(array) // self.runs for array in arrays]
+        return Chain(*(array[k * size : (k + 1) * size] for array, size in zip(arrays, sizes, strict=True)))

@@ -128,6 +128,7 @@ class Run:
         return certified
 
     def _conclude(self, state: State, status: Status, latest: Certified) -> Result:
+        self.solver.check_end(self.problem, state, status)
         if self.checkpoint:
             self._save(state)
         c = latest.certificate

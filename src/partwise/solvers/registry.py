@@ -9,9 +9,11 @@ from ..problem import Problem
 from .base import Solver
 from .bcfw import BCFW
 from .eg import EG
+from .eg_batch import EGBatch
+from .eg_primal import EGPrimal
 from .lbfgs import LBFGS
 
-SOLVERS: dict[str, type[Solver[Any]]] = {cls.name: cls for cls in (LBFGS, EG, BCFW)}
+SOLVERS: dict[str, type[Solver[Any]]] = {cls.name: cls for cls in (LBFGS, EG, EGBatch, EGPrimal, BCFW)}
 
 #: What every compiled structure and feature map can do.
 _COMPILED = frozenset({"max oracle", "expectation oracle", "explicit weights"})

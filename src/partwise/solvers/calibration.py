@@ -1,0 +1,88 @@
+"""The first step size of adaptive online EG, found on a tenth of the data (000, section 7).
+
+The paper takes "a value of eta that results in monotone improvement for at least 95% of the samples" of 10% of the
+data, and leaves open how it is found. Here the tenth, drawn at random, is a problem of its own (its weights are those of
+its own examples); one pass of EG over it with the same eta for all examples tells for how many of them the dual rose at
+the first trial. From eta = 1 (or 1 / tau) the step is halved until they are 95%, or doubled as long as they are.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._core import eg_epoch
+from ..problem import Problem
+from .eg_start import max_step
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: Share of the data that is looked at, fewest examples of it, and share of them that must improve.
+SHARE, FEWEST, MONOTONE = 0.1, 20, 0.95
+
+
+def calibrate(
+    problem: Problem, scores: Floats, marginals: Floats, entropies: Floats, least: float, rng: np.random.Generator
+) -> tuple[float, int]:
+    """(the first step size, examples visited to find it); the arrays, a dual point to start from, are left alone.
+
+    least: a step that every example is known to take, where halving may end.
+    """
+    sample = draw_sample(problem, rng)
+    weights = _weights_of(problem, marginals, sample)
+    most, visits = max_step(problem), 0
+
+    def improves(step: float) -> bool:
+        nonlocal visits
+        share, visited = improving_share(problem, sample, step, weights, scores, marginals, entropies)
+        visits += visited
+        return share >= MONOTONE
+
+    step = min(1.0, most)
+    if improves(step):
+        while 2.0 * step <= most and improves(2.0 * step):
+            step *= 2.0
+        return step, visits
+    while step > least:
+        step = max(0.5 * step, least)
+        if improves(step):
+            break
+    return step, visits
+
+
+def draw_sample(problem: Problem, rng: np.random.Generator) -> Ints:
+    """A tenth of the examples, in random order; all of them if there are few."""
+    active = rng.permutation(problem.active)
+    return active[: max(FEWEST, int(np.ceil(SHARE * len(active))))]
+
+
+def improving_share(
+    problem: Problem, sample: Ints, step: float, weights: Floats, scores: Floats, marginals: Floats, entropies: Floats
+) -> tuple[float, int]:
+    """(share of the sample for which the first trial did not let the dual fall, examples visited)."""
+    steps = np.full(problem.n_examples, step)
+    report = eg_epoch(
+        problem.objective,
+        problem.l2,
+        sample,
+        steps,
+        weights.copy(),
+        scores.copy(),
+        marginals.copy(),
+        entropies.copy(),
+        adaptive=True,
+        growth=1.0,  # so that a step size that has changed was refused
+    )
+    return float(np.mean(steps[sample] == step)), report.visits
+
+
+def _weights_of(problem: Problem, marginals: Floats, sample: Ints) -> Floats:
+    """1/l2 sum over the sample of omega_i A_i'(g_i - mu_i): outside of it mu_i = g_i."""
+    counts = np.zeros_like(marginals)
+    indptr, slots, gold = problem.gold
+    offsets = problem.structure.slot_offsets()
+    owner = np.repeat(np.arange(problem.n_examples), np.diff(indptr))
+    np.add.at(counts, offsets[owner] + slots, gold)
+    for i in sample:
+        counts[offsets[i] : offsets[i + 1]] = marginals[offsets[i] : offsets[i + 1]]
+    u, _ = problem.objective.dual_terms_slots(counts, None, None, problem.n_jobs)
+    return u / problem.l2

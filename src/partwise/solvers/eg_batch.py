@@ -1,0 +1,191 @@
+"""Batch exponentiated gradient on the dual.
+
+Problem. max D(alpha) of `problem` for losses with the identity link (mass 1), any temperature tau >= 0; l2 > 0.
+
+Update. Example i's distribution is p_i ~ exp(<counts, s_i>) with slot scores s_i. All examples step at once along the
+gradient divided by omega_i, in the geometry of the Kullback-Leibler divergence:
+
+    s_i <- (1 - eta tau) s_i + eta (A_i w + kappa c_i) for all i,    w = u / l2,   u = sum_i omega_i A_i'(g_i - mu_i)
+
+Step sizes:
+
+    search     eta doubles until the dual falls for the first time; a step that lets it fall is halved, one that does
+               not grows by `growth`. Steps up to 1 / (tau + sum_i omega_i |psi_i|^2 / l2) are never refused
+    theorem    eta = 1 / (tau + (sum_i omega_i) |A|), |A| = max_i |psi_i|^2 / l2
+    a number   that one; a run whose dual falls raises DivergenceError
+
+where |psi_i|^2 is an upper bound of max_y |A_i'(g_i - counts(y))|^2.
+
+Stopping rule. gap = P(w) - D <= tol |P|; (u, b) of the dual point come out of the step, P(w) costs half a pass more and
+is looked at when the gap may be near tol, at least every fifth pass.
+
+Source. 000: Figure 1 (log-linear and max-margin), on part scores as in Lemma 1; 001: Figure 3. Theorem 1 and Corollary 1
+hold with the theorem's step: the dual never falls, D* - D^(T+1) <= KL(u* || u^1) / (eta T), and for tau > 0
+e^(-eta tau T) KL(u* || u^1) / eta, where KL is summed with weights omega. Departures: sample weights and temperatures
+other than 0 and 1 (the bound of 000 Lemma 3 becomes the one above: M_A <= (sum omega) |A| KL, by Pinsker's inequality on
+the distribution omega_i p_i / sum omega); the search, as the theorem's step is far from what a problem bears; start near
+the gold labelling by default.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._core import eg_batch_step
+from ..dual import DualPoint
+from ..problem import Problem
+from ..result import Status
+from .base import Certified, WarmStart, option
+from .eg_start import Start, check_options, max_step, psi2_bounds, start_cost_scale, start_scores
+from .scheduled import ScheduledSolver
+from .state import State
+from .watch import WatchedState, check_end, watch
+
+Floats = NDArray[np.float64]
+
+#: A change of the dual below this, over the size of its parts, is rounding.
+NOISE = 1e-12
+
+
+@dataclass(kw_only=True)
+class BatchState(WatchedState):
+    """u: (d,), with b the dual terms of the state's point. safe_step: up to here the dual cannot fall."""
+
+    u: Floats
+    b: float
+    step_size: float
+    safe_step: float
+    doubling: bool = True
+
+
+@dataclass(kw_only=True)
+class EGBatchState(BatchState):
+    """scores: (all slots,)."""
+
+    scores: Floats
+
+
+S = TypeVar("S", bound=BatchState)
+
+
+class Moved(NamedTuple):
+    """Where a step leads: the point in the solver's own form, and its dual terms."""
+
+    point: Any
+    u: Floats
+    b: float
+
+
+@dataclass(frozen=True)
+class BatchEG(ScheduledSolver[S], ABC):
+    """Batch steps on a dual point in some form; see the module's docstring."""
+
+    requires: ClassVar[frozenset[str]] = frozenset({"identity link", "expectation oracle", "l2 > 0"})
+    rate: ClassVar[str] = "linear"
+    advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
+    default_max_passes: ClassVar[int] = 2000
+
+    step_size: str | float = option("search", "search, theorem, or a number")
+    start: Start = option("gold", "where to start: gold (near the gold labelling) or uniform")
+    sharpness: float = option(11.0, "start gold: how far the scores of wrong parts lie below those of gold parts")
+    growth: float = option(1.1, "search: factor on the step size after each step that is not refused")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_options(self.step_size, ("search", "theorem"), self.start, self.sharpness)
+        if not self.growth >= 1:
+            raise ValueError(f"growth must be >= 1, got {self.growth}")
+
+    @abstractmethod
+    def move(self, problem: Problem, state: S, step: float) -> Moved:
+        """The point after a step of this size; the state stays as it is if the step may yet be refused."""
+
+    @abstractmethod
+    def settle(self, state: S, point: Any) -> None:
+        """Make the point that `move` gave the state's own."""
+
+    @abstractmethod
+    def point(self, state: S) -> DualPoint:
+        """The state's point."""
+
+    def step(self, problem: Problem, state: S) -> None:
+        while True:
+            moved = self.move(problem, state, state.step_size)
+            state.visits += len(problem.active)
+            dual = problem.dual_of_plane(moved.u, moved.b)
+            noise = NOISE * (1.0 + abs(state.b) + abs(state.b - state.dual))
+            # A step that comes out as NaN is refused too, unless it is one that theory allows.
+            if self.step_size != "search" or dual >= state.dual - noise or state.step_size <= state.safe_step:
+                break
+            state.doubling = False
+            state.step_size *= 0.5
+        self.settle(state, moved.point)
+        state.gain = dual - state.dual
+        state.u, state.b, state.dual = moved.u, moved.b, dual
+        state.epoch += 1
+        if self.step_size == "search":
+            grown = state.step_size * (2.0 if state.doubling else self.growth)
+            state.step_size = min(grown, max_step(problem))
+        watch(state, self.name, self.step_size)
+
+    def certificate(self, problem: Problem, state: S) -> Certified:
+        # u and b were summed afresh from the point in the last step: nothing in them drifts.
+        weights = self.weights(problem, state)
+        certificate = problem.certificate_of(problem.value(weights), state.u, state.b)
+        return Certified(certificate, weights, self.point(state))
+
+    def weights(self, problem: Problem, state: S) -> Floats:
+        return state.u / problem.l2
+
+    def guess_primal(self, state: S) -> float:
+        return state.checked_primal or state.dual
+
+    def check_end(self, problem: Problem, state: S, status: Status) -> None:
+        check_end(state, status, self.name, self.step_size)
+
+    def first_terms(self, problem: Problem, point: DualPoint) -> dict[str, Any]:
+        """The fields of `BatchState` at the start; computing them is a pass like any other."""
+        u, b = problem.dual_terms(point)
+        dual = problem.dual_of_plane(u, b)
+        step, safe = self.step_sizes(problem)
+        visits = len(problem.active)
+        return dict(u=u, b=b, dual=dual, best_dual=dual, step_size=step, safe_step=safe, visits=visits)
+
+    def step_sizes(self, problem: Problem) -> tuple[float, float]:
+        """(the first step, a step up to which the dual cannot fall)."""
+        tau, bounds, omega = problem.loss.temperature, psi2_bounds(problem), problem.sample_weight
+        least = 1.0 / max_step(problem)
+        safe = 1.0 / max(tau + float(omega @ bounds) / problem.l2, least)
+        if self.step_size == "search":
+            return safe, safe
+        if self.step_size == "theorem":
+            return 1.0 / max(tau + float(omega.sum() * bounds[problem.active].max()) / problem.l2, least), safe
+        return float(self.step_size), safe
+
+
+@dataclass(frozen=True)
+class EGBatch(BatchEG[EGBatchState]):
+    """Batch exponentiated gradient on slot scores (see the module's docstring)."""
+
+    name: ClassVar[str] = "eg-batch"
+    state_class: ClassVar[type[State]] = EGBatchState
+
+    def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> EGBatchState:
+        scores = start_scores(problem, warm_start, start_cost_scale(self.start, self.sharpness), self.name)
+        return EGBatchState(scores=scores, **self.first_terms(problem, DualPoint.of_scores(scores)))
+
+    def move(self, problem: Problem, state: EGBatchState, step: float) -> Moved:
+        # A step that cannot be refused needs no second array of scores.
+        scores = np.empty_like(state.scores) if self.step_size == "search" else state.scores
+        weights = state.u / problem.l2
+        return Moved(scores, *eg_batch_step(problem.objective, weights, step, state.scores, scores, problem.n_jobs))
+
+    def settle(self, state: EGBatchState, point: Floats) -> None:
+        state.scores = point
+
+    def point(self, state: EGBatchState) -> DualPoint:
+        # Shared with the state, not copied; the next step leaves it alone only if it searches.
+        return DualPoint.of_scores(state.scores)

@@ -1,0 +1,85 @@
+"""Batch exponentiated gradient in primal form: memory for weights and one example.
+
+Problem. max D(alpha) of `problem` for losses with the identity link (mass 1), any temperature tau >= 0; l2 > 0.
+
+Update. The slot scores of batch exponentiated gradient are s_i = A_i z + k c_i for one vector z and one number k if
+they are so at the start, for the update is linear in them and has the same coefficients for every example:
+
+    z <- (1 - eta tau) z + eta w,    k <- (1 - eta tau) k + eta kappa,    w = 1/l2 sum_i omega_i A_i'(g_i - mu_i)
+
+where mu_i is computed from A_i z + k c_i when example i's turn comes, and forgotten. z = 0 at the start, with k = 0
+(uniform distributions) or k = -`sharpness` (near the gold labelling). Step sizes as in `eg_batch`.
+
+Stopping rule. gap = P(w) - D <= tol |P|, as in `eg_batch`: u, and b = sum_i omega_i (kappa <mu_i, c_i> + tau H_i), are
+summed in the same pass over the data, which is all that D needs. The result's dual point is the pair (z, k).
+
+Source. 001: Figure 5 (appendix C), the max-margin problem. Its line z^(t+1) = z^t + ... inside the loop over examples
+must add to z^(t+1), or all examples but the last are forgotten. With weights 1 and tau = 0, eta C^2 z there is z here
+(there w* = C z^(t+1) - C z^t) and eta C (t - 1) is k. Departures: tau > 0 (for the log loss z <- (1 - eta) z + eta w),
+sample weights, the start near the gold labelling, and steps that may change from round to round, at no cost in this form.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..dual import DualPoint
+from ..problem import Problem
+from .base import WarmStart, start_point, start_weights
+from .eg_batch import BatchEG, BatchState, Moved
+from .eg_start import start_cost_scale
+from .state import State
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(kw_only=True)
+class EGPrimalState(BatchState):
+    """z: (d,)."""
+
+    z: Floats
+    cost_scale: float
+
+
+@dataclass(frozen=True)
+class EGPrimal(BatchEG[EGPrimalState]):
+    """Batch exponentiated gradient in primal form (see the module's docstring)."""
+
+    name: ClassVar[str] = "eg-primal"
+    state_class: ClassVar[type[State]] = EGPrimalState
+
+    def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> EGPrimalState:
+        z, cost_scale = self._start(problem, warm_start)
+        terms = self.first_terms(problem, DualPoint.of_linear(z, cost_scale))
+        return EGPrimalState(z=z, cost_scale=cost_scale, **terms)
+
+    def move(self, problem: Problem, state: EGPrimalState, step: float) -> Moved:
+        keep = 1.0 - step * problem.loss.temperature
+        z = keep * state.z + (step / problem.l2) * state.u
+        cost_scale = keep * state.cost_scale + step * problem.loss.cost_scale
+        point = DualPoint.of_linear(z, cost_scale)
+        return Moved(point, *problem.dual_terms(point))
+
+    def settle(self, state: EGPrimalState, point: DualPoint) -> None:
+        assert point.z is not None and point.cost_scale is not None
+        state.z, state.cost_scale = point.z, point.cost_scale
+
+    def point(self, state: EGPrimalState) -> DualPoint:
+        return DualPoint.of_linear(state.z, state.cost_scale)
+
+    def _start(self, problem: Problem, warm_start: WarmStart | None) -> tuple[Floats, float]:
+        if warm_start is None:
+            return np.zeros(problem.n_weights), start_cost_scale(self.start, self.sharpness)
+        point = start_point(problem, warm_start, ("linear",))
+        if point is not None and point.z is not None and point.cost_scale is not None:
+            return start_weights(problem, point.z), point.cost_scale
+        tau = problem.loss.temperature
+        if tau == 0:
+            raise ValueError(
+                "eg-primal at temperature 0 starts from a dual point of kind 'linear' (as in an earlier result of "
+                "eg-primal); weights alone, or another kind of dual point, do not give it"
+            )
+        # The oracle's answer at w: slot scores (A_i w + kappa c_i) / tau.
+        return start_weights(problem, warm_start) / tau, problem.loss.cost_scale / tau

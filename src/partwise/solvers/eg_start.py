@@ -1,0 +1,65 @@
+"""What the forms of exponentiated gradient share: where they start, and how large a step may be."""
+
+from math import isfinite
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..problem import Problem
+from .base import WarmStart, start_point, start_weights
+
+Floats = NDArray[np.float64]
+Start = Literal["gold", "uniform"]
+
+
+def check_options(step_size: str | float, names: tuple[str, ...], start: str, sharpness: float) -> None:
+    """ValueError for options that make no sense."""
+    if isinstance(step_size, str):
+        if step_size not in names:
+            raise ValueError(f"step_size must be {', '.join(names)} or a number, got {step_size!r}")
+    elif not (isfinite(step_size) and step_size > 0):
+        raise ValueError(f"step_size must be positive, got {step_size}")
+    if start not in get_args(Start):
+        raise ValueError(f"start must be one of {', '.join(get_args(Start))}, got {start!r}")
+    if not (isfinite(sharpness) and sharpness >= 0):
+        raise ValueError(f"sharpness must be >= 0, got {sharpness}")
+
+
+def start_cost_scale(start: Start, sharpness: float) -> float:
+    """The start's slot scores over the costs: -sharpness near the gold labelling, 0 at the uniform distribution."""
+    return -sharpness if start == "gold" else 0.0
+
+
+def start_scores(problem: Problem, warm_start: WarmStart | None, cost_scale: float, solver: str) -> Floats:
+    """Slot scores to start from: cost_scale * c, or those of the warm start."""
+    if warm_start is None:
+        return problem.objective.near_gold_scores(-cost_scale)
+    point = start_point(problem, warm_start, ("gibbs", "linear"))
+    if point is None:
+        if not problem.loss.smooth:
+            raise ValueError(
+                f"{solver} at temperature 0 starts from slot scores (a dual point of kind 'gibbs' or 'linear', as in "
+                "an earlier result of eg, eg-batch or eg-primal); weights alone, or another kind of dual point, do not "
+                "give them"
+            )
+        point = problem.oracle_point(start_weights(problem, warm_start))
+    if point.kind == "linear":
+        assert point.z is not None and point.cost_scale is not None
+        return problem.linear_scores(point.z, point.cost_scale)
+    scores = np.array(point.scores, dtype=np.float64)
+    expected = int(problem.structure.slot_offsets()[-1])
+    if scores.shape != (expected,):
+        raise ValueError(f"warm start: {scores.shape[0]} slot scores, the problem has {expected} slots")
+    return scores
+
+
+def max_step(problem: Problem) -> float:
+    """A step of 1 / tau forgets the old scores altogether; at temperature 0 the cap only keeps scores finite."""
+    tau = problem.loss.temperature
+    return 1.0 / tau if tau > 0 else 1e3
+
+
+def psi2_bounds(problem: Problem) -> Floats:
+    """Upper bounds of max_y |A_i'(g_i - counts(y))|^2, one an example."""
+    return np.array([problem.features.psi2_bound(i) for i in range(problem.n_examples)])
