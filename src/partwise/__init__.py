@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from .result import Result as Result
     from .solvers import BCFW as BCFW
     from .solvers import EG as EG
-    from .solvers import EGBatch as EGBatch
-    from .solvers import EGPrimal as EGPrimal
     from .solvers import LBFGS as LBFGS
     from .solvers import Checkpoint as Checkpoint
+    from .solvers import EGBatch as EGBatch
+    from .solvers import EGPrimal as EGPrimal
     from .solvers import Progress as Progress
     from .solvers import Solver as Solver
     from .solvers import available_solvers as available_solvers

@@ -100,6 +100,12 @@ class DualPoint:
         """The pair (u, b): D = b - |u|^2 / (2 l2)."""
         return cls("aggregate", u=u, b=b, blocks=blocks)
 
+    def linear(self) -> tuple[Floats, float]:
+        """(z, k) of a linear point."""
+        if self.z is None or self.cost_scale is None:
+            raise ValueError("the dual point lacks the arrays of its kind")
+        return self.z, self.cost_scale
+
     def with_blocks(self) -> "DualPoint":
         """The point itself, or for an aggregate the point it carries along to start from."""
         return self.blocks if self.blocks is not None else self

@@ -156,7 +156,7 @@ class Problem:
         if point.kind == "gibbs":
             return self.objective.dual_terms_gibbs(_given(point.scores), self.n_jobs)
         if point.kind == "linear":
-            return self.objective.dual_terms_linear(_given(point.z), _given(point.cost_scale), self.n_jobs)
+            return self.objective.dual_terms_linear(*point.linear(), self.n_jobs)
         if point.kind == "aggregate":
             return _given(point.u), _given(point.b)
         mass: Floats | None

@@ -1,8 +1,4 @@
-"""The compiled online EG against the figures, lemmas and theorems of 000.
-
-Theorem 1 and Lemmas 2 to 6 for the batch algorithm (Figure 1) are tested on its NumPy transcription in
-`solvers_reference`: the library has no batch EG yet.
-"""
+"""The compiled online EG against the figures, lemmas and theorems of 000 (batch: `test_eg_batch_paper`)."""
 
 from __future__ import annotations
 

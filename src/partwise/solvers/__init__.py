@@ -14,11 +14,11 @@ from .state import State
 __all__ = [
     "BCFW",
     "EG",
-    "EGBatch",
-    "EGPrimal",
     "LBFGS",
     "Certified",
     "Checkpoint",
+    "EGBatch",
+    "EGPrimal",
     "Progress",
     "Solver",
     "State",

@@ -1,9 +1,10 @@
 """The first step size of adaptive online EG, found on a tenth of the data (000, section 7).
 
-The paper takes "a value of eta that results in monotone improvement for at least 95% of the samples" of 10% of the
-data, and leaves open how it is found. Here the tenth, drawn at random, is a problem of its own (its weights are those of
-its own examples); one pass of EG over it with the same eta for all examples tells for how many of them the dual rose at
-the first trial. From eta = 1 (or 1 / tau) the step is halved until they are 95%, or doubled as long as they are.
+The paper takes a step with which the dual improves monotonically for at least 95% of the examples in a tenth of the
+data, and leaves open how it is found. Here the tenth, drawn at random, is a problem of its own (its weights are those
+of its own examples); one pass of EG over it with the same eta for all examples tells for how many of them the dual did
+not fall at the first trial. From eta = 1 (or 1 / tau) the step is halved until they are 95%, or doubled as long as they
+are.
 """
 
 import numpy as np

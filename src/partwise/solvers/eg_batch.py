@@ -19,12 +19,12 @@ where |psi_i|^2 is an upper bound of max_y |A_i'(g_i - counts(y))|^2.
 Stopping rule. gap = P(w) - D <= tol |P|; (u, b) of the dual point come out of the step, P(w) costs half a pass more and
 is looked at when the gap may be near tol, at least every fifth pass.
 
-Source. 000: Figure 1 (log-linear and max-margin), on part scores as in Lemma 1; 001: Figure 3. Theorem 1 and Corollary 1
-hold with the theorem's step: the dual never falls, D* - D^(T+1) <= KL(u* || u^1) / (eta T), and for tau > 0
-e^(-eta tau T) KL(u* || u^1) / eta, where KL is summed with weights omega. Departures: sample weights and temperatures
-other than 0 and 1 (the bound of 000 Lemma 3 becomes the one above: M_A <= (sum omega) |A| KL, by Pinsker's inequality on
-the distribution omega_i p_i / sum omega); the search, as the theorem's step is far from what a problem bears; start near
-the gold labelling by default.
+Source. 000: Figure 1 (log-linear and max-margin), on part scores as in Lemma 1; 001: Figure 3. With the theorem's
+step Corollary 1 and Theorem 1 hold: the dual never falls, D* - D^(T+1) <= KL(u* || u^1) / (eta T), and for tau > 0 also
+<= e^(-eta tau T) KL(u* || u^1) / eta, where KL is summed with weights omega. Departures: sample weights and
+temperatures other than 0 and 1 (the bound of Lemma 3 becomes M_A <= (sum omega) |A| KL, by Pinsker's inequality on the
+distribution omega_i p_i / sum omega); the search, as most problems bear far larger steps than the theorem's, and its
+safe step, by Cauchy's inequality in place of the largest |psi|; start near the gold labelling by default.
 """
 
 from abc import ABC, abstractmethod
@@ -151,8 +151,8 @@ class BatchEG(ScheduledSolver[S], ABC):
         u, b = problem.dual_terms(point)
         dual = problem.dual_of_plane(u, b)
         step, safe = self.step_sizes(problem)
-        visits = len(problem.active)
-        return dict(u=u, b=b, dual=dual, best_dual=dual, step_size=step, safe_step=safe, visits=visits)
+        steps = {"step_size": step, "safe_step": safe}
+        return {"u": u, "b": b, "dual": dual, "best_dual": dual, "visits": len(problem.active), **steps}
 
     def step_sizes(self, problem: Problem) -> tuple[float, float]:
         """(the first step, a step up to which the dual cannot fall)."""

@@ -16,10 +16,11 @@ summed in the same pass over the data, which is all that D needs. The result's d
 Source. 001: Figure 5 (appendix C), the max-margin problem. Its line z^(t+1) = z^t + ... inside the loop over examples
 must add to z^(t+1), or all examples but the last are forgotten. With weights 1 and tau = 0, eta C^2 z there is z here
 (there w* = C z^(t+1) - C z^t) and eta C (t - 1) is k. Departures: tau > 0 (for the log loss z <- (1 - eta) z + eta w),
-sample weights, the start near the gold labelling, and steps that may change from round to round, at no cost in this form.
+sample weights, the start near the gold labelling, and steps that may change from round to round.
 """
 
 from dataclasses import dataclass
+from math import isfinite
 from typing import ClassVar
 
 import numpy as np
@@ -27,6 +28,7 @@ from numpy.typing import NDArray
 
 from ..dual import DualPoint
 from ..problem import Problem
+from ..result import DivergenceError
 from .base import WarmStart, start_point, start_weights
 from .eg_batch import BatchEG, BatchState, Moved
 from .eg_start import start_cost_scale
@@ -57,14 +59,16 @@ class EGPrimal(BatchEG[EGPrimalState]):
 
     def move(self, problem: Problem, state: EGPrimalState, step: float) -> Moved:
         keep = 1.0 - step * problem.loss.temperature
-        z = keep * state.z + (step / problem.l2) * state.u
-        cost_scale = keep * state.cost_scale + step * problem.loss.cost_scale
+        with np.errstate(over="ignore", invalid="ignore"):
+            z = keep * state.z + (step / problem.l2) * state.u
+            cost_scale = keep * state.cost_scale + step * problem.loss.cost_scale
+        if not (isfinite(cost_scale) and np.isfinite(z).all()):
+            raise DivergenceError(f"eg-primal: z is not finite after {state.epoch} epochs with step_size={step}")
         point = DualPoint.of_linear(z, cost_scale)
         return Moved(point, *problem.dual_terms(point))
 
     def settle(self, state: EGPrimalState, point: DualPoint) -> None:
-        assert point.z is not None and point.cost_scale is not None
-        state.z, state.cost_scale = point.z, point.cost_scale
+        state.z, state.cost_scale = point.linear()
 
     def point(self, state: EGPrimalState) -> DualPoint:
         return DualPoint.of_linear(state.z, state.cost_scale)
@@ -73,8 +77,9 @@ class EGPrimal(BatchEG[EGPrimalState]):
         if warm_start is None:
             return np.zeros(problem.n_weights), start_cost_scale(self.start, self.sharpness)
         point = start_point(problem, warm_start, ("linear",))
-        if point is not None and point.z is not None and point.cost_scale is not None:
-            return start_weights(problem, point.z), point.cost_scale
+        if point is not None:
+            z, cost_scale = point.linear()
+            return start_weights(problem, z), cost_scale
         tau = problem.loss.temperature
         if tau == 0:
             raise ValueError(

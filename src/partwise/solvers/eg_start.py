@@ -45,8 +45,7 @@ def start_scores(problem: Problem, warm_start: WarmStart | None, cost_scale: flo
             )
         point = problem.oracle_point(start_weights(problem, warm_start))
     if point.kind == "linear":
-        assert point.z is not None and point.cost_scale is not None
-        return problem.linear_scores(point.z, point.cost_scale)
+        return problem.linear_scores(*point.linear())
     scores = np.array(point.scores, dtype=np.float64)
     expected = int(problem.structure.slot_offsets()[-1])
     if scores.shape != (expected,):

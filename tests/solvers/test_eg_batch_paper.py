@@ -1,0 +1,160 @@
+"""The compiled batch EG, in both forms, against the figures, lemmas and theorems of 000 and 001."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from smallproblems import Small
+
+from oracles.eg_figures import batch_eg, kl
+from oracles.large_margin_figures import figure_3, figure_5, figure_5_weights, log_loss_twin
+from partwise import EGBatch, EGPrimal, solve
+
+LOSSES = ("log", "hinge", "softmax-margin", "smoothed-hinge")
+KINDS = ("multiclass", "chain-tied", "chain-untied", "python")
+EXACT = 1e-9  # rounding; every inequality below holds in exact arithmetic
+
+
+def start(small: Small, solver):
+    return solver.init_state(small.problem, np.random.default_rng(0), None)
+
+
+def walk(small: Small, solver, n_steps: int):
+    """The solver's states, the first one included; each is read before the next step is made."""
+    state = start(small, solver)
+    yield state
+    for _ in range(n_steps):
+        solver.step(small.problem, state)
+        yield state
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("kind", KINDS)
+class TestFigures:
+    def test_figure_1_of_000(self, kind, loss):
+        small = Small(kind, loss, l2=2.0)
+        solver = EGBatch(step_size="theorem", start="uniform")
+        step, _ = solver.step_sizes(small.problem)
+        expected = batch_eg(small.dense, small.distributions(start(small, solver).scores), 5 * step, 25)
+        faster = EGBatch(step_size=5 * step, start="uniform")
+        for state, us in zip(walk(small, faster, 25), expected, strict=True):
+            for p, u in zip(small.distributions(state.scores), us, strict=True):
+                np.testing.assert_allclose(p, u, atol=1e-11)
+            np.testing.assert_allclose(state.u, small.dense.direction(us), atol=1e-10)
+            assert state.b == pytest.approx(small.dense.linear_part(us), abs=1e-10)
+            assert state.dual == pytest.approx(small.dense.dual(us), abs=1e-10)
+
+    @pytest.mark.parametrize("step_size", ["theorem", "search"])
+    @pytest.mark.parametrize("first", ["uniform", "gold"])
+    def test_both_forms_have_the_same_iterates(self, kind, loss, step_size, first):
+        small = Small(kind, loss, l2=1.0)
+        options = {"step_size": step_size, "start": first, "sharpness": 2.0}
+        batch, primal = EGBatch(**options), EGPrimal(**options)
+        for one, two in zip(walk(small, batch, 50), walk(small, primal, 50), strict=True):
+            np.testing.assert_allclose(
+                small.distributions(small.problem.linear_scores(two.z, two.cost_scale))[0],
+                small.distributions(one.scores)[0],
+                atol=1e-9,
+            )
+            np.testing.assert_allclose(two.u, one.u, atol=1e-9)
+            assert two.b == pytest.approx(one.b, abs=1e-9)
+            assert (two.step_size, two.visits) == (one.step_size, one.visits)
+        a, b = batch.certificate(small.problem, one), primal.certificate(small.problem, two)
+        assert b.certificate.gap == pytest.approx(a.certificate.gap, abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+class TestFiguresOf001:
+    """001's C is 1 / l2 and its step times C is the solvers'; sample weights are 1."""
+
+    def test_figure_3(self, kind):
+        small = Small(kind, "hinge", l2=2.0, weighted=False)
+        eta = 0.3
+        solver = EGBatch(step_size=eta / 2.0, start="uniform")
+        expected = figure_3(small.dense, small.case.split(start(small, solver).scores), eta, 20)
+        for state, scores in zip(walk(small, solver, 20), expected, strict=True):
+            np.testing.assert_allclose(state.scores, np.concatenate(scores), atol=1e-11)
+
+    def test_figure_5(self, kind):
+        small = Small(kind, "hinge", l2=2.0, weighted=False)
+        eta, l2 = 0.3, 2.0
+        zs = figure_5(small.dense, eta, 21)
+        weights = figure_5_weights(small.dense, eta, zs)
+        for t, state in enumerate(walk(small, EGPrimal(step_size=eta / l2, start="uniform"), 20)):
+            np.testing.assert_allclose(state.z, eta / l2**2 * zs[t], atol=1e-11)
+            assert state.cost_scale == pytest.approx(eta / l2 * t)
+            np.testing.assert_allclose(state.u / l2, weights[t], atol=1e-11)
+
+    def test_figure_5_as_printed_is_another_method(self, kind):
+        small = Small(kind, "hinge", l2=2.0, weighted=False)
+        right, printed = (figure_5(small.dense, 0.3, 200, as_printed=wrong) for wrong in (False, True))
+        ends = [small.dense.primal(figure_5_weights(small.dense, 0.3, zs)[-1]) for zs in (right, printed)]
+        best = solve(small.problem, "bcfw", tol=1e-3, random_state=0)
+        assert ends[0] <= best.dual * 1.05
+        assert ends[1] > best.primal * 1.1
+
+    def test_the_log_loss_twin(self, kind):
+        small = Small(kind, "log", l2=2.0)
+        zs = log_loss_twin(small.dense, 0.05, 30)
+        for state, z in zip(walk(small, EGPrimal(step_size=0.05, start="uniform"), 30), zs, strict=True):
+            np.testing.assert_allclose(state.z, z, atol=1e-11)
+            assert state.cost_scale == 0
+
+
+@pytest.mark.parametrize("solver", [EGBatch, EGPrimal])
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(
+    ("kind", "seed", "weighted"), [("multiclass", 1, True), ("chain-tied", 2, False), ("chain-untied", 3, True)]
+)
+class TestTheorems:
+    """000: Corollary 1 and Theorem 1 at every iteration, with the weights that sample weights bring in."""
+
+    @staticmethod
+    def distributions(small: Small, state):
+        scores = state.scores if hasattr(state, "scores") else small.problem.linear_scores(state.z, state.cost_scale)
+        return small.distributions(scores)
+
+    @pytest.mark.parametrize("share", ["theorem", "a third", "safe"])
+    def test_corollary_1(self, solver, loss, kind, seed, weighted, share):
+        small = Small(kind, loss, l2=3.0, seed=seed, weighted=weighted)
+        step, safe = solver(step_size="theorem").step_sizes(small.problem)
+        made = solver(step_size={"theorem": step, "a third": step / 3, "safe": safe}[share], start="uniform")
+        eta = made.step_sizes(small.problem)[0]
+        before = None
+        for state in walk(small, made, 40):
+            us = self.distributions(small, state)
+            now = small.dense.dual(us)
+            if before is not None:
+                assert now - before[1] >= kl(before[0], us, small.dense.sample_weight) / eta - EXACT
+            before = us, now
+
+    @pytest.mark.parametrize("first", ["uniform", "gold"])
+    def test_theorem_1(self, solver, loss, kind, seed, weighted, first):
+        small = Small(kind, loss, l2=3.0, seed=seed, weighted=weighted)
+        best = solve(small.problem, "eg", tol=1e-7 if small.loss.smooth else 1e-3, max_passes=20_000, random_state=0)
+        omega, tau = small.dense.sample_weight, small.loss.temperature
+        made = solver(step_size="theorem", start=first, sharpness=2.0)
+        eta = made.step_sizes(small.problem)[0]
+        comparisons = [
+            small.distributions(best.dual_point.scores),
+            small.distributions(np.random.default_rng(seed).normal(size=len(best.dual_point.scores))),
+        ]
+        for t, state in enumerate(walk(small, made, 60)):
+            us = self.distributions(small, state)
+            if t == 0:
+                divergences = [kl(z, us, omega) for z in comparisons]
+                continue
+            assert state.dual <= best.primal + EXACT  # Q(u*) <= Q(u)
+            for z, start_divergence in zip(comparisons, divergences, strict=True):
+                excess = small.dense.dual(z) - small.dense.dual(us)
+                assert excess <= start_divergence / (eta * t) + EXACT  # eq. 6
+                if tau > 0:
+                    assert excess <= np.exp(-eta * tau * t) / eta * start_divergence + EXACT
+
+
+def test_far_larger_steps_break_corollary_1():
+    small = Small("chain-tied", "hinge", l2=0.05)
+    step = EGBatch(step_size="theorem").step_sizes(small.problem)[0]
+    solver = EGBatch(step_size=200 * step, start="uniform")
+    duals = [state.dual for state in walk(small, solver, 3)]
+    assert min(np.diff(duals)) < -1.0
