@@ -126,8 +126,9 @@ void bind_features(nb::module_& m) {
                const Ints& attributes, const std::optional<Floats>& values) {
                 if (values) check_size(*values, len(attributes.size()), "values");
                 const nb::gil_scoped_release release;
-                new (self) AttributeSegment(std::move(layout), span_of(example_ptr), span_of(row_ptr),
-                                            span_of(attributes), values ? span_of(*values) : std::span<const double>{});
+                new (self)
+                    AttributeSegment(std::move(layout), {span_of(example_ptr), span_of(row_ptr), span_of(attributes),
+                                                         values ? span_of(*values) : std::span<const double>{}});
             },
             "layout"_a, "example_ptr"_a.noconvert(), "row_ptr"_a.noconvert(), "attributes"_a.noconvert(),
             "values"_a.none() = nb::none());

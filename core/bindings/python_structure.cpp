@@ -56,8 +56,18 @@ double PythonStructure::maximize(Index i, const double* scores, SlotCounts& best
 }
 
 double PythonStructure::log_partition(Index i, const double* scores, double temperature, double* marginals,
-                                      double* entropy, Workspace&) const {
+                                      double* entropy, Workspace& ws) const {
     const nb::gil_scoped_acquire gil;
+    if (temperature == 0.0 && !implements("log_partition")) {  // the maximum is all that temperature 0 needs
+        SlotCounts best;
+        const double value = maximize(i, scores, best, ws);
+        if (marginals) {
+            fill(marginals, num_slots(i), 0.0);
+            for (std::size_t k = 0; k < best.slots.size(); ++k) marginals[best.slots[k]] = best.counts[k];
+        }
+        if (entropy) *entropy = 0.0;
+        return value;
+    }
     const auto [value, mu, h] =
         nb::cast<std::tuple<double, Floats, double>>(method("log_partition")(i, array(i, scores), temperature));
     check_size(mu, num_slots(i), "log_partition: expected counts");

@@ -8,14 +8,64 @@
 
 namespace partwise {
 
-// Rows of sparse attributes. Kept attribute by attribute within an example, so that a row of weights is fetched once
-// however often its attribute is repeated, and A'd comes out merged.
+// Sparse attributes as the caller has them. Row p has attributes[row_ptr[p]..row_ptr[p+1]) with these values (empty:
+// all 1); example i has rows [example_ptr[i], example_ptr[i+1]). Attribute -1 is passed over; repeated ones add up.
+struct AttributeTable {
+    std::span<const Index> example_ptr;
+    std::span<const Index> row_ptr;
+    std::span<const Index> attributes;
+    std::span<const double> values;
+};
+
+// Rows of sparse attributes, stored in the way that suits them: SingleRows or AttributeRows.
 class AttributeSegment final : public Segment {
    public:
-    // Row p has attributes[row_ptr[p]..row_ptr[p+1]) with these values (empty: all 1); example i has rows
-    // [example_ptr[i], example_ptr[i+1]). Attribute -1 is passed over; repeated ones add up.
-    AttributeSegment(std::shared_ptr<const RowLayout> layout, std::span<const Index> example_ptr,
-                     std::span<const Index> row_ptr, std::span<const Index> attributes, std::span<const double> values);
+    AttributeSegment(std::shared_ptr<const RowLayout> layout, const AttributeTable& table);
+
+    Index num_examples() const override { return rows_->num_examples(); }
+    Index num_weights() const override { return rows_->num_weights(); }
+    Index num_slots(Index i) const override { return rows_->num_slots(i); }
+    void scores(Index i, const double* w, double* out) const override { rows_->scores(i, w, out); }
+    Added add_transpose(Index i, const double* slots, double scale, double* w) const override {
+        return rows_->add_transpose(i, slots, scale, w);
+    }
+    void project(Index i, const double* slots, Index first, SparseVector& out) const override {
+        rows_->project(i, slots, first, out);
+    }
+    double transpose_norm2(Index i, const double* slots) const override { return rows_->transpose_norm2(i, slots); }
+    double psi2_bound(Index i) const override { return rows_->psi2_bound(i); }
+
+   private:
+    std::unique_ptr<const Segment> rows_;
+};
+
+// One row an example, and every attribute has every column (multiclass): A'd = x (x) d, |A'd|^2 = |x|^2 |d|^2.
+class SingleRows final : public Segment {
+   public:
+    SingleRows(std::shared_ptr<const RowLayout> layout, const AttributeTable& table);
+
+    Index num_examples() const override { return len(entry_ptr_.size()) - 1; }
+    Index num_weights() const override { return layout_->num_weights(); }
+    Index num_slots(Index) const override { return layout_->width(); }
+    void scores(Index i, const double* w, double* out) const override;
+    Added add_transpose(Index i, const double* slots, double scale, double* w) const override;
+    void project(Index i, const double* slots, Index first, SparseVector& out) const override;
+    double transpose_norm2(Index i, const double* slots) const override;
+    double psi2_bound(Index i) const override { return 2.0 * norm2_[idx(i)]; }
+
+   private:
+    std::shared_ptr<const RowLayout> layout_;
+    std::vector<Index> entry_ptr_;
+    std::vector<std::uint32_t> offsets_;  // first weight of an entry's row
+    std::vector<double> values_;          // an entry, merged
+    std::vector<double> norm2_;           // |x|^2, an example
+};
+
+// Several rows an example, or rows with columns left out. Kept attribute by attribute within an example, so that a row
+// of weights is fetched once however often its attribute is repeated, and A'd comes out merged.
+class AttributeRows final : public Segment {
+   public:
+    AttributeRows(std::shared_ptr<const RowLayout> layout, const AttributeTable& table);
 
     Index num_examples() const override { return len(n_rows_.size()); }
     Index num_weights() const override { return layout_->num_weights(); }
@@ -59,7 +109,6 @@ class AttributeSegment final : public Segment {
     std::vector<Group> groups_;
     std::vector<std::int32_t> rows_;  // row within the example, an entry
     std::vector<double> values_;      // an entry; empty if all 1
-    std::vector<double> row_norm2_;   // |x|^2 of single-row examples where |A'd|^2 = |x|^2 |d|^2; else empty
 };
 
 // A matrix that somebody else stores; owner keeps it alive.

@@ -1,0 +1,279 @@
+#include <algorithm>
+#include <cmath>
+
+#include "features/segments.h"
+#include "structures/width_dispatch.h"
+
+namespace partwise {
+
+namespace {
+
+// How many groups ahead weights are asked for. Rare attributes' weights lie all over the vector: without this, waiting
+// for them was half of the time of a pass.
+constexpr std::ptrdiff_t kAhead = 8;
+
+// What becomes of v = A' slots. row(): a whole row of `width` values; one(): a single weight's value. Sums over rows
+// are kept column by column and added up at the end: a horizontal sum a row would cost more than the row itself.
+template <int W>
+struct AddSink {
+    static constexpr int kLanes = W > 0 ? W : 1;
+    double scale;
+    double* w;
+    double norms[kLanes] = {};
+    double products[kLanes] = {};
+
+    void prefetch(Index at) const { __builtin_prefetch(w + at, 1); }
+    void row(Index at, const double* __restrict v, Index width) {
+        double* __restrict target = w + at;
+        if constexpr (W > 0) {
+            for (int b = 0; b < W; ++b) {
+                norms[b] += v[b] * v[b];
+                products[b] += v[b] * target[b];
+                target[b] += scale * v[b];
+            }
+        } else {
+            norms[0] += norm2(v, width);
+            products[0] += dot(v, target, width);
+            axpy(scale, v, target, width);
+        }
+    }
+    void one(Index at, double v) {
+        norms[0] += v * v;
+        products[0] += v * w[at];
+        w[at] += scale * v;
+    }
+    Added added() const {
+        Added sum;
+        for (int b = 0; b < kLanes; ++b) sum += {norms[b], products[b]};
+        return sum;
+    }
+};
+
+template <int W>
+struct NormSink {
+    static constexpr int kLanes = W > 0 ? W : 1;
+    double norms[kLanes] = {};
+
+    void prefetch(Index) const {}
+    void row(Index, const double* __restrict v, Index width) {
+        if constexpr (W > 0) {
+            for (int b = 0; b < W; ++b) norms[b] += v[b] * v[b];
+        } else {
+            norms[0] += norm2(v, width);
+        }
+    }
+    void one(Index, double v) { norms[0] += v * v; }
+    double sum() const {
+        double total = 0;
+        for (int b = 0; b < kLanes; ++b) total += norms[b];
+        return total;
+    }
+};
+
+struct ProjectSink {
+    Index first;
+    SparseVector& out;
+
+    void prefetch(Index) const {}
+    void row(Index at, const double* v, Index width) const { out.append(first + at, v, width); }
+    void one(Index at, double v) const { out.append(first + at, &v, 1); }
+};
+
+}  // namespace
+
+AttributeRows::AttributeRows(std::shared_ptr<const RowLayout> layout, const AttributeTable& table)
+    : layout_(std::move(layout)) {
+    const auto& [example_ptr, row_ptr, attributes, values] = table;
+    const Index n = len(example_ptr.size()) - 1;
+    n_rows_.reserve(idx(n));
+    group_ptr_.assign(1, 0);
+    entry_ptr_.assign(1, 0);
+    rows_.reserve(attributes.size());
+    if (!values.empty()) values_.reserve(attributes.size());
+
+    struct Entry {
+        std::int32_t kind;
+        std::int32_t attribute;
+        std::int32_t row;
+        double value;
+    };
+    std::vector<Entry> entries;
+    for (Index i = 0; i < n; ++i) {
+        const Index first = example_ptr[idx(i)];
+        const Index last = example_ptr[idx(i) + 1];
+        entries.clear();
+        for (Index p = first; p < last; ++p) {
+            for (Index k = row_ptr[idx(p)]; k < row_ptr[idx(p) + 1]; ++k) {
+                if (attributes[idx(k)] < 0) continue;
+                const auto attribute = static_cast<std::int32_t>(attributes[idx(k)]);
+                entries.push_back({layout_->row(attribute).kind, attribute, static_cast<std::int32_t>(p - first),
+                                   values.empty() ? 1.0 : values[idx(k)]});
+            }
+        }
+        // By kind (so that the kernels' branch is predictable), then by attribute, then by row.
+        std::sort(entries.begin(), entries.end(), [](const Entry& p, const Entry& q) {
+            return std::tie(p.kind, p.attribute, p.row) < std::tie(q.kind, q.attribute, q.row);
+        });
+        std::size_t k = 0;
+        for (const std::int32_t kind : {RowLayout::kFull, RowLayout::kMasked, RowLayout::kSparse}) {
+            for (std::int32_t previous = -1; k < entries.size() && entries[k].kind == kind; ++k) {
+                const Entry& entry = entries[k];
+                if (entry.attribute != previous) {
+                    const RowLayout::Row& row = layout_->row(entry.attribute);
+                    groups_.push_back(
+                        {static_cast<std::uint32_t>(row.offset), static_cast<std::uint32_t>(row.length), 0});
+                    previous = entry.attribute;
+                }
+                ++groups_.back().n_entries;
+                rows_.push_back(entry.row);
+                if (!values.empty()) values_.push_back(entry.value);
+            }
+            group_ptr_.push_back(len(groups_.size()));
+        }
+        n_rows_.push_back(last - first);
+        entry_ptr_.push_back(len(rows_.size()));
+    }
+}
+
+AttributeRows::Groups AttributeRows::groups_of(Index i) const {
+    const Index* ends = group_ptr_.data() + 3 * i;
+    const Group* all = groups_.data();
+    const Index entry = entry_ptr_[idx(i)];
+    return {all + ends[0], all + ends[1],        all + ends[2],
+            all + ends[3], rows_.data() + entry, values_.empty() ? nullptr : values_.data() + entry};
+}
+
+template <int W, bool HasValues>
+void AttributeRows::scores_of_width(Index i, const double* __restrict w, double* __restrict out) const {
+    const Index width = W > 0 ? W : layout_->width();
+    const std::int32_t* all_columns = layout_->all_columns();
+    auto [full, masked, sparse, end, rows, values] = groups_of(i);
+    fill(out, num_slots(i), 0.0);
+    const Group* g = full;
+    for (; g < sparse; ++g) {
+        if (g + kAhead < sparse) __builtin_prefetch(w + g[kAhead].offset);
+        const double* __restrict weights = w + g->offset;
+        for (std::uint32_t e = 0; e < g->n_entries; ++e) {
+            double* __restrict target = out + rows[e] * width;
+            const double x = HasValues ? values[e] : 1.0;
+            for (Index b = 0; b < width; ++b) target[b] += x * weights[b];
+        }
+        rows += g->n_entries;
+        if (HasValues) values += g->n_entries;
+    }
+    for (; g < end; ++g) {
+        if (g + kAhead < end) {
+            __builtin_prefetch(w + g[kAhead].offset);
+            __builtin_prefetch(all_columns + g[kAhead].offset);
+        }
+        const double* __restrict weights = w + g->offset;
+        const std::int32_t* __restrict columns = all_columns + g->offset;
+        for (std::uint32_t j = 0; j < g->length; ++j) {
+            for (std::uint32_t e = 0; e < g->n_entries; ++e) {
+                out[rows[e] * width + columns[j]] += HasValues ? values[e] * weights[j] : weights[j];
+            }
+        }
+        rows += g->n_entries;
+        if (HasValues) values += g->n_entries;
+    }
+}
+
+// Calls f with (width, whether there are values) as compile-time constants.
+template <class F>
+void AttributeRows::dispatch(F&& f) const {
+    with_width(layout_->width(), [&](auto width) {
+        if (values_.empty()) {
+            f(width, std::false_type{});
+        } else {
+            f(width, std::true_type{});
+        }
+    });
+}
+
+void AttributeRows::scores(Index i, const double* w, double* out) const {
+    dispatch([&](auto width, auto has_values) { scores_of_width<width(), has_values()>(i, w, out); });
+}
+
+template <int W, bool HasValues, class Sink>
+void AttributeRows::visit(Index i, const double* __restrict slots, Sink& sink) const {
+    const Index width = W > 0 ? W : layout_->width();
+    const std::int32_t* all_columns = layout_->all_columns();
+    auto [full, masked, sparse, end, rows, values] = groups_of(i);
+    std::vector<double> long_row(W > 0 ? 0 : idx(width));
+    for (const Group* g = full; g < sparse; ++g) {
+        if (g + kAhead < sparse) sink.prefetch(g[kAhead].offset);
+        double short_row[W > 0 ? W : 1];
+        double* __restrict v = W > 0 ? short_row : long_row.data();
+        for (Index b = 0; b < width; ++b) v[b] = 0.0;
+        for (std::uint32_t e = 0; e < g->n_entries; ++e) {
+            const double* __restrict source = slots + rows[e] * width;
+            const double x = HasValues ? values[e] : 1.0;
+            for (Index b = 0; b < width; ++b) v[b] += x * source[b];
+        }
+        if (g >= masked) {
+            const std::uint8_t* __restrict present = layout_->all_present() + g->offset;
+            for (Index b = 0; b < width; ++b) v[b] *= static_cast<double>(present[b]);
+        }
+        sink.row(Index{g->offset}, v, width);
+        rows += g->n_entries;
+        if (HasValues) values += g->n_entries;
+    }
+    for (const Group* g = sparse; g < end; ++g) {
+        if (g + kAhead < end) {
+            sink.prefetch(g[kAhead].offset);
+            __builtin_prefetch(all_columns + g[kAhead].offset);
+        }
+        const std::int32_t* __restrict columns = all_columns + g->offset;
+        for (std::uint32_t j = 0; j < g->length; ++j) {
+            double v = 0;
+            for (std::uint32_t e = 0; e < g->n_entries; ++e) {
+                const double x = HasValues ? values[e] : 1.0;
+                v += x * slots[rows[e] * width + columns[j]];
+            }
+            sink.one(Index{g->offset} + j, v);
+        }
+        rows += g->n_entries;
+        if (HasValues) values += g->n_entries;
+    }
+}
+
+Added AttributeRows::add_transpose(Index i, const double* slots, double scale, double* w) const {
+    Added added;
+    dispatch([&](auto width, auto has_values) {
+        AddSink<width()> sink{scale, w};
+        visit<width(), has_values()>(i, slots, sink);
+        added = sink.added();
+    });
+    return added;
+}
+
+void AttributeRows::project(Index i, const double* slots, Index first, SparseVector& out) const {
+    ProjectSink sink{first, out};
+    dispatch([&](auto width, auto has_values) { visit<width(), has_values()>(i, slots, sink); });
+}
+
+double AttributeRows::transpose_norm2(Index i, const double* slots) const {
+    double sum = 0;
+    dispatch([&](auto width, auto has_values) {
+        NormSink<width()> sink;
+        visit<width(), has_values()>(i, slots, sink);
+        sum = sink.sum();
+    });
+    return sum;
+}
+
+// |sum_t x_t (x) d_t|^2 <= 2 sum over attributes of (sum_t |x_t|)^2, because rows of a difference of labellings have
+// entries +1 and -1 at most once each: <d_t, d_s> <= 2.
+double AttributeRows::psi2_bound(Index i) const {
+    double sum = 0;
+    const Groups groups = groups_of(i);
+    const double* value = groups.values;
+    for (const Group* g = groups.full; g < groups.end; ++g) {
+        double total = 0;
+        for (std::uint32_t e = 0; e < g->n_entries; ++e) total += value ? std::abs(*value++) : 1.0;
+        sum += total * total;
+    }
+    return 2.0 * sum;
+}
+
+}  // namespace partwise
