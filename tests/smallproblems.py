@@ -10,9 +10,16 @@ import numpy as np
 from oracles.enumerate import enumeration_of
 from oracles.objective import LOSSES, DenseProblem
 from oracles.problems import Case, make_case
-from partwise import L2, Loss, Problem, Structure
+from partwise import L2, Loss, Problem, Structure, get_loss, get_solver
 
 KINDS = ("multiclass", "chain-tied", "chain-untied", "python")
+
+
+def loss_for(solver: str) -> str:
+    """A loss that the solver fits."""
+    needs = get_solver(solver).requires
+    had = {"max oracle", "expectation oracle", "explicit weights", "cliques", "covariance", "l2 > 0"}
+    return next(name for name in ("log", "hinge", "squared-hinge") if needs <= had | get_loss(name).capabilities())
 
 
 class Listed(Structure):

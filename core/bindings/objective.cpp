@@ -81,6 +81,23 @@ void bind_objective(nb::module_& m) {
             },
             "weights"_a, "n_jobs"_a = 1)
         .def(
+            "plane_at",
+            [](const Objective& o, const Floats& weights, double temperature, const MutableFloats& marginals,
+               int n_jobs) {
+                check_weights(o.features(), weights);
+                check_size(marginals, o.total_slots(), "marginals");
+                if (!(temperature >= 0.0) || temperature == kInfinity)
+                    throw InputError("temperature must be 0 or more and finite");
+                Interrupt interrupt = python_interrupt();
+                Plane plane;
+                {
+                    const nb::gil_scoped_release release;
+                    plane = o.plane_at(weights.data(), temperature, marginals.data(), n_jobs, interrupt);
+                }
+                return nb::make_tuple(plane.value, numpy(std::move(plane.u)), plane.b);
+            },
+            "weights"_a, "temperature"_a, "marginals"_a.noconvert(), "n_jobs"_a = 1)
+        .def(
             "dual_terms_gibbs",
             [](const Objective& o, const Floats& scores, int n_jobs) {
                 check_size(scores, o.total_slots(), "scores");

@@ -154,6 +154,11 @@ double Objective::value(const double* w, int n_jobs, Interrupt& interrupt) const
 }
 
 Plane Objective::plane(const double* w, int n_jobs, Interrupt& interrupt) const {
+    return plane_at(w, loss_.temperature, nullptr, n_jobs, interrupt);
+}
+
+Plane Objective::plane_at(const double* w, double temperature, double* marginals, int n_jobs,
+                          Interrupt& interrupt) const {
     return sum_terms(n_jobs, interrupt, true, [&](Index i, double* direction, Workspace& ws) {
         const Index n = num_slots(i);
         Workspace::Frame frame(ws);
@@ -163,7 +168,8 @@ Plane Objective::plane(const double* w, int n_jobs, Interrupt& interrupt) const 
         double* augmented = scores;
         add_cost(i, loss_.cost_scale, augmented);
         double entropy = 0;
-        const double best = structure_->log_partition(i, augmented, loss_.temperature, direction, &entropy, ws);
+        const double best = structure_->log_partition(i, augmented, temperature, direction, &entropy, ws);
+        if (marginals) copy(direction, marginals + offset(i), n);
         const double margin = best - gold_score;
         const bool squared = loss_.link == Link::kSquared;
         const double mass = squared ? 2.0 * std::max(margin, 0.0) : 1.0;

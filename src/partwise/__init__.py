@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from .solvers import Checkpoint as Checkpoint
     from .solvers import EGBatch as EGBatch
     from .solvers import EGPrimal as EGPrimal
+    from .solvers import ExcessiveGap as ExcessiveGap
     from .solvers import Progress as Progress
     from .solvers import Solver as Solver
     from .solvers import available_solvers as available_solvers
@@ -73,6 +74,7 @@ _MODULES = {
         "EGPrimal",
         "LBFGS",
         "Checkpoint",
+        "ExcessiveGap",
         "Progress",
         "Solver",
         "available_solvers",

@@ -235,6 +235,12 @@ class Objective:
     def plane(self, weights: Floats, n_jobs: int = 1) -> tuple[float, Floats, float]:
         """(value, u, b) at the oracle's answer alpha = p_w (or the argmax at temperature 0):
         u = sum omega s A'(g - mu) (minus the gradient of value), b = sum omega [s (kappa <mu, c> + tau H) - phi*(s)]."""
+    def plane_at(
+        self, weights: Floats, temperature: float, marginals: Floats, n_jobs: int = 1
+    ) -> tuple[float, Floats, float]:
+        """(value, u, b) at p ~ exp((theta + kappa c) / temperature), whatever the loss's own temperature is: value of
+        the losses with this temperature; u and b of p as a point of this objective's dual. p's expected counts go to
+        `marginals` (those of examples of weight zero are left alone)."""
     def dual_terms_gibbs(self, scores: Floats, n_jobs: int = 1) -> tuple[Floats, float]:
         """(u, b) of the dual point with slot scores `scores` (all examples), mass 1."""
     def dual_terms_linear(self, z: Floats, cost_scale: float, n_jobs: int = 1) -> tuple[Floats, float]:

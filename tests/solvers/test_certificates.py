@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from smallproblems import KINDS, Small
+from smallproblems import KINDS, Small, loss_for
 
 from oracles.objective import LOSSES
 from partwise import available_solvers, get_solver, solve, suitable_solvers
@@ -77,7 +77,7 @@ def test_a_larger_penalty_gives_smaller_weights(loss):
 
 @pytest.mark.parametrize("solver", available_solvers())
 def test_zero_weight_is_absence(solver):
-    loss = "hinge" if solver == "bcfw" else "log"
+    loss = loss_for(solver)
     with_it = Small("chain-tied", loss)
     omega = with_it.case.sample_weight.copy()
     omega[2] = 0.0

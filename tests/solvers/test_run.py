@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 import pytest
-from smallproblems import Listed, Small
+from smallproblems import Listed, Small, loss_for
 
 from partwise import (
     BCFW,
@@ -31,7 +31,7 @@ SOLVERS = available_solvers()
 
 def fitting(solver: str, **options) -> Small:
     """A problem for this solver that takes it more than a few passes."""
-    return Small("chain-tied", "hinge" if solver == "bcfw" else "log", **({"l2": 0.1} | options))
+    return Small("chain-tied", loss_for(solver), **({"l2": 0.1} | options))
 
 
 def unreached(solver: str, problem, **options):
@@ -212,7 +212,7 @@ class TestInterrupts:
         rows = rng.normal(size=(20_000, 60))
         structure = Multiclass(len(rows), 20)
         gold = structure.encode(rng.integers(0, 20, len(rows)))
-        loss = "hinge" if solver == "bcfw" else "log"
+        loss = loss_for(solver)
         problem = Problem(multiclass_map(structure, rows), structure, gold, loss, 1e-6)
         start = time.perf_counter()
         with ctrl_c_after(0.3), pytest.raises(KeyboardInterrupt):

@@ -7,6 +7,7 @@ from .checkpoint import Checkpoint
 from .eg import EG
 from .eg_batch import EGBatch
 from .eg_primal import EGPrimal
+from .excessive_gap import ExcessiveGap
 from .lbfgs import LBFGS
 from .registry import available_solvers, compatibility_table, get_solver, suitable_solvers
 from .state import State
@@ -19,6 +20,7 @@ __all__ = [
     "Checkpoint",
     "EGBatch",
     "EGPrimal",
+    "ExcessiveGap",
     "Progress",
     "Solver",
     "State",

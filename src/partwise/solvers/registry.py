@@ -11,9 +11,10 @@ from .bcfw import BCFW
 from .eg import EG
 from .eg_batch import EGBatch
 from .eg_primal import EGPrimal
+from .excessive_gap import ExcessiveGap
 from .lbfgs import LBFGS
 
-SOLVERS: dict[str, type[Solver[Any]]] = {cls.name: cls for cls in (LBFGS, EG, EGBatch, EGPrimal, BCFW)}
+SOLVERS: dict[str, type[Solver[Any]]] = {cls.name: cls for cls in (LBFGS, EG, EGBatch, EGPrimal, BCFW, ExcessiveGap)}
 
 #: What every compiled structure and feature map can do.
 _COMPILED = frozenset({"max oracle", "expectation oracle", "explicit weights"})

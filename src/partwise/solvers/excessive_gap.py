@@ -1,0 +1,269 @@
+"""Excessive gap: accelerated primal-dual training of max-margin losses.
+
+Problem. min P(w) and max D(alpha) of `problem` at temperature 0 with the identity link (hinge); l2 > 0. With
+d(alpha) = sum_i omega_i (log |Y_i| - H_i), the divergence from the uniform distributions, P is smoothed to
+
+    J_mu(w) = max over alpha of P's Lagrangian - mu d(alpha) = l2/2 |w|^2 + sum_i omega_i (smax_mu(theta_i + kappa c_i)
+              - <theta_i, g_i>) - mu sum_i omega_i log |Y_i|,          P - mu sum_i omega_i log |Y_i| <= J_mu <= P
+
+(the smoothed hinge but for a constant), whose maximiser is q_mu(w): p_i ~ exp((theta_i + kappa c_i) / mu).
+
+Update. Pairs (w, alpha) are kept with an excessive gap, J_mu(w) <= D(alpha) (002 eq. 11), while mu falls; then
+P(w) - D(alpha) <= mu sum_i omega_i log |Y_i|. From the uniform alpha_0, w = w(alpha_0), alpha = q_mu(w), a step is
+
+    w     <- (1 - tau) w + tau w((1 - tau) alpha + tau q_mu(w))            w(alpha) = u(alpha) / l2
+    mu    <- (1 - tau) mu
+    alpha <- (1 - tau) alpha + tau q_mu(w)                                 with the new mu and w
+
+on expected counts: one inference a step. Smoothing:
+
+    theorem    mu = L = (sum omega) max_i Psi_i / l2 at first (Psi_i as in the derivation), then tau = 2 / (k + 3)
+    adaptive   tau solves tau^2 L = (1 - tau) mu for an estimate of L, which is doubled until eq. 11 holds for the new
+               pair (it does at L = sum_i omega_i Psi_i / l2) and shrunk a little after each step; the first mu is the
+               smallest of L / 4^j, j = 0, 1, ..., that fulfils eq. 11
+
+Stopping rule. gap = P(w) - D(alpha) <= tol |P|, P at w and D recomputed from the expected counts; looked at when it
+may be near (the gap is guessed to fall like mu), at least every fifth step.
+
+Source. 002: Algorithm 2 with its (40), which for this d is q_mu at the new mu and w: the exponents of (40) are
+(theta + kappa c) / mu + tau / ((1 - tau) mu) (theta' + kappa c), theta' of w(alpha hat), and that is
+((1 - tau) theta + tau theta' + kappa c) / ((1 - tau) mu). So the second inference of a step is the first of the next,
+and is done once. Section 4.3: weights are only mixed, so kernels need nothing else. Departures: sample weights (the
+prox-function's modulus is 1 / sum omega; by Cauchy's inequality sum_i omega_i Psi_i serves for (sum omega) max Psi);
+adaptive smoothing, the default (the theorem's constant is the worst case over all labellings and costs hundreds of steps
+before anything happens); warm starts, at the least smoothing for which eq. 11 is true of them; mu stops falling where
+it is lost in rounding. Algorithm 1 for other functions is in `excessive_gap_general`.
+"""
+
+from dataclasses import dataclass
+from math import isfinite, sqrt
+from typing import ClassVar, Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..dual import DualPoint
+from ..problem import Problem
+from ..result import DivergenceError, Result
+from .base import Certified, WarmStart, option, start_point, start_weights
+from .eg_start import psi2_bounds
+from .scheduled import ScheduledSolver
+from .state import State
+
+Floats = NDArray[np.float64]
+Smoothing = Literal["adaptive", "theorem"]
+
+#: Factors of the estimate of L: after a step that broke eq. 11, after one that did not.
+GROW, SHRINK = 2.0, 0.9
+#: Ratio of successive trials of the first mu.
+RATIO = 4.0
+
+
+@dataclass(kw_only=True)
+class ExcessiveGapState(State):
+    """weights: w, (d,). u, b: of alpha; q_u: u of q_mu(w), (d,). marginals: alpha's expected counts, (all slots,).
+
+    mu: the smoothing; curvature: the estimate of L, at most `bound`; spread: sum omega log |Y|. smoothed, dual: J_mu(w)
+    and D(alpha) as they came out of the last step.
+    """
+
+    weights: Floats
+    u: Floats
+    q_u: Floats
+    marginals: Floats
+    b: float
+    mu: float
+    curvature: float
+    bound: float
+    spread: float
+    smoothed: float
+    dual: float
+    k: int = 1  # the paper's k, for the theorem's tau
+    cold: bool = False  # a warm start was given and could not be used
+
+
+class _Point(NamedTuple):
+    """q_mu(w): its plane and expected counts, and J_mu(w)."""
+
+    smoothed: float
+    u: Floats
+    b: float
+    marginals: Floats
+
+
+@dataclass(frozen=True)
+class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
+    """Excessive gap minimisation (see the module's docstring)."""
+
+    name: ClassVar[str] = "excessive-gap"
+    requires: ClassVar[frozenset[str]] = frozenset({"temperature 0", "identity link", "expectation oracle", "l2 > 0"})
+    rate: ClassVar[str] = "sublinear"
+    advice: ClassVar[str] = (
+        "Raise max_passes or tol (the gap falls like 1 / passes^2), or take a larger l2 (a smaller C)"
+    )
+    default_max_passes: ClassVar[int] = 2000
+    state_class: ClassVar[type[State]] = ExcessiveGapState
+
+    smoothing: Smoothing = option("adaptive", "how fast the smoothing falls: adaptive, or as in the theorem")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.smoothing not in get_args(Smoothing):
+            raise ValueError(f"smoothing must be one of {', '.join(get_args(Smoothing))}, got {self.smoothing!r}")
+
+    def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> ExcessiveGapState:
+        slots = int(problem.structure.slot_offsets()[-1])
+        uniform, entropies = problem.objective.marginals_of_scores(np.zeros(slots), problem.n_jobs)
+        bound = self._bound(problem)
+        spread = float(problem.sample_weight @ entropies)
+        u, b = problem.dual_terms(DualPoint.of_counts(uniform))
+        state = ExcessiveGapState(
+            weights=u / problem.l2,
+            u=u,
+            q_u=u,
+            marginals=uniform,
+            b=b,
+            mu=bound,
+            curvature=bound,
+            bound=bound,
+            spread=spread,
+            smoothed=float("-inf"),
+            dual=float("inf"),
+        )
+        if bound == 0.0:  # no features: w = 0 whatever alpha is
+            state.mu = state.curvature = state.bound = 1.0
+        if warm_start is None or not self._start_warm(problem, state, warm_start):
+            state.cold = warm_start is not None
+            self._start_cold(problem, state)
+        state.gain = state.mu * state.spread
+        return state
+
+    def step(self, problem: Problem, state: ExcessiveGapState) -> None:
+        while True:
+            tau = self._tau(state)
+            target = ((1.0 - tau) * state.u + tau * state.q_u) / problem.l2  # w(alpha hat)
+            weights = (1.0 - tau) * state.weights + tau * target
+            mu = max((1.0 - tau) * state.mu, _negligible(state))
+            q = self._respond(problem, state, weights, mu)
+            u, b = (1.0 - tau) * state.u + tau * q.u, (1.0 - tau) * state.b + tau * q.b
+            dual = problem.dual_of_plane(u, b)
+            if _excessive(q.smoothed, dual, mu * state.spread):
+                break
+            if self.smoothing == "theorem" or state.curvature >= state.bound:
+                raise DivergenceError(
+                    f"excessive-gap: J = {q.smoothed!r} exceeds D = {dual!r} at mu = {mu:.3g}, although L is the "
+                    "theorem's: the feature map's psi2_bound is no bound, or an oracle is wrong"
+                )
+            state.curvature = min(GROW * state.curvature, state.bound)
+        state.weights, state.u, state.b, state.q_u, state.mu = weights, u, b, q.u, mu
+        state.smoothed, state.dual = q.smoothed, dual
+        state.marginals *= 1.0 - tau
+        state.marginals += tau * q.marginals
+        if self.smoothing == "adaptive":
+            state.curvature = max(SHRINK * state.curvature, mu)
+        state.k += 1
+        state.epoch += 1
+        state.gain = mu * state.spread
+
+    def certificate(self, problem: Problem, state: ExcessiveGapState) -> Certified:
+        point = DualPoint.of_counts(state.marginals.copy())
+        return Certified(problem.certificate(state.weights, point), state.weights.copy(), point)
+
+    def weights(self, problem: Problem, state: ExcessiveGapState) -> Floats:
+        return state.weights.copy()
+
+    def remark(self, problem: Problem, state: ExcessiveGapState) -> str:
+        return "the warm start has no excessive gap at any smoothing: started cold" if state.cold else ""
+
+    def _bound(self, problem: Problem) -> float:
+        """The constant L of the module's docstring."""
+        omega, psi2 = problem.sample_weight, psi2_bounds(problem)
+        theorem = float(omega.sum() * psi2[problem.active].max())
+        return (theorem if self.smoothing == "theorem" else float(omega @ psi2)) / problem.l2
+
+    def _tau(self, state: ExcessiveGapState) -> float:
+        if self.smoothing == "theorem":
+            return 2.0 / (state.k + 3)
+        mu, curvature = state.mu, state.curvature
+        return 2.0 * mu / (mu + sqrt(mu * mu + 4.0 * curvature * mu))  # the root of tau^2 L = (1 - tau) mu
+
+    def _respond(self, problem: Problem, state: ExcessiveGapState, weights: Floats, mu: float) -> _Point:
+        """q_mu(w), one pass."""
+        marginals = state.marginals.copy()  # examples of weight zero keep theirs
+        value, u, b = problem.objective.plane_at(weights, mu, marginals, problem.n_jobs)
+        state.visits += len(problem.active)
+        return _Point(value + 0.5 * problem.l2 * problem.norm2(weights) - mu * state.spread, u, b, marginals)
+
+    def _start_cold(self, problem: Problem, state: ExcessiveGapState) -> None:
+        """w(alpha_0) and q_mu of it: the theorem's mu, or the least of a few that has an excessive gap."""
+        mu, found = state.bound, self._respond(problem, state, state.weights, state.bound)
+        while self.smoothing == "adaptive" and mu > RATIO * _negligible(state):
+            trial = self._respond(problem, state, state.weights, mu / RATIO)
+            if not _excessive(trial.smoothed, problem.dual_of_plane(trial.u, trial.b), mu / RATIO * state.spread):
+                break
+            mu, found = mu / RATIO, trial
+        state.mu = state.curvature = mu
+        self._settle(problem, state, found, found.u, found.b, found.marginals)
+
+    def _start_warm(self, problem: Problem, state: ExcessiveGapState, warm_start: WarmStart) -> bool:
+        """The given pair at the least mu (of powers of RATIO) that gives it an excessive gap; False if none does."""
+        counts = _start_counts(problem, warm_start)
+        if counts is None or isinstance(warm_start, Result):
+            weights = start_weights(problem, warm_start)
+        else:
+            weights = problem.weights_from_dual(DualPoint.of_counts(counts))
+        if counts is None:  # weights alone: alpha is q_mu(w) at every mu tried
+            mu = state.bound / RATIO**15
+        else:
+            u, b = problem.dual_terms(DualPoint.of_counts(counts))
+            primal = problem.value(weights)
+            gap = max(primal - problem.dual_of_plane(u, b), 1e-12 * (1.0 + abs(primal)))
+            mu = min(gap / state.spread, state.bound) if state.spread > 0 else state.bound  # eq. 12: less is not enough
+        while mu <= state.bound:
+            q = self._respond(problem, state, weights, mu)
+            if counts is None:
+                u, b = q.u, q.b
+            if _excessive(q.smoothed, problem.dual_of_plane(u, b), mu * state.spread):
+                state.weights, state.mu, state.curvature = weights, mu, sqrt(mu * state.bound)
+                while mu < 6.0 * state.bound / ((state.k + 1) * (state.k + 2)):  # where the theorem's mu is this small
+                    state.k += 1
+                self._settle(problem, state, q, u, b, q.marginals if counts is None else counts)
+                return True
+            mu *= RATIO
+        return False
+
+    @staticmethod
+    def _settle(problem: Problem, state: ExcessiveGapState, q: _Point, u: Floats, b: float, counts: Floats) -> None:
+        """Take (u, b, counts) for alpha, q for q_mu(w)."""
+        state.smoothed, state.q_u = q.smoothed, q.u
+        state.u, state.b, state.marginals, state.dual = u, b, counts, problem.dual_of_plane(u, b)
+
+
+def _negligible(state: ExcessiveGapState) -> float:
+    """Smoothing that cannot be told from none."""
+    size = abs(state.dual) if isfinite(state.dual) else 0.0
+    return 1e-15 * (1.0 + size) / max(state.spread, 1e-15)
+
+
+def _excessive(smoothed: float, dual: float, slack: float) -> bool:
+    """J <= D (002 eq. 11) up to rounding; J is the difference of sums as large as `slack` = mu sum omega log |Y|."""
+    return smoothed <= dual + 1e-10 * (1.0 + abs(smoothed) + abs(dual)) + 1e-13 * slack
+
+
+def _start_counts(problem: Problem, warm_start: WarmStart) -> Floats | None:
+    """Expected counts to start from, if the warm start has any."""
+    point = start_point(problem, warm_start, ("slots", "gibbs", "active"))
+    if point is None:
+        return None
+    if point.active is not None:
+        counts, mass = point.active.expected_counts(problem.structure.slot_offsets())
+    elif point.scores is not None:
+        counts, mass = problem.objective.marginals_of_scores(point.scores, problem.n_jobs)[0], None
+    else:
+        counts, mass = np.array(point.counts, dtype=np.float64), point.mass
+    slots = int(problem.structure.slot_offsets()[-1])
+    if counts.shape != (slots,):
+        raise ValueError(f"warm start: {counts.size} slots, the problem has {slots}")
+    if mass is not None and not np.allclose(mass, 1.0):
+        raise ValueError("warm start: masses other than 1 are of another loss")
+    return counts

@@ -1,0 +1,236 @@
+"""Excessive gap minimisation of any f(w) + g*(Aw), in plain NumPy.
+
+Problem. With f strongly convex (modulus rho), g convex with an L_g-Lipschitz gradient on a compact set Q, and a linear
+map A,
+
+    min J(w) = f(w) + max over alpha in Q of <Aw, alpha> - g(alpha),      max D(alpha) = -g(alpha) - f*(-A'alpha).
+
+A prox-function d on Q (strongly convex with modulus sigma, least value 0 at `centre`, largest `diameter`) smooths J:
+
+    J_mu(w) = f(w) + max over alpha in Q of <Aw, alpha> - g(alpha) - mu d(alpha)
+
+Update. 002, Algorithm 1, line by line in `ExcessiveGapMethod.iterates`. Every iterate fulfils J_mu(w) <= D(alpha)
+(eq. 11), and so J(w) - D(alpha) <= `bound(k)` = 6 L diameter / (sigma (k + 1) (k + 2)), L = |A|^2 / rho + L_g (eq. 17).
+
+Stopping rule. The caller's: `iterates` goes on for ever; `minimize` stops at J(w) - D(alpha) <= tol |J(w)|.
+
+Source. 002 (Zhang, Saha, Vishwanathan 2011), section 2. No departures. `SquaredNorm`, `LinearTerm` and `EntropyProx`
+are the functions of its section 3; other functions are other objects with the methods of the protocols below.
+Structured problems are solved by `excessive_gap`, which never lists labellings.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+class StronglyConvex(Protocol):
+    """f: a convex function with modulus `modulus` > 0."""
+
+    @property
+    def modulus(self) -> float: ...
+    def value(self, w: Floats) -> float: ...
+    def respond(self, v: Floats) -> Floats:
+        """The w that maximises <v, w> - f(w), which is the gradient of f* at v."""
+
+
+class Prox(Protocol):
+    """d, and the set Q that it is defined on."""
+
+    @property
+    def modulus(self) -> float: ...
+    @property
+    def diameter(self) -> float: ...
+    @property
+    def centre(self) -> Floats: ...
+    def value(self, alpha: Floats) -> float: ...
+    def respond(self, v: Floats, mu: float) -> Floats:
+        """The alpha in Q that maximises <v, alpha> - mu d(alpha)."""
+
+    def support(self, v: Floats) -> float:
+        """max over alpha in Q of <v, alpha>."""
+
+    def project(self, alpha: Floats, direction: Floats) -> Floats:
+        """The Bregman projection: the beta in Q that minimises <direction, beta> + d(beta) - <grad d(alpha), beta>."""
+
+
+class SmoothTerm(Protocol):
+    """g: a convex function on Q with a gradient of Lipschitz constant `lipschitz`."""
+
+    @property
+    def lipschitz(self) -> float: ...
+    def value(self, alpha: Floats) -> float: ...
+    def gradient(self, alpha: Floats) -> Floats: ...
+    def respond(self, v: Floats, mu: float, prox: Any) -> Floats:
+        """The alpha in Q that maximises <v, alpha> - g(alpha) - mu d(alpha)."""
+
+    def conjugate(self, v: Floats, prox: Any) -> float:
+        """max over alpha in Q of <v, alpha> - g(alpha)."""
+
+
+class Iterate(NamedTuple):
+    """The paper's k, w_k, alpha_k and mu_k."""
+
+    k: int
+    w: Floats
+    alpha: Floats
+    mu: float
+
+
+@dataclass(frozen=True)
+class ExcessiveGapMethod:
+    """Algorithm 1 for these functions.
+
+    matrix: A, anything with `matrix @ w` and `matrix.T @ alpha`. norm: |A| = max <Aw, alpha> over |w| = |alpha| = 1 in
+    the norms that the moduli are about (an upper bound will do).
+    """
+
+    f: StronglyConvex
+    g: SmoothTerm
+    matrix: Any
+    prox: Prox
+    norm: float
+
+    @property
+    def lipschitz(self) -> float:
+        """L of eq. 16."""
+        return self.norm**2 / self.f.modulus + self.g.lipschitz
+
+    def weights(self, alpha: Floats) -> Floats:
+        """w(alpha), eq. 14a."""
+        return self.f.respond(-(self.matrix.T @ alpha))
+
+    def primal(self, w: Floats) -> float:
+        """J, eq. 5."""
+        return self.f.value(w) + self.g.conjugate(self.matrix @ w, self.prox)
+
+    def smoothed(self, w: Floats, mu: float) -> float:
+        """J_mu, eq. 8."""
+        v = self.matrix @ w
+        alpha = self.g.respond(v, mu, self.prox)
+        return self.f.value(w) + float(v @ alpha) - self.g.value(alpha) - mu * self.prox.value(alpha)
+
+    def dual(self, alpha: Floats) -> float:
+        """D, eq. 9."""
+        w = self.weights(alpha)
+        return self.f.value(w) + float((self.matrix @ w) @ alpha) - self.g.value(alpha)
+
+    def dual_gradient(self, alpha: Floats) -> Floats:
+        """Eq. 15."""
+        gradient: Floats = self.matrix @ self.weights(alpha) - self.g.gradient(alpha)
+        return gradient
+
+    def bound(self, k: int) -> float:
+        """What eq. 17 promises of J(w_k) - D(alpha_k)."""
+        return 6.0 * self.lipschitz * self.prox.diameter / (self.prox.modulus * (k + 1) * (k + 2))
+
+    def iterates(self) -> Iterator[Iterate]:
+        """(w_k, alpha_k, mu_k) for k = 1, 2, ..."""
+        start = np.array(self.prox.centre, dtype=np.float64)
+        mu = self.lipschitz / self.prox.modulus
+        w = self.weights(start)
+        alpha = self.prox.project(start, -self.dual_gradient(start) / mu)
+        k = 1
+        while True:
+            yield Iterate(k, w, alpha, mu)
+            tau = 2.0 / (k + 3)
+            response = self.g.respond(self.matrix @ w, mu, self.prox)
+            middle = (1.0 - tau) * alpha + tau * response
+            w = (1.0 - tau) * w + tau * self.weights(middle)
+            projected = self.prox.project(response, -tau / ((1.0 - tau) * mu) * self.dual_gradient(middle))
+            alpha = (1.0 - tau) * alpha + tau * projected
+            mu *= 1.0 - tau
+            k += 1
+
+    def minimize(self, tol: float = 1e-3, max_steps: int = 10_000) -> Iterate:
+        """The first iterate with J(w) - D(alpha) <= tol |J(w)|, or that of step max_steps."""
+        if max_steps < 1:
+            raise ValueError(f"max_steps must be at least 1, got {max_steps}")
+        for iterate in self.iterates():
+            primal = self.primal(iterate.w)
+            if iterate.k >= max_steps or primal - self.dual(iterate.alpha) <= tol * abs(primal):
+                return iterate
+        raise AssertionError("iterates() never ends")
+
+
+@dataclass(frozen=True)
+class SquaredNorm:
+    """f(w) = modulus / 2 |w|^2."""
+
+    modulus: float
+
+    def __post_init__(self) -> None:
+        if not self.modulus > 0:
+            raise ValueError(f"modulus must be above 0, got {self.modulus}")
+
+    def value(self, w: Floats) -> float:
+        return 0.5 * self.modulus * float(w @ w)
+
+    def respond(self, v: Floats) -> Floats:
+        return v / self.modulus
+
+
+@dataclass(frozen=True, eq=False)
+class LinearTerm:
+    """g(alpha) = -<gains, alpha> (eq. 25)."""
+
+    gains: Floats
+    lipschitz: float = 0.0
+
+    def value(self, alpha: Floats) -> float:
+        return -float(self.gains @ alpha)
+
+    def gradient(self, alpha: Floats) -> Floats:
+        return -self.gains
+
+    def respond(self, v: Floats, mu: float, prox: Prox) -> Floats:
+        return prox.respond(v + self.gains, mu)
+
+    def conjugate(self, v: Floats, prox: Prox) -> float:
+        return prox.support(v + self.gains)
+
+
+class EntropyProx:
+    """d = sum_i mass_i (log n_i - H(alpha_i / mass_i)) on simplices of n_i corners and total mass_i (eq. 27).
+
+    The modulus is with respect to the 1-norm.
+    """
+
+    def __init__(self, sizes: Sequence[int], masses: Sequence[float]) -> None:
+        self.sizes, self.masses = np.asarray(sizes, dtype=np.int64), np.asarray(masses, dtype=np.float64)
+        if len(self.sizes) != len(self.masses) or not len(self.sizes):
+            raise ValueError(f"{len(self.sizes)} sizes, {len(self.masses)} masses: one of each a simplex is needed")
+        if not ((self.sizes >= 1).all() and (self.masses > 0).all()):
+            raise ValueError("sizes must be at least 1 and masses above 0")
+        self.starts = np.concatenate([[0], np.cumsum(self.sizes)[:-1]])
+        self.modulus = 1.0 / float(self.masses.sum())
+        self.diameter = float(self.masses @ np.log(self.sizes))
+        self.centre: Floats = self._spread(self.masses / self.sizes)
+
+    def value(self, alpha: Floats) -> float:
+        some = alpha > 0
+        return float((alpha[some] * np.log(alpha[some] / self.centre[some])).sum())
+
+    def respond(self, v: Floats, mu: float) -> Floats:
+        return self._gibbs(v / mu)
+
+    def support(self, v: Floats) -> float:
+        return float(self.masses @ np.maximum.reduceat(v, self.starts))
+
+    def project(self, alpha: Floats, direction: Floats) -> Floats:
+        with np.errstate(divide="ignore"):  # what has no mass gets none
+            return self._gibbs(np.log(alpha) - direction)
+
+    def _gibbs(self, logs: Floats) -> Floats:
+        shifted = np.exp(logs - self._spread(np.maximum.reduceat(logs, self.starts)))
+        return shifted * self._spread(self.masses / np.add.reduceat(shifted, self.starts))
+
+    def _spread(self, values: Floats) -> Floats:
+        """One value a simplex to one a corner."""
+        spread: Floats = np.repeat(values, self.sizes)
+        return spread

@@ -1,0 +1,236 @@
+"""excessive-gap: its settings, its starts, and Algorithm 1 with functions of one's own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from smallproblems import Small
+
+from partwise import BCFW, ConvergenceWarning, DivergenceError, DualPoint, ExcessiveGap, Loss, Problem, solve
+from partwise.solvers.excessive_gap_general import EntropyProx, ExcessiveGapMethod, LinearTerm, SquaredNorm
+
+
+def passes_to(tol, problem, **options):
+    return solve(problem, ExcessiveGap(check_every=1), tol=tol, **options).passes
+
+
+@pytest.mark.parametrize("options", [{"smoothing": "fast"}, {"smoothing": 0.5}, {"check_every": 0}])
+def test_bad_settings(options):
+    with pytest.raises(ValueError, match=r"smoothing must be one of|check_every must be"):
+        ExcessiveGap(**options)
+
+
+@pytest.mark.parametrize("kind", ["multiclass", "chain-tied", "chain-untied"])
+def test_accurate_solutions(kind):
+    small = Small(kind, "hinge", l2=2.0)
+    result = solve(small.problem, ExcessiveGap(), tol=1e-6, max_passes=10_000)
+    assert result.relative_gap <= 1e-6
+    other = solve(small.problem, "bcfw", tol=1e-3, max_passes=20_000, random_state=0)
+    # the optimum lies between each one's dual and primal value, and |w - w*|^2 <= 2 gap / l2
+    assert other.dual <= result.primal <= other.primal + result.gap
+    distance = np.linalg.norm(result.weights - other.weights)
+    assert distance <= np.sqrt(2 * other.gap / 2.0) + np.sqrt(2 * result.gap / 2.0)
+
+
+def test_to_the_end_of_double_precision():
+    problem = Small("chain-tied", "hinge", l2=20.0).problem
+    result = solve(problem, ExcessiveGap(check_every=100), tol=0.0, max_passes=20_000)
+    assert result.relative_gap <= 1e-9
+    assert np.all(result.history["gap"] >= 0)
+
+
+def test_adaptive_smoothing_needs_far_fewer_steps():
+    problem = Small("chain-tied", "hinge", l2=0.3).problem
+    theorem = solve(problem, ExcessiveGap(smoothing="theorem"), tol=1e-2, max_passes=20_000).passes
+    assert passes_to(1e-2, problem) < 0.5 * theorem
+
+
+def test_threads_do_not_change_a_bit():
+    small = Small("chain-tied", "hinge", n=40)
+    runs = [solve(small.problem.with_n_jobs(n), "excessive-gap", tol=1e-2) for n in (1, 2)]
+    np.testing.assert_array_equal(runs[0].weights, runs[1].weights)
+    assert runs[0].gap == runs[1].gap
+
+
+def test_a_cost_scale_and_zero_temperature_of_ones_own():
+    small = Small("chain-tied", "hinge")
+    problem = Problem(small.case.features, small.structure, small.case.gold, Loss("half", 0.0, 0.5), 1.0)
+    assert solve(problem, "excessive-gap", tol=1e-3).relative_gap <= 1e-3
+
+
+def test_nothing_to_learn():
+    """No attribute anywhere: w = 0 is the optimum, and a certificate says so."""
+    from partwise import Attributes, Multiclass, multiclass_map
+
+    structure = Multiclass(3, 3)
+    rows = Attributes(np.zeros(4, dtype=np.int64), np.zeros(0, dtype=np.int64), 2)
+    problem = Problem(multiclass_map(structure, rows), structure, structure.encode(np.arange(3)), "hinge", 1.0)
+    result = solve(problem, "excessive-gap", tol=1e-3)
+    assert result.primal == pytest.approx(3.0)
+    assert not result.weights.any()
+
+
+class TestStarts:
+    def test_from_a_result(self):
+        problem = Small("chain-tied", "hinge", l2=0.5, n=8).problem
+        first = solve(problem, ExcessiveGap(), tol=1e-3)
+        assert passes_to(2e-3, problem, warm_start=first) < 0.2 * passes_to(2e-3, problem)
+
+    @pytest.mark.parametrize("smoothing", ["adaptive", "theorem"])
+    def test_a_warm_start_keeps_the_excessive_gap(self, smoothing):
+        problem = Small("chain-tied", "hinge", l2=0.5).problem
+        first = solve(problem, ExcessiveGap(), tol=0.05)
+        solver = ExcessiveGap(smoothing=smoothing)
+        for start in (first, first.dual_point, first.weights):
+            state = solver.init_state(problem, np.random.default_rng(0), start)
+            assert not state.cold
+            for _ in range(20):
+                assert state.smoothed <= state.dual + 1e-9
+                assert solver.certificate(problem, state).certificate.gap <= state.mu * state.spread + 1e-9
+                solver.step(problem, state)
+
+    @pytest.mark.parametrize("other", ["eg", "bcfw", "gibbs", "aggregate"])
+    def test_from_other_solvers(self, other):
+        problem = Small("chain-tied", "hinge", l2=0.5).problem
+        if other == "gibbs":
+            start = DualPoint.of_scores(np.zeros(int(problem.structure.slot_offsets()[-1])))
+        elif other == "aggregate":
+            start = solve(problem, BCFW(averaging=True), tol=1e-2, random_state=0)
+        else:
+            start = solve(problem, other, tol=1e-2, random_state=0)
+        assert solve(problem, "excessive-gap", tol=5e-3, warm_start=start).relative_gap <= 5e-3
+
+    def test_a_start_without_an_excessive_gap_is_said_to_be_of_no_use(self):
+        problem = Small("chain-tied", "hinge", l2=0.5).problem
+        result = solve(problem, "excessive-gap", tol=1e-2, warm_start=np.zeros(problem.n_weights))
+        assert "started cold" in result.message
+        assert result.relative_gap <= 1e-2
+
+    @pytest.mark.parametrize(
+        ("start", "message"),
+        [
+            (DualPoint.of_counts(np.zeros(3)), "3 slots"),
+            (np.zeros(3), "weights of shape"),
+        ],
+    )
+    def test_bad_starts(self, start, message):
+        with pytest.raises(ValueError, match=message):
+            solve(Small("chain-tied", "hinge").problem, "excessive-gap", warm_start=start)
+
+    def test_masses_of_the_squared_hinge(self):
+        problem = Small("chain-tied", "hinge").problem
+        n, slots = problem.n_examples, int(problem.structure.slot_offsets()[-1])
+        with pytest.raises(ValueError, match="masses other than 1"):
+            solve(problem, "excessive-gap", warm_start=DualPoint.of_counts(np.zeros(slots), np.zeros(n)))
+
+
+def test_a_wrong_bound_is_reported():
+    problem = Small("chain-tied", "hinge", l2=0.05).problem
+    for smoothing in ("theorem", "adaptive"):
+        solver = ExcessiveGap(smoothing=smoothing)
+        state = solver.init_state(problem, np.random.default_rng(0), None)
+        state.mu = state.curvature = state.bound = 1e-3 * state.mu
+        with pytest.raises(DivergenceError, match="psi2_bound is no bound"):
+            for _ in range(50):
+                solver.step(problem, state)
+
+
+def test_the_warning_says_what_to_try():
+    with pytest.warns(ConvergenceWarning, match=r"excessive-gap: max_passes.*1 / passes\^2"):
+        solve(Small("chain-tied", "hinge").problem, "excessive-gap", tol=1e-9, max_passes=10)
+
+
+# Algorithm 1 on its own
+
+
+@dataclass(frozen=True)
+class Box:
+    """d = |alpha - 1/2|^2 / 2 on [0, 1]^size, 2-norm."""
+
+    size: int
+    modulus: float = 1.0
+
+    @property
+    def centre(self):
+        return np.full(self.size, 0.5)
+
+    @property
+    def diameter(self):
+        return self.size / 8.0
+
+    def value(self, alpha):
+        return 0.5 * float(((alpha - 0.5) ** 2).sum())
+
+    def respond(self, v, mu):
+        return np.clip(0.5 + v / mu, 0.0, 1.0)
+
+    def support(self, v):
+        return float(np.maximum(v, 0.0).sum())
+
+    def project(self, alpha, direction):
+        return np.clip(alpha - direction, 0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Quadratic:
+    """g = <alpha, curvature * alpha> / 2 - <gains, alpha> on a box: it separates, so everything is closed form."""
+
+    curvature: np.ndarray
+    gains: np.ndarray
+
+    @property
+    def lipschitz(self):
+        return float(self.curvature.max())
+
+    def value(self, alpha):
+        return 0.5 * float((self.curvature * alpha) @ alpha) - float(self.gains @ alpha)
+
+    def gradient(self, alpha):
+        return self.curvature * alpha - self.gains
+
+    def respond(self, v, mu, prox):
+        return np.clip((v + self.gains + 0.5 * mu) / (self.curvature + mu), 0.0, 1.0)
+
+    def conjugate(self, v, prox):
+        alpha = np.clip((v + self.gains) / self.curvature, 0.0, 1.0)
+        return float(v @ alpha) - self.value(alpha)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_algorithm_1_with_another_prox_function(seed):
+    rng = np.random.default_rng(seed)
+    matrix = rng.normal(size=(7, 3))
+    g = Quadratic(rng.uniform(0.1, 2.0, 7), rng.normal(size=7))
+    method = ExcessiveGapMethod(SquaredNorm(0.4), g, matrix, Box(7), float(np.linalg.norm(matrix, 2)))
+    for iterate in islice(method.iterates(), 200):
+        primal, dual = method.primal(iterate.w), method.dual(iterate.alpha)
+        assert method.smoothed(iterate.w, iterate.mu) <= dual + 1e-9  # eq. 11
+        assert -1e-9 <= primal - dual <= method.bound(iterate.k) + 1e-9  # eq. 17
+    best = minimize(method.primal, np.zeros(3), method="BFGS", options={"gtol": 1e-9})
+    found = method.minimize(tol=1e-4)
+    assert best.fun - 1e-6 <= method.primal(found.w) <= best.fun + 1.1e-4 * abs(best.fun)
+
+
+def test_minimize_stops():
+    method = ExcessiveGapMethod(
+        SquaredNorm(1.0), LinearTerm(np.array([0.0, 1.0])), np.eye(2), EntropyProx([2], [1.0]), 1.0
+    )
+    assert method.minimize(tol=0.0, max_steps=7).k == 7
+    assert method.minimize(tol=10.0).k == 1
+    with pytest.raises(ValueError, match="max_steps"):
+        method.minimize(max_steps=0)
+
+
+@pytest.mark.parametrize(("sizes", "masses"), [([2], [1.0, 1.0]), ([0], [1.0]), ([2], [0.0]), ([], [])])
+def test_bad_simplices(sizes, masses):
+    with pytest.raises(ValueError, match="sizes"):
+        EntropyProx(sizes, masses)
+
+
+def test_bad_modulus():
+    with pytest.raises(ValueError, match="modulus"):
+        SquaredNorm(0.0)
