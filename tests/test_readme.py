@@ -38,3 +38,15 @@ def test_linked_files_exist():
     assert links
     missing = [link for link in links if "://" not in link and not (README.parent / link).exists()]
     assert not missing
+
+
+def test_tables_list_the_losses_and_solvers_there_are():
+    from partwise import available_solvers
+    from partwise.losses import LOSSES
+
+    def rows(header: str) -> list[str]:
+        table = README.read_text(encoding="utf-8").split(f"| {header} |", 1)[1].split("\n\n", 1)[0]
+        return re.findall(r"^\| `([^`]+)`", table, re.MULTILINE)
+
+    assert rows("loss") == list(LOSSES)
+    assert sorted(rows("solver")) == sorted(available_solvers())
