@@ -2,7 +2,8 @@
 
 All minimise l2/2 |w|^2 + sum of log losses without intercept (scikit-learn's C is 1/l2), in float64. scikit-learn
 gives no history, so for each of its solvers the fewest iterations that reach the target are looked for, and the
-fastest run with just those counts. The optimum is that of an accurate partwise run made first or of any system that
+fastest run with just those counts; a solver is given up when one run takes longer than --patience without reaching
+it. The optimum is that of an accurate partwise run made first or of any system that
 goes below it.
 """
 
@@ -40,6 +41,7 @@ _ONLY_WHEN_NAMED = {"sklearn-newton-cholesky"}
 
 @click.command("maxent", help=__doc__)
 @common_options(default_l2="10,1")
+@click.option("--patience", default=120.0, show_default=True, help="Longest run of a rival short of the target, in s.")
 def command(
     data: str | None,
     json_file: str | None,
@@ -49,6 +51,7 @@ def command(
     within: float,
     systems: str,
     quick: bool,
+    patience: float,
 ) -> None:
     records: list[Record] = []
     chosen = [name for name in choose(systems, list(SYSTEMS)) if quick or systems or name not in _ONLY_WHEN_NAMED]
@@ -65,7 +68,7 @@ def command(
                 extra: dict[str, Any] = {"tol": within / 10, "n_jobs": threads}
                 rounds = repeat
             else:
-                extra = {"optimum": optimum, "within": within, "repeat": repeat}
+                extra = {"optimum": optimum, "within": within, "repeat": repeat, "patience": patience}
                 rounds = 1  # repeated inside, after the search for the iterations
             for _ in range(rounds):
                 record = run_apart(f"benchmarks.maxent:{function}", threads, **options, **extra, **common)
@@ -124,8 +127,19 @@ def _next_guess(seen: dict[int, float], low: int, high: int) -> int:
     return int(min(max(np.ceil(guess), low + 1), high - 1))
 
 
+class TooSlow(Exception):
+    """A rival's run took longer than one is ready to wait."""
+
+
 def fit_sklearn(
-    data: str | None, l2: float, limit: int | None, solver: str, optimum: float, within: float, repeat: int
+    data: str | None,
+    l2: float,
+    limit: int | None,
+    solver: str,
+    optimum: float,
+    within: float,
+    repeat: int,
+    patience: float,
 ) -> Record:
     """Train with the fewest iterations of this solver that reach the target."""
     from sklearn.exceptions import ConvergenceWarning
@@ -148,10 +162,18 @@ def fit_sklearn(
         values[iterations] = multiclass_objective(dataset.X_train, dataset.y_train, model.coef_, l2)
         fitted[iterations] = model
         # Logarithm of the excess over the allowed one: for these solvers about linear in the iterations.
-        return float(np.log(max(values[iterations] / optimum - 1.0, 1e-12) / within))
+        distance = float(np.log(max(values[iterations] / optimum - 1.0, 1e-12) / within))
+        if distance > 0 and fit.wall > patience:
+            raise TooSlow
+        return distance
 
-    needed = fewest(run, _MOST_ITERATIONS) or _MOST_ITERATIONS
-    for _ in range(repeat):
+    try:
+        needed = fewest(run, _MOST_ITERATIONS)
+    except TooSlow:
+        needed = min((k for k, value in values.items() if value <= (1.0 + within) * optimum), default=None)
+    reached = needed is not None
+    needed = needed if needed is not None else max(times)
+    for _ in range(repeat if reached else 0):
         run(needed)
     peak = peak_mb()
     wall, cpu = times[needed]

@@ -55,11 +55,18 @@ def test_crf_systems_agree(folder, solver):
 def test_maxent_systems_agree(folder, solver):
     ours = maxent.fit_partwise(folder, 1.0, None, "auto", 1e-8, 1)
     assert ours["objective"] == pytest.approx(ours["reported_objective"], rel=1e-10)
-    theirs = maxent.fit_sklearn(folder, 1.0, None, solver, ours["objective"], 1e-3, 1)
+    theirs = maxent.fit_sklearn(folder, 1.0, None, solver, ours["objective"], 1e-3, 1, 60.0)
     assert ours["objective"] < theirs["objective"] <= 1.001 * ours["objective"]
     assert theirs["passes"] >= 1
-    fewer = maxent.fit_sklearn(folder, 1.0, None, solver, ours["objective"], 1e-1, 1)
+    fewer = maxent.fit_sklearn(folder, 1.0, None, solver, ours["objective"], 1e-1, 1, 60.0)
     assert fewer["passes"] <= theirs["passes"]
+
+
+def test_a_slow_rival_is_given_up(folder):
+    theirs = maxent.fit_sklearn(folder, 1.0, None, "sag", 1.0, 1e-3, 1, patience=0.0)
+    assert theirs["passes"] == 8
+    maxent.finish(theirs, 1.0, 1e-3)
+    assert theirs["seconds_to_target"] is None
 
 
 def test_question_writes_records(folder, tmp_path):
