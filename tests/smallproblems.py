@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -10,16 +10,36 @@ import numpy as np
 from oracles.enumerate import enumeration_of
 from oracles.objective import LOSSES, DenseProblem
 from oracles.problems import Case, make_case
-from partwise import L2, Loss, Problem, Structure, get_loss, get_solver
+from partwise import L2, Loss, Problem, Solver, Structure, get_solver
+from partwise.solvers.registry import SOLVERS
 
 KINDS = ("multiclass", "chain-tied", "chain-untied", "python")
 
 
 def loss_for(solver: str) -> str:
-    """A loss that the solver fits."""
-    needs = get_solver(solver).requires
-    had = {"max oracle", "expectation oracle", "explicit weights", "cliques", "covariance", "l2 > 0"}
-    return next(name for name in ("log", "hinge", "squared-hinge") if needs <= had | get_loss(name).capabilities())
+    """A loss that the solver fits: the log loss, or the first one that it does."""
+    rest = {"max oracle", "expectation oracle", "covariance", "cliques", "k_best", "sample", "explicit weights"}
+    for name, parameters in LOSSES.items():
+        if SOLVERS[solver].requires <= rest | Loss(name, *parameters).capabilities() | L2(1.0).capabilities():
+            return name
+    raise ValueError(f"no loss fits {solver}")
+
+
+def checked_often(solver: str) -> Solver[Any]:
+    """The solver with a certificate after each pass (those that have it for nothing always do)."""
+    return get_solver(solver, **({"check_every": 1} if has_option(solver, "check_every") else {}))
+
+
+def has_option(solver: str, name: str) -> bool:
+    return any(item.name == name for item in fields(SOLVERS[solver]))
+
+
+def with_another_option(solver: str) -> Solver[Any]:
+    """The solver with one of its hyper-parameters changed, without much effect."""
+    if has_option(solver, "check_every"):
+        return get_solver(solver, check_every=7)
+    number = next(item for item in fields(SOLVERS[solver]) if type(item.default) is int)
+    return get_solver(solver, **{number.name: number.default + 1})
 
 
 class Listed(Structure):

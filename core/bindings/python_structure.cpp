@@ -27,7 +27,7 @@ NumPy<double> PythonStructure::array(Index i, const double* scores) const {
 
 unsigned PythonStructure::capabilities() const {
     const nb::gil_scoped_acquire gil;
-    // The core calls only the required methods of a Python structure; what else it has, Python code can call.
+    // Besides the required methods the core calls covariance_product; what else there is, Python code can call.
     unsigned found = 0;
     if (implements("clique_marginals")) found |= kCliques;
     if (implements("covariance_product")) found |= kCovariance;
@@ -88,6 +88,15 @@ void PythonStructure::check_labelling(Index i, SlotView labelling, Workspace&) c
     const nb::gil_scoped_acquire gil;
     if (!implements("check_labelling")) return;
     method("check_labelling")(i, numpy(vector_of<Index>(labelling.slots)), numpy(vector_of<double>(labelling.counts)));
+}
+
+void PythonStructure::covariance_product(Index i, const double* scores, double temperature, const double* direction,
+                                         double* out, Workspace&) const {
+    const nb::gil_scoped_acquire gil;
+    const auto product =
+        nb::cast<Floats>(method("covariance_product")(i, array(i, scores), temperature, array(i, direction)));
+    check_size(product, num_slots(i), "covariance_product");
+    copy(product.data(), out, len(product.size()));
 }
 
 }  // namespace partwise::bindings

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "features/row_layout.h"
+#include "solvers/sum_examples.h"
 #include "support/vector_math.h"
 
 namespace partwise {
@@ -86,70 +87,20 @@ void Objective::check_gold() const {
     for (Index i = 0; i < num_examples(); ++i) structure_->check_labelling(i, gold(i), ws);
 }
 
-// Enough blocks to keep threads busy, few enough that their copies of u cost little beside the work on the examples.
-Index Objective::num_blocks(bool with_u) const {
-    const Index n = std::max<Index>(num_examples(), 1);
-    if (!with_u) return std::min<Index>(n, 64);
-    const Index affordable = std::clamp<Index>((Index{1} << 22) / std::max<Index>(features_->num_weights(), 1), 2, 16);
-    return std::min(n, affordable);
-}
-
-template <class F>
-Plane Objective::sum_terms(int n_jobs, Interrupt& interrupt, bool with_u, F&& term) const {
-    const Index n = num_examples();
-    const Index n_blocks = num_blocks(with_u);
-    const Index d = features_->num_weights();
-    const int workers = jobs(n_jobs);
-    std::vector<Plane> blocks(idx(n_blocks));
-    std::vector<Workspace> scratch(static_cast<std::size_t>(workers));
-    // Ctrl-C is looked for inside blocks too: they can be long. Only the calling thread may poll.
-    parallel_for(n_blocks, workers, interrupt, [&](Index k, int worker) {
-        Plane& block = blocks[idx(k)];
-        if (with_u) block.u.assign(idx(d), 0.0);
-        Workspace& ws = scratch[static_cast<std::size_t>(worker)];
-        for (Index i = k * n / n_blocks; i < (k + 1) * n / n_blocks; ++i) {
-            if (worker == 0) interrupt.check();
-            const double omega = weight(i);
-            if (omega == 0.0) continue;
-            Workspace::Frame frame(ws);
-            double* direction = with_u ? frame.take(num_slots(i)) : nullptr;
-            const Term t = term(i, direction, ws);
-            block.value += omega * t.value;
-            block.b += omega * t.b;
-            if (with_u) features_->add_transpose(i, direction, omega, block.u.data());
-        }
-    });
-    Plane total = std::move(blocks.front());
-    for (Index k = 1; k < n_blocks; ++k) {
-        total.value += blocks[idx(k)].value;
-        total.b += blocks[idx(k)].b;
-    }
-    if (with_u && n_blocks > 1) {
-        constexpr Index kChunk = Index{1} << 14;
-        const Index n_chunks = (d + kChunk - 1) / kChunk;
-        parallel_for(n_chunks, workers, interrupt, [&](Index c, int) {
-            const Index begin = c * kChunk;
-            const Index size = std::min(kChunk, d - begin);
-            for (Index k = 1; k < n_blocks; ++k)
-                axpy(1.0, blocks[idx(k)].u.data() + begin, total.u.data() + begin, size);
-        });
-    }
-    return total;
-}
-
 double Objective::value(const double* w, int n_jobs, Interrupt& interrupt) const {
-    return sum_terms(n_jobs, interrupt, false,
-                     [&](Index i, double*, Workspace& ws) {
-                         Workspace::Frame frame(ws);
-                         double* scores = frame.take(num_slots(i));
-                         features_->scores(i, w, 1.0, scores);
-                         const double gold_score = dot_gold(i, scores);
-                         add_cost(i, loss_.cost_scale, scores);
-                         const double margin =
-                             structure_->log_partition(i, scores, loss_.temperature, nullptr, nullptr, ws) - gold_score;
-                         const double positive = std::max(margin, 0.0);
-                         return Term{loss_.link == Link::kSquared ? positive * positive : margin, 0.0};
-                     })
+    return sum_examples(*this, n_jobs, interrupt, false,
+                        [&](Index i, double*, Workspace& ws) {
+                            Workspace::Frame frame(ws);
+                            double* scores = frame.take(num_slots(i));
+                            features_->scores(i, w, 1.0, scores);
+                            const double gold_score = dot_gold(i, scores);
+                            add_cost(i, loss_.cost_scale, scores);
+                            const double margin =
+                                structure_->log_partition(i, scores, loss_.temperature, nullptr, nullptr, ws) -
+                                gold_score;
+                            const double positive = std::max(margin, 0.0);
+                            return Term{loss_.link == Link::kSquared ? positive * positive : margin, 0.0};
+                        })
         .value;
 }
 
@@ -159,7 +110,7 @@ Plane Objective::plane(const double* w, int n_jobs, Interrupt& interrupt) const 
 
 Plane Objective::plane_at(const double* w, double temperature, double* marginals, int n_jobs,
                           Interrupt& interrupt) const {
-    return sum_terms(n_jobs, interrupt, true, [&](Index i, double* direction, Workspace& ws) {
+    return sum_examples(*this, n_jobs, interrupt, true, [&](Index i, double* direction, Workspace& ws) {
         const Index n = num_slots(i);
         Workspace::Frame frame(ws);
         double* scores = frame.take(n);
@@ -194,7 +145,7 @@ Plane Objective::dual_terms_gibbs(const double* scores, int n_jobs, Interrupt& i
 }
 
 Plane Objective::dual_terms_gibbs(const ScoresOf& scores_of, int n_jobs, Interrupt& interrupt) const {
-    return sum_terms(n_jobs, interrupt, true, [&](Index i, double* direction, Workspace& ws) {
+    return sum_examples(*this, n_jobs, interrupt, true, [&](Index i, double* direction, Workspace& ws) {
         const Index n = num_slots(i);
         Workspace::Frame frame(ws);
         double* cost = frame.take(n);
@@ -220,7 +171,7 @@ Plane Objective::dual_terms_linear(const double* z, double cost_scale, int n_job
 
 Plane Objective::dual_terms_slots(const double* counts, const double* mass, const double* entropies, int n_jobs,
                                   Interrupt& interrupt) const {
-    return sum_terms(n_jobs, interrupt, true, [&](Index i, double* direction, Workspace& ws) {
+    return sum_examples(*this, n_jobs, interrupt, true, [&](Index i, double* direction, Workspace& ws) {
         const Index n = num_slots(i);
         const double s = mass ? mass[i] : 1.0;
         Workspace::Frame frame(ws);

@@ -84,16 +84,6 @@ class Objective {
     void near_gold_scores(double sharpness, double* scores) const;
 
    private:
-    // What one example adds: value, b, and direction = s g - s mu (u gets A' direction).
-    struct Term {
-        double value = 0;
-        double b = 0;
-    };
-    // Sums term(i, direction, workspace) over all examples, in an order that does not depend on n_jobs.
-    template <class F>
-    Plane sum_terms(int n_jobs, Interrupt& interrupt, bool with_u, F&& term) const;
-    Index num_blocks(bool with_u) const;
-
     std::shared_ptr<const Structure> structure_;
     std::shared_ptr<const FeatureMap> features_;
     GoldTable gold_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "structures/chain_covariance.h"
 #include "structures/chain_log_space.h"
 #include "structures/width_dispatch.h"
 
@@ -68,6 +69,16 @@ View Chain::prepare(Index i, const double* scores, double temperature, Workspace
     return view;
 }
 
+bool Chain::is_safe(const View& view) const {
+    const Index T = view.length;
+    const double edges = T > 1 ? chain::spread(view.edge, (tied_ ? 1 : T - 1) * n_labels_, n_labels_, width_) : 0.0;
+    double nodes = 0;
+    for (Index t = 0; t < T; ++t) {
+        nodes = std::max(nodes, chain::spread(view.node + t * width_, 1, n_labels_, width_));
+    }
+    return nodes + edges <= chain::kSafeSpread;
+}
+
 double Chain::weight_of(Index i, const double* scores, const Index* labels) const {
     const Index T = lengths_[idx(i)];
     double value = 0;
@@ -95,7 +106,6 @@ double Chain::maximize(Index i, const double* scores, SlotCounts& best, Workspac
 
 double Chain::log_partition(Index i, const double* scores, double temperature, double* marginals, double* entropy,
                             Workspace& ws) const {
-    const Index T = lengths_[idx(i)];
     if (temperature == 0.0) {
         SlotCounts best;
         const double value = maximize(i, scores, best, ws);
@@ -113,13 +123,7 @@ double Chain::log_partition(Index i, const double* scores, double temperature, d
     Sums sums;
     sums.node = marginals;
     sums.edge = marginals ? marginals + edge_begin(i) : nullptr;
-    const double edge_spread =
-        T > 1 ? chain::spread(view.edge, (tied_ ? 1 : T - 1) * n_labels_, n_labels_, width_) : 0.0;
-    double node_spread = 0;
-    for (Index t = 0; t < T; ++t) {
-        node_spread = std::max(node_spread, chain::spread(view.node + t * width_, 1, n_labels_, width_));
-    }
-    const bool safe = !edges_masked && node_spread + edge_spread <= chain::kSafeSpread;
+    const bool safe = !edges_masked && is_safe(view);
     with_width(width_, [&](auto w) {
         if (safe) {
             chain::scaled_sums<w()>(view, sums, ws);
@@ -350,8 +354,14 @@ void Chain::covariance_product(Index i, const double* scores, double temperature
         axpy(1.0, direction + ends_begin(i), node_d, width_);
         axpy(1.0, direction + ends_begin(i) + width_, node_d + (T - 1) * width_, width_);
     }
+    const double* edge_d = direction + edge_begin(i);
+    const bool safe = !edges_masked && is_safe(view);
     with_width(width_, [&](auto w) {
-        chain::covariance<w()>(view, node_d, direction + edge_begin(i), out, out + edge_begin(i), ws);
+        if (safe) {
+            chain::scaled_covariance<w()>(view, node_d, edge_d, out, out + edge_begin(i), ws);
+        } else {
+            chain::covariance<w()>(view, node_d, edge_d, out, out + edge_begin(i), ws);
+        }
     });
     add_ends(i, out, out);
 }

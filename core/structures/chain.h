@@ -59,6 +59,8 @@ class Chain final : public Structure {
     // edges_masked: whether an allowed pair of labels is cut.
     chain::View prepare(Index i, const double* scores, double temperature, Workspace::Frame& frame,
                         bool& edges_masked) const;
+    // Whether sums in scaled probabilities keep their digits (if no edge is masked).
+    bool is_safe(const chain::View& view) const;
     // Writes the begin and end rows from the first and last node rows.
     void add_ends(Index i, const double* node_marginals, double* slots) const;
 

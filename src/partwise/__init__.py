@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from .solvers import EGBatch as EGBatch
     from .solvers import EGPrimal as EGPrimal
     from .solvers import ExcessiveGap as ExcessiveGap
+    from .solvers import Newton as Newton
     from .solvers import Progress as Progress
     from .solvers import Solver as Solver
     from .solvers import available_solvers as available_solvers
@@ -73,6 +74,7 @@ _MODULES = {
         "EGBatch",
         "EGPrimal",
         "LBFGS",
+        "Newton",
         "Checkpoint",
         "ExcessiveGap",
         "Progress",

@@ -299,6 +299,13 @@ def bcfw_epoch(
     """One pass of block-coordinate Frank-Wolfe. counts: s * mu per slot; mass: s; linear: kappa <s mu, c> of each example;
     lag: weights minus their average; average: [steps so far, scale of lag, b of the weighted average] (see bcfw.py)."""
 
+class Hessian:
+    """Products with the Hessian of `objective.value` at these weights (temperature > 0, capability "covariance")."""
+
+    def __init__(self, objective: Objective, weights: Floats, n_jobs: int = 1) -> None: ...
+    def product(self, direction: Floats, n_jobs: int = 1) -> Floats:
+        """H direction = sum_i omega_i A_i' Cov_i(A_i direction) / tau (and a rank-one share with the squared link)."""
+
 def decode(structure: Structure, features: FeatureMap, weights: Floats, n_jobs: int = 1) -> tuple[Ints, Ints, Floats, Floats]:
     """Best labellings of all examples: (indptr, slots, counts, values)."""
 

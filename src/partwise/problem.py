@@ -24,13 +24,14 @@ The sums over examples are done by `_core.Objective`; the penalty enters here.
 
 import copy
 import os
+from collections.abc import Callable
 from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._core import FeatureMap, Objective, Structure, all_scores
+from ._core import FeatureMap, Hessian, Objective, Structure, all_scores
 from .dual import DualPoint
 from .losses import Loss, get_loss
 from .penalties import L2
@@ -122,6 +123,12 @@ class Problem:
         other.n_jobs = resolve_n_jobs(n_jobs)
         return other
 
+    def with_penalty(self, penalty: L2 | float) -> "Problem":
+        """The same data and loss under another penalty (nothing is copied)."""
+        other = copy.copy(self)
+        other.penalty = penalty if isinstance(penalty, L2) else L2(float(penalty))
+        return other
+
     def capabilities(self) -> frozenset[str]:
         """What a solver can count on here; compared with `Solver.requires`."""
         return structure_capabilities(self.structure).union(
@@ -148,6 +155,15 @@ class Problem:
         """P(w) and its gradient l2 w - u (a subgradient where P has a kink)."""
         value, u, _ = self.objective.plane(weights, self.n_jobs)
         return value + 0.5 * self.l2 * self.norm2(weights), self.l2 * weights - u
+
+    def hessian(self, weights: Floats) -> Callable[[Floats], Floats]:
+        """v -> (Hessian of P at w) v, for temperature > 0 and structures with the capability "covariance".
+
+        The slot scores at w are kept while the function is. With the squared link P has second derivatives only where
+        no margin violation is zero; elsewhere those of one side are taken.
+        """
+        losses = Hessian(self.objective, weights, self.n_jobs)
+        return lambda direction: self.l2 * direction + losses.product(direction, self.n_jobs)
 
     # dual
 

@@ -70,6 +70,37 @@ def chain_sums(nodes: NDArray[np.float64], edges: NDArray[np.float64], temperatu
     return ChainSums(float(log_z * np.longdouble(temperature)), p_nodes, p_edges, float(entropy))
 
 
+def chain_covariance(
+    nodes: NDArray[np.float64], edges: NDArray[np.float64], d_nodes: NDArray[np.float64], d_edges: NDArray[np.float64]
+) -> ChainSums:
+    """Cov(counts) direction: derivatives of the node and edge marginals along (d_nodes, d_edges), at temperature 1.
+
+    Each marginal is exp(forward + scores + backward - log Z), so its derivative is itself times that of the exponent.
+    """
+    node, d_node = nodes.astype(np.longdouble), d_nodes.astype(np.longdouble)
+    edge, d_edge = edges.astype(np.longdouble), d_edges.astype(np.longdouble)
+    length = len(node)
+    forward, backward = np.empty_like(node), np.zeros_like(node)
+    d_forward, d_backward = np.empty_like(node), np.zeros_like(node)
+    forward[0], d_forward[0] = node[0], d_node[0]
+    for t in range(1, length):
+        into = forward[t - 1][:, None] + edge[t - 1]
+        total = np.logaddexp.reduce(into, axis=0)
+        forward[t] = node[t] + total
+        d_forward[t] = d_node[t] + (np.exp(into - total) * (d_forward[t - 1][:, None] + d_edge[t - 1])).sum(axis=0)
+    for t in range(length - 2, -1, -1):
+        out = edge[t] + (node[t + 1] + backward[t + 1])
+        backward[t] = np.logaddexp.reduce(out, axis=1)
+        weight = np.exp(out - backward[t][:, None])
+        d_backward[t] = (weight * (d_edge[t] + (d_node[t + 1] + d_backward[t + 1]))).sum(axis=1)
+    log_z = np.logaddexp.reduce(forward[-1])
+    d_log_z = np.exp(forward[-1] - log_z) @ d_forward[-1]
+    p_nodes = np.exp(forward + backward - log_z)
+    logs = forward[:-1, :, None] + edge + (node[1:] + backward[1:])[:, None, :] - log_z
+    d_logs = d_forward[:-1, :, None] + d_edge + (d_node[1:] + d_backward[1:])[:, None, :] - d_log_z
+    return ChainSums(float(d_log_z), p_nodes * (d_forward + d_backward - d_log_z), np.exp(logs) * d_logs, float("nan"))
+
+
 def plogp(p: Array) -> np.longdouble:
     """sum p log p with 0 log 0 = 0."""
     return np.sum(p * np.log(np.where(p > 0, p, 1)))

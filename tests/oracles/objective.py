@@ -92,6 +92,18 @@ class DenseProblem:
         ps, mass = self.best_response(w)
         return self.l2 * w - self.direction(ps, mass)
 
+    def hessian(self, w: Floats) -> Floats:
+        """The matrix of second derivatives at temperature > 0: phi' Cov_p(psi) / tau + phi'' E_p[psi] E_p[psi]'."""
+        total = self.l2 * np.eye(self.dim)
+        for i, omega in enumerate(self.sample_weight):
+            t, slope, p = self.oracle(i, w)
+            mean = p @ self.psi(i)
+            centred = self.psi(i) - mean
+            total += omega * slope / self.temperature * (centred.T * p) @ centred
+            if self.link == "squared" and t > 0:
+                total += 2.0 * omega * np.outer(mean, mean)
+        return total
+
     def best_response(self, w: Floats) -> tuple[list[Floats], Floats]:
         """The dual point that the oracle answers at w."""
         answers = [self.oracle(i, w) for i in range(self.n)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from smallproblems import KINDS, Small, loss_for
+from smallproblems import KINDS, Small, checked_often, loss_for
 
 from oracles.objective import LOSSES
 from partwise import available_solvers, get_solver, solve, suitable_solvers
@@ -20,8 +20,7 @@ def tolerance(solver: str, small: Small) -> float:
 
 
 def run(solver: str, small: Small, **options):
-    every = {} if solver == "lbfgs" else {"check_every": 1}
-    return solve(small.problem, get_solver(solver, **every), tol=tolerance(solver, small), random_state=1, **options)
+    return solve(small.problem, checked_often(solver), tol=tolerance(solver, small), random_state=1, **options)
 
 
 @pytest.mark.parametrize(("solver", "kind", "loss"), PRODUCT)

@@ -65,7 +65,7 @@ def test_dual_methods_need_a_penalty():
     problem = Small("multiclass", "log", l2=0.0).problem
     with pytest.raises(ValueError, match="needs l2 > 0"):
         solve(problem, "eg")
-    assert suitable_solvers(problem) == ["lbfgs"]
+    assert suitable_solvers(problem) == ["lbfgs", "newton"]
 
 
 def test_when_nothing_fits_it_says_so():

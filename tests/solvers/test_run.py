@@ -9,12 +9,10 @@ import time
 
 import numpy as np
 import pytest
-from smallproblems import Listed, Small, loss_for
+from smallproblems import Listed, Small, loss_for, with_another_option
 
 from partwise import (
-    BCFW,
     EG,
-    LBFGS,
     Checkpoint,
     ConvergenceWarning,
     Multiclass,
@@ -116,7 +114,7 @@ def test_seeds_of_every_kind():
     np.testing.assert_array_equal(runs[0].weights, runs[1].weights)
 
 
-@pytest.mark.parametrize("solver", ["lbfgs", "eg-batch", "eg-primal"])
+@pytest.mark.parametrize("solver", ["lbfgs", "newton", "eg-batch", "eg-primal"])
 def test_batch_methods_have_the_same_bits_on_any_number_of_threads(solver):
     small = Small("chain-tied", "log", l2=0.5, n=40)
     runs = [solve(small.problem, solver, tol=1e-6, n_jobs=n_jobs) for n_jobs in (1, 2, 3)]
@@ -172,7 +170,7 @@ class TestCheckpoints:
         for changed in ({"l2": 0.2}, {"seed": 6}):
             with pytest.raises(ValueError, match="another problem"):
                 solve(fitting(solver, **changed).problem, solver, tol=0.1, checkpoint=path)
-        changed = LBFGS(memory=3) if solver == "lbfgs" else get_solver(solver, check_every=7)
+        changed = with_another_option(solver)
         with pytest.raises(ValueError, match="was written with options"):
             solve(fitting(solver).problem, changed, tol=0.1, checkpoint=path)
         other = "eg" if solver != "eg" else "lbfgs"
@@ -271,6 +269,6 @@ class TestHistoryAndMessages:
 def test_hyper_parameters_have_help():
     from dataclasses import fields
 
-    for cls in (LBFGS, EG, BCFW):
+    for cls in map(type, map(get_solver, SOLVERS)):
         for item in fields(cls):
             assert item.metadata["help"], f"{cls.__name__}.{item.name}"

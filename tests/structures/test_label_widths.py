@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from oracles.chain_reference import chain_best, chain_sums, join_slots, split_slots
+from oracles.chain_reference import chain_best, chain_covariance, chain_sums, join_slots, split_slots
 from oracles.enumerate import enumeration_of
 from partwise import _core
 
@@ -47,14 +47,18 @@ def test_chain(n_labels, tied, ends, scale, rng):
     assert len(first) == (1 if n_labels == 1 else 3)
 
 
+@pytest.mark.parametrize("scale", [1.0, 400.0])
+@pytest.mark.parametrize(("tied", "ends"), [(True, False), (True, True), (False, False)])
 @pytest.mark.parametrize("n_labels", LABELS)
-def test_covariance_by_differences(n_labels, rng):
-    chain = _core.Chain(np.array([3], dtype=np.int64), n_labels)
+def test_covariance(n_labels, tied, ends, scale, rng):
+    length = 4
+    chain = _core.Chain(np.array([length], dtype=np.int64), n_labels, tied=tied, ends=ends)
     scores, direction = rng.normal(size=(2, chain.num_slots(0)))
-    step = 1e-5
-    up, down = (chain.log_partition(0, scores + s * direction)[1] for s in (step, -step))
+    scores *= scale
     product = chain.covariance_product(0, scores, 1.0, direction)
-    np.testing.assert_allclose(product, (up - down) / (2 * step), atol=1e-8)
+    parts = [split_slots(x, length, n_labels, chain.width, tied, ends) for x in (scores, direction)]
+    expected = join_slots(chain_covariance(*parts[0], *parts[1]), n_labels, chain.width, tied, ends)
+    np.testing.assert_allclose(product, expected, atol=1e-12 * max(1.0, scale))
 
 
 @pytest.mark.parametrize("n_labels", LABELS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from oracles.chain_reference import chain_best, chain_sums, join_slots, split_slots
+from oracles.chain_reference import chain_best, chain_covariance, chain_sums, join_slots, split_slots
 from oracles.enumerate import enumeration_of
 from partwise import _core
 
@@ -105,6 +105,18 @@ LONG = 100_000
 def test_sums_over_a_chain_of_a_hundred_thousand(tied, rng):
     chain = one_chain(LONG, 3, tied, ends=True)
     check(chain, 3 * rng.normal(size=chain.num_slots(0)), 1.0, 1e-8)
+
+
+@pytest.mark.parametrize("spread", [1.0, 300.0])  # in scaled probabilities and in logs
+@pytest.mark.parametrize("tied", [True, False])
+def test_covariance_of_a_long_chain(tied, spread, rng):
+    chain = one_chain(3000, 3, tied, ends=True)
+    scores = spread * rng.uniform(-1, 1, chain.num_slots(0))
+    direction = rng.normal(size=len(scores)) + 1.0  # along a constant nothing changes, however long the chain
+    product = chain.covariance_product(0, scores, 1.0, direction)
+    parts = [split_slots(x, 3000, 3, chain.width, tied, True) for x in (scores, direction)]
+    expected = join_slots(chain_covariance(*parts[0], *parts[1]), 3, chain.width, tied, True)
+    np.testing.assert_allclose(product, expected, atol=1e-10 * spread)
 
 
 @pytest.mark.parametrize("tied", [True, False])

@@ -9,6 +9,7 @@ from .eg_batch import EGBatch
 from .eg_primal import EGPrimal
 from .excessive_gap import ExcessiveGap
 from .lbfgs import LBFGS
+from .newton import Newton
 from .registry import available_solvers, compatibility_table, get_solver, suitable_solvers
 from .state import State
 
@@ -21,6 +22,7 @@ __all__ = [
     "EGBatch",
     "EGPrimal",
     "ExcessiveGap",
+    "Newton",
     "Progress",
     "Solver",
     "State",

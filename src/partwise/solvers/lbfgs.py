@@ -23,7 +23,7 @@ Source. Liu, Nocedal 1989, in the compact form of Byrd, Nocedal, Schnabel 1994, 
 and Y in place of many passes over vectors; the second line-search test is the approximate Wolfe condition of Hager,
 Zhang 2005. 000 and 003 have L-BFGS as a rival. Departures: our own code in place of a library's, so that a run can be
 saved and resumed to the bit; a failed line search drops the pairs and tries the gradient once before it gives up; the
-dual value reported is the best one met, not the newest.
+dual value reported is the best one met, not the newest (`primal`).
 """
 
 from collections.abc import Callable
@@ -34,50 +34,34 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..dual import DualPoint
 from ..problem import Problem
-from ..result import Certificate, DivergenceError, Status
-from .base import Certified, Solver, WarmStart, option, start_weights
+from .base import WarmStart, option
+from .primal import PrimalSolver, PrimalState
 from .state import State
 
 Floats = NDArray[np.float64]
 
 ARMIJO, CURVATURE = 1e-4, 0.9
-#: A stalled run at a relative gap below this has converged as far as double precision goes.
-ROUNDING_FLOOR = 1e-10
-#: Steps without progress before a run counts as stalled.
-PATIENCE = 20
 
 
 @dataclass(kw_only=True)
-class LBFGSState(State):
-    """weights, gradient: (d,). steps, changes: S and Y, (memory, d), rings of which the first `stored` rows are in use.
+class LBFGSState(PrimalState):
+    """steps, changes: S and Y, (memory, d), rings of which the first `stored` rows are in use.
 
-    sy, yy: S Y' and Y Y', (memory, memory), as far as they are needed. best_u, best_b: the plane with the largest dual.
+    sy, yy: S Y' and Y Y', (memory, memory), as far as they are needed.
     """
 
-    weights: Floats
-    gradient: Floats
-    primal: float
     steps: Floats
     changes: Floats
     sy: Floats
     yy: Floats
-    best_u: Floats
-    best_b: float = 0.0
-    best_dual: float = float("-inf")
     stored: int = 0
     newest: int = -1
     gamma: float = 0.0  # 0: no pair yet
-    reference: float = 0.0  # |grad P(0)|, for l2 = 0
-    best_primal: float = float("inf")
-    best_norm2: float = float("inf")
-    idle: int = 0
-    stalled: bool = False
 
 
 @dataclass(frozen=True)
-class LBFGS(Solver[LBFGSState]):
+class LBFGS(PrimalSolver[LBFGSState]):
     """Limited-memory BFGS (see the module's docstring)."""
 
     name: ClassVar[str] = "lbfgs"
@@ -96,28 +80,15 @@ class LBFGS(Solver[LBFGSState]):
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> LBFGSState:
         d = problem.n_weights
-        weights = np.zeros(d) if warm_start is None else start_weights(problem, warm_start)
-        primal, gradient = problem.value_and_gradient(weights)
-        state = LBFGSState(
-            weights=weights,
-            gradient=gradient,
-            primal=primal,
+        return LBFGSState(
+            **self.start(problem, warm_start),
             steps=np.zeros((self.memory, d)),
             changes=np.zeros((self.memory, d)),
             sy=np.zeros((self.memory, self.memory)),
             yy=np.zeros((self.memory, self.memory)),
-            best_u=np.zeros(d),
-            visits=len(problem.active),
         )
-        if problem.l2 == 0:
-            at_zero = gradient if warm_start is None else problem.value_and_gradient(np.zeros(d))[1]
-            state.reference = float(np.linalg.norm(at_zero))
-        self._note_progress(problem, state)
-        return state
 
     def step(self, problem: Problem, state: LBFGSState) -> None:
-        if not isfinite(state.primal):
-            raise DivergenceError(f"lbfgs: the objective is {state.primal} at the start")
         direction = _direction(state)
         slope = float(state.gradient @ direction)
         if not slope < 0:  # the pairs have degenerated (or the gradient is zero)
@@ -139,34 +110,7 @@ class LBFGS(Solver[LBFGSState]):
             state.stored, state.newest = 0, -1
             return
         _remember(state, found)
-        state.weights, state.primal, state.gradient = found.weights, found.primal, found.gradient
-        self._note_progress(problem, state)
-
-    def certificate(self, problem: Problem, state: LBFGSState) -> Certified:
-        newest = problem.certificate_at(state.primal, state.gradient)
-        best = problem.certificate_of(state.primal, state.best_u, state.best_b)
-        # Differences of P and D end at rounding; the newest plane's |grad P|^2 does not.
-        if best.gap < newest.gap - 1e-12 * abs(state.primal):
-            return Certified(best, state.weights.copy(), DualPoint.of_plane(state.best_u.copy(), state.best_b))
-        return Certified(newest, state.weights.copy(), DualPoint.of_plane(*_plane(problem, state)))
-
-    def weights(self, problem: Problem, state: LBFGSState) -> Floats:
-        return state.weights.copy()
-
-    def finished(self, problem: Problem, state: LBFGSState, certificate: Certificate, tol: float) -> Status | None:
-        if problem.l2 == 0:
-            small = tol > 0 and float(np.linalg.norm(state.gradient)) <= tol * state.reference
-            return "no certificate" if small else ("stalled" if state.stalled else None)
-        status = super().finished(problem, state, certificate, tol)
-        if status is None and state.stalled:
-            return "converged" if certificate.relative_gap <= ROUNDING_FLOOR else "stalled"
-        return status
-
-    def remark(self, problem: Problem, state: LBFGSState) -> str:
-        norm = float(np.linalg.norm(state.gradient))
-        if problem.l2 == 0:
-            return f"gradient norm {norm:.3g} ({norm / state.reference if state.reference else 0:.3g} of that at w = 0)"
-        return "no step improves the objective in double precision" if state.stalled else ""
+        self.move(problem, state, found.weights, found.primal, found.gradient)
 
     def _line_search(
         self, problem: Problem, state: LBFGSState, direction: Floats, slope: float, first: float
@@ -177,19 +121,6 @@ class LBFGS(Solver[LBFGSState]):
             return _Trial(alpha, primal, float(gradient @ direction), weights, gradient)
 
         return search(evaluate, state.primal, slope, first, self.max_trials)
-
-    def _note_progress(self, problem: Problem, state: LBFGSState) -> None:
-        """Keep the best plane; count the steps since P went down by more than rounding or the gap by a tenth."""
-        norm2 = float(state.gradient @ state.gradient)
-        dual = problem.certificate_at(state.primal, state.gradient).dual
-        if dual > state.best_dual:
-            state.best_dual = dual
-            state.best_u, state.best_b = _plane(problem, state)
-        down = state.primal < state.best_primal - 4e-16 * abs(state.best_primal)
-        state.idle = 0 if down or norm2 < 0.9 * state.best_norm2 else state.idle + 1
-        state.best_primal = min(state.best_primal, state.primal)
-        state.best_norm2 = min(state.best_norm2, norm2)
-        state.stalled = state.idle >= PATIENCE
 
 
 class _Trial(NamedTuple):
@@ -240,13 +171,6 @@ def _next_alpha(low: float, low_slope: float, high: float, high_slope: float, hi
     # An end that was rejected for its value says little about where the root is: at least halve.
     furthest = 0.9 if high_ok else 0.5
     return min(max(root, low + 0.1 * width), low + furthest * width)
-
-
-def _plane(problem: Problem, state: LBFGSState) -> tuple[Floats, float]:
-    """(u, b) of the oracle's answer at w: the plane touches the losses there, P - l2/2 |w|^2 = b - <u, w>."""
-    u = problem.l2 * state.weights - state.gradient
-    losses = state.primal - 0.5 * problem.l2 * float(state.weights @ state.weights)
-    return u, losses + float(u @ state.weights)
 
 
 def _direction(state: LBFGSState) -> Floats:

@@ -13,11 +13,21 @@ from .eg_batch import EGBatch
 from .eg_primal import EGPrimal
 from .excessive_gap import ExcessiveGap
 from .lbfgs import LBFGS
+from .newton import Newton
 
-SOLVERS: dict[str, type[Solver[Any]]] = {cls.name: cls for cls in (LBFGS, EG, EGBatch, EGPrimal, BCFW, ExcessiveGap)}
+_CLASSES: tuple[type[Solver[Any]], ...] = (
+    LBFGS,
+    EG,
+    EGBatch,
+    EGPrimal,
+    BCFW,
+    ExcessiveGap,
+    Newton,
+)
+SOLVERS = {cls.name: cls for cls in _CLASSES}
 
 #: What every compiled structure and feature map can do.
-_COMPILED = frozenset({"max oracle", "expectation oracle", "explicit weights"})
+_COMPILED = frozenset({"max oracle", "expectation oracle", "covariance", "explicit weights"})
 
 
 def available_solvers() -> list[str]:

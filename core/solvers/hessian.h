@@ -1,0 +1,32 @@
+// Products with the Hessian of the sum of losses at one point, temperature > 0. The penalty's share is not here.
+//
+//   identity link   H v = sum_i omega_i A_i' Cov_i(A_i v) / tau,   Cov_i: covariance of the counts under p_w
+//   squared link    H v = sum_i omega_i A_i' [ s_i Cov_i(A_i v) / tau + 2 (g_i - mu_i) <g_i - mu_i, A_i v> ] over the
+//                   examples of margin violation t_i > 0, s_i = 2 t_i
+//
+// The slot scores at w are kept, one number a slot: a product then meets the features twice and the structure once.
+#pragma once
+
+#include <vector>
+
+#include "solvers/objective.h"
+
+namespace partwise {
+
+class Hessian {
+   public:
+    // The objective must outlive it.
+    Hessian(const Objective& objective, const double* weights, int n_jobs, Interrupt& interrupt);
+
+    const Objective& objective() const { return objective_; }
+    std::vector<double> product(const double* direction, int n_jobs, Interrupt& interrupt) const;
+
+   private:
+    // out = the matrix between A_i' and A_i times `change`
+    void apply(Index i, const double* change, double* out, Workspace& ws) const;
+
+    const Objective& objective_;
+    std::vector<double> scores_;  // theta_i + kappa c_i, all examples end to end
+};
+
+}  // namespace partwise

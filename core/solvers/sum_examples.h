@@ -1,0 +1,71 @@
+// Sums over examples in an order that does not depend on the number of threads: the same bits for any n_jobs.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "solvers/objective.h"
+#include "support/vector_math.h"
+
+namespace partwise {
+
+// What one example adds besides its direction in slot space.
+struct Term {
+    double value = 0;
+    double b = 0;
+};
+
+// Enough blocks to keep threads busy, few enough that their copies of u cost little beside the work on the examples.
+inline Index num_blocks(const Objective& o, bool with_u) {
+    const Index n = std::max<Index>(o.num_examples(), 1);
+    if (!with_u) return std::min<Index>(n, 64);
+    const Index d = std::max<Index>(o.features().num_weights(), 1);
+    return std::min(n, std::clamp<Index>((Index{1} << 22) / d, 2, 16));
+}
+
+// Calls term(i, direction, workspace) -> Term for every example of positive weight omega_i and adds up omega_i times
+// the Term and u += omega_i A_i' direction (direction is null, and u empty, unless with_u).
+template <class F>
+Plane sum_examples(const Objective& o, int n_jobs, Interrupt& interrupt, bool with_u, F&& term) {
+    const Index n = o.num_examples();
+    const Index n_blocks = num_blocks(o, with_u);
+    const Index d = o.features().num_weights();
+    const int workers = o.jobs(n_jobs);
+    std::vector<Plane> blocks(idx(n_blocks));
+    std::vector<Workspace> scratch(static_cast<std::size_t>(workers));
+    // Ctrl-C is looked for inside blocks too: they can be long. Only the calling thread may poll.
+    parallel_for(n_blocks, workers, interrupt, [&](Index k, int worker) {
+        Plane& block = blocks[idx(k)];
+        if (with_u) block.u.assign(idx(d), 0.0);
+        Workspace& ws = scratch[static_cast<std::size_t>(worker)];
+        for (Index i = k * n / n_blocks; i < (k + 1) * n / n_blocks; ++i) {
+            if (worker == 0) interrupt.check();
+            const double omega = o.weight(i);
+            if (omega == 0.0) continue;
+            Workspace::Frame frame(ws);
+            double* direction = with_u ? frame.take(o.num_slots(i)) : nullptr;
+            const Term t = term(i, direction, ws);
+            block.value += omega * t.value;
+            block.b += omega * t.b;
+            if (with_u) o.features().add_transpose(i, direction, omega, block.u.data());
+        }
+    });
+    Plane total = std::move(blocks.front());
+    for (Index k = 1; k < n_blocks; ++k) {
+        total.value += blocks[idx(k)].value;
+        total.b += blocks[idx(k)].b;
+    }
+    if (with_u && n_blocks > 1) {
+        constexpr Index kChunk = Index{1} << 14;
+        const Index n_chunks = (d + kChunk - 1) / kChunk;
+        parallel_for(n_chunks, workers, interrupt, [&](Index c, int) {
+            const Index begin = c * kChunk;
+            const Index size = std::min(kChunk, d - begin);
+            for (Index k = 1; k < n_blocks; ++k)
+                axpy(1.0, blocks[idx(k)].u.data() + begin, total.u.data() + begin, size);
+        });
+    }
+    return total;
+}
+
+}  // namespace partwise

@@ -1,0 +1,165 @@
+"""Trust-region Newton with conjugate gradients (TRON) for smooth losses.
+
+Problem. min P(w) of `problem`, temperature > 0 (l2 = 0 is allowed).
+
+Update. A step s minimises the quadratic model q(s) = <grad P, s> + s'Hs / 2 in the ball |s| <= radius, approximately:
+conjugate gradients from s = 0 until the residual r = -grad P - Hs has |r| <= cg_tol |grad P|, or s meets the ball's
+boundary (then it ends there), or `max_cg` products were made. H is never formed: Hv = l2 v + sum_i omega_i
+A_i' Cov_i(A_i v) / tau is one pass over the data, with the structure's covariance product. With
+rho = (P(w) - P(w + s)) / -q(s) and alpha the minimiser along s of the parabola through P(w), its slope and P(w + s),
+
+    w <- w + s       if rho > eta0
+    radius <- min(max(alpha, sigma1) |s|, sigma2 radius)             if rho < eta0
+              max(sigma1 radius, min(alpha |s|, sigma2 radius))      if rho < eta1
+              max(sigma1 radius, min(alpha |s|, sigma3 radius))      if rho < eta2
+              max(radius, min(alpha |s|, sigma3 radius))             else
+
+with eta = (1e-4, 0.25, 0.75), sigma = (0.25, 0.5, 4); radius starts at |grad P|, and at most the first step's length.
+
+Stopping rule. gap = |grad P|^2 / (2 l2) <= tol |P|: the certificate of the oracle's own answer, for nothing. Ends as
+well when no step brings P or the gap down any more (the rounding floor). With l2 = 0: |grad P(w)| <= tol |grad P(0)|.
+A product and an evaluation of P with its gradient count as a pass each.
+
+Source. Lin, Weng, Keerthi 2008, Algorithms 1 and 2 and the constants of their section 3; the radius follows the rule
+of Lin, Moré 1999. A rival ("TRON") in 003. Departures: structures, sample weights, temperatures; where the predicted
+decrease drowns in the rounding of P, the actual one is taken from the gradients at both ends,
+-<grad P(w) + grad P(w + s), s> / 2; `max_cg`; with the squared link H is a generalised Hessian.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import isfinite, sqrt
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..problem import Problem
+from .base import WarmStart, option
+from .primal import PrimalSolver, PrimalState
+from .state import State
+
+Floats = NDArray[np.float64]
+
+ETA = (1e-4, 0.25, 0.75)
+SIGMA = (0.25, 0.5, 4.0)
+#: Differences of P below this share of |P| are left to the gradients.
+NOISE = 1e-10
+
+
+@dataclass(kw_only=True)
+class NewtonState(PrimalState):
+    """radius: of the ball that the next step stays in."""
+
+    radius: float
+
+
+@dataclass(frozen=True)
+class Newton(PrimalSolver[NewtonState]):
+    """Trust-region Newton (see the module's docstring)."""
+
+    name: ClassVar[str] = "newton"
+    requires: ClassVar[frozenset[str]] = frozenset({"smooth", "expectation oracle", "covariance", "explicit weights"})
+    rate: ClassVar[str] = "linear"
+    advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
+    default_max_passes: ClassVar[int] = 2000
+    state_class: ClassVar[type[State]] = NewtonState
+
+    cg_tol: float = option(0.1, "conjugate gradients end when the residual is this share of the gradient")
+    max_cg: int = option(50, "products with the Hessian in one step, at most")
+
+    def __post_init__(self) -> None:
+        if not 0 < self.cg_tol < 1:
+            raise ValueError(f"cg_tol must be between 0 and 1, got {self.cg_tol}")
+        if self.max_cg < 1:
+            raise ValueError(f"max_cg must be at least 1, got {self.max_cg}")
+
+    def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> NewtonState:
+        fields = self.start(problem, warm_start)
+        return NewtonState(**fields, radius=sqrt(fields["best_norm2"]))
+
+    def step(self, problem: Problem, state: NewtonState) -> None:
+        state.epoch += 1
+        if not state.gradient.any():
+            state.stalled = True
+            return
+        found = conjugate_gradients(
+            problem.hessian(state.weights), state.gradient, state.radius, self.cg_tol, self.max_cg
+        )
+        weights = state.weights + found.step
+        primal, gradient = problem.value_and_gradient(weights)
+        state.visits += (found.products + 1) * len(problem.active)
+
+        length = float(np.linalg.norm(found.step))
+        slope = float(state.gradient @ found.step)
+        predicted = -0.5 * (slope - float(found.step @ found.residual))
+        decrease = state.primal - primal
+        if predicted <= NOISE * abs(state.primal):
+            decrease = -0.5 * (slope + float(gradient @ found.step))
+        if not isfinite(decrease):
+            decrease = -float("inf")
+        first = state.epoch == 1
+        state.radius = next_radius(
+            min(state.radius, length) if first else state.radius, length, slope, predicted, decrease
+        )
+        if decrease > ETA[0] * predicted:
+            self.move(problem, state, weights, primal, gradient)
+        else:
+            self.move(problem, state, state.weights, state.primal, state.gradient)
+
+
+def next_radius(radius: float, length: float, slope: float, predicted: float, decrease: float) -> float:
+    """The radius after a step of this length."""
+    curvature = -decrease - slope  # of the parabola along the step, halved; 0 <= -slope
+    alpha = max(SIGMA[0], -0.5 * slope / curvature) if curvature > 0 else SIGMA[2]
+    if decrease < ETA[0] * predicted:
+        return min(alpha * length, SIGMA[1] * radius)
+    if decrease < ETA[1] * predicted:
+        return max(SIGMA[0] * radius, min(alpha * length, SIGMA[1] * radius))
+    if decrease < ETA[2] * predicted:
+        return max(SIGMA[0] * radius, min(alpha * length, SIGMA[2] * radius))
+    return max(radius, min(alpha * length, SIGMA[2] * radius))
+
+
+class Step(NamedTuple):
+    """An approximate minimiser of the model, -grad - H step, and the products it took."""
+
+    step: Floats
+    residual: Floats
+    products: int
+
+
+def conjugate_gradients(
+    hessian: Callable[[Floats], Floats], gradient: Floats, radius: float, tol: float, most: int
+) -> Step:
+    """Minimise <gradient, s> + s'Hs / 2 in the ball |s| <= radius (Lin, Weng, Keerthi 2008, Algorithm 2)."""
+    step = np.zeros_like(gradient)
+    residual = -gradient
+    direction = residual.copy()
+    norm2 = float(residual @ residual)
+    goal = tol * sqrt(norm2)
+    for products in range(1, most + 1):
+        product = hessian(direction)
+        curvature = float(direction @ product)
+        alpha = norm2 / curvature if curvature > 0 else float("inf")
+        # Without curvature (l2 = 0) the model falls along the direction for ever.
+        further = step + alpha * direction if isfinite(alpha) else step
+        if not isfinite(alpha) or float(np.linalg.norm(further)) > radius:
+            alpha = _to_boundary(step, direction, radius)
+            return Step(step + alpha * direction, residual - alpha * product, products)
+        step = further
+        residual = residual - alpha * product
+        new_norm2 = float(residual @ residual)
+        if sqrt(new_norm2) <= goal:
+            break
+        direction = residual + new_norm2 / norm2 * direction
+        norm2 = new_norm2
+    return Step(step, residual, products)
+
+
+def _to_boundary(step: Floats, direction: Floats, radius: float) -> float:
+    """The alpha >= 0 with |step + alpha direction| = radius, in the form that does not cancel."""
+    along, length2 = float(step @ direction), float(direction @ direction)
+    room = max(radius * radius - float(step @ step), 0.0)
+    root = sqrt(along * along + length2 * room)
+    return room / (along + root) if along >= 0 else (root - along) / length2

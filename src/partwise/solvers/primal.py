@@ -1,0 +1,132 @@
+"""What methods that go down the primal of a smooth loss share: start, certificate, when to stop.
+
+Their certificate is free: the oracle's answer at w is a plane below the losses that touches them there, and
+gap = |grad P|^2 / (2 l2) (see `problem`). The dual value reported is the best one met, not the newest. A run ends as
+well when no step brings P or the gap down any more (the rounding floor). With l2 = 0 there is no certificate, and the
+run ends at |grad P(w)| <= tol |grad P(0)|.
+"""
+
+from abc import ABC
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..dual import DualPoint
+from ..problem import Problem
+from ..result import Certificate, DivergenceError, Status
+from .base import Certified, Solver, WarmStart, start_weights
+from .state import State
+
+Floats = NDArray[np.float64]
+
+#: A stalled run at a relative gap below this has converged as far as double precision goes.
+ROUNDING_FLOOR = 1e-10
+#: Steps without progress before a run counts as stalled.
+PATIENCE = 20
+
+
+@dataclass(kw_only=True)
+class PrimalState(State):
+    """weights, gradient: (d,). best_u, best_b: the plane with the largest dual. reference: |grad P(0)|, for l2 = 0.
+
+    idle: steps since there was progress.
+    """
+
+    weights: Floats
+    gradient: Floats
+    primal: float
+    best_u: Floats
+    best_b: float
+    best_dual: float
+    reference: float
+    best_primal: float
+    best_norm2: float
+    idle: int = 0
+    stalled: bool = False
+
+
+P = TypeVar("P", bound=PrimalState)
+
+
+@dataclass(frozen=True)
+class PrimalSolver(Solver[P], ABC):
+    """A solver whose iterate is w, with P and its gradient known there."""
+
+    def start(self, problem: Problem, warm_start: WarmStart | None) -> dict[str, Any]:
+        """The fields of a `PrimalState` before the first step."""
+        d = problem.n_weights
+        weights = np.zeros(d) if warm_start is None else start_weights(problem, warm_start)
+        primal, gradient = problem.value_and_gradient(weights)
+        if not isfinite(primal):
+            raise DivergenceError(f"{self.name}: the objective is {primal} at the start")
+        u, b = _plane(problem, weights, primal, gradient)
+        reference = 0.0
+        if problem.l2 == 0:
+            at_zero = gradient if warm_start is None else problem.value_and_gradient(np.zeros(d))[1]
+            reference = float(np.linalg.norm(at_zero))
+        return {
+            "weights": weights,
+            "gradient": gradient,
+            "primal": primal,
+            "best_u": u,
+            "best_b": b,
+            "best_dual": problem.certificate_at(primal, gradient).dual,
+            "reference": reference,
+            "best_primal": primal,
+            "best_norm2": float(gradient @ gradient),
+            "visits": len(problem.active),
+        }
+
+    def move(self, problem: Problem, state: P, weights: Floats, primal: float, gradient: Floats) -> None:
+        """Make these the iterate.
+
+        Keeps the best plane; counts the steps since P went down by more than rounding or the gap by a tenth.
+        """
+        state.weights, state.primal, state.gradient = weights, primal, gradient
+        norm2 = float(gradient @ gradient)
+        dual = problem.certificate_at(primal, gradient).dual
+        if dual > state.best_dual:
+            state.best_dual = dual
+            state.best_u, state.best_b = _plane(problem, weights, primal, gradient)
+        down = primal < state.best_primal - 4e-16 * abs(state.best_primal)
+        state.idle = 0 if down or norm2 < 0.9 * state.best_norm2 else state.idle + 1
+        state.best_primal = min(state.best_primal, primal)
+        state.best_norm2 = min(state.best_norm2, norm2)
+        state.stalled = state.idle >= PATIENCE
+
+    def certificate(self, problem: Problem, state: P) -> Certified:
+        newest = problem.certificate_at(state.primal, state.gradient)
+        best = problem.certificate_of(state.primal, state.best_u, state.best_b)
+        # Differences of P and D end at rounding; the newest plane's |grad P|^2 does not.
+        if best.gap < newest.gap - 1e-12 * abs(state.primal):
+            return Certified(best, state.weights.copy(), DualPoint.of_plane(state.best_u.copy(), state.best_b))
+        plane = _plane(problem, state.weights, state.primal, state.gradient)
+        return Certified(newest, state.weights.copy(), DualPoint.of_plane(*plane))
+
+    def weights(self, problem: Problem, state: P) -> Floats:
+        return state.weights.copy()
+
+    def finished(self, problem: Problem, state: P, certificate: Certificate, tol: float) -> Status | None:
+        if problem.l2 == 0:
+            small = tol > 0 and float(np.linalg.norm(state.gradient)) <= tol * state.reference
+            return "no certificate" if small else ("stalled" if state.stalled else None)
+        status = super().finished(problem, state, certificate, tol)
+        if status is None and state.stalled:
+            return "converged" if certificate.relative_gap <= ROUNDING_FLOOR else "stalled"
+        return status
+
+    def remark(self, problem: Problem, state: P) -> str:
+        norm = float(np.linalg.norm(state.gradient))
+        if problem.l2 == 0:
+            return f"gradient norm {norm:.3g} ({norm / state.reference if state.reference else 0:.3g} of that at w = 0)"
+        return "no step improves the objective in double precision" if state.stalled else ""
+
+
+def _plane(problem: Problem, weights: Floats, primal: float, gradient: Floats) -> tuple[Floats, float]:
+    """(u, b) of the oracle's answer at w: the plane touches the losses there, P - l2/2 |w|^2 = b - <u, w>."""
+    u = problem.l2 * weights - gradient
+    losses = primal - 0.5 * problem.l2 * float(weights @ weights)
+    return u, losses + float(u @ weights)

@@ -1,0 +1,145 @@
+"""Trust-region Newton: the model's minimiser, the radius, the rounding floor, and no penalty at all."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from smallproblems import Small
+
+from partwise import ConvergenceWarning, Loss, Multiclass, Newton, Problem, multiclass_map, solve
+from partwise.solvers.newton import conjugate_gradients, next_radius
+
+
+class TestModel:
+    @pytest.fixture
+    def quadratic(self, rng):
+        A = rng.normal(size=(12, 8))
+        return A.T @ A + 0.1 * np.eye(8), rng.normal(size=8)
+
+    def test_inside_the_ball_it_is_the_minimiser(self, quadratic):
+        H, g = quadratic
+        found = conjugate_gradients(lambda v: H @ v, g, 1e9, 1e-12, 100)
+        np.testing.assert_allclose(found.step, -np.linalg.solve(H, g), rtol=1e-8)
+        np.testing.assert_allclose(found.residual, -g - H @ found.step, atol=1e-9)
+        assert found.products <= 9
+
+    @pytest.mark.parametrize("share", [0.01, 0.3, 0.9])
+    def test_otherwise_it_ends_on_the_boundary(self, quadratic, share):
+        H, g = quadratic
+        radius = share * float(np.linalg.norm(np.linalg.solve(H, g)))
+        found = conjugate_gradients(lambda v: H @ v, g, radius, 1e-12, 100)
+        assert np.linalg.norm(found.step) == pytest.approx(radius, rel=1e-12)
+        np.testing.assert_allclose(found.residual, -g - H @ found.step, atol=1e-9)
+        # no worse than the best point along the gradient inside the ball (Cauchy's)
+        model = lambda s: float(g @ s + s @ H @ s / 2)  # noqa: E731
+        along = min(model(-t * g) for t in np.linspace(0, radius / np.linalg.norm(g), 50))
+        assert model(found.step) <= along + 1e-12
+
+    def test_no_curvature_leads_to_the_boundary(self):
+        found = conjugate_gradients(lambda v: 0.0 * v, np.array([3.0, 4.0]), 2.0, 0.1, 10)
+        np.testing.assert_allclose(found.step, [-1.2, -1.6])
+
+    def test_products_are_limited(self, quadratic):
+        H, g = quadratic
+        assert conjugate_gradients(lambda v: H @ v, g, 1e9, 1e-12, 3).products == 3
+
+    def test_radius(self):
+        # slope -2, predicted 1: a perfect quadratic's decrease is 1 (alpha 1), more lets the ball grow, less shrinks it
+        assert next_radius(1.0, 1.0, -2.0, 1.0, 1.0) == 1.0
+        assert next_radius(1.0, 1.0, -2.0, 1.0, 1.9) == 4.0
+        assert next_radius(8.0, 1.0, -2.0, 1.0, 1.0) == 8.0
+        assert next_radius(1.0, 1.0, -2.0, 1.0, 0.1) == 0.5
+        assert next_radius(1.0, 1.0, -2.0, 1.0, -9.0) == 0.25
+        assert next_radius(1.0, 1.0, -2.0, 1.0, float("-inf")) == 0.25
+
+
+@pytest.mark.parametrize("loss", ["log", "softmax-margin", "smoothed-hinge"])
+@pytest.mark.parametrize("kind", ["multiclass", "chain-tied", "chain-untied"])
+@pytest.mark.parametrize("l2", [1e-3, 1.0, 100.0])
+def test_the_rounding_floor_is_reached_and_ends_the_run(kind, loss, l2):
+    small = Small(kind, loss, l2=l2)
+    result = solve(small.problem, "newton", tol=1e-28, max_passes=3000)
+    assert result.status == "converged"
+    assert result.relative_gap <= 1e-14
+    assert result.passes < 600
+    other = solve(small.problem, "lbfgs", tol=1e-28, max_passes=3000)
+    assert result.primal == pytest.approx(other.primal, rel=1e-13)
+    np.testing.assert_allclose(result.weights, other.weights, atol=1e-7)
+
+
+def test_tol_zero_ends_at_the_floor():
+    result = solve(Small("chain-tied", "log").problem, "newton", tol=0.0, max_passes=5000)
+    assert result.status == "converged"
+    assert "double precision" in result.message
+    assert result.passes < 2000
+
+
+def test_the_primal_never_rises():
+    result = solve(Small("chain-tied", "smoothed-hinge", l2=0.02).problem, "newton", tol=1e-9)
+    assert np.all(np.diff(result.history["primal"]) <= 0)
+
+
+def test_every_product_is_a_pass():
+    small = Small("chain-tied", "log")
+    result = solve(small.problem, Newton(max_cg=1), tol=1e-6)
+    steps = np.diff(result.history["passes"])
+    assert np.all(steps == 2)  # one product, one evaluation
+
+
+def test_squared_link():
+    small = Small("chain-tied", "log")
+    loss = Loss("squared log", 1.0, 0.5, "squared")
+    problem = Problem(small.case.features, small.structure, small.case.gold, loss, 1.0)
+    one, two = (solve(problem, solver, tol=1e-10) for solver in ("newton", "lbfgs"))
+    assert one.status == "converged"
+    assert one.primal == pytest.approx(two.primal, rel=1e-9)
+
+
+class TestWithoutPenalty:
+    def test_the_gradient_goes_down(self):
+        rng = np.random.default_rng(0)
+        rows, labels = rng.normal(size=(60, 2)), rng.integers(0, 3, 60)  # noise: the optimum is finite
+        structure = Multiclass(60, 3)
+        problem = Problem(multiclass_map(structure, rows), structure, structure.encode(labels), "log", 0.0)
+        result = solve(problem, "newton", tol=1e-6)
+        assert result.status == "no certificate"
+        assert result.gap == np.inf
+        gradient = problem.value_and_gradient(result.weights)[1]
+        at_zero = problem.value_and_gradient(np.zeros(problem.n_weights))[1]
+        assert np.linalg.norm(gradient) <= 1e-6 * np.linalg.norm(at_zero)
+
+    def test_separable_data_end_at_a_limit(self):
+        structure = Multiclass(2, 2)
+        problem = Problem(multiclass_map(structure, np.eye(2)), structure, structure.encode(np.array([0, 1])), "log", 0)
+        with pytest.warns(ConvergenceWarning, match="no certificate"):
+            result = solve(problem, "newton", tol=1e-9, max_passes=10)
+        assert result.status == "max_passes"
+        assert np.isfinite(result.weights).all()
+
+
+def test_warm_start():
+    small = Small("chain-tied", "log")
+    cold = solve(small.problem, "newton", tol=1e-8)
+    for warm in (cold, cold.weights, cold.dual_point):
+        assert solve(small.problem, "newton", tol=1e-8, warm_start=warm).passes <= cold.passes / 2
+    with pytest.raises(ValueError, match="weights of shape"):
+        solve(small.problem, "newton", warm_start=np.zeros(1))
+
+
+@pytest.mark.parametrize("bad", [{"cg_tol": 0.0}, {"cg_tol": 1.0}, {"cg_tol": np.nan}, {"max_cg": 0}])
+def test_bad_options(bad):
+    with pytest.raises(ValueError, match=next(iter(bad))):
+        Newton(**bad)
+
+
+def test_large_features_do_not_hurt():
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(30, 4)) * np.array([1e4, 1.0, 1e-3, 0.0])
+    structure = Multiclass(30, 3)
+    problem = Problem(multiclass_map(structure, rows), structure, structure.encode(rng.integers(0, 3, 30)), "log", 1e-2)
+    assert solve(problem, "newton", tol=1e-10, max_passes=5000).status == "converged"
+
+
+def test_structures_without_covariance_are_refused():
+    with pytest.raises(ValueError, match="'newton' needs covariance"):
+        solve(Small("python", "log").problem, "newton")
