@@ -36,6 +36,10 @@ int cpu_level() {
 
 NB_MODULE(PARTWISE_MODULE, m) {
     m.doc() = "The compiled core of partwise: inference, features and one epoch of each solver.";
+#ifdef NDEBUG
+    // Objects that live until the interpreter ends are not worth a message to users.
+    nb::set_leak_warnings(false);
+#endif
     nb::register_exception_translator([](const std::exception_ptr& p, void*) {
         try {
             std::rethrow_exception(p);

@@ -28,7 +28,8 @@ def cpu_level() -> int:
 class Structure:
     """Combinatorics of the labellings of n examples. Subclass it in Python, or use Multiclass or Chain.
 
-    A Python subclass implements num_slots, maximize, log_partition and cost; what else it implements becomes a capability.
+    A Python subclass implements num_slots, maximize, log_partition and cost; what else it implements becomes a
+    capability.
     """
 
     def __init__(self, num_examples: int) -> None: ...
@@ -47,7 +48,8 @@ class Structure:
     def check_labelling(self, i: int, slots: Ints, counts: Floats) -> None:
         """ValueError unless these counts are a labelling allowed by the masks."""
     def set_mask(self, i: int, allowed: Bytes | None) -> None:
-        """Allow only labellings whose slots are all allowed (one byte a slot); None lifts it. ValueError if none is left."""
+        """Allow only labellings whose slots are all allowed (one byte a slot); None lifts it. ValueError if none is
+        left."""
     def mask(self, i: int) -> Bytes | None: ...
     # capability "k_best"
     def k_best(self, i: int, scores: Floats, k: int) -> list[tuple[float, Ints, Floats]]: ...
@@ -116,7 +118,8 @@ class SparseVector:
         """weights += scale * self"""
 
 class RowLayout:
-    """Which (attribute, column) pairs have a weight, and where it lies. Immutable, shared by training and prediction."""
+    """Which (attribute, column) pairs have a weight, and where it lies. Immutable, shared by training and
+    prediction."""
 
     @staticmethod
     def dense(num_attributes: int, n_columns: int, width: int) -> RowLayout:
@@ -126,7 +129,13 @@ class RowLayout:
         """Just these pairs: attribute a has columns[indptr[a]:indptr[a + 1]], ascending."""
     @staticmethod
     def observed(
-        num_attributes: int, n_columns: int, width: int, row_ptr: Ints, attributes: Ints, labels: Ints, min_count: int = 1
+        num_attributes: int,
+        n_columns: int,
+        width: int,
+        row_ptr: Ints,
+        attributes: Ints,
+        labels: Ints,
+        min_count: int = 1,
     ) -> RowLayout:
         """Pairs (attribute of row p, labels[p]) seen at least min_count times."""
     @property
@@ -182,7 +191,8 @@ class FeatureMap:
     @property
     def num_weights(self) -> int: ...
     def capabilities(self) -> frozenset[str]:
-        """Holds "explicit weights" if weights are coordinates; else (kernels) they are coefficients, `dot` is their geometry
+        """Holds "explicit weights" if weights are coordinates; else (kernels) they are coefficients, `dot` is their
+        geometry
         and there is no `project`."""
     def dot(self, weights: Floats, other: Floats, n_jobs: int = 1) -> float:
         """<weights, other> in weight space"""
@@ -234,7 +244,8 @@ class Objective:
         """sum_i omega_i phi(smax(theta_i + kappa c_i) - <theta_i, g_i>)"""
     def plane(self, weights: Floats, n_jobs: int = 1) -> tuple[float, Floats, float]:
         """(value, u, b) at the oracle's answer alpha = p_w (or the argmax at temperature 0):
-        u = sum omega s A'(g - mu) (minus the gradient of value), b = sum omega [s (kappa <mu, c> + tau H) - phi*(s)]."""
+        u = sum omega s A'(g - mu) (minus the gradient of value), b = sum omega [s (kappa <mu, c> + tau H) -
+        phi*(s)]."""
     def plane_at(
         self, weights: Floats, temperature: float, marginals: Floats, n_jobs: int = 1
     ) -> tuple[float, Floats, float]:
@@ -245,8 +256,11 @@ class Objective:
         """(u, b) of the dual point with slot scores `scores` (all examples), mass 1."""
     def dual_terms_linear(self, z: Floats, cost_scale: float, n_jobs: int = 1) -> tuple[Floats, float]:
         """(u, b) of the dual point with slot scores A_i z + cost_scale * c_i, mass 1; the scores are never stored."""
-    def dual_terms_slots(self, counts: Floats, mass: Floats | None, entropies: Floats | None, n_jobs: int = 1) -> tuple[Floats, float]:
-        """(u, b) of the dual point with expected counts s * mu (all examples), mass s (None: 1), entropies s * H (None: 0)."""
+    def dual_terms_slots(
+        self, counts: Floats, mass: Floats | None, entropies: Floats | None, n_jobs: int = 1
+    ) -> tuple[Floats, float]:
+        """(u, b) of the dual point with expected counts s * mu (all examples), mass s (None: 1), entropies s * H
+        (None: 0)."""
     def marginals_of_scores(self, scores: Floats, n_jobs: int = 1) -> tuple[Floats, Floats]:
         """(expected counts, entropies) of the Gibbs distributions with slot scores `scores`, all examples."""
     def near_gold_scores(self, sharpness: float) -> Floats:
@@ -296,7 +310,8 @@ def bcfw_epoch(
     lag: Floats,
     average: Floats,
 ) -> BcfwReport:
-    """One pass of block-coordinate Frank-Wolfe. counts: s * mu per slot; mass: s; linear: kappa <s mu, c> of each example;
+    """One pass of block-coordinate Frank-Wolfe. counts: s * mu per slot; mass: s; linear: kappa <s mu, c> of each
+    example;
     lag: weights minus their average; average: [steps so far, scale of lag, b of the weighted average] (see bcfw.py)."""
 
 class Hessian:
@@ -306,7 +321,9 @@ class Hessian:
     def product(self, direction: Floats, n_jobs: int = 1) -> Floats:
         """H direction = sum_i omega_i A_i' Cov_i(A_i direction) / tau (and a rank-one share with the squared link)."""
 
-def decode(structure: Structure, features: FeatureMap, weights: Floats, n_jobs: int = 1) -> tuple[Ints, Ints, Floats, Floats]:
+def decode(
+    structure: Structure, features: FeatureMap, weights: Floats, n_jobs: int = 1
+) -> tuple[Ints, Ints, Floats, Floats]:
     """Best labellings of all examples: (indptr, slots, counts, values)."""
 
 def infer(
