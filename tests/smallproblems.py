@@ -19,10 +19,16 @@ KINDS = ("multiclass", "chain-tied", "chain-untied", "python")
 def loss_for(solver: str) -> str:
     """A loss that the solver fits: the log loss, or the first one that it does."""
     rest = {"max oracle", "expectation oracle", "covariance", "cliques", "k_best", "sample", "explicit weights"}
+    rest |= {"one part", "diagonal blocks"}
     for name, parameters in LOSSES.items():
         if SOLVERS[solver].requires <= rest | Loss(name, *parameters).capabilities() | L2(1.0).capabilities():
             return name
     raise ValueError(f"no loss fits {solver}")
+
+
+def kind_for(solver: str) -> str:
+    """A kind of problem that the solver fits: chains, or single labels where it needs them."""
+    return "multiclass" if "one part" in SOLVERS[solver].requires else "chain-tied"
 
 
 def checked_often(solver: str) -> Solver[Any]:

@@ -69,6 +69,7 @@ void bind_eg(nb::module_& m);
 void bind_eg_batch(nb::module_& m);
 void bind_bcfw(nb::module_& m);
 void bind_hessian(nb::module_& m);
+void bind_sdca(nb::module_& m);
 void bind_inference(nb::module_& m);
 
 }  // namespace partwise::bindings

@@ -59,6 +59,7 @@ NB_MODULE(PARTWISE_MODULE, m) {
     bind_eg_batch(m);
     bind_bcfw(m);
     bind_hessian(m);
+    bind_sdca(m);
     bind_inference(m);
 }
 

@@ -40,6 +40,7 @@ nb::object capability_names(const Structure& s) {
     if (c & kCovariance) names.append("covariance");
     if (c & kKBest) names.append("k_best");
     if (c & kSample) names.append("sample");
+    if (c & kOnePart) names.append("one part");
     return nb::module_::import_("builtins").attr("frozenset")(names);
 }
 

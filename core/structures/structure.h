@@ -14,7 +14,8 @@
 
 namespace partwise {
 
-enum Capability : unsigned { kCliques = 1, kCovariance = 2, kKBest = 4, kSample = 8 };
+// kOnePart: every labelling is one slot, used once.
+enum Capability : unsigned { kCliques = 1, kCovariance = 2, kKBest = 4, kSample = 8, kOnePart = 16 };
 
 struct Scored {
     double value = 0;

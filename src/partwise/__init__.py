@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .solvers import BCFW as BCFW
     from .solvers import EG as EG
     from .solvers import LBFGS as LBFGS
+    from .solvers import SDCA as SDCA
     from .solvers import Checkpoint as Checkpoint
     from .solvers import EGBatch as EGBatch
     from .solvers import EGPrimal as EGPrimal
@@ -75,6 +76,7 @@ _MODULES = {
         "EGPrimal",
         "LBFGS",
         "Newton",
+        "SDCA",
         "Checkpoint",
         "ExcessiveGap",
         "Progress",

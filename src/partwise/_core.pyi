@@ -36,7 +36,7 @@ class Structure:
     @property
     def num_examples(self) -> int: ...
     def capabilities(self) -> frozenset[str]:
-        """Which of "cliques", "covariance", "k_best", "sample" are implemented."""
+        """Which of "cliques", "covariance", "k_best", "sample" are implemented; "one part": every labelling is one slot."""
     def num_slots(self, i: int) -> int: ...
     def slot_offsets(self) -> Ints: ...
     def maximize(self, i: int, scores: Floats) -> tuple[float, Ints, Floats]:
@@ -320,6 +320,29 @@ class Hessian:
     def __init__(self, objective: Objective, weights: Floats, n_jobs: int = 1) -> None: ...
     def product(self, direction: Floats, n_jobs: int = 1) -> Floats:
         """H direction = sum_i omega_i A_i' Cov_i(A_i direction) / tau (and a rank-one share with the squared link)."""
+
+def slot_curvatures(objective: Objective, examples: Ints) -> Floats | None:
+    """|A_i' e_a|^2 of every slot a of these examples, end to end; None unless A_i A_i' is diagonal for all of them."""
+
+class SdcaReport:
+    visits: int
+    dual_gain: float
+    iterations: int
+    refused: int
+
+def sdca_epoch(
+    objective: Objective,
+    l2: float,
+    order: Ints,
+    curvatures: Floats,
+    weights: Floats,
+    scores: Floats,
+    marginals: Floats,
+    entropies: Floats,
+    gains: Floats,
+) -> SdcaReport:
+    """One pass of exact block ascent over `order`, for structures with one part a labelling. scores: logarithms of the
+    marginals; a slot of marginal 0 is in no labelling. gains: the dual gain of each example's last visit."""
 
 def decode(
     structure: Structure, features: FeatureMap, weights: Floats, n_jobs: int = 1

@@ -31,7 +31,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._core import FeatureMap, Hessian, Objective, Structure, all_scores
+from ._core import FeatureMap, Hessian, Objective, Structure, all_scores, slot_curvatures
 from .dual import DualPoint
 from .losses import Loss, get_loss
 from .penalties import L2
@@ -43,6 +43,8 @@ Gold = tuple[Ints, Ints, Floats]
 
 #: A gap below -NEGATIVE_GAP * (1 + |P|) cannot be rounding.
 NEGATIVE_GAP = 1e-9
+#: Examples whose features are looked at to tell a problem's capabilities.
+SAMPLE = 20
 
 T = TypeVar("T")
 
@@ -131,9 +133,18 @@ class Problem:
 
     def capabilities(self) -> frozenset[str]:
         """What a solver can count on here; compared with `Solver.requires`."""
-        return structure_capabilities(self.structure).union(
-            self.features.capabilities(), self.loss.capabilities(), self.penalty.capabilities()
-        )
+        return self._data_capabilities.union(self.loss.capabilities(), self.penalty.capabilities())
+
+    @cached_property
+    def _data_capabilities(self) -> frozenset[str]:
+        structure = structure_capabilities(self.structure)
+        found = structure | self.features.capabilities()
+        # Where a labelling is one slot, its block of the dual is simple if A_i A_i' is diagonal; a few examples tell.
+        if "one part" in structure:
+            some = np.linspace(0, self.n_examples - 1, min(SAMPLE, self.n_examples)).astype(np.int64)
+            if slot_curvatures(self.objective, some) is not None:
+                found |= {"diagonal blocks"}
+        return found
 
     # geometry: with kernels weights are coefficients, and `w @ w` means nothing
 

@@ -11,6 +11,7 @@ from smallproblems import Listed, Small
 from partwise import (
     EG,
     LBFGS,
+    SDCA,
     Loss,
     Problem,
     Structure,
@@ -129,6 +130,8 @@ class TestAuto:
         assert isinstance(weak.solver, LBFGS)
         assert "weak penalty" in weak.reason
         assert weak.tol == 1e-3
+        assert isinstance(choose(Small("multiclass", "log", l2=1.0).problem, 1e-3).solver, SDCA)
+        assert isinstance(choose(Small("multiclass", "log", l2=1e-8).problem, 1e-3).solver, LBFGS)
         none = choose(Small("chain-tied", "log", l2=0.0).problem, 1e-3)
         assert isinstance(none.solver, LBFGS)
 

@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 import pytest
-from smallproblems import Listed, Small, loss_for, with_another_option
+from smallproblems import Listed, Small, kind_for, loss_for, with_another_option
 
 from partwise import (
     EG,
@@ -29,7 +29,8 @@ SOLVERS = available_solvers()
 
 def fitting(solver: str, **options) -> Small:
     """A problem for this solver that takes it more than a few passes."""
-    return Small("chain-tied", loss_for(solver), **({"l2": 0.1} | options))
+    settings = {"l2": 0.1} if kind_for(solver) == "chain-tied" else {"l2": 0.01, "n": 12}
+    return Small(kind_for(solver), loss_for(solver), **(settings | options))
 
 
 def unreached(solver: str, problem, **options):

@@ -8,6 +8,7 @@ weights on one label alone says the same and is 2 to 15 times slower: its rows o
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +23,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from partwise._core import Multiclass
 from partwise.estimators.common import (
     TrainedEstimator,
+    check_choice,
+    check_positive,
     check_sample_weight,
     needs_probabilities,
     unchanged_on_failure,
@@ -48,6 +51,9 @@ class MaxentClassifier(ClassifierMixin, TrainedEstimator):
         Inverse of the penalty's strength.
     fit_intercept : bool
         Add a column of ones to the features. Its weights are penalised like all others (LIBLINEAR's ``-B 1``).
+    class_weight : None, "balanced" or a mapping of labels to numbers >= 0
+        What each row's weight is multiplied by; labels that are not named have 1. "balanced": the sum of all
+        rows' weights over the number of labels times the sum of that label's.
     solver : str or Solver
         A name of `partwise.available_solvers()`; "auto" chooses, and solves small problems with smooth losses to
         rounding whatever `tol` is.
@@ -83,6 +89,7 @@ class MaxentClassifier(ClassifierMixin, TrainedEstimator):
         C: float = 1.0,
         *,
         fit_intercept: bool = True,
+        class_weight: Mapping[Any, float] | str | None = None,
         solver: Any = "auto",
         solver_options: dict[str, Any] | None = None,
         tol: float = 1e-3,
@@ -96,6 +103,7 @@ class MaxentClassifier(ClassifierMixin, TrainedEstimator):
         self.loss = loss
         self.C = C
         self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
         self.solver = solver
         self.solver_options = solver_options
         self.tol = tol
@@ -121,6 +129,7 @@ class MaxentClassifier(ClassifierMixin, TrainedEstimator):
             X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
             check_classification_targets(y)
             weight = check_sample_weight(sample_weight, X.shape[0], "sample")
+            weight = _with_class_weight(self.class_weight, y, weight)
             if weight is not None and not weight.all():
                 keep = np.flatnonzero(weight)
                 X, y, weight = X[keep], y[keep], weight[keep]
@@ -190,6 +199,32 @@ class MaxentClassifier(ClassifierMixin, TrainedEstimator):
         """Probabilities, shape (n, n_classes). Not there with hinge losses."""
         out: Floats = np.exp(self.predict_log_proba(X))
         return out
+
+
+def _with_class_weight(class_weight: Any, y: NDArray[Any], weight: Floats | None) -> Floats | None:
+    """Row weights times the weights of their labels."""
+    if class_weight is None:
+        return weight
+    seen, labels = np.unique(y, return_inverse=True)
+    rows = np.ones(len(y)) if weight is None else weight
+    if isinstance(class_weight, str):
+        check_choice("class_weight", class_weight, ("balanced",))
+        sums = np.bincount(labels, weights=rows, minlength=len(seen))
+        # Labels that only rows of weight 0 have are not there.
+        factors = sums.sum() / ((sums > 0).sum() * np.where(sums > 0, sums, 1.0))
+    elif isinstance(class_weight, Mapping):
+        unknown = [label for label in class_weight if not np.any(seen == label)]
+        if unknown:
+            raise ValueError(f"class_weight names the label {unknown[0]!r}, which is not in y")
+        for label, value in class_weight.items():
+            check_positive(f"class_weight of label {label!r}", value, zero=True)
+        factors = np.array([float(class_weight.get(label, 1.0)) for label in seen.tolist()])
+        if not (factors[labels] * rows).any():
+            raise ValueError("class_weight and sample_weight leave no row with a weight above 0")
+    else:
+        raise ValueError(f"class_weight must be None, 'balanced' or a mapping, got {class_weight!r}")
+    product: Floats = rows * factors[labels]
+    return product
 
 
 def _rows(X: Any, intercept: bool) -> Rows:

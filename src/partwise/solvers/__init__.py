@@ -11,12 +11,14 @@ from .excessive_gap import ExcessiveGap
 from .lbfgs import LBFGS
 from .newton import Newton
 from .registry import available_solvers, compatibility_table, get_solver, suitable_solvers
+from .sdca import SDCA
 from .state import State
 
 __all__ = [
     "BCFW",
     "EG",
     "LBFGS",
+    "SDCA",
     "Certified",
     "Checkpoint",
     "EGBatch",

@@ -6,6 +6,7 @@ The rule of "auto", by loss and size:
     hinge                             eg; bcfw where a rough answer will do (tol >= `ROUGH`)
     smooth, small or l2 = 0           lbfgs, to a relative gap of 1e-18 or the rounding floor: weights to about 1e-8
     smooth, weak penalty              lbfgs, where eg is slow (000, section 7.1.1)
+    smooth, one part a labelling      sdca, to a weaker penalty than eg
     smooth, else                      eg
 
 Small: at most `SMALL` slots and `SMALL` weights. Weak: the mean over examples of omega_i |psi_i|^2 / (parts_i l2), the
@@ -29,6 +30,7 @@ from .checkpoint import Checkpoint
 from .eg import EG
 from .lbfgs import LBFGS
 from .registry import check_fits, describe, get_solver, no_solver, suitable_solvers
+from .sdca import SDCA
 
 #: Slots and weights of a problem that L-BFGS solves to machine precision in a moment.
 SMALL = 100_000
@@ -36,6 +38,8 @@ SMALL = 100_000
 EXACT = 1e-18
 #: Curvature above which online EG is slower than L-BFGS.
 WEAK = 3e5
+#: Curvature above which exact blocks are.
+WEAK_EXACT = 3e6
 #: Tolerance from which Frank-Wolfe is faster than EG on the hinge.
 ROUGH = 0.07
 
@@ -64,9 +68,12 @@ def choose(problem: Problem, tol: float) -> Choice:
         return Choice(LBFGS(), min(tol, EXACT) if tol > 0 else tol, f"small and smooth ({slots} slots)")
     if "eg" not in fitting:
         return Choice(LBFGS(), tol, "smooth")
-    curvature = dual_curvature(problem)
-    if curvature > WEAK:
-        return Choice(LBFGS(), tol, f"smooth with a weak penalty (curvature {curvature:.3g} > {WEAK:g})")
+    exact = "sdca" in fitting
+    curvature, weak = dual_curvature(problem), WEAK_EXACT if exact else WEAK
+    if curvature > weak:
+        return Choice(LBFGS(), tol, f"smooth with a weak penalty (curvature {curvature:.3g} > {weak:g})")
+    if exact:
+        return Choice(SDCA(), tol, f"smooth and large ({slots} slots), one part a labelling")
     return Choice(EG(), tol, f"smooth and large ({slots} slots)")
 
 

@@ -14,6 +14,7 @@ from .eg_primal import EGPrimal
 from .excessive_gap import ExcessiveGap
 from .lbfgs import LBFGS
 from .newton import Newton
+from .sdca import SDCA
 
 _CLASSES: tuple[type[Solver[Any]], ...] = (
     LBFGS,
@@ -23,6 +24,7 @@ _CLASSES: tuple[type[Solver[Any]], ...] = (
     BCFW,
     ExcessiveGap,
     Newton,
+    SDCA,
 )
 SOLVERS = {cls.name: cls for cls in _CLASSES}
 

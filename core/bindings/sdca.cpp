@@ -1,0 +1,66 @@
+#include "solvers/sdca.h"
+
+#include "bindings/checks.h"
+
+namespace partwise::bindings {
+
+using namespace nb::literals;
+
+namespace {
+
+void check_one_part(const Objective& o) {
+    if (!(o.structure().capabilities() & kOnePart)) throw InputError("labellings of this structure have several parts");
+}
+
+}  // namespace
+
+void bind_sdca(nb::module_& m) {
+    nb::class_<SdcaReport>(m, "SdcaReport")
+        .def_ro("visits", &SdcaReport::visits)
+        .def_ro("dual_gain", &SdcaReport::dual_gain)
+        .def_ro("iterations", &SdcaReport::iterations)
+        .def_ro("refused", &SdcaReport::refused);
+
+    m.def(
+        "slot_curvatures",
+        [](const Objective& o, const Ints& examples) -> std::optional<NumPy<double>> {
+            check_one_part(o);
+            check_order(o, examples);
+            std::vector<double> found;
+            Index slots = 0;
+            for (const Index i : span_of(examples)) slots += o.num_slots(i);
+            {
+                const nb::gil_scoped_release release;
+                found = slot_curvatures(o, span_of(examples));
+            }
+            if (len(found.size()) != slots) return std::nullopt;
+            return numpy(std::move(found));
+        },
+        "objective"_a, "examples"_a.noconvert());
+
+    m.def(
+        "sdca_epoch",
+        [](const Objective& o, double l2, const Ints& order, const Floats& curvatures, const MutableFloats& weights,
+           const MutableFloats& scores, const MutableFloats& marginals, const MutableFloats& entropies,
+           const MutableFloats& gains) {
+            check_l2(l2);
+            check_one_part(o);
+            check_order(o, order);
+            check_size(curvatures, o.total_slots(), "curvatures");
+            check_size(weights, o.features().num_weights(), "weights");
+            check_size(scores, o.total_slots(), "scores");
+            check_size(marginals, o.total_slots(), "marginals");
+            check_size(entropies, o.num_examples(), "entropies");
+            check_size(gains, o.num_examples(), "gains");
+            if (o.loss().link != Link::kIdentity) throw InputError("exact blocks need the identity link");
+            if (!(o.loss().temperature > 0.0)) throw InputError("exact blocks need a temperature above 0");
+            const SdcaState state{weights.data(), scores.data(), marginals.data(), entropies.data(), gains.data()};
+            Interrupt interrupt = python_interrupt();
+            const nb::gil_scoped_release release;
+            return sdca_epoch(o, l2, span_of(order), curvatures.data(), state, interrupt);
+        },
+        "objective"_a, "l2"_a, "order"_a.noconvert(), "curvatures"_a.noconvert(), "weights"_a.noconvert(),
+        "scores"_a.noconvert(), "marginals"_a.noconvert(), "entropies"_a.noconvert(), "gains"_a.noconvert());
+}
+
+}  // namespace partwise::bindings

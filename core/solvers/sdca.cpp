@@ -1,0 +1,281 @@
+#include "solvers/sdca.h"
+
+#include <cmath>
+#include <optional>
+
+#include "structures/width_dispatch.h"
+#include "support/vector_math.h"
+
+namespace partwise {
+
+namespace {
+
+// Logarithms of probabilities stay above this, so that a slot in use keeps a positive probability.
+constexpr double kLowest = -690.0;
+constexpr int kMostIterations = 50;
+// A step that moves no probability by more than this is the last: Newton's next error is about its square.
+constexpr double kSettled = 1e-9;
+
+// Arrays of one block; `used` is 1 for slots in use and 0 for the others.
+struct Block {
+    const double* target;  // t_a + rho_a p_a
+    const double* rho;
+    const double* used;
+    double* logs;    // log q, in: a guess
+    double* q;       // out, sums to one
+    double* change;  // scratch
+};
+
+// Newton's method on both conditions at once: with e_a = target_a - log q_a - rho_a q_a, the step of log q_a is
+// (e_a - nu) / (1 + rho_a q_a), and nu makes the linearised sum of q one. Logs are cut off at 0 (q_a <= 1): a slot that
+// rises from nearly nothing starts its way from there, along a convex function that Newton descends.
+template <int W>
+std::optional<int> newton(const Block& block, Index slots) {
+    const Index n = W > 0 ? W : slots;
+    const double* __restrict target = block.target;
+    const double* __restrict rho = block.rho;
+    const double* __restrict used = block.used;
+    double* __restrict logs = block.logs;
+    double* __restrict q = block.q;
+    double* __restrict change = block.change;
+    for (Index a = 0; a < n; ++a) q[a] = used[a] * fast_exp(logs[a]);
+    for (int k = 1; k <= kMostIterations; ++k) {
+        double sum = 0;
+        double slope = 0;
+        double pull = 0;
+#pragma omp simd reduction(+ : sum, slope, pull)
+        for (Index a = 0; a < n; ++a) {
+            const double inverse = 1.0 / (1.0 + rho[a] * q[a]);
+            const double e = (target[a] - logs[a] - rho[a] * q[a]) * inverse;
+            change[a] = e;
+            sum += q[a];
+            slope += q[a] * inverse;
+            pull += q[a] * e;
+        }
+        const double nu = (sum + pull - 1.0) / slope;
+        double moved = 0;
+#pragma omp simd reduction(max : moved)
+        for (Index a = 0; a < n; ++a) {
+            const double step = change[a] - nu / (1.0 + rho[a] * q[a]);
+            double next = logs[a] + step;
+            next = next > 0.0 ? 0.0 : next;
+            next = next < kLowest ? kLowest : next;
+            logs[a] = next;
+            q[a] = used[a] * fast_exp(next);
+            const double by = q[a] * std::abs(step);
+            moved = moved > by ? moved : by;
+        }
+        if (moved < kSettled) return k;
+    }
+    return std::nullopt;
+}
+
+// log q with log q + rho q = v: with x = rho q, x + log x = v + log rho.
+double solve_slot(double v, double rho) {
+    if (rho == 0.0) return v;
+    const double log_rho = std::log(rho);
+    const double shifted = v + log_rho;
+    double log_x = shifted > 1.0 ? std::log(shifted) : shifted;
+    for (int k = 0; k < 30; ++k) {
+        const double x = std::exp(log_x);
+        const double step = (shifted - log_x - x) / (1.0 + x);
+        log_x += step;
+        if (std::abs(step) < 1e-14 * (1.0 + std::abs(log_x))) break;
+    }
+    return log_x - log_rho;
+}
+
+// The slow and sure way, where Newton's method has not settled: bisection on nu, each slot solved for itself.
+void bisect(const Block& block, Index n) {
+    double low = kInfinity;
+    double high = -kInfinity;
+    double count = 0;
+    for (Index a = 0; a < n; ++a) count += block.used[a];
+    for (Index a = 0; a < n; ++a) {
+        if (block.used[a] == 0.0) continue;
+        // With nu = target - rho this slot alone has q = 1; with nu = target - rho / n + log n it has at most 1 / n.
+        high = std::max(high, block.target[a] - block.rho[a] / count + std::log(count));
+        low = std::min(low, block.target[a] - block.rho[a]);
+    }
+    for (int k = 0; k < 200; ++k) {
+        const double nu = 0.5 * (low + high);
+        double sum = 0;
+        for (Index a = 0; a < n; ++a) {
+            block.logs[a] = std::clamp(solve_slot(block.target[a] - nu, block.rho[a]), kLowest, 0.0);
+            block.q[a] = block.used[a] * std::exp(block.logs[a]);
+            sum += block.q[a];
+        }
+        (sum > 1.0 ? low : high) = nu;
+        if (!(high - low > 1e-15 * (1.0 + std::abs(nu)))) break;
+    }
+}
+
+class Pass {
+   public:
+    Pass(const Objective& objective, double l2, const double* curvatures, SdcaState state)
+        : objective_(objective), l2_(l2), curvatures_(curvatures), state_(state) {}
+
+    SdcaReport report;
+
+    template <int W>
+    void visit(Index i) {
+        const double omega = objective_.weight(i);
+        if (omega == 0.0) return;
+        ++report.visits;
+        const Index n = W > 0 ? W : objective_.num_slots(i);
+        const Index first = objective_.offset(i);
+        const double tau = objective_.loss().temperature;
+        double* __restrict logs = state_.scores + first;
+        double* __restrict p = state_.marginals + first;
+        Workspace::Frame frame(ws_);
+        double* __restrict t = frame.take(n);
+        double* __restrict target = frame.take(n);
+        double* __restrict rho = frame.take(n);
+        double* __restrict used = frame.take(n);
+        double* __restrict trial = frame.take(n);
+        double* __restrict q = frame.take(n);
+        double* __restrict scratch = frame.take(n);
+        objective_.features().scores(i, state_.weights, 1.0, t);
+        if (objective_.loss().cost_scale != 0.0) objective_.add_cost(i, objective_.loss().cost_scale, t);
+        const double inverse = 1.0 / tau;
+        const double scale = omega / (l2_ * tau);
+        for (Index a = 0; a < n; ++a) {
+            t[a] *= inverse;
+            rho[a] = scale * curvatures_[first + a];
+            used[a] = p[a] > 0.0 ? 1.0 : 0.0;
+            target[a] = t[a] + rho[a] * p[a];
+            trial[a] = logs[a];
+        }
+        const Block block{target, rho, used, trial, q, scratch};
+        if (const auto steps = newton<W>(block, n)) {
+            report.iterations += *steps;
+        } else {
+            report.iterations += kMostIterations;
+            bisect(block, n);
+        }
+        double sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (Index a = 0; a < n; ++a) sum += q[a];
+        const double log_sum = std::log(sum);
+        const double inverse_sum = 1.0 / sum;
+        double entropy = 0;
+        double linear = 0;
+        double quadratic = 0;
+        double* __restrict d = scratch;
+#pragma omp simd reduction(+ : entropy, linear, quadratic)
+        for (Index a = 0; a < n; ++a) {
+            trial[a] -= log_sum;
+            q[a] *= inverse_sum;
+            d[a] = p[a] - q[a];
+            entropy -= q[a] * trial[a];
+            linear -= t[a] * d[a];
+            quadratic += 0.5 * rho[a] * d[a] * d[a];
+        }
+        const double gain = linear + (entropy - state_.entropies[i]) - quadratic;
+        state_.gains[i] = std::max(0.0, omega * tau * gain);
+        // A maximum that is worse than where the block stood is at its optimum already: the difference is rounding.
+        if (!(gain > 0.0)) {
+            ++report.refused;
+            return;
+        }
+        const Added added = objective_.features().add_transpose(i, d, omega / l2_, state_.weights);
+        check_geometry(i, added.norm2 * 0.5 * scale, quadratic);
+        report.dual_gain += omega * tau * gain;
+        for (Index a = 0; a < n; ++a) {
+            logs[a] = used[a] > 0.0 ? trial[a] : 0.0;
+            p[a] = q[a];
+        }
+        state_.entropies[i] = entropy;
+    }
+
+   private:
+    // What makes the block's maximum the right one, checked for nothing.
+    static void check_geometry(Index i, double found, double expected) {
+        if (!(std::abs(found - expected) <= 1e-6 * (found + expected) + 1e-200)) {
+            throw InputError("example " + std::to_string(i) + ": the curvatures given are not those of its features");
+        }
+    }
+
+    const Objective& objective_;
+    double l2_;
+    const double* curvatures_;
+    SdcaState state_;
+    Workspace ws_;
+};
+
+// Entries between 1/2 and 3/2 without a pattern: A A' is diagonal if |A' v|^2 = sum_a k_a v_a^2 for such a v (or v hits
+// a set of measure zero).
+double probe(Index a) {
+    const double x = 0.6180339887498949 * static_cast<double>(a + 1);
+    return 0.5 + (x - std::floor(x));
+}
+
+// Slots that labellings use: those with a positive probability under the uniform distribution.
+void used_slots(const Objective& objective, Index i, std::vector<double>& zeros, std::vector<double>& out,
+                Workspace& ws) {
+    const Index n = objective.num_slots(i);
+    zeros.assign(idx(n), 0.0);
+    out.resize(idx(n));
+    objective.structure().log_partition(i, zeros.data(), 1.0, out.data(), nullptr, ws);
+}
+
+}  // namespace
+
+std::vector<double> slot_curvatures(const Objective& objective, std::span<const Index> examples) {
+    const FeatureMap& features = objective.features();
+    std::vector<double> all;
+    std::vector<double> v;
+    std::vector<double> uniform;
+    std::vector<double> zeros;
+    Workspace ws;
+    for (const Index i : examples) {
+        const Index n = objective.num_slots(i);
+        used_slots(objective, i, zeros, uniform, ws);
+        v.assign(idx(n), 0.0);
+        double norm = 0;
+        Index some = -1;
+        for (Index a = 0; a < n; ++a) {
+            if (uniform[idx(a)] == 0.0) continue;
+            some = a;
+            v[idx(a)] = probe(a);
+            norm += v[idx(a)] * v[idx(a)];
+        }
+        const double found = features.transpose_norm2(i, v.data());
+        const auto slot = [&](Index a) {
+            std::vector<double>& unit = zeros;
+            unit[idx(a)] = 1.0;
+            const double k = features.transpose_norm2(i, unit.data());
+            unit[idx(a)] = 0.0;
+            return k;
+        };
+        const auto matches = [&](double expected) { return std::abs(found - expected) <= 1e-9 * (found + expected); };
+        const std::size_t begin = all.size();
+        all.resize(begin + idx(n), 0.0);
+        const double same = slot(some);
+        if (matches(same * norm)) {  // one curvature for all slots, as for full rows of features
+            for (Index a = 0; a < n; ++a) all[begin + idx(a)] = uniform[idx(a)] > 0.0 ? same : 0.0;
+            continue;
+        }
+        double expected = 0;
+        for (Index a = 0; a < n; ++a) {
+            if (uniform[idx(a)] == 0.0) continue;
+            const double k = slot(a);
+            all[begin + idx(a)] = k;
+            expected += k * v[idx(a)] * v[idx(a)];
+        }
+        if (!matches(expected)) return {};
+    }
+    return all;
+}
+
+SdcaReport sdca_epoch(const Objective& objective, double l2, std::span<const Index> order, const double* curvatures,
+                      SdcaState state, Interrupt& interrupt) {
+    Pass pass(objective, l2, curvatures, state);
+    for (const Index i : order) {
+        interrupt.check();
+        with_width(objective.num_slots(i), [&](auto width) { pass.visit<width()>(i); });
+    }
+    return pass.report;
+}
+
+}  // namespace partwise

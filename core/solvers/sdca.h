@@ -1,0 +1,37 @@
+// One pass of dual coordinate ascent whose blocks are maximised exactly, where every labelling is one slot.
+//
+// For the visited example, with theta = A_i w, distribution p over slots and A_i A_i' = diag(k), the dual as a function
+// of the new distribution q is, but for a constant and the factor omega tau,
+//   <t, q> + H(q) - 1/2 sum_a rho_a (q_a - p_a)^2,   t = (theta + kappa c) / tau,   rho = omega k / (l2 tau)
+// and its maximum solves, for one number nu that makes the sum of q one,
+//   log q_a + rho_a q_a = t_a + rho_a p_a - nu.
+#pragma once
+
+#include "solvers/objective.h"
+
+namespace partwise {
+
+struct SdcaReport {
+    Index visits = 0;
+    Index iterations = 0;  // Newton steps of all blocks
+    Index refused = 0;     // blocks whose maximum was no better than where they stood, but for rounding
+    double dual_gain = 0;
+};
+
+// State of all examples, updated in place. scores: log p. gains: dual gain of each example's last visit.
+struct SdcaState {
+    double* weights;
+    double* scores;
+    double* marginals;
+    double* entropies;
+    double* gains;
+};
+
+// |A_i' e_a|^2 of every slot of these examples, end to end; empty unless A_i A_i' is diagonal for all of them.
+std::vector<double> slot_curvatures(const Objective& objective, std::span<const Index> examples);
+
+// curvatures: of all slots of all examples (those of examples that `order` does not have are not read).
+SdcaReport sdca_epoch(const Objective& objective, double l2, std::span<const Index> order, const double* curvatures,
+                      SdcaState state, Interrupt& interrupt);
+
+}  // namespace partwise

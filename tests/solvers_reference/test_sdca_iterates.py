@@ -1,0 +1,136 @@
+"""The core's exact blocks against a root finder of SciPy's: same order, same iterates."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oracles.problems import make_case
+from oracles.sdca_reference import best_block, exact_blocks
+from partwise import _core
+
+LOSSES = ["log", "softmax-margin", "smoothed-hinge"]
+
+
+class State:
+    """What sdca_epoch updates in place."""
+
+    def __init__(self, objective, scores, l2, curvatures=None):
+        everyone = np.arange(objective.num_examples)
+        self.objective, self.l2 = objective, l2
+        self.curvatures = _core.slot_curvatures(objective, everyone) if curvatures is None else curvatures
+        self.marginals, self.entropies = objective.marginals_of_scores(scores)
+        self.scores = np.log(self.marginals, out=np.zeros_like(scores), where=self.marginals > 0)
+        self.gains = np.zeros(objective.num_examples)
+        u, self.b = objective.dual_terms_slots(self.marginals, None, self.entropies)
+        self.weights = u / l2
+
+    def run(self, order):
+        return _core.sdca_epoch(
+            self.objective,
+            self.l2,
+            np.array(order, dtype=np.int64),
+            self.curvatures,
+            self.weights,
+            self.scores,
+            self.marginals,
+            self.entropies,
+            self.gains,
+        )
+
+    def dual(self):
+        u, b = self.objective.dual_terms_slots(self.marginals, None, self.entropies)
+        return b - u @ u / (2 * self.l2)
+
+
+def start(case, scale, rng):
+    return np.concatenate([scale * rng.normal(size=e.counts.shape[1]) * e.used for e in case.examples])
+
+
+@pytest.mark.parametrize("l2", [1e-4, 0.5, 100.0])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_iterates(loss, l2, rng):
+    case = make_case("multiclass", seed=41, n=6)
+    problem = case.dense(loss, l2)
+    scores = start(case, 3.0, rng)
+    state = State(case.objective(loss), scores, l2)
+    order = rng.integers(0, case.n, 20)
+    us = [e.probabilities(s) for e, s in zip(case.examples, case.split(scores), strict=True)]
+    before = state.dual()
+    report = state.run(order)
+    us = exact_blocks(problem, us, order)
+    np.testing.assert_allclose(state.marginals, problem.slots(us), atol=1e-9)
+    np.testing.assert_allclose(state.entropies, problem.entropies(us), atol=1e-8)
+    np.testing.assert_allclose(state.weights, problem.weights(us), atol=1e-8 / min(l2, 1.0))
+    assert report.visits == 20
+    assert report.dual_gain == pytest.approx(state.dual() - before, rel=1e-9)
+
+
+@given(seed=st.integers(0, 10**6), l2=st.floats(1e-6, 1e3), scale=st.floats(0, 60))
+def test_every_visit_is_the_maximum(seed, l2, scale):
+    """From any start: the dual does not fall, and no other distribution of that example is better."""
+    case = make_case("multiclass", seed=seed, n=3)
+    rng = np.random.default_rng(seed)
+    state = State(case.objective("log"), start(case, scale, rng), l2)
+    for i in (0, 1, 2, 0):
+        old = state.marginals.copy()
+        theta = state.weights.copy()
+        before = state.dual()
+        state.run([i])
+        assert state.dual() >= before - 1e-12 * (1 + abs(before))
+        t = case.features.scores(i, theta)[:3]
+        rho = case.sample_weight[i] * state.curvatures[4 * i : 4 * i + 3] / l2
+        best = best_block(t, old[4 * i : 4 * i + 3], rho)
+        np.testing.assert_allclose(state.marginals[4 * i : 4 * i + 3], best, atol=1e-7)
+
+
+def test_masks_and_padding_stay_at_zero(rng):
+    case = make_case("multiclass", seed=3, n=2)
+    gold = case.gold[1]
+    allowed = np.array([1, 1, 0, 0], dtype=np.uint8)
+    allowed[gold[1]] = 1
+    case.structure.set_mask(1, allowed)
+    state = State(case.objective("log"), np.zeros(8), 0.5)
+    state.run([0, 1] * 5)
+    assert state.marginals[3] == 0
+    assert np.all((state.marginals[4:] > 0) == (allowed > 0))
+    np.testing.assert_allclose(state.marginals.reshape(2, 4).sum(axis=1), 1.0, rtol=1e-14)
+
+
+def test_features_of_single_labels_have_a_curvature_each():
+    layout = _core.RowLayout.from_pairs(3, 3, 4, np.array([0, 1, 3, 4]), np.array([0, 0, 2, 1]))
+    ptr = np.arange(3, dtype=np.int64)
+    segment = _core.AttributeSegment(layout, ptr, np.array([0, 2, 4]), np.array([0, 1, 1, 2]), np.array([1.0, 2, 3, 4]))
+    structure = _core.Multiclass(2, 3)
+    gold = structure.encode(np.array([0, 2]))
+    objective = _core.Objective(structure, _core.LinearMap([segment]), *gold, 1.0, 0.0, "identity")
+    found = _core.slot_curvatures(objective, np.arange(2))
+    np.testing.assert_allclose(found, [5, 0, 4, 0, 9, 16, 9, 0])
+    state = State(objective, np.zeros(8), 0.3)
+    before = state.dual()
+    for _ in range(200):
+        state.run([0, 1])
+    assert state.dual() > before
+    # P = D at the optimum
+    assert 0.15 * state.weights @ state.weights + objective.value(state.weights) == pytest.approx(
+        state.dual(), rel=1e-9
+    )
+
+
+def test_bad_input(rng):
+    case = make_case("multiclass", seed=3)
+    objective = case.objective("log")
+    state = State(objective, start(case, 1.0, rng), 1.0)
+    with pytest.raises(ValueError, match=r"example \d: the curvatures given are not those"):
+        State(objective, start(case, 1.0, rng), 1.0, state.curvatures * 2).run(range(4))
+    with pytest.raises(ValueError, match="no example 99"):
+        state.run([99])
+    with pytest.raises(ValueError, match="curvatures has 3 values"):
+        State(objective, start(case, 1.0, rng), 1.0, np.zeros(3)).run([0])
+    with pytest.raises(ValueError, match="temperature above 0"):
+        State(case.objective("hinge"), start(case, 1.0, rng), 1.0).run([0])
+    chain = make_case("chain-tied", seed=3)
+    with pytest.raises(ValueError, match="several parts"):
+        _core.slot_curvatures(chain.objective("log"), np.arange(2))
