@@ -17,10 +17,10 @@ import click
 import numpy as np
 
 from benchmarks import models
-from benchmarks.measure import clock, peak_mb, run_apart
+from benchmarks.measure import SystemFailed, clock, peak_mb, run_apart
 from benchmarks.objective import ChainData, chain_objective
 from benchmarks.questions import choose, common_options
-from benchmarks.report import Record, finish, machine, medians, show, write_json
+from benchmarks.report import Record, conclude, machine, save
 
 _QUICK = 800  # sentences
 
@@ -57,19 +57,15 @@ def command(
                 function, options, threaded = SYSTEMS[name]
                 used = threads if threaded else 1
                 extra = {"n_jobs": used} if threaded else {}
-                record = run_apart(f"benchmarks.crf:{function}", used, **options, **extra, **common)
-                runs.append({"question": "crf", "system": name, "threads": used, "l2": strength, **record, **machine()})
-        optimum = min(run["objective"] for run in [reference, *runs])
-        for run in runs:
-            finish(run, optimum, within)
+                head = {"question": "crf", "system": name, "threads": used, "l2": strength, **machine()}
+                try:
+                    record = run_apart(f"benchmarks.crf:{function}", used, **options, **extra, **common)
+                except SystemFailed as error:
+                    record = {"error": str(error)}
+                runs.append({**head, **record})
+        conclude(f"Chain CRF, CoNLL-2000{' (part)' if quick else ''}, l2 = {strength:g}", runs, reference, within)
         records += runs
-        show(
-            f"Chain CRF, CoNLL-2000{' (part)' if quick else ''}, l2 = {strength:g}",
-            medians(runs),
-            f"optimum {optimum:.5f} (accurate run: gap {reference['gap']:.1e}); target: {within:g} above it",
-        )
-    if json_file:
-        write_json(json_file, records)
+    save(json_file, records)
 
 
 def load(data: str | None, limit: int | None) -> Any:

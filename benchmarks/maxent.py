@@ -17,10 +17,10 @@ import click
 import numpy as np
 
 from benchmarks import models
-from benchmarks.measure import clock, peak_mb, run_apart
+from benchmarks.measure import SystemFailed, clock, peak_mb, run_apart
 from benchmarks.objective import multiclass_objective
 from benchmarks.questions import choose, common_options
-from benchmarks.report import Record, finish, machine, medians, show, write_json
+from benchmarks.report import Record, conclude, machine, save
 
 _QUICK = 3000  # images
 _MOST_ITERATIONS = 1024
@@ -72,20 +72,16 @@ def command(
                 extra = {"optimum": optimum, "within": within, "repeat": repeat, "patience": patience}
                 rounds = 1  # repeated inside, after the search for the iterations
             for _ in range(rounds):
-                record = run_apart(f"benchmarks.maxent:{function}", threads, **options, **extra, **common)
-                head = {"question": "maxent", "system": name, "threads": threads, "l2": strength}
-                runs.append({**head, **record, **machine()})
-        optimum = min(run["objective"] for run in [reference, *runs])
-        for run in runs:
-            finish(run, optimum, within)
+                head = {"question": "maxent", "system": name, "threads": threads, "l2": strength, **machine()}
+                try:
+                    record = run_apart(f"benchmarks.maxent:{function}", threads, **options, **extra, **common)
+                except SystemFailed as error:
+                    record = {"error": str(error)}
+                runs.append({**head, **record})
+        title = f"Multinomial logistic regression, MNIST{' (part)' if quick else ''}, l2 = {strength:g}"
+        conclude(title, runs, reference, within)
         records += runs
-        show(
-            f"Multinomial logistic regression, MNIST{' (part)' if quick else ''}, l2 = {strength:g}",
-            medians(runs),
-            f"optimum {optimum:.5f} (accurate run: gap {reference['gap']:.1e}); target: {within:g} above it",
-        )
-    if json_file:
-        write_json(json_file, records)
+    save(json_file, records)
 
 
 def load(data: str | None, limit: int | None) -> Any:

@@ -19,6 +19,10 @@ from typing import Any
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
 
+class SystemFailed(RuntimeError):
+    """A system's process ended before it gave an answer."""
+
+
 def run_apart(function: str, threads: int, **options: Any) -> dict[str, Any]:
     """Call ``module:function`` with JSON-able options in a fresh interpreter; its dict comes back."""
     root = str(Path(__file__).resolve().parents[1])
@@ -29,7 +33,8 @@ def run_apart(function: str, threads: int, **options: Any) -> dict[str, Any]:
         command = [sys.executable, "-m", "benchmarks.measure", function, json.dumps(options), str(answer)]
         done = subprocess.run(command, env=environment, check=False)
         if done.returncode:
-            raise RuntimeError(f"{function} ended with status {done.returncode}")
+            how = f"status {done.returncode}" if done.returncode > 0 else f"signal {-done.returncode}"
+            raise SystemFailed(f"{function} ended with {how}")
         return dict(json.loads(answer.read_text()))
 
 

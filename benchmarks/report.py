@@ -50,6 +50,17 @@ def finish(run: Record, optimum: float, within: float) -> None:
         run[f"{name}_to_target"] = None if at is None else run[f"trace_{name}"][at]
 
 
+def conclude(title: str, runs: list[Record], reference: Record, within: float) -> None:
+    """Complete the runs of one problem and show them; those that failed have an "error" and are named below."""
+    good = [run for run in runs if "error" not in run]
+    optimum = min(run["objective"] for run in [reference, *good])
+    for run in good:
+        finish(run, optimum, within)
+    note = f"optimum {optimum:.5f} (accurate run: gap {reference['gap']:.1e}); target: {within:g} above it"
+    failed = [f"{run['system']} failed: {run['error']}" for run in runs if "error" in run]
+    show(title, medians(good), "\n".join([note, *failed]))
+
+
 def medians(runs: list[Record]) -> list[Record]:
     """One row a system: the median of each number that differs between its runs."""
     rows = []
@@ -67,6 +78,14 @@ def machine() -> Record:
     """What ran it, and how busy that machine is just now."""
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
     return {"python": platform.python_version(), "machine": platform.machine(), "cpus": os.cpu_count(), "load": load}
+
+
+def save(path: str | os.PathLike[str] | None, records: Sequence[Record]) -> None:
+    """Write the records if a file is asked for; end with status 1 if a system failed."""
+    if path:
+        write_json(path, records)
+    if any("error" in record for record in records):
+        raise SystemExit(1)
 
 
 def write_json(path: str | os.PathLike[str], records: Sequence[Mapping[str, Any]]) -> None:

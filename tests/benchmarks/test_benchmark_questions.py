@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 from benchmarks import crf, maxent
 from benchmarks.__main__ import main
+from benchmarks.report import finish
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +66,7 @@ def test_maxent_systems_agree(folder, solver):
 def test_a_slow_rival_is_given_up(folder):
     theirs = maxent.fit_sklearn(folder, 1.0, None, "sag", 1.0, 1e-3, 1, patience=0.0)
     assert theirs["passes"] == 8
-    maxent.finish(theirs, 1.0, 1e-3)
+    finish(theirs, 1.0, 1e-3)
     assert theirs["seconds_to_target"] is None
 
 

@@ -8,9 +8,9 @@ from click.testing import CliRunner
 
 from benchmarks.__main__ import main
 from benchmarks.maxent import fewest
-from benchmarks.measure import first_within, run_apart
+from benchmarks.measure import SystemFailed, first_within, run_apart
 from benchmarks.questions import QUESTIONS, choose
-from benchmarks.report import finish, medians, write_json
+from benchmarks.report import conclude, finish, medians, save, write_json
 
 
 @pytest.mark.parametrize("needed", [1, 2, 3, 4, 7, 8, 9, 31, 33, 100, 999, 1000])
@@ -61,13 +61,31 @@ def test_json_lines(tmp_path):
     assert [json.loads(line) for line in path.read_text().splitlines()] == [{"a": 1.5, "b": [None, 2.0]}, {"a": None}]
 
 
+def test_a_failed_system_is_named_and_the_others_are_kept(tmp_path, capsys):
+    good = {
+        "system": "a",
+        "objective": 10.0,
+        "trace_objective": [10.0],
+        "trace_seconds": [1.0],
+        "trace_cpu_seconds": [1.0],
+        "trace_passes": [1.0],
+    }
+    runs = [good, {"system": "b", "error": "ended with signal 9"}]
+    conclude("title", runs, {"objective": 9.999, "gap": 1e-9}, 1e-3)
+    assert "b failed: ended with signal 9" in capsys.readouterr().out
+    assert good["seconds_to_target"] == 1.0
+    with pytest.raises(SystemExit):
+        save(tmp_path / "records", runs)
+    assert len((tmp_path / "records").read_text().splitlines()) == 2
+
+
 def report_threads(number):
     return {"threads": os.environ["OMP_NUM_THREADS"], "double": 2 * number}
 
 
 def test_run_apart():
     assert run_apart(f"{__name__}:report_threads", 2, number=4) == {"threads": "2", "double": 8}
-    with pytest.raises(RuntimeError, match="status 1"):
+    with pytest.raises(SystemFailed, match="status 1"):
         run_apart("benchmarks.measure:no_such_function", 1)
 
 
