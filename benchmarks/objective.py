@@ -1,7 +1,10 @@
 """The objectives of the compared systems in plain NumPy and SciPy, independent of partwise.
 
-    P(w) = l2/2 |w|^2 + sum of log losses
+    P(w) = l2/2 |w|^2 + sum of losses
 
+A loss is phi(smax(scores + kappa * number of wrong labels) - score of the gold labels), where smax is
+tau log sum exp(. / tau), or the maximum for tau = 0, and phi(t) is t or max(t, 0)^2; the log loss has tau = 1 and
+kappa = 0.
 Chains have tied transitions and no begin or end weights. Each system's model is first turned into two arrays: state
 weights (attributes x labels) and transitions (label x next label).
 """
@@ -67,36 +70,67 @@ class ChainData:
         return matrix
 
 
+@dataclass(frozen=True)
+class ChainLoss:
+    """tau, kappa, and whether phi is the square."""
+
+    temperature: float = 1.0
+    cost: float = 0.0
+    squared: bool = False
+
+
+LOG = ChainLoss()
+
+
 def chain_objective(data: ChainData, state: Floats, transitions: Floats, l2: float) -> float:
     """P of a linear-chain CRF."""
-    emissions = data.design @ state
+    return chain_primal(data.design @ state, state, transitions, data.gold, data.lengths, l2)
+
+
+def chain_primal(
+    emissions: Floats, state: Floats, transitions: Floats, gold: Ints, lengths: Ints, l2: float, loss: ChainLoss = LOG
+) -> float:
+    """P of a chain; emissions (tokens x labels) are those of `state`."""
     norm2 = float(np.vdot(state, state) + np.vdot(transitions, transitions))
-    return 0.5 * l2 * norm2 + chain_log_loss(emissions, transitions, data.gold, data.lengths)
+    violations = chain_violations(emissions, transitions, gold, lengths, loss)
+    return 0.5 * l2 * norm2 + float((np.maximum(violations, 0.0) ** 2 if loss.squared else violations).sum())
 
 
 def chain_log_loss(emissions: Floats, transitions: Floats, gold: Ints, lengths: Ints) -> float:
-    """Sum over sequences of -log p(gold), by the forward algorithm on padded batches of like lengths."""
+    """Sum over sequences of -log p(gold)."""
+    return float(chain_violations(emissions, transitions, gold, lengths, LOG).sum())
+
+
+def chain_violations(emissions: Floats, transitions: Floats, gold: Ints, lengths: Ints, loss: ChainLoss) -> Floats:
+    """smax - gold score of each sequence, by the forward algorithm on padded batches of like lengths."""
     ends = np.cumsum(lengths)
     begins = ends - lengths
-    path = emissions[np.arange(len(gold)), gold].sum()
+    here = emissions[np.arange(len(gold)), gold]
     inside = np.ones(len(gold), dtype=bool)
     inside[begins[lengths > 0]] = False
     after = np.flatnonzero(inside)
-    path += transitions[gold[after - 1], gold[after]].sum()
+    here[after] += transitions[gold[after - 1], gold[after]]
+    path = np.concatenate([[0.0], np.cumsum(here)])
+    scores = emissions + loss.cost * (np.arange(emissions.shape[1]) != gold[:, None])
 
-    total = 0.0
+    def smax(values: Floats, axis: int) -> Floats:
+        if loss.temperature == 0:
+            return np.asarray(values.max(axis=axis))
+        return np.asarray(loss.temperature * logsumexp(values / loss.temperature, axis=axis))
+
+    out = -(path[ends] - path[begins])
     order = np.argsort(lengths, kind="stable")
     order = order[lengths[order] > 0]
     for first in range(0, len(order), _BATCH):
         chosen = order[first : first + _BATCH]
         length = lengths[chosen]
-        alpha = emissions[begins[chosen]]  # sequences x labels
+        alpha = scores[begins[chosen]]  # sequences x labels
         for t in range(1, int(length.max())):
             going = length > t
-            step = logsumexp(alpha[going][:, :, None] + transitions, axis=1)
-            alpha[going] = step + emissions[begins[chosen[going]] + t]
-        total += logsumexp(alpha, axis=1).sum()
-    return float(total - path)
+            step = smax(alpha[going][:, :, None] + transitions, 1)
+            alpha[going] = step + scores[begins[chosen[going]] + t]
+        out[chosen] += smax(alpha, 1)
+    return out
 
 
 def multiclass_objective(X: Floats, y: Ints, weights: Floats, l2: float) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-QUESTIONS = {"crf": "benchmarks.crf", "maxent": "benchmarks.maxent"}
+QUESTIONS = {"crf": "benchmarks.crf", "maxent": "benchmarks.maxent", "solvers": "benchmarks.solvers"}
 
 
 def command(name: str) -> click.Command:
@@ -38,10 +38,10 @@ def common_options(default_l2: str) -> Callable[[Callable[..., Any]], Callable[.
     return decorate
 
 
-def choose(systems: str, known: list[str]) -> list[str]:
+def choose(systems: str, known: list[str], option: str = "--systems") -> list[str]:
     """The systems asked for, in the order of `known`."""
     asked = [name.strip() for name in systems.split(",") if name.strip()]
     unknown = sorted(set(asked) - set(known))
     if unknown:
-        raise click.BadParameter(f"unknown: {', '.join(unknown)}; known: {', '.join(known)}", param_hint="--systems")
+        raise click.BadParameter(f"unknown: {', '.join(unknown)}; known: {', '.join(known)}", param_hint=option)
     return [name for name in known if not asked or name in asked]

@@ -94,16 +94,21 @@ def write_json(path: str | os.PathLike[str], records: Sequence[Mapping[str, Any]
     Path(path).write_text("".join(line + "\n" for line in lines))
 
 
+def print_table(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]], note: str = "") -> None:
+    """Print rows of text; the first column is to the left, the others to the right."""
+    table = Table(title=title, caption=note)
+    for k, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if k else "left")
+    for row in rows:
+        table.add_row(*row)
+    Console(width=None if os.isatty(1) else 240).print(table)
+
+
 def show(title: str, records: Sequence[Mapping[str, Any]], note: str = "") -> None:
     """Print a table of the columns that any record has."""
-    table = Table(title=title, caption=note)
     columns = [c for c in COLUMNS if any(record.get(c[0]) is not None for record in records)]
-    for name, heading, _ in columns:
-        table.add_column(heading, justify="left" if name == "system" else "right")
-    for record in records:
-        table.add_row(*(_cell(record.get(name), form) for name, _, form in columns))
-    width = None if os.isatty(1) else 240
-    Console(width=width).print(table)
+    rows = [[_cell(record.get(name), form) for name, _, form in columns] for record in records]
+    print_table(title, [heading for _, heading, _ in columns], rows, note)
 
 
 def _cell(value: Any, form: str) -> str:

@@ -1,12 +1,13 @@
 """The Python in the how-to pages runs and does what the pages say."""
 
+import importlib.util
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from partwise import solve
+from partwise import available_solvers, solve
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -28,7 +29,7 @@ def run_page():
 
 def execute(name: str) -> dict[str, object]:
     """The names defined by a page's Python blocks, run in order as one program."""
-    blocks = re.findall(r"^```python\n(.*?)^```$", (DOCS / name).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    blocks = re.findall(r"^```python\n(.*?)^```$", text_of(name), re.DOTALL | re.MULTILINE)
     assert blocks
     namespace: dict[str, object] = {"__name__": "page"}
     exec(compile("\n".join(blocks), name, "exec"), namespace)
@@ -42,6 +43,29 @@ def test_the_solver_of_the_page_is_certified(run_page):
     assert 0 <= result.gap <= 1e-6 * result.primal
     assert abs(result.primal - other.primal) <= result.gap + other.gap
     assert (np.diff(result.history["primal"]) <= 1e-12 * result.primal).all()
+
+
+def test_solvers_agree_on_the_page_of_solvers(run_page):
+    results = run_page("solvers.md")["results"]
+    assert [result.status for result in results] == ["converged"] * 3
+    for one in results:
+        for two in results:
+            assert one.dual <= two.primal + 1e-9
+
+
+def test_generated_tables_are_current():
+    spec = importlib.util.spec_from_file_location("tables", DOCS / "tables.py")
+    tables = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tables)
+    for path, text in tables.files().items():
+        assert path.read_text(encoding="utf-8") == text, f"{path.name} is stale: run python docs/tables.py"
+    assert set(re.findall(r"^### `([\w-]+)`$", text_of("solvers.md"), re.MULTILINE)) == set(available_solvers())
+    with pytest.raises(KeyError):
+        tables.filled("<!-- generated: nothing -->\n<!-- end -->")
+
+
+def text_of(name: str) -> str:
+    return (DOCS / name).read_text(encoding="utf-8")
 
 
 def test_the_structure_of_the_page_works_with_every_solver_it_is_given_to(run_page):

@@ -8,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from benchmarks.objective import ChainData, chain_log_loss, chain_objective, multiclass_objective
+from benchmarks.objective import (
+    ChainData,
+    ChainLoss,
+    chain_log_loss,
+    chain_objective,
+    chain_primal,
+    multiclass_objective,
+)
 
 
 def slow_log_loss(emissions, transitions, gold):
@@ -43,6 +50,33 @@ def test_chain_log_loss(lengths, n_labels, seed, scale):
     assert chain_log_loss(emissions, transitions, gold, np.array(lengths)) == pytest.approx(
         expected, rel=1e-10, abs=1e-9
     )
+
+
+@given(
+    st.lists(st.integers(1, 4), min_size=1, max_size=4),
+    st.integers(1, 3),
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([ChainLoss(), ChainLoss(0.0, 1.0), ChainLoss(0.3, 1.0), ChainLoss(0.0, 1.5, True), ChainLoss(2.0)]),
+)
+def test_chain_losses(lengths, n_labels, seed, loss):
+    rng = np.random.default_rng(seed)
+    state = rng.standard_normal((sum(lengths), n_labels))  # one attribute a token: emissions are the weights
+    transitions = rng.standard_normal((n_labels, n_labels))
+    gold = rng.integers(n_labels, size=sum(lengths))
+    expected, at = 0.5 * 3.0 * ((state**2).sum() + (transitions**2).sum()), 0
+    for length in lengths:
+        scores, right = state[at : at + length], gold[at : at + length]
+        paths = [np.array(path) for path in itertools.product(range(n_labels), repeat=length)]
+        score = lambda path: scores[np.arange(length), path].sum() + transitions[path[:-1], path[1:]].sum()  # noqa: B023, E731
+        every = np.array([score(path) + loss.cost * (path != right).sum() for path in paths])
+        top = every.max()
+        if loss.temperature:
+            top += loss.temperature * np.log(np.exp((every - top) / loss.temperature).sum())
+        violation = top - score(right)
+        expected += max(violation, 0.0) ** 2 if loss.squared else violation
+        at += length
+    value = chain_primal(state, state, transitions, gold, np.array(lengths), 3.0, loss)
+    assert value == pytest.approx(expected, rel=1e-10, abs=1e-9)
 
 
 def test_more_sequences_than_a_batch():

@@ -4,13 +4,14 @@ from .auto import choose, solve
 from .base import Certified, Progress, Solver, WarmStart
 from .bcfw import BCFW
 from .checkpoint import Checkpoint
+from .compatibility import compatibility_table
 from .eg import EG
 from .eg_batch import EGBatch
 from .eg_primal import EGPrimal
 from .excessive_gap import ExcessiveGap
 from .lbfgs import LBFGS
 from .newton import Newton
-from .registry import available_solvers, compatibility_table, get_solver, suitable_solvers
+from .registry import available_solvers, get_solver, suitable_solvers
 from .sdca import SDCA
 from .state import State
 

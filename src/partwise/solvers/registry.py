@@ -3,8 +3,6 @@
 from dataclasses import fields
 from typing import Any
 
-from ..losses import LOSSES
-from ..penalties import L2
 from ..problem import Problem
 from .base import Solver
 from .bcfw import BCFW
@@ -27,9 +25,6 @@ _CLASSES: tuple[type[Solver[Any]], ...] = (
     SDCA,
 )
 SOLVERS = {cls.name: cls for cls in _CLASSES}
-
-#: What every compiled structure and feature map can do.
-_COMPILED = frozenset({"max oracle", "expectation oracle", "covariance", "explicit weights"})
 
 
 def available_solvers() -> list[str]:
@@ -83,19 +78,6 @@ def no_solver(problem: Problem) -> str:
 def describe(problem: Problem) -> str:
     """A problem in a few words."""
     return f"loss {problem.loss.name!r}, l2 = {problem.l2:g}, {type(problem.structure).__name__}"
-
-
-def compatibility_table() -> str:
-    """Which solver fits which loss, on structures that have both oracles; then what each solver needs."""
-    cells = [["loss", *SOLVERS]]
-    for penalty, suffix in ((L2(1.0), ""), (L2(0.0), ", l2 = 0")):
-        for loss in LOSSES.values():
-            have = _COMPILED | loss.capabilities() | penalty.capabilities()
-            cells.append([loss.name + suffix, *("yes" if cls.requires <= have else "-" for cls in SOLVERS.values())])
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
-    lines += ["", *(f"{name} needs: {', '.join(sorted(cls.requires))}" for name, cls in SOLVERS.items())]
-    return "\n".join(lines) + "\n"
 
 
 def _listed(names: frozenset[str]) -> str:

@@ -1,0 +1,119 @@
+"""The chains of the solvers' benchmark as plain arrays, and as a partwise problem."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from benchmarks.objective import ChainData, ChainLoss, Floats, Ints, chain_primal
+
+_DENSE = 0.25  # share of nonzero inputs above which rows are kept dense
+
+
+@dataclass(frozen=True)
+class Chains:
+    """Labelled sequences; tokens of all sequences end to end."""
+
+    design: sp.csr_array  # tokens x inputs
+    gold: Ints
+    lengths: Ints
+    n_labels: int
+    observed: bool  # weights for the pairs seen in training alone, or for all
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        d = self.design
+        shape = np.array(d.shape)
+        np.savez(
+            path, data=d.data, indices=d.indices, indptr=d.indptr, shape=shape, gold=self.gold, lengths=self.lengths,
+            n_labels=self.n_labels, observed=self.observed,
+        )  # fmt: skip
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Chains:
+        with np.load(path) as z:
+            design = sp.csr_array((z["data"], z["indices"], z["indptr"]), shape=tuple(z["shape"]))
+            return cls(design, z["gold"], z["lengths"], int(z["n_labels"]), bool(z["observed"]))
+
+
+def conll2000(data: str | None, limit: int | None) -> Chains:
+    """Text chunking with the 19 templates of CRFsuite's example; the attributes numbered by frequency."""
+    from partwise import datasets
+
+    full = datasets.conll2000(data)
+    arrays = ChainData.from_strings(full.X_train[:limit], full.y_train[:limit])
+    order = np.argsort(-arrays.design.sum(axis=0), kind="stable")
+    design = sp.csr_array(arrays.design[:, order])
+    return Chains(design, arrays.gold, arrays.lengths, len(arrays.labels), observed=True)
+
+
+def ocr_letters(data: str | None, limit: int | None) -> Chains:
+    """Handwritten words, all folds but the first; 128 pixels and a bias a letter."""
+    from partwise import datasets
+
+    full = datasets.ocr_letters(data)
+    words, letters = full.X_train[:limit], full.y_train[:limit]
+    pixels = np.concatenate(words)
+    design = sp.csr_array(np.column_stack([pixels, np.ones(len(pixels))]))
+    gold = np.array([ord(letter) - ord("a") for word in letters for letter in word], dtype=np.int64)
+    return Chains(design, gold, np.array([len(word) for word in words]), 26, observed=False)
+
+
+DATASETS = {"conll2000": conll2000, "ocr-letters": ocr_letters}
+
+
+class Task:
+    """A partwise problem on these chains, and the same objective by independent code."""
+
+    def __init__(self, chains: Chains, loss: str, l2: float, n_jobs: int) -> None:
+        from partwise import Attributes, Chain, Problem, RowLayout, chain_map, get_loss
+
+        self.chains, self.l2 = chains, l2
+        lengths, gold = chains.lengths.astype(np.int64), chains.gold.astype(np.int64)
+        structure = Chain(lengths, chains.n_labels)
+        width = structure.width
+        n_inputs = int(chains.design.shape[1])
+        rows: Any = Attributes(
+            chains.design.indptr.astype(np.int64),
+            chains.design.indices.astype(np.int64),
+            n_inputs,
+            None if (chains.design.data == 1.0).all() else chains.design.data,
+        )
+        mask: NDArray[np.uint8] | None = None
+        self.layout = None
+        if chains.observed:
+            self.layout = RowLayout.observed(n_inputs, chains.n_labels, width, rows.row_ptr, rows.attributes, gold)
+            inner = np.ones(len(gold), dtype=bool)
+            inner[np.cumsum(lengths) - lengths] = False
+            after = np.flatnonzero(inner)
+            cells = gold[after - 1] * width + gold[after]
+            mask = (np.bincount(cells, minlength=chains.n_labels * width) > 0).astype(np.uint8)
+        elif chains.design.nnz > _DENSE * np.prod(chains.design.shape):
+            rows = np.ascontiguousarray(chains.design.toarray())
+        self.width = width
+        self.loss = get_loss(loss)
+        features = chain_map(structure, rows, layout=self.layout, transition_mask=mask)
+        self.problem = Problem(features, structure, structure.encode(gold), self.loss, l2, n_jobs=n_jobs)
+
+    def matrices(self, weights: Floats) -> tuple[Floats, Floats]:
+        """State weights (inputs x labels) and transitions (label x next label)."""
+        chains, n_inputs = self.chains, int(self.chains.design.shape[1])
+        run, hops = np.split(weights, [len(weights) - chains.n_labels * self.width])
+        state = np.zeros((n_inputs, chains.n_labels))
+        if self.layout is None:
+            state[:] = run.reshape(n_inputs, self.width)[:, : chains.n_labels]
+        else:
+            indptr, columns = self.layout.pairs()
+            state[np.repeat(np.arange(n_inputs), np.diff(indptr)), columns] = self.layout.unpack(run)
+        return state, hops.reshape(chains.n_labels, self.width)[:, : chains.n_labels]
+
+    def primal(self, weights: Floats) -> float:
+        """P(w) by the independent code."""
+        state, transitions = self.matrices(weights)
+        chains, loss = self.chains, self.loss
+        terms = ChainLoss(loss.temperature, loss.cost_scale, loss.link == "squared")
+        return chain_primal(chains.design @ state, state, transitions, chains.gold, chains.lengths, self.l2, terms)

@@ -1,0 +1,251 @@
+"""How fast is each solver of each loss? Chains: text chunking (CoNLL-2000) and handwritten words (OCR letters).
+
+Every solver that fits, each loss that there is; all start from their own default state. A cell ends at the last target
+or after --cap seconds. Gaps are those of the solver's own certificates, issued after every step and later every 5 % of
+the steps made; their time is not counted. The final objective is evaluated once more by independent code.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from benchmarks.chains import DATASETS, Chains, Task
+from benchmarks.measure import first_within, peak_mb, run_apart
+from benchmarks.questions import choose
+from benchmarks.report import Record, machine, print_table, write_json
+
+TARGETS = (1e-1, 1e-2, 1e-3, 1e-4)
+RESULTS = Path("benchmarks") / "results"
+_QUICK = 300  # sequences
+_AGREE = 1e-8  # relative difference between a reported objective and the independent one
+
+
+@click.command("solvers", help=__doc__)
+@click.option("--data", type=click.Path(exists=True, file_okay=False), help="Data folder [PARTWISE_DATA].")
+@click.option("--json", "json_file", type=click.Path(dir_okay=False), help="JSON lines [benchmarks/results].")
+@click.option("--plot", "plot_file", type=click.Path(dir_okay=False), help="Figure, PNG [benchmarks/results].")
+@click.option("--l2", default=2.0, show_default=True, help="Strength of the penalty.")
+@click.option("--cap", default=60.0, show_default=True, help="Seconds a cell.")
+@click.option("--threads", default=1, show_default=True, help="Threads of a solver.")
+@click.option("--datasets", default="", help="Only these data sets, with commas.")
+@click.option("--losses", default="", help="Only these losses, with commas.")
+@click.option("--systems", default="", help="Only these solvers, with commas.")
+@click.option("--variant", multiple=True, help="One more system: name:option=value,option=value. May be repeated.")
+@click.option("--quick", is_flag=True, help="A small part of the data, to see that all runs.")
+def command(
+    data: str | None,
+    json_file: str | None,
+    plot_file: str | None,
+    l2: float,
+    cap: float,
+    threads: int,
+    datasets: str,
+    losses: str,
+    systems: str,
+    variant: tuple[str, ...],
+    quick: bool,
+) -> None:
+    from benchmarks.plots import draw
+    from partwise.losses import LOSSES
+
+    records: list[Record] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for dataset in choose(datasets, list(DATASETS), "--datasets"):
+            arrays = str(Path(folder) / f"{dataset}.npz")
+            DATASETS[dataset](data, _QUICK if quick else None).save(arrays)
+            for loss in choose(losses, list(LOSSES), "--losses"):
+                cells = []
+                for system, solver, options in systems_of(loss, systems, variant):
+                    head = {"question": "solvers", "dataset": dataset, "loss": loss, "system": system, "l2": l2}
+                    cell = run_apart(
+                        "benchmarks.solvers:run_cell", threads, arrays=arrays, loss=loss, l2=l2, solver=solver,
+                        options=options, n_jobs=threads, cap=cap, targets=TARGETS,
+                    )  # fmt: skip
+                    cells.append({**head, "threads": threads, "part": quick, **cell, **machine()})
+                check(cells)
+                show(f"{dataset}{' (part)' if quick else ''}, {loss}, l2 = {l2:g}", cells, cap)
+                records += cells
+    RESULTS.mkdir(exist_ok=True)
+    write_json(json_file or RESULTS / "solvers.jsonl", records)
+    draw(plot_file or RESULTS / "solvers.png", records, TARGETS)
+    for line in [] if quick else findings(records):
+        click.echo(line)
+
+
+def systems_of(loss: str, systems: str, variants: tuple[str, ...]) -> list[tuple[str, str, dict[str, Any]]]:
+    """(shown name, solver, options) of what is to run on this loss: the registry's solvers that fit, then variants."""
+    from partwise.losses import LOSSES
+    from partwise.solvers.compatibility import fitting_solvers
+    from partwise.solvers.registry import SOLVERS
+
+    fitting = fitting_solvers(LOSSES[loss])
+    found: list[tuple[str, str, dict[str, Any]]] = [
+        (name, name, {}) for name in choose(systems, list(SOLVERS)) if name in fitting
+    ]
+    for text in variants:
+        name, _, options = text.partition(":")
+        if name not in SOLVERS:
+            raise click.BadParameter(f"no solver {name!r}", param_hint="--variant")
+        if name in fitting:
+            found.append((text, name, dict(map(_option, filter(None, options.split(","))))))
+    return found
+
+
+def _option(text: str) -> tuple[str, Any]:
+    import ast
+
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise click.BadParameter(f"{text!r} is not option=value", param_hint="--variant")
+    try:
+        return key, ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return key, value
+
+
+def run_cell(
+    arrays: str,
+    loss: str,
+    l2: float,
+    solver: str,
+    options: dict[str, Any],
+    n_jobs: int,
+    cap: float,
+    targets: list[float],
+) -> Record:
+    """Run one solver on one problem and note when it reaches each target."""
+    from partwise import DivergenceError, get_solver
+    from partwise.solvers.registry import check_fits
+
+    task = Task(Chains.load(arrays), loss, l2, n_jobs)
+    problem, chosen = task.problem, get_solver(solver, **options)
+    check_fits(chosen, problem)
+    before = peak_mb()
+    trace: dict[str, list[float]] = {name: [] for name in ("passes", "seconds", "cpu_seconds", "primal", "dual", "gap")}
+    wall = cpu = 0.0
+    status, state, certified, due = "converged", None, None, 0
+    while True:
+        begin, cpu_begin = time.perf_counter(), time.process_time()
+        try:
+            if state is None:
+                state = chosen.init_state(problem, np.random.default_rng(0), None)
+            else:
+                chosen.step(problem, state)
+        except DivergenceError as error:
+            status = f"diverged: {error}"
+            break
+        wall, cpu = wall + time.perf_counter() - begin, cpu + time.process_time() - cpu_begin
+        if state.epoch < due and wall < cap:
+            continue
+        due = state.epoch + max(1, state.epoch // 20)
+        certified = chosen.certificate(problem, state)
+        c = certified.certificate
+        values = (state.visits / len(problem.active), wall, cpu, c.primal, c.dual, c.gap)
+        for column, value in zip(trace.values(), values, strict=True):
+            column.append(value)
+        if c.gap <= min(targets) * abs(c.primal):
+            break
+        if wall >= cap:
+            status = "not reached"
+            break
+    record: Record = {
+        "solver": solver,
+        "options": options,
+        "status": status,
+        "passes": trace["passes"][-1] if trace["passes"] else None,
+        "solver_seconds": wall,
+        "solver_cpu_seconds": cpu,
+        "data_mb": before,
+        "peak_mb": peak_mb(),
+        **{f"trace_{name}": column for name, column in trace.items()},
+    }
+    if certified is not None:
+        record["reported_objective"] = certified.certificate.primal
+        record["gap"] = certified.certificate.relative_gap
+        record["objective"] = task.primal(certified.weights)
+    shares = [gap / abs(primal) for gap, primal in zip(trace["gap"], trace["primal"], strict=True)]
+    for target in targets:
+        at = first_within(shares, target)
+        for name in ("passes", "seconds", "cpu_seconds"):
+            record[f"{name}_to_{target:g}"] = None if at is None else trace[name][at]
+    return record
+
+
+def check(cells: list[Record]) -> None:
+    """Raise if a solver's word does not hold: its objective, or two solvers' bounds on the same optimum."""
+    certified = [cell for cell in cells if cell.get("objective") is not None]
+    for cell in certified:
+        difference = abs(cell["objective"] / cell["reported_objective"] - 1.0)
+        if difference > _AGREE:
+            said, true = cell["reported_objective"], cell["objective"]
+            raise RuntimeError(f"{cell['system']} reports the objective {said}, but it is {true}")
+    if certified:
+        low = max(certified, key=lambda cell: cell["trace_dual"][-1])
+        high = min(certified, key=lambda cell: cell["objective"])
+        if low["trace_dual"][-1] > high["objective"] * (1 + 1e-9):
+            raise RuntimeError(f"{low['system']}'s dual is above {high['system']}'s objective")
+
+
+def show(title: str, cells: list[Record], cap: float) -> None:
+    """Passes and seconds to each target, one row a system."""
+    headings = ["system", *(f"{what} to {t:.0e}" for what in ("passes", "s") for t in TARGETS), "last gap", "objective"]
+    rows = []
+    for cell in cells:
+        numbers = [cell[f"{what}_to_{t:g}"] for what in ("passes", "seconds") for t in TARGETS]
+        cells_text = ["-" if value is None else format(value, ".3g") for value in numbers]
+        gap = "-" if cell.get("gap") is None else format(cell["gap"], ".1e")
+        objective = "-" if cell.get("objective") is None else format(cell["objective"], ".4f")
+        rows.append([cell["system"], *cells_text, gap, objective])
+    print_table(title, headings, rows, f"-: not reached in {cap:g} s (certificates' time not counted)")
+
+
+def findings(records: list[Record]) -> list[str]:
+    """What is said of these solvers, with the numbers of this run beside it."""
+    cells = {(r["dataset"], r["loss"], r["system"]): r for r in records}
+    lines = []
+
+    def both(dataset: str, loss: str, one: str, two: str) -> tuple[Record, Record] | None:
+        pair = cells.get((dataset, loss, one)), cells.get((dataset, loss, two))
+        return pair if pair[0] and pair[1] else None  # type: ignore[return-value]
+
+    def say(holds: bool, text: str) -> None:
+        lines.append(f"{'yes' if holds else 'NO '}  {text}")
+
+    if pair := both("conll2000", "log", "eg", "lbfgs"):
+        mine, theirs = (cell["passes_to_0.001"] for cell in pair)
+        holds = mine is not None and (theirs is None or mine <= theirs / 5)
+        say(holds, f"conll2000, log: eg needs at most 1/5 of lbfgs's passes to 1e-3 ({mine} and {theirs})")
+    for dataset in DATASETS:
+        if pair := both(dataset, "squared-hinge", "dcd", "cpd"):
+            mine, theirs = (cell["seconds_to_0.01"] for cell in pair)
+            holds = mine is not None and (theirs is None or mine < theirs)
+            say(holds, f"{dataset}, squared-hinge: dcd is at 1e-2 before cpd ({mine} s and {theirs} s)")
+        if pair := both(dataset, "squared-hinge", "dcd-light", "cpd"):
+            mine, theirs = (objective_after(cell, 1.0) for cell in pair)
+            holds = mine is not None and theirs is not None and mine < theirs
+            say(holds, f"{dataset}, squared-hinge: after one pass dcd-light is below cpd ({mine} and {theirs})")
+    rivals = [r for r in records if (r["dataset"], r["loss"], r["solver"]) == ("conll2000", "hinge", "bcfw")]
+    if rivals:
+        passes = [p for r in rivals if (p := passes_to(r, 5e-2)) is not None]
+        best = min(passes, default=None)
+        say(best is not None and best <= 100, f"conll2000, hinge: bcfw is at 5e-2 within 100 passes ({best})")
+    return lines
+
+
+def objective_after(cell: Record, passes: float) -> float | None:
+    """The objective at the first certificate after so many passes."""
+    found = (p for n, p in zip(cell["trace_passes"], cell["trace_primal"], strict=True) if n >= passes)
+    return next(found, None)
+
+
+def passes_to(cell: Record, target: float) -> float | None:
+    """Passes to a relative gap."""
+    shares = [gap / abs(primal) for gap, primal in zip(cell["trace_gap"], cell["trace_primal"], strict=True)]
+    at = first_within(shares, target)
+    return None if at is None else cell["trace_passes"][at]

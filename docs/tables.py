@@ -1,0 +1,82 @@
+"""Write the tables that come from the registry of solvers: `python docs/tables.py`, after each change of a solver.
+
+They are the parts of `solvers.md` between `<!-- generated: NAME -->` and `<!-- end -->`, and the tests' table of what
+fits what. A test compares them with what this program would write.
+"""
+
+import re
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+from partwise import compatibility_table
+from partwise.losses import LOSSES
+from partwise.solvers.compatibility import fitting_solvers
+from partwise.solvers.registry import SOLVERS
+
+DOCS = Path(__file__).resolve().parent
+_BLOCK = re.compile(r"(<!-- generated: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def fits() -> str:
+    """Solvers by losses; then what a structure or a feature map of one's own must offer."""
+    rows = [["solver", *(f"`{name}`" for name in LOSSES), "`l2` = 0", "kernels", "asks of a structure"]]
+    found = {
+        kind: {name: fitting_solvers(loss, kind) for name, loss in LOSSES.items()}
+        for kind in ("Multiclass", "Chain", "Multiclass, l2 = 0")
+    }
+    of_structures = {"max oracle", "expectation oracle", "covariance", "cliques", "k_best", "sample", "one part"}
+    for solver, cls in SOLVERS.items():
+        cells = []
+        for loss in LOSSES:
+            chain, multiclass = (solver in found[kind][loss] for kind in ("Chain", "Multiclass"))
+            cells.append("yes" if chain and multiclass else "one label" if multiclass else "chains" if chain else "")
+        unpenalised = any(solver in names for names in found["Multiclass, l2 = 0"].values())
+        kernels = "explicit weights" not in cls.requires
+        asks = ", ".join(sorted(cls.requires & of_structures))
+        rows.append([f"`{solver}`", *cells, "yes" if unpenalised else "", "yes" if kernels else "", asks])
+    return _table(rows)
+
+
+def options() -> str:
+    """Each solver's first line, rate and hyper-parameters."""
+    parts = []
+    for solver, cls in SOLVERS.items():
+        doc = sys.modules[cls.__module__].__doc__ or ""
+        text = f"### `{solver}`\n\n{doc.splitlines()[0]}\n\n"
+        text += f"Gives up after {cls.default_max_passes} passes, unless told otherwise. Convergence: {cls.rate}.\n\n"
+        rows = [["option", "default", "meaning"]]
+        rows += [[f"`{item.name}`", f"`{item.default!r}`", item.metadata["help"]] for item in fields(cls)]
+        parts.append(text + _table(rows))
+    return "\n".join(parts)
+
+
+def _table(rows: list[list[str]]) -> str:
+    lines = ["| " + " | ".join(row) + " |" for row in rows]
+    lines.insert(1, "|" + "---|" * len(rows[0]))
+    return "\n".join(lines) + "\n"
+
+
+GENERATORS = {"fits": fits, "options": options}
+
+
+def filled(text: str) -> str:
+    """A page with its generated parts as they should be now."""
+    return _BLOCK.sub(lambda match: match[1] + GENERATORS[match[2]]() + match[3], text)
+
+
+def files() -> dict[Path, str]:
+    """What each file with a generated part should hold."""
+    page = DOCS / "solvers.md"
+    table = DOCS.parent / "tests" / "solvers" / "compatibility.txt"
+    return {page: filled(page.read_text(encoding="utf-8")), table: compatibility_table()}
+
+
+def main() -> None:
+    """Write them."""
+    for path, text in files().items():
+        path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
