@@ -20,10 +20,10 @@ _BLOCK = re.compile(r"(<!-- generated: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOT
 
 def fits() -> str:
     """Solvers by losses; then what a structure or a feature map of one's own must offer."""
-    rows = [["solver", *(f"`{name}`" for name in LOSSES), "`l2` = 0", "kernels", "asks of a structure"]]
+    rows = [["solver", *(f"`{name}`" for name in LOSSES), "`l2` = 0", "`l1` > 0", "kernels", "asks of a structure"]]
     found = {
         kind: {name: fitting_solvers(loss, kind) for name, loss in LOSSES.items()}
-        for kind in ("Multiclass", "Chain", "Multiclass, l2 = 0")
+        for kind in ("Multiclass", "Chain", "Multiclass, l2 = 0", "Multiclass, l1 > 0")
     }
     of_structures = {"max oracle", "expectation oracle", "covariance", "cliques", "k_best", "sample", "one part"}
     for solver, cls in SOLVERS.items():
@@ -31,10 +31,13 @@ def fits() -> str:
         for loss in LOSSES:
             chain, multiclass = (solver in found[kind][loss] for kind in ("Chain", "Multiclass"))
             cells.append("yes" if chain and multiclass else "one label" if multiclass else "chains" if chain else "")
-        unpenalised = any(solver in names for names in found["Multiclass, l2 = 0"].values())
+        unpenalised, with_l1 = (
+            "yes" if any(solver in names for names in found[f"Multiclass, {penalty}"].values()) else ""
+            for penalty in ("l2 = 0", "l1 > 0")
+        )
         kernels = "explicit weights" not in cls.requires
         asks = ", ".join(sorted(cls.requires & of_structures))
-        rows.append([f"`{solver}`", *cells, "yes" if unpenalised else "", "yes" if kernels else "", asks])
+        rows.append([f"`{solver}`", *cells, unpenalised, with_l1, "yes" if kernels else "", asks])
     return _table(rows)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from oracles.enumerate import enumeration_of
 from oracles.objective import LOSSES, DenseProblem
 from oracles.problems import Case, make_case
-from partwise import L2, Loss, Problem, Solver, Structure, get_solver
+from partwise import L2, ElasticNet, Loss, Problem, Solver, Structure, get_solver
 from partwise.solvers.registry import SOLVERS
 
 KINDS = ("multiclass", "chain-tied", "chain-untied", "python")
@@ -19,7 +19,7 @@ KINDS = ("multiclass", "chain-tied", "chain-untied", "python")
 def loss_for(solver: str) -> str:
     """A loss that the solver fits: the log loss, or the first one that it does."""
     rest = {"max oracle", "expectation oracle", "covariance", "cliques", "k_best", "sample", "explicit weights"}
-    rest |= {"one part", "diagonal blocks"}
+    rest |= {"one part", "diagonal blocks", "l1 > 0"}
     for name, parameters in LOSSES.items():
         if SOLVERS[solver].requires <= rest | Loss(name, *parameters).capabilities() | L2(1.0).capabilities():
             return name
@@ -29,6 +29,11 @@ def loss_for(solver: str) -> str:
 def kind_for(solver: str) -> str:
     """A kind of problem that the solver fits: chains, or single labels where it needs them."""
     return "multiclass" if "one part" in SOLVERS[solver].requires else "chain-tied"
+
+
+def penalty_for(solver: str, l2: float) -> L2 | ElasticNet:
+    """The L2 penalty, with an l1 term where the solver needs one."""
+    return ElasticNet(0.02, l2) if "l1 > 0" in SOLVERS[solver].requires else L2(l2)
 
 
 def checked_often(solver: str) -> Solver[Any]:

@@ -70,6 +70,7 @@ void bind_eg_batch(nb::module_& m);
 void bind_bcfw(nb::module_& m);
 void bind_hessian(nb::module_& m);
 void bind_sdca(nb::module_& m);
+void bind_cd_l1(nb::module_& m);
 void bind_inference(nb::module_& m);
 
 }  // namespace partwise::bindings

@@ -60,6 +60,7 @@ NB_MODULE(PARTWISE_MODULE, m) {
     bind_bcfw(m);
     bind_hessian(m);
     bind_sdca(m);
+    bind_cd_l1(m);
     bind_inference(m);
 }
 

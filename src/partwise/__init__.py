@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .losses import Loss as Loss
     from .losses import get_loss as get_loss
     from .penalties import L2 as L2
+    from .penalties import ElasticNet as ElasticNet
     from .problem import Problem as Problem
     from .result import Certificate as Certificate
     from .result import CertificateError as CertificateError
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from .result import DivergenceError as DivergenceError
     from .result import Result as Result
     from .solvers import BCFW as BCFW
+    from .solvers import CDL1 as CDL1
     from .solvers import EG as EG
     from .solvers import LBFGS as LBFGS
     from .solvers import SDCA as SDCA
@@ -66,11 +68,12 @@ _MODULES = {
         "multiclass_map",
     ),
     "losses": ("Loss", "get_loss"),
-    "penalties": ("L2",),
+    "penalties": ("ElasticNet", "L2"),
     "problem": ("Problem",),
     "result": ("Certificate", "CertificateError", "ConvergenceWarning", "DivergenceError", "Result"),
     "solvers": (
         "BCFW",
+        "CDL1",
         "EG",
         "EGBatch",
         "EGPrimal",

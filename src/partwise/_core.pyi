@@ -36,7 +36,7 @@ class Structure:
     @property
     def num_examples(self) -> int: ...
     def capabilities(self) -> frozenset[str]:
-        """Which of "cliques", "covariance", "k_best", "sample" are implemented; "one part": every labelling is one slot."""
+        """Which of "cliques", "covariance", "k_best", "sample" are implemented; "one part": a labelling is one slot."""
     def num_slots(self, i: int) -> int: ...
     def slot_offsets(self) -> Ints: ...
     def maximize(self, i: int, scores: Floats) -> tuple[float, Ints, Floats]:
@@ -343,6 +343,33 @@ def sdca_epoch(
 ) -> SdcaReport:
     """One pass of exact block ascent over `order`, for structures with one part a labelling. scores: logarithms of the
     marginals; a slot of marginal 0 is in no labelling. gains: the dual gain of each example's last visit."""
+
+class WorkingColumns:
+    """The columns of some weights (ascending): where they meet slots of examples. One part a labelling only."""
+
+    def __init__(self, objective: Objective, selected: Ints) -> None: ...
+    @property
+    def num_entries(self) -> int: ...
+
+class CdL1Report:
+    sweeps: int
+    steps: int
+    violation: float
+
+def cd_l1(
+    objective: Objective,
+    columns: WorkingColumns,
+    l1: float,
+    l2: float,
+    max_sweeps: int,
+    tol: float,
+    seed: int,
+    weights: Floats,
+    unscaled: Floats,
+    sums: Floats,
+) -> CdL1Report:
+    """Sweeps of coordinate descent under l1 |w|_1 + l2/2 |w|^2 until no coordinate's violation is above tol. In place:
+    weights, one a column; unscaled, exp of scores but for a factor an example, all slots; sums, their sums."""
 
 def decode(
     structure: Structure, features: FeatureMap, weights: Floats, n_jobs: int = 1

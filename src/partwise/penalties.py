@@ -14,6 +14,31 @@ class L2:
         if not (isfinite(self.strength) and self.strength >= 0):
             raise ValueError(f"strength of the L2 penalty must be a number >= 0, got {self.strength}")
 
+    @property
+    def l1(self) -> float:
+        return 0.0
+
     def capabilities(self) -> frozenset[str]:
         """What a solver may ask of a penalty."""
-        return frozenset({"l2 > 0"}) if self.strength > 0 else frozenset()
+        return frozenset({"l2 > 0", "smooth penalty"}) if self.strength > 0 else frozenset({"smooth penalty"})
+
+
+@dataclass(frozen=True)
+class ElasticNet:
+    """l1 |w|_1 + strength / 2 |w|^2 with l1 > 0, which makes weights zero; strength 0 is the lasso."""
+
+    l1: float
+    strength: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not (isfinite(self.l1) and self.l1 > 0):
+            raise ValueError(f"l1 of the elastic net must be a number > 0 (else take L2), got {self.l1}")
+        if not (isfinite(self.strength) and self.strength >= 0):
+            raise ValueError(f"strength of the elastic net must be a number >= 0, got {self.strength}")
+
+    def capabilities(self) -> frozenset[str]:
+        """What a solver may ask of a penalty."""
+        return frozenset({"l1 > 0"})
+
+
+Penalty = L2 | ElasticNet

@@ -19,6 +19,11 @@ everywhere, and the dual point that the oracle answers at w (`plane`) touches it
 so that every method for a smooth loss has a certificate. A mean of planes is a plane below, which is how averaged and
 bundle methods are certified. With l2 = 0 the dual is -inf unless u = 0: there is no such certificate.
 
+With the elastic net R(w) = l1 |w|_1 + l2/2 |w|^2 for the penalty, D = b - R*(u), R*(u) = |soft(u, l1)|^2 / (2 l2),
+soft(u, l1) = sign(u) max(|u| - l1, 0); with l2 = 0, R* is 0 for |u| <= l1 and infinite elsewhere. The gold labellings
+are a dual point too, with u = 0, so a mean of any plane with theirs, (s u, s b + (1 - s) b_gold), is a plane: the best
+s is taken, and a u outside of that box costs no certificate.
+
 The sums over examples are done by `_core.Objective`; the penalty enters here.
 """
 
@@ -34,7 +39,7 @@ from numpy.typing import ArrayLike, NDArray
 from ._core import FeatureMap, Hessian, Objective, Structure, all_scores, slot_curvatures
 from .dual import DualPoint
 from .losses import Loss, get_loss
-from .penalties import L2
+from .penalties import L2, ElasticNet, Penalty
 from .result import Certificate, CertificateError
 
 Floats = NDArray[np.float64]
@@ -61,7 +66,7 @@ class Problem:
     gold : (indptr, slots, counts)
         Gold labellings as from `structure.encode`; each must lie in Y_i.
     loss : str or Loss
-    penalty : L2 or float
+    penalty : L2, ElasticNet or float
         A number is the strength l2.
     sample_weight : array of n_examples, optional
         omega; zero weights are allowed.
@@ -77,7 +82,7 @@ class Problem:
         structure: Structure,
         gold: Gold,
         loss: str | Loss,
-        penalty: L2 | float,
+        penalty: Penalty | float,
         *,
         sample_weight: ArrayLike | None = None,
         cost: ArrayLike | None = None,
@@ -87,7 +92,7 @@ class Problem:
         self.structure = structure
         self.gold = gold
         self.loss = get_loss(loss)
-        self.penalty = penalty if isinstance(penalty, L2) else L2(float(penalty))
+        self.penalty = penalty if isinstance(penalty, L2 | ElasticNet) else L2(float(penalty))
         self.n_jobs = resolve_n_jobs(n_jobs)
         self.n_examples = structure.num_examples
         if self.n_examples == 0:
@@ -112,6 +117,10 @@ class Problem:
     def l2(self) -> float:
         return self.penalty.strength
 
+    @property
+    def l1(self) -> float:
+        return self.penalty.l1
+
     @cached_property
     def active(self) -> Ints:
         """Examples of positive weight, the ones that a pass visits."""
@@ -125,10 +134,10 @@ class Problem:
         other.n_jobs = resolve_n_jobs(n_jobs)
         return other
 
-    def with_penalty(self, penalty: L2 | float) -> "Problem":
+    def with_penalty(self, penalty: Penalty | float) -> "Problem":
         """The same data and loss under another penalty (nothing is copied)."""
         other = copy.copy(self)
-        other.penalty = penalty if isinstance(penalty, L2) else L2(float(penalty))
+        other.penalty = penalty if isinstance(penalty, L2 | ElasticNet) else L2(float(penalty))
         return other
 
     def capabilities(self) -> frozenset[str]:
@@ -160,7 +169,12 @@ class Problem:
 
     def value(self, weights: Floats) -> float:
         """P(w)."""
-        return self.objective.value(weights, self.n_jobs) + 0.5 * self.l2 * self.norm2(weights)
+        return self.objective.value(weights, self.n_jobs) + self.penalty_value(weights)
+
+    def penalty_value(self, weights: Floats) -> float:
+        """l1 |w|_1 + l2/2 |w|^2."""
+        absolute = self.l1 * float(np.abs(weights).sum()) if self.l1 else 0.0
+        return absolute + 0.5 * self.l2 * self.norm2(weights)
 
     def value_and_gradient(self, weights: Floats) -> tuple[float, Floats]:
         """P(w) and its gradient l2 w - u (a subgradient where P has a kink)."""
@@ -201,14 +215,15 @@ class Problem:
         return self.objective.dual_terms_slots(counts, mass, entropies, self.n_jobs)
 
     def dual_value(self, point: DualPoint) -> float:
-        """D of a dual point; -inf if l2 = 0."""
+        """D of a dual point; -inf if there is no penalty."""
         return self.dual_of_plane(*self.dual_terms(point))
 
     def weights_from_dual(self, point: DualPoint) -> Floats:
-        """w(alpha) = u / l2."""
+        """w(alpha) = u / l2, or soft(u, l1) / l2 with an elastic net."""
         if self.l2 == 0:
             raise ValueError("with l2 = 0 a dual point determines no weights")
-        return self.dual_terms(point)[0] / self.l2
+        u = self.dual_terms(point)[0]
+        return (np.sign(u) * np.maximum(np.abs(u) - self.l1, 0.0) if self.l1 else u) / self.l2
 
     def oracle_point(self, weights: Floats) -> DualPoint:
         """The distributions p_w that attain smax at w (temperature > 0): slot scores (theta + kappa c) / tau."""
@@ -257,8 +272,40 @@ class Problem:
         return Certificate(primal, primal - gap, gap, gap)
 
     def dual_of_plane(self, u: Floats, b: float) -> float:
-        """D = b - |u|^2 / (2 l2); -inf if l2 = 0."""
+        """D = b - R*(u): b - |u|^2 / (2 l2) for the L2 penalty, -inf if l2 = 0."""
+        if self.l1:
+            return self._dual_of_box(u, b)
         return b - self.norm2(u) / (2.0 * self.l2) if self.l2 > 0 else float("-inf")
+
+    def _dual_of_box(self, u: Floats, b: float) -> float:
+        """max over 0 <= s <= 1 of s b + (1 - s) b_gold - R*(s u), a concave function of s."""
+        far = np.abs(u[np.abs(u) > self.l1])  # the others are inside for every s
+        if not far.size:
+            return b
+        inside = self.l1 / float(far.max())
+        gold = self._gold_level
+
+        def value(s: float) -> float:
+            excess = np.maximum(s * far - self.l1, 0.0)
+            return s * b + (1.0 - s) * gold - (float(excess @ excess) / (2.0 * self.l2) if s > inside else 0.0)
+
+        if self.l2 == 0 or b <= gold:
+            return value(inside) if b > gold else gold
+        low, high = inside, 1.0  # below `inside` D rises with s
+        for _ in range(60):
+            left, right = low + (high - low) / 3.0, high - (high - low) / 3.0
+            low, high = (left, high) if value(left) < value(right) else (low, right)
+        return max(value(inside), value(1.0), value(0.5 * (low + high)))
+
+    @cached_property
+    def _gold_level(self) -> float:
+        """b of the gold labellings: their costs, which are zero unless the caller gave others."""
+        if not self.loss.cost_scale or self.loss.link != "identity":
+            return 0.0
+        indptr, slots, counts = self.gold
+        owner = np.repeat(np.arange(self.n_examples), np.diff(indptr))
+        costs = counts * self.slot_costs()[self.structure.slot_offsets()[owner] + slots]
+        return self.loss.cost_scale * float(self.sample_weight[owner] @ costs)
 
     def _slots_from_cliques(self, marginals: Floats) -> tuple[Floats, Floats]:
         """(expected counts, entropies) of clique marginals."""

@@ -12,8 +12,10 @@ from smallproblems import Listed, Small
 from oracles.objective import LOSSES
 from partwise import (
     EG,
+    L2,
     LBFGS,
     SDCA,
+    ElasticNet,
     Loss,
     Problem,
     Structure,
@@ -56,8 +58,8 @@ def problem_of(kind: str, loss: str) -> Problem:
         "Python structure with both oracles": Listed,
         "Python structure with the maximum alone": MaxOnly,
     }.get(kind, lambda own: own)(small.case.structure)
-    l2 = 0.0 if kind.endswith("l2 = 0") else 0.7
-    return Problem(small.case.features, structure, small.case.gold, small.loss, l2)
+    penalty = ElasticNet(0.1) if kind.endswith("l1 > 0") else L2(0.0 if kind.endswith("l2 = 0") else 0.7)
+    return Problem(small.case.features, structure, small.case.gold, small.loss, penalty)
 
 
 @pytest.mark.parametrize("loss", LOSSES)

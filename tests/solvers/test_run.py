@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 import pytest
-from smallproblems import Listed, Small, kind_for, loss_for, with_another_option
+from smallproblems import Listed, Small, kind_for, loss_for, penalty_for, with_another_option
 
 from partwise import (
     EG,
@@ -30,7 +30,9 @@ SOLVERS = available_solvers()
 def fitting(solver: str, **options) -> Small:
     """A problem for this solver that takes it more than a few passes."""
     settings = {"l2": 0.1} if kind_for(solver) == "chain-tied" else {"l2": 0.01, "n": 12}
-    return Small(kind_for(solver), loss_for(solver), **(settings | options))
+    small = Small(kind_for(solver), loss_for(solver), **(settings | options))
+    small.problem = small.problem.with_penalty(penalty_for(solver, small.problem.l2))
+    return small
 
 
 def unreached(solver: str, problem, **options):
@@ -212,7 +214,7 @@ class TestInterrupts:
         structure = Multiclass(len(rows), 20)
         gold = structure.encode(rng.integers(0, 20, len(rows)))
         loss = loss_for(solver)
-        problem = Problem(multiclass_map(structure, rows), structure, gold, loss, 1e-6)
+        problem = Problem(multiclass_map(structure, rows), structure, gold, loss, penalty_for(solver, 1e-6))
         start = time.perf_counter()
         with ctrl_c_after(0.3), pytest.raises(KeyboardInterrupt):
             solve(problem, solver, tol=0.0, max_passes=1e9)

@@ -20,7 +20,7 @@ from sklearn.utils.metaestimators import available_if
 
 from partwise.estimators.inputs import Floats
 from partwise.losses import Loss, get_loss
-from partwise.penalties import L2
+from partwise.penalties import L2, ElasticNet, Penalty
 from partwise.problem import Problem
 from partwise.result import Result
 from partwise.solvers import Solver, get_solver, solve
@@ -37,6 +37,11 @@ class Training:
     solver: Any
     tol: float
     n_jobs: int
+    l1: float = 0.0
+
+    @property
+    def penalty(self) -> Penalty:
+        return ElasticNet(self.l1, self.l2) if self.l1 else L2(self.l2)
 
 
 @contextmanager
@@ -124,7 +129,7 @@ class TrainedEstimator(BaseEstimator):
         `weights` are the last fit's, carried over to the new features. `shape` says what labellings the examples
         have: where it is the last fit's, so is the room for dual points.
         """
-        problem = Problem(loss=training.loss, penalty=L2(training.l2), n_jobs=training.n_jobs, **parts)
+        problem = Problem(loss=training.loss, penalty=training.penalty, n_jobs=training.n_jobs, **parts)
         key = (training.loss, training.solver, *shape)
         result = solve(
             problem,

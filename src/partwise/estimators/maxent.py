@@ -3,7 +3,8 @@
 Two labels have one weight vector v (`coef_`), as in binary logistic regression. It is trained as the pair (-v/2, v/2)
 on the same features as any number of labels, under twice the penalty: l2 (|v/2|^2 + |v/2|^2) = l2/2 |v|^2, and since
 l2 (|w0|^2 + |w1|^2) is least at w1 = -w0 for a given w1 - w0 = v, objective, dual and gap are those of v. (A map with
-weights on one label alone says the same and is 2 to 15 times slower: its rows of weights have one entry each.)
+weights on one label alone says the same and is 2 to 15 times slower: its rows of weights have one entry each.) The l1
+penalty needs no factor: |w0| + |w1| is least, and |v|, wherever w0 and w1 have opposite signs.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from partwise._core import Multiclass
 from partwise.estimators.common import (
     TrainedEstimator,
+    Training,
     check_choice,
     check_positive,
     check_sample_weight,
@@ -49,6 +51,11 @@ class MaxentClassifier(ClassifierMixin, TrainedEstimator):
         The hinge losses give no probabilities.
     C : float
         Inverse of the penalty's strength.
+    penalty : {"l2", "l1", "elasticnet"}
+        "l1": ``|w|_1 / C`` instead, which makes weights zero; "elasticnet": ``l1_ratio`` of that and the rest of the
+        first. Both are for losses with a temperature above 0.
+    l1_ratio : float between 0 and 1
+        Used by "elasticnet" alone.
     fit_intercept : bool
         Add a column of ones to the features. Its weights are penalised like all others (LIBLINEAR's ``-B 1``).
     class_weight : None, "balanced" or a mapping of labels to numbers >= 0
@@ -88,6 +95,8 @@ class MaxentClassifier(ClassifierMixin, TrainedEstimator):
         loss: Any = "log",
         C: float = 1.0,
         *,
+        penalty: str = "l2",
+        l1_ratio: float = 0.5,
         fit_intercept: bool = True,
         class_weight: Mapping[Any, float] | str | None = None,
         solver: Any = "auto",
@@ -102,6 +111,8 @@ class MaxentClassifier(ClassifierMixin, TrainedEstimator):
     ) -> None:
         self.loss = loss
         self.C = C
+        self.penalty = penalty
+        self.l1_ratio = l1_ratio
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.solver = solver
@@ -125,7 +136,7 @@ class MaxentClassifier(ClassifierMixin, TrainedEstimator):
         A row of weight 0 is left out altogether: a label that only such rows have is not learnt.
         """
         with unchanged_on_failure(self):
-            training = self._check_training()
+            training = self._with_penalty(self._check_training())
             X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
             check_classification_targets(y)
             weight = check_sample_weight(sample_weight, X.shape[0], "sample")
@@ -159,6 +170,22 @@ class MaxentClassifier(ClassifierMixin, TrainedEstimator):
             self.intercept_ = pairs[:, n_features].copy() if self.fit_intercept else np.zeros(len(pairs))
             self.result_ = result
         return self
+
+    def _with_penalty(self, training: Training) -> Training:
+        """Shares of the two penalties."""
+        check_choice("penalty", self.penalty, ("l2", "l1", "elasticnet"))
+        ratio = {"l2": 0.0, "l1": 1.0}.get(self.penalty)
+        if ratio is None:
+            check_positive("l1_ratio", self.l1_ratio, zero=True)
+            if self.l1_ratio > 1:
+                raise ValueError(f"l1_ratio must be at most 1, got {self.l1_ratio!r}")
+            ratio = float(self.l1_ratio)
+        if ratio and not (training.loss.smooth and training.loss.link == "identity"):
+            raise ValueError(
+                f"penalty={self.penalty!r} is not there for loss={training.loss.name!r}: take 'log', 'softmax-margin' "
+                "or 'smoothed-hinge'"
+            )
+        return replace(training, l1=ratio * training.l2, l2=(1.0 - ratio) * training.l2)
 
     def _warm_weights(self, n_attributes: int, classes: NDArray[Any], width: int) -> Floats | None:
         """The fitted weights as a solver's start, or None where they do not fit."""

@@ -3,6 +3,7 @@
 from .auto import choose, solve
 from .base import Certified, Progress, Solver, WarmStart
 from .bcfw import BCFW
+from .cd_l1 import CDL1
 from .checkpoint import Checkpoint
 from .compatibility import compatibility_table
 from .eg import EG
@@ -17,6 +18,7 @@ from .state import State
 
 __all__ = [
     "BCFW",
+    "CDL1",
     "EG",
     "LBFGS",
     "SDCA",

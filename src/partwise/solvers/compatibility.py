@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from .._core import Chain, Multiclass, Structure
 from ..features import attribute_map
 from ..losses import LOSSES, Loss
+from ..penalties import ElasticNet, Penalty
 from ..problem import Problem
 from .registry import SOLVERS, suitable_solvers
 
@@ -51,20 +52,21 @@ def _chain() -> Chain:
     return Chain(np.array([2], dtype=np.int64), 2)
 
 
-def _problem(loss: Loss, like: Any, structure: Structure | None = None, l2: float = 1.0) -> Problem:
+def _problem(loss: Loss, like: Any, structure: Structure | None = None, penalty: Penalty | float = 1.0) -> Problem:
     """One example whose labels are all 0, with one dense input a row."""
     rows = 2 if isinstance(like, Chain) else 1
     features = attribute_map(like, np.ones((rows, 1)))
     gold = like.encode(np.zeros(rows, dtype=np.int64))
-    return Problem(features, like if structure is None else structure, gold, loss, l2)
+    return Problem(features, like if structure is None else structure, gold, loss, penalty)
 
 
 #: Kinds of problems: a small one of each, for a loss.
 KINDS: dict[str, Callable[[Loss], Problem]] = {
     "Multiclass": lambda loss: _problem(loss, _one_label()),
     "Chain": lambda loss: _problem(loss, _chain()),
-    "Multiclass, l2 = 0": lambda loss: _problem(loss, _one_label(), l2=0.0),
-    "Chain, l2 = 0": lambda loss: _problem(loss, _chain(), l2=0.0),
+    "Multiclass, l2 = 0": lambda loss: _problem(loss, _one_label(), penalty=0.0),
+    "Multiclass, l1 > 0": lambda loss: _problem(loss, _one_label(), penalty=ElasticNet(1.0)),
+    "Chain, l2 = 0": lambda loss: _problem(loss, _chain(), penalty=0.0),
     "Python structure with both oracles": lambda loss: _problem(loss, _one_label(), _BothOracles()),
     "Python structure with the maximum alone": lambda loss: _problem(loss, _one_label(), _MaxOracle()),
 }

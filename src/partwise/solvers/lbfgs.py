@@ -65,7 +65,9 @@ class LBFGS(PrimalSolver[LBFGSState]):
     """Limited-memory BFGS (see the module's docstring)."""
 
     name: ClassVar[str] = "lbfgs"
-    requires: ClassVar[frozenset[str]] = frozenset({"smooth", "expectation oracle", "explicit weights"})
+    requires: ClassVar[frozenset[str]] = frozenset(
+        {"smooth", "smooth penalty", "expectation oracle", "explicit weights"}
+    )
     rate: ClassVar[str] = "linear"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 2000

@@ -214,7 +214,7 @@ class Run:
             problem = self.problem
             value, u, _ = problem.objective.plane(np.zeros(problem.n_weights), problem.n_jobs)
             probe = float(u @ np.cos(np.arange(len(u))))
-            sizes = [float(problem.n_examples), float(problem.n_weights), problem.l2]
+            sizes = [float(problem.n_examples), float(problem.n_weights), problem.l2, problem.l1]
             loss = [problem.loss.temperature, problem.loss.cost_scale, float(problem.loss.link == "squared")]
             self.identity = [*sizes, *loss, value, math.sqrt(problem.norm2(u)), probe]
         return self.identity

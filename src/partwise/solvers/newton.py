@@ -59,7 +59,9 @@ class Newton(PrimalSolver[NewtonState]):
     """Trust-region Newton (see the module's docstring)."""
 
     name: ClassVar[str] = "newton"
-    requires: ClassVar[frozenset[str]] = frozenset({"smooth", "expectation oracle", "covariance", "explicit weights"})
+    requires: ClassVar[frozenset[str]] = frozenset(
+        {"smooth", "smooth penalty", "expectation oracle", "covariance", "explicit weights"}
+    )
     rate: ClassVar[str] = "linear"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 2000

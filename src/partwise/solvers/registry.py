@@ -6,6 +6,7 @@ from typing import Any
 from ..problem import Problem
 from .base import Solver
 from .bcfw import BCFW
+from .cd_l1 import CDL1
 from .eg import EG
 from .eg_batch import EGBatch
 from .eg_primal import EGPrimal
@@ -23,6 +24,7 @@ _CLASSES: tuple[type[Solver[Any]], ...] = (
     ExcessiveGap,
     Newton,
     SDCA,
+    CDL1,
 )
 SOLVERS = {cls.name: cls for cls in _CLASSES}
 
@@ -77,7 +79,8 @@ def no_solver(problem: Problem) -> str:
 
 def describe(problem: Problem) -> str:
     """A problem in a few words."""
-    return f"loss {problem.loss.name!r}, l2 = {problem.l2:g}, {type(problem.structure).__name__}"
+    l1 = f"l1 = {problem.l1:g}, " if problem.l1 else ""
+    return f"loss {problem.loss.name!r}, {l1}l2 = {problem.l2:g}, {type(problem.structure).__name__}"
 
 
 def _listed(names: frozenset[str]) -> str:

@@ -1,0 +1,282 @@
+#include "solvers/cd_l1.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <random>
+
+#include "support/vector_math.h"
+
+namespace partwise {
+
+namespace {
+
+constexpr double kSufficient = 0.01;  // share of the predicted decrease that a step must reach
+constexpr int kMostHalvings = 40;
+// Curvature that a coordinate without any still has, so that its step is finite.
+constexpr double kLeastCurvature = 1e-12;
+// The most that a step may change the logarithm of a probability's ratio to another.
+constexpr double kLongest = 20.0;
+
+// |w + d| - |w|, without rounding where the sign stays: near the optimum it is far below |w|'s last digit.
+double growth_of_abs(double w, double d) {
+    if (w > 0.0 && w + d >= 0.0) return d;
+    if (w < 0.0 && w + d <= 0.0) return -d;
+    return std::abs(w + d) - std::abs(w);
+}
+
+using Entry = Columns::Entry;
+
+// Calls f(example, entries of that example); a column's entries come example by example.
+template <class F>
+void by_example(std::span<const Entry> column, F&& f) {
+    std::size_t k = 0;
+    while (k < column.size()) {
+        std::size_t end = k + 1;
+        while (end < column.size() && column[end].example == column[k].example) ++end;
+        f(Index{column[k].example}, column.subspan(k, end - k));
+        k = end;
+    }
+}
+
+class Descent {
+   public:
+    Descent(const Objective& objective, const Columns& columns, const CdOptions& options, double* unscaled,
+            double* sums)
+        : objective_(objective), columns_(columns), options_(options), unscaled_(unscaled), sums_(sums) {}
+
+    // One coordinate; returns how far 0 was from its subdifferential.
+    double visit(Index k, double& w, Index& steps) {
+        const auto column = columns_.column(k);
+        const double inverse_tau = 1.0 / objective_.loss().temperature;
+        double gradient = options_.l2 * w - columns_.gold(k);
+        double curvature = options_.l2 + kLeastCurvature;
+        by_example(column, [&](Index i, std::span<const Entry> entries) {
+            const double scale = 1.0 / sums_[i];
+            double mean = 0;
+            double square = 0;
+            for (const Entry& e : entries) {
+                const double moment = e.value * e_at(i, e) * scale;
+                mean += moment;
+                square += e.value * moment;
+            }
+            gradient += objective_.weight(i) * mean;
+            curvature += objective_.weight(i) * inverse_tau * std::max(0.0, square - mean * mean);
+        });
+        const double l1 = options_.l1;
+        const double violation = w > 0   ? std::abs(gradient + l1)
+                                 : w < 0 ? std::abs(gradient - l1)
+                                         : std::max(0.0, std::abs(gradient) - l1);
+        if (violation == 0.0) return 0.0;
+        double d = -w;
+        if (gradient + l1 <= curvature * w) {
+            d = -(gradient + l1) / curvature;
+        } else if (gradient - l1 >= curvature * w) {
+            d = -(gradient - l1) / curvature;
+        }
+        const double predicted = gradient * d + l1 * growth_of_abs(w, d);
+        if (!(predicted < 0.0)) return violation;
+        // Where there is hardly any curvature Newton's step is far too long.
+        const double reach = std::abs(d) * columns_.largest(k) * inverse_tau;
+        double lambda = reach > kLongest ? kLongest / reach : 1.0;
+        for (int halvings = 0; halvings < kMostHalvings; ++halvings, lambda *= 0.5) {
+            const double step = lambda * d;
+            const double change = losses_change(column, step) - step * columns_.gold(k) +
+                                  options_.l2 * step * (w + 0.5 * step) + l1 * growth_of_abs(w, step);
+            // The change is a difference of sums: what rounding leaves of it cannot be asked for.
+            if (change <= kSufficient * lambda * predicted + 1e-14 * std::abs(predicted)) {
+                move(column, step);
+                w = lambda == 1.0 && d == -w ? 0.0 : w + step;
+                ++steps;
+                break;
+            }
+        }
+        return violation;
+    }
+
+   private:
+    double& e_at(Index i, const Entry& e) const { return unscaled_[objective_.offset(i) + e.slot]; }
+
+    double losses_change(std::span<const Entry> column, double step) {
+        const double tau = objective_.loss().temperature;
+        const double rate = step / tau;
+        double sum = 0;
+        double last_value = 1.0;
+        double last_growth = std::expm1(rate);
+        by_example(column, [&](Index i, std::span<const Entry> entries) {
+            double more = 0;
+            for (const Entry& e : entries) {
+                if (e.value != last_value) {
+                    last_value = e.value;
+                    last_growth = std::expm1(rate * e.value);
+                }
+                more += e_at(i, e) * last_growth;
+            }
+            sum += objective_.weight(i) * std::log1p(more / sums_[i]);
+        });
+        return tau * sum;
+    }
+
+    void move(std::span<const Entry> column, double step) {
+        const double rate = step / objective_.loss().temperature;
+        double last_value = 1.0;
+        double last_growth = std::expm1(rate);
+        by_example(column, [&](Index i, std::span<const Entry> entries) {
+            const double before = sums_[i];
+            for (const Entry& e : entries) {
+                if (e.value != last_value) {
+                    last_value = e.value;
+                    last_growth = std::expm1(rate * e.value);
+                }
+                double& at = e_at(i, e);
+                const double more = at * last_growth;
+                at += more;
+                sums_[i] += more;
+            }
+            // What is left after most was taken away is known to few digits: it is summed anew.
+            if (!(sums_[i] > 0.1 * before && sums_[i] < 1e100)) rescale(i);
+        });
+    }
+
+    void rescale(Index i) {
+        double* row = unscaled_ + objective_.offset(i);
+        const Index n = objective_.num_slots(i);
+        double sum = 0;
+        for (Index a = 0; a < n; ++a) sum += row[a];
+        if (!(sum > 0.0 && sum < kInfinity)) throw InputError("coordinate descent: a step out of all proportion");
+        for (Index a = 0; a < n; ++a) row[a] /= sum;
+        sums_[i] = 1.0;
+    }
+
+    const Objective& objective_;
+    const Columns& columns_;
+    CdOptions options_;
+    double* unscaled_;
+    double* sums_;
+};
+
+// The entries of A_i in selected columns, through products A_i' v: a map has no other way to tell them.
+class RowReader {
+   public:
+    explicit RowReader(const FeatureMap& features) : features_(features) {}
+
+    // f(number of the weight, slot, value) for every entry; number is -1 for weights that are not selected.
+    template <class F>
+    void read(Index i, const std::vector<std::int32_t>& number, F&& f) {
+        const Index n = features_.num_slots(i);
+        // Most weights meet one slot of an example. With v_a = (a + 1)^k, k = 0, 1, 2, such a weight has x, (a + 1) x
+        // and (a + 1)^2 x, and a weight that meets several has something else.
+        for (std::size_t k = 0; k < 3; ++k) {
+            v_.resize(idx(n));
+            for (Index a = 0; a < n; ++a) v_[idx(a)] = std::pow(static_cast<double>(a + 1), static_cast<double>(k));
+            features_.project(i, v_.data(), rows_[k]);
+        }
+        if (single_slots(n, number)) {
+            each(rows_[0], [&](Index t, double x, std::size_t run, Index j) {
+                if (number[idx(t)] < 0 || x == 0.0) return;
+                f(number[idx(t)], std::llround(at(1, run, j) / x) - 1, x);
+            });
+            return;
+        }
+        v_.assign(idx(n), 0.0);
+        for (Index a = 0; a < n; ++a) {
+            v_[idx(a)] = 1.0;
+            features_.project(i, v_.data(), rows_[0]);
+            v_[idx(a)] = 0.0;
+            each(rows_[0], [&](Index t, double x, std::size_t, Index) {
+                if (number[idx(t)] >= 0 && x != 0.0) f(number[idx(t)], a, x);
+            });
+        }
+    }
+
+   private:
+    // f(weight, value, run, place in the run)
+    template <class F>
+    static void each(const SparseVector& row, F&& f) {
+        for (std::size_t r = 0; r < row.runs().size(); ++r) {
+            const SparseVector::Run& run = row.runs()[r];
+            for (Index j = 0; j < run.length; ++j) f(run.start + j, row.values(run)[j], r, j);
+        }
+    }
+    double at(std::size_t k, std::size_t run, Index j) const { return rows_[k].values(rows_[k].runs()[run])[j]; }
+
+    bool single_slots(Index n, const std::vector<std::int32_t>& number) const {
+        const auto same_runs = [&](std::size_t k) {
+            const auto& p = rows_[0].runs();
+            const auto& q = rows_[k].runs();
+            return std::equal(p.begin(), p.end(), q.begin(), q.end(),
+                              [](const auto& x, const auto& y) { return x.start == y.start && x.length == y.length; });
+        };
+        if (!same_runs(1) || !same_runs(2)) return false;
+        bool single = true;
+        each(rows_[0], [&](Index t, double x, std::size_t run, Index j) {
+            if (number[idx(t)] < 0) return;
+            const double first = at(1, run, j);
+            const double second = at(2, run, j);
+            if (x == 0.0) {
+                single = single && first == 0.0 && second == 0.0;
+                return;
+            }
+            const double place = std::round(first / x);
+            single = single && place >= 1.0 && place <= static_cast<double>(n) &&
+                     std::abs(first - place * x) <= 1e-9 * std::abs(first) &&
+                     std::abs(second - place * first) <= 1e-9 * std::abs(second);
+        });
+        return single;
+    }
+
+    const FeatureMap& features_;
+    std::vector<double> v_;
+    SparseVector rows_[3];
+};
+
+}  // namespace
+
+Columns::Columns(const Objective& objective, std::span<const Index> selected, Interrupt& interrupt) {
+    const Index n = len(selected.size());
+    std::vector<std::int32_t> number(idx(objective.features().num_weights()), -1);
+    for (Index k = 0; k < n; ++k) number[idx(selected[idx(k)])] = static_cast<std::int32_t>(k);
+    std::vector<std::pair<std::int32_t, Entry>> found;
+    std::vector<double> gold;
+    RowReader reader(objective.features());
+    gold_.assign(idx(n), 0.0);
+    largest_.assign(idx(n), 0.0);
+    ptr_.assign(idx(n) + 1, 0);
+    for (Index i = 0; i < objective.num_examples(); ++i) {
+        interrupt.check();
+        if (objective.weight(i) == 0.0) continue;
+        gold.assign(idx(objective.num_slots(i)), 0.0);
+        objective.add_gold(i, 1.0, gold.data());
+        reader.read(i, number, [&](std::int32_t k, Index a, double value) {
+            found.push_back({k, {static_cast<std::int32_t>(i), static_cast<std::int32_t>(a), value}});
+            gold_[idx(k)] += objective.weight(i) * value * gold[idx(a)];
+            largest_[idx(k)] = std::max(largest_[idx(k)], std::abs(value));
+            ++ptr_[idx(k) + 1];
+        });
+    }
+    std::partial_sum(ptr_.begin(), ptr_.end(), ptr_.begin());
+    entries_.resize(found.size());
+    std::vector<Index> next(ptr_.begin(), ptr_.end() - 1);
+    for (const auto& [k, entry] : found) entries_[idx(next[idx(k)]++)] = entry;
+}
+
+CdReport cd_l1(const Objective& objective, const Columns& columns, const CdOptions& options, std::uint64_t seed,
+               double* weights, double* unscaled, double* sums, Interrupt& interrupt) {
+    Descent descent(objective, columns, options, unscaled, sums);
+    std::vector<Index> order(idx(columns.size()));
+    std::iota(order.begin(), order.end(), Index{0});
+    std::mt19937_64 rng(seed);
+    CdReport report;
+    for (; report.sweeps < options.max_sweeps; ++report.sweeps) {
+        std::shuffle(order.begin(), order.end(), rng);
+        report.violation = 0;
+        for (const Index k : order) {
+            interrupt.check();
+            report.violation = std::max(report.violation, descent.visit(k, weights[k], report.steps));
+        }
+        if (report.violation <= options.tol) break;
+    }
+    return report;
+}
+
+}  // namespace partwise

@@ -1,0 +1,60 @@
+// Coordinate descent for smooth losses under l1 |w|_1 + l2/2 |w|^2, on the columns of a few weights (a working set),
+// where every labelling is one slot.
+//
+// With E_ia = exp((theta_ia + kappa c_ia) / tau) but for a factor an example, Z_i = sum_a E_ia and a weight whose
+// column has value v at slot a of example i, a step d of that weight changes the losses by
+//   sum_i omega_i tau log(1 + sum_a E_ia (exp(v d / tau) - 1) / Z_i) - d sum_ia omega_i v g_ia.
+// The step is Newton's for the model with the penalty, halved until the objective falls enough.
+#pragma once
+
+#include "solvers/objective.h"
+
+namespace partwise {
+
+// The columns of some weights: where they meet slots, example by example.
+class Columns {
+   public:
+    struct Entry {
+        std::int32_t example;
+        std::int32_t slot;  // within the example
+        double value;
+    };
+
+    // selected: ascending, without repetition.
+    Columns(const Objective& objective, std::span<const Index> selected, Interrupt& interrupt);
+
+    Index size() const { return len(ptr_.size()) - 1; }
+    Index num_entries() const { return len(entries_.size()); }
+    std::span<const Entry> column(Index k) const {
+        return std::span(entries_).subspan(idx(ptr_[idx(k)]), idx(ptr_[idx(k) + 1] - ptr_[idx(k)]));
+    }
+    // sum over the column of omega v g: the data's part of the gradient.
+    double gold(Index k) const { return gold_[idx(k)]; }
+    // The largest |v|.
+    double largest(Index k) const { return largest_[idx(k)]; }
+
+   private:
+    std::vector<Index> ptr_;
+    std::vector<Entry> entries_;
+    std::vector<double> gold_;
+    std::vector<double> largest_;
+};
+
+struct CdReport {
+    Index sweeps = 0;
+    Index steps = 0;       // coordinates that moved
+    double violation = 0;  // the largest distance of 0 from a coordinate's subdifferential, in the last sweep
+};
+
+struct CdOptions {
+    double l1;
+    double l2;
+    Index max_sweeps;
+    double tol;  // stop when the violation is below this
+};
+
+// weights: one value a column; unscaled: E (all slots end to end); sums: Z (one an example). All are updated in place.
+CdReport cd_l1(const Objective& objective, const Columns& columns, const CdOptions& options, std::uint64_t seed,
+               double* weights, double* unscaled, double* sums, Interrupt& interrupt);
+
+}  // namespace partwise

@@ -1,0 +1,133 @@
+"""Coordinate descent with zeros: certificates, weights, features shared between labels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from smallproblems import Small
+
+from partwise import CDL1, ElasticNet, LinearMap, Multiclass, Problem, _core, solve, suitable_solvers
+
+LOSSES = ["log", "softmax-margin", "smoothed-hinge"]
+
+
+def with_net(small: Small, l1: float, l2: float) -> Problem:
+    return small.problem.with_penalty(ElasticNet(l1, l2))
+
+
+def best(small: Small, l1: float, l2: float) -> float:
+    """By SciPy on w = p - m with p, m >= 0."""
+    d = small.problem.n_weights
+
+    def f(x):
+        w = x[:d] - x[d:]
+        gradient = small.dense.gradient(w) - small.dense.l2 * w + l2 * w
+        value = small.dense.loss_sum(w) + 0.5 * l2 * w @ w + l1 * x.sum()
+        return value, np.concatenate([gradient + l1, l1 - gradient])
+
+    options = {"ftol": 1e-15, "gtol": 1e-10, "maxiter": 5000}
+    return float(
+        minimize(f, np.zeros(2 * d), jac=True, method="L-BFGS-B", bounds=[(0, None)] * 2 * d, options=options).fun
+    )
+
+
+@pytest.mark.parametrize("l2", [0.0, 0.2])
+@pytest.mark.parametrize("l1", [0.05, 0.5])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_optimum_is_scipys(loss, l1, l2):
+    small = Small("multiclass", loss, n=15)
+    problem = with_net(small, l1, l2)
+    assert suitable_solvers(problem) == ["cd-l1"]
+    result = solve(problem, tol=1e-9, random_state=0)
+    assert result.converged
+    assert result.primal == pytest.approx(best(small, l1, l2), rel=1e-7)
+    history = result.history
+    assert np.all(np.diff(history["primal"]) <= 1e-12 * history["primal"][:-1])
+    assert np.all(history["primal"] - history["dual"] >= -1e-10)
+    # the certificate, from its parts
+    w = result.weights
+    primal = small.dense.loss_sum(w) + 0.5 * l2 * w @ w + l1 * np.abs(w).sum()
+    assert primal == pytest.approx(result.primal, rel=1e-10)
+    assert problem.dual_value(result.dual_point) == pytest.approx(result.dual, rel=1e-12)
+
+
+@pytest.mark.parametrize("l2", [0.0, 0.3])
+def test_every_dual_point_lies_below_the_optimum(l2, rng):
+    small = Small("multiclass", "log", n=8)
+    problem = with_net(small, 0.3, l2)
+    optimum = solve(problem, tol=1e-10, random_state=0).primal
+    for scale in (0.0, 0.1, 1.0, 10.0):
+        point = problem.oracle_point(scale * rng.normal(size=problem.n_weights))
+        assert problem.dual_value(point) <= optimum + 1e-9
+
+
+def test_small_working_sets_and_few_sweeps():
+    small = Small("multiclass", "log", n=30)
+    problem = with_net(small, 0.1, 0.0)
+    whole = solve(problem, tol=1e-9, random_state=0)
+    part = solve(problem, CDL1(least=1, growth=0.1, max_sweeps=2), tol=1e-9, random_state=0)
+    assert part.converged
+    assert part.primal == pytest.approx(whole.primal, rel=1e-8)
+    np.testing.assert_array_equal(part.weights != 0, whole.weights != 0)
+
+
+def test_warm_starts_and_resumed_runs(tmp_path):
+    problem = with_net(Small("multiclass", "log", n=30), 0.1, 0.0)
+    cold = solve(problem, tol=1e-8, random_state=0)
+    assert solve(problem, tol=1e-8, warm_start=cold).passes < cold.passes
+    whole = solve(problem, CDL1(max_sweeps=1), tol=1e-8, random_state=0)
+    stopped = solve(
+        problem,
+        CDL1(max_sweeps=1),
+        tol=1e-8,
+        random_state=0,
+        checkpoint=tmp_path / "c",
+        callback=lambda p: p.epoch == 3,
+    )
+    assert stopped.status == "stopped"
+    resumed = solve(problem, CDL1(max_sweeps=1), tol=1e-8, random_state=0, checkpoint=tmp_path / "c")
+    np.testing.assert_array_equal(resumed.weights, whole.weights)
+    with pytest.raises(ValueError, match="another problem"):
+        solve(problem.with_penalty(ElasticNet(0.2)), CDL1(max_sweeps=1), tol=1e-8, checkpoint=tmp_path / "c")
+
+
+def test_features_shared_between_labels():
+    """Eight slots as two rows of four: where both rows have an attribute, two slots share its weights."""
+    structure = Multiclass(3, 8)
+    layout = _core.RowLayout.dense(2, 4, 4)
+    attributes, values = np.array([0, 1, 1, 1, 0, 0]), np.array([1.0, -2.0, 0.5, 1.5, -1.0, 1.0])
+    rows = _core.AttributeSegment(layout, np.array([0, 2, 4, 6]), np.arange(7), attributes, values)
+    gold = structure.encode(np.array([0, 5, 3]))
+    problem = Problem(LinearMap([rows]), structure, gold, "log", ElasticNet(0.05, 0.01))
+    result = solve(problem, tol=1e-9, random_state=0)
+    assert result.converged
+
+    def value(x):
+        return problem.value(x[:8] - x[8:]) - 0.05 * np.abs(x[:8] - x[8:]).sum() + 0.05 * x.sum()
+
+    found = minimize(value, np.full(16, 0.1), method="L-BFGS-B", bounds=[(0, None)] * 16, options={"ftol": 1e-14})
+    assert result.primal == pytest.approx(found.fun, rel=1e-6)
+
+
+@pytest.mark.parametrize("options", [{"inner": 1.0}, {"max_sweeps": 0}, {"growth": 0.0}, {"least": 0}])
+def test_bad_options(options):
+    with pytest.raises(ValueError, match=next(iter(options))):
+        CDL1(**options)
+
+
+def test_bad_penalties():
+    with pytest.raises(ValueError, match="l1 of the elastic net must be a number > 0"):
+        ElasticNet(0.0, 1.0)
+    with pytest.raises(ValueError, match="strength of the elastic net"):
+        ElasticNet(1.0, -1.0)
+
+
+def test_bad_input_to_the_core():
+    problem = with_net(Small("multiclass", "log"), 0.1, 0.0)
+    with pytest.raises(ValueError, match="ascending and different"):
+        _core.WorkingColumns(problem.objective, np.array([3, 3]))
+    with pytest.raises(ValueError, match="in range"):
+        _core.WorkingColumns(problem.objective, np.array([10**6]))
+    with pytest.raises(ValueError, match="several parts"):
+        _core.WorkingColumns(Small("chain-tied", "log").problem.objective, np.array([1]))
