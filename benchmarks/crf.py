@@ -26,7 +26,8 @@ _QUICK = 800  # sentences
 
 # name: function of this module, options, whether it uses threads
 SYSTEMS: dict[str, tuple[str, dict[str, Any], bool]] = {
-    "partwise-eg": ("fit_partwise", {"solver": "eg", "tol": 1e-4}, True),
+    "partwise-eg": ("fit_partwise", {"solver": "eg", "tol": 1e-3}, True),
+    "partwise-eg-accurate": ("fit_partwise", {"solver": "eg", "tol": 1e-6}, True),
     "partwise-lbfgs": ("fit_partwise", {"solver": "lbfgs", "tol": 1e-4}, True),
     "crfsuite-lbfgs": ("fit_crfsuite", {}, False),
 }
