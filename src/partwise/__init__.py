@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from .solvers import available_solvers as available_solvers
     from .solvers import compatibility_table as compatibility_table
     from .solvers import get_solver as get_solver
+    from .solvers import regularization_path as regularization_path
     from .solvers import solve as solve
     from .solvers import suitable_solvers as suitable_solvers
     from .structures import Chain as Chain
@@ -87,6 +88,7 @@ _MODULES = {
         "available_solvers",
         "compatibility_table",
         "get_solver",
+        "regularization_path",
         "solve",
         "suitable_solvers",
     ),

@@ -54,6 +54,8 @@ class Result:
         "max_passes", "max_seconds", "stopped" (by the callback): a limit came first;
         "stalled": no further progress possible, but the gap is above that;
         "no certificate": l2 = 0, where the gradient norm is what was brought down.
+    l2
+        Strength of the penalty; |w - w*|^2 <= 2 gap / l2.
     history
         Arrays `passes`, `seconds`, `primal`, `dual`, `gap`: one entry each time a certificate was issued.
     """
@@ -66,6 +68,7 @@ class Result:
     seconds: float
     status: Status
     solver: str
+    l2: float
     history: dict[str, Floats] = field(repr=False)
     dual_point: DualPoint | None = field(default=None, repr=False)
     message: str = ""

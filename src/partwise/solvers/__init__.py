@@ -12,6 +12,7 @@ from .eg_primal import EGPrimal
 from .excessive_gap import ExcessiveGap
 from .lbfgs import LBFGS
 from .newton import Newton
+from .path import regularization_path
 from .registry import available_solvers, get_solver, suitable_solvers
 from .sdca import SDCA
 from .state import State
@@ -36,6 +37,7 @@ __all__ = [
     "choose",
     "compatibility_table",
     "get_solver",
+    "regularization_path",
     "solve",
     "suitable_solvers",
 ]

@@ -151,6 +151,7 @@ class Run:
             seconds=self.seconds,
             status=status,
             solver=name,
+            l2=self.problem.l2,
             history={column: np.array(values) for column, values in self.history.items()},
             dual_point=latest.point,
             message=message,
