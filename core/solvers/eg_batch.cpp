@@ -1,11 +1,18 @@
 #include "solvers/eg_batch.h"
 
+#include "solvers/sum_examples.h"
 #include "support/vector_math.h"
 
 namespace partwise {
 
-Plane eg_batch_step(const Objective& objective, const double* weights, double step, const double* scores, double* moved,
-                    int n_jobs, Interrupt& interrupt) {
+namespace {
+
+EgMove move_of(Plane plane) { return {std::move(plane.u), plane.b, plane.value, plane.extra}; }
+
+}  // namespace
+
+EgMove eg_batch_step(const Objective& objective, const double* weights, double step, const double* scores,
+                     double* moved, int n_jobs, Interrupt& interrupt) {
     // Examples of weight 0 take no part in the dual, but their scores must stay scores.
     for (Index i = 0; i < objective.num_examples(); ++i) {
         const Index begin = objective.offset(i);
@@ -13,16 +20,48 @@ Plane eg_batch_step(const Objective& objective, const double* weights, double st
     }
     const LossParameters& loss = objective.loss();
     const double keep = 1.0 - step * loss.temperature;
-    const auto move = [&](Index i, double* target) -> const double* {
-        objective.features().scores(i, weights, 1.0, target);
-        objective.add_cost(i, loss.cost_scale, target);
+    return move_of(sum_examples(objective, n_jobs, interrupt, true, [&](Index i, double* direction, Workspace& ws) {
+        const Index n = objective.num_slots(i);
         const double* from = scores + objective.offset(i);
         double* to = moved + objective.offset(i);
-        const Index n = objective.num_slots(i);
+        Workspace::Frame frame(ws);
+        double* target = frame.take(n);
+        objective.features().scores(i, weights, 1.0, target);
+        objective.add_cost(i, loss.cost_scale, target);
         for (Index r = 0; r < n; ++r) to[r] = keep * from[r] + step * target[r];
-        return to;
-    };
-    return objective.dual_terms_gibbs(move, n_jobs, interrupt);
+        Term term = objective.gibbs_term(i, to, direction, ws);
+        // mu = gold - direction
+        term.extra += objective.dot_gold(i, from) - dot(direction, from, n);
+        return term;
+    }));
+}
+
+EgMove eg_primal_point(const Objective& objective, const double* z, double cost_scale, double old_cost_scale,
+                       int n_jobs, Interrupt& interrupt) {
+    return move_of(sum_examples(objective, n_jobs, interrupt, true, [&](Index i, double* direction, Workspace& ws) {
+        const Index n = objective.num_slots(i);
+        Workspace::Frame frame(ws);
+        double* scores = frame.take(n);
+        objective.features().scores(i, z, 1.0, scores);
+        objective.add_cost(i, cost_scale, scores);
+        Term term = objective.gibbs_term(i, scores, direction, ws);
+        if (old_cost_scale != 0.0) {
+            fill(scores, n, 0.0);
+            objective.add_cost(i, old_cost_scale, scores);
+            term.extra += objective.dot_gold(i, scores) - dot(direction, scores, n);
+        }
+        return term;
+    }));
+}
+
+std::vector<double> gold_features(const Objective& objective, int n_jobs, Interrupt& interrupt) {
+    return sum_examples(objective, n_jobs, interrupt, true,
+                        [&](Index i, double* direction, Workspace&) {
+                            fill(direction, objective.num_slots(i), 0.0);
+                            objective.add_gold(i, 1.0, direction);
+                            return Term{};
+                        })
+        .u;
 }
 
 }  // namespace partwise

@@ -99,7 +99,7 @@ double Objective::value(const double* w, int n_jobs, Interrupt& interrupt) const
                                 structure_->log_partition(i, scores, loss_.temperature, nullptr, nullptr, ws) -
                                 gold_score;
                             const double positive = std::max(margin, 0.0);
-                            return Term{loss_.link == Link::kSquared ? positive * positive : margin, 0.0};
+                            return Term{loss_.link == Link::kSquared ? positive * positive : margin, 0.0, 0.0};
                         })
         .value;
 }
@@ -140,33 +140,34 @@ Plane Objective::plane_at(const double* w, double temperature, double* marginals
     });
 }
 
-Plane Objective::dual_terms_gibbs(const double* scores, int n_jobs, Interrupt& interrupt) const {
-    return dual_terms_gibbs([&](Index i, double*) { return scores + offset(i); }, n_jobs, interrupt);
+Term Objective::gibbs_term(Index i, const double* scores, double* direction, Workspace& ws) const {
+    const Index n = num_slots(i);
+    Workspace::Frame frame(ws);
+    double* cost = frame.take(n);
+    double entropy = 0;
+    const double log_partition = structure_->log_partition(i, scores, 1.0, direction, &entropy, ws);
+    fill(cost, n, 0.0);
+    add_cost(i, loss_.cost_scale, cost);
+    const double b = dot(direction, cost, n) + loss_.temperature * entropy - conjugate(1.0);
+    for (Index r = 0; r < n; ++r) direction[r] = -direction[r];
+    add_gold(i, 1.0, direction);
+    return {log_partition, b, entropy};
 }
 
-Plane Objective::dual_terms_gibbs(const ScoresOf& scores_of, int n_jobs, Interrupt& interrupt) const {
+Plane Objective::dual_terms_gibbs(const double* scores, int n_jobs, Interrupt& interrupt) const {
     return sum_examples(*this, n_jobs, interrupt, true, [&](Index i, double* direction, Workspace& ws) {
-        const Index n = num_slots(i);
-        Workspace::Frame frame(ws);
-        double* cost = frame.take(n);
-        double entropy = 0;
-        structure_->log_partition(i, scores_of(i, cost), 1.0, direction, &entropy, ws);
-        fill(cost, n, 0.0);  // it was the scratch of the scores
-        add_cost(i, loss_.cost_scale, cost);
-        const double b = dot(direction, cost, n) + loss_.temperature * entropy - conjugate(1.0);
-        for (Index r = 0; r < n; ++r) direction[r] = -direction[r];
-        add_gold(i, 1.0, direction);
-        return Term{0.0, b};
+        return gibbs_term(i, scores + offset(i), direction, ws);
     });
 }
 
 Plane Objective::dual_terms_linear(const double* z, double cost_scale, int n_jobs, Interrupt& interrupt) const {
-    const auto scores_of = [&](Index i, double* scores) -> const double* {
+    return sum_examples(*this, n_jobs, interrupt, true, [&](Index i, double* direction, Workspace& ws) {
+        Workspace::Frame frame(ws);
+        double* scores = frame.take(num_slots(i));
         features_->scores(i, z, 1.0, scores);
         add_cost(i, cost_scale, scores);
-        return scores;
-    };
-    return dual_terms_gibbs(scores_of, n_jobs, interrupt);
+        return gibbs_term(i, scores, direction, ws);
+    });
 }
 
 Plane Objective::dual_terms_slots(const double* counts, const double* mass, const double* entropies, int n_jobs,
@@ -182,7 +183,7 @@ Plane Objective::dual_terms_slots(const double* counts, const double* mass, cons
         const double b = dot(x, cost, n) + (entropies ? loss_.temperature * entropies[i] : 0.0) - conjugate(s);
         for (Index r = 0; r < n; ++r) direction[r] = -x[r];
         add_gold(i, s, direction);
-        return Term{0.0, b};
+        return Term{0.0, b, 0.0};
     });
 }
 

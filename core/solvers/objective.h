@@ -7,7 +7,6 @@
 // phi(t) = t, phi* = 0 on s = 1 (identity link);  phi(t) = max(t, 0)^2, phi*(s) = s^2 / 4 (squared link).
 #pragma once
 
-#include <functional>
 #include <memory>
 
 #include "features/feature_map.h"
@@ -33,7 +32,15 @@ struct GoldTable {
 struct Plane {
     double value = 0;
     double b = 0;
+    double extra = 0;  // whatever else a solver sums over examples
     std::vector<double> u;
+};
+
+// What one example adds besides its direction in slot space (u gets A' direction).
+struct Term {
+    double value = 0;
+    double b = 0;
+    double extra = 0;
 };
 
 class Objective {
@@ -70,10 +77,6 @@ class Objective {
     // null): p's expected counts, slots end to end; those of examples of weight zero are left alone.
     Plane plane_at(const double* w, double temperature, double* marginals, int n_jobs, Interrupt& interrupt) const;
     Plane dual_terms_gibbs(const double* scores, int n_jobs, Interrupt& interrupt) const;
-    // The same where slot scores are made example by example: scores_of(i, scratch) gives them, in scratch
-    // (num_slots(i) values) or elsewhere. It is called from several threads, and not for examples of weight 0.
-    using ScoresOf = std::function<const double*(Index i, double* scratch)>;
-    Plane dual_terms_gibbs(const ScoresOf& scores_of, int n_jobs, Interrupt& interrupt) const;
     // Of slot scores A_i z + cost_scale c_i, which are never stored.
     Plane dual_terms_linear(const double* z, double cost_scale, int n_jobs, Interrupt& interrupt) const;
     // counts: s mu; mass: s or null (1); entropies: s H or null (0).
@@ -82,6 +85,9 @@ class Objective {
     void marginals_of_scores(const double* scores, double* marginals, double* entropies, int n_jobs,
                              Interrupt& interrupt) const;
     void near_gold_scores(double sharpness, double* scores) const;
+
+    // The term of the Gibbs distribution with these slot scores; value: its log partition, extra: its entropy.
+    Term gibbs_term(Index i, const double* scores, double* direction, Workspace& ws) const;
 
    private:
     std::shared_ptr<const Structure> structure_;

@@ -9,12 +9,6 @@
 
 namespace partwise {
 
-// What one example adds besides its direction in slot space.
-struct Term {
-    double value = 0;
-    double b = 0;
-};
-
 // Enough blocks to keep threads busy, few enough that their copies of u cost little beside the work on the examples.
 inline Index num_blocks(const Objective& o, bool with_u) {
     const Index n = std::max<Index>(o.num_examples(), 1);
@@ -47,6 +41,7 @@ Plane sum_examples(const Objective& o, int n_jobs, Interrupt& interrupt, bool wi
             const Term t = term(i, direction, ws);
             block.value += omega * t.value;
             block.b += omega * t.b;
+            block.extra += omega * t.extra;
             if (with_u) o.features().add_transpose(i, direction, omega, block.u.data());
         }
     });
@@ -54,6 +49,7 @@ Plane sum_examples(const Objective& o, int n_jobs, Interrupt& interrupt, bool wi
     for (Index k = 1; k < n_blocks; ++k) {
         total.value += blocks[idx(k)].value;
         total.b += blocks[idx(k)].b;
+        total.extra += blocks[idx(k)].extra;
     }
     if (with_u && n_blocks > 1) {
         constexpr Index kChunk = Index{1} << 14;

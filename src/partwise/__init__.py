@@ -41,11 +41,15 @@ if TYPE_CHECKING:
     from .solvers import EGBatch as EGBatch
     from .solvers import EGPrimal as EGPrimal
     from .solvers import ExcessiveGap as ExcessiveGap
+    from .solvers import ExplicitDual as ExplicitDual
     from .solvers import Newton as Newton
     from .solvers import Progress as Progress
+    from .solvers import QPResult as QPResult
     from .solvers import Solver as Solver
     from .solvers import available_solvers as available_solvers
     from .solvers import compatibility_table as compatibility_table
+    from .solvers import eg_qp as eg_qp
+    from .solvers import explicit_dual as explicit_dual
     from .solvers import get_solver as get_solver
     from .solvers import regularization_path as regularization_path
     from .solvers import solve as solve
@@ -78,6 +82,10 @@ _MODULES = {
         "EG",
         "EGBatch",
         "EGPrimal",
+        "ExplicitDual",
+        "QPResult",
+        "eg_qp",
+        "explicit_dual",
         "LBFGS",
         "Newton",
         "SDCA",

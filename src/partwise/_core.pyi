@@ -290,9 +290,19 @@ def eg_epoch(
 
 def eg_batch_step(
     objective: Objective, weights: Floats, step: float, scores: Floats, moved: Floats, n_jobs: int = 1
-) -> tuple[Floats, float]:
-    """moved = (1 - step tau) scores + step (A w + kappa c) for all examples; (u, b) of its Gibbs distributions.
-    moved may be scores itself."""
+) -> tuple[Floats, float, float, float]:
+    """moved = (1 - step tau) scores + step (A w + kappa c) for all examples; may be scores itself.
+    (u, b, sum omega log Z) of its Gibbs distributions p, and sum omega (H(p) + <mu, scores>): what the sum of log Z was
+    before, less this, is sum omega KL(p || p before)."""
+
+def eg_primal_point(
+    objective: Objective, z: Floats, cost_scale: float, old_cost_scale: float, n_jobs: int = 1
+) -> tuple[Floats, float, float, float]:
+    """(u, b, sum omega log Z) of the Gibbs distributions p with slot scores A z + cost_scale * c, which are never
+    stored, and sum omega (H(p) + old_cost_scale <mu, c>)."""
+
+def gold_features(objective: Objective, n_jobs: int = 1) -> Floats:
+    """sum omega A'g"""
 
 class BcfwReport:
     visits: int

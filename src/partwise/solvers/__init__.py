@@ -10,9 +10,11 @@ from .eg import EG
 from .eg_batch import EGBatch
 from .eg_primal import EGPrimal
 from .excessive_gap import ExcessiveGap
+from .explicit import ExplicitDual, explicit_dual
 from .lbfgs import LBFGS
 from .newton import Newton
 from .path import regularization_path
+from .qp import QPResult, eg_qp
 from .registry import available_solvers, get_solver, suitable_solvers
 from .sdca import SDCA
 from .state import State
@@ -28,14 +30,18 @@ __all__ = [
     "EGBatch",
     "EGPrimal",
     "ExcessiveGap",
+    "ExplicitDual",
     "Newton",
     "Progress",
+    "QPResult",
     "Solver",
     "State",
     "WarmStart",
     "available_solvers",
     "choose",
     "compatibility_table",
+    "eg_qp",
+    "explicit_dual",
     "get_solver",
     "regularization_path",
     "solve",

@@ -9,8 +9,9 @@ gradient divided by omega_i, in the geometry of the Kullback-Leibler divergence:
 
 Step sizes:
 
-    search     eta doubles until the dual falls for the first time; a step that lets it fall is halved, one that does
-               not grows by `growth`. Steps up to 1 / (tau + sum_i omega_i |psi_i|^2 / l2) are never refused
+    search     a step from q to p is taken if tau KL(p || q) + |u_p - u_q|^2 / (2 l2) <= KL(p || q) / eta, and halved if
+               not. eta doubles until that happens for the first time, then grows by `growth` a step. Steps up to
+               1 / (tau + sum_i omega_i |psi_i|^2 / l2) are never refused
     theorem    eta = 1 / (tau + (sum_i omega_i) |A|), |A| = max_i |psi_i|^2 / l2
     a number   that one; a run whose dual falls raises DivergenceError
 
@@ -23,8 +24,10 @@ Source. 000: Figure 1 (log-linear and max-margin), on part scores as in Lemma 1;
 step Corollary 1 and Theorem 1 hold: the dual never falls, D* - D^(T+1) <= KL(u* || u^1) / (eta T), and for tau > 0 also
 <= e^(-eta tau T) KL(u* || u^1) / eta, where KL is summed with weights omega. Departures: sample weights and
 temperatures other than 0 and 1 (the bound of Lemma 3 becomes M_A <= (sum omega) |A| KL, by Pinsker's inequality on the
-distribution omega_i p_i / sum omega); the search, as most problems bear far larger steps than the theorem's, and its
-safe step, by Cauchy's inequality in place of the largest |psi|; start near the gold labelling by default.
+distribution omega_i p_i / sum omega); the search, as most problems bear far larger steps than the theorem's. Its test
+is what the proofs of Corollary 1 and Lemma 5 need of a single step (B_Q[p || q] <= KL(p || q) / eta), so that the dual
+still never falls, and D* - D^(T+1) <= KL(u* || u^1) / (eta_1 + ... + eta_T); its safe step is due to Cauchy's
+inequality in place of the largest |psi|. Start near the gold labelling by default.
 """
 
 from abc import ABC, abstractmethod
@@ -46,16 +49,20 @@ from .watch import WatchedState, check_end, watch
 
 Floats = NDArray[np.float64]
 
-#: A change of the dual below this, over the size of its parts, is rounding.
-NOISE = 1e-12
+#: A divergence below this, over the size of the log partitions that it is the difference of, is rounding.
+NOISE = 1e-14
 
 
 @dataclass(kw_only=True)
 class BatchState(WatchedState):
-    """u: (d,), with b the dual terms of the state's point. safe_step: up to here the dual cannot fall."""
+    """u: (d,), with b the dual terms of the state's point; log_partition: its sum_i omega_i log Z_i.
+
+    step_size: of the next step. safe_step: up to here no step can be too large.
+    """
 
     u: Floats
     b: float
+    log_partition: float
     step_size: float
     safe_step: float
     doubling: bool = True
@@ -72,11 +79,16 @@ S = TypeVar("S", bound=BatchState)
 
 
 class Moved(NamedTuple):
-    """Where a step leads: the point in the solver's own form, and its dual terms."""
+    """Where a step leads: the point in the solver's own form, its dual terms, and what the search needs.
+
+    reference: sum_i omega_i (H(p_i) + <mu_i, scores before>); log_partition before - reference is the step's KL.
+    """
 
     point: Any
     u: Floats
     b: float
+    log_partition: float
+    reference: float
 
 
 @dataclass(frozen=True)
@@ -91,7 +103,7 @@ class BatchEG(ScheduledSolver[S], ABC):
     step_size: str | float = option("search", "search, theorem, or a number")
     start: Start = option("gold", "where to start: gold (near the gold labelling) or uniform")
     sharpness: float = option(11.0, "start gold: how far the scores of wrong parts lie below those of gold parts")
-    growth: float = option(1.1, "search: factor on the step size after each step that is not refused")
+    growth: float = option(1.05, "search: factor on the step size after each step that is not refused")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -115,21 +127,27 @@ class BatchEG(ScheduledSolver[S], ABC):
         while True:
             moved = self.move(problem, state, state.step_size)
             state.visits += len(problem.active)
-            dual = problem.dual_of_plane(moved.u, moved.b)
-            noise = NOISE * (1.0 + abs(state.b) + abs(state.b - state.dual))
-            # A step that comes out as NaN is refused too, unless it is one that theory allows.
-            if self.step_size != "search" or dual >= state.dual - noise or state.step_size <= state.safe_step:
+            if self.step_size != "search" or self._acceptable(problem, state, moved):
                 break
             state.doubling = False
             state.step_size *= 0.5
         self.settle(state, moved.point)
+        dual = problem.dual_of_plane(moved.u, moved.b)
         state.gain = dual - state.dual
-        state.u, state.b, state.dual = moved.u, moved.b, dual
+        state.u, state.b, state.log_partition, state.dual = moved.u, moved.b, moved.log_partition, dual
         state.epoch += 1
         if self.step_size == "search":
             grown = state.step_size * (2.0 if state.doubling else self.growth)
             state.step_size = min(grown, max_step(problem))
         watch(state, self.name, self.step_size)
+
+    def _acceptable(self, problem: Problem, state: S, moved: Moved) -> bool:
+        """The search's test; what is lost in rounding, or known to be safe, passes."""
+        if state.step_size <= state.safe_step:
+            return True
+        divergence = state.log_partition - moved.reference + NOISE * (1.0 + abs(state.log_partition))
+        curvature = problem.norm2(moved.u - state.u) / (2.0 * problem.l2)
+        return (1.0 / state.step_size - problem.loss.temperature) * divergence >= curvature
 
     def certificate(self, problem: Problem, state: S) -> Certified:
         # u and b were summed afresh from the point in the last step: nothing in them drifts.
@@ -146,13 +164,20 @@ class BatchEG(ScheduledSolver[S], ABC):
     def check_end(self, problem: Problem, state: S, status: Status) -> None:
         check_end(state, status, self.name, self.step_size)
 
-    def first_terms(self, problem: Problem, point: DualPoint) -> dict[str, Any]:
-        """The fields of `BatchState` at the start; computing them is a pass like any other."""
-        u, b = problem.dual_terms(point)
-        dual = problem.dual_of_plane(u, b)
+    def first_fields(self, problem: Problem, first: Moved) -> dict[str, Any]:
+        """The fields of `BatchState` at the start; the first point has cost a pass like any other."""
+        dual = problem.dual_of_plane(first.u, first.b)
         step, safe = self.step_sizes(problem)
-        steps = {"step_size": step, "safe_step": safe}
-        return {"u": u, "b": b, "dual": dual, "best_dual": dual, "visits": len(problem.active), **steps}
+        return {
+            "u": first.u,
+            "b": first.b,
+            "log_partition": first.log_partition,
+            "dual": dual,
+            "best_dual": dual,
+            "step_size": step,
+            "safe_step": safe,
+            "visits": len(problem.active),
+        }
 
     def step_sizes(self, problem: Problem) -> tuple[float, float]:
         """(the first step, a step up to which the dual cannot fall)."""
@@ -175,7 +200,9 @@ class EGBatch(BatchEG[EGBatchState]):
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> EGBatchState:
         scores = start_scores(problem, warm_start, start_cost_scale(self.start, self.sharpness), self.name)
-        return EGBatchState(scores=scores, **self.first_terms(problem, DualPoint.of_scores(scores)))
+        weights = np.zeros(problem.n_weights)  # a step of size 0 has no use for them
+        first = Moved(scores, *eg_batch_step(problem.objective, weights, 0.0, scores, scores, problem.n_jobs))
+        return EGBatchState(scores=scores, **self.first_fields(problem, first))
 
     def move(self, problem: Problem, state: EGBatchState, step: float) -> Moved:
         # A step that cannot be refused needs no second array of scores.

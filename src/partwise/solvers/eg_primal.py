@@ -26,6 +26,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from .._core import eg_primal_point, gold_features
 from ..dual import DualPoint
 from ..problem import Problem
 from ..result import DivergenceError
@@ -39,10 +40,11 @@ Floats = NDArray[np.float64]
 
 @dataclass(kw_only=True)
 class EGPrimalState(BatchState):
-    """z: (d,)."""
+    """z: (d,). gold: (d,), the sum of omega_i A_i'g_i."""
 
     z: Floats
     cost_scale: float
+    gold: Floats
 
 
 @dataclass(frozen=True)
@@ -54,8 +56,9 @@ class EGPrimal(BatchEG[EGPrimalState]):
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> EGPrimalState:
         z, cost_scale = self._start(problem, warm_start)
-        terms = self.first_terms(problem, DualPoint.of_linear(z, cost_scale))
-        return EGPrimalState(z=z, cost_scale=cost_scale, **terms)
+        first = Moved(None, *eg_primal_point(problem.objective, z, cost_scale, cost_scale, problem.n_jobs))
+        gold = gold_features(problem.objective, problem.n_jobs)
+        return EGPrimalState(z=z, cost_scale=cost_scale, gold=gold, **self.first_fields(problem, first))
 
     def move(self, problem: Problem, state: EGPrimalState, step: float) -> Moved:
         keep = 1.0 - step * problem.loss.temperature
@@ -64,11 +67,15 @@ class EGPrimal(BatchEG[EGPrimalState]):
             cost_scale = keep * state.cost_scale + step * problem.loss.cost_scale
         if not (isfinite(cost_scale) and np.isfinite(z).all()):
             raise DivergenceError(f"eg-primal: z is not finite after {state.epoch} epochs with step_size={step}")
-        point = DualPoint.of_linear(z, cost_scale)
-        return Moved(point, *problem.dual_terms(point))
+        u, b, log_partition, reference = eg_primal_point(
+            problem.objective, z, cost_scale, state.cost_scale, problem.n_jobs
+        )
+        if self.step_size == "search":
+            reference += problem.dot(state.gold - u, state.z)  # sum_i omega_i A_i'mu_i = gold - u
+        return Moved((z, cost_scale), u, b, log_partition, reference)
 
-    def settle(self, state: EGPrimalState, point: DualPoint) -> None:
-        state.z, state.cost_scale = point.linear()
+    def settle(self, state: EGPrimalState, point: tuple[Floats, float]) -> None:
+        state.z, state.cost_scale = point
 
     def point(self, state: EGPrimalState) -> DualPoint:
         return DualPoint.of_linear(state.z, state.cost_scale)
