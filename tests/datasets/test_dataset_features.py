@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 
-from partwise.datasets import chunk_features, digit_strings
+from partwise.datasets import chunk_features, conll2000, digit_strings, pos_features
 from partwise.datasets.digits import transition_matrix
 
 TEMPLATES = [
@@ -90,3 +90,27 @@ def test_digit_strings_follow_their_chain():
 def test_digit_strings_bad_options(options):
     with pytest.raises(ValueError, match=r"n=|noise="):
         digit_strings(**options)
+
+
+def test_part_of_speech_attributes():
+    first, second = pos_features(["F-16s", "go"])
+    assert first[:5] == ["w[-2]=__NONE__", "w[-1]=__NONE__", "w[0]=F-16s", "w[1]=go", "w[2]=__NONE__"]
+    assert first[5:13] == [
+        *("prefix=F", "prefix=F-", "prefix=F-1", "prefix=F-16"),
+        *("suffix=s", "suffix=6s", "suffix=16s", "suffix=-16s"),
+    ]
+    assert first[13:] == ["digit", "upper", "hyphen"]
+    assert second[5:] == ["prefix=g", "prefix=go", "suffix=o", "suffix=go"]
+    assert pos_features([]) == []
+
+
+def test_tasks_of_the_chunking_data(tmp_path):
+    folder = tmp_path / "conll2000"
+    folder.mkdir()
+    for name in ("train.txt", "test.txt"):
+        (folder / name).write_text("Go VB B-VP\nnow RB B-ADVP\n\n")
+    X, y, _, _ = conll2000(tmp_path, task="pos")
+    assert (X, y) == ([pos_features(["Go", "now"])], [["VB", "RB"]])
+    assert conll2000(tmp_path).y_train == [["B-VP", "B-ADVP"]]
+    with pytest.raises(ValueError, match="task must be 'chunks' or 'pos'"):
+        conll2000(tmp_path, task="tags")

@@ -19,3 +19,19 @@ def test_chunking(data_dir, n_jobs):
     assert tagger.score(X_test, y_test) >= 0.959
     assert chunk_f1(y_test, tagger.predict(X_test)) >= 0.934
     assert len(tagger.classes_) == 22
+
+
+@pytest.mark.slow
+def test_maxent_chunking(data_dir):
+    X_train, y_train, X_test, y_test = conll2000(data_dir)
+    tagger = SequenceTagger(model="maxent", C=10.0, tol=1e-2, random_state=0).fit(X_train, y_train)
+    assert tagger.result_.converged
+    assert chunk_f1(y_test, tagger.predict(X_test)) >= 0.925
+
+
+@pytest.mark.slow
+def test_maxent_parts_of_speech(data_dir):
+    X_train, y_train, X_test, y_test = conll2000(data_dir, task="pos")
+    tagger = SequenceTagger(model="maxent", C=10.0, tol=1e-2, random_state=0).fit(X_train, y_train)
+    assert tagger.result_.converged
+    assert tagger.score(X_test, y_test) >= 0.965

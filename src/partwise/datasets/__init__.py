@@ -8,7 +8,7 @@ from partwise.datasets.columns import read_columns
 from partwise.datasets.digits import digit_strings
 from partwise.datasets.folder import Dataset, data_file
 from partwise.datasets.images import mnist, ocr_letters, read_idx
-from partwise.datasets.text import chunk_features, conll2000
+from partwise.datasets.text import chunk_features, conll2000, pos_features
 
 __all__ = [
     "Dataset",
@@ -18,6 +18,7 @@ __all__ = [
     "digit_strings",
     "mnist",
     "ocr_letters",
+    "pos_features",
     "read_columns",
     "read_idx",
 ]

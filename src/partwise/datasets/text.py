@@ -1,4 +1,4 @@
-"""Text chunking: the CoNLL-2000 data and the usual attributes of its tokens."""
+"""The CoNLL-2000 data, for chunking and part-of-speech tagging, and the usual attributes of its tokens."""
 
 from __future__ import annotations
 
@@ -13,21 +13,55 @@ Attributes = list[list[list[str]]]
 _WINDOW = 2
 
 
-def conll2000(data: str | os.PathLike[str] | None = None) -> Dataset[Attributes, list[list[str]]]:
-    """Read the CoNLL-2000 chunking data from ``conll2000/{train,test}.txt`` (or ``.gz``).
+def conll2000(
+    data: str | os.PathLike[str] | None = None, *, task: str = "chunks"
+) -> Dataset[Attributes, list[list[str]]]:
+    """Read the CoNLL-2000 data from ``conll2000/{train,test}.txt`` (or ``.gz``).
 
-    X holds each token's `chunk_features`, y its chunk label in IOB2.
+    task "chunks": X holds each token's `chunk_features`, y its chunk label in IOB2. task "pos": X holds each token's
+    `pos_features`, y its part of speech.
     """
-    train, test = _read_part("train.txt", data), _read_part("test.txt", data)
+    if task not in ("chunks", "pos"):
+        raise ValueError(f"task must be 'chunks' or 'pos', got {task!r}")
+    train, test = _read_part("train.txt", data, task), _read_part("test.txt", data, task)
     return Dataset(*train, *test)
 
 
-def _read_part(name: str, data: str | os.PathLike[str] | None) -> tuple[Attributes, list[list[str]]]:
+def _read_part(name: str, data: str | os.PathLike[str] | None, task: str) -> tuple[Attributes, list[list[str]]]:
     path = data_file("conll2000", name, data)
     sentences = read_columns(path)
     if sentences and len(sentences[0]) != 3:
         raise ValueError(f"{path}: {len(sentences[0])} columns, expected word, part of speech and chunk")
+    if task == "pos":
+        return [pos_features(words) for words, _, _ in sentences], [tags for _, tags, _ in sentences]
     return [chunk_features(words, tags) for words, tags, _ in sentences], [labels for _, _, labels in sentences]
+
+
+def pos_features(tokens: Sequence[str]) -> list[list[str]]:
+    """Attributes for part-of-speech tagging, after Ratnaparkhi (1996).
+
+    The words up to two tokens away, prefixes and suffixes of up to four letters, and whether the word has a digit, an
+    upper-case letter or a hyphen. (There the spelling is looked at for rare words only.) The tags before a token are
+    the tagger's own business: ``SequenceTagger(model="maxent")``.
+    """
+    pad = ["__NONE__"] * _WINDOW
+    w = [*pad, *tokens, *pad]
+    rows = []
+    for t, word in enumerate(tokens, _WINDOW):
+        row = [f"w[{k}]={w[t + k]}" for k in range(-_WINDOW, _WINDOW + 1)]
+        row += [f"prefix={word[:k]}" for k in range(1, min(4, len(word)) + 1)]
+        row += [f"suffix={word[-k:]}" for k in range(1, min(4, len(word)) + 1)]
+        row += [
+            name
+            for name, there in (
+                ("digit", any(map(str.isdigit, word))),
+                ("upper", any(map(str.isupper, word))),
+                ("hyphen", "-" in word),
+            )
+            if there
+        ]
+        rows.append(row)
+    return rows
 
 
 def chunk_features(tokens: Sequence[str], pos: Sequence[str]) -> list[list[str]]:

@@ -61,6 +61,11 @@ class ChainModel:
     transition_mask: Bytes | None = field(repr=False)  # tied: (n_labels * width,)
 
     @property
+    def n_attributes(self) -> int:
+        """Number of attributes of positions."""
+        return self.nodes.core.num_attributes
+
+    @property
     def width(self) -> int:
         """Padded number of labels."""
         return padded_width(self.n_labels)

@@ -1,8 +1,7 @@
-"""Sequence labelling with linear chains: conditional random fields and max-margin taggers."""
+"""Sequence labelling: conditional random fields, max-margin chains, and the maxent tagger."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from partwise._core import Chain, LinearMap, all_scores, decode, infer
 from partwise.estimators.chains import ChainModel, make_model
 from partwise.estimators.common import (
     TrainedEstimator,
+    Training,
     check_choice,
     check_sample_weight,
     count_jobs,
@@ -21,11 +21,15 @@ from partwise.estimators.common import (
 from partwise.estimators.constraints import set_masks
 from partwise.estimators.inputs import ColumnReader, Floats, Ints, NameReader, Rows, Sequences, input_form
 from partwise.estimators.labels import encode_labels, flatten_labels, make_classes, split
-from partwise.estimators.warm import Fitted, carry_weights, edge_names
+from partwise.estimators.local import LocalModel, check_options, make_local_model
+from partwise.estimators.reading import ReadableTagger
+from partwise.estimators.slots import edge_ids, label_rows, labels_of
+from partwise.estimators.warm import Fitted, carry_weights
 from partwise.losses import get_loss
+from partwise.result import Result
 
 
-class SequenceTagger(TrainedEstimator):
+class SequenceTagger(ReadableTagger, TrainedEstimator):
     """Labels every position of a sequence: a linear-chain CRF, or a max-margin chain with a hinge loss.
 
     Minimises ``1 / (2 C) |w|^2 + sum_i weight_i loss_i(w)`` over sequences i. CRFsuite's ``c2`` is ``1 / (2 C)``.
@@ -47,6 +51,14 @@ class SequenceTagger(TrainedEstimator):
         The hinge losses give no marginals.
     C : float
         Inverse of the penalty's strength.
+    model : {"crf", "maxent"}
+        "maxent": a classifier of positions that sees the tags before them (Ratnaparkhi 1996), trained with the log loss
+        on the gold tags and decoded by beam search. It has no `transitions`, `transition_features`, `ends`,
+        constraints, marginals or k-best labellings.
+    history : {2, 1}
+        model="maxent": how many tags before a position are seen.
+    beam_width : int or None
+        model="maxent": how many histories the search keeps; None: all, which finds the best labelling.
     features : {"observed", "all"}
         Weights for the (attribute, label) pairs that occur in the training data, or for all pairs.
     transitions : {"auto", "observed", "all"}
@@ -83,6 +95,9 @@ class SequenceTagger(TrainedEstimator):
         loss: Any = "log",
         C: float = 1.0,
         *,
+        model: str = "crf",
+        history: int = 2,
+        beam_width: int | None = 10,
         features: str = "observed",
         transitions: str = "auto",
         transition_features: Any = None,
@@ -100,6 +115,9 @@ class SequenceTagger(TrainedEstimator):
     ) -> None:
         self.loss = loss
         self.C = C
+        self.model = model
+        self.history = history
+        self.beam_width = beam_width
         self.features = features
         self.transitions = transitions
         self.transition_features = transition_features
@@ -158,26 +176,11 @@ class SequenceTagger(TrainedEstimator):
                 raise ValueError(f"y holds one label only ({classes.tolist()[0]!r}): there is nothing to learn")
             labels = encode_labels(flat, classes)
             reader, rows = self._first_reading(sequences)
-            model = make_model(
-                rows,
-                labels,
-                len(classes),
-                observed=self.features == "observed",
-                observed_transitions=(self.features if self.transitions == "auto" else self.transitions) == "observed",
-                edge_ids=self._edge_ids(reader),
-                ends=bool(self.ends),
-                min_count=int(self.min_count),
-            )
-            structure = model.structure(rows.lengths)
-            result = self._train(
-                training,
-                (len(classes), model.edges is None, model.ends, rows.lengths),
-                self._warm_weights(reader, model, classes),
-                features=model.features(rows, structure),
-                structure=structure,
-                gold=structure.encode(labels),
-                sample_weight=weight,
-            )
+            model: ChainModel | LocalModel
+            if self.model == "maxent":
+                model, result = self._train_locally(training, rows, labels, len(classes), weight)
+            else:
+                model, result = self._train_chain(training, reader, rows, labels, classes, weight)
 
             if isinstance(reader, ColumnReader):
                 self.n_features_in_ = reader.n_features
@@ -190,9 +193,60 @@ class SequenceTagger(TrainedEstimator):
             self._model = model
         return self
 
+    def _train_chain(
+        self, training: Training, reader: Any, rows: Rows, labels: Ints, classes: Any, weight: Floats | None
+    ) -> tuple[ChainModel, Result]:
+        model = make_model(
+            rows,
+            labels,
+            len(classes),
+            observed=self.features == "observed",
+            observed_transitions=(self.features if self.transitions == "auto" else self.transitions) == "observed",
+            edge_ids=edge_ids(self.transition_features, reader),
+            ends=bool(self.ends),
+            min_count=int(self.min_count),
+        )
+        structure = model.structure(rows.lengths)
+        result = self._train(
+            training,
+            (len(classes), model.edges is None, model.ends, rows.lengths),
+            self._warm_weights(reader, model, classes),
+            features=model.features(rows, structure),
+            structure=structure,
+            gold=structure.encode(labels),
+            sample_weight=weight,
+        )
+        return model, result
+
+    def _train_locally(
+        self, training: Training, rows: Rows, labels: Ints, n_labels: int, weight: Floats | None
+    ) -> tuple[LocalModel, Result]:
+        model = make_local_model(
+            rows,
+            labels,
+            n_labels,
+            observed=self.features == "observed",
+            history=int(self.history),
+            min_count=int(self.min_count),
+        )
+        structure = model.structure(rows.lengths)
+        result = self._train(
+            training,
+            ("maxent", n_labels, rows.lengths),
+            None,
+            features=model.features(rows, structure, labels),
+            structure=structure,
+            gold=structure.encode(labels),
+            sample_weight=None if weight is None else np.repeat(weight, rows.lengths),
+        )
+        return model, result
+
     def _check_features(self) -> None:
         check_choice("features", self.features, ("observed", "all"))
         check_choice("transitions", self.transitions, ("auto", "observed", "all"))
+        check_choice("model", self.model, ("crf", "maxent"))
+        if self.model == "maxent":
+            check_options(self)
         if isinstance(self.min_count, bool) or not isinstance(self.min_count, (int, np.integer)) or self.min_count < 1:
             raise ValueError(f"min_count must be an integer >= 1, got {self.min_count!r}")
 
@@ -208,48 +262,37 @@ class SequenceTagger(TrainedEstimator):
             raise ValueError("X has no attribute" + (f" that occurs {dropping} times" if dropping > 1 else ""))
         return names, rows
 
-    def _edge_ids(self, reader: NameReader | ColumnReader) -> Ints | None:
-        """Attribute -> edge attribute, counted from 1, or -1; None for transitions tied together."""
-        chosen = self.transition_features
-        if chosen is None:
-            return None
-        if not (chosen == "all" if isinstance(chosen, str) else isinstance(chosen, Iterable)):
-            raise ValueError(f"transition_features must be None, 'all' or a list, got {chosen!r}")
-        if isinstance(reader, ColumnReader):
-            n_attributes = reader.n_features or 0
-            picked = np.full(n_attributes, isinstance(chosen, str))
-            for column in () if isinstance(chosen, str) else chosen:
-                if not isinstance(column, (int, np.integer)) or not 0 <= column < n_attributes:
-                    raise ValueError(f"transition_features: {column!r} is not a column of {n_attributes}")
-                picked[column] = True
-        else:
-            prefixes = ("",) if isinstance(chosen, str) else tuple(chosen)
-            if not all(isinstance(prefix, str) for prefix in prefixes):
-                raise ValueError(f"transition_features must be prefixes of attribute names, got {chosen!r}")
-            assert reader.vocabulary is not None
-            picked = np.array([name.startswith(prefixes) for name in reader.vocabulary])
-        return np.where(picked, np.cumsum(picked), -1).astype(np.int64)
-
     def _warm_weights(self, reader: Any, model: ChainModel, classes: Any) -> Floats | None:
         """The fitted weights carried over to the new features, or None if there are none."""
-        if not self.warm_start or not hasattr(self, "_model"):
+        last = getattr(self, "_model", None)
+        if not self.warm_start or not isinstance(last, ChainModel):
             return None
-        old = Fitted(self._reader, self._model, self.classes_)
+        old = Fitted(self._reader, last, self.classes_)
         return carry_weights(self.coef_, old, Fitted(reader, model, classes))
 
     # prediction
 
     def _prepare(self, X: Any) -> tuple[Ints, Chain, LinearMap]:
         """Lengths of all sequences, and the structure and features of those that have positions."""
+        lengths, rows = self._read(X)
+        model = self._chain()
+        structure = model.structure(rows.lengths)
+        return lengths, structure, model.features(rows, structure)
+
+    def _read(self, X: Any) -> tuple[Ints, Rows]:
+        """Lengths of all sequences, and the rows of those that have positions."""
         check_is_fitted(self)
         sequences = Sequences.of(X)
         lengths = sequences.lengths()
         if input_form(sequences) not in (*self._reader.forms, "none"):
             raise ValueError(f"X: sequences must be {self._reader.expected}, as in fit")
         rows = self._reader.read(sequences)
-        rows = Rows(lengths[lengths > 0], rows.n_attributes, rows.table)
-        structure = self._model.structure(rows.lengths)
-        return lengths, structure, self._model.features(rows, structure)
+        return lengths, Rows(lengths[lengths > 0], rows.n_attributes, rows.table)
+
+    def _chain(self) -> ChainModel:
+        if not isinstance(self._model, ChainModel):
+            raise ValueError("this is not there for model='maxent', whose positions are classified one after another")
+        return self._model
 
     def predict(self, X: Any, *, allowed: Any = None, allowed_transitions: Any = None) -> list[list[Any]]:
         """The best label sequence of each sequence.
@@ -263,10 +306,19 @@ class SequenceTagger(TrainedEstimator):
         allowed_transitions : boolean array of shape (n_labels, n_labels), optional
             Which labels (columns) may follow which (rows).
         """
+        check_is_fitted(self)
+        if isinstance(self._model, LocalModel):
+            return self._predict_locally(self._model, X, (allowed, allowed_transitions))
         lengths, structure, features = self._prepare(X)
         set_masks(structure, lengths, self.classes_, allowed, allowed_transitions)
         best = structure.decode(*decode(structure, features, self.coef_, count_jobs(self.n_jobs))[:3])
         return split(self.classes_[best].tolist(), lengths)
+
+    def _predict_locally(self, model: LocalModel, X: Any, constraints: tuple[Any, ...]) -> list[list[Any]]:
+        if any(constraint is not None for constraint in constraints):
+            raise ValueError("constraints are not there for model='maxent'")
+        lengths, rows = self._read(X)
+        return split(self.classes_[model.decode(rows, self.coef_, self.beam_width)].tolist(), lengths)
 
     def predict_single(self, sequence: Any) -> list[Any]:
         """The best labels of one sequence."""
@@ -287,7 +339,7 @@ class SequenceTagger(TrainedEstimator):
         lengths, structure, features = self._prepare(X)
         set_masks(structure, lengths, self.classes_, allowed, allowed_transitions)
         marginals = infer(structure, features, self.coef_, get_loss(self.loss).temperature, count_jobs(self.n_jobs))[0]
-        arrays = _label_rows(structure, lengths, marginals)
+        arrays = label_rows(structure, lengths, marginals)
         if output == "array":
             return arrays
         labels = self.classes_.tolist()
@@ -313,15 +365,19 @@ class SequenceTagger(TrainedEstimator):
                 found.append([([], 0.0)])
                 continue
             best = structure.k_best(i, features.scores(i, self.coef_), int(k))
-            labels = [self.classes_[_labels_of(slots, length, structure.width)].tolist() for _, slots, _ in best]
+            labels = [self.classes_[labels_of(slots, length, structure.width)].tolist() for _, slots, _ in best]
             found.append([(row, value) for row, (value, _, _) in zip(labels, best, strict=True)])
             i += 1
         return found
 
     def decision_function(self, X: Any) -> list[Floats]:
         """Scores of labels at positions before transitions: an array of shape (length, n_labels) a sequence."""
+        check_is_fitted(self)
+        if isinstance(self._model, LocalModel):
+            lengths, rows = self._read(X)
+            return np.split(self._model.position_scores(rows, self.coef_), np.cumsum(lengths)[:-1])
         lengths, structure, features = self._prepare(X)
-        return _label_rows(structure, lengths, all_scores(structure, features, self.coef_, count_jobs(self.n_jobs)))
+        return label_rows(structure, lengths, all_scores(structure, features, self.coef_, count_jobs(self.n_jobs)))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of positions labelled as in `y`; `sample_weight` is one weight a sequence.
@@ -338,56 +394,3 @@ class SequenceTagger(TrainedEstimator):
             raise ValueError("there is no position to score")
         right = truth == encode_labels([label for labels in predicted for label in labels], self.classes_)
         return float(np.average(right, weights=each))
-
-    # reading the model
-
-    @property
-    def attributes_(self) -> list[str] | None:
-        """Attribute names, the most frequent first; None for arrays."""
-        check_is_fitted(self)
-        return None if isinstance(self._reader, ColumnReader) else list(self._reader.vocabulary or ())
-
-    @property
-    def state_features_(self) -> dict[tuple[Any, Any], float]:
-        """Weights of (attribute, label) pairs; attributes are column numbers for arrays."""
-        check_is_fitted(self)
-        names = self.attributes_ or range(self._model.nodes.core.num_attributes)
-        classes = self.classes_.tolist()
-        parts = (part.tolist() for part in self._model.node_features(self.coef_))
-        return {(names[a], classes[b]): w for a, b, w in zip(*parts, strict=True)}
-
-    @property
-    def transition_features_(self) -> dict[tuple[Any, ...], float]:
-        """Weights of (label, next label) pairs; with `transition_features` also of (attribute, label, next label)."""
-        check_is_fitted(self)
-        names = edge_names(self._reader, self._model)
-        width = self._model.width
-        classes = self.classes_.tolist()
-        pairs = {a * width + b: (first, second) for a, first in enumerate(classes) for b, second in enumerate(classes)}
-        parts = (part.tolist() for part in self._model.edge_features(self.coef_))
-        return {(*names[e], *pairs[cell]): w for e, cell, w in zip(*parts, strict=True) if cell in pairs}
-
-    @property
-    def boundary_features_(self) -> dict[tuple[str, Any], float]:
-        """Weights of ("begin", label) and ("end", label); empty unless `ends`."""
-        check_is_fitted(self)
-        rows = self._model.split(self.coef_)[2].reshape(-1, self._model.width)
-        found = zip(("begin", "end"), rows.tolist(), strict=False)
-        return {(name, label): w for name, row in found for label, w in zip(self.classes_.tolist(), row, strict=False)}
-
-
-def _label_rows(structure: Chain, lengths: Ints, values: Floats) -> list[Floats]:
-    """The rows of labels cut out of slot vectors of all examples: (length, n_labels) a sequence."""
-    width, n_labels = structure.width, structure.n_labels
-    starts = iter(structure.slot_offsets().tolist())
-    return [
-        values[(start := next(starts)) : start + length * width].reshape(length, width)[:, :n_labels].copy()
-        if length
-        else np.empty((0, n_labels))
-        for length in lengths.tolist()
-    ]
-
-
-def _labels_of(slots: Ints, length: int, width: int) -> Ints:
-    """The labels of one labelling, from the slots it uses."""
-    return np.sort(slots[slots < length * width]) % width

@@ -1,0 +1,50 @@
+"""Small translations between a tagger's options, its slots and its labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from partwise._core import Chain
+from partwise.estimators.inputs import ColumnReader, Floats, Ints, NameReader
+
+
+def edge_ids(chosen: Any, reader: NameReader | ColumnReader) -> Ints | None:
+    """Attribute -> edge attribute, counted from 1, or -1; None for transitions tied together."""
+    if chosen is None:
+        return None
+    if not (chosen == "all" if isinstance(chosen, str) else isinstance(chosen, Iterable)):
+        raise ValueError(f"transition_features must be None, 'all' or a list, got {chosen!r}")
+    if isinstance(reader, ColumnReader):
+        n_attributes = reader.n_features or 0
+        picked = np.full(n_attributes, isinstance(chosen, str))
+        for column in () if isinstance(chosen, str) else chosen:
+            if not isinstance(column, (int, np.integer)) or not 0 <= column < n_attributes:
+                raise ValueError(f"transition_features: {column!r} is not a column of {n_attributes}")
+            picked[column] = True
+    else:
+        prefixes = ("",) if isinstance(chosen, str) else tuple(chosen)
+        if not all(isinstance(prefix, str) for prefix in prefixes):
+            raise ValueError(f"transition_features must be prefixes of attribute names, got {chosen!r}")
+        assert reader.vocabulary is not None
+        picked = np.array([name.startswith(prefixes) for name in reader.vocabulary])
+    return np.where(picked, np.cumsum(picked), -1).astype(np.int64)
+
+
+def label_rows(structure: Chain, lengths: Ints, values: Floats) -> list[Floats]:
+    """The rows of labels cut out of slot vectors of all examples: (length, n_labels) a sequence."""
+    width, n_labels = structure.width, structure.n_labels
+    starts = iter(structure.slot_offsets().tolist())
+    return [
+        values[(start := next(starts)) : start + length * width].reshape(length, width)[:, :n_labels].copy()
+        if length
+        else np.empty((0, n_labels))
+        for length in lengths.tolist()
+    ]
+
+
+def labels_of(slots: Ints, length: int, width: int) -> Ints:
+    """The labels of one labelling, from the slots it uses."""
+    return np.sort(slots[slots < length * width]) % width
