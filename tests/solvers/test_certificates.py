@@ -44,7 +44,7 @@ def test_a_run_ends_with_its_certificate(solver, kind, loss):
     assert np.all(np.diff(history["passes"]) > 0)
     assert np.all(np.diff(history["seconds"]) >= 0)
     assert history["gap"][-1] == result.gap
-    if solver in ("eg", "sdca"):
+    if solver in ("eg", "eg-batch", "eg-primal", "sdca"):
         assert np.all(np.diff(history["dual"]) >= -ROUNDING)
     # the numbers are those of the enumerated problem, not only of the library
     assert small.dense.primal(result.weights) == pytest.approx(result.primal, rel=1e-10)
