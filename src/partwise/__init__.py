@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .dual import ActiveSet as ActiveSet
     from .dual import DualPoint as DualPoint
     from .estimators import MaxentClassifier as MaxentClassifier
+    from .estimators import RegularizationPathCV as RegularizationPathCV
     from .estimators import SequenceTagger as SequenceTagger
     from .features import Attributes as Attributes
     from .features import FeatureMap as FeatureMap
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from .solvers import get_solver as get_solver
     from .solvers import regularization_path as regularization_path
     from .solvers import solve as solve
+    from .solvers import solve_path as solve_path
     from .solvers import suitable_solvers as suitable_solvers
     from .structures import Chain as Chain
     from .structures import Multiclass as Multiclass
@@ -62,7 +64,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "dual": ("ActiveSet", "DualPoint"),
-    "estimators": ("MaxentClassifier", "SequenceTagger"),
+    "estimators": ("MaxentClassifier", "RegularizationPathCV", "SequenceTagger"),
     "features": (
         "Attributes",
         "FeatureMap",
@@ -98,6 +100,7 @@ _MODULES = {
         "get_solver",
         "regularization_path",
         "solve",
+        "solve_path",
         "suitable_solvers",
     ),
     "structures": ("Chain", "Multiclass", "Structure"),

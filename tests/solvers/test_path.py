@@ -6,7 +6,19 @@ import numpy as np
 import pytest
 from smallproblems import Small
 
-from partwise import L2, ConvergenceWarning, get_solver, regularization_path, solve, suitable_solvers
+from partwise import (
+    L2,
+    ConvergenceWarning,
+    ElasticNet,
+    Multiclass,
+    Problem,
+    get_solver,
+    multiclass_map,
+    regularization_path,
+    solve,
+    solve_path,
+    suitable_solvers,
+)
 from partwise.solvers.path import penalties
 
 PATHS = [
@@ -143,6 +155,22 @@ def test_bad_input():
         regularization_path(problem, 10.0, tol=-1.0)
     with pytest.raises(ValueError, match="strength"):
         problem.with_penalty(-1.0)
+
+
+def test_other_penalties():
+    rng = np.random.default_rng(0)
+    structure = Multiclass(60, 3)
+    features = multiclass_map(structure, rng.normal(size=(60, 4)))
+    problem = Problem(features, structure, structure.encode(rng.integers(0, 3, 60)), "log", ElasticNet(1.0, 0.5))
+    with pytest.raises(ValueError, match="solve_path"):
+        regularization_path(problem, 10.0)
+    nets = [ElasticNet(scale, 0.5 * scale) for scale in (8.0, 4.0, 2.0)]
+    path = solve_path(problem, nets, tol=1e-6)
+    for net, result in zip(nets, path, strict=True):
+        assert result.converged
+        assert problem.with_penalty(net).value(result.weights) == pytest.approx(result.primal)
+    zeros = [int((result.weights == 0).sum()) for result in path]
+    assert zeros == sorted(zeros, reverse=True)
 
 
 def test_with_penalty_leaves_the_problem_alone():

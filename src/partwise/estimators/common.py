@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 import numbers
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -23,7 +23,7 @@ from partwise.losses import Loss, get_loss
 from partwise.penalties import L2, ElasticNet, Penalty
 from partwise.problem import Problem
 from partwise.result import Result
-from partwise.solvers import Solver, get_solver, solve
+from partwise.solvers import Solver, get_solver, solve, solve_path
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -88,6 +88,24 @@ def check_sample_weight(sample_weight: Any, n_examples: int, what: str = "sequen
     return weight
 
 
+@dataclass
+class Path:
+    """Values of C to train for in one `fit`, and what came of it."""
+
+    Cs: tuple[float, ...]
+    results: list[Result] = field(default_factory=list)
+
+    def penalties(self, last: Penalty, C: float) -> list[Penalty]:
+        """The penalty of each C, from the one that belongs to `C`."""
+        return [_times(last, C / each) for each in self.Cs]
+
+
+def _times(penalty: Penalty, ratio: float) -> Penalty:
+    if isinstance(penalty, L2):
+        return L2(ratio * penalty.strength)
+    return ElasticNet(ratio * penalty.l1, ratio * penalty.strength)
+
+
 class TrainedEstimator(BaseEstimator):
     """Base of the estimators: checks the common parameters and runs the solver."""
 
@@ -131,18 +149,36 @@ class TrainedEstimator(BaseEstimator):
         """
         problem = Problem(loss=training.loss, penalty=training.penalty, n_jobs=training.n_jobs, **parts)
         key = (training.loss, training.solver, *shape)
-        result = solve(
-            problem,
-            training.solver,
-            tol=training.tol,
-            max_passes=self.max_passes,
-            max_seconds=self.max_seconds,
-            random_state=seed_of(self.random_state),
-            warm_start=self._start(training, key, weights) if self.warm_start else None,
-            verbose=self.verbose,
-        )
+        options: dict[str, Any] = {
+            "solver": training.solver,
+            "tol": training.tol,
+            "max_passes": self.max_passes,
+            "max_seconds": self.max_seconds,
+            "random_state": seed_of(self.random_state),
+            "warm_start": self._start(training, key, weights) if self.warm_start else None,
+            "verbose": self.verbose,
+        }
+        path = getattr(self, "_path", None)
+        if path is None:
+            result = solve(problem, **options)
+        else:
+            path.results = solve_path(problem, path.penalties(problem.penalty, self.C), **options)
+            result = path.results[-1]
         self._fit_key = key
         return result
+
+    def _fit_path(self, Cs: Sequence[float], X: Any, y: Any, sample_weight: Any = None) -> list[Result]:
+        """Fit for each of these C in turn, each from the solution of the one before; the last one stays.
+
+        `_set_weights` puts any of the results in its place.
+        """
+        self.C = Cs[-1]
+        self._path = path = Path(tuple(Cs))
+        try:
+            self.fit(X, y, sample_weight)
+        finally:
+            del self._path
+        return path.results
 
     def _start(self, training: Training, key: tuple[Any, ...], weights: Floats | None) -> Result | Floats | None:
         if training.loss.smooth:

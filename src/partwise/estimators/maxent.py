@@ -21,7 +21,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from partwise._core import Multiclass
+from partwise._core import Multiclass, padded_width
 from partwise.estimators.common import (
     TrainedEstimator,
     Training,
@@ -34,6 +34,7 @@ from partwise.estimators.common import (
 from partwise.estimators.inputs import Floats, Rows, csr_attributes
 from partwise.features import multiclass_map
 from partwise.losses import get_loss
+from partwise.result import Result
 
 
 class MaxentClassifier(ClassifierMixin, TrainedEstimator):
@@ -161,15 +162,18 @@ class MaxentClassifier(ClassifierMixin, TrainedEstimator):
                 sample_weight=weight,
             )
 
-            pairs = result.weights.reshape(rows.n_attributes, structure.width)[:, : len(classes)].T
-            if binary:
-                pairs = pairs[1:] - pairs[:1]
-            n_features = int(X.shape[1])
             self.classes_ = classes
-            self.coef_ = np.ascontiguousarray(pairs[:, :n_features])
-            self.intercept_ = pairs[:, n_features].copy() if self.fit_intercept else np.zeros(len(pairs))
-            self.result_ = result
+            self._set_weights(result)
         return self
+
+    def _set_weights(self, result: Result) -> None:
+        n_classes, n_features = len(self.classes_), int(self.n_features_in_)
+        pairs = result.weights.reshape(-1, padded_width(n_classes))[:, :n_classes].T
+        if n_classes == 2:
+            pairs = pairs[1:] - pairs[:1]
+        self.coef_ = np.ascontiguousarray(pairs[:, :n_features])
+        self.intercept_ = pairs[:, n_features].copy() if self.fit_intercept else np.zeros(len(pairs))
+        self.result_ = result
 
     def _with_penalty(self, training: Training) -> Training:
         """Shares of the two penalties."""

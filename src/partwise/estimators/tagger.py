@@ -187,8 +187,7 @@ class SequenceTagger(ReadableTagger, TrainedEstimator):
             elif hasattr(self, "n_features_in_"):
                 del self.n_features_in_
             self.classes_ = classes
-            self.coef_ = result.weights
-            self.result_ = result
+            self._set_weights(result)
             self._reader = reader
             self._model = model
         return self
@@ -240,6 +239,10 @@ class SequenceTagger(ReadableTagger, TrainedEstimator):
             sample_weight=None if weight is None else np.repeat(weight, rows.lengths),
         )
         return model, result
+
+    def _set_weights(self, result: Result) -> None:
+        self.coef_ = result.weights
+        self.result_ = result
 
     def _check_features(self) -> None:
         check_choice("features", self.features, ("observed", "all"))

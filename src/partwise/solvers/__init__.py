@@ -13,7 +13,7 @@ from .excessive_gap import ExcessiveGap
 from .explicit import ExplicitDual, explicit_dual
 from .lbfgs import LBFGS
 from .newton import Newton
-from .path import regularization_path
+from .path import regularization_path, solve_path
 from .qp import QPResult, eg_qp
 from .registry import available_solvers, get_solver, suitable_solvers
 from .sdca import SDCA
@@ -45,5 +45,6 @@ __all__ = [
     "get_solver",
     "regularization_path",
     "solve",
+    "solve_path",
     "suitable_solvers",
 ]

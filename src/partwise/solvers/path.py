@@ -15,11 +15,12 @@ grow without limit and labellings that have all but vanished are slow to come ba
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from ..dual import DualPoint
+from ..penalties import L2, Penalty
 from ..problem import Problem
 from ..result import Result
 from .auto import solve
@@ -104,24 +105,46 @@ def regularization_path(
     ConvergenceWarning
         For each point whose tolerance was not reached; the path goes on from there.
     """
-    found: list[Result] = []
+    if problem.l1:
+        raise ValueError("regularization_path is for the L2 penalty; solve_path takes any sequence of penalties")
     strengths = penalties(l2_max, factor, problem.l2 if l2_min is None else l2_min)
+    return solve_path(
+        problem,
+        [L2(strength) for strength in strengths],
+        tol=tol,
+        solver=solver,
+        max_passes=max_passes,
+        max_seconds=max_seconds,
+        callback=callback,
+        n_jobs=n_jobs,
+        random_state=random_state,
+        warm_start=warm_start,
+        keep_duals=keep_duals,
+        verbose=verbose,
+    )
+
+
+def solve_path(
+    problem: Problem,
+    sequence: Sequence[Penalty],
+    *,
+    callback: Callable[[Result], Any] | None = None,
+    n_jobs: int | None = None,
+    random_state: Any = None,
+    warm_start: WarmStart | None = None,
+    keep_duals: bool = False,
+    **options: Any,
+) -> list[Result]:
+    """Solve the problem under each of these penalties, each from the solution of the one before.
+
+    `options` are those of `solve`; the others are as for `regularization_path`.
+    """
+    found: list[Result] = []
     problem = problem.with_n_jobs(n_jobs)
     rng = generator(random_state)
-    start = warm_start
-    for l2 in strengths:
-        if found:
-            start = next_start(problem, found[-1], l2)
-        result = solve(
-            problem.with_penalty(l2),
-            solver,
-            tol=tol,
-            max_passes=max_passes,
-            max_seconds=max_seconds,
-            random_state=rng,
-            warm_start=start,
-            verbose=verbose,
-        )
+    for penalty in sequence:
+        start = next_start(problem, found[-1], penalty.strength) if found else warm_start
+        result = solve(problem.with_penalty(penalty), random_state=rng, warm_start=start, **options)
         if found and not keep_duals:
             found[-1] = replace(found[-1], dual_point=None)
         found.append(result)

@@ -1,0 +1,200 @@
+"""Choosing C by cross-validation on the regularisation path (000, section 7.1.2)."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable, Iterable
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+from sklearn.utils import _safe_indexing, assert_all_finite, get_tags, indexable
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from partwise.estimators.common import (
+    Method,
+    TrainedEstimator,
+    check_positive,
+    check_sample_weight,
+    unchanged_on_failure,
+)
+from partwise.estimators.inputs import Floats
+
+
+def _where_there_is(name: str) -> Callable[[Method], Method]:
+    """Decorate a method that is there only if the estimator has it (the fitted one, once there is one)."""
+
+    def check(self: Any) -> bool:
+        getattr(getattr(self, "best_estimator_", self.estimator), name)
+        return True
+
+    def decorate(method: Method) -> Method:
+        return cast(Method, available_if(check)(method))
+
+    return decorate
+
+
+class RegularizationPathCV(MetaEstimatorMixin, BaseEstimator):
+    """An estimator of this library with its `C` chosen by cross-validation.
+
+    What ``GridSearchCV(estimator, {"C": Cs})`` does, for the price of little more than one fit a fold: a fold's data
+    are read once, and every C is solved from the solution of the one before it (`partwise.solve_path`), to the
+    estimator's own `tol`. The whole data are then fitted along the path to the best C.
+
+    Parameters
+    ----------
+    estimator : MaxentClassifier, SequenceTagger, ...
+        What to fit; its own `C` is not used.
+    Cs : int or list of float
+        Values of C, or how many between 1e-4 and 1e4, evenly spaced in logarithms.
+    cv : int, splitter or iterable, optional
+        As in scikit-learn: 5 folds by default, stratified for single labels.
+    scoring : str or callable, optional
+        A scikit-learn scorer, or ``scoring(estimator, X, y)``; the estimator's `score` by default.
+
+    Attributes
+    ----------
+    best_estimator_ : the estimator with the best C, fitted to all data
+    C_ : float
+        The best C: of the highest mean score, the smallest one in a tie.
+    Cs_ : ndarray of shape (n_Cs,), ascending
+    scores_ : ndarray of shape (n_folds, n_Cs)
+    gaps_ : ndarray of shape (n_folds, n_Cs)
+        Certified relative gap of each model that was scored.
+    results_ : list of Result
+        The path on all data, up to the best C.
+    """
+
+    def __init__(self, estimator: Any, *, Cs: int | Iterable[float] = 10, cv: Any = None, scoring: Any = None) -> None:
+        self.estimator = estimator
+        self.Cs = Cs
+        self.cv = cv
+        self.scoring = scoring
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.estimator_type = inner.estimator_type
+        tags.classifier_tags = inner.classifier_tags
+        tags.input_tags = inner.input_tags
+        tags.target_tags = inner.target_tags
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RegularizationPathCV:
+        """Choose C on folds of the data, then fit to all of it."""
+        if not isinstance(self.estimator, TrainedEstimator):
+            raise ValueError(f"estimator must be one of partwise's, got {type(self.estimator).__name__}")
+        with unchanged_on_failure(self):
+            Cs = _ascending(self.Cs)
+            single = get_tags(self.estimator).estimator_type == "classifier"
+            if y is None:
+                raise ValueError("RegularizationPathCV requires y to be passed, but the target y is None")
+            if single:
+                X, y = indexable(X, y)
+                assert_all_finite(y, input_name="y")
+            folds = check_cv(self.cv, y if single else None, classifier=single)
+            n = len(y)
+            weight = check_sample_weight(sample_weight, n, "sample")
+            scores: list[list[float]] = []
+            gaps: list[list[float]] = []
+            for train, test in folds.split(np.zeros(n), y if single else None):
+                fold = clone(self.estimator)
+                parts = _take(X, train), _take(y, train), None if weight is None else weight[train]
+                results = fold._fit_path(Cs, *parts)
+                scores.append([])
+                held_out = _take(X, test), _take(y, test), None if weight is None else weight[test]
+                for result in results:
+                    fold._set_weights(result)
+                    scores[-1].append(self._score(fold, *held_out))
+                gaps.append([result.relative_gap for result in results])
+            if not scores:
+                raise ValueError("cv gives no folds")
+            best = int(np.argmax(np.mean(scores, axis=0)))
+            chosen = clone(self.estimator)
+            self.results_ = chosen._fit_path(Cs[: best + 1], X, y, weight)
+            self.best_estimator_ = chosen
+            self.C_ = Cs[best]
+            self.Cs_ = np.array(Cs)
+            self.scores_ = np.array(scores)
+            self.gaps_ = np.array(gaps)
+        return self
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The labels."""
+        check_is_fitted(self)
+        classes: NDArray[Any] = self.best_estimator_.classes_
+        return classes
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns, where X is an array."""
+        return int(self.best_estimator_.n_features_in_)
+
+    def predict(self, X: Any, **options: Any) -> Any:
+        """Best labels, by the best estimator."""
+        check_is_fitted(self)
+        return self.best_estimator_.predict(X, **options)
+
+    @_where_there_is("predict_proba")
+    def predict_proba(self, X: Any) -> Floats:
+        """Probabilities, by the best estimator."""
+        check_is_fitted(self)
+        out: Floats = self.best_estimator_.predict_proba(X)
+        return out
+
+    @_where_there_is("predict_log_proba")
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Log-probabilities, by the best estimator."""
+        check_is_fitted(self)
+        out: Floats = self.best_estimator_.predict_log_proba(X)
+        return out
+
+    @_where_there_is("decision_function")
+    def decision_function(self, X: Any) -> Floats:
+        """Scores, by the best estimator."""
+        check_is_fitted(self)
+        out: Floats = self.best_estimator_.decision_function(X)
+        return out
+
+    @_where_there_is("predict_marginals")
+    def predict_marginals(self, X: Any, **options: Any) -> list[Any]:
+        """Probability of each label at each position, by the best estimator."""
+        check_is_fitted(self)
+        out: list[Any] = self.best_estimator_.predict_marginals(X, **options)
+        return out
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The score that C was chosen by."""
+        check_is_fitted(self)
+        return self._score(self.best_estimator_, X, y, sample_weight)
+
+    def _score(self, estimator: Any, X: Any, y: Any, weight: Any) -> float:
+        scorer = check_scoring(estimator, self.scoring)
+        # A function of one's own takes three arguments, as in scikit-learn.
+        weighted = weight is not None and not callable(self.scoring)
+        return float(scorer(estimator, X, y, sample_weight=weight) if weighted else scorer(estimator, X, y))
+
+
+def _take(values: Any, rows: NDArray[Any]) -> Any:
+    return _safe_indexing(values, rows)
+
+
+def _ascending(Cs: Any) -> list[float]:
+    """Values of C, ascending."""
+    if isinstance(Cs, (int, np.integer)):
+        if Cs < 1 or isinstance(Cs, bool):
+            raise ValueError(f"Cs must be at least 1, got {Cs!r}")
+        return [float(C) for C in np.logspace(-4, 4, int(Cs))]
+    if isinstance(Cs, (str, numbers.Number)) or not isinstance(Cs, Iterable):
+        raise ValueError(f"Cs must be a number of values or a list of them, got {Cs!r}")
+    values = list(Cs)
+    for value in values:
+        check_positive("Cs: each value", value)
+    if not values:
+        raise ValueError("Cs holds no values")
+    return sorted({float(value) for value in values})
