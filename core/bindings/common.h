@@ -64,6 +64,7 @@ Interrupt python_interrupt();
 
 void bind_structures(nb::module_& m);
 void bind_features(nb::module_& m);
+void bind_kernels(nb::module_& m);
 void bind_objective(nb::module_& m);
 void bind_eg(nb::module_& m);
 void bind_eg_batch(nb::module_& m);

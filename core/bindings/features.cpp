@@ -1,4 +1,5 @@
 #include "bindings/common.h"
+#include "bindings/keep_alive.h"
 #include "features/segments.h"
 
 namespace partwise::bindings {
@@ -8,15 +9,6 @@ using namespace nb::literals;
 namespace {
 
 std::shared_ptr<RowLayout> shared(RowLayout layout) { return std::make_shared<RowLayout>(std::move(layout)); }
-
-// Keeps a Python object alive for as long as the core uses its memory.
-template <class Array>
-std::shared_ptr<const void> keep_alive(const Array& array) {
-    return std::shared_ptr<const void>(new Array(array), [](const void* p) {
-        const nb::gil_scoped_acquire gil;
-        delete static_cast<const Array*>(p);
-    });
-}
 
 }  // namespace
 

@@ -54,6 +54,7 @@ NB_MODULE(PARTWISE_MODULE, m) {
     m.def("cpu_level", &cpu_level);
     bind_structures(m);
     bind_features(m);
+    bind_kernels(m);
     bind_objective(m);
     bind_eg(m);
     bind_eg_batch(m);

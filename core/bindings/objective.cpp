@@ -94,7 +94,7 @@ void bind_objective(nb::module_& m) {
                     const nb::gil_scoped_release release;
                     plane = o.plane_at(weights.data(), temperature, marginals.data(), n_jobs, interrupt);
                 }
-                return nb::make_tuple(plane.value, numpy(std::move(plane.u)), plane.b);
+                return nb::make_tuple(plane.value, numpy(std::move(plane.u)), plane.b, plane.extra);
             },
             "weights"_a, "temperature"_a, "marginals"_a.noconvert(), "n_jobs"_a = 1)
         .def(

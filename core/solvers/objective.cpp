@@ -136,7 +136,7 @@ Plane Objective::plane_at(const double* w, double temperature, double* marginals
         add_gold(i, mass, direction);
         const double positive = std::max(margin, 0.0);
         return Term{squared ? positive * positive : margin,
-                    mass * (cost_term + loss_.temperature * entropy) - conjugate(mass)};
+                    mass * (cost_term + loss_.temperature * entropy) - conjugate(mass), mass * entropy};
     });
 }
 

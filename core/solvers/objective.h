@@ -73,8 +73,9 @@ class Objective {
     // u and b at the oracle's own answer: alpha = p_w, or the argmax at temperature 0.
     Plane plane(const double* w, int n_jobs, Interrupt& interrupt) const;
     // The same at p ~ exp((theta + kappa c) / temperature) for another temperature than the loss's: `value` is the sum
-    // of losses with that temperature, u and b are those of the point p in this objective's own dual. marginals (or
-    // null): p's expected counts, slots end to end; those of examples of weight zero are left alone.
+    // of losses with that temperature, u and b are those of the point p in this objective's own dual, `extra` is the
+    // sum of omega s H. marginals (or null): p's expected counts, slots end to end; those of examples of weight zero
+    // are left alone.
     Plane plane_at(const double* w, double temperature, double* marginals, int n_jobs, Interrupt& interrupt) const;
     Plane dual_terms_gibbs(const double* scores, int n_jobs, Interrupt& interrupt) const;
     // Of slot scores A_i z + cost_scale c_i, which are never stored.

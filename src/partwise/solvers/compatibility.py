@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from .._core import Chain, Multiclass, Structure
 from ..features import attribute_map
+from ..kernels import kernel_map
 from ..losses import LOSSES, Loss
 from ..penalties import ElasticNet, Penalty
 from ..problem import Problem
@@ -52,10 +53,13 @@ def _chain() -> Chain:
     return Chain(np.array([2], dtype=np.int64), 2)
 
 
-def _problem(loss: Loss, like: Any, structure: Structure | None = None, penalty: Penalty | float = 1.0) -> Problem:
+def _problem(
+    loss: Loss, like: Any, structure: Structure | None = None, penalty: Penalty | float = 1.0, kernel: bool = False
+) -> Problem:
     """One example whose labels are all 0, with one dense input a row."""
     rows = 2 if isinstance(like, Chain) else 1
-    features = attribute_map(like, np.ones((rows, 1)))
+    inputs = np.ones((rows, 1))
+    features = kernel_map(like, inputs, "rbf") if kernel else attribute_map(like, inputs)
     gold = like.encode(np.zeros(rows, dtype=np.int64))
     return Problem(features, like if structure is None else structure, gold, loss, penalty)
 
@@ -67,6 +71,8 @@ KINDS: dict[str, Callable[[Loss], Problem]] = {
     "Multiclass, l2 = 0": lambda loss: _problem(loss, _one_label(), penalty=0.0),
     "Multiclass, l1 > 0": lambda loss: _problem(loss, _one_label(), penalty=ElasticNet(1.0)),
     "Chain, l2 = 0": lambda loss: _problem(loss, _chain(), penalty=0.0),
+    "Multiclass with a kernel": lambda loss: _problem(loss, _one_label(), kernel=True),
+    "Chain with a kernel": lambda loss: _problem(loss, _chain(), kernel=True),
     "Python structure with both oracles": lambda loss: _problem(loss, _one_label(), _BothOracles()),
     "Python structure with the maximum alone": lambda loss: _problem(loss, _one_label(), _MaxOracle()),
 }

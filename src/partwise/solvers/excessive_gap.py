@@ -18,9 +18,11 @@ P(w) - D(alpha) <= mu sum_i omega_i log |Y_i|. From the uniform alpha_0, w = w(a
 on expected counts: one inference a step. Smoothing:
 
     theorem    mu = L = (sum omega) max_i Psi_i / l2 at first (Psi_i as in the derivation), then tau = 2 / (k + 3)
-    adaptive   tau solves tau^2 L = (1 - tau) mu for an estimate of L, which is doubled until eq. 11 holds for the new
-               pair (it does at L = sum_i omega_i Psi_i / l2) and shrunk a little after each step; the first mu is the
-               smallest of L / 4^j, j = 0, 1, ..., that fulfils eq. 11
+    adaptive   tau solves tau^2 L = (1 - tau) mu for an estimate of L, which is doubled until
+               tau^2 / (2 l2) |u(q') - u(q)|^2 <= mu sum_i omega_i KL(q'_i || q_i),   q, q' before and after the step,
+               and shrunk a little after each step. This is all that the proof of eq. 11 takes L for (its last lines);
+               L = sum_i omega_i Psi_i / l2 always passes. The first mu is the smallest of L / 4^j, j = 0, 1, ...,
+               that passes with tau = 1 and the uniform alpha_0 for q
 
 Stopping rule. gap = P(w) - D(alpha) <= tol |P|, P at w and D recomputed from the expected counts; looked at when it
 may be near (the gap is guessed to fall like mu), at least every fifth step.
@@ -36,7 +38,7 @@ where it is lost in rounding. Algorithm 1 for other functions is in `excessive_g
 """
 
 from dataclasses import dataclass
-from math import isfinite, sqrt
+from math import sqrt
 from typing import ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -53,7 +55,7 @@ from .state import State
 Floats = NDArray[np.float64]
 Smoothing = Literal["adaptive", "theorem"]
 
-#: Factors of the estimate of L: after a step that broke eq. 11, after one that did not.
+#: Factors of the estimate of L: after a step that was too long, after one that was not.
 GROW, SHRINK = 2.0, 0.9
 #: Ratio of successive trials of the first mu.
 RATIO = 4.0
@@ -63,8 +65,8 @@ RATIO = 4.0
 class ExcessiveGapState(State):
     """weights: w, (d,). u, b: of alpha; q_u: u of q_mu(w), (d,). marginals: alpha's expected counts, (all slots,).
 
-    mu: the smoothing; curvature: the estimate of L, at most `bound`; spread: sum omega log |Y|. smoothed, dual: J_mu(w)
-    and D(alpha) as they came out of the last step.
+    smoothed_losses: sum omega (smax_mu(theta + kappa c) - <theta, g>) at w. mu: the smoothing; curvature: the estimate
+    of L, at most `bound`; spread: sum omega log |Y|.
     """
 
     weights: Floats
@@ -72,22 +74,22 @@ class ExcessiveGapState(State):
     q_u: Floats
     marginals: Floats
     b: float
+    smoothed_losses: float
     mu: float
     curvature: float
     bound: float
     spread: float
-    smoothed: float
-    dual: float
     k: int = 1  # the paper's k, for the theorem's tau
     cold: bool = False  # a warm start was given and could not be used
 
 
 class _Point(NamedTuple):
-    """q_mu(w): its plane and expected counts, and J_mu(w)."""
+    """q_mu(w): the smoothed losses at w, q's plane, sum omega H(q), expected counts."""
 
-    smoothed: float
+    value: float
     u: Floats
     b: float
+    entropy: float
     marginals: Floats
 
 
@@ -123,12 +125,11 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
             q_u=u,
             marginals=uniform,
             b=b,
+            smoothed_losses=0.0,
             mu=bound,
             curvature=bound,
             bound=bound,
             spread=spread,
-            smoothed=float("-inf"),
-            dual=float("inf"),
         )
         if bound == 0.0:  # no features: w = 0 whatever alpha is
             state.mu = state.curvature = state.bound = 1.0
@@ -145,20 +146,22 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
             weights = (1.0 - tau) * state.weights + tau * target
             mu = max((1.0 - tau) * state.mu, _negligible(state))
             q = self._respond(problem, state, weights, mu)
-            u, b = (1.0 - tau) * state.u + tau * q.u, (1.0 - tau) * state.b + tau * q.b
-            dual = problem.dual_of_plane(u, b)
-            if _excessive(q.smoothed, dual, mu * state.spread):
+            # sum omega KL(q' || q): q' has the expected score b' - <u', w> with the old weights, q the smax.
+            expected = q.b - problem.dot(q.u, state.weights)
+            divergence = (state.smoothed_losses - expected) / state.mu - q.entropy
+            noise = 1e-13 * (abs(state.smoothed_losses) + abs(expected) + mu * state.spread)
+            if tau * tau * problem.norm2(q.u - state.q_u) / (2.0 * problem.l2) <= mu * divergence + noise:
                 break
             if self.smoothing == "theorem" or state.curvature >= state.bound:
                 raise DivergenceError(
-                    f"excessive-gap: J = {q.smoothed!r} exceeds D = {dual!r} at mu = {mu:.3g}, although L is the "
-                    "theorem's: the feature map's psi2_bound is no bound, or an oracle is wrong"
+                    f"excessive-gap: a step of tau = {tau:.3g} at mu = {mu:.3g} breaks the excessive gap, although L "
+                    "is the theorem's: the feature map's psi2_bound is no bound, or an oracle is wrong"
                 )
             state.curvature = min(GROW * state.curvature, state.bound)
-        state.weights, state.u, state.b, state.q_u, state.mu = weights, u, b, q.u, mu
-        state.smoothed, state.dual = q.smoothed, dual
+        state.u, state.b = (1.0 - tau) * state.u + tau * q.u, (1.0 - tau) * state.b + tau * q.b
         state.marginals *= 1.0 - tau
         state.marginals += tau * q.marginals
+        state.weights, state.mu, state.q_u, state.smoothed_losses = weights, mu, q.u, q.value
         if self.smoothing == "adaptive":
             state.curvature = max(SHRINK * state.curvature, mu)
         state.k += 1
@@ -190,20 +193,21 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
     def _respond(self, problem: Problem, state: ExcessiveGapState, weights: Floats, mu: float) -> _Point:
         """q_mu(w), one pass."""
         marginals = state.marginals.copy()  # examples of weight zero keep theirs
-        value, u, b = problem.objective.plane_at(weights, mu, marginals, problem.n_jobs)
+        value, u, b, entropy = problem.objective.plane_at(weights, mu, marginals, problem.n_jobs)
         state.visits += len(problem.active)
-        return _Point(value + 0.5 * problem.l2 * problem.norm2(weights) - mu * state.spread, u, b, marginals)
+        return _Point(value, u, b, entropy, marginals)
 
     def _start_cold(self, problem: Problem, state: ExcessiveGapState) -> None:
-        """w(alpha_0) and q_mu of it: the theorem's mu, or the least of a few that has an excessive gap."""
+        """w(alpha_0) and q_mu of it: the theorem's mu, or the least of a few that has an excessive gap for sure."""
         mu, found = state.bound, self._respond(problem, state, state.weights, state.bound)
         while self.smoothing == "adaptive" and mu > RATIO * _negligible(state):
-            trial = self._respond(problem, state, state.weights, mu / RATIO)
-            if not _excessive(trial.smoothed, problem.dual_of_plane(trial.u, trial.b), mu / RATIO * state.spread):
+            q = self._respond(problem, state, state.weights, mu / RATIO)
+            divergence = state.spread - q.entropy  # from the uniform distributions
+            if problem.norm2(q.u - state.u) / (2.0 * problem.l2) > mu / RATIO * divergence:
                 break
-            mu, found = mu / RATIO, trial
+            mu, found = mu / RATIO, q
         state.mu = state.curvature = mu
-        self._settle(problem, state, found, found.u, found.b, found.marginals)
+        self._settle(state, found, found.u, found.b, found.marginals)
 
     def _start_warm(self, problem: Problem, state: ExcessiveGapState, warm_start: WarmStart) -> bool:
         """The given pair at the least mu (of powers of RATIO) that gives it an excessive gap; False if none does."""
@@ -212,6 +216,7 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
             weights = start_weights(problem, warm_start)
         else:
             weights = problem.weights_from_dual(DualPoint.of_counts(counts))
+        penalty = 0.5 * problem.l2 * problem.norm2(weights)
         if counts is None:  # weights alone: alpha is q_mu(w) at every mu tried
             mu = state.bound / RATIO**15
         else:
@@ -223,31 +228,25 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
             q = self._respond(problem, state, weights, mu)
             if counts is None:
                 u, b = q.u, q.b
-            if _excessive(q.smoothed, problem.dual_of_plane(u, b), mu * state.spread):
+            if penalty + q.value - mu * state.spread <= problem.dual_of_plane(u, b):  # eq. 11
                 state.weights, state.mu, state.curvature = weights, mu, sqrt(mu * state.bound)
                 while mu < 6.0 * state.bound / ((state.k + 1) * (state.k + 2)):  # where the theorem's mu is this small
                     state.k += 1
-                self._settle(problem, state, q, u, b, q.marginals if counts is None else counts)
+                self._settle(state, q, u, b, q.marginals if counts is None else counts)
                 return True
             mu *= RATIO
         return False
 
     @staticmethod
-    def _settle(problem: Problem, state: ExcessiveGapState, q: _Point, u: Floats, b: float, counts: Floats) -> None:
+    def _settle(state: ExcessiveGapState, q: _Point, u: Floats, b: float, counts: Floats) -> None:
         """Take (u, b, counts) for alpha, q for q_mu(w)."""
-        state.smoothed, state.q_u = q.smoothed, q.u
-        state.u, state.b, state.marginals, state.dual = u, b, counts, problem.dual_of_plane(u, b)
+        state.smoothed_losses, state.q_u = q.value, q.u
+        state.u, state.b, state.marginals = u, b, counts
 
 
 def _negligible(state: ExcessiveGapState) -> float:
     """Smoothing that cannot be told from none."""
-    size = abs(state.dual) if isfinite(state.dual) else 0.0
-    return 1e-15 * (1.0 + size) / max(state.spread, 1e-15)
-
-
-def _excessive(smoothed: float, dual: float, slack: float) -> bool:
-    """J <= D (002 eq. 11) up to rounding; J is the difference of sums as large as `slack` = mu sum omega log |Y|."""
-    return smoothed <= dual + 1e-10 * (1.0 + abs(smoothed) + abs(dual)) + 1e-13 * slack
+    return 1e-15 * (1.0 + abs(state.b)) / max(state.spread, 1e-15)
 
 
 def _start_counts(problem: Problem, warm_start: WarmStart) -> Floats | None:

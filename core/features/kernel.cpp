@@ -1,0 +1,255 @@
+#include "features/kernel.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "support/multiply.h"
+#include "support/vector_math.h"
+
+namespace partwise {
+
+namespace {
+
+double power(double base, int exponent) {
+    double product = 1.0;
+    for (; exponent > 0; exponent >>= 1) {
+        if (exponent & 1) product *= base;
+        base *= base;
+    }
+    return product;
+}
+
+}  // namespace
+
+void KernelFunction::check() const {
+    if (!(gamma > 0.0) || !std::isfinite(gamma)) throw InputError("gamma must be above 0 and finite");
+    if (!(coef0 >= 0.0) || !std::isfinite(coef0))
+        throw InputError("coef0 must be 0 or more and finite: with a negative one the polynomial is no kernel");
+    if (degree < 1) throw InputError("degree must be at least 1");
+    if (!(bias >= 0.0) || !std::isfinite(bias)) throw InputError("bias must be 0 or more and finite");
+}
+
+void KernelFunction::apply(double* __restrict values, Index n, double norm2, const double* __restrict norms2) const {
+    switch (kind) {
+        case Kind::kLinear:
+            if (bias != 0.0) {
+                for (Index p = 0; p < n; ++p) values[p] += bias;
+            }
+            break;
+        case Kind::kPolynomial:
+            for (Index p = 0; p < n; ++p) values[p] = power(gamma * values[p] + coef0, degree) + bias;
+            break;
+        case Kind::kRbf:
+            for (Index p = 0; p < n; ++p) {
+                const double distance2 = norm2 + norms2[p] - 2.0 * values[p];
+                values[p] = fast_exp(-gamma * (distance2 > 0.0 ? distance2 : 0.0)) + bias;
+            }
+            break;
+    }
+}
+
+// d_t = e_y - e_z, and <d_t, d_s> lies between -2 and 2.
+double Kernel::psi2_bound(Index first, Index last, const double* gram) const {
+    double sum = 0;
+    for (Index k = 0; k < (last - first) * (last - first); ++k) sum += std::abs(gram[k]);
+    return 2.0 * sum;
+}
+
+DenseKernel::DenseKernel(KernelFunction function, DenseRows queries, DenseRows support)
+    : function_(function),
+      queries_(std::move(queries)),
+      support_(support.data ? std::move(support) : queries_),
+      square_(support_.data == queries_.data && support_.n_rows == queries_.n_rows) {
+    function_.check();
+    if (queries_.n_inputs < 1) throw InputError("dense rows need at least one input");
+    if (support_.n_inputs != queries_.n_inputs) {
+        throw InputError("queries have " + std::to_string(queries_.n_inputs) + " inputs, the support has " +
+                         std::to_string(support_.n_inputs));
+    }
+    for (const DenseRows* rows : {&queries_, &support_}) {
+        if (!all_finite(rows->data, rows->n_rows * rows->n_inputs))
+            throw InputError("a feature value is NaN or infinite");
+        auto& norms2 = rows == &queries_ ? query_norms2_ : support_norms2_;
+        for (Index p = 0; p < rows->n_rows; ++p)
+            norms2.push_back(norm2(rows->data + p * rows->n_inputs, rows->n_inputs));
+    }
+    const Index d = support_.n_inputs;
+    panels_.assign(idx((support_.n_rows + kPanel - 1) / kPanel * kPanel * d), 0.0);
+    for (Index p = 0; p < support_.n_rows; ++p) {
+        double* panel = panels_.data() + p / kPanel * kPanel * d + p % kPanel;
+        for (Index j = 0; j < d; ++j) panel[j * kPanel] = support_.data[p * d + j];
+    }
+}
+
+void DenseKernel::values(Index first, Index last, Index begin, Index end, double* out) const {
+    const Index d = queries_.n_inputs;
+    const Index n = end - begin;
+    const Index rows = last - first;
+    std::vector<double> block(idx(rows * kPanel));
+    for (Index p = begin / kPanel * kPanel; p < end; p += kPanel) {
+        multiply({queries_.data + first * d, d}, {panels_.data() + p * d, kPanel}, rows, d, kPanel, block.data(),
+                 kPanel);
+        const Index from = std::max(p, begin);
+        const Index to = std::min(p + kPanel, end);
+        for (Index t = 0; t < rows; ++t)
+            std::copy(block.data() + t * kPanel + (from - p), block.data() + t * kPanel + (to - p),
+                      out + t * n + (from - begin));
+    }
+    for (Index t = 0; t < rows; ++t)
+        function_.apply(out + t * n, n, query_norms2_[idx(first + t)], support_norms2_.data() + begin);
+}
+
+// The linear kernel's bound is the one of explicit features, so that their step sizes are the same.
+double DenseKernel::psi2_bound(Index first, Index last, const double* gram) const {
+    if (function_.kind != KernelFunction::Kind::kLinear) return Kernel::psi2_bound(first, last, gram);
+    const Index d = queries_.n_inputs;
+    double sum = 0;
+    for (Index j = 0; j < d; ++j) {
+        double total = 0;
+        for (Index t = first; t < last; ++t) total += std::abs(queries_.data[t * d + j]);
+        sum += total * total;
+    }
+    const auto n = static_cast<double>(last - first);
+    return 2.0 * (sum + n * n * function_.bias);
+}
+
+SparseRows::SparseRows(Index num_attributes, std::span<const Index> row_ptr, std::span<const Index> attributes,
+                       std::span<const double> values)
+    : num_attributes_(num_attributes) {
+    if (num_attributes < 0) throw InputError("the number of attributes is negative");
+    if (row_ptr.empty()) throw InputError("row_ptr is empty");
+    check_pointers(row_ptr, len(attributes.size()), "row_ptr");
+    if (!values.empty() && values.size() != attributes.size()) throw InputError("values: one an attribute is needed");
+    if (!all_finite(values.data(), len(values.size()))) throw InputError("a feature value is NaN or infinite");
+    ptr_.push_back(0);
+    std::vector<std::pair<Index, double>> row;
+    for (std::size_t p = 0; p + 1 < row_ptr.size(); ++p) {
+        row.clear();
+        for (std::size_t e = idx(row_ptr[p]); e < idx(row_ptr[p + 1]); ++e) {
+            const Index a = attributes[e];
+            if (a < -1 || a >= num_attributes)
+                throw InputError("row " + std::to_string(p) + ": attribute " + std::to_string(a) + " is out of range");
+            if (a >= 0) row.emplace_back(a, values.empty() ? 1.0 : values[e]);
+        }
+        std::sort(row.begin(), row.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+        const Index start = len(attributes_.size());
+        for (const auto& [attribute, value] : row) {
+            if (len(attributes_.size()) > start && attributes_.back() == attribute) {
+                values_.back() += value;
+            } else {
+                attributes_.push_back(attribute);
+                values_.push_back(value);
+            }
+        }
+        ptr_.push_back(len(attributes_.size()));
+    }
+}
+
+double SparseRows::norm2(Index row) const {
+    const auto v = values(row);
+    return partwise::norm2(v.data(), len(v.size()));
+}
+
+double SparseRows::dot(Index row, const SparseRows& other, Index other_row) const {
+    const auto a = attributes(row);
+    const auto b = other.attributes(other_row);
+    const auto x = values(row);
+    const auto y = other.values(other_row);
+    double sum = 0;
+    for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+        if (a[i] == b[j]) {
+            sum += x[i++] * y[j++];
+        } else if (a[i] < b[j]) {
+            ++i;
+        } else {
+            ++j;
+        }
+    }
+    return sum;
+}
+
+SparseKernel::SparseKernel(KernelFunction function, std::shared_ptr<const SparseRows> queries,
+                           std::shared_ptr<const SparseRows> support)
+    : function_(function),
+      queries_(std::move(queries)),
+      support_(support ? std::move(support) : queries_),
+      posting_ptr_(idx(queries_->num_attributes()) + 1, 0) {
+    function_.check();
+    if (support_->num_attributes() != queries_->num_attributes()) {
+        throw InputError("queries have " + std::to_string(queries_->num_attributes()) +
+                         " attributes, the support has " + std::to_string(support_->num_attributes()));
+    }
+    for (Index p = 0; p < queries_->num_rows(); ++p) query_norms2_.push_back(queries_->norm2(p));
+    for (Index p = 0; p < support_->num_rows(); ++p) {
+        support_norms2_.push_back(support_->norm2(p));
+        for (const Index a : support_->attributes(p)) ++posting_ptr_[idx(a) + 1];
+    }
+    std::partial_sum(posting_ptr_.begin(), posting_ptr_.end(), posting_ptr_.begin());
+    postings_.resize(idx(posting_ptr_.back()));
+    std::vector<Index> next(posting_ptr_.begin(), posting_ptr_.end() - 1);
+    for (Index p = 0; p < support_->num_rows(); ++p) {
+        const auto a = support_->attributes(p);
+        const auto v = support_->values(p);
+        for (std::size_t e = 0; e < a.size(); ++e) postings_[idx(next[idx(a[e])]++)] = {p, v[e]};
+    }
+}
+
+void SparseKernel::values(Index first, Index last, Index begin, Index end, double* out) const {
+    const Index n = end - begin;
+    // A few support rows: compare them one by one. Many: walk the lists of rows that share an attribute.
+    const bool by_lists = n > 64;
+    for (Index t = first; t < last; ++t, out += n) {
+        if (by_lists) {
+            fill(out, n, 0.0);
+            const auto a = queries_->attributes(t);
+            const auto x = queries_->values(t);
+            for (std::size_t e = 0; e < a.size(); ++e) {
+                const Posting* stop = postings_.data() + posting_ptr_[idx(a[e]) + 1];
+                const Posting* at = postings_.data() + posting_ptr_[idx(a[e])];
+                if (begin > 0)
+                    at = std::lower_bound(at, stop, begin, [](const Posting& p, Index b) { return p.row < b; });
+                for (; at < stop && at->row < end; ++at) out[at->row - begin] += x[e] * at->value;
+            }
+        } else {
+            for (Index p = 0; p < n; ++p) out[p] = queries_->dot(t, *support_, begin + p);
+        }
+        function_.apply(out, n, query_norms2_[idx(t)], support_norms2_.data() + begin);
+    }
+}
+
+double SparseKernel::psi2_bound(Index first, Index last, const double* gram) const {
+    if (function_.kind != KernelFunction::Kind::kLinear) return Kernel::psi2_bound(first, last, gram);
+    std::vector<std::pair<Index, double>> all;
+    for (Index t = first; t < last; ++t) {
+        const auto a = queries_->attributes(t);
+        const auto x = queries_->values(t);
+        for (std::size_t e = 0; e < a.size(); ++e) all.emplace_back(a[e], std::abs(x[e]));
+    }
+    std::sort(all.begin(), all.end());
+    double sum = 0;
+    for (std::size_t e = 0; e < all.size();) {
+        double total = 0;
+        const Index attribute = all[e].first;
+        for (; e < all.size() && all[e].first == attribute; ++e) total += all[e].second;
+        sum += total * total;
+    }
+    const auto n = static_cast<double>(last - first);
+    return 2.0 * (sum + n * n * function_.bias);
+}
+
+StoredKernel::StoredKernel(DenseRows matrix, bool square) : matrix_(std::move(matrix)), square_(square) {
+    if (square && matrix_.n_rows != matrix_.n_inputs) {
+        throw InputError("a kernel matrix of training rows must be square, this one has " +
+                         std::to_string(matrix_.n_rows) + " rows and " + std::to_string(matrix_.n_inputs) + " columns");
+    }
+    if (!all_finite(matrix_.data, matrix_.n_rows * matrix_.n_inputs))
+        throw InputError("a kernel value is NaN or infinite");
+}
+
+void StoredKernel::values(Index first, Index last, Index begin, Index end, double* out) const {
+    const Index n = end - begin;
+    for (Index t = first; t < last; ++t, out += n) copy(stored(t) + begin, out, n);
+}
+
+}  // namespace partwise

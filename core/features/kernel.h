@@ -1,0 +1,137 @@
+// Kernels: inner products of rows of input in a space that is never written out.
+//
+// A Kernel knows its query rows (those of the examples at hand) and its support rows (those that weights have
+// coefficients for), and gives k(query, support). In training the two are the same rows (`square`).
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "features/segments.h"
+
+namespace partwise {
+
+// k = f(<x, y>) + bias. Values of gamma, coef0 and degree for which f is no kernel are refused.
+struct KernelFunction {
+    enum class Kind { kLinear, kPolynomial, kRbf };
+    Kind kind = Kind::kLinear;
+    double gamma = 1.0;
+    double coef0 = 0.0;
+    int degree = 1;
+    double bias = 0.0;  // what an attribute that all rows have would add
+
+    void check() const;
+    // Inner products of one row with n others become kernel values; norms are squared norms.
+    void apply(double* __restrict values, Index n, double norm2, const double* __restrict norms2) const;
+};
+
+class Kernel {
+   public:
+    Kernel() = default;
+    virtual ~Kernel() = default;
+    Kernel(const Kernel&) = delete;
+    Kernel& operator=(const Kernel&) = delete;
+
+    virtual Index num_queries() const = 0;
+    virtual Index num_support() const = 0;
+    virtual bool square() const = 0;
+    // A query's row of the whole matrix, the next ones after it, where it lies in memory; else null.
+    virtual const double* stored(Index) const { return nullptr; }
+    // Rows of the kernel matrix: query rows [first, last) against support rows [begin, end), row by row into out.
+    virtual void values(Index first, Index last, Index begin, Index end, double* out) const = 0;
+    // An upper bound of |sum over rows t of phi(x_t) (e_y - e_z)|^2 over labels y, z of each row; gram: their kernel
+    // values. Square kernels only.
+    virtual double psi2_bound(Index first, Index last, const double* gram) const;
+};
+
+// Rows of dense input. support with null data: the queries themselves.
+class DenseKernel final : public Kernel {
+   public:
+    DenseKernel(KernelFunction function, DenseRows queries, DenseRows support);
+
+    Index num_queries() const override { return queries_.n_rows; }
+    Index num_support() const override { return support_.n_rows; }
+    bool square() const override { return square_; }
+    void values(Index first, Index last, Index begin, Index end, double* out) const override;
+    double psi2_bound(Index first, Index last, const double* gram) const override;
+
+   private:
+    KernelFunction function_;
+    DenseRows queries_;
+    DenseRows support_;
+    bool square_;
+    static constexpr Index kPanel = 16;
+    std::vector<double> panels_;  // the support, kPanel rows at a time: inputs x kPanel
+    std::vector<double> query_norms2_;
+    std::vector<double> support_norms2_;
+};
+
+// Rows of sparse attributes, each row's in ascending order and each attribute once.
+class SparseRows {
+   public:
+    // Attribute -1 is passed over, repeated ones add up. values: empty if all 1.
+    SparseRows(Index num_attributes, std::span<const Index> row_ptr, std::span<const Index> attributes,
+               std::span<const double> values);
+
+    Index num_rows() const { return len(ptr_.size()) - 1; }
+    Index num_attributes() const { return num_attributes_; }
+    std::span<const Index> attributes(Index row) const { return std::span(attributes_).subspan(begin(row), size(row)); }
+    std::span<const double> values(Index row) const { return std::span(values_).subspan(begin(row), size(row)); }
+    double norm2(Index row) const;
+    double dot(Index row, const SparseRows& other, Index other_row) const;
+
+   private:
+    std::size_t begin(Index row) const { return idx(ptr_[idx(row)]); }
+    std::size_t size(Index row) const { return idx(ptr_[idx(row) + 1] - ptr_[idx(row)]); }
+
+    Index num_attributes_;
+    std::vector<Index> ptr_;
+    std::vector<Index> attributes_;
+    std::vector<double> values_;
+};
+
+class SparseKernel final : public Kernel {
+   public:
+    // support null: the queries themselves.
+    SparseKernel(KernelFunction function, std::shared_ptr<const SparseRows> queries,
+                 std::shared_ptr<const SparseRows> support);
+
+    Index num_queries() const override { return queries_->num_rows(); }
+    Index num_support() const override { return support_->num_rows(); }
+    bool square() const override { return queries_ == support_; }
+    void values(Index first, Index last, Index begin, Index end, double* out) const override;
+    double psi2_bound(Index first, Index last, const double* gram) const override;
+
+   private:
+    struct Posting {
+        Index row;
+        double value;
+    };
+
+    KernelFunction function_;
+    std::shared_ptr<const SparseRows> queries_;
+    std::shared_ptr<const SparseRows> support_;
+    std::vector<double> query_norms2_;
+    std::vector<double> support_norms2_;
+    std::vector<Index> posting_ptr_;  // support rows that have an attribute, by attribute, then row
+    std::vector<Posting> postings_;
+};
+
+// A matrix of kernel values that somebody else stores: queries x support.
+class StoredKernel final : public Kernel {
+   public:
+    StoredKernel(DenseRows matrix, bool square);
+
+    Index num_queries() const override { return matrix_.n_rows; }
+    Index num_support() const override { return matrix_.n_inputs; }
+    bool square() const override { return square_; }
+    const double* stored(Index query) const override { return matrix_.data + query * matrix_.n_inputs; }
+    void values(Index first, Index last, Index begin, Index end, double* out) const override;
+
+   private:
+    DenseRows matrix_;
+    bool square_;
+};
+
+}  // namespace partwise
