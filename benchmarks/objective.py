@@ -134,7 +134,12 @@ def chain_violations(emissions: Floats, transitions: Floats, gold: Ints, lengths
 
 
 def multiclass_objective(X: Floats, y: Ints, weights: Floats, l2: float) -> float:
-    """P of multinomial logistic regression without intercept; weights is labels x inputs."""
+    """P of multinomial logistic regression without intercept; weights is labels x inputs, or 1 x inputs for two labels.
+
+    X may be sparse. y holds label numbers.
+    """
     scores = X @ weights.T
+    if len(weights) == 1:
+        scores = np.column_stack([np.zeros(len(y)), scores])
     loss = logsumexp(scores, axis=1).sum() - scores[np.arange(len(y)), y].sum()
     return float(0.5 * l2 * np.vdot(weights, weights) + loss)

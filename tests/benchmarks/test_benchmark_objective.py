@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy.sparse import csr_array
 
 from benchmarks.objective import (
     ChainData,
@@ -114,6 +115,15 @@ def test_multiclass_objective(X, weights):
     probabilities /= probabilities.sum(axis=1, keepdims=True)
     expected = 0.7 * (weights**2).sum() / 2 - np.log(probabilities[np.arange(4), y]).sum()
     assert multiclass_objective(X, y, weights, 0.7) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+@given(arrays(float, (4, 3), elements=st.floats(-5, 5)), arrays(float, 3, elements=st.floats(-5, 5)))
+def test_two_labels_have_one_weight_vector(X, weights):
+    y = np.array([0, 1, 1, 0])
+    expected = np.log1p(np.exp(np.where(y == 1, -1, 1) * (X @ weights))).sum() + 0.35 * weights @ weights
+    assert multiclass_objective(X, y, weights[None], 0.7) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    sparse = csr_array(X)
+    assert multiclass_objective(sparse, y, weights[None], 0.7) == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
 def test_crfsuite_reports_the_same_objective(tmp_path):

@@ -31,6 +31,14 @@ def folder(tmp_path_factory):
         for kind, array in (("images-idx3", images), ("labels-idx1", labels)):
             head = bytes([0, 0, 8, array.ndim]) + b"".join(k.to_bytes(4, "big") for k in array.shape)
             (root / "mnist" / f"{name}-{kind}-ubyte").write_bytes(head + array.astype(np.uint8).tobytes())
+    (root / "libsvm").mkdir()
+    for name, n in (("a9a", 60), ("a9a.t", 20)):
+        rows = rng.random((n, 5)) < 0.4
+        signs = np.where(rows[:, 0] ^ (rng.random(n) < 0.2), "+1", "-1")
+        lines = [
+            sign + "".join(f" {k + 1}:1" for k in np.flatnonzero(row)) for sign, row in zip(signs, rows, strict=True)
+        ]
+        (root / "libsvm" / name).write_text("\n".join([*lines, "-1 5:1"]) + "\n")
     return str(root)
 
 
@@ -61,6 +69,16 @@ def test_maxent_systems_agree(folder, solver):
     assert theirs["passes"] >= 1
     fewer = maxent.fit_sklearn(folder, 1.0, None, solver, ours["objective"], 1e-1, 1, 60.0)
     assert fewer["passes"] <= theirs["passes"]
+
+
+@pytest.mark.parametrize("solver", ["0", "7"])
+def test_liblinear_agrees(folder, solver):
+    pytest.importorskip("liblinear")
+    ours = maxent.fit_partwise(folder, 1.0, None, "auto", 1e-8, 1, "a9a")
+    assert ours["objective"] == pytest.approx(ours["reported_objective"], rel=1e-10)
+    theirs = maxent.fit_liblinear(folder, 1.0, None, solver, ours["objective"], 1e-3, 1, 60.0, "a9a")
+    assert ours["objective"] * (1 - 1e-9) <= theirs["objective"] <= 1.001 * ours["objective"]
+    assert theirs["accuracy"] == pytest.approx(ours["accuracy"], abs=0.1)
 
 
 def test_a_slow_rival_is_given_up(folder):
