@@ -13,8 +13,45 @@ namespace {
 // Logarithms of probabilities stay above this, so that a slot in use keeps a positive probability.
 constexpr double kLowest = -690.0;
 constexpr int kMostIterations = 50;
-// A step that moves no probability by more than this is the last: Newton's next error is about its square.
-constexpr double kSettled = 1e-9;
+// After a step d of log q, q's error is at most about q d^2 / 2: a step that leaves less than this is the last.
+constexpr double kSettled = 1e-11;
+
+// The loop of `newton`; inlined, so that a constant n unrolls it.
+[[gnu::always_inline]] inline std::optional<int> descend(const double* __restrict target, const double* __restrict rho,
+                                                         const double* __restrict used, double* __restrict logs,
+                                                         double* __restrict q, double* __restrict inverse,
+                                                         double* __restrict change, const Index n) {
+    for (Index a = 0; a < n; ++a) q[a] = used[a] * fast_exp(logs[a]);
+    for (int k = 1; k <= kMostIterations; ++k) {
+        double sum = 0;
+        double slope = 0;
+        double pull = 0;
+#pragma omp simd reduction(+ : sum, slope, pull)
+        for (Index a = 0; a < n; ++a) {
+            const double weight = rho[a] * q[a];
+            inverse[a] = 1.0 / (1.0 + weight);
+            change[a] = (target[a] - logs[a] - weight) * inverse[a];
+            sum += q[a];
+            slope += q[a] * inverse[a];
+            pull += q[a] * change[a];
+        }
+        const double nu = (sum + pull - 1.0) / slope;
+        double left = 0;
+#pragma omp simd reduction(max : left)
+        for (Index a = 0; a < n; ++a) {
+            const double step = change[a] - nu * inverse[a];
+            double next = logs[a] + step;
+            next = next > 0.0 ? 0.0 : next;
+            next = next < kLowest ? kLowest : next;
+            logs[a] = next;
+            q[a] = used[a] * fast_exp(next);
+            const double error = q[a] * step * step;
+            left = left > error ? left : error;
+        }
+        if (left < kSettled) return k;
+    }
+    return std::nullopt;
+}
 
 // Arrays of one block; `used` is 1 for slots in use and 0 for the others.
 struct Block {
@@ -29,45 +66,28 @@ struct Block {
 // Newton's method on both conditions at once: with e_a = target_a - log q_a - rho_a q_a, the step of log q_a is
 // (e_a - nu) / (1 + rho_a q_a), and nu makes the linearised sum of q one. Logs are cut off at 0 (q_a <= 1): a slot that
 // rises from nearly nothing starts its way from there, along a convex function that Newton descends.
+//
+// For the widths that kernels are compiled for, everything lives in local arrays: few labels then stay in registers.
 template <int W>
 std::optional<int> newton(const Block& block, Index slots) {
-    const Index n = W > 0 ? W : slots;
-    const double* __restrict target = block.target;
-    const double* __restrict rho = block.rho;
-    const double* __restrict used = block.used;
-    double* __restrict logs = block.logs;
-    double* __restrict q = block.q;
-    double* __restrict change = block.change;
-    for (Index a = 0; a < n; ++a) q[a] = used[a] * fast_exp(logs[a]);
-    for (int k = 1; k <= kMostIterations; ++k) {
-        double sum = 0;
-        double slope = 0;
-        double pull = 0;
-#pragma omp simd reduction(+ : sum, slope, pull)
-        for (Index a = 0; a < n; ++a) {
-            const double inverse = 1.0 / (1.0 + rho[a] * q[a]);
-            const double e = (target[a] - logs[a] - rho[a] * q[a]) * inverse;
-            change[a] = e;
-            sum += q[a];
-            slope += q[a] * inverse;
-            pull += q[a] * e;
+    if constexpr (W > 0) {
+        double target[W], rho[W], used[W], logs[W], q[W], inverse[W], change[W];
+        for (int a = 0; a < W; ++a) {
+            target[a] = block.target[a];
+            rho[a] = block.rho[a];
+            used[a] = block.used[a];
+            logs[a] = block.logs[a];
         }
-        const double nu = (sum + pull - 1.0) / slope;
-        double moved = 0;
-#pragma omp simd reduction(max : moved)
-        for (Index a = 0; a < n; ++a) {
-            const double step = change[a] - nu / (1.0 + rho[a] * q[a]);
-            double next = logs[a] + step;
-            next = next > 0.0 ? 0.0 : next;
-            next = next < kLowest ? kLowest : next;
-            logs[a] = next;
-            q[a] = used[a] * fast_exp(next);
-            const double by = q[a] * std::abs(step);
-            moved = moved > by ? moved : by;
+        const auto steps = descend(target, rho, used, logs, q, inverse, change, Index{W});
+        for (int a = 0; a < W; ++a) {
+            block.logs[a] = logs[a];
+            block.q[a] = q[a];
         }
-        if (moved < kSettled) return k;
+        return steps;
+    } else {
+        std::vector<double> inverse(idx(slots));
+        return descend(block.target, block.rho, block.used, block.logs, block.q, inverse.data(), block.change, slots);
     }
-    return std::nullopt;
 }
 
 // log q with log q + rho q = v: with x = rho q, x + log x = v + log rho.
