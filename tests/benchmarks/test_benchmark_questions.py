@@ -90,13 +90,24 @@ def test_a_slow_rival_is_given_up(folder):
 
 def test_question_writes_records(folder, tmp_path):
     path = tmp_path / "records"
-    arguments = ["crf", "--data", folder, "--json", str(path), "--systems", "partwise-eg", "--quick", "--l2", "3"]
+    arguments = [
+        "crf",
+        "--data",
+        folder,
+        "--json",
+        str(path),
+        "--systems",
+        "partwise-eg-accurate",
+        "--quick",
+        "--l2",
+        "3",
+    ]
     answer = CliRunner().invoke(main, arguments)
     assert answer.exit_code == 0, answer.output
     records = [json.loads(line) for line in path.read_text().splitlines()]
     assert [record["l2"] for record in records] == [3.0]
     for record in records:
-        assert record["system"] == "partwise-eg"
+        assert record["system"] == "partwise-eg-accurate"
         assert 0 <= record["excess"] <= 1e-4
         assert 0 < record["seconds_to_target"] <= record["solver_seconds"]
         assert 0 < record["cpu_seconds_to_target"] <= record["solver_cpu_seconds"] <= record["fit_cpu_seconds"]
