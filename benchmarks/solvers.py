@@ -16,12 +16,12 @@ import click
 import numpy as np
 
 from benchmarks.chains import DATASETS, Chains, Task
-from benchmarks.measure import first_within, peak_mb, run_apart
+from benchmarks.measure import SystemFailed, first_within, peak_mb, run_apart
 from benchmarks.questions import choose
 from benchmarks.report import Record, machine, print_table, write_json
 
 TARGETS = (1e-1, 1e-2, 1e-3, 1e-4)
-RESULTS = Path("benchmarks") / "results"
+RESULTS = Path(__file__).parent / "results"
 _QUICK = 300  # sequences
 _AGREE = 1e-8  # relative difference between a reported objective and the independent one
 
@@ -55,6 +55,8 @@ def command(
     from partwise.losses import LOSSES
 
     records: list[Record] = []
+    troubles: list[str] = []
+    RESULTS.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         for dataset in choose(datasets, list(DATASETS), "--datasets"):
             arrays = str(Path(folder) / f"{dataset}.npz")
@@ -63,19 +65,32 @@ def command(
                 cells = []
                 for system, solver, options in systems_of(loss, systems, variant):
                     head = {"question": "solvers", "dataset": dataset, "loss": loss, "system": system, "l2": l2}
-                    cell = run_apart(
-                        "benchmarks.solvers:run_cell", threads, arrays=arrays, loss=loss, l2=l2, solver=solver,
-                        options=options, n_jobs=threads, cap=cap, targets=TARGETS,
-                    )  # fmt: skip
-                    cells.append({**head, "threads": threads, "part": quick, **cell, **machine()})
-                check(cells)
+                    head |= {"threads": threads, "part": quick, **machine()}
+                    try:
+                        cell = run_apart(
+                            "benchmarks.solvers:run_cell",
+                            threads,
+                            arrays=arrays,
+                            loss=loss,
+                            l2=l2,
+                            solver=solver,
+                            options=options,
+                            n_jobs=threads,
+                            cap=cap,
+                            targets=TARGETS,
+                        )
+                    except SystemFailed as error:
+                        cell = {"error": str(error)}
+                    cells.append({**head, **cell})
                 show(f"{dataset}{' (part)' if quick else ''}, {loss}, l2 = {l2:g}", cells, cap)
+                troubles += check(cells)
                 records += cells
-    RESULTS.mkdir(exist_ok=True)
-    write_json(json_file or RESULTS / "solvers.jsonl", records)
-    draw(plot_file or RESULTS / "solvers.png", records, TARGETS)
+                write_json(json_file or RESULTS / "solvers.jsonl", records)
+    draw(plot_file or RESULTS / "solvers.png", [record for record in records if "error" not in record], TARGETS)
     for line in [] if quick else findings(records):
         click.echo(line)
+    if troubles:
+        raise click.ClickException("\n".join(troubles))
 
 
 def systems_of(loss: str, systems: str, variants: tuple[str, ...]) -> list[tuple[str, str, dict[str, Any]]]:
@@ -177,19 +192,20 @@ def run_cell(
     return record
 
 
-def check(cells: list[Record]) -> None:
-    """Raise if a solver's word does not hold: its objective, or two solvers' bounds on the same optimum."""
+def check(cells: list[Record]) -> list[str]:
+    """What is wrong: systems that failed, objectives that are not as reported, bounds that contradict each other."""
+    troubles = [f"{cell['system']} failed: {cell['error']}" for cell in cells if "error" in cell]
     certified = [cell for cell in cells if cell.get("objective") is not None]
     for cell in certified:
-        difference = abs(cell["objective"] / cell["reported_objective"] - 1.0)
-        if difference > _AGREE:
-            said, true = cell["reported_objective"], cell["objective"]
-            raise RuntimeError(f"{cell['system']} reports the objective {said}, but it is {true}")
+        said, true = cell["reported_objective"], cell["objective"]
+        if abs(true / said - 1.0) > _AGREE:
+            troubles.append(f"{cell['system']} reports the objective {said}, but it is {true}")
     if certified:
         low = max(certified, key=lambda cell: cell["trace_dual"][-1])
         high = min(certified, key=lambda cell: cell["objective"])
         if low["trace_dual"][-1] > high["objective"] * (1 + 1e-9):
-            raise RuntimeError(f"{low['system']}'s dual is above {high['system']}'s objective")
+            troubles.append(f"{low['system']}'s dual is above {high['system']}'s objective")
+    return troubles
 
 
 def show(title: str, cells: list[Record], cap: float) -> None:
@@ -197,7 +213,7 @@ def show(title: str, cells: list[Record], cap: float) -> None:
     headings = ["system", *(f"{what} to {t:.0e}" for what in ("passes", "s") for t in TARGETS), "last gap", "objective"]
     rows = []
     for cell in cells:
-        numbers = [cell[f"{what}_to_{t:g}"] for what in ("passes", "seconds") for t in TARGETS]
+        numbers = [cell.get(f"{what}_to_{t:g}") for what in ("passes", "seconds") for t in TARGETS]
         cells_text = ["-" if value is None else format(value, ".3g") for value in numbers]
         gap = "-" if cell.get("gap") is None else format(cell["gap"], ".1e")
         objective = "-" if cell.get("objective") is None else format(cell["objective"], ".4f")
@@ -207,6 +223,7 @@ def show(title: str, cells: list[Record], cap: float) -> None:
 
 def findings(records: list[Record]) -> list[str]:
     """What is said of these solvers, with the numbers of this run beside it."""
+    records = [record for record in records if "error" not in record]
     cells = {(r["dataset"], r["loss"], r["system"]): r for r in records}
     lines = []
 
