@@ -150,7 +150,8 @@ def test_findings():
     ]
     lines = solvers.findings(records)
     assert [line[:3] for line in lines] == ["NO ", "yes", "yes", "yes"]
-    assert "12.0 and 59.0" in lines[0]
+    assert "(12 and 59)" in lines[0]
+    assert "(in seconds: 3 and not reached)" in lines[2]
 
 
 def test_false_words_are_found_out():
