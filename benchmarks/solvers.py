@@ -231,36 +231,26 @@ def findings(records: list[Record]) -> list[str]:
         pair = cells.get((dataset, loss, one)), cells.get((dataset, loss, two))
         return pair if pair[0] and pair[1] else None  # type: ignore[return-value]
 
-    def say(holds: bool, text: str) -> None:
-        lines.append(f"{'yes' if holds else 'NO '}  {text}")
+    def say(holds: bool, text: str, *numbers: float | None) -> None:
+        lines.append(f"{'yes' if holds else 'NO '}  {text} ({' and '.join(map(_number, numbers))})")
 
     if pair := both("conll2000", "log", "eg", "lbfgs"):
         mine, theirs = (cell["passes_to_0.001"] for cell in pair)
         holds = mine is not None and (theirs is None or mine <= theirs / 5)
-        say(
-            holds,
-            f"conll2000, log: eg needs at most 1/5 of lbfgs's passes to 1e-3 ({_number(mine)} and {_number(theirs)})",
-        )
+        say(holds, "conll2000, log: eg needs at most 1/5 of lbfgs's passes to 1e-3", mine, theirs)
     for dataset in DATASETS:
         if pair := both(dataset, "squared-hinge", "dcd", "cpd"):
             mine, theirs = (cell["seconds_to_0.01"] for cell in pair)
             holds = mine is not None and (theirs is None or mine < theirs)
-            say(
-                holds,
-                f"{dataset}, squared-hinge: dcd is at 1e-2 before cpd (in seconds: {_number(mine)} and {_number(theirs)})",
-            )
+            say(holds, f"{dataset}, squared-hinge: dcd is at 1e-2 before cpd, in seconds", mine, theirs)
         if pair := both(dataset, "squared-hinge", "dcd-light", "cpd"):
             mine, theirs = (objective_after(cell, 1.0) for cell in pair)
             holds = mine is not None and theirs is not None and mine < theirs
-            say(
-                holds,
-                f"{dataset}, squared-hinge: after one pass dcd-light is below cpd ({_number(mine)} and {_number(theirs)})",
-            )
+            say(holds, f"{dataset}, squared-hinge: after one pass dcd-light is below cpd", mine, theirs)
     rivals = [r for r in records if (r["dataset"], r["loss"], r["solver"]) == ("conll2000", "hinge", "bcfw")]
     if rivals:
-        passes = [p for r in rivals if (p := passes_to(r, 5e-2)) is not None]
-        best = min(passes, default=None)
-        say(best is not None and best <= 100, f"conll2000, hinge: bcfw is at 5e-2 within 100 passes ({_number(best)})")
+        best = min((p for r in rivals if (p := passes_to(r, 5e-2)) is not None), default=None)
+        say(best is not None and best <= 100, "conll2000, hinge: bcfw is at 5e-2 within 100 passes", best)
     return lines
 
 
