@@ -17,23 +17,28 @@ from partwise.solvers.registry import SOLVERS
 DOCS = Path(__file__).resolve().parent
 _BLOCK = re.compile(r"(<!-- generated: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
+# Kinds of problems, and what to say of a solver that fits none before.
+KINDS_OF_CELLS = {"Multiclass": "one label", "Chain": "chains", "Multiclass, maxent map": "maxent map"}
+
 
 def fits() -> str:
     """Solvers by losses; then what a structure or a feature map of one's own must offer."""
     rows = [["solver", *(f"`{name}`" for name in LOSSES), "`l2` = 0", "`l1` > 0", "kernels", "asks of a structure"]]
     found = {
         kind: {name: fitting_solvers(loss, kind) for name, loss in LOSSES.items()}
-        for kind in ("Multiclass", "Chain", "Multiclass, l2 = 0", "Multiclass, l1 > 0")
+        for kind in (*KINDS_OF_CELLS, "Multiclass, maxent map, l2 = 0", "Multiclass, l1 > 0")
     }
     of_structures = {"max oracle", "expectation oracle", "covariance", "cliques", "k_best", "sample", "one part"}
     for solver, cls in SOLVERS.items():
         cells = []
         for loss in LOSSES:
-            chain, multiclass = (solver in found[kind][loss] for kind in ("Chain", "Multiclass"))
-            cells.append("yes" if chain and multiclass else "one label" if multiclass else "chains" if chain else "")
+            kinds = {kind: solver in names[loss] for kind, names in found.items()}
+            everywhere = kinds["Chain"] and kinds["Multiclass"]
+            text = next((text for kind, text in KINDS_OF_CELLS.items() if kinds[kind]), "")
+            cells.append("yes" if everywhere else text)
         unpenalised, with_l1 = (
-            "yes" if any(solver in names for names in found[f"Multiclass, {penalty}"].values()) else ""
-            for penalty in ("l2 = 0", "l1 > 0")
+            "yes" if any(solver in names for names in found[kind].values()) else ""
+            for kind in ("Multiclass, maxent map, l2 = 0", "Multiclass, l1 > 0")
         )
         kernels = "explicit weights" not in cls.requires
         asks = ", ".join(sorted(cls.requires & of_structures))

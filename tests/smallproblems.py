@@ -13,13 +13,13 @@ from oracles.problems import Case, make_case
 from partwise import L2, ElasticNet, Loss, Problem, Solver, Structure, get_solver
 from partwise.solvers.registry import SOLVERS
 
-KINDS = ("multiclass", "chain-tied", "chain-untied", "python")
+KINDS = ("multiclass", "chain-tied", "chain-untied", "python", "maxent")
 
 
 def loss_for(solver: str) -> str:
     """A loss that the solver fits: the log loss, or the first one that it does."""
     rest = {"max oracle", "expectation oracle", "covariance", "cliques", "k_best", "sample", "explicit weights"}
-    rest |= {"one part", "diagonal blocks", "l1 > 0"}
+    rest |= {"one part", "diagonal blocks", "l1 > 0", "column access", "non-negative features"}
     for name, parameters in LOSSES.items():
         if SOLVERS[solver].requires <= rest | Loss(name, *parameters).capabilities() | L2(1.0).capabilities():
             return name
@@ -27,7 +27,9 @@ def loss_for(solver: str) -> str:
 
 
 def kind_for(solver: str) -> str:
-    """A kind of problem that the solver fits: chains, or single labels where it needs them."""
+    """A kind of problem that the solver fits: chains, or single labels where it needs them, with access by column."""
+    if "column access" in SOLVERS[solver].requires:
+        return "maxent"
     return "multiclass" if "one part" in SOLVERS[solver].requires else "chain-tied"
 
 

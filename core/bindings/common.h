@@ -65,6 +65,7 @@ Interrupt python_interrupt();
 void bind_structures(nb::module_& m);
 void bind_features(nb::module_& m);
 void bind_kernels(nb::module_& m);
+void bind_maxent_map(nb::module_& m);
 void bind_objective(nb::module_& m);
 void bind_eg(nb::module_& m);
 void bind_eg_batch(nb::module_& m);
@@ -72,6 +73,7 @@ void bind_bcfw(nb::module_& m);
 void bind_hessian(nb::module_& m);
 void bind_sdca(nb::module_& m);
 void bind_cd_l1(nb::module_& m);
+void bind_scaling(nb::module_& m);
 void bind_inference(nb::module_& m);
 
 }  // namespace partwise::bindings

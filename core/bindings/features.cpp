@@ -151,8 +151,26 @@ void bind_features(nb::module_& m) {
              [](const FeatureMap& f) {
                  nb::list names;
                  if (f.explicit_weights()) names.append("explicit weights");
+                 if (f.columns()) names.append("column access");
+                 if (f.columns() && f.columns()->negative() < 0) names.append("non-negative features");
+                 if (f.columns() && f.columns()->binary()) names.append("binary features");
                  return nb::frozenset(names);
              })
+        .def(
+            "lacks",
+            [](const FeatureMap& f, const std::string& capability) {
+                const Index negative = f.columns() ? f.columns()->negative() : -1;
+                if (capability != "non-negative features" || negative < 0) return std::string();
+                return f.columns()->describe(negative) + " has a negative value";
+            },
+            "capability"_a)
+        .def(
+            "describe",
+            [](const FeatureMap& f, Index weight) {
+                if (weight < 0 || weight >= f.num_weights()) throw InputError("no weight " + std::to_string(weight));
+                return f.columns() ? f.columns()->describe(weight) : "weight " + std::to_string(weight);
+            },
+            "weight"_a)
         .def(
             "dot",
             [](const FeatureMap& f, const Floats& weights, const Floats& other, int n_jobs) {

@@ -55,6 +55,7 @@ NB_MODULE(PARTWISE_MODULE, m) {
     bind_structures(m);
     bind_features(m);
     bind_kernels(m);
+    bind_maxent_map(m);
     bind_objective(m);
     bind_eg(m);
     bind_eg_batch(m);
@@ -62,6 +63,7 @@ NB_MODULE(PARTWISE_MODULE, m) {
     bind_hessian(m);
     bind_sdca(m);
     bind_cd_l1(m);
+    bind_scaling(m);
     bind_inference(m);
 }
 

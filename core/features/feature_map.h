@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "features/columns.h"
 #include "features/sparse_vector.h"
 #include "support/parallel.h"
 #include "support/types.h"
@@ -47,6 +48,8 @@ class FeatureMap {
     virtual double transpose_norm2(Index i, const double* slots) const = 0;
     // An upper bound of |A_i' (count(y) - count(z))|^2 over labellings y, z.
     virtual double psi2_bound(Index i) const = 0;
+    // Capability "column access": null without it.
+    virtual const ColumnAccess* columns() const { return nullptr; }
 };
 
 // One run of the weights mapped to one run of every example's slots.

@@ -163,4 +163,41 @@ class SharedSegment final : public Segment {
     std::vector<double> keep_;  // 1 where there is a weight, else 0; empty: all
 };
 
+// Features of single slots, any of them shared by slots: a sparse matrix f_t(i, r) with one row a slot.
+class MatrixSegment final : public Segment {
+   public:
+    // Cell c = i * n_columns + r (slot r of example i) has features[cell_ptr[c]..cell_ptr[c+1]) with these values
+    // (empty: all 1). Repeated features add up. Slots n_columns..width-1 are padding.
+    MatrixSegment(Index n_examples, Index n_columns, Index width, Index num_weights, std::span<const Index> cell_ptr,
+                  std::span<const Index> features, std::span<const double> values);
+
+    // One value of one example, by feature and then by slot.
+    struct Entry {
+        std::int32_t feature;
+        std::int32_t slot;
+    };
+    std::span<const Entry> entries(Index i) const;
+    const double* values(Index i) const { return values_.empty() ? nullptr : values_.data() + ptr_[idx(i)]; }
+
+    Index num_examples() const override { return len(ptr_.size()) - 1; }
+    Index num_weights() const override { return num_weights_; }
+    Index num_slots(Index) const override { return width_; }
+    void scores(Index i, const double* w, double* out) const override;
+    Added add_transpose(Index i, const double* slots, double scale, double* w) const override;
+    void project(Index i, const double* slots, Index first, SparseVector& out) const override;
+    double transpose_norm2(Index i, const double* slots) const override;
+    double psi2_bound(Index i) const override;
+
+   private:
+    // f(feature, value) for every entry of A_i' slots, merged.
+    template <class F>
+    void visit(Index i, const double* slots, F&& f) const;
+
+    Index width_;
+    Index num_weights_;
+    std::vector<Index> ptr_;  // an example's entries
+    std::vector<Entry> entries_;
+    std::vector<double> values_;  // empty if all 1
+};
+
 }  // namespace partwise

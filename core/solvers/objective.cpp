@@ -52,6 +52,7 @@ Objective::Objective(std::shared_ptr<const Structure> structure, std::shared_ptr
         if (!(sample_weight_[i] >= 0.0) || !std::isfinite(sample_weight_[i])) {
             throw InputError("the sample weight of example " + std::to_string(i) + " is negative or not finite");
         }
+        unit_weights_ = unit_weights_ && sample_weight_[i] == 1.0;
     }
 }
 

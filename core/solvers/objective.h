@@ -57,6 +57,8 @@ class Objective {
     Index offset(Index i) const { return offsets_[idx(i)]; }
     Index num_slots(Index i) const { return offsets_[idx(i) + 1] - offsets_[idx(i)]; }
     double weight(Index i) const { return sample_weight_.empty() ? 1.0 : sample_weight_[idx(i)]; }
+    // Null if all are 1.
+    const double* weights_unless_one() const { return unit_weights_ ? nullptr : sample_weight_.data(); }
     SlotView gold(Index i) const;
     // How many threads to use when the caller asks for n_jobs: one if the structure is written in Python.
     int jobs(int n_jobs) const { return structure_->thread_safe() ? effective_jobs(n_jobs) : 1; }
@@ -97,6 +99,7 @@ class Objective {
     LossParameters loss_;
     std::vector<double> cost_;
     std::vector<double> sample_weight_;
+    bool unit_weights_ = true;
     std::vector<Index> offsets_;
 };
 

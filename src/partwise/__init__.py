@@ -19,9 +19,14 @@ if TYPE_CHECKING:
     from .features import Attributes as Attributes
     from .features import FeatureMap as FeatureMap
     from .features import LinearMap as LinearMap
+    from .features import MaxentMap as MaxentMap
     from .features import RowLayout as RowLayout
     from .features import attribute_map as attribute_map
     from .features import chain_map as chain_map
+    from .features import logistic_map as logistic_map
+    from .features import maxent_map as maxent_map
+    from .features import maxent_matrix_map as maxent_matrix_map
+    from .features import merge_contexts as merge_contexts
     from .features import multiclass_map as multiclass_map
     from .losses import Loss as Loss
     from .losses import get_loss as get_loss
@@ -32,17 +37,24 @@ if TYPE_CHECKING:
     from .result import CertificateError as CertificateError
     from .result import ConvergenceWarning as ConvergenceWarning
     from .result import DivergenceError as DivergenceError
+    from .result import FeatureWarning as FeatureWarning
     from .result import Result as Result
     from .solvers import BCFW as BCFW
+    from .solvers import CD as CD
     from .solvers import CDL1 as CDL1
     from .solvers import EG as EG
+    from .solvers import GIS as GIS
+    from .solvers import IIS as IIS
     from .solvers import LBFGS as LBFGS
+    from .solvers import SCGIS as SCGIS
     from .solvers import SDCA as SDCA
+    from .solvers import CDExact as CDExact
     from .solvers import Checkpoint as Checkpoint
     from .solvers import EGBatch as EGBatch
     from .solvers import EGPrimal as EGPrimal
     from .solvers import ExcessiveGap as ExcessiveGap
     from .solvers import ExplicitDual as ExplicitDual
+    from .solvers import ISBound as ISBound
     from .solvers import Newton as Newton
     from .solvers import Progress as Progress
     from .solvers import QPResult as QPResult
@@ -69,34 +81,45 @@ _MODULES = {
         "Attributes",
         "FeatureMap",
         "LinearMap",
+        "MaxentMap",
         "RowLayout",
         "attribute_map",
         "chain_map",
+        "logistic_map",
+        "maxent_map",
+        "maxent_matrix_map",
+        "merge_contexts",
         "multiclass_map",
     ),
     "losses": ("Loss", "get_loss"),
     "penalties": ("ElasticNet", "L2"),
     "problem": ("Problem",),
-    "result": ("Certificate", "CertificateError", "ConvergenceWarning", "DivergenceError", "Result"),
+    "result": ("Certificate", "CertificateError", "ConvergenceWarning", "DivergenceError", "FeatureWarning", "Result"),
     "solvers": (
         "BCFW",
+        "CD",
+        "CDExact",
         "CDL1",
+        "Checkpoint",
         "EG",
         "EGBatch",
         "EGPrimal",
+        "ExcessiveGap",
         "ExplicitDual",
-        "QPResult",
-        "eg_qp",
-        "explicit_dual",
+        "GIS",
+        "IIS",
+        "ISBound",
         "LBFGS",
         "Newton",
-        "SDCA",
-        "Checkpoint",
-        "ExcessiveGap",
         "Progress",
+        "QPResult",
+        "SCGIS",
+        "SDCA",
         "Solver",
         "available_solvers",
         "compatibility_table",
+        "eg_qp",
+        "explicit_dual",
         "get_solver",
         "regularization_path",
         "solve",

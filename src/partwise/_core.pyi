@@ -253,8 +253,12 @@ class FeatureMap:
     def num_weights(self) -> int: ...
     def capabilities(self) -> frozenset[str]:
         """Holds "explicit weights" if weights are coordinates; else (kernels) they are coefficients, `dot` is their
-        geometry
-        and there is no `project`."""
+        geometry and there is no `project`. Further "column access" and with it, where true of all values,
+        "non-negative features" and "binary features" (all 1)."""
+    def lacks(self, capability: str) -> str:
+        """Why a capability is missing, where there is more to say than its name (else "")."""
+    def describe(self, weight: int) -> str:
+        """A weight's name in messages."""
     def dot(self, weights: Floats, other: Floats, n_jobs: int = 1) -> float:
         """<weights, other> in weight space"""
     def num_slots(self, i: int) -> int: ...
@@ -273,6 +277,29 @@ class LinearMap(FeatureMap):
     def __init__(self, segments: Sequence[Segment]) -> None: ...
     @property
     def segments(self) -> list[Segment]: ...
+
+class MaxentMap(FeatureMap):
+    """Features of (context, label) pairs with access by row and by column, for methods that change one weight at a
+    time. Made from attributes (row i has attributes[row_ptr[i]:row_ptr[i + 1]], -1 is ignored, values None: all 1,
+    repeated ones add up) a weight for each pair of the layout, or by `of_matrix`."""
+
+    def __init__(self, layout: RowLayout, row_ptr: Ints, attributes: Ints, values: Floats | None = None) -> None: ...
+    @staticmethod
+    def of_matrix(
+        n_labels: int, width: int, n_features: int, row_ptr: Ints, features: Ints, values: Floats | None = None
+    ) -> MaxentMap:
+        """From a sparse matrix f_t(x, y): row i * n_labels + y holds the features of example i with label y."""
+    @property
+    def num_columns(self) -> int:
+        """Features, padding left out."""
+    @property
+    def num_cells(self) -> int:
+        """Values that are not 0, of all features together."""
+    @property
+    def binary(self) -> bool:
+        """Whether they are all 1."""
+    def column(self, k: int) -> tuple[int, Ints, Ints, Floats]:
+        """(weight, examples, slots, values) of column k."""
 
 class Objective:
     """The sums over examples in the objective of problem.py; the penalty is not here.
@@ -441,6 +468,64 @@ def cd_l1(
 ) -> CdL1Report:
     """Sweeps of coordinate descent under l1 |w|_1 + l2/2 |w|^2 until no coordinate's violation is above tol. In place:
     weights, one a column; unscaled, exp of scores but for a factor an example, all slots; sums, their sums."""
+
+class ScalingReport:
+    updates: int
+    cells: int
+    searches: int
+    capped: int
+    gain: float
+
+def scaling_refresh(
+    objective: Objective, weights: Floats, potentials: Floats, inverse: Floats, n_jobs: int = 1
+) -> None:
+    """S and 1/T at these weights, in place: slot r of example i at potentials[r * n + i], scaled to sum to 1."""
+
+def scaling_constants(objective: Objective) -> tuple[Floats, Floats, Ints, int]:
+    """(empirical, mass, weight of each column, number of cells); see core/solvers/scaling.h. Needs column access and
+    labellings of one slot each."""
+
+def scaling_extremes(objective: Objective, potentials: Floats) -> tuple[Floats, Floats]:
+    """The least and the largest value that a feature's expectation can have, a value a weight."""
+
+def scaling_largest_sum(objective: Objective, potentials: Floats) -> float:
+    """max over examples and labels of the sum of their features."""
+
+def scaling_function(
+    objective: Objective,
+    l2: float,
+    function: str,
+    k: int,
+    z: float,
+    empirical: Floats,
+    mass: Floats,
+    largest_sum: float,
+    weights: Floats,
+    potentials: Floats,
+    inverse: Floats,
+) -> float:
+    """A_t(z) of column k; function: "gis", "iis", "scgis", "cd" (the change of the objective itself) or "log"."""
+
+def scaling_epoch(
+    objective: Objective,
+    l2: float,
+    function: str,
+    order: Ints,
+    empirical: Floats,
+    mass: Floats,
+    largest_sum: float,
+    weights: Floats,
+    potentials: Floats,
+    inverse: Floats,
+    parallel: bool = False,
+    check_bound: bool = True,
+    beta: float = 0.5,
+    gamma: float = 0.001,
+    newton_tol: float = 1e-5,
+    max_newton: int = 1,
+    n_jobs: int = 1,
+) -> ScalingReport:
+    """One pass over the columns in `order`; weights, potentials and inverse are updated in place."""
 
 def decode(
     structure: Structure, features: FeatureMap, weights: Floats, n_jobs: int = 1

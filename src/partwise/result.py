@@ -19,6 +19,10 @@ class ConvergenceWarning(UserWarning):
     """A run ended before its gap reached the tolerance."""
 
 
+class FeatureWarning(UserWarning):
+    """A feature or a label that the training data says nothing, or too much, about."""
+
+
 class CertificateError(ArithmeticError):
     """A dual value above a primal value by more than rounding: a defect in the library or in a Python structure."""
 

@@ -169,7 +169,7 @@ def matrix_of(features: Any, i: int) -> Floats:
         unit = np.zeros(features.num_weights)
         unit[j] = 1.0
         columns.append(features.scores(i, unit))
-    return np.stack(columns, axis=1)
+    return np.stack(columns, axis=1) if columns else np.zeros((features.num_slots(i), 0))
 
 
 def hamming_cost(gold: Floats, rows: int, n_labels: int, width: int) -> Floats:

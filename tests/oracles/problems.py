@@ -117,10 +117,59 @@ def random_rows(
     return row_ptr, attributes, rng.normal(size=row_ptr[-1]) if values else None
 
 
+def maxent_case(
+    seed: int,
+    n: int = 6,
+    n_labels: int = 3,
+    n_attributes: int = 5,
+    form: str = "real",
+    pairs: str = "all",
+    unit_weights: bool = False,
+) -> Case:
+    """One label an example with a map that has column access.
+
+    form: "binary", "real" (non-negative), "negative", or "matrix" (features shared by labels). pairs: "all" (attribute,
+    label) pairs or the "observed" ones. Every attribute occurs in several examples and every label is somebody's.
+    """
+    from partwise import _core
+
+    rng = np.random.default_rng(seed)
+    labels = np.array([0, 1, 0, 2, 1] * n, dtype=np.int64)[:n] % n_labels
+    structure: Any = _core.Multiclass(n, n_labels)
+    present = rng.random((n, n_attributes)) < 0.6
+    present[0] = present[-1] = True
+    if form == "matrix":
+        cells = rng.random((n * n_labels, n_attributes)) < 0.5
+        cells[:n_labels] = True
+        table = cells * rng.choice([1.0, 0.5, 2.0], size=cells.shape)
+    else:
+        table = present * (1.0 if form == "binary" else rng.uniform(0.2, 1.5, size=present.shape))
+        if form == "negative":
+            table *= rng.choice([-1.0, 1.0], size=table.shape)
+    rows, columns = map(np.ascontiguousarray, np.nonzero(table))
+    row_ptr = np.searchsorted(rows, np.arange(len(table) + 1)).astype(np.int64)
+    values = None if form == "binary" else table[rows, columns]
+    if form == "matrix":
+        features: Any = _core.MaxentMap.of_matrix(n_labels, structure.width, n_attributes, row_ptr, columns, values)
+    else:
+        layout = (
+            _core.RowLayout.dense(n_attributes, n_labels, structure.width)
+            if pairs == "all"
+            else _core.RowLayout.observed(n_attributes, n_labels, structure.width, row_ptr, columns, labels)
+        )
+        features = _core.MaxentMap(layout, row_ptr, columns, values)
+    weight = np.ones(n) if unit_weights else rng.uniform(0.3, 2.5, n)
+    examples = [enumeration_of(structure, i) for i in range(n)]
+    matrices = [matrix_of(features, i) for i in range(n)]
+    return Case(structure, features, structure.encode(labels), weight, examples, matrices, [1] * n)
+
+
 def make_case(kind: str, seed: int, n: int = 4, n_labels: int = 3, n_attributes: int = 5, max_length: int = 3) -> Case:
     """A core structure and feature map of the given kind with random gold labels, attributes and sample weights."""
     from partwise import _core
 
+    if kind == "maxent":
+        return maxent_case(seed, n, n_labels, n_attributes)
     rng = np.random.default_rng(seed)
     lengths = (
         np.ones(n, dtype=np.int64) if kind == "multiclass" else rng.integers(1, max_length + 1, n).astype(np.int64)

@@ -10,6 +10,7 @@ import pytest
 from smallproblems import Listed, Small
 
 from oracles.objective import LOSSES
+from oracles.problems import maxent_case
 from partwise import (
     EG,
     L2,
@@ -64,6 +65,9 @@ def problem_of(kind: str, loss: str) -> Problem:
     if kind.endswith("with a kernel"):
         rows = np.random.default_rng(0).normal(size=(sum(small.case.rows), 2))
         features = kernel_map(small.case.structure, rows, "rbf")
+    if "maxent map" in kind:
+        case = maxent_case(3, form="negative" if kind.endswith("negative features") else "real")
+        return Problem(case.features, case.structure, case.gold, small.loss, penalty)
     return Problem(features, structure, small.case.gold, small.loss, penalty)
 
 

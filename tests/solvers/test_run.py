@@ -19,6 +19,7 @@ from partwise import (
     Problem,
     available_solvers,
     get_solver,
+    maxent_map,
     multiclass_map,
     solve,
 )
@@ -214,7 +215,8 @@ class TestInterrupts:
         structure = Multiclass(len(rows), 20)
         gold = structure.encode(rng.integers(0, 20, len(rows)))
         loss = loss_for(solver)
-        problem = Problem(multiclass_map(structure, rows), structure, gold, loss, penalty_for(solver, 1e-6))
+        make = maxent_map if kind_for(solver) == "maxent" else multiclass_map
+        problem = Problem(make(structure, abs(rows)), structure, gold, loss, penalty_for(solver, 1e-6))
         start = time.perf_counter()
         with ctrl_c_after(0.3), pytest.raises(KeyboardInterrupt):
             solve(problem, solver, tol=0.0, max_passes=1e9)

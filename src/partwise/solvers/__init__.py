@@ -3,6 +3,8 @@
 from .auto import choose, solve
 from .base import Certified, Progress, Solver, WarmStart
 from .bcfw import BCFW
+from .cd import CD
+from .cd_exact import CDExact
 from .cd_l1 import CDL1
 from .checkpoint import Checkpoint
 from .compatibility import compatibility_table
@@ -11,26 +13,36 @@ from .eg_batch import EGBatch
 from .eg_primal import EGPrimal
 from .excessive_gap import ExcessiveGap
 from .explicit import ExplicitDual, explicit_dual
+from .gis import GIS
+from .iis import IIS
+from .is_bound import ISBound
 from .lbfgs import LBFGS
 from .newton import Newton
 from .path import regularization_path, solve_path
 from .qp import QPResult, eg_qp
 from .registry import available_solvers, get_solver, suitable_solvers
+from .scgis import SCGIS
 from .sdca import SDCA
 from .state import State
 
 __all__ = [
     "BCFW",
+    "CD",
     "CDL1",
     "EG",
+    "GIS",
+    "IIS",
     "LBFGS",
+    "SCGIS",
     "SDCA",
+    "CDExact",
     "Certified",
     "Checkpoint",
     "EGBatch",
     "EGPrimal",
     "ExcessiveGap",
     "ExplicitDual",
+    "ISBound",
     "Newton",
     "Progress",
     "QPResult",

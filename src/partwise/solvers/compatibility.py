@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core import Chain, Multiclass, Structure
-from ..features import attribute_map
+from ..features import attribute_map, maxent_map
 from ..kernels import kernel_map
 from ..losses import LOSSES, Loss
 from ..penalties import ElasticNet, Penalty
@@ -64,6 +64,13 @@ def _problem(
     return Problem(features, like if structure is None else structure, gold, loss, penalty)
 
 
+def _maxent(loss: Loss, l2: float = 1.0, value: float = 1.0) -> Problem:
+    """The same with access by column."""
+    like = _one_label()
+    gold = like.encode(np.zeros(1, dtype=np.int64))
+    return Problem(maxent_map(like, np.full((1, 1), value)), like, gold, loss, l2)
+
+
 #: Kinds of problems: a small one of each, for a loss.
 KINDS: dict[str, Callable[[Loss], Problem]] = {
     "Multiclass": lambda loss: _problem(loss, _one_label()),
@@ -73,6 +80,9 @@ KINDS: dict[str, Callable[[Loss], Problem]] = {
     "Chain, l2 = 0": lambda loss: _problem(loss, _chain(), penalty=0.0),
     "Multiclass with a kernel": lambda loss: _problem(loss, _one_label(), kernel=True),
     "Chain with a kernel": lambda loss: _problem(loss, _chain(), kernel=True),
+    "Multiclass, maxent map": _maxent,
+    "Multiclass, maxent map, l2 = 0": lambda loss: _maxent(loss, l2=0.0),
+    "Multiclass, maxent map, negative features": lambda loss: _maxent(loss, value=-1.0),
     "Python structure with both oracles": lambda loss: _problem(loss, _one_label(), _BothOracles()),
     "Python structure with the maximum alone": lambda loss: _problem(loss, _one_label(), _MaxOracle()),
 }

@@ -62,7 +62,7 @@ class PrimalSolver(Solver[P], ABC):
         primal, gradient = problem.value_and_gradient(weights)
         if not isfinite(primal):
             raise DivergenceError(f"{self.name}: the objective is {primal} at the start")
-        u, b = _plane(problem, weights, primal, gradient)
+        u, b = plane_at(problem, weights, primal, gradient)
         reference = 0.0
         if problem.l2 == 0:
             at_zero = gradient if warm_start is None else problem.value_and_gradient(np.zeros(d))[1]
@@ -90,7 +90,7 @@ class PrimalSolver(Solver[P], ABC):
         dual = problem.certificate_at(primal, gradient).dual
         if dual > state.best_dual:
             state.best_dual = dual
-            state.best_u, state.best_b = _plane(problem, weights, primal, gradient)
+            state.best_u, state.best_b = plane_at(problem, weights, primal, gradient)
         down = primal < state.best_primal - 4e-16 * abs(state.best_primal)
         state.idle = 0 if down or norm2 < 0.9 * state.best_norm2 else state.idle + 1
         state.best_primal = min(state.best_primal, primal)
@@ -103,7 +103,7 @@ class PrimalSolver(Solver[P], ABC):
         # Differences of P and D end at rounding; the newest plane's |grad P|^2 does not.
         if best.gap < newest.gap - 1e-12 * abs(state.primal):
             return Certified(best, state.weights.copy(), DualPoint.of_plane(state.best_u.copy(), state.best_b))
-        plane = _plane(problem, state.weights, state.primal, state.gradient)
+        plane = plane_at(problem, state.weights, state.primal, state.gradient)
         return Certified(newest, state.weights.copy(), DualPoint.of_plane(*plane))
 
     def weights(self, problem: Problem, state: P) -> Floats:
@@ -125,7 +125,7 @@ class PrimalSolver(Solver[P], ABC):
         return "no step improves the objective in double precision" if state.stalled else ""
 
 
-def _plane(problem: Problem, weights: Floats, primal: float, gradient: Floats) -> tuple[Floats, float]:
+def plane_at(problem: Problem, weights: Floats, primal: float, gradient: Floats) -> tuple[Floats, float]:
     """(u, b) of the oracle's answer at w: the plane touches the losses there, P - l2/2 |w|^2 = b - <u, w>."""
     u = problem.l2 * weights - gradient
     losses = primal - 0.5 * problem.l2 * float(weights @ weights)

@@ -6,13 +6,19 @@ from typing import Any
 from ..problem import Problem
 from .base import Solver
 from .bcfw import BCFW
+from .cd import CD
+from .cd_exact import CDExact
 from .cd_l1 import CDL1
 from .eg import EG
 from .eg_batch import EGBatch
 from .eg_primal import EGPrimal
 from .excessive_gap import ExcessiveGap
+from .gis import GIS
+from .iis import IIS
+from .is_bound import ISBound
 from .lbfgs import LBFGS
 from .newton import Newton
+from .scgis import SCGIS
 from .sdca import SDCA
 
 _CLASSES: tuple[type[Solver[Any]], ...] = (
@@ -25,6 +31,12 @@ _CLASSES: tuple[type[Solver[Any]], ...] = (
     Newton,
     SDCA,
     CDL1,
+    CD,
+    CDExact,
+    SCGIS,
+    ISBound,
+    GIS,
+    IIS,
 )
 SOLVERS = {cls.name: cls for cls in _CLASSES}
 
@@ -64,8 +76,10 @@ def check_fits(solver: Solver[Any], problem: Problem) -> None:
     missing = solver.missing(problem)
     if missing:
         fitting = suitable_solvers(problem)
+        reasons = [reason for name in sorted(missing) if (reason := problem.features.lacks(name))]
+        details = "; ".join([describe(problem), *reasons])
         raise ValueError(
-            f"solver {solver.name!r} needs {_listed(missing)}, which this problem does not have ({describe(problem)}); "
+            f"solver {solver.name!r} needs {_listed(missing)}, which this problem does not have ({details}); "
             + (f"solvers that fit: {', '.join(fitting)}" if fitting else no_solver(problem))
         )
 

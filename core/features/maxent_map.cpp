@@ -1,0 +1,210 @@
+#include "features/maxent_map.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+namespace partwise {
+
+namespace {
+
+constexpr Index kMostExamples = 0x7FFFFFFF;
+
+std::vector<Index> one_row_each(std::size_t n_pointers) {
+    if (n_pointers == 0) throw InputError("row_ptr must have one entry more than there are examples");
+    std::vector<Index> ptr(n_pointers);
+    std::iota(ptr.begin(), ptr.end(), Index{0});
+    return ptr;
+}
+
+}  // namespace
+
+// Counts first, then places: the lists of all features are one array each.
+struct MaxentMap::Builder {
+    MaxentMap& map;
+    std::vector<Index> next;
+    std::vector<double> values;  // of all entries
+
+    Builder(MaxentMap& m, std::vector<Index> sizes) : map(m), next(std::move(sizes)) {
+        if (map.num_examples() > kMostExamples) throw InputError("more than 2^31 examples");
+        Index total = 0;
+        for (Index& size : next) {
+            map.lists_.push_back({total, total + size, -1, 0.0, 0.0});
+            total += std::exchange(size, total);
+        }
+        map.examples_.resize(idx(total));
+        values.resize(idx(total));
+    }
+
+    void add(Index list, Index example, double value) {
+        const std::size_t at = idx(next[idx(list)]++);
+        map.examples_[at] = static_cast<std::int32_t>(example);
+        values[at] = value;
+    }
+
+    // Values are kept for the lists that need them.
+    void finish() {
+        for (List& list : map.lists_) {
+            const auto begin = values.begin() + list.begin;
+            const auto end = values.begin() + list.end;
+            if (begin == end) continue;
+            const auto [low, high] = std::minmax_element(begin, end);
+            list.lowest = *low;
+            list.highest = *high;
+            if (*low == 1.0 && *high == 1.0) continue;
+            list.values = len(map.values_.size());
+            map.values_.insert(map.values_.end(), begin, end);
+        }
+        map.values_.shrink_to_fit();
+    }
+};
+
+MaxentMap::MaxentMap(std::shared_ptr<const RowLayout> layout, std::span<const Index> row_ptr,
+                     std::span<const Index> attributes, std::span<const double> values)
+    : rows_(std::make_shared<AttributeSegment>(
+          layout, AttributeTable{one_row_each(row_ptr.size()), row_ptr, attributes, values})),
+      layout_(std::move(layout)),
+      width_(layout_->width()) {
+    const Index n = num_examples();
+    // An example's attributes, merged: (attribute, value) by attribute.
+    std::vector<std::pair<Index, double>> merged;
+    const auto merge = [&](Index i) {
+        merged.clear();
+        for (Index k = row_ptr[idx(i)]; k < row_ptr[idx(i) + 1]; ++k) {
+            if (attributes[idx(k)] >= 0) merged.push_back({attributes[idx(k)], values.empty() ? 1.0 : values[idx(k)]});
+        }
+        std::sort(merged.begin(), merged.end(), [](const auto& p, const auto& q) { return p.first < q.first; });
+        std::size_t kept = 0;
+        for (std::size_t k = 0; k < merged.size();) {
+            std::pair<Index, double> sum{merged[k].first, 0.0};
+            for (; k < merged.size() && merged[k].first == sum.first; ++k) sum.second += merged[k].second;
+            if (sum.second != 0.0) merged[kept++] = sum;
+        }
+        merged.resize(kept);
+    };
+    std::vector<Index> sizes(idx(layout_->num_attributes()), 0);
+    for (Index i = 0; i < n; ++i) {
+        merge(i);
+        for (const auto& [attribute, value] : merged) ++sizes[idx(attribute)];
+    }
+    Builder builder(*this, std::move(sizes));
+    for (Index i = 0; i < n; ++i) {
+        merge(i);
+        for (const auto& [attribute, value] : merged) builder.add(attribute, i, value);
+    }
+    builder.finish();
+
+    columns_.reserve(idx(layout_->num_pairs()));
+    for (Index a = 0; a < layout_->num_attributes(); ++a) {
+        const RowLayout::Row& row = layout_->row(a);
+        for (Index j = 0; j < row.length; ++j) {
+            Index slot = j;
+            if (row.kind == RowLayout::kSparse) {
+                slot = layout_->columns(row)[j];
+            } else if (j >= layout_->n_columns() || (row.kind == RowLayout::kMasked && !layout_->present(row)[j])) {
+                continue;
+            }
+            columns_.push_back({row.offset + j, static_cast<std::int32_t>(a), static_cast<std::int32_t>(slot)});
+        }
+    }
+    finish();
+}
+
+MaxentMap::MaxentMap(Index n_examples, Index n_labels, Index width, Index n_features, std::span<const Index> row_ptr,
+                     std::span<const Index> features, std::span<const double> values)
+    : width_(width) {
+    const auto matrix =
+        std::make_shared<MatrixSegment>(n_examples, n_labels, width, n_features, row_ptr, features, values);
+    rows_ = matrix;
+    std::vector<Index> sizes(idx(n_features), 0);
+    for (Index i = 0; i < n_examples; ++i) {
+        for (const auto& entry : matrix->entries(i)) ++sizes[idx(entry.feature)];
+    }
+    Builder builder(*this, std::move(sizes));
+    slots_.resize(examples_.size());
+    for (Index i = 0; i < n_examples; ++i) {
+        const double* value = matrix->values(i);
+        for (const auto& entry : matrix->entries(i)) {
+            slots_[idx(builder.next[idx(entry.feature)])] = entry.slot;
+            builder.add(entry.feature, i, value ? *value++ : 1.0);
+        }
+    }
+    builder.finish();
+    for (Index t = 0; t < n_features; ++t) {
+        const auto begin = slots_.begin() + lists_[idx(t)].begin;
+        const auto end = slots_.begin() + lists_[idx(t)].end;
+        const bool single = begin != end && std::all_of(begin, end, [&](std::int32_t r) { return r == *begin; });
+        columns_.push_back({t, static_cast<std::int32_t>(t), single ? *begin : -1});
+    }
+    finish();
+}
+
+// Frequent lists come first: a pass that settles them before the rare ones goes further (parts of speech: an objective
+// of 13135 after one pass of coordinate descent, 69403 in random order). Lists of like rank, in blocks of doubling
+// size, go slot by slot, so that neighbours work on the same potentials.
+void MaxentMap::finish() {
+    std::vector<Index> by_size(lists_.size());
+    std::iota(by_size.begin(), by_size.end(), Index{0});
+    std::stable_sort(by_size.begin(), by_size.end(), [&](Index p, Index q) {
+        return lists_[idx(p)].end - lists_[idx(p)].begin > lists_[idx(q)].end - lists_[idx(q)].begin;
+    });
+    std::vector<Index> rank(lists_.size());
+    for (std::size_t k = 0; k < by_size.size(); ++k) rank[idx(by_size[k])] = len(k);
+    std::stable_sort(columns_.begin(), columns_.end(), [&](const Place& p, const Place& q) {
+        const Index a = rank[idx(p.list)];
+        const Index b = rank[idx(q.list)];
+        return std::tuple(std::bit_width(idx(a + 1)), p.slot, a) < std::tuple(std::bit_width(idx(b + 1)), q.slot, b);
+    });
+    for (const Place& place : columns_) {
+        const List& list = lists_[idx(place.list)];
+        num_cells_ += list.end - list.begin;
+        if (list.lowest < 0.0 && (negative_ < 0 || place.weight < negative_)) negative_ = place.weight;
+    }
+}
+
+Column MaxentMap::column(Index k) const {
+    const Place& place = columns_[idx(k)];
+    const List& list = lists_[idx(place.list)];
+    return {place.weight,
+            Index{place.slot},
+            list.end - list.begin,
+            examples_.data() + list.begin,
+            place.slot < 0 ? slots_.data() + list.begin : nullptr,
+            list.values < 0 ? nullptr : values_.data() + list.values,
+            list.lowest,
+            list.highest};
+}
+
+std::string MaxentMap::describe(Index weight) const {
+    const std::string name = "feature " + std::to_string(weight);
+    if (!layout_) return name;
+    for (const Place& place : columns_) {
+        if (place.weight == weight)
+            return name + " (attribute " + std::to_string(place.list) + ", label " + std::to_string(place.slot) + ")";
+    }
+    return name;
+}
+
+double MaxentMap::dot(const double* w, const double* v, int, Interrupt&) const {
+    return partwise::dot(w, v, num_weights());
+}
+
+void MaxentMap::scores(Index i, const double* w, double scale, double* out) const {
+    rows_->scores(i, w, out);
+    if (scale == 1.0) return;
+    for (Index r = 0; r < width_; ++r) out[r] *= scale;
+}
+
+Added MaxentMap::add_transpose(Index i, const double* slots, double scale, double* w) const {
+    return rows_->add_transpose(i, slots, scale, w);
+}
+
+void MaxentMap::project(Index i, const double* slots, SparseVector& out) const {
+    out.clear();
+    rows_->project(i, slots, 0, out);
+    out.finish();
+}
+
+}  // namespace partwise

@@ -1,0 +1,360 @@
+#include "solvers/scaling.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "solvers/scaling_cells.h"
+
+namespace partwise {
+
+namespace {
+
+// No step multiplies a potential by more than exp(this): probabilities that have underflowed stay negligible.
+constexpr double kMostExponent = 50.0;
+constexpr Index kMostTrials = 60;
+
+// A function of one variable and its derivatives.
+struct Jet {
+    double value;
+    double first;
+    double second;
+};
+
+// B of GIS and SCGIS.
+Jet exponential(double expectation, double steepness, double s) {
+    const double growth = expectation * fast_exp(s * steepness);
+    return {expectation * fast_expm1(s * steepness) / steepness, growth, growth * steepness};
+}
+
+// B of (39). With q = E / (F M), a mean of probabilities: B = M log(1 - q + q exp(sF)).
+Jet logarithmic(double expectation, double steepness, double mass, double s) {
+    const double q = std::min(expectation / (steepness * mass), 1.0);
+    const double x = s * steepness;
+    // Where exp(x) would be large it is divided out.
+    const double up = q * (x > 0.0 ? 1.0 : fast_exp(x));
+    const double sum = up + (1.0 - q) * (x > 0.0 ? fast_exp(-x) : 1.0);
+    const double share = sum > 0.0 ? up / sum : q;
+    const double value = x > 1.0 ? x + std::log(sum) : fast_log1p(q * fast_expm1(x));
+    return {mass * value, mass * steepness * share, mass * steepness * steepness * share * (1.0 - share)};
+}
+
+// B of IIS: terms coefficient (exp(s F) - 1) / F. With 0/1 features F is a count, and cells of one count are one term.
+struct IisTerms {
+    std::vector<double> coefficients;
+    std::vector<double> sums;
+    std::vector<double> by_count;
+    double least = kInfinity;  // the smallest F
+
+    void collect(const ColumnView& view, const double* cell_sums, Index n, bool counts) {
+        coefficients.clear();
+        sums.clear();
+        by_count.clear();
+        const Column& c = view.column();
+        for (Index k = 0; k < c.size; ++k) {
+            const Index slot = c.slots ? c.slots[k] : c.slot;
+            const double term = view.weight(k) * view.probability(k) * value_at(c, k);
+            const double sum = cell_sums[slot * n + c.examples[k]];
+            if (counts) {
+                const auto count = static_cast<std::size_t>(sum);
+                if (count >= by_count.size()) by_count.resize(count + 1, 0.0);
+                by_count[count] += term;
+            } else {
+                coefficients.push_back(term);
+                sums.push_back(sum);
+            }
+        }
+        for (std::size_t count = 1; count < by_count.size(); ++count) {
+            if (by_count[count] == 0.0) continue;
+            coefficients.push_back(by_count[count]);
+            sums.push_back(static_cast<double>(count));
+        }
+        least = sums.empty() ? 1.0 : *std::min_element(sums.begin(), sums.end());
+    }
+
+    Jet at(double s) const {
+        double value = 0;
+        double first = 0;
+        double second = 0;
+        const double* __restrict a = coefficients.data();
+        const double* __restrict f = sums.data();
+        const Index n = len(sums.size());
+#pragma omp simd reduction(+ : value, first, second)
+        for (Index k = 0; k < n; ++k) {
+            const double growth = a[k] * fast_exp(s * f[k]);
+            value += a[k] * fast_expm1(s * f[k]) / f[k];
+            first += growth;
+            second += growth * f[k];
+        }
+        return {value, first, second};
+    }
+
+    double steepest() const { return sums.empty() ? 1.0 : *std::max_element(sums.begin(), sums.end()); }
+};
+
+// A(z) = Q(z) + tau B(z / tau), where Q(z) = l2 (w z + z^2/2) - z e.
+struct OneVariable {
+    double l2;
+    double weight;
+    double empirical;
+    double tau;
+
+    double scale(double z) const { return z / tau; }
+    double quadratic(double z) const { return l2 * (weight * z + 0.5 * z * z) - z * empirical; }
+    Jet with(const Jet& b, double z) const {
+        return {quadratic(z) + tau * b.value, l2 * (weight + z) - empirical + b.first, l2 + b.second / tau};
+    }
+};
+
+// The root of A', which is increasing: Newton's method without line search, as in section 5.1. What keeps it from
+// running away: steps of at most `reach`, `ceiling` (which no root exceeds), and the bracket that the signs of A' give.
+template <class F>
+double newton(F&& function, double reach, double ceiling, double tol, Index max_steps) {
+    double z = 0;
+    double low = -kInfinity;
+    double high = kInfinity;
+    for (Index k = 0; k < max_steps; ++k) {
+        const Jet a = function(z);
+        if (a.first == 0.0 || (k > 0 && std::abs(a.first) <= tol)) break;
+        (a.first > 0.0 ? high : low) = z;
+        const double step = a.second > 0.0 ? -a.first / a.second : (a.first > 0.0 ? -reach : reach);
+        double next = std::min(z + std::clamp(step, -reach, reach), ceiling);
+        if (!(next > low && next < high)) next = 0.5 * (low + high);
+        if (next == z || !std::isfinite(next)) break;
+        z = next;
+    }
+    return z;
+}
+
+class Scaling {
+   public:
+    Scaling(const Objective& objective, double l2, const ScalingSettings& settings, const ScalingState& state,
+            int n_jobs, Interrupt& interrupt)
+        : objective_(objective),
+          columns_(scaling_columns(objective)),
+          l2_(l2),
+          tau_(objective.loss().temperature),
+          settings_(settings),
+          state_(state),
+          cells_{state.potentials, state.inverse, objective.weights_unless_one(), objective.num_examples()},
+          n_jobs_(objective.jobs(n_jobs)),
+          interrupt_(interrupt) {
+        if (settings_.bound != Bound::kIis) return;
+        cell_sums_.resize(idx(cells_.n * columns_.width()));
+        const std::vector<double> ones = unit_weights(objective, columns_);
+        fill_cells(objective, cell_sums_.data(), n_jobs, interrupt,
+                   [&](Index i, double* row, Workspace&) { objective.features().scores(i, ones.data(), 1.0, row); });
+    }
+
+    double function(Index k, double z) const {
+        Scratch scratch;
+        const Column c = columns_.column(k);
+        scratch.view.load(cells_, c);
+        const double mean = scratch.view.moments().mean;
+        const OneVariable a = one_variable(c);
+        const double s = a.scale(z);
+        switch (settings_.bound) {
+            case Bound::kIis:
+                collect(scratch);
+                return a.with(scratch.terms.at(s), z).value;
+            case Bound::kCd:
+                return a.quadratic(z) + tau_ * scratch.view.log_partition_change(s);
+            case Bound::kLog:
+                return c.size ? a.with(logarithmic(mean, c.highest, mass(c), s), z).value : a.quadratic(z);
+            default:
+                return a.with(exponential(mean, steepness(c), s), z).value;
+        }
+    }
+
+    ScalingReport sequential(std::span<const Index> order) {
+        ScalingReport report;
+        Scratch scratch;
+        const Index most = settings_.bound == Bound::kCd ? settings_.max_newton : 1;
+        for (const Index k : order) {
+            interrupt_.check();
+            const Column c = columns_.column(k);
+            for (Index step = 0; step < most; ++step) {
+                const double z = solve(c, scratch, report, step > 0 ? settings_.newton_tol : 0.0);
+                if (z == 0.0) break;
+                ++report.updates;
+                state_.weights[c.weight] += z;
+                scratch.view.update(cells_, z / tau_, columns_.width());
+            }
+        }
+        return report;
+    }
+
+    ScalingReport parallel(std::span<const Index> order) {
+        // The steps of all weights are known before any is taken.
+        constexpr Index kChunk = 256;
+        const Index n_chunks = (len(order.size()) + kChunk - 1) / kChunk;
+        std::vector<ScalingReport> reports(idx(n_chunks));
+        std::vector<Scratch> scratch(static_cast<std::size_t>(n_jobs_));
+        std::vector<double> steps(order.size(), 0.0);
+        parallel_for(n_chunks, n_jobs_, interrupt_, [&](Index chunk, int worker) {
+            const Index end = std::min((chunk + 1) * kChunk, len(order.size()));
+            for (Index j = chunk * kChunk; j < end; ++j) {
+                steps[idx(j)] = solve(columns_.column(order[idx(j)]), scratch[static_cast<std::size_t>(worker)],
+                                      reports[idx(chunk)], 0.0);
+            }
+        });
+        ScalingReport total;
+        for (const ScalingReport& report : reports) {
+            total.cells += report.cells;
+            total.gain += report.gain;
+        }
+        for (std::size_t j = 0; j < order.size(); ++j) {
+            state_.weights[columns_.column(order[j]).weight] += steps[j];
+            total.updates += steps[j] != 0.0;
+        }
+        scaling_refresh(objective_, state_.weights, state_.potentials, state_.inverse, n_jobs_, interrupt_);
+        return total;
+    }
+
+   private:
+    struct Scratch {
+        ColumnView view;
+        IisTerms terms;
+    };
+
+    void collect(Scratch& scratch) const {
+        scratch.terms.collect(scratch.view, cell_sums_.data(), cells_.n, columns_.binary());
+    }
+
+    OneVariable one_variable(const Column& c) const {
+        return {l2_, state_.weights[c.weight], settings_.empirical[c.weight], tau_};
+    }
+    double mass(const Column& c) const { return settings_.mass[c.weight]; }
+    // F of GIS or SCGIS; anything for a column without cells.
+    double steepness(const Column& c) const {
+        const double f = settings_.bound == Bound::kGis ? settings_.largest_sum : c.highest;
+        return f > 0.0 ? f : 1.0;
+    }
+
+    // The step for one column: (an approximation of) argmin A_t, 0 if |A_t'(0)| is not above `flat`.
+    double solve(const Column& c, Scratch& scratch, ScalingReport& report, double flat) const {
+        const OneVariable a = one_variable(c);
+        scratch.view.load(cells_, c);
+        const Moments at_zero = scratch.view.moments();
+        report.cells += c.size;
+        const double slope = l2_ * a.weight - a.empirical + at_zero.mean;  // dL/dw_t
+        if (std::abs(slope) <= flat) return 0.0;
+        if (settings_.bound == Bound::kCd) return one_newton_step(scratch.view, a, at_zero, report, slope);
+
+        double z = 0;
+        double value = 0;
+        double reach = 0;
+        if (settings_.bound == Bound::kIis) {
+            collect(scratch);
+            const IisTerms& terms = scratch.terms;
+            reach = reach_of(terms.steepest());
+            const auto function = [&](double x) { return a.with(terms.at(a.scale(x)), x); };
+            z = minimum(function, reach, ceiling(a, at_zero.mean, terms.least));
+            value = function(z).value;
+        } else if (settings_.bound == Bound::kLog && c.size > 0) {
+            const auto function = [&](double x) {
+                return a.with(logarithmic(at_zero.mean, c.highest, mass(c), a.scale(x)), x);
+            };
+            reach = reach_of(c.highest);
+            z = l2_ > 0.0 ? minimum(function, reach, kInfinity) : bounded(log_odds(c, a, at_zero.mean), reach);
+            value = function(z).value;
+        } else {
+            const double f = steepness(c);
+            const auto function = [&](double x) { return a.with(exponential(at_zero.mean, f, a.scale(x)), x); };
+            reach = reach_of(f);
+            // (25) without a penalty.
+            z = l2_ > 0.0 ? minimum(function, reach, ceiling(a, at_zero.mean, f))
+                          : bounded(tau_ * std::log(a.empirical / at_zero.mean) / f, reach);
+            value = function(z).value;
+        }
+        // By rounding, at the optimum only.
+        if (!(value < 0.0)) return 0.0;
+        report.gain -= value;
+        report.capped += std::abs(z) >= reach;
+        return z;
+    }
+
+    template <class F>
+    double minimum(F&& function, double reach, double most) const {
+        return bounded(newton(function, reach, most, settings_.newton_tol, settings_.max_newton), reach);
+    }
+
+    double reach_of(double steepness) const { return tau_ * kMostExponent / steepness; }
+    static double bounded(double z, double reach) { return std::clamp(z, -reach, reach); }
+
+    // A' >= l2 w - e + E exp(z F / tau) for z >= 0, so that its root, if positive, is not above this.
+    double ceiling(const OneVariable& a, double expectation, double f) const {
+        const double room = a.empirical - l2_ * a.weight;
+        return room > expectation && expectation > 0.0 ? tau_ * std::log(room / expectation) / f : kInfinity;
+    }
+
+    // The minimum of the bound (39) without a penalty: q exp(x) / (1 - q + q exp(x)) = e / (F M).
+    double log_odds(const Column& c, const OneVariable& a, double expectation) const {
+        const double whole = c.highest * mass(c);
+        const double odds = std::log(a.empirical / (whole - a.empirical));
+        return tau_ * (odds - std::log(expectation / (whole - expectation))) / c.highest;
+    }
+
+    // Algorithm 3, steps 1 and 2, with step 2' of section 3.2.1.
+    double one_newton_step(const ColumnView& view, const OneVariable& a, const Moments& at_zero, ScalingReport& report,
+                           double slope) const {
+        const Column& c = view.column();
+        const double curvature = l2_ + at_zero.variance / tau_;
+        const double largest = std::max({c.highest, -c.lowest, 0.0});
+        const double reach = largest > 0.0 ? reach_of(largest) : kInfinity;
+        double z = bounded(-slope / curvature, reach);
+        if (!std::isfinite(z)) return 0.0;
+        report.capped += std::abs(z) >= reach;
+        const bool has_bound = settings_.check_bound && c.size > 0 && c.lowest >= 0.0;
+        for (Index trial = 0; trial < kMostTrials; ++trial, z *= settings_.beta) {
+            const double enough = settings_.gamma * z * slope;
+            const double s = a.scale(z);
+            if (has_bound) {  // (38)
+                const double bound = a.with(logarithmic(at_zero.mean, c.highest, mass(c), s), z).value;
+                if (bound <= enough) {
+                    report.gain -= bound;
+                    return z;
+                }
+            }
+            ++report.searches;  // (35)
+            report.cells += c.size;
+            const double value = a.quadratic(z) + tau_ * view.log_partition_change(s);
+            if (value <= enough) {
+                report.gain -= value;
+                return z;
+            }
+        }
+        return 0.0;
+    }
+
+    const Objective& objective_;
+    const ColumnAccess& columns_;
+    double l2_;
+    double tau_;
+    ScalingSettings settings_;
+    ScalingState state_;
+    Cells cells_;
+    int n_jobs_;
+    Interrupt& interrupt_;
+    std::vector<double> cell_sums_;  // f#(x, y), for IIS
+};
+
+}  // namespace
+
+double scaling_function(const Objective& objective, double l2, const ScalingSettings& settings,
+                        const ScalingState& state, Index k, double z, Interrupt& interrupt) {
+    return Scaling(objective, l2, settings, state, 1, interrupt).function(k, z);
+}
+
+ScalingReport scaling_epoch(const Objective& objective, double l2, const ScalingSettings& settings,
+                            std::span<const Index> order, const ScalingState& state, int n_jobs, Interrupt& interrupt) {
+    if (settings.bound != Bound::kCd && scaling_columns(objective).negative() >= 0) {
+        throw InputError("this method needs features that are not negative: " +
+                         scaling_columns(objective).describe(scaling_columns(objective).negative()) + " is");
+    }
+    if (settings.parallel && settings.bound != Bound::kGis && settings.bound != Bound::kIis)
+        throw InputError("the parallel update needs a bound that holds for all weights at once (gis or iis)");
+    Scaling scaling(objective, l2, settings, state, n_jobs, interrupt);
+    return settings.parallel ? scaling.parallel(order) : scaling.sequential(order);
+}
+
+}  // namespace partwise

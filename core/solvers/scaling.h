@@ -1,0 +1,96 @@
+// Iterative scaling and coordinate descent on one weight at a time, for structures whose labellings are single slots.
+//
+//   L(w) = l2/2 |w|^2 + sum_x omega_x tau log T_w(x) - sum_t w_t e_t,   e_t = sum_x omega_x f_t(x, gold of x)
+//   S_w(x, y) = exp((sum_t w_t f_t(x, y) + kappa c(x, y)) / tau),   T_w(x) = sum_y S_w(x, y),   P_w = S_w / T_w
+//
+// (003 has tau = 1, kappa = 0 and omega_x = ~P(x).) Every method minimises a function A_t with A_t(0) = 0 that lies
+// above the change of L when w_t moves by z:
+//
+//   L(w + z e_t) - L(w) <= A_t(z) = l2 (w_t z + z^2/2) - z e_t + tau B_t(z / tau)                      (6), (11)
+//
+//   GIS     B(s) = E (exp(s F) - 1) / F,  F = f# = max_{x,y} sum_t f_t(x, y)                            Table 1
+//   SCGIS   the same with F = f#_t = max_{x,y} f_t(x, y)
+//   IIS     B(s) = sum_{x,y} omega P f_t (exp(s f#(x,y)) - 1) / f#(x,y),  f#(x,y) = sum_t f_t(x, y)
+//   CD      B(s) = sum_x omega log(1 + sum_y P (exp(s f_t) - 1)): no bound but the change itself
+//   bound   B(s) = M log(1 + (exp(s f#_t) - 1) E / (f#_t M)),  M = sum of omega over the column         (39)
+//
+// with E = sum_{x,y} omega P f_t. The bounds of GIS and IIS hold for all weights at once (9), so that they allow the
+// parallel update (Algorithm 2); the others are for the sequential one (Algorithm 1). All but CD need f >= 0.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "solvers/objective.h"
+#include "solvers/scaling_kernels.h"
+
+namespace partwise {
+
+// A row of the table above.
+enum class Bound { kGis, kIis, kScgis, kCd, kLog };
+
+// What the methods need to know of the data besides the cells; a value a weight, 0 for padding.
+struct ScalingConstants {
+    std::vector<double> empirical;  // e_t
+    std::vector<double> mass;       // M of (40)
+    std::vector<Index> columns;     // the weight of each column
+    Index n_cells = 0;
+};
+
+// sum_x omega_x min_y f_t(x, y) and the same with max: e_t lies between them. Without a penalty, a feature with e_t at
+// one end has its best weight at infinity.
+struct Extremes {
+    std::vector<double> lowest;
+    std::vector<double> highest;
+};
+
+struct ScalingSettings {
+    Bound bound;
+    bool parallel;       // Algorithm 2
+    bool check_bound;    // CD: try (38) before (35)
+    double beta;         // CD: factor on a step that is refused
+    double gamma;        // CD: share of the linear decrease that is asked for
+    double newton_tol;   // one-variable problems are solved to |A'| <= this
+    Index max_newton;    // CD: Newton steps on one weight before the next one's turn; others: on A
+    double largest_sum;  // f#, for GIS
+    const double* empirical;
+    const double* mass;
+};
+
+struct ScalingState {
+    double* weights;
+    double* potentials;  // see Cells
+    double* inverse;
+};
+
+struct ScalingReport {
+    Index updates = 0;   // weights that moved
+    Index cells = 0;     // cells read for moments and line searches
+    Index searches = 0;  // line searches that had to evaluate (17)
+    Index capped = 0;    // steps that were cut short for their exponent
+    double gain = 0;     // by how much L fell at least
+};
+
+// Throws InputError unless the map has column access and every labelling is one slot.
+const ColumnAccess& scaling_columns(const Objective& objective);
+
+// S and T at these weights, S scaled to sum to 1 for each context.
+void scaling_refresh(const Objective& objective, const double* weights, double* potentials, double* inverse, int n_jobs,
+                     Interrupt& interrupt);
+
+ScalingConstants scaling_constants(const Objective& objective, Interrupt& interrupt);
+
+// `potentials` at any moderate weights: they say which slots are labellings.
+Extremes scaling_extremes(const Objective& objective, const double* potentials, Interrupt& interrupt);
+// f#
+double scaling_largest_sum(const Objective& objective, const double* potentials, Interrupt& interrupt);
+
+// A_t(z) of column k.
+double scaling_function(const Objective& objective, double l2, const ScalingSettings& settings,
+                        const ScalingState& state, Index k, double z, Interrupt& interrupt);
+
+// One pass over the columns in `order`.
+ScalingReport scaling_epoch(const Objective& objective, double l2, const ScalingSettings& settings,
+                            std::span<const Index> order, const ScalingState& state, int n_jobs, Interrupt& interrupt);
+
+}  // namespace partwise

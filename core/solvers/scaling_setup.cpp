@@ -1,0 +1,122 @@
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+
+#include "solvers/scaling.h"
+#include "solvers/scaling_cells.h"
+
+namespace partwise {
+
+const ColumnAccess& scaling_columns(const Objective& objective) {
+    const ColumnAccess* columns = objective.features().columns();
+    if (!columns) throw InputError("the feature map has no column access");
+    if (!(objective.structure().capabilities() & kOnePart))
+        throw InputError("labellings of more than one part: weights cannot be changed one at a time here");
+    if (!(objective.loss().temperature > 0.0)) throw InputError("temperature must be above 0 here");
+    if (objective.loss().link != Link::kIdentity) throw InputError("the link must be the identity here");
+    return *columns;
+}
+
+std::vector<double> unit_weights(const Objective& objective, const ColumnAccess& columns) {
+    std::vector<double> ones(idx(objective.features().num_weights()), 0.0);
+    for (Index k = 0; k < columns.num_columns(); ++k) ones[idx(columns.column(k).weight)] = 1.0;
+    return ones;
+}
+
+void scaling_refresh(const Objective& objective, const double* weights, double* potentials, double* inverse, int n_jobs,
+                     Interrupt& interrupt) {
+    scaling_columns(objective);
+    fill(inverse, objective.num_examples(), 1.0);
+    fill_cells(objective, potentials, n_jobs, interrupt, [&](Index i, double* row, Workspace& ws) {
+        Workspace::Frame frame(ws);
+        double* scores = frame.take(objective.num_slots(i));
+        objective.features().scores(i, weights, 1.0, scores);
+        objective.add_cost(i, objective.loss().cost_scale, scores);
+        objective.structure().log_partition(i, scores, objective.loss().temperature, row, nullptr, ws);
+    });
+}
+
+ScalingConstants scaling_constants(const Objective& objective, Interrupt& interrupt) {
+    const ColumnAccess& columns = scaling_columns(objective);
+    ScalingConstants out;
+    out.n_cells = columns.num_cells();
+    out.empirical.assign(idx(objective.features().num_weights()), 0.0);
+    out.mass.assign(idx(objective.features().num_weights()), 0.0);
+    std::vector<double> slots(idx(columns.width()));
+    for (Index i = 0; i < objective.num_examples(); ++i) {
+        interrupt.check();
+        fill(slots.data(), columns.width(), 0.0);
+        objective.add_gold(i, 1.0, slots.data());
+        objective.features().add_transpose(i, slots.data(), objective.weight(i), out.empirical.data());
+    }
+    // Features of one attribute share its examples.
+    std::unordered_map<const std::int32_t*, double> known;
+    for (Index k = 0; k < columns.num_columns(); ++k) {
+        interrupt.check();
+        const Column c = columns.column(k);
+        const auto [place, fresh] = known.try_emplace(c.examples, 0.0);
+        if (fresh) {
+            for_each_example(c, [&, &sum = place->second](Index i, Index, Index) { sum += objective.weight(i); });
+        }
+        out.columns.push_back(c.weight);
+        out.mass[idx(c.weight)] = c.size > 0 ? place->second : 0.0;
+    }
+    return out;
+}
+
+double scaling_largest_sum(const Objective& objective, const double* potentials, Interrupt& interrupt) {
+    const ColumnAccess& columns = scaling_columns(objective);
+    const std::vector<double> ones = unit_weights(objective, columns);
+    const Index n = objective.num_examples();
+    double largest = 0;
+    for_blocks_of_rows(
+        objective, 1, interrupt,
+        [&](Index i, double* row, Workspace&) { objective.features().scores(i, ones.data(), 1.0, row); },
+        [&](Index first, Index count, const double* rows, Index width) {
+            for (Index r = 0; r < width; ++r) {
+                for (Index j = 0; j < count; ++j) {
+                    const Index i = first + j;
+                    if (objective.weight(i) > 0.0 && potentials[r * n + i] > 0.0)
+                        largest = std::max(largest, rows[j * width + r]);
+                }
+            }
+        });
+    return largest;
+}
+
+Extremes scaling_extremes(const Objective& objective, const double* potentials, Interrupt& interrupt) {
+    const ColumnAccess& columns = scaling_columns(objective);
+    const Index n = objective.num_examples();
+    Extremes out;
+    out.lowest.assign(idx(objective.features().num_weights()), 0.0);
+    out.highest.assign(idx(objective.features().num_weights()), 0.0);
+    std::vector<Index> labels(idx(n), 0);  // how many slots of each example are labellings
+    for (Index r = 0; r < columns.width(); ++r) {
+        for (Index i = 0; i < n; ++i) labels[idx(i)] += potentials[r * n + i] > 0.0;
+    }
+    for (Index k = 0; k < columns.num_columns(); ++k) {
+        interrupt.check();
+        const Column c = columns.column(k);
+        for_each_example(c, [&](Index i, Index first, Index last) {
+            Index found = 0;
+            double low = kInfinity;
+            double high = -kInfinity;
+            for (Index cell = first; cell < last; ++cell) {
+                const Index slot = c.slots ? c.slots[cell] : c.slot;
+                if (!(potentials[slot * n + i] > 0.0)) continue;
+                ++found;
+                low = std::min(low, value_at(c, cell));
+                high = std::max(high, value_at(c, cell));
+            }
+            if (found < labels[idx(i)]) {
+                low = std::min(low, 0.0);
+                high = std::max(high, 0.0);
+            }
+            out.lowest[idx(c.weight)] += objective.weight(i) * low;
+            out.highest[idx(c.weight)] += objective.weight(i) * high;
+        });
+    }
+    return out;
+}
+
+}  // namespace partwise

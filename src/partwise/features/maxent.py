@@ -1,0 +1,189 @@
+"""Maps of maximum-entropy features f_t(x, y) with column access, for methods that change one weight at a time.
+
+Three ways to have features:
+
+    maxent_map         attributes of the context times labels: all pairs, or (OpenNLP's way) only some, each of which
+                       ties an attribute to one label
+    logistic_map       two labels and one weight an attribute, on the side of the second (003, section 7.11)
+    maxent_matrix_map  any sparse matrix with a row for each (context, label)
+
+`merge_contexts` makes one example with a weight of equal ones.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._core import MaxentMap, Multiclass, RowLayout
+from .maps import Attributes, as_rows
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def maxent_map(
+    structure: Multiclass,
+    rows: Any,
+    *,
+    layout: RowLayout | None = None,
+    pairs: tuple[ArrayLike, ArrayLike] | None = None,
+) -> MaxentMap:
+    """One row of attributes an example, a weight for each (attribute, label).
+
+    Parameters
+    ----------
+    structure : Multiclass
+    rows : rows of input
+        `Attributes`, a SciPy sparse matrix or an array; zeros are no features.
+    layout : RowLayout, optional
+        Which pairs have a weight (default: all), for instance `RowLayout.observed(...)`.
+    pairs : (attributes, labels), optional
+        The same as two arrays of one length.
+    """
+    table = _sparse(rows)
+    if table.n_rows != structure.num_examples:
+        raise ValueError(f"{table.n_rows} rows of input, the structure has {structure.num_examples} examples")
+    if pairs is not None:
+        if layout is not None:
+            raise ValueError("give a layout or pairs, not both")
+        layout = _layout_of_pairs(structure, table.num_attributes, *pairs)
+    if layout is None:
+        layout = RowLayout.dense(table.num_attributes, structure.n_labels, structure.width)
+    if (layout.n_columns, layout.width) != (structure.n_labels, structure.width):
+        raise ValueError(f"the layout has {layout.n_columns} labels, the structure {structure.n_labels}")
+    return MaxentMap(layout, table.row_ptr, table.attributes, table.values)
+
+
+def logistic_map(structure: Multiclass, rows: Any) -> MaxentMap:
+    """Binary logistic regression: one weight an attribute, which counts for label 1."""
+    if structure.n_labels != 2:
+        raise ValueError(f"logistic regression has two labels, the structure has {structure.n_labels}")
+    table = _sparse(rows)
+    attributes = np.arange(table.num_attributes)
+    return maxent_map(structure, table, pairs=(attributes, np.ones_like(attributes)))
+
+
+def maxent_matrix_map(structure: Multiclass, matrix: Any) -> MaxentMap:
+    """Any features: row i * n_labels + y of the sparse matrix holds f(x_i, y), column t is feature t."""
+    table = _sparse(matrix)
+    expected = structure.num_examples * structure.n_labels
+    if table.n_rows != expected:
+        raise ValueError(
+            f"{table.n_rows} rows, {structure.num_examples} examples with {structure.n_labels} labels each"
+        )
+    keep = table.attributes >= 0
+    if not keep.all():
+        raise ValueError("a matrix of features has no columns below 0")
+    return MaxentMap.of_matrix(
+        structure.n_labels, structure.width, table.num_attributes, table.row_ptr, table.attributes, table.values
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Contexts:
+    """Examples without repetitions: rows, labels, how much each weighs, and where each given example went."""
+
+    rows: Attributes
+    labels: Ints
+    sample_weight: Floats
+    index: Ints
+
+
+def merge_contexts(rows: Any, labels: ArrayLike, sample_weight: ArrayLike | None = None) -> Contexts:
+    """One example of all that have the same attributes (with the same values) and the same label.
+
+    The weights of what is merged add up, so that the objective stays what it was. First come, first kept.
+    """
+    table = _sparse(rows)
+    labels = np.asarray(labels, dtype=np.int64)
+    weight = np.ones(table.n_rows) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if labels.shape != (table.n_rows,) or weight.shape != (table.n_rows,):
+        raise ValueError(f"{table.n_rows} rows, labels of shape {labels.shape}, weights of shape {weight.shape}")
+    table = _sorted(table)
+    keys = np.stack([*_hashes(table), labels.view(np.uint64)], axis=1)
+    _, first, index = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    index = index.reshape(-1)
+    by_age = np.argsort(first)  # np.unique sorts by key
+    first, index = first[by_age], np.argsort(by_age)[index]
+    _check_equal(table, first[index])
+    kept = _rows_of(table, first)
+    merged: Floats = np.bincount(index, weights=weight, minlength=len(first)).astype(np.float64)
+    return Contexts(kept, labels[first], merged, index.astype(np.int64))
+
+
+def _sparse(rows: Any) -> Attributes:
+    if not isinstance(rows, Attributes) and not hasattr(rows, "tocsr"):
+        from scipy import sparse
+
+        dense = np.asarray(rows, dtype=np.float64)
+        if dense.ndim != 2:
+            raise ValueError(f"rows of input must be a two-dimensional array, got {dense.ndim} dimension(s)")
+        rows = sparse.csr_array(dense)
+    table = as_rows(rows)
+    assert isinstance(table, Attributes)
+    # 0/1 features are stored without values.
+    if table.values is not None and np.all(table.values == 1.0):
+        return Attributes(table.row_ptr, table.attributes, table.num_attributes)
+    return table
+
+
+def _layout_of_pairs(structure: Multiclass, n_attributes: int, attributes: ArrayLike, labels: ArrayLike) -> RowLayout:
+    a, y = np.asarray(attributes, dtype=np.int64), np.asarray(labels, dtype=np.int64)
+    if a.shape != y.shape or a.ndim != 1:
+        raise ValueError(f"pairs: attributes of shape {a.shape}, labels of shape {y.shape}")
+    for name, values, limit in (("attribute", a, n_attributes), ("label", y, structure.n_labels)):
+        bad = np.flatnonzero((values < 0) | (values >= limit))
+        if bad.size:
+            raise ValueError(f"pair {bad[0]}: {name} {values[bad[0]]} is not in [0, {limit})")
+    flat = np.unique(a * structure.n_labels + y)
+    indptr = np.searchsorted(flat, np.arange(n_attributes + 1) * structure.n_labels).astype(np.int64)
+    return RowLayout.from_pairs(n_attributes, structure.n_labels, structure.width, indptr, flat % structure.n_labels)
+
+
+def _sorted(table: Attributes) -> Attributes:
+    """Each row's attributes in order, those that are ignored left out."""
+    row = np.repeat(np.arange(table.n_rows), np.diff(table.row_ptr))
+    keep = np.flatnonzero(table.attributes >= 0)
+    order = keep[np.lexsort((table.attributes[keep], row[keep]))]
+    row_ptr = np.concatenate([[0], np.cumsum(np.bincount(row[keep], minlength=table.n_rows))]).astype(np.int64)
+    values = None if table.values is None else table.values[order]
+    return Attributes(row_ptr, table.attributes[order], table.num_attributes, values)
+
+
+def _hashes(table: Attributes) -> list[NDArray[np.uint64]]:
+    """Two sums over each row of scrambled (attribute, value) pairs."""
+    found = []
+    for salt in (0x9E3779B97F4A7C15, 0xD1B54A32D192ED03):
+        mixed = _scramble(table.attributes.astype(np.uint64) + np.uint64(salt))
+        if table.values is not None:
+            mixed = _scramble(mixed ^ (table.values + 0.0).view(np.uint64))  # -0.0 + 0.0 is 0.0
+        sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(mixed, dtype=np.uint64)])
+        found.append(sums[table.row_ptr[1:]] - sums[table.row_ptr[:-1]])
+    return found
+
+
+def _scramble(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The finaliser of splitmix64."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def _check_equal(table: Attributes, like: Ints) -> None:
+    """Equal sums of hashes must be equal rows."""
+    other = _rows_of(table, like)
+    same = np.array_equal(table.row_ptr, other.row_ptr) and np.array_equal(table.attributes, other.attributes)
+    if table.values is not None and other.values is not None:
+        same = same and np.array_equal(table.values, other.values)
+    if not same:
+        raise ArithmeticError("two different contexts have the same hash")
+
+
+def _rows_of(table: Attributes, chosen: Ints) -> Attributes:
+    sizes = np.diff(table.row_ptr)[chosen]
+    row_ptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    entries = np.repeat(table.row_ptr[chosen] - row_ptr[:-1], sizes) + np.arange(row_ptr[-1])
+    values = None if table.values is None else table.values[entries]
+    return Attributes(row_ptr, table.attributes[entries], table.num_attributes, values)

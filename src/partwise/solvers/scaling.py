@@ -1,0 +1,310 @@
+"""What iterative scaling and coordinate descent share: state, passes, certificate, and what to say of hopeless data.
+
+Problem. min P(w) of `problem` for smooth losses with the identity link where every labelling is one slot ("one part")
+and the features can be had one by one ("column access"); l2 = 0 is allowed.
+
+Update. One weight at a time: w_t += z with z a minimiser, or nearly one, of a function A_t(z) >= P(w + z e_t) - P(w)
+with A_t(0) = 0. The methods are their A_t (003, Table 1 and (39), all in core/solvers/scaling.h) and
+
+    sequential   the next weight sees this one's step (003, Algorithm 1), in cyclic or permuted order
+    parallel     all steps are computed before the first is taken (Algorithm 2); needs an A that bounds them all at once
+
+Stopping rule. gap = |grad P|^2 / (2 l2) <= tol |P|; looked at when it may be near, at least every fifth pass. Ends as
+well when no step brings P or the gap down any more. With l2 = 0: |grad P(w)| <= tol |grad P(0)|.
+
+Source. 003, sections 2 to 4. Departures: temperatures other than 1, costs and sample weights; S and T are recomputed
+from w every `REFRESH` passes, as their products drift; no step multiplies a probability by more than exp(50).
+"""
+
+import warnings
+from abc import ABC
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._core import (
+    ScalingReport,
+    scaling_constants,
+    scaling_epoch,
+    scaling_extremes,
+    scaling_largest_sum,
+    scaling_refresh,
+)
+from ..dual import DualPoint
+from ..problem import Problem
+from ..result import Certificate, ConvergenceWarning, DivergenceError, FeatureWarning, Status
+from .base import Certified, WarmStart, option, start_weights
+from .primal import ROUNDING_FLOOR, plane_at
+from .scheduled import ScheduledSolver
+from .state import State
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Order = Literal["cyclic", "permuted"]
+UpdateKind = Literal["parallel", "sequential"]
+
+#: Passes between two recomputations of S and T.
+REFRESH = 20
+#: Certificates without progress before a run counts as stalled.
+PATIENCE = 4
+#: Without a penalty, a weight that multiplies odds by more than exp(this) is on its way to infinity.
+GROWN = 30.0
+
+NEEDS = frozenset(
+    {"smooth", "identity link", "smooth penalty", "expectation oracle", "explicit weights", "one part", "column access"}
+)
+
+
+@dataclass(kw_only=True)
+class ScalingState(State):
+    """weights, empirical, mass: (d,). potentials: S, (slots x examples,). inverse: 1 / T, (n,).
+
+    largest_sum: f# (GIS). updates: weights moved so far. cells: cells read so far. still: passes in a row in which no
+    weight moved. capped: steps cut short in the last pass. gradient_norm: at the last certificate; reference:
+    |grad P(0)|, for l2 = 0.
+    """
+
+    weights: Floats
+    potentials: Floats
+    inverse: Floats
+    empirical: Floats
+    mass: Floats
+    n_columns: int
+    n_cells: int
+    largest_sum: float
+    rng: np.random.Generator
+    reference: float
+    updates: int = 0
+    cells: int = 0
+    still: int = 0
+    capped: int = 0
+    gradient_norm: float = float("inf")
+    best_primal: float = float("inf")
+    best_norm: float = float("inf")
+    idle: int = 0
+
+
+@dataclass(frozen=True)
+class ScalingSolver(ScheduledSolver[ScalingState], ABC):
+    """A method: one approximate function (`function`, a name of the core's) and the parameters of its minimiser."""
+
+    function: ClassVar[str]
+    requires: ClassVar[frozenset[str]] = NEEDS | {"non-negative features"}
+    rate: ClassVar[str] = "linear"
+    advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
+    default_max_passes: ClassVar[int] = 2000
+    state_class: ClassVar[type[State]] = ScalingState
+
+    def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> ScalingState:
+        zero = np.zeros(problem.n_weights)
+        potentials = np.empty(int(problem.structure.slot_offsets()[-1]))
+        inverse = np.empty(problem.n_examples)
+        scaling_refresh(problem.objective, zero, potentials, inverse, problem.n_jobs)
+        empirical, mass, columns, n_cells = scaling_constants(problem.objective)
+        check_data(problem, potentials, empirical, mass, columns)
+        needs_sum = self.function == "gis"
+        largest_sum = scaling_largest_sum(problem.objective, potentials) if needs_sum else 0.0
+        weights = zero.copy()
+        if warm_start is not None:  # padding stays 0: no step would ever move it
+            weights[columns] = start_weights(problem, warm_start)[columns]
+            scaling_refresh(problem.objective, weights, potentials, inverse, problem.n_jobs)
+        reference = 0.0
+        if problem.l2 == 0:
+            reference = float(np.linalg.norm(problem.value_and_gradient(zero)[1]))
+        return ScalingState(
+            weights=weights,
+            potentials=potentials,
+            inverse=inverse,
+            empirical=empirical,
+            mass=mass,
+            n_columns=len(columns),
+            n_cells=n_cells,
+            largest_sum=largest_sum,
+            rng=rng,
+            reference=reference,
+        )
+
+    def columns(self, state: ScalingState) -> Ints:
+        """The columns of one pass, in the order of their visits."""
+        return np.arange(state.n_columns, dtype=np.int64)
+
+    def epoch(self, problem: Problem, state: ScalingState) -> ScalingReport:
+        """One pass; subclasses add their parameters."""
+        raise NotImplementedError
+
+    def step(self, problem: Problem, state: ScalingState) -> None:
+        if state.capped or state.still or (state.epoch and state.epoch % REFRESH == 0):
+            scaling_refresh(problem.objective, state.weights, state.potentials, state.inverse, problem.n_jobs)
+        report = self.epoch(problem, state)
+        state.epoch += 1
+        state.still = 0 if report.updates else state.still + 1
+        state.capped = report.capped
+        state.updates += report.updates
+        state.cells += report.cells
+        state.visits = -(-state.cells * len(problem.active) // max(state.n_cells, 1))
+        state.gain = report.gain
+        if not np.isfinite(state.weights).all():
+            worst = int(np.flatnonzero(~np.isfinite(state.weights))[0])
+            raise DivergenceError(f"{self.name}: the weight of {problem.features.describe(worst)} is not finite")
+
+    def run_epoch(
+        self,
+        problem: Problem,
+        state: ScalingState,
+        *,
+        parallel: bool = False,
+        check_bound: bool = True,
+        beta: float = 0.5,
+        gamma: float = 0.001,
+        newton_tol: float = 1e-5,
+        max_newton: int = 100,
+    ) -> ScalingReport:
+        """The core's pass over `columns`."""
+        return scaling_epoch(
+            problem.objective,
+            problem.l2,
+            self.function,
+            self.columns(state),
+            state.empirical,
+            state.mass,
+            state.largest_sum,
+            state.weights,
+            state.potentials,
+            state.inverse,
+            parallel=parallel,
+            check_bound=check_bound,
+            beta=beta,
+            gamma=gamma,
+            newton_tol=newton_tol,
+            max_newton=max_newton,
+            n_jobs=problem.n_jobs,
+        )
+
+    def certificate(self, problem: Problem, state: ScalingState) -> Certified:
+        primal, gradient = problem.value_and_gradient(state.weights)
+        state.gradient_norm = float(np.linalg.norm(gradient))  # all that `finished` has to go by where l2 = 0
+        plane = plane_at(problem, state.weights, primal, gradient)
+        return Certified(problem.certificate_at(primal, gradient), state.weights.copy(), DualPoint.of_plane(*plane))
+
+    def weights(self, problem: Problem, state: ScalingState) -> Floats:
+        return state.weights.copy()
+
+    def finished(self, problem: Problem, state: ScalingState, certificate: Certificate, tol: float) -> Status | None:
+        down = certificate.primal < state.best_primal - 4e-16 * abs(state.best_primal)
+        state.idle = 0 if down or state.gradient_norm < 0.95 * state.best_norm else state.idle + 1
+        state.best_primal = min(state.best_primal, certificate.primal)
+        state.best_norm = min(state.best_norm, state.gradient_norm)
+        stalled = state.idle >= PATIENCE or state.still > 1  # the second pass was with S and T anew
+        if problem.l2 == 0:
+            small = tol > 0 and state.gradient_norm <= tol * state.reference
+            return "no certificate" if small else ("stalled" if stalled else None)
+        status = super().finished(problem, state, certificate, tol)
+        if status is None and stalled:
+            return "converged" if certificate.relative_gap <= ROUNDING_FLOOR else "stalled"
+        return status
+
+    def remark(self, problem: Problem, state: ScalingState) -> str:
+        text = f"{state.updates} updates of single weights"
+        if problem.l2 == 0:
+            share = state.gradient_norm / state.reference if state.reference else 0.0
+            text += f", gradient norm {state.gradient_norm:.3g} ({share:.3g} of that at w = 0)"
+        return text
+
+    def check_end(self, problem: Problem, state: ScalingState, status: Status) -> None:
+        if problem.l2 == 0:
+            warn_of_infinity(self.name, problem, state)
+
+
+@dataclass(frozen=True)
+class SequentialSolver(ScalingSolver, ABC):
+    """Algorithm 1."""
+
+    order: Order = option("cyclic", "order of the weights: cyclic (frequent features first) or permuted anew each pass")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.order not in get_args(Order):
+            raise ValueError(f"order must be one of {', '.join(get_args(Order))}, got {self.order!r}")
+
+    def columns(self, state: ScalingState) -> Ints:
+        return state.rng.permutation(state.n_columns) if self.order == "permuted" else super().columns(state)
+
+
+@dataclass(frozen=True)
+class ParallelSolver(SequentialSolver, ABC):
+    """Algorithm 2, or Algorithm 1 with the same function."""
+
+    update: UpdateKind = option("parallel", "parallel: all steps at once; sequential: one after the other")
+    newton_tol: float = option(1e-5, "one-variable problems are solved to a derivative of at most this")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.update not in get_args(UpdateKind):
+            raise ValueError(f"update must be one of {', '.join(get_args(UpdateKind))}, got {self.update!r}")
+        check_positive("newton_tol", self.newton_tol)
+
+    def epoch(self, problem: Problem, state: ScalingState) -> ScalingReport:
+        return self.run_epoch(problem, state, parallel=self.update == "parallel", newton_tol=self.newton_tol)
+
+
+def check_positive(name: str, value: float) -> None:
+    """ValueError unless it is a positive number."""
+    if not (np.isfinite(value) and value > 0):
+        raise ValueError(f"{name} must be a positive number, got {value}")
+
+
+def check_data(problem: Problem, potentials: Floats, empirical: Floats, mass: Floats, columns: Ints) -> None:
+    """Warn of features and labels that the data says nothing about; without a penalty, refuse what has no optimum."""
+    features = problem.features
+    seen = np.zeros(len(potentials) // problem.n_examples, dtype=bool)
+    indptr, slots, _ = problem.gold
+    seen[slots[indptr[problem.active]]] = True
+    labels = potentials.reshape(len(seen), problem.n_examples).max(axis=1) > 0
+    if np.any(labels & ~seen):
+        label = int(np.flatnonzero(labels & ~seen)[0])
+        warnings.warn(f"label {label} is nobody's label: its features are only held down", FeatureWarning, stacklevel=6)
+    empty = np.sort(columns[mass[columns] == 0])
+    if empty.size:
+        more = f" (and {empty.size - 1} more)" if empty.size > 1 else ""
+        text = f"{features.describe(int(empty[0]))}{more} is 0 everywhere: its weight stays 0"
+        warnings.warn(text, FeatureWarning, stacklevel=6)
+    if problem.l2 > 0:
+        return
+    lowest, highest = scaling_extremes(problem.objective, potentials)
+    room = highest - lowest > 1e-12 * np.maximum(np.abs(highest), np.abs(lowest))
+    never = np.flatnonzero(room & (empirical - lowest <= 1e-12 * (highest - lowest)))
+    if never.size:
+        raise ValueError(
+            f"{features.describe(int(never[0]))} never occurs with the gold label: without a penalty its best weight "
+            f"is -infinity ({never.size} such features); take l2 > 0, or leave out pairs that were not observed"
+        )
+    always = np.flatnonzero(room & (highest - empirical <= 1e-12 * (highest - lowest)))
+    if always.size:
+        warnings.warn(
+            f"{features.describe(int(always[0]))} never occurs with a wrong label: without a penalty its best weight "
+            f"is +infinity ({always.size} such features)",
+            FeatureWarning,
+            stacklevel=6,
+        )
+
+
+def warn_of_infinity(name: str, problem: Problem, state: ScalingState) -> None:
+    """Without a penalty: warn if the weights are on their way to infinity, and name the one that is furthest."""
+    indptr, slots, _ = problem.gold
+    gold = slots[indptr[:-1]], np.arange(problem.n_examples)
+    others = state.potentials.reshape(-1, problem.n_examples).copy()
+    of_gold = others[gold]
+    others[gold] = -1.0
+    separated = np.all((others.max(axis=0) < of_gold)[problem.active])
+    worst = int(np.abs(state.weights).argmax())
+    weight = float(state.weights[worst])
+    if separated:
+        reason = "the weights separate the training data, so that the optimum without a penalty is at infinity"
+    elif abs(weight) > GROWN * problem.loss.temperature:
+        reason = "the optimum without a penalty may be at infinity"
+    else:
+        return
+    text = f"{name}: {reason}; the largest weight is {weight:.4g}, of {problem.features.describe(worst)}. Take l2 > 0."
+    warnings.warn(text, ConvergenceWarning, stacklevel=6)

@@ -1,0 +1,150 @@
+"""Algorithms 1 to 3 and Table 1 of "Iterative Scaling and Coordinate Descent Methods for Maximum Entropy Models" (003).
+
+On enumerated labellings: f[i] is the matrix of f_t(x_i, y), a row a labelling. ~P(x) is omega_i, 1 / sigma^2 is l2, and
+z becomes z / tau inside the exponentials (tau = 1 in the paper). Names: "gis", "iis", "scgis", "cd" and "log", the
+bound (39).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+
+from .objective import DenseProblem
+
+Floats = NDArray[np.float64]
+
+
+class Maxent:
+    """What Table 1 is made of, at weights w."""
+
+    def __init__(self, problem: DenseProblem, w: Floats) -> None:
+        self.w, self.l2, self.tau, self.omega = np.array(w), problem.l2, problem.temperature, problem.sample_weight
+        self.f = [e.counts @ matrix for e, matrix in zip(problem.examples, problem.matrices, strict=True)]
+        self.p = [problem.oracle(i, self.w)[2] for i in range(problem.n)]
+        gold = [g @ matrix for g, matrix in zip(problem.gold, problem.matrices, strict=True)]
+        self.empirical = sum(o * g for o, g in zip(self.omega, gold, strict=True))
+        self.largest_sum = max(float(f.sum(axis=1).max()) for f in self.f)
+
+    def column(self, t: int) -> list[tuple[float, Floats, Floats, Floats]]:
+        """(omega, P(y|x), f_t(x, y), f#(x, y)) of the contexts in Omega_t."""
+        all_rows = zip(self.omega, self.p, self.f, strict=True)
+        return [(o, p, f[:, t], f.sum(axis=1)) for o, p, f in all_rows if f[:, t].any()]
+
+    def expectation(self, t: int) -> float:
+        return float(sum(o * p @ f for o, p, f, _ in self.column(t)))
+
+    def highest(self, t: int) -> float:
+        """f#_t."""
+        return max((float(f.max()) for _, _, f, _ in self.column(t)), default=1.0)
+
+    def value(self, name: str, t: int, z: float) -> float:
+        """A_t(z)."""
+        s = z / self.tau
+        column, q = self.column(t), self.l2 * (self.w[t] * z + z * z / 2) - z * self.empirical[t]
+        if name in ("gis", "scgis"):
+            steep = self.largest_sum if name == "gis" else self.highest(t)
+            return q + self.tau * np.expm1(s * steep) / steep * self.expectation(t)
+        if name == "iis":
+            sums = [o * (p * f) @ np.divide(np.expm1(s * a), a, where=a > 0, out=0 * a) for o, p, f, a in column]
+            return q + self.tau * float(sum(sums))
+        if name == "cd":
+            return q + self.tau * float(sum(o * np.log1p(p @ np.expm1(s * f)) for o, p, f, _ in column))
+        mass, steep = sum(o for o, _, _, _ in column), self.highest(t)
+        if not mass:
+            return q
+        return q + self.tau * mass * np.log1p(np.expm1(s * steep) / (steep * mass) * self.expectation(t))
+
+    def derivatives(self, name: str, t: int, z: float) -> tuple[float, float]:
+        """A_t'(z) and A_t''(z): (27), (28), (30)-(31)."""
+        s, first, second = z / self.tau, self.l2 * (self.w[t] + z) - self.empirical[t], self.l2
+        column = self.column(t)
+        if name in ("gis", "scgis"):
+            steep = self.largest_sum if name == "gis" else self.highest(t)
+            growth = self.expectation(t) * np.exp(s * steep)
+            return first + growth, second + steep * growth / self.tau
+        if name == "iis":
+            growth = [(o * p * f * np.exp(s * a), a) for o, p, f, a in column]
+            return first + sum(g.sum() for g, _ in growth), second + sum(g @ a for g, a in growth) / self.tau
+        if name == "cd":
+            for o, p, f, _ in column:
+                moved = p * np.exp(s * f)
+                moved /= moved.sum()
+                first += o * (moved @ f)
+                second += o * (moved @ f**2 - (moved @ f) ** 2) / self.tau
+            return first, second
+        mass, steep = sum(o for o, _, _, _ in column), self.highest(t)
+        q = self.expectation(t) / (steep * mass)
+        share = q * np.exp(s * steep) / (1 - q + q * np.exp(s * steep))
+        return first + mass * steep * share, second + mass * steep**2 * share * (1 - share) / self.tau
+
+    def minimum(self, name: str, t: int, tol: float = 1e-5) -> float:
+        """argmin A_t by Newton's method (26), from the closed form (25) where there is no penalty."""
+        e, expected = self.empirical[t], self.expectation(t)
+        if self.l2 == 0 and name in ("gis", "scgis"):
+            return self.tau / (self.largest_sum if name == "gis" else self.highest(t)) * np.log(e / expected)
+        if name == "log":  # A_t' is no convex function, and plain Newton may swing to and fro
+            return float(brentq(lambda z: self.derivatives(name, t, z)[0], -60 * self.tau, 60 * self.tau, xtol=1e-14))
+        # The root is not above this, so neither is the first step (section 2.4: plain Newton may run away).
+        ceiling, room = np.inf, e - self.l2 * self.w[t]
+        if room > expected > 0:
+            sums = [a[f > 0].min() for _, p, f, a in self.column(t)]
+            steep = {"gis": self.largest_sum, "scgis": self.highest(t), "iis": min(sums)}[name]
+            ceiling = self.tau / steep * np.log(room / expected)
+        z = 0.0
+        for step in range(100):
+            first, second = self.derivatives(name, t, z)
+            if step and abs(first) <= tol:
+                break
+            z = min(z - first / second, ceiling)
+        return z
+
+
+def parallel(problem: DenseProblem, name: str, w: Floats, tol: float = 1e-5) -> Floats:
+    """One iteration of Algorithm 2."""
+    at = Maxent(problem, w)
+    return w + np.array([at.minimum(name, t, tol) for t in range(problem.dim)])
+
+
+def sequential(problem: DenseProblem, name: str, w: Floats, order: Sequence[int], tol: float = 1e-5) -> Floats:
+    """One iteration of Algorithm 1, over the weights in `order`."""
+    w = np.array(w)
+    for t in order:
+        w[t] += Maxent(problem, w).minimum(name, t, tol)
+    return w
+
+
+def coordinate_descent(
+    problem: DenseProblem, w: Floats, order: Sequence[int], beta: float, gamma: float, bound: bool = False
+) -> tuple[Floats, int]:
+    """One iteration of Algorithm 3, with step 2' if `bound`. Weights, and how often A_t itself was evaluated."""
+    w, evaluations = np.array(w), 0
+    for t in order:
+        at = Maxent(problem, w)
+        first, second = at.derivatives("cd", t, 0.0)
+        z = -first / second
+        while abs(z) > 1e-13:
+            if bound and min(f[:, t].min() for f in at.f) >= 0 and at.value("log", t, z) <= gamma * z * first:
+                break
+            evaluations += 1
+            if at.value("cd", t, z) <= gamma * z * first:
+                break
+            z *= beta
+        w[t] += z
+    return w, evaluations
+
+
+def exact_descent(problem: DenseProblem, w: Floats, order: Sequence[int], tol: float = 1e-10) -> Floats:
+    """One iteration of Algorithm 1 with (8), the sub-problems solved by bisection on A_t'."""
+    w = np.array(w)
+    for t in order:
+        at = Maxent(problem, w)
+        low, high = -64.0, 64.0
+        while high - low > tol:
+            middle = (low + high) / 2
+            low, high = (middle, high) if at.derivatives("cd", t, middle)[0] < 0 else (low, middle)
+        w[t] += (low + high) / 2
+    return w

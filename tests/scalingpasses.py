@@ -1,0 +1,78 @@
+"""Passes of iterative scaling and coordinate descent, called in the core without a solver."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from partwise import _core
+
+
+@dataclass
+class State:
+    """What a pass updates in place, and its constants."""
+
+    objective: Any
+    l2: float
+    weights: np.ndarray
+    potentials: np.ndarray
+    inverse: np.ndarray
+    empirical: np.ndarray
+    mass: np.ndarray
+    columns: np.ndarray
+    largest_sum: float
+
+    def epoch(self, function, order=None, **options):
+        order = np.arange(len(self.columns)) if order is None else np.asarray(order)
+        options = {"max_newton": 1 if function == "cd" else 100} | options
+        return _core.scaling_epoch(
+            self.objective,
+            self.l2,
+            function,
+            order.astype(np.int64),
+            self.empirical,
+            self.mass,
+            self.largest_sum,
+            self.weights,
+            self.potentials,
+            self.inverse,
+            **options,
+        )
+
+    def value(self, function, k, z):
+        return _core.scaling_function(
+            self.objective,
+            self.l2,
+            function,
+            k,
+            z,
+            self.empirical,
+            self.mass,
+            self.largest_sum,
+            self.weights,
+            self.potentials,
+            self.inverse,
+        )
+
+
+def begin(case, loss="log", l2=0.4, weights=None) -> State:
+    objective = case.objective(loss)
+    n, width = case.n, case.structure.width
+    weights = np.zeros(case.features.num_weights) if weights is None else np.array(weights)
+    potentials, inverse = np.empty(n * width), np.empty(n)
+    _core.scaling_refresh(objective, weights, potentials, inverse)
+    empirical, mass, columns, n_cells = _core.scaling_constants(objective)
+    largest = _core.scaling_largest_sum(objective, potentials)
+    assert n_cells == case.features.num_cells
+    return State(objective, l2, weights, potentials, inverse, empirical, mass, columns, largest)
+
+
+def check_cells(case, state, rtol=1e-11):
+    """S and T are those of the weights."""
+    fresh = np.empty_like(state.potentials), np.empty_like(state.inverse)
+    _core.scaling_refresh(state.objective, state.weights, *fresh)
+    shape = (case.structure.width, case.n)
+    mine = state.potentials.reshape(shape) * state.inverse
+    np.testing.assert_allclose(mine, fresh[0].reshape(shape), rtol=rtol, atol=1e-14)

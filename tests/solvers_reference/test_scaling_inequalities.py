@@ -1,0 +1,148 @@
+"""What 003 proves of the approximate functions and of the methods' steps, checked step by step."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scalingpasses import begin
+
+from oracles.problems import maxent_case
+from oracles.scaling import Maxent
+
+NAMES = ("gis", "iis", "scgis", "log", "cd")
+METHODS = [
+    ("gis", True),
+    ("gis", False),
+    ("iis", True),
+    ("iis", False),
+    ("scgis", False),
+    ("log", False),
+    ("cd", False),
+]
+
+cases = st.builds(
+    maxent_case,
+    st.integers(0, 2**32 - 1),
+    n=st.integers(3, 6),
+    n_labels=st.integers(2, 4),
+    n_attributes=st.integers(1, 4),
+    form=st.sampled_from(["binary", "real", "matrix"]),
+    pairs=st.sampled_from(["all", "observed"]),
+    unit_weights=st.booleans(),
+)
+
+
+@given(case=cases, scale=st.sampled_from([0.0, 1.0, 5.0]), z=st.floats(-4, 4), seed=st.integers(0, 99))
+def test_the_order_of_the_functions(case, scale, z, seed):
+    """(33) and (39): CD <= bound <= SCGIS <= GIS, CD <= IIS <= GIS; all are 0 at 0; all are Table 1's."""
+    rng = np.random.default_rng(seed)
+    w = scale * rng.normal(size=case.features.num_weights)
+    state = begin(case, l2=0.3)
+    w[np.setdiff1d(np.arange(len(w)), state.columns)] = 0.0
+    state = begin(case, l2=0.3, weights=w)
+    dense = Maxent(case.dense("log", 0.3), w)
+    k = int(rng.integers(len(state.columns)))
+    t = int(state.columns[k])
+    a = {name: state.value(name, k, z) for name in NAMES}
+    for name in NAMES:
+        assert a[name] == pytest.approx(dense.value(name, t, z), rel=1e-9, abs=1e-9)
+        assert state.value(name, k, 0.0) == 0.0
+    slack = 1e-9 * (1 + max(map(abs, a.values())))
+    for low, high in (("cd", "log"), ("log", "scgis"), ("scgis", "gis"), ("cd", "iis"), ("iis", "gis")):
+        assert a[low] <= a[high] + slack, (low, high)
+    # and the lowest of them is the change of the objective itself
+    moved = w + z * (np.arange(len(w)) == t)
+    problem = case.dense("log", 0.3)
+    assert a["cd"] == pytest.approx(problem.primal(moved) - problem.primal(w), rel=1e-7, abs=1e-7)
+
+
+@given(case=cases, z=st.lists(st.floats(-1, 1), min_size=16, max_size=16))
+def test_parallel_bounds_hold_for_all_weights_at_once(case, z):
+    """(9), for GIS and IIS."""
+    state = begin(case, l2=0.3)
+    steps = np.zeros(case.features.num_weights)
+    steps[state.columns] = np.array(z)[: len(state.columns)]
+    problem = case.dense("log", 0.3)
+    change = problem.primal(steps) - problem.primal(np.zeros_like(steps))
+    for name in ("gis", "iis"):
+        bound = sum(state.value(name, k, steps[t]) for k, t in enumerate(state.columns))
+        assert change <= bound + 1e-9 * (1 + abs(bound))
+
+
+def test_small_steps_lose_no_digits():
+    """A_t(z) for tiny z is z A_t'(0) + z^2 A_t''(0) / 2 to many digits: neither exp(z) - 1 nor log(1 + x) cancels."""
+    case = maxent_case(12)
+    state = begin(case, l2=0.0)
+    dense = Maxent(case.dense("log", 0.0), state.weights)
+    for k, t in enumerate(state.columns):
+        # with e_t taken out, what is left is the sum of the logarithms
+        first = dense.derivatives("cd", t, 0.0)[0] + dense.empirical[t]
+        for z in (1e-9, -1e-12):
+            change = state.value("cd", k, z) + z * state.empirical[t]
+            assert change == pytest.approx(z * first, rel=3e-9)
+
+
+@pytest.mark.parametrize("loss", ["log", "softmax-margin"])
+@pytest.mark.parametrize("form", ["binary", "real", "matrix"])
+@pytest.mark.parametrize(("name", "parallel"), METHODS)
+@pytest.mark.parametrize("l2", [0.01, 1.0])
+def test_the_objective_falls_with_every_pass(name, parallel, form, loss, l2):
+    """(24): L(w') - L(w) <= -nu |w' - w|^2 with nu = l2 / 2, or gamma l2 for Algorithm 3 (68)."""
+    gamma = 0.01
+    case = maxent_case(13, form=form)
+    state, problem = begin(case, loss, l2), case.dense(loss, l2)
+    nu = gamma * l2 if name == "cd" else l2 / 2
+    before = problem.primal(state.weights)
+    for _ in range(12):
+        start = state.weights.copy()
+        gain = state.epoch(name, parallel=parallel, gamma=gamma, newton_tol=1e-12).gain
+        after = problem.primal(state.weights)
+        step2 = float(((state.weights - start) ** 2).sum())
+        assert before - after >= nu * step2 - 1e-9 * before
+        assert before - after >= gain - 1e-9 * before
+        before = after
+
+
+@pytest.mark.parametrize("form", ["binary", "real", "matrix", "negative"])
+def test_theorem_6(form):
+    """Near the optimum the full Newton step passes the line search."""
+    case = maxent_case(14, form=form)
+    start = np.zeros(case.features.num_weights)
+    state, problem = begin(case, l2=0.05), case.dense("log", 0.05)
+    start[state.columns] = 4.0 * np.sin(np.arange(len(state.columns)))
+    far = begin(case, l2=0.05, weights=start)
+    assert far.epoch("cd", gamma=0.4, check_bound=False).searches > len(state.columns)  # some steps are shortened
+    for _ in range(1000):
+        state.epoch("cd", gamma=0.4, check_bound=False)
+    assert np.linalg.norm(problem.gradient(state.weights)) < 1e-6
+    shift = 1e-4 * np.sin(np.arange(len(state.weights)) + 1.0)
+    shift[np.setdiff1d(np.arange(len(shift)), state.columns)] = 0.0
+    near = begin(case, l2=0.05, weights=state.weights + shift)
+    assert near.epoch("cd", gamma=0.4, check_bound=False).searches == len(state.columns)
+
+
+@pytest.mark.parametrize("form", ["binary", "real", "matrix"])
+def test_theorem_7(form):
+    """Near the optimum one Newton step of CD goes further down than the minimum of any other function."""
+    case = maxent_case(15, form=form)
+    state, problem = begin(case, l2=0.1), case.dense("log", 0.1)
+    for _ in range(200):
+        state.epoch("cd")
+    optimum = state.weights.copy()
+    assert np.linalg.norm(problem.gradient(optimum)) < 1e-9
+    compared = 0
+    for seed in range(4):
+        shift = np.zeros_like(optimum)
+        shift[state.columns] = 1e-4 * np.random.default_rng(seed).normal(size=len(state.columns))
+        at = Maxent(problem, optimum + shift)
+        for t in state.columns:
+            first, second = at.derivatives("cd", t, 0.0)
+            if abs(first) < 1e-7:
+                continue
+            newton = at.value("cd", t, -first / second)
+            for name in ("gis", "iis", "scgis"):
+                compared += 1
+                assert newton < at.value("cd", t, at.minimum(name, t, 1e-13)), (name, t)
+    assert compared > 50

@@ -1,0 +1,161 @@
+"""The core's passes of iterative scaling and coordinate descent against the transcriptions of 003: same iterates."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scalingpasses import begin, check_cells
+
+from oracles.problems import make_case, maxent_case
+from oracles.scaling import Maxent, coordinate_descent, exact_descent, parallel, sequential
+from partwise import _core
+
+FORMS = ("binary", "real", "matrix")
+PASSES = 4
+
+
+@pytest.mark.parametrize("loss", ["log", "softmax-margin"])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", ["gis", "iis"])
+def test_parallel_updates(name, form, loss):
+    case = maxent_case(3, form=form)
+    state, dense = begin(case, loss), case.dense(loss, 0.4)
+    w = state.weights.copy()
+    for _ in range(PASSES):
+        report = state.epoch(name, parallel=True)
+        w = parallel(dense, name, w)
+        np.testing.assert_allclose(state.weights[state.columns], w[state.columns], atol=1e-9)
+        assert report.updates == len(state.columns)
+        assert report.cells == case.features.num_cells
+    check_cells(case, state)
+
+
+@pytest.mark.parametrize("loss", ["log", "smoothed-hinge"])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", ["gis", "iis", "scgis", "log"])
+def test_sequential_updates(name, form, loss, rng):
+    case = maxent_case(4, form=form)
+    state, dense = begin(case, loss), case.dense(loss, 0.4)
+    w = state.weights.copy()
+    for _ in range(PASSES):
+        order = rng.permutation(len(state.columns))
+        state.epoch(name, order, newton_tol=1e-12)
+        w = sequential(dense, name, w, state.columns[order], 1e-12)
+        np.testing.assert_allclose(state.weights, w, atol=1e-9)
+    check_cells(case, state)
+
+
+@pytest.mark.parametrize("loss", ["log", "softmax-margin"])
+@pytest.mark.parametrize("bound", [True, False])
+@pytest.mark.parametrize("form", [*FORMS, "negative"])
+@pytest.mark.parametrize("l2", [0.01, 2.0])
+def test_coordinate_descent(form, bound, loss, l2, rng):
+    case = maxent_case(5, form=form, unit_weights=l2 > 1 and form != "matrix")
+    state, dense = begin(case, loss, l2), case.dense(loss, l2)
+    w = state.weights.copy()
+    for k in range(PASSES):
+        order = rng.permutation(len(state.columns))
+        searches = state.epoch("cd", order, beta=0.3, gamma=0.1, check_bound=bound).searches
+        w, evaluations = coordinate_descent(dense, w, state.columns[order], 0.3, 0.1, bound)
+        np.testing.assert_allclose(state.weights, w, atol=1e-9)
+        if k == 0:  # later some derivatives are 0 but for rounding
+            assert searches == evaluations
+    check_cells(case, state)
+
+
+@pytest.mark.parametrize("form", [*FORMS, "negative"])
+def test_exact_steps(form):
+    case = maxent_case(6, form=form)
+    state, dense = begin(case), case.dense("log", 0.4)
+    w = state.weights.copy()
+    for _ in range(PASSES):
+        state.epoch("cd", max_newton=50, newton_tol=1e-12)
+        w = exact_descent(dense, w, state.columns)
+        np.testing.assert_allclose(state.weights, w, atol=1e-8)
+
+
+@pytest.mark.parametrize("form", ["binary", "real"])
+@pytest.mark.parametrize(("name", "together"), [("gis", True), ("gis", False), ("scgis", False)])
+def test_closed_form_without_a_penalty(name, together, form):
+    """(25)."""
+    case = maxent_case(7, n=10, form=form, pairs="observed")
+    state, dense = begin(case, l2=0.0), case.dense("log", 0.0)
+    w = state.weights.copy()
+    for _ in range(PASSES):
+        state.epoch(name, parallel=together)
+        w = parallel(dense, name, w) if together else sequential(dense, name, w, state.columns)
+        np.testing.assert_allclose(state.weights[state.columns], w[state.columns], atol=1e-9)
+
+
+@pytest.mark.parametrize("function", ["log", "iis"])
+def test_minimum_without_a_penalty(function):
+    """No closed form in the paper: the derivative of A_t vanishes at the step."""
+    case = maxent_case(8, n=10, pairs="observed")
+    state, dense = begin(case, l2=0.0), case.dense("log", 0.0)
+    for k, t in enumerate(state.columns):
+        before = state.weights.copy()
+        state.epoch(function, [k], newton_tol=1e-12)
+        z = state.weights[t] - before[t]
+        assert z != 0
+        assert Maxent(dense, before).derivatives(function, t, z)[0] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_gold_label_that_is_all_but_certain():
+    """1 - P(y|x) is lost to rounding: no step is taken on the strength of its logarithm, and S and T stay right."""
+    case = maxent_case(9, form="binary")
+    start = 40.0 * np.sign(np.sin(np.arange(20.0)))
+    start[3::4] = 0.0  # padding
+    state = begin(case, l2=1e-4, weights=start)
+    dense = case.dense("log", 1e-4)
+    before = dense.primal(state.weights)
+    for _ in range(200):
+        report = state.epoch("cd")
+        if report.capped:
+            _core.scaling_refresh(state.objective, state.weights, state.potentials, state.inverse)
+        after = dense.primal(state.weights)
+        assert after <= before + 1e-9
+        assert report.gain <= before - after + 1e-6 * (1 + before)
+        before = after
+    check_cells(case, state, 1e-8)  # after 200 passes
+    assert np.linalg.norm(dense.gradient(state.weights)[state.columns]) < 1e-6
+
+
+def test_threads_give_the_same_bits():
+    case = maxent_case(10, n=200, n_attributes=40)
+    for name in ("gis", "iis"):
+        states = [begin(case), begin(case)]
+        for jobs, state in zip((1, 2), states, strict=True):
+            state.epoch(name, parallel=True, n_jobs=jobs)
+        np.testing.assert_array_equal(states[0].weights, states[1].weights)
+        np.testing.assert_array_equal(states[0].potentials, states[1].potentials)
+
+
+class TestBadInput:
+    def test_negative_features_are_named(self):
+        state = begin(maxent_case(11, form="negative"))
+        for name in ("gis", "iis", "scgis", "log"):
+            with pytest.raises(ValueError, match=r"not negative: feature \d+ \(attribute \d+, label 0\)"):
+                state.epoch(name)
+        assert state.epoch("cd").updates > 0
+
+    def test_what_is_not_parallel(self):
+        state = begin(maxent_case(11))
+        for name in ("scgis", "cd", "log"):
+            with pytest.raises(ValueError, match="parallel"):
+                state.epoch(name, parallel=True)
+
+    def test_shapes_and_names(self):
+        state = begin(maxent_case(11))
+        with pytest.raises(ValueError, match="no column 15"):
+            state.epoch("cd", [15])
+        with pytest.raises(ValueError, match="unknown approximate function 'newton'"):
+            state.epoch("newton")
+        state.inverse = state.inverse[1:]
+        with pytest.raises(ValueError, match="inverse has"):
+            state.epoch("cd")
+
+    def test_structures_and_maps_that_do_not_fit(self):
+        with pytest.raises(ValueError, match="no column access"):
+            _core.scaling_constants(make_case("chain-tied", 1).objective("log"))
+        with pytest.raises(ValueError, match="temperature"):
+            _core.scaling_constants(maxent_case(1).objective("hinge"))
