@@ -74,6 +74,8 @@ void bind_hessian(nb::module_& m);
 void bind_sdca(nb::module_& m);
 void bind_cd_l1(nb::module_& m);
 void bind_scaling(nb::module_& m);
+void bind_working_sets(nb::module_& m);
+void bind_dcd(nb::module_& m);
 void bind_inference(nb::module_& m);
 
 }  // namespace partwise::bindings

@@ -64,6 +64,8 @@ NB_MODULE(PARTWISE_MODULE, m) {
     bind_sdca(m);
     bind_cd_l1(m);
     bind_scaling(m);
+    bind_working_sets(m);
+    bind_dcd(m);
     bind_inference(m);
 }
 

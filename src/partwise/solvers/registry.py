@@ -9,6 +9,9 @@ from .bcfw import BCFW
 from .cd import CD
 from .cd_exact import CDExact
 from .cd_l1 import CDL1
+from .cpd import CPD
+from .dcd import DCD
+from .dcd_light import DCDLight
 from .eg import EG
 from .eg_batch import EGBatch
 from .eg_primal import EGPrimal
@@ -37,6 +40,9 @@ _CLASSES: tuple[type[Solver[Any]], ...] = (
     ISBound,
     GIS,
     IIS,
+    DCD,
+    DCDLight,
+    CPD,
 )
 SOLVERS = {cls.name: cls for cls in _CLASSES}
 

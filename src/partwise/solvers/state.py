@@ -6,6 +6,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from .._core import WorkingSets
+
 Array = NDArray[Any]
 S = TypeVar("S", bound="State")
 
@@ -28,13 +30,18 @@ class State:
 
 
 def pack(state: State) -> tuple[dict[str, Array], dict[str, Any]]:
-    """(arrays, everything else as JSON values). Floats survive JSON exactly; a generator becomes its state."""
+    """(arrays, everything else as JSON values). Floats survive JSON exactly; a generator becomes its state.
+
+    Working sets become arrays named "field.array".
+    """
     arrays: dict[str, Array] = {}
     scalars: dict[str, Any] = {}
     for field in fields(state):
         value = getattr(state, field.name)
         if isinstance(value, np.ndarray):
             arrays[field.name] = value
+        elif isinstance(value, WorkingSets):
+            arrays |= {f"{field.name}.{name}": array for name, array in value.to_arrays().items()}
         elif isinstance(value, np.random.Generator):
             scalars[field.name] = {"generator": value.bit_generator.state}
         else:
@@ -44,7 +51,15 @@ def pack(state: State) -> tuple[dict[str, Array], dict[str, Any]]:
 
 def unpack(cls: type[S], arrays: dict[str, Array], scalars: dict[str, Any]) -> S:
     """The inverse of `pack`."""
-    values: dict[str, Any] = {**arrays, **scalars}
+    values: dict[str, Any] = {**scalars}
+    parts: dict[str, dict[str, Array]] = {}
+    for key, array in arrays.items():
+        name, _, part = key.partition(".")
+        if part:
+            parts.setdefault(name, {})[part] = array
+        else:
+            values[name] = array
+    values |= {name: WorkingSets.from_arrays(**own) for name, own in parts.items()}
     names = {field.name for field in fields(cls)}
     if names != set(values):
         raise ValueError(f"the saved state's fields are not those of {cls.__name__}: {sorted(names ^ set(values))}")

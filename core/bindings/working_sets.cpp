@@ -1,0 +1,37 @@
+#include "solvers/working_sets.h"
+
+#include "bindings/common.h"
+
+namespace partwise::bindings {
+
+using namespace nb::literals;
+
+void bind_working_sets(nb::module_& m) {
+    nb::class_<WorkingSets>(m, "WorkingSets")
+        .def(nb::init<Index>(), "num_examples"_a)
+        .def_static(
+            "from_arrays",
+            [](const Ints& example_ptr, const Ints& labelling_ptr, const Ints& slots, const Floats& counts,
+               const Floats& coefficients, const Ints& stamps) {
+                return std::make_shared<WorkingSets>(
+                    AtomTable{vector_of<Index>(example_ptr), vector_of<Index>(labelling_ptr), vector_of<Index>(slots),
+                              vector_of<double>(counts), vector_of<double>(coefficients), vector_of<Index>(stamps)});
+            },
+            "example_ptr"_a, "labelling_ptr"_a, "slots"_a, "counts"_a, "coefficients"_a, "stamps"_a)
+        .def_prop_ro("num_examples", &WorkingSets::num_examples)
+        .def_prop_ro("num_atoms", &WorkingSets::num_atoms)
+        .def_prop_ro("bytes", &WorkingSets::bytes)
+        .def("to_arrays", [](const WorkingSets& sets) {
+            AtomTable table = sets.table();
+            nb::dict out;
+            out["example_ptr"] = numpy(std::move(table.example_ptr));
+            out["labelling_ptr"] = numpy(std::move(table.labelling_ptr));
+            out["slots"] = numpy(std::move(table.slots));
+            out["counts"] = numpy(std::move(table.counts));
+            out["coefficients"] = numpy(std::move(table.coefficients));
+            out["stamps"] = numpy(std::move(table.stamps));
+            return out;
+        });
+}
+
+}  // namespace partwise::bindings

@@ -1,0 +1,114 @@
+#include "solvers/dcd.h"
+
+#include <cmath>
+
+#include "support/vector_math.h"
+
+namespace partwise {
+
+namespace {
+
+class Visits {
+   public:
+    Visits(const Objective& objective, double l2, double* weights, WorkingSets& sets, const DcdOptions& options)
+        : objective_(objective), l2_(l2), w_(weights), sets_(sets), options_(options), random_(options.seed) {}
+
+    DcdReport report;
+
+    void visit(Index i) {
+        if (objective_.weight(i) == 0.0) return;
+        if (options_.search) search(i);
+        if (options_.update && !sets_.of(i).empty()) update(i);
+        if (options_.search && sets_.bytes() > options_.max_bytes && sets_.merge(objective_, i)) ++report.merged;
+    }
+
+   private:
+    static double mass(const std::vector<Atom>& atoms) {
+        double sum = 0;
+        for (const Atom& atom : atoms) sum += atom.coefficient;
+        return sum;
+    }
+
+    // Algorithm 2, lines 5 to 8.
+    void search(Index i) {
+        ++report.visits;
+        const Index n = objective_.num_slots(i);
+        Workspace::Frame frame(ws_);
+        double* scores = frame.take(n);
+        objective_.features().scores(i, w_, 1.0, scores);
+        const double gold = objective_.dot_gold(i, scores);
+        objective_.add_cost(i, objective_.loss().cost_scale, scores);
+        const double margin = objective_.structure().maximize(i, scores, answer_, ws_) - gold;
+        const double s = mass(sets_.of(i));
+        const double positive = std::max(margin, 0.0);
+        report.gap_estimate += objective_.weight(i) * std::max(0.0, positive * positive - 0.25 * s * s);
+        if (!(margin - 0.5 * s >= options_.delta)) return;
+        const Index before = len(sets_.of(i).size());
+        sets_.find_or_add(objective_, i, answer_, sets_.tick());
+        report.added += len(sets_.of(i).size()) - before;
+    }
+
+    // Algorithm 1.
+    void update(Index i) {
+        auto& atoms = sets_.of(i);
+        shuffle(atoms);
+        const double omega = objective_.weight(i);
+        const double ratio = omega / l2_;
+        double s = mass(atoms);
+        bool emptied = false;
+        for (Atom& atom : atoms) {
+            const double gradient = atom.cost - atom.dot(w_) - 0.5 * s;
+            const double curvature = ratio * atom.norm2 + 0.5;
+            const double x = std::max(atom.coefficient + gradient / curvature, 0.0);
+            const double d = x - atom.coefficient;
+            const double projected = atom.coefficient > 0.0 ? std::abs(gradient) : std::max(gradient, 0.0);
+            report.violation = std::max(report.violation, projected);
+            emptied = emptied || x == 0.0;
+            if (d == 0.0) continue;
+            ++report.steps;
+            report.dual_gain += omega * d * (gradient - 0.5 * d * curvature);
+            atom.axpy(ratio * d, w_);
+            atom.coefficient = x;
+            s += d;
+        }
+        if (!emptied) return;
+        const Index before = len(atoms.size());
+        sets_.remove_if(i, [](const Atom& atom) { return atom.coefficient == 0.0; });
+        report.removed += before - len(atoms.size());
+    }
+
+    // The newest first, the others in any order.
+    void shuffle(std::vector<Atom>& atoms) {
+        const auto newest = std::max_element(atoms.begin(), atoms.end(),
+                                             [](const Atom& p, const Atom& q) { return p.stamp < q.stamp; });
+        std::swap(*atoms.begin(), *newest);
+        for (std::size_t k = atoms.size() - 1; k > 1; --k) std::swap(atoms[k], atoms[1 + random_.below(k)]);
+    }
+
+    const Objective& objective_;
+    double l2_;
+    double* w_;
+    WorkingSets& sets_;
+    DcdOptions options_;
+    SplitMix64 random_;
+    Workspace ws_;
+    SlotCounts answer_;
+};
+
+}  // namespace
+
+DcdReport dcd_epoch(const Objective& objective, double l2, std::span<const Index> order, double* weights,
+                    WorkingSets& sets, const DcdOptions& options, Interrupt& interrupt) {
+    if (objective.loss().temperature != 0.0 || objective.loss().link != Link::kSquared) {
+        throw InputError("dual coordinate descent needs temperature 0 and the squared link");
+    }
+    sets.attach(objective, interrupt);
+    Visits visits(objective, l2, weights, sets, options);
+    for (const Index i : order) {
+        interrupt.check();
+        visits.visit(i);
+    }
+    return visits.report;
+}
+
+}  // namespace partwise

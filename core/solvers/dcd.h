@@ -1,0 +1,52 @@
+// Visits of dual coordinate descent for the squared hinge (004, Algorithms 1 to 3), temperature 0.
+//
+// In the paper's terms C_i = omega_i / l2 and alpha = C_i x, where x is an atom's coefficient (the share of s mu). With
+// s the sum of example i's coefficients, the violation of an atom and Algorithm 1's step on it are
+//   g = cost - <w, psi> - s / 2,      x' = max(x + g / (C_i |psi|^2 + 1/2), 0),      w' = w + C_i (x' - x) psi
+// and the dual rises by omega_i (d g - d^2 / 2 (C_i |psi|^2 + 1/2)), d = x' - x.
+#pragma once
+
+#include "solvers/working_sets.h"
+
+namespace partwise {
+
+struct DcdOptions {
+    bool search = true;      // ask the oracle, and add its answer if its violation is at least delta
+    bool update = true;      // Algorithm 1 on the working set, then remove atoms with coefficient 0
+    double delta = 0;        // threshold of a violation
+    std::uint64_t seed = 0;  // of the shuffles
+    Index max_bytes = 0;     // merge a searched example's atoms while all atoms together take more
+};
+
+struct DcdReport {
+    Index visits = 0;  // oracle calls
+    Index steps = 0;   // coefficients changed
+    Index added = 0;
+    Index removed = 0;
+    Index merged = 0;  // working sets that were merged
+    double dual_gain = 0;
+    double gap_estimate = 0;  // of searched examples, as if their working sets were solved
+    double violation = 0;     // the largest |projected gradient| g that a step met
+};
+
+// Draws of the shuffles: SplitMix64, so that a transcription in another language can make the same.
+class SplitMix64 {
+   public:
+    explicit SplitMix64(std::uint64_t seed) : state_(seed) {}
+    std::uint64_t next() {
+        std::uint64_t z = state_ += 0x9E3779B97F4A7C15ULL;
+        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
+        z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
+        return z ^ (z >> 31);
+    }
+    std::size_t below(std::size_t n) { return static_cast<std::size_t>(next() % n); }
+
+   private:
+    std::uint64_t state_;
+};
+
+// Visits the examples in `order`; weights and sets are updated in place.
+DcdReport dcd_epoch(const Objective& objective, double l2, std::span<const Index> order, double* weights,
+                    WorkingSets& sets, const DcdOptions& options, Interrupt& interrupt);
+
+}  // namespace partwise

@@ -1,0 +1,142 @@
+"""Dual coordinate descent for the squared hinge (DCD-SSVM).
+
+Problem. max D(alpha) of `problem` at temperature 0 with the squared link; l2 > 0. Example i keeps a working set W_i of
+labellings y with coefficients x_y > 0 (the shares s_i p_i(y) of its dual block). With psi_y = A_i'(g_i - counts(y)),
+
+    s_i = sum of x_y over W_i,   D = sum_i omega_i [sum_y x_y cost_y - s_i^2 / 4] - l2/2 |w|^2,
+    w = sum_i omega_i / l2 sum_y x_y psi_y
+
+Update. On one labelling, by exact maximisation over its coefficient,
+
+    x_y <- max(0, x_y + (cost_y - <w, psi_y> - s_i / 2) / (omega_i / l2 |psi_y|^2 + 1/2))
+
+`update(i)` does this for all of W_i, the newest first and the others in random order, and forgets labellings whose
+coefficient became 0. An epoch is
+
+    `rounds` times: update(i) for all examples, in random order
+    for all examples, in random order: ask the oracle for y = argmax cost_y - <w, psi_y>; if its violation
+        cost_y - <w, psi_y> - s_i / 2 is at least delta, y joins W_i as the newest; update(i)
+
+Only the second half asks the oracle, and only it counts as a pass.
+
+Stopping rule. gap = P(w) - D <= tol |P|, recomputed from the working sets; looked at when it may be near, at least
+every fifth pass.
+
+Source. 004: Algorithms 1 and 3; dual (4), weights (6). There C_i = omega_i / l2, alpha = C_i x, and (4) is -D / l2; it
+never increases. Departures: sample weights; an answer of the oracle that is in W_i already counts as the newest; the
+memory of working sets is bounded (`memory_mb`), by merging an example's labellings into one mixture when all of them
+together take more: w and D stay as they are, and the mixture goes on as one labelling with fractional counts.
+"""
+
+from abc import ABC
+from dataclasses import dataclass
+from math import isfinite
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._core import DcdReport, WorkingSets, dcd_epoch
+from ..dual import DualPoint
+from ..problem import Problem
+from ..result import DivergenceError
+from .base import Certified, WarmStart, option
+from .online import OnlineSolver, OnlineState
+from .state import State
+from .working_sets import MEMORY_HELP, active_set, check_memory, max_bytes, start_sets
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(kw_only=True)
+class DCDState(OnlineState):
+    """weights: (d,). sets: the working sets. rounds: sweeps over them without the oracle. merged: sets merged."""
+
+    weights: Floats
+    sets: WorkingSets
+    rounds: int = 0
+    merged: int = 0
+
+
+@dataclass(frozen=True)
+class CoordinateDescent(OnlineSolver[DCDState], ABC):
+    """What dcd, dcd-light and cpd share: all but the order in which they ask the oracle and update."""
+
+    requires: ClassVar[frozenset[str]] = frozenset(
+        {"temperature 0", "squared link", "max oracle", "explicit weights", "l2 > 0"}
+    )
+    rate: ClassVar[str] = "sublinear"
+    advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
+    default_max_passes: ClassVar[int] = 1000
+    state_class: ClassVar[type[State]] = DCDState
+
+    delta: float = option(1e-6, "least violation for which a labelling joins the working set")
+    memory_mb: float = option(1024.0, MEMORY_HELP)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not (isfinite(self.delta) and self.delta >= 0):
+            raise ValueError(f"delta must be a number >= 0, got {self.delta}")
+        check_memory(self.memory_mb)
+
+    def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> DCDState:
+        sets = start_sets(problem, warm_start, self.name)
+        weights = np.zeros(problem.n_weights)
+        if warm_start is not None:
+            weights = problem.weights_from_dual(DualPoint.of_active_set(active_set(sets)))
+        return DCDState(weights=weights, sets=sets, rng=rng)
+
+    def visit(self, problem: Problem, state: DCDState, *, search: bool = True, update: bool = True) -> DcdReport:
+        """Visit all examples in a new order: ask the oracle, update the working sets, or both."""
+        report = dcd_epoch(
+            problem.objective,
+            problem.l2,
+            self.draw_order(problem, state.rng),
+            state.weights,
+            state.sets,
+            int(state.rng.integers(2**63)),
+            search=search,
+            update=update,
+            delta=self.delta,
+            max_bytes=max_bytes(self.memory_mb),
+        )
+        if not isfinite(report.dual_gain):
+            raise DivergenceError(f"{self.name}: the dual rose by {report.dual_gain} after {state.epoch} epochs")
+        state.visits += report.visits
+        state.merged += report.merged
+        state.rounds += not search
+        return report
+
+    def certificate(self, problem: Problem, state: DCDState) -> Certified:
+        point = DualPoint.of_active_set(active_set(state.sets))
+        u, b = problem.dual_terms(point)
+        weights = u / problem.l2
+        return Certified(problem.certificate_of(problem.value(weights), u, b), weights, point)
+
+    def weights(self, problem: Problem, state: DCDState) -> Floats:
+        return state.weights.copy()
+
+    def remark(self, problem: Problem, state: DCDState) -> str:
+        kept = f"{state.sets.num_atoms} labellings kept in {state.sets.bytes / 2**20:.3g} MB"
+        merged = f", {state.merged} times merged to stay within memory_mb={self.memory_mb:g}" if state.merged else ""
+        return f"{state.rounds} rounds without the oracle, {kept}{merged}"
+
+
+@dataclass(frozen=True)
+class DCD(CoordinateDescent):
+    """DCD-SSVM (see the module's docstring)."""
+
+    name: ClassVar[str] = "dcd"
+
+    rounds: int = option(5, "sweeps over the working sets before each pass with the oracle")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.rounds < 0:
+            raise ValueError(f"rounds must be at least 0, got {self.rounds}")
+
+    def step(self, problem: Problem, state: DCDState) -> None:
+        for _ in range(self.rounds):
+            self.visit(problem, state, search=False)
+        state.gain = self.visit(problem, state).gap_estimate
+        state.epoch += 1

@@ -1,0 +1,27 @@
+"""Dual coordinate descent for the squared hinge, one update a call of the oracle (DCD-Light).
+
+Problem and update. Those of `dcd`; an epoch is its second half alone: for all examples, in random order, ask the oracle,
+let its answer join the working set if it violates by delta or more, and update the working set once.
+
+Stopping rule. gap = P(w) - D <= tol |P|, recomputed from the working sets; looked at when it may be near, at least
+every fifth pass.
+
+Source. 004: Algorithms 1 and 2. Departures: those of `dcd`.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..problem import Problem
+from .dcd import CoordinateDescent, DCDState
+
+
+@dataclass(frozen=True)
+class DCDLight(CoordinateDescent):
+    """DCD-Light (see the module's docstring)."""
+
+    name: ClassVar[str] = "dcd-light"
+
+    def step(self, problem: Problem, state: DCDState) -> None:
+        state.gain = self.visit(problem, state).gap_estimate
+        state.epoch += 1
