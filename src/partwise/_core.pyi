@@ -78,50 +78,7 @@ class Multiclass(Structure):
     def width(self) -> int: ...
     def encode(self, labels: Ints) -> tuple[Ints, Ints, Floats]:
         """(indptr, slots, counts) of all examples' labels."""
-    class WorkingSets:
-    """Labellings kept for each example, each with a coefficient and a stamp (when the oracle last answered it)."""
-
-    def __init__(self, num_examples: int) -> None: ...
-    @staticmethod
-    def from_arrays(
-        example_ptr: Ints, labelling_ptr: Ints, slots: Ints, counts: Floats, coefficients: Floats, stamps: Ints
-    ) -> WorkingSets:
-        """Example i has labellings example_ptr[i]:example_ptr[i + 1]; labelling k the slots and counts
-        labelling_ptr[k]:labelling_ptr[k + 1]."""
-    @property
-    def num_examples(self) -> int: ...
-    @property
-    def num_atoms(self) -> int: ...
-    @property
-    def bytes(self) -> int: ...
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """What from_arrays takes."""
-
-class DcdReport:
-    visits: int
-    steps: int
-    added: int
-    removed: int
-    merged: int
-    dual_gain: float
-    gap_estimate: float
-    violation: float
-
-def dcd_epoch(
-    objective: Objective,
-    l2: float,
-    order: Ints,
-    weights: Floats,
-    sets: WorkingSets,
-    seed: int,
-    search: bool = True,
-    update: bool = True,
-    delta: float = 0.0,
-    max_bytes: int = ...,
-) -> DcdReport:
-    """One pass of dual coordinate descent (see dcd.py): ask the oracle (search), update working sets, or both."""
-
-def decode(self, indptr: Ints, slots: Ints, counts: Floats) -> Ints: ...
+    def decode(self, indptr: Ints, slots: Ints, counts: Floats) -> Ints: ...
 
 class Chain(Structure):
     """First-order sequences. Slots: T rows of `width` (labels), then transitions, then begin and end rows if `ends`.
@@ -569,6 +526,49 @@ def scaling_epoch(
     n_jobs: int = 1,
 ) -> ScalingReport:
     """One pass over the columns in `order`; weights, potentials and inverse are updated in place."""
+
+class WorkingSets:
+    """Labellings kept for each example, each with a coefficient and a stamp (when the oracle last answered it)."""
+
+    def __init__(self, num_examples: int) -> None: ...
+    @staticmethod
+    def from_arrays(
+        example_ptr: Ints, labelling_ptr: Ints, slots: Ints, counts: Floats, coefficients: Floats, stamps: Ints
+    ) -> WorkingSets:
+        """Example i has labellings example_ptr[i]:example_ptr[i + 1]; labelling k the slots and counts
+        labelling_ptr[k]:labelling_ptr[k + 1]."""
+    @property
+    def num_examples(self) -> int: ...
+    @property
+    def num_atoms(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """What from_arrays takes."""
+
+class DcdReport:
+    visits: int
+    steps: int
+    added: int
+    removed: int
+    merged: int
+    dual_gain: float
+    gap_estimate: float
+    violation: float
+
+def dcd_epoch(
+    objective: Objective,
+    l2: float,
+    order: Ints,
+    weights: Floats,
+    sets: WorkingSets,
+    seed: int,
+    search: bool = True,
+    update: bool = True,
+    delta: float = 0.0,
+    max_bytes: int = ...,
+) -> DcdReport:
+    """One pass of dual coordinate descent (see dcd.py): ask the oracle (search), update working sets, or both."""
 
 def decode(
     structure: Structure, features: FeatureMap, weights: Floats, n_jobs: int = 1

@@ -63,6 +63,8 @@ def choose(problem: Problem, tol: float) -> Choice:
         return Choice(get_solver(fitting[0]), tol, f"the one solver for {describe(problem)}")
     if "explicit weights" not in problem.capabilities():
         return Choice(EG(), tol, "a kernel")
+    if problem.loss.link != "identity" and "bcfw" in fitting:
+        return Choice(BCFW(), tol, f"loss {problem.loss.name!r}")
     if not problem.loss.smooth:
         rough = tol >= ROUGH and "bcfw" in fitting
         return Choice(BCFW() if rough else EG(), tol, f"loss {problem.loss.name!r}, tol {tol:g}")

@@ -1,6 +1,7 @@
 """Dual coordinate descent for the squared hinge, one update a call of the oracle (DCD-Light).
 
-Problem and update. Those of `dcd`; an epoch is its second half alone: for all examples, in random order, ask the oracle,
+Problem and update. Those of `dcd`; an epoch is its second half alone: for all examples, in random order, ask the
+oracle,
 let its answer join the working set if it violates by delta or more, and update the working set once.
 
 Stopping rule. gap = P(w) - D <= tol |P|, recomputed from the working sets; looked at when it may be near, at least

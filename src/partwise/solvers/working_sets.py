@@ -52,8 +52,8 @@ def start_sets(problem: Problem, warm_start: WarmStart | None, solver: str) -> W
     point = start_point(problem, warm_start, ("slots", "gibbs", "active"))
     if point is None:
         raise ValueError(
-            f"{solver} starts from expected counts, slot scores or an active set (a dual point of kind 'slots', 'gibbs' "
-            "or 'active'); weights alone do not give them"
+            f"{solver} starts from expected counts, slot scores or an active set (a dual point of kind 'slots', "
+            "'gibbs' or 'active'); weights alone do not give them"
         )
     active = point.active if point.active is not None else _mixtures(problem, point)
     if len(active.example_ptr) != n + 1:
