@@ -140,6 +140,17 @@ class TestAuto:
         assert result.solver == solver
         assert f"auto chose {solver}: " in result.message
 
+    def test_hinge_with_a_weak_penalty(self):
+        choice = choose(Small("chain-tied", "hinge", l2=1e-3).problem, 1e-2)
+        assert choice.solver.name == "excessive-gap"
+        assert "weak penalty" in choice.reason
+        assert choose(Small("chain-tied", "hinge", l2=1e-3).problem, 0.1).solver.name == "bcfw"
+
+    def test_kernels(self):
+        assert choose(problem_of("Chain with a kernel", "log"), 1e-3).solver.name == "eg"
+        assert choose(problem_of("Chain with a kernel", "hinge"), 0.1).solver.name == "eg"
+        assert choose(problem_of("Chain with a kernel", "hinge").with_penalty(1e-3), 0.1).solver.name == "excessive-gap"
+
     def test_small_and_smooth_is_solved_exactly(self):
         small = Small("chain-tied", "log")
         result = solve(small.problem, tol=1e-3)

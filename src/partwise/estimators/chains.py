@@ -134,23 +134,36 @@ def make_model(
     else:
         nodes = _frequent(rows, n_labels, width, min_count)
 
-    inner = has_left_neighbour(rows.lengths)[1:]
-    cells = labels[:-1][inner] * width + labels[1:][inner]
     edges = mask = None
     if edge_ids is not None:
         size = n_labels * width
         found = edge_attributes(rows, edge_ids)
         n_edge_attributes = found.num_attributes
         if observed_transitions:
+            cells = _transitions(rows.lengths, labels, width)
             core = RowLayout.observed(n_edge_attributes, size, size, found.row_ptr, found.attributes, cells, min_count)
             edges = PairLayout(core, all_pairs=False)
         else:
             edges = PairLayout.every(n_edge_attributes, size, size)
-    elif observed_transitions:
-        mask = (np.bincount(cells, minlength=n_labels * width) >= min_count).astype(np.uint8)
     else:
-        mask = np.tile(_label_columns(n_labels, width), n_labels)
+        mask = transition_mask(rows.lengths, labels, n_labels, observed_transitions, min_count)
     return ChainModel(n_labels, ends, nodes, edges, edge_ids, mask)
+
+
+def transition_mask(lengths: Ints, labels: Ints, n_labels: int, observed: bool, min_count: int) -> Bytes:
+    """Which transitions have a weight: all of them, or those that occur `min_count` times."""
+    width = padded_width(n_labels)
+    if not observed:
+        return np.tile(_label_columns(n_labels, width), n_labels)
+    counts = np.bincount(_transitions(lengths, labels, width), minlength=n_labels * width)
+    return (counts >= min_count).astype(np.uint8)
+
+
+def _transitions(lengths: Ints, labels: Ints, width: int) -> Ints:
+    """label * width + next label of all edges."""
+    inner = has_left_neighbour(lengths)[1:]
+    cells: Ints = labels[:-1][inner] * width + labels[1:][inner]
+    return cells
 
 
 def _observed(rows: Rows, labels: Ints, n_labels: int, width: int, min_count: int) -> PairLayout:

@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from partwise.estimators.chains import ChainModel
 from partwise.estimators.inputs import ColumnReader, Floats
+from partwise.estimators.kernel_chain import KernelChainModel
 from partwise.estimators.local import LocalModel
 from partwise.estimators.warm import edge_names
 
@@ -18,7 +19,7 @@ class ReadableTagger:
     classes_: Any
     coef_: Floats
     _reader: Any
-    _model: ChainModel | LocalModel
+    _model: ChainModel | KernelChainModel | LocalModel
 
     @property
     def attributes_(self) -> list[str] | None:
@@ -30,6 +31,8 @@ class ReadableTagger:
     def state_features_(self) -> dict[tuple[Any, Any], float]:
         """Weights of (attribute, label) pairs; attributes are column numbers for arrays."""
         check_is_fitted(self)
+        if isinstance(self._model, KernelChainModel):
+            raise AttributeError("with a kernel there are no weights of attributes")
         names = self.attributes_ or range(self._model.n_attributes)
         classes = self.classes_.tolist()
         parts = (part.tolist() for part in self._model.node_features(self.coef_))
@@ -45,7 +48,8 @@ class ReadableTagger:
         check_is_fitted(self)
         if isinstance(self._model, LocalModel):
             return self._model.named_history(self.coef_, self.classes_.tolist())
-        names = edge_names(self._reader, self._model)
+        model = self._model
+        names: list[tuple[Any, ...]] = [()] if isinstance(model, KernelChainModel) else edge_names(self._reader, model)
         width = self._model.width
         classes = self.classes_.tolist()
         pairs = {a * width + b: (first, second) for a, first in enumerate(classes) for b, second in enumerate(classes)}

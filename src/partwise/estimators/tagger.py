@@ -8,10 +8,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from partwise._core import Chain, LinearMap, all_scores, decode, infer
-from partwise.estimators.chains import ChainModel, make_model
+from partwise.estimators.chains import ChainModel
 from partwise.estimators.common import (
-    TrainedEstimator,
-    Training,
     check_choice,
     check_sample_weight,
     count_jobs,
@@ -19,17 +17,17 @@ from partwise.estimators.common import (
     unchanged_on_failure,
 )
 from partwise.estimators.constraints import set_masks
-from partwise.estimators.inputs import ColumnReader, Floats, Ints, NameReader, Rows, Sequences, input_form
+from partwise.estimators.inputs import ColumnReader, Floats, Ints, Rows, Sequences, input_form
+from partwise.estimators.kernel_chain import KernelChainModel
 from partwise.estimators.labels import encode_labels, flatten_labels, make_classes, split
-from partwise.estimators.local import LocalModel, check_options, make_local_model
+from partwise.estimators.local import LocalModel
 from partwise.estimators.reading import ReadableTagger
-from partwise.estimators.slots import edge_ids, label_rows, labels_of
-from partwise.estimators.warm import Fitted, carry_weights
+from partwise.estimators.slots import label_rows, labels_of
+from partwise.estimators.tagger_training import TrainedTagger
 from partwise.losses import get_loss
-from partwise.result import Result
 
 
-class SequenceTagger(ReadableTagger, TrainedEstimator):
+class SequenceTagger(ReadableTagger, TrainedTagger):
     """Labels every position of a sequence: a linear-chain CRF, or a max-margin chain with a hinge loss.
 
     Minimises ``1 / (2 C) |w|^2 + sum_i weight_i loss_i(w)`` over sequences i. CRFsuite's ``c2`` is ``1 / (2 C)``.
@@ -69,6 +67,16 @@ class SequenceTagger(ReadableTagger, TrainedEstimator):
         attributes, at the right one of the two positions, has weights for pairs of labels (as well as the pair alone).
     ends : bool
         Weights for the first and the last label of a sequence.
+    kernel : None, "linear", "polynomial", "rbf", "precomputed", or one of `partwise.kernels`
+        Compare positions by a kernel instead of weighing their attributes: the score of a label is a sum over training
+        positions, every label has a coefficient (`features` is about transitions alone), and `transition_features` is
+        None or "all" (a kernel on the edges' right ends). "precomputed": the columns of X are kernel values with the
+        training positions, end to end. For solvers that need no explicit weights.
+    gamma : float, optional
+        Of the polynomial and the RBF kernel; None: 1 / (number of columns * variance of all values).
+    kernel_options : dict, optional
+        The kernel's other parameters (`degree`, `coef0`, `bias`); `memory_limit`, the bytes that kernel values may
+        take (2e9), and `recompute`, whether to compute those beyond it anew in each pass instead of refusing.
     min_count : int
         Leave out features (with ``features="all"``: attributes) that occur less often in the training data.
     solver, solver_options, tol, max_seconds, max_passes, n_jobs, random_state, verbose
@@ -81,7 +89,8 @@ class SequenceTagger(ReadableTagger, TrainedEstimator):
     ----------
     classes_ : ndarray of shape (n_labels,)
     coef_ : ndarray of shape (n_weights,)
-        All weights; `state_features_` and `transition_features_` give them by name.
+        All weights; `state_features_` and `transition_features_` give them by name. With a kernel: coefficients of the
+        training positions that have any.
     attributes_ : list of str or None
         Attribute names, the most frequent first; None for arrays.
     n_features_in_ : int
@@ -102,6 +111,9 @@ class SequenceTagger(ReadableTagger, TrainedEstimator):
         transitions: str = "auto",
         transition_features: Any = None,
         ends: bool = False,
+        kernel: Any = None,
+        gamma: float | None = None,
+        kernel_options: dict[str, Any] | None = None,
         min_count: int = 1,
         solver: Any = "auto",
         solver_options: dict[str, Any] | None = None,
@@ -122,6 +134,9 @@ class SequenceTagger(ReadableTagger, TrainedEstimator):
         self.transitions = transitions
         self.transition_features = transition_features
         self.ends = ends
+        self.kernel = kernel
+        self.gamma = gamma
+        self.kernel_options = kernel_options
         self.min_count = min_count
         self.solver = solver
         self.solver_options = solver_options
@@ -176,102 +191,17 @@ class SequenceTagger(ReadableTagger, TrainedEstimator):
                 raise ValueError(f"y holds one label only ({classes.tolist()[0]!r}): there is nothing to learn")
             labels = encode_labels(flat, classes)
             reader, rows = self._first_reading(sequences)
-            model: ChainModel | LocalModel
-            if self.model == "maxent":
-                model, result = self._train_locally(training, rows, labels, len(classes), weight)
-            else:
-                model, result = self._train_chain(training, reader, rows, labels, classes, weight)
+            model, result = self._fit_model(training, reader, rows, labels, classes, weight)
 
             if isinstance(reader, ColumnReader):
                 self.n_features_in_ = reader.n_features
             elif hasattr(self, "n_features_in_"):
                 del self.n_features_in_
             self.classes_ = classes
-            self._set_weights(result)
             self._reader = reader
             self._model = model
+            self._set_weights(result)
         return self
-
-    def _train_chain(
-        self, training: Training, reader: Any, rows: Rows, labels: Ints, classes: Any, weight: Floats | None
-    ) -> tuple[ChainModel, Result]:
-        model = make_model(
-            rows,
-            labels,
-            len(classes),
-            observed=self.features == "observed",
-            observed_transitions=(self.features if self.transitions == "auto" else self.transitions) == "observed",
-            edge_ids=edge_ids(self.transition_features, reader),
-            ends=bool(self.ends),
-            min_count=int(self.min_count),
-        )
-        structure = model.structure(rows.lengths)
-        result = self._train(
-            training,
-            (len(classes), model.edges is None, model.ends, rows.lengths),
-            self._warm_weights(reader, model, classes),
-            features=model.features(rows, structure),
-            structure=structure,
-            gold=structure.encode(labels),
-            sample_weight=weight,
-        )
-        return model, result
-
-    def _train_locally(
-        self, training: Training, rows: Rows, labels: Ints, n_labels: int, weight: Floats | None
-    ) -> tuple[LocalModel, Result]:
-        model = make_local_model(
-            rows,
-            labels,
-            n_labels,
-            observed=self.features == "observed",
-            history=int(self.history),
-            min_count=int(self.min_count),
-        )
-        structure = model.structure(rows.lengths)
-        result = self._train(
-            training,
-            ("maxent", n_labels, rows.lengths),
-            None,
-            features=model.features(rows, structure, labels),
-            structure=structure,
-            gold=structure.encode(labels),
-            sample_weight=None if weight is None else np.repeat(weight, rows.lengths),
-        )
-        return model, result
-
-    def _set_weights(self, result: Result) -> None:
-        self.coef_ = result.weights
-        self.result_ = result
-
-    def _check_features(self) -> None:
-        check_choice("features", self.features, ("observed", "all"))
-        check_choice("transitions", self.transitions, ("auto", "observed", "all"))
-        check_choice("model", self.model, ("crf", "maxent"))
-        if self.model == "maxent":
-            check_options(self)
-        if isinstance(self.min_count, bool) or not isinstance(self.min_count, (int, np.integer)) or self.min_count < 1:
-            raise ValueError(f"min_count must be an integer >= 1, got {self.min_count!r}")
-
-    def _first_reading(self, sequences: Sequences) -> tuple[NameReader | ColumnReader, Rows]:
-        form = input_form(sequences)
-        dropping = int(self.min_count) if self.features == "all" else 1
-        if form != "names":
-            columns = ColumnReader()
-            return columns, columns.read(sequences).compact()
-        names = NameReader()
-        rows = names.read(sequences, dropping)
-        if not names.vocabulary:
-            raise ValueError("X has no attribute" + (f" that occurs {dropping} times" if dropping > 1 else ""))
-        return names, rows
-
-    def _warm_weights(self, reader: Any, model: ChainModel, classes: Any) -> Floats | None:
-        """The fitted weights carried over to the new features, or None if there are none."""
-        last = getattr(self, "_model", None)
-        if not self.warm_start or not isinstance(last, ChainModel):
-            return None
-        old = Fitted(self._reader, last, self.classes_)
-        return carry_weights(self.coef_, old, Fitted(reader, model, classes))
 
     # prediction
 
@@ -292,8 +222,8 @@ class SequenceTagger(ReadableTagger, TrainedEstimator):
         rows = self._reader.read(sequences)
         return lengths, Rows(lengths[lengths > 0], rows.n_attributes, rows.table)
 
-    def _chain(self) -> ChainModel:
-        if not isinstance(self._model, ChainModel):
+    def _chain(self) -> ChainModel | KernelChainModel:
+        if isinstance(self._model, LocalModel):
             raise ValueError("this is not there for model='maxent', whose positions are classified one after another")
         return self._model
 
