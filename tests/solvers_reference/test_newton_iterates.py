@@ -46,3 +46,4 @@ def test_the_starts_cover_all_cases():
     on_boundary = [abs(m - r) < 1e-9 * m for m, r in zip(moves, radii, strict=False)]
     assert any(on_boundary)
     assert not all(on_boundary[1:])
+    assert 0.0 in moves

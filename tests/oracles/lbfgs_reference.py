@@ -1,0 +1,24 @@
+"""The search direction of limited-memory BFGS: the two-loop recursion of Nocedal 1980 (Liu, Nocedal 1989)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+def two_loop(gradient: Floats, pairs: Sequence[tuple[Floats, Floats]]) -> Floats:
+    """-H gradient, H from pairs (step, change of the gradient), oldest first, and (s'y / y'y) I of the newest."""
+    q, alphas = gradient.copy(), []
+    for s, y in reversed(pairs):
+        alphas.append(s @ q / (s @ y))
+        q -= alphas[-1] * y
+    if pairs:
+        s, y = pairs[-1]
+        q *= s @ y / (y @ y)
+    for (s, y), alpha in zip(pairs, reversed(alphas), strict=True):
+        q += (alpha - y @ q / (s @ y)) * s
+    return -q
