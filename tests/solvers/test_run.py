@@ -277,3 +277,20 @@ def test_hyper_parameters_have_help():
     for cls in map(type, map(get_solver, SOLVERS)):
         for item in fields(cls):
             assert item.metadata["help"], f"{cls.__name__}.{item.name}"
+
+
+class TestAuto:
+    """A small smooth problem is run to machine precision; what the caller asked for is enough at a limit."""
+
+    def test_a_limit_after_the_callers_tol_is_converged(self):
+        problem = Small("chain", "log").problem
+        passes = solve(problem, "lbfgs", tol=1e-3).passes
+        result = solve(problem, tol=1e-3, max_passes=passes)  # a warning would be an error here
+        assert result.solver == "lbfgs"
+        assert result.status == "converged"
+        assert 1e-10 < result.relative_gap <= 1e-3
+
+    def test_a_limit_before_it_is_not(self):
+        with pytest.warns(ConvergenceWarning):
+            result = solve(Small("chain", "log").problem, tol=1e-3, max_passes=2)
+        assert result.status == "max_passes"

@@ -168,4 +168,5 @@ def solve(
         warm_start=warm_start,
         checkpoint=checkpoint,
         verbose=verbose,
+        enough=tol if choice.tol < tol else 0.0,
     ).noted(f"auto chose {choice.solver.name}: {choice.reason}" if choice.reason else "")

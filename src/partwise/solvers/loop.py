@@ -21,14 +21,18 @@ from .checkpoint import Checkpoint
 from .registry import check_fits, suitable_solvers
 from .state import State, pack, unpack
 
+#: A run that ended so did not reach its tolerance.
+UNFINISHED = ("max_passes", "max_seconds", "stalled")
+
 
 @dataclass(frozen=True)
 class Limits:
-    """When to stop."""
+    """When to stop: at a relative gap of `tol`; but at a limit, a gap of `enough` counts as converged too."""
 
     tol: float
     max_passes: float
     max_seconds: float | None
+    enough: float = 0.0
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.tol) and self.tol >= 0):
@@ -114,6 +118,8 @@ class Run:
             latest = self._certify(state)
             # The last step may have reached the tolerance unnoticed.
             status = solver.finished(problem, state, latest.certificate, limits.tol) or status
+        if limits.enough > 0 and status in UNFINISHED and latest.certificate.relative_gap <= limits.enough:
+            status = "converged"
         return status, latest
 
     def _certify(self, state: State) -> Certified:
@@ -138,7 +144,7 @@ class Run:
         message += f"; {remark}" if remark else ""
         logger.log(logging.INFO if self.verbose else logging.DEBUG, message)
         # A callback that stops a run has seen the gap and made up its mind: no warning.
-        if status in ("max_passes", "max_seconds", "stalled") and self.limits.tol > 0:
+        if status in UNFINISHED and self.limits.tol > 0:
             others = [other for other in suitable_solvers(self.problem) if other != name]
             advice = self.solver.advice + (f", or try solver {' or '.join(map(repr, others))}" if others else "")
             warnings.warn(f"{message}; tol is {self.limits.tol:.3g}. {advice}.", ConvergenceWarning, stacklevel=5)
