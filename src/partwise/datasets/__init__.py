@@ -9,13 +9,16 @@ from partwise.datasets.digits import digit_strings
 from partwise.datasets.folder import Dataset, data_file
 from partwise.datasets.images import mnist, ocr_letters, read_idx
 from partwise.datasets.text import chunk_features, conll2000, pos_features
+from partwise.datasets.treebank import Treebank, make_treebank
 
 __all__ = [
     "Dataset",
+    "Treebank",
     "chunk_features",
     "conll2000",
     "data_file",
     "digit_strings",
+    "make_treebank",
     "mnist",
     "ocr_letters",
     "pos_features",

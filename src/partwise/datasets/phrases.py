@@ -1,0 +1,284 @@
+"""The grammar of `make_treebank`: phrases that know their head word, and the words that decide where they attach."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+PEOPLE = "gardener pilot baker teacher sailor painter doctor miner cook driver guard singer".split()
+NAMES = "Ada Boris Chloe Dario Emil Fatima Greta Hugo".split()
+ANIMALS = "cat dog goat horse fish duck".split()
+THINGS = "letter boat table fence nail stone can watch saw picture wall bell".split()
+FOOD = "soup bread cake fish apple cheese".split()
+PLACES = "garden harbour kitchen tower market forest cellar yard".split()
+# What one has on or about oneself: belongs to the noun.
+WORN = "scarf hat beard coat limp smile medal".split()
+TOOLS = {
+    "see": "telescope mirror lamp watch".split(),
+    "hit": "hammer stone paddle brush".split(),
+    "eat": "spoon fork knife".split(),
+    "make": "brush saw hammer knife".split(),
+}
+# past and plain form, kind of tool, whether it is done at a place
+TRANSITIVE = {
+    "see": (("saw", "see"), ("watched", "watch"), ("noticed", "notice"), ("found", "find")),
+    "hit": (("hit", "hit"), ("broke", "break"), ("chased", "chase"), ("moved", "move")),
+    "eat": (("ate", "eat"), ("tasted", "taste"), ("shared", "share")),
+    "make": (("painted", "paint"), ("built", "build"), ("carved", "carve"), ("cut", "cut")),
+    "": (("knew", "know"), ("liked", "like"), ("owned", "own"), ("feared", "fear"), ("lost", "lose")),
+}
+OBJECTS = {
+    "see": (PEOPLE, ANIMALS, THINGS),
+    "hit": (THINGS, ANIMALS),
+    "eat": (FOOD, FOOD, ANIMALS),
+    "make": (THINGS,),
+    "": (PEOPLE, ANIMALS, THINGS, FOOD),
+}
+INTRANSITIVE = (
+    ("slept", "sleep"),
+    ("danced", "dance"),
+    ("sang", "sing"),
+    ("waited", "wait"),
+    ("worked", "work"),
+    ("cooked", "cook"),
+    ("fished", "fish"),
+)
+SAYING = (("said", "say"), ("thought", "think"), ("hoped", "hope"), ("saw", "see"), ("knew", "know"))
+ADJECTIVES = "old young light tall quiet fast green heavy plain kind".split()
+ADVERBS = "quickly often quietly fast well again".split()
+PRONOUNS = ("she", "he", "they", "we")
+OBJECT_PRONOUNS = ("her", "him", "them", "us")
+OWNERS = ("her", "his", "their", "our")
+DETERMINERS = ("the", "the", "a", "every", "that", "some")
+AT_PLACES = ("in", "near", "behind")
+
+#: Share of prepositional phrases that are attached against the rule.
+NOISE = 0.05
+
+
+@dataclass(eq=False)
+class Word:
+    """A word of a sentence, its head, and the name of the arc between them."""
+
+    text: str
+    tag: str
+    head: Word | None = None
+    relation: str = "root"
+
+    def leaves(self) -> list[Word]:
+        return [self]
+
+
+@dataclass(eq=False)
+class Phrase:
+    """A constituent; `word` is its head word."""
+
+    label: str
+    children: list[Phrase | Word]
+    word: Word = field(repr=False)
+
+    def leaves(self) -> list[Word]:
+        return [word for child in self.children for word in child.leaves()]
+
+
+def head_of(node: Phrase | Word) -> Word:
+    """A node's head word."""
+    return node.word if isinstance(node, Phrase) else node
+
+
+def under(word: Word, relation: str, node: Phrase | Word) -> Phrase | Word:
+    """The node, attached to a word."""
+    head = head_of(node)
+    head.head, head.relation = word, relation
+    return node
+
+
+class Grammar:
+    """Draws sentences; depth keeps them finite."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self.rng = rng
+
+    def sentence(self, nonprojective: float) -> Phrase:
+        """A sentence with its full stop."""
+        clause = self.apart() if self.chance(nonprojective) else self.clause(0)
+        clause.children.append(under(clause.word, "punct", Word(".", ".")))
+        return clause
+
+    def clause(self, depth: int) -> Phrase:
+        subject = self.subject(depth)
+        verb = self.verb_phrase(depth)
+        under(verb.word, "nsubj", subject)
+        return Phrase("S", [subject, verb], verb.word)
+
+    def apart(self) -> Phrase:
+        """A sentence whose subject's last phrase stands at its end: that arc crosses the verb's."""
+        noun = self.noun_phrase(self.one_of(PEOPLE))
+        verb = Phrase("VP", list(self.verb(self.pair(INTRANSITIVE))), Word("", ""))
+        verb.word = head_of(verb.children[-1])
+        if self.chance(0.3):
+            verb.children.append(under(verb.word, "advmod", Word(self.one_of(ADVERBS), "RB")))
+        under(verb.word, "nsubj", noun)
+        moved = self.with_phrase(noun.word, self.one_of(WORN)) if self.chance(0.6) else self.relative(noun.word, 2)
+        return Phrase("S", [noun, verb, moved], verb.word)
+
+    # nouns
+
+    def subject(self, depth: int) -> Phrase:
+        if self.chance(0.2):
+            return self.single(self.one_of(PRONOUNS), "PRP")
+        return self.entity((PEOPLE, PEOPLE, PEOPLE, ANIMALS), depth)
+
+    def entity(self, kinds: Sequence[Sequence[str]], depth: int) -> Phrase:
+        """A noun phrase that may be coordinated, or carry a phrase or a clause of its own."""
+        people = kinds[self.rng.integers(len(kinds))]
+        first = self.noun_phrase(self.one_of(people), names=people is PEOPLE)
+        roll = self.rng.random()
+        if roll < 0.10 and depth < 3:
+            second = self.noun_phrase(self.one_of(people), names=people is PEOPLE)
+            under(first.word, "conj", second)
+            return Phrase("NP", [first, under(first.word, "cc", Word("and", "CC")), second], first.word)
+        if first.word.tag == "NNP":
+            return first
+        if roll < 0.20:
+            return Phrase("NP", [first, self.with_phrase(first.word, self.one_of(WORN))], first.word)
+        if roll < 0.28:
+            owner = self.noun_phrase(self.one_of(PEOPLE), names=True)
+            return Phrase("NP", [first, self.prepositional(first.word, "of", owner)], first.word)
+        if roll < 0.36 and depth < 2:
+            return Phrase("NP", [first, self.relative(first.word, depth + 1)], first.word)
+        return first
+
+    def noun_phrase(self, noun: str, names: bool = False) -> Phrase:
+        """A noun with what stands before it, or a name."""
+        if names and self.chance(0.25):
+            return self.single(self.one_of(NAMES), "NNP")
+        word = Word(noun, "NN")
+        roll = self.rng.random()
+        first = Word(self.one_of(OWNERS), "PRP$") if roll < 0.15 else Word(self.one_of(DETERMINERS), "DT")
+        children: list[Phrase | Word] = [under(word, "poss" if first.tag == "PRP$" else "det", first)]
+        while self.chance(0.25) and len(children) < 3:
+            children.append(under(word, "amod", Word(self.one_of(ADJECTIVES), "JJ")))
+        return Phrase("NP", [*children, word], word)
+
+    def single(self, text: str, tag: str) -> Phrase:
+        word = Word(text, tag)
+        return Phrase("NP", [word], word)
+
+    # what follows nouns and verbs
+
+    def with_phrase(self, word: Word, noun: str) -> Phrase:
+        return self.prepositional(word, "with", self.noun_phrase(noun))
+
+    def prepositional(self, word: Word, preposition: str, noun: Phrase) -> Phrase:
+        """A prepositional phrase, attached to a word."""
+        head = Word(preposition, "IN")
+        phrase = Phrase("PP", [head, under(head, "pobj", noun)], head)
+        under(word, "prep", phrase)
+        return phrase
+
+    def relative(self, word: Word, depth: int) -> Phrase:
+        """A relative clause: "that chased the duck"."""
+        verb = self.verb_phrase(depth + 1)
+        pronoun = under(verb.word, "nsubj", Word("that", "WDT"))
+        phrase = Phrase("SBAR", [pronoun, verb], verb.word)
+        under(word, "relcl", phrase)
+        return phrase
+
+    # verbs
+
+    def verb(self, forms: tuple[str, str]) -> Iterator[Word]:
+        """A verb in the past tense, or after "can" or "will"."""
+        past, plain = forms
+        if self.chance(0.7):
+            yield Word(past, "VBD")
+            return
+        verb = Word(plain, "VB")
+        auxiliary = Word(self.one_of(("can", "will", "must")), "MD")
+        auxiliary.head, auxiliary.relation = verb, "aux"
+        yield auxiliary
+        yield verb
+
+    def verb_phrase(self, depth: int) -> Phrase:
+        roll = self.rng.random()
+        if roll < 0.12 and depth < 2:
+            return self.saying(depth)
+        if roll < 0.35:
+            return self.intransitive(depth)
+        return self.transitive(depth)
+
+    def saying(self, depth: int) -> Phrase:
+        words = list(self.verb(self.pair(SAYING)))
+        clause = self.clause(depth + 1)
+        under(words[-1], "ccomp", clause)
+        mark = under(clause.word, "mark", Word("that", "IN"))
+        return Phrase("VP", [*words, Phrase("SBAR", [mark, clause], clause.word)], words[-1])
+
+    def intransitive(self, depth: int) -> Phrase:
+        words = list(self.verb(self.pair(INTRANSITIVE)))
+        verb = words[-1]
+        children: list[Phrase | Word] = [*words]
+        if self.chance(0.3):
+            children.append(under(verb, "advmod", Word(self.one_of(ADVERBS), "RB")))
+        if self.chance(0.5):
+            children.append(self.place(verb))
+        return Phrase("VP", children, verb)
+
+    def transitive(self, depth: int) -> Phrase:
+        kinds = list(TRANSITIVE)
+        kind = kinds[self.rng.integers(len(kinds))]
+        words = list(self.verb(self.pair(TRANSITIVE[kind])))
+        verb = words[-1]
+        if kind in ("see", "") and self.chance(0.12):
+            objects = self.single(self.one_of(OBJECT_PRONOUNS), "PRP")
+        elif self.chance(0.5):
+            return self.attached(kind, words, self.noun_phrase(self.one_of(self.kind_of_object(kind))))
+        else:
+            objects = self.entity(OBJECTS[kind], depth + 1)
+        children: list[Phrase | Word] = [*words, under(verb, "obj", objects)]
+        if self.chance(0.15):
+            children.append(under(verb, "advmod", Word(self.one_of(ADVERBS), "RB")))
+        return Phrase("VP", children, verb)
+
+    def attached(self, kind: str, words: Sequence[Word], noun: Phrase) -> Phrase:
+        """A verb, its object and a prepositional phrase, which the words attach to one or the other."""
+        verb = words[-1]
+        roll = self.rng.random()
+        if roll < 0.4:
+            preposition, other = "with", self.one_of(self.any_tool())
+            to_verb = other in TOOLS.get(kind, ())
+        elif roll < 0.6:
+            preposition, other, to_verb = "with", self.one_of(WORN), False
+        else:
+            preposition, other = self.one_of(AT_PLACES), self.one_of(PLACES)
+            to_verb = kind in ("hit", "eat", "make")
+        if self.chance(NOISE):
+            to_verb = not to_verb
+        second = self.noun_phrase(other)
+        phrase = self.prepositional(verb if to_verb else noun.word, preposition, second)
+        if to_verb:
+            return Phrase("VP", [*words, under(verb, "obj", noun), phrase], verb)
+        whole = Phrase("NP", [noun, phrase], noun.word)
+        return Phrase("VP", [*words, under(verb, "obj", whole)], verb)
+
+    def place(self, verb: Word) -> Phrase:
+        return self.prepositional(verb, self.one_of(AT_PLACES), self.noun_phrase(self.one_of(PLACES)))
+
+    # draws
+
+    def chance(self, share: float) -> bool:
+        return bool(self.rng.random() < share)
+
+    def one_of(self, words: Sequence[str]) -> str:
+        return words[int(self.rng.integers(len(words)))]
+
+    def pair(self, forms: Sequence[tuple[str, str]]) -> tuple[str, str]:
+        return forms[int(self.rng.integers(len(forms)))]
+
+    def any_tool(self) -> list[str]:
+        return list(TOOLS.values())[int(self.rng.integers(len(TOOLS)))]
+
+    def kind_of_object(self, kind: str) -> Sequence[str]:
+        return OBJECTS[kind][int(self.rng.integers(len(OBJECTS[kind])))]

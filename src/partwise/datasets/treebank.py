@@ -1,0 +1,160 @@
+"""A treebank from a small hand-written grammar: tags, chunks, dependencies and constituents that have to be learnt.
+
+What makes it worth learning:
+
+- words with several tags ("saw", "can", "her", "that", "fish", "light", ...), which only their neighbours tell apart;
+- prepositional phrases that belong to the verb or to the noun before them, by the words on either side: one sees a
+  baker *with a telescope* but a baker *with a scarf*, hits a nail *with a hammer* but sees a man *with a hammer*;
+- coordination, relative clauses and subordinate sentences of any depth.
+
+One phrase in twenty is attached against the rule, so that no parser gets everything right.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from partwise.datasets.phrases import Grammar, Phrase, Word
+
+#: (label, child, ...) with a word's node (tag, word).
+Tree: TypeAlias = tuple[Any, ...]
+
+#: Universal parts of speech of the grammar's tags; "IN" is a preposition but for the "that" of a subordinate sentence,
+#: and a file has one name for a tag.
+UNIVERSAL = {
+    "DT": "DET",
+    "NN": "NOUN",
+    "NNP": "PROPN",
+    "PRP": "PRON",
+    "PRP$": "PRON",
+    "WDT": "PRON",
+    "JJ": "ADJ",
+    "RB": "ADV",
+    "VBD": "VERB",
+    "VB": "VERB",
+    "MD": "AUX",
+    "IN": "ADP",
+    "CC": "CCONJ",
+    ".": "PUNCT",
+}
+
+
+@dataclass(frozen=True)
+class Treebank:
+    """Sentences with everything that is known of them, one entry a sentence in every list.
+
+    words, tags, labels : lists of strings
+        `labels` are the names of the arcs from a word's head to it.
+    heads : lists of int
+        The number of each word's head, counted from 1; 0 is the root.
+    trees : nested tuples
+        ``("S", ("NP", ("NNP", "Ada")), ("VP", ("VBD", "slept")), (".", "."))``.
+    """
+
+    words: list[list[str]]
+    tags: list[list[str]]
+    heads: list[list[int]]
+    labels: list[list[str]]
+    trees: list[Tree]
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __getitem__(self, part: slice) -> Treebank:
+        """A part of the treebank: ``treebank[:100]``."""
+        if not isinstance(part, slice):
+            raise TypeError("a treebank is cut by slices, as in treebank[:100]")
+        return Treebank(self.words[part], self.tags[part], self.heads[part], self.labels[part], self.trees[part])
+
+    @property
+    def chunks(self) -> list[list[str]]:
+        """Chunk labels in IOB2: the words that lie directly under a phrase, as in the CoNLL-2000 task."""
+        return [_chunks(tree) for tree in self.trees]
+
+    def columns(self) -> str:
+        """The text of a file of columns: word, tag, chunk label."""
+        sentences = zip(self.words, self.tags, self.chunks, strict=True)
+        return "\n".join("".join(f"{' '.join(row)}\n" for row in zip(*rows, strict=True)) for rows in sentences)
+
+    def conllu(self) -> str:
+        """The text of a CoNLL-U file."""
+        blocks = []
+        for rows in zip(self.words, self.tags, self.heads, self.labels, strict=True):
+            lines = (
+                f"{number}\t{word}\t_\t{UNIVERSAL[tag]}\t{tag}\t_\t{head}\t{label}\t_\t_\n"
+                for number, (word, tag, head, label) in enumerate(zip(*rows, strict=True), 1)
+            )
+            blocks.append("".join(lines) + "\n")
+        return "".join(blocks)
+
+    def bracketed(self) -> str:
+        """The text of a file of bracketed trees, one a line."""
+        return "".join(f"({_bracketed(tree)})\n" for tree in self.trees)
+
+
+def make_treebank(n: int, seed: int = 0, *, nonprojective: float = 0.0) -> Treebank:
+    """Draw sentences with tags, heads and trees from a small English-like grammar.
+
+    Parameters
+    ----------
+    n : number of sentences
+    seed : the same seed gives the same sentences; the first k of n sentences are those of n = k
+    nonprojective : share of sentences in which a phrase stands apart from the noun it belongs to ("the baker slept
+        with a scarf"), so that arcs cross. In its tree such a phrase is a child of the sentence.
+
+    Raises
+    ------
+    ValueError
+        If n is negative or `nonprojective` is not a share.
+    """
+    if n < 0:
+        raise ValueError(f"n={n} is negative")
+    if not 0.0 <= nonprojective <= 1.0:
+        raise ValueError(f"nonprojective={nonprojective} is not between 0 and 1")
+    treebank = Treebank([], [], [], [], [])
+    grammar = Grammar(np.random.default_rng(seed))
+    for _ in range(n):
+        sentence = grammar.sentence(nonprojective)
+        words = sentence.leaves()
+        number = {id(word): i for i, word in enumerate(words, 1)}
+        treebank.words.append([word.text for word in words])
+        treebank.tags.append([word.tag for word in words])
+        treebank.heads.append([0 if word.head is None else number[id(word.head)] for word in words])
+        treebank.labels.append([word.relation for word in words])
+        treebank.trees.append(_tree(sentence))
+    return treebank
+
+
+def _tree(node: Phrase | Word) -> Tree:
+    if isinstance(node, Word):
+        return (node.tag, node.text)
+    return (node.label, *(_tree(child) for child in node.children))
+
+
+def _is_leaf(tree: Tree) -> bool:
+    return isinstance(tree[1], str)
+
+
+def _chunks(tree: Tree) -> list[str]:
+    labels: list[str] = []
+    inside = False
+    for child in tree[1:]:
+        if not _is_leaf(child):
+            labels += _chunks(child)
+            inside = False
+        elif tree[0] == "S" or child[0] == "CC":
+            labels.append("O")
+            inside = False
+        else:
+            labels.append(f"{'I' if inside else 'B'}-{tree[0]}")
+            inside = True
+    return labels
+
+
+def _bracketed(tree: Tree) -> str:
+    if _is_leaf(tree):
+        return f"({tree[0]} {tree[1]})"
+    return f"({tree[0]} {' '.join(map(_bracketed, tree[1:]))})"
