@@ -95,7 +95,7 @@ def test_words_decide_the_attachment_but_not_always():
     for words, tags, heads, labels in zip(BANK.words, BANK.tags, BANK.heads, BANK.labels, strict=True):
         for m, (label, word) in enumerate(zip(labels, words, strict=True)):
             before = heads[m - 1] - 1 if m else -1
-            if label != "prep" or word != "with" or not tags[m - 1] == "NN" or labels[m - 1] != "obj":
+            if label != "prep" or word != "with" or tags[m - 1] != "NN" or labels[m - 1] != "obj":
                 continue
             verb = words[before]
             noun = words[next(k for k in range(len(words)) if heads[k] == m + 1)]

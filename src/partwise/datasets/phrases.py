@@ -4,24 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 
-PEOPLE = "gardener pilot baker teacher sailor painter doctor miner cook driver guard singer".split()
-NAMES = "Ada Boris Chloe Dario Emil Fatima Greta Hugo".split()
-ANIMALS = "cat dog goat horse fish duck".split()
-THINGS = "letter boat table fence nail stone can watch saw picture wall bell".split()
-FOOD = "soup bread cake fish apple cheese".split()
-PLACES = "garden harbour kitchen tower market forest cellar yard".split()
+PEOPLE = [
+    "gardener",
+    "pilot",
+    "baker",
+    "teacher",
+    "sailor",
+    "painter",
+    "doctor",
+    "miner",
+    "cook",
+    "driver",
+    "guard",
+    "singer",
+]
+NAMES = ["Ada", "Boris", "Chloe", "Dario", "Emil", "Fatima", "Greta", "Hugo"]
+ANIMALS = ["cat", "dog", "goat", "horse", "fish", "duck"]
+THINGS = ["letter", "boat", "table", "fence", "nail", "stone", "can", "watch", "saw", "picture", "wall", "bell"]
+FOOD = ["soup", "bread", "cake", "fish", "apple", "cheese"]
+PLACES = ["garden", "harbour", "kitchen", "tower", "market", "forest", "cellar", "yard"]
 # What one has on or about oneself: belongs to the noun.
-WORN = "scarf hat beard coat limp smile medal".split()
+WORN = ["scarf", "hat", "beard", "coat", "limp", "smile", "medal"]
 TOOLS = {
-    "see": "telescope mirror lamp watch".split(),
-    "hit": "hammer stone paddle brush".split(),
-    "eat": "spoon fork knife".split(),
-    "make": "brush saw hammer knife".split(),
+    "see": ["telescope", "mirror", "lamp", "watch"],
+    "hit": ["hammer", "stone", "paddle", "brush"],
+    "eat": ["spoon", "fork", "knife"],
+    "make": ["brush", "saw", "hammer", "knife"],
 }
-# past and plain form, kind of tool, whether it is done at a place
+# Past and plain forms, by the kind of tool that they take.
 TRANSITIVE = {
     "see": (("saw", "see"), ("watched", "watch"), ("noticed", "notice"), ("found", "find")),
     "hit": (("hit", "hit"), ("broke", "break"), ("chased", "chase"), ("moved", "move")),
@@ -46,8 +60,8 @@ INTRANSITIVE = (
     ("fished", "fish"),
 )
 SAYING = (("said", "say"), ("thought", "think"), ("hoped", "hope"), ("saw", "see"), ("knew", "know"))
-ADJECTIVES = "old young light tall quiet fast green heavy plain kind".split()
-ADVERBS = "quickly often quietly fast well again".split()
+ADJECTIVES = ["old", "young", "light", "tall", "quiet", "fast", "green", "heavy", "plain", "kind"]
+ADVERBS = ["quickly", "often", "quietly", "fast", "well", "again"]
 PRONOUNS = ("she", "he", "they", "we")
 OBJECT_PRONOUNS = ("her", "him", "them", "us")
 OWNERS = ("her", "his", "their", "our")
@@ -56,6 +70,9 @@ AT_PLACES = ("in", "near", "behind")
 
 #: Share of prepositional phrases that are attached against the rule.
 NOISE = 0.05
+
+
+T = TypeVar("T")
 
 
 @dataclass(eq=False)
@@ -116,7 +133,7 @@ class Grammar:
     def apart(self) -> Phrase:
         """A sentence whose subject's last phrase stands at its end: that arc crosses the verb's."""
         noun = self.noun_phrase(self.one_of(PEOPLE))
-        verb = Phrase("VP", list(self.verb(self.pair(INTRANSITIVE))), Word("", ""))
+        verb = Phrase("VP", list(self.verb(self.one_of(INTRANSITIVE))), Word("", ""))
         verb.word = head_of(verb.children[-1])
         if self.chance(0.3):
             verb.children.append(under(verb.word, "advmod", Word(self.one_of(ADVERBS), "RB")))
@@ -133,11 +150,11 @@ class Grammar:
 
     def entity(self, kinds: Sequence[Sequence[str]], depth: int) -> Phrase:
         """A noun phrase that may be coordinated, or carry a phrase or a clause of its own."""
-        people = kinds[self.rng.integers(len(kinds))]
-        first = self.noun_phrase(self.one_of(people), names=people is PEOPLE)
+        nouns = self.one_of(kinds)
+        first = self.noun_phrase(self.one_of(nouns), names=nouns is PEOPLE)
         roll = self.rng.random()
         if roll < 0.10 and depth < 3:
-            second = self.noun_phrase(self.one_of(people), names=people is PEOPLE)
+            second = self.noun_phrase(self.one_of(nouns), names=nouns is PEOPLE)
             under(first.word, "conj", second)
             return Phrase("NP", [first, under(first.word, "cc", Word("and", "CC")), second], first.word)
         if first.word.tag == "NNP":
@@ -206,18 +223,18 @@ class Grammar:
         if roll < 0.12 and depth < 2:
             return self.saying(depth)
         if roll < 0.35:
-            return self.intransitive(depth)
+            return self.intransitive()
         return self.transitive(depth)
 
     def saying(self, depth: int) -> Phrase:
-        words = list(self.verb(self.pair(SAYING)))
+        words = list(self.verb(self.one_of(SAYING)))
         clause = self.clause(depth + 1)
         under(words[-1], "ccomp", clause)
         mark = under(clause.word, "mark", Word("that", "IN"))
         return Phrase("VP", [*words, Phrase("SBAR", [mark, clause], clause.word)], words[-1])
 
-    def intransitive(self, depth: int) -> Phrase:
-        words = list(self.verb(self.pair(INTRANSITIVE)))
+    def intransitive(self) -> Phrase:
+        words = list(self.verb(self.one_of(INTRANSITIVE)))
         verb = words[-1]
         children: list[Phrase | Word] = [*words]
         if self.chance(0.3):
@@ -227,14 +244,13 @@ class Grammar:
         return Phrase("VP", children, verb)
 
     def transitive(self, depth: int) -> Phrase:
-        kinds = list(TRANSITIVE)
-        kind = kinds[self.rng.integers(len(kinds))]
-        words = list(self.verb(self.pair(TRANSITIVE[kind])))
+        kind = self.one_of(list(TRANSITIVE))
+        words = list(self.verb(self.one_of(TRANSITIVE[kind])))
         verb = words[-1]
         if kind in ("see", "") and self.chance(0.12):
             objects = self.single(self.one_of(OBJECT_PRONOUNS), "PRP")
         elif self.chance(0.5):
-            return self.attached(kind, words, self.noun_phrase(self.one_of(self.kind_of_object(kind))))
+            return self.attached(kind, words, self.noun_phrase(self.one_of(self.one_of(OBJECTS[kind]))))
         else:
             objects = self.entity(OBJECTS[kind], depth + 1)
         children: list[Phrase | Word] = [*words, under(verb, "obj", objects)]
@@ -247,7 +263,7 @@ class Grammar:
         verb = words[-1]
         roll = self.rng.random()
         if roll < 0.4:
-            preposition, other = "with", self.one_of(self.any_tool())
+            preposition, other = "with", self.one_of(self.one_of(list(TOOLS.values())))
             to_verb = other in TOOLS.get(kind, ())
         elif roll < 0.6:
             preposition, other, to_verb = "with", self.one_of(WORN), False
@@ -271,14 +287,5 @@ class Grammar:
     def chance(self, share: float) -> bool:
         return bool(self.rng.random() < share)
 
-    def one_of(self, words: Sequence[str]) -> str:
-        return words[int(self.rng.integers(len(words)))]
-
-    def pair(self, forms: Sequence[tuple[str, str]]) -> tuple[str, str]:
-        return forms[int(self.rng.integers(len(forms)))]
-
-    def any_tool(self) -> list[str]:
-        return list(TOOLS.values())[int(self.rng.integers(len(TOOLS)))]
-
-    def kind_of_object(self, kind: str) -> Sequence[str]:
-        return OBJECTS[kind][int(self.rng.integers(len(OBJECTS[kind])))]
+    def one_of(self, items: Sequence[T]) -> T:
+        return items[int(self.rng.integers(len(items)))]
