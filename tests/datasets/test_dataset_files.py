@@ -42,8 +42,9 @@ def test_ragged_columns_name_the_line(tmp_path):
         read_columns(path)
 
 
-def test_no_folder(monkeypatch):
+def test_no_folder(monkeypatch, tmp_path):
     monkeypatch.delenv("PARTWISE_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with pytest.raises(FileNotFoundError, match="PARTWISE_DATA"):
         conll2000()
 

@@ -1,27 +1,43 @@
 """Data sets for examples, tests and benchmarks, read from a local folder or made on the spot.
 
 Readers of files take `data`, the folder that holds one folder a data set; without it they look at the environment
-variable ``PARTWISE_DATA``. Each gives a `Dataset`, which unpacks into X_train, y_train, X_test, y_test.
+variable ``PARTWISE_DATA``. Each gives a `Dataset`, which unpacks into X_train, y_train, X_test, y_test. `DATA_SETS`
+lists the files of each with their digests; `fetch` downloads what has an address, `check` compares digests.
 """
 
 from partwise.datasets.columns import read_columns
 from partwise.datasets.digits import digit_strings
+from partwise.datasets.fetch import DigestError, check, fetch
 from partwise.datasets.folder import Dataset, data_file
 from partwise.datasets.images import mnist, ocr_letters, read_idx
+from partwise.datasets.registry import DATA_SETS, DataFile, DataSet
+from partwise.datasets.rows import a9a, news20, w8a
 from partwise.datasets.text import chunk_features, conll2000, pos_features
 from partwise.datasets.treebank import Treebank, make_treebank
+from partwise.datasets.words import brown, wnut17
 
 __all__ = [
+    "DATA_SETS",
+    "DataFile",
+    "DataSet",
     "Dataset",
+    "DigestError",
     "Treebank",
+    "a9a",
+    "brown",
+    "check",
     "chunk_features",
     "conll2000",
     "data_file",
     "digit_strings",
+    "fetch",
     "make_treebank",
     "mnist",
+    "news20",
     "ocr_letters",
     "pos_features",
     "read_columns",
     "read_idx",
+    "w8a",
+    "wnut17",
 ]

@@ -22,6 +22,12 @@ class Dataset(NamedTuple, Generic[Inputs, Targets]):
     y_test: Targets
 
 
+def cache_folder() -> Path:
+    """Where downloads go when no folder is named."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "partwise"
+
+
 def data_file(dataset: str, name: str, data: str | os.PathLike[str] | None = None) -> Path:
     """Path of a data set's file, plain or with ``.gz`` added.
 
@@ -29,7 +35,7 @@ def data_file(dataset: str, name: str, data: str | os.PathLike[str] | None = Non
     ----------
     dataset : name of the data set's folder
     name : name of the file, without ``.gz``
-    data : folder of data sets; None: the environment variable ``PARTWISE_DATA``
+    data : folder of data sets; None: the environment variable ``PARTWISE_DATA``, or else what `fetch` has downloaded
 
     Raises
     ------
@@ -38,7 +44,12 @@ def data_file(dataset: str, name: str, data: str | os.PathLike[str] | None = Non
     """
     root = data if data is not None else os.environ.get(VARIABLE)
     if not root:
-        raise FileNotFoundError(f"no data folder: pass data=... or set {VARIABLE} to the folder that holds {dataset}/")
+        root = cache_folder()
+        if not (root / dataset).is_dir():
+            raise FileNotFoundError(
+                f"no data folder: pass data=... or set {VARIABLE} to the folder that holds {dataset}/ "
+                f"(`partwise data fetch {dataset}` downloads it, where that can be done)"
+            )
     folder = Path(root) / dataset
     for path in (folder / name, folder / f"{name}.gz"):
         if path.is_file():
