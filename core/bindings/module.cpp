@@ -67,6 +67,7 @@ NB_MODULE(PARTWISE_MODULE, m) {
     bind_working_sets(m);
     bind_dcd(m);
     bind_inference(m);
+    bind_sentences(m);
 }
 
 }  // namespace partwise::bindings

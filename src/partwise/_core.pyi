@@ -9,7 +9,7 @@ no labelling: their scores are ignored and their marginals are 0. Slot vectors o
 example i at [offsets[i], offsets[i + 1]) with offsets = structure.slot_offsets().
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -582,3 +582,34 @@ def infer(
 
 def all_scores(structure: Structure, features: FeatureMap, weights: Floats, n_jobs: int = 1) -> Floats:
     """Slot scores of all examples end to end."""
+
+# text
+
+class ParseError(ValueError):
+    """A text that is not in its format; `args` is (line, column, message), counted from 1, columns in characters."""
+
+class Sentences:
+    """A table of sentences x tokens x string columns, held once as UTF-8. Tables made from it share its text."""
+
+    @staticmethod
+    def parse(data: bytes, separator: str = "") -> Sentences:
+        """A file of columns; separator "" is any run of spaces and tabs. ParseError."""
+    @staticmethod
+    def from_lists(sentences: Iterable[Iterable[str | Sequence[str]]]) -> Sentences:
+        """Sentences of tokens, each a string or a tuple or list of as many strings as the others."""
+    def __len__(self) -> int: ...
+    def __getitem__(self, i: int) -> list[Any]:
+        """A sentence's tokens: strings if there is one column, else tuples."""
+    @property
+    def n_columns(self) -> int: ...
+    @property
+    def n_tokens(self) -> int: ...
+    @property
+    def lengths(self) -> Ints:
+        """Number of tokens of each sentence."""
+    def column(self, j: int) -> list[list[str]]:
+        """The strings of one column, a list a sentence; -1 is the last column."""
+    def take(self, indices: Ints) -> Sentences:
+        """Some of the sentences, in this order."""
+    def without(self, j: int) -> Sentences:
+        """The same without one column."""

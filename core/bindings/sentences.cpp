@@ -1,0 +1,188 @@
+#include "text/sentences.h"
+
+#include "bindings/common.h"
+#include "bindings/strings.h"
+#include "text/string_table.h"
+#include "text/utf8.h"
+
+namespace partwise::bindings {
+
+using namespace nb::literals;
+
+namespace {
+
+PyObject* parse_error = nullptr;
+
+std::string place(Index sentence, Index token) {
+    return "sentence " + std::to_string(sentence) + ", token " + std::to_string(token);
+}
+
+Sentences from_lists(const nb::iterable& sentences) {
+    auto text = std::make_shared<std::string>();
+    std::vector<Index> sentence_ptr{0};
+    std::vector<Sentences::Cell> cells;
+    Index n_columns = -1;
+    for (const nb::handle sentence : sentences) {
+        const Index number = len(sentence_ptr.size()) - 1;
+        if (PyUnicode_Check(sentence.ptr()) || !PyIter_Check(nb::iter(sentence).ptr())) {
+            throw InputError("sentence " + std::to_string(number) + " must be a list of tokens");
+        }
+        Index t = 0;
+        for (const nb::handle token : sentence) {
+            const auto add = [&](nb::handle field) {
+                const std::string_view cell = utf8_of(field, [&] { return place(number, t); });
+                cells.push_back({len(text->size()), len(cell.size())});
+                text->append(cell);
+            };
+            Index n = 1;
+            if (PyTuple_Check(token.ptr()) || PyList_Check(token.ptr())) {
+                n = len(nb::len(token));
+                for (const nb::handle field : token) add(field);
+            } else {
+                add(token);
+            }
+            if (n_columns < 0) n_columns = n;
+            if (n != n_columns || n == 0) {
+                throw InputError(place(number, t) + " has " + std::to_string(n) + " columns, expected " +
+                                 (n == 0 ? "at least one" : std::to_string(n_columns)));
+            }
+            ++t;
+        }
+        sentence_ptr.push_back(sentence_ptr.back() + t);
+    }
+    return {std::move(text), std::move(sentence_ptr), std::max<Index>(n_columns, 0), std::move(cells)};
+}
+
+Index checked_column(const Sentences& self, Index j) {
+    const Index n = self.n_columns();
+    if (j < -n || j >= n) throw InputError("no column " + std::to_string(j) + " (there are " + std::to_string(n) + ")");
+    return j < 0 ? j + n : j;
+}
+
+// Distinct strings of a column, and which of them each token has.
+std::pair<StringTable, std::vector<std::int32_t>> codes_of(const Sentences& self, Index j) {
+    StringTable distinct;
+    std::vector<std::int32_t> codes(idx(self.n_tokens()));
+    for (Index t = 0; t < self.n_tokens(); ++t)
+        codes[idx(t)] = static_cast<std::int32_t>(distinct.add(self.cell(t, j)));
+    return {std::move(distinct), std::move(codes)};
+}
+
+std::vector<nb::object> python_names(const StringTable& table) {
+    std::vector<nb::object> names;
+    names.reserve(idx(table.size()));
+    for (Index k = 0; k < table.size(); ++k) names.push_back(python_string(table.name(k)));
+    return names;
+}
+
+nb::list column(const Sentences& self, Index j) {
+    const auto [table, codes] = codes_of(self, checked_column(self, j));
+    const std::vector<nb::object> names = python_names(table);
+    nb::list out;
+    for (Index i = 0; i < self.size(); ++i) {
+        const Index start = self.sentence_ptr()[idx(i)];
+        const Index n = self.sentence_ptr()[idx(i) + 1] - start;
+        nb::object row = nb::steal(PyList_New(static_cast<Py_ssize_t>(n)));
+        for (Index t = 0; t < n; ++t) {
+            PyList_SET_ITEM(row.ptr(), static_cast<Py_ssize_t>(t), names[idx(codes[idx(start + t)])].inc_ref().ptr());
+        }
+        out.append(row);
+    }
+    return out;
+}
+
+nb::list sentence(const Sentences& self, Index i) {
+    if (i < 0) i += self.size();
+    if (i < 0 || i >= self.size()) throw nb::index_error("no such sentence");
+    nb::list out;
+    for (Index t = self.sentence_ptr()[idx(i)]; t < self.sentence_ptr()[idx(i) + 1]; ++t) {
+        if (self.n_columns() == 1) {
+            out.append(python_string(self.cell(t, 0)));
+            continue;
+        }
+        nb::list fields;
+        for (Index j = 0; j < self.n_columns(); ++j) fields.append(python_string(self.cell(t, j)));
+        out.append(nb::tuple(fields));
+    }
+    return out;
+}
+
+using State = std::tuple<nb::bytes, std::vector<Index>, std::vector<Index>, Index>;
+
+State state_of(const Sentences& self) {
+    std::string text;
+    std::vector<Index> lengths;
+    for (Index t = 0; t < self.n_tokens(); ++t) {
+        for (Index j = 0; j < self.n_columns(); ++j) {
+            text.append(self.cell(t, j));
+            lengths.push_back(len(self.cell(t, j).size()));
+        }
+    }
+    return {nb::bytes(text.data(), text.size()), std::move(lengths), self.sentence_ptr(), self.n_columns()};
+}
+
+void restore(Sentences& self, const State& state) {
+    const auto& [bytes, lengths, sentence_ptr, n_columns] = state;
+    std::vector<Sentences::Cell> cells;
+    Index start = 0;
+    for (const Index length : lengths) {
+        cells.push_back({start, length});
+        start += length;
+    }
+    auto text = std::make_shared<const std::string>(bytes.c_str(), bytes.size());
+    check_utf8(*text);
+    new (&self) Sentences(std::move(text), sentence_ptr, n_columns, std::move(cells));
+}
+
+}  // namespace
+
+void bind_sentences(nb::module_& m) {
+    parse_error = PyErr_NewException("partwise._core.ParseError", PyExc_ValueError, nullptr);
+    if (parse_error == nullptr) throw nb::python_error();
+    m.attr("ParseError") = nb::borrow(parse_error);
+    nb::register_exception_translator([](const std::exception_ptr& p, void*) {
+        try {
+            std::rethrow_exception(p);
+        } catch (const ParseError& e) {
+            const nb::object arguments = nb::make_tuple(e.line, e.column, std::string(e.what()));
+            PyErr_SetObject(parse_error, arguments.ptr());
+        }
+    });
+
+    nb::class_<Sentences>(m, "Sentences")
+        .def_static(
+            "parse",
+            [](const nb::bytes& data, const std::string& separator) {
+                if (!separator.empty() && separator != "\t" && separator != " ") {
+                    throw InputError("separator must be a tab or a space");
+                }
+                const nb::gil_scoped_release release;
+                return Sentences::parse(std::string(data.c_str(), data.size()),
+                                        separator.empty() ? '\0' : separator[0]);
+            },
+            "data"_a, "separator"_a = "")
+        .def_static("from_lists", &from_lists, "sentences"_a)
+        .def("__len__", &Sentences::size)
+        .def("__getitem__", &sentence, "i"_a)
+        .def("__getstate__", &state_of)
+        .def("__setstate__", &restore)
+        .def_prop_ro("n_columns", &Sentences::n_columns)
+        .def_prop_ro("n_tokens", &Sentences::n_tokens)
+        .def_prop_ro(
+            "lengths",
+            [](const Sentences& self) {
+                std::vector<Index> out;
+                for (Index i = 0; i < self.size(); ++i) {
+                    out.push_back(self.sentence_ptr()[idx(i) + 1] - self.sentence_ptr()[idx(i)]);
+                }
+                return numpy(std::move(out));
+            },
+            nb::rv_policy::automatic)
+        .def("column", &column, "j"_a)
+        .def(
+            "take", [](const Sentences& self, const Ints& indices) { return self.take(vector_of<Index>(indices)); },
+            "indices"_a)
+        .def("without", [](const Sentences& self, Index j) { return self.without(checked_column(self, j)); }, "j"_a);
+}
+
+}  // namespace partwise::bindings

@@ -1,0 +1,123 @@
+#include "text/sentences.h"
+
+#include <algorithm>
+
+#include "text/utf8.h"
+
+namespace partwise {
+
+namespace {
+
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+// Adds the cells of the line [start, end) and gives their number.
+Index split_line(std::string_view text, std::size_t start, std::size_t end, char separator,
+                 std::vector<Sentences::Cell>& cells) {
+    Index n = 0;
+    const auto add = [&](std::size_t from, std::size_t to) {
+        cells.push_back({len(from), len(to - from)});
+        ++n;
+    };
+    if (separator == 0) {
+        const auto blank = [&](std::size_t k) { return text[k] == ' ' || text[k] == '\t'; };
+        for (std::size_t k = start; k < end;) {
+            if (blank(k)) {
+                ++k;
+                continue;
+            }
+            const std::size_t from = k;
+            while (k < end && !blank(k)) ++k;
+            add(from, k);
+        }
+        return n;
+    }
+    if (start == end) return 0;
+    for (std::size_t from = start;;) {
+        std::size_t to = from;
+        while (to < end && text[to] != separator) ++to;
+        if (to == from) fail_at(text, from, "empty field");
+        add(from, to);
+        if (to == end) return n;
+        from = to + 1;
+    }
+}
+
+std::string plural(Index n, const char* what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); }
+
+}  // namespace
+
+Sentences::Sentences(std::shared_ptr<const std::string> text, std::vector<Index> sentence_ptr, Index n_columns,
+                     std::vector<Cell> cells)
+    : text_(std::move(text)), sentence_ptr_(std::move(sentence_ptr)), n_columns_(n_columns), cells_(std::move(cells)) {
+    if (n_columns_ < 0) throw InputError("the number of columns is negative");
+    if (sentence_ptr_.empty() || sentence_ptr_.front() != 0 ||
+        !std::is_sorted(sentence_ptr_.begin(), sentence_ptr_.end())) {
+        throw InputError("sentence_ptr must start at 0 and not fall");
+    }
+    if (len(cells_.size()) != n_tokens() * n_columns_) throw InputError("there must be one cell a token and column");
+    const Index size = len(text_->size());
+    for (const Cell& cell : cells_) {
+        if (cell.start < 0 || cell.length < 0 || cell.start > size || cell.length > size - cell.start) {
+            throw InputError("a cell lies outside the text");
+        }
+    }
+}
+
+Sentences Sentences::parse(std::string source, char separator) {
+    const auto kept = std::make_shared<const std::string>(std::move(source));
+    const std::string_view text = *kept;
+    check_utf8(text);
+    std::vector<Index> sentence_ptr{0};
+    std::vector<Cell> cells;
+    Index n_columns = 0;
+    Index n_tokens = 0;
+    std::size_t k = text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
+    while (k < text.size()) {
+        const std::size_t newline = std::min(text.find('\n', k), text.size());
+        const std::size_t end =
+            newline > k && newline < text.size() && text[newline - 1] == '\r' ? newline - 1 : newline;
+        const Index n = split_line(text, k, end, separator, cells);
+        if (n == 0) {
+            if (n_tokens > sentence_ptr.back()) sentence_ptr.push_back(n_tokens);
+        } else {
+            if (n_columns == 0) n_columns = n;
+            if (n != n_columns) {
+                // Where it goes wrong: the first field too many, or the line's end.
+                const std::size_t at = n > n_columns ? idx(cells[cells.size() - idx(n - n_columns)].start) : end;
+                fail_at(text, at, plural(n, "column") + " where the lines before have " + std::to_string(n_columns));
+            }
+            ++n_tokens;
+        }
+        k = newline + 1;
+    }
+    if (n_tokens > sentence_ptr.back()) sentence_ptr.push_back(n_tokens);
+    return {kept, std::move(sentence_ptr), n_columns, std::move(cells)};
+}
+
+Sentences Sentences::take(const std::vector<Index>& indices) const {
+    std::vector<Index> sentence_ptr{0};
+    std::vector<Cell> cells;
+    for (const Index i : indices) {
+        if (i < 0 || i >= size()) {
+            throw InputError("no sentence " + std::to_string(i) + " (there are " + std::to_string(size()) + ")");
+        }
+        const auto from = cells_.begin() + sentence_ptr_[idx(i)] * n_columns_;
+        const auto to = cells_.begin() + sentence_ptr_[idx(i) + 1] * n_columns_;
+        cells.insert(cells.end(), from, to);
+        sentence_ptr.push_back(sentence_ptr.back() + sentence_ptr_[idx(i) + 1] - sentence_ptr_[idx(i)]);
+    }
+    return {text_, std::move(sentence_ptr), n_columns_, std::move(cells)};
+}
+
+Sentences Sentences::without(Index column) const {
+    std::vector<Cell> cells;
+    cells.reserve(idx(n_tokens() * std::max<Index>(n_columns_ - 1, 0)));
+    for (Index token = 0; token < n_tokens(); ++token) {
+        for (Index j = 0; j < n_columns_; ++j) {
+            if (j != column) cells.push_back(cells_[idx(token * n_columns_ + j)]);
+        }
+    }
+    return {text_, sentence_ptr_, n_columns_ - 1, std::move(cells)};
+}
+
+}  // namespace partwise

@@ -1,0 +1,52 @@
+#include "text/string_table.h"
+
+#include <bit>
+
+namespace partwise {
+
+std::size_t StringTable::place_of(std::string_view text, std::uint32_t hash) const {
+    const std::size_t mask = slots_.size() - 1;
+    for (std::size_t at = hash & mask;; at = (at + 1) & mask) {
+        const Slot& slot = slots_[at];
+        if (slot.id < 0 || (slot.hash == hash && name(slot.id) == text)) return at;
+    }
+}
+
+Index StringTable::find(std::string_view text) const { return slots_[place_of(text, hash_bytes(text))].id; }
+
+Index StringTable::add(std::string_view text) {
+    const std::uint32_t hash = hash_bytes(text);
+    std::size_t at = place_of(text, hash);
+    if (slots_[at].id >= 0) return slots_[at].id;
+    if (size() >= std::numeric_limits<std::int32_t>::max()) throw InputError("more than two billion strings");
+    if (idx(size() + 1) * 8 > slots_.size() * 5) {
+        grow(slots_.size() * 2);
+        at = place_of(text, hash);
+    }
+    const Index id = size();
+    slots_[at] = {hash, static_cast<std::int32_t>(id)};
+    bytes_.append(text);
+    offsets_.push_back(len(bytes_.size()));
+    return id;
+}
+
+void StringTable::reserve(Index n_strings, Index n_bytes) {
+    bytes_.reserve(idx(n_bytes));
+    offsets_.reserve(idx(n_strings) + 1);
+    const std::size_t wanted = std::bit_ceil(idx(n_strings) * 8 / 5 + 1);
+    if (wanted > slots_.size()) grow(wanted);
+}
+
+void StringTable::grow(std::size_t n_slots) {
+    const std::vector<Slot> old = std::move(slots_);
+    slots_.assign(n_slots, Slot{});
+    const std::size_t mask = n_slots - 1;
+    for (const Slot& slot : old) {
+        if (slot.id < 0) continue;
+        std::size_t at = slot.hash & mask;
+        while (slots_[at].id >= 0) at = (at + 1) & mask;
+        slots_[at] = slot;
+    }
+}
+
+}  // namespace partwise

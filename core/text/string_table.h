@@ -1,0 +1,71 @@
+// Distinct strings, numbered from 0 in the order they were added, with a hash table over them.
+#pragma once
+
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "support/types.h"
+
+namespace partwise {
+
+inline std::uint32_t hash_bytes(std::string_view text) {
+    // Eight bytes at a time: a product carries low bits upwards, the shift brings high bits down again.
+    const auto mix = [](std::uint64_t a) {
+        a *= 0xD6E8FEB86659FD93ULL;
+        return a ^ (a >> 32);
+    };
+    std::uint64_t state = 0x9E3779B97F4A7C15ULL ^ text.size();
+    const char* p = text.data();
+    std::size_t left = text.size();
+    std::uint64_t word = 0;
+    for (; left >= 8; left -= 8, p += 8) {
+        std::memcpy(&word, p, 8);
+        state = mix(state ^ word);
+    }
+    if (left > 0) {
+        word = 0;
+        std::memcpy(&word, p, left);
+        state = mix(state ^ word);
+    }
+    return static_cast<std::uint32_t>(mix(state));
+}
+
+class StringTable {
+   public:
+    StringTable() : slots_(kSmallest) {}
+
+    Index size() const { return len(offsets_.size()) - 1; }
+    std::string_view name(Index id) const {
+        const Index start = offsets_[idx(id)];
+        return {bytes_.data() + start, idx(offsets_[idx(id) + 1] - start)};
+    }
+
+    // The string's number, or -1.
+    Index find(std::string_view text) const;
+
+    // The string's number, a new one if it is new.
+    Index add(std::string_view text);
+
+    void reserve(Index n_strings, Index n_bytes);
+
+    const std::string& bytes() const { return bytes_; }
+    const std::vector<Index>& offsets() const { return offsets_; }
+
+   private:
+    struct Slot {
+        std::uint32_t hash = 0;
+        std::int32_t id = -1;  // -1: free
+    };
+    static constexpr std::size_t kSmallest = 16;
+
+    std::size_t place_of(std::string_view text, std::uint32_t hash) const;
+    void grow(std::size_t n_slots);
+
+    std::string bytes_;              // all strings end to end
+    std::vector<Index> offsets_{0};  // string k is [offsets_[k], offsets_[k + 1])
+    std::vector<Slot> slots_;        // a power of two of them, at most 5/8 used
+};
+
+}  // namespace partwise

@@ -1,0 +1,17 @@
+"""Files: readers that say where a file is wrong, writers that leave no half-written file behind."""
+
+from partwise._core import Sentences
+from partwise.io.columns import parse_columns, read_columns, write_columns
+from partwise.io.errors import FormatError
+from partwise.io.files import atomic_write, read_bytes, read_text
+
+__all__ = [
+    "FormatError",
+    "Sentences",
+    "atomic_write",
+    "parse_columns",
+    "read_bytes",
+    "read_columns",
+    "read_text",
+    "write_columns",
+]

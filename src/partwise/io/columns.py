@@ -1,0 +1,79 @@
+"""Files of columns: one token a line, a blank line after each sentence.
+
+Only spaces and tabs part columns and only a line feed, with or without a carriage return before it, ends a line: other
+white space (no-break spaces, U+2028, a carriage return elsewhere) belongs to the strings. The files are UTF-8; one byte
+order mark at the beginning is dropped, and `write_columns` writes one where the first string begins with that
+character itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from partwise._core import ParseError, Sentences
+from partwise.io.errors import FormatError
+from partwise.io.files import Path, atomic_write, read_bytes
+
+
+def read_columns(path: Path, separator: str | None = None) -> Sentences:
+    """Read sentences from a file of columns, gzipped or plain.
+
+    Parameters
+    ----------
+    path : the file; "-" is standard input
+    separator : None: any run of spaces and tabs. Or a tab or a space: every one parts two fields, none of them empty
+
+    Raises
+    ------
+    FormatError
+        If lines have different numbers of columns, a field is empty, or the text is not UTF-8.
+    """
+    return parse_columns(read_bytes(path), path, separator)
+
+
+def parse_columns(data: bytes, path: Path = "<input>", separator: str | None = None) -> Sentences:
+    """`read_columns` of bytes in memory; `path` is for messages."""
+    try:
+        return Sentences.parse(data, separator or "")
+    except ParseError as error:
+        line, column, message = error.args
+        raise FormatError(message, path, line, column) from None
+
+
+def write_columns(path: Path, sentences: Sentences | Iterable[Iterable[Any]], separator: str = "\t") -> None:
+    """Write sentences as a file of columns.
+
+    Parameters
+    ----------
+    path : the file; "-" is standard output, ".gz" is compressed
+    sentences : `Sentences`, or what `Sentences.from_lists` takes
+    separator : a tab or a space
+
+    Raises
+    ------
+    ValueError
+        If a string cannot be written so that it is read back: empty, with a line's end or the separator in it, or with
+        a carriage return at the end of a line; or if a sentence has no tokens.
+    """
+    if separator not in ("\t", " "):
+        raise ValueError("separator must be a tab or a space")
+    table = sentences if isinstance(sentences, Sentences) else Sentences.from_lists(sentences)
+    columns = [table.column(j) for j in range(table.n_columns)]
+    _check_writable(columns, separator)
+    parts = []
+    for i, rows in enumerate(zip(*columns, strict=True)):
+        if not rows[0]:
+            raise ValueError(f"sentence {i} has no tokens: a file of columns cannot hold it")
+        parts.append("\n".join(map(separator.join, zip(*rows, strict=True))))
+    text = "\n\n".join(parts) + "\n\n" if parts else ""
+    with atomic_write(path) as file:
+        file.write(("\ufeff" + text if text.startswith("\ufeff") else text).encode("utf-8"))
+
+
+def _check_writable(columns: list[list[list[str]]], separator: str) -> None:
+    for j, column in enumerate(columns):
+        last = j == len(columns) - 1
+        for text in {text for sentence in column for text in sentence}:
+            if not text or "\n" in text or separator in text or (last and text.endswith("\r")):
+                raise ValueError(f"column {j}: {text!r} cannot be written with separator {separator!r}")

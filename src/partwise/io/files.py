@@ -1,0 +1,136 @@
+"""Whole files in, whole files out: gzip, standard streams, and no half-written output."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import secrets
+import stat
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import IO, Any, cast
+
+from partwise.io.errors import FormatError
+
+Path = str | os.PathLike[str]
+
+_GZIP = b"\x1f\x8b"
+
+
+def read_bytes(path: Path) -> bytes:
+    """A file's bytes, unpacked if they are gzip's whatever the file's name; "-" is standard input.
+
+    Raises
+    ------
+    FormatError
+        If a gzip file is damaged or cut short.
+    """
+    if os.fspath(path) == "-":
+        data = sys.stdin.buffer.read()
+    else:
+        with open(path, "rb") as file:
+            data = file.read()
+    if not data.startswith(_GZIP):
+        return data
+    try:
+        return gzip.decompress(data)
+    except (OSError, EOFError, zlib.error) as error:
+        raise FormatError(f"damaged gzip file ({error})", path) from None
+
+
+def read_text(path: Path) -> str:
+    """A file's text, from UTF-8; one byte order mark at its beginning is dropped.
+
+    Raises
+    ------
+    FormatError
+        At the first byte that is not UTF-8, or for a damaged gzip file.
+    """
+    data = read_bytes(path)
+    try:
+        return data.decode("utf-8").removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode("utf-8")
+        byte = data[error.start]
+        surrogate = byte == 0xED and data[error.start + 1 : error.start + 2] >= b"\xa0"
+        message = "a lone surrogate is no character" if surrogate else f"not UTF-8 (byte 0x{byte:02X})"
+        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+        raise FormatError(message, path, line, column) from None
+
+
+@contextmanager
+def atomic_write(path: Path, mode: str = "wb") -> Iterator[Any]:
+    """Write a file that is there in full or, if the block fails, not at all.
+
+    The block writes to a temporary file in the same folder, which is then flushed to the disk and renamed. A name
+    that ends in ".gz" is compressed (equal content gives equal bytes). "-" is standard output, and devices and pipes
+    are written to as they are.
+
+    Parameters
+    ----------
+    path : the file
+    mode : "wb" for bytes, "w" for text, which is written as UTF-8 with line feeds at line ends
+    """
+    if mode not in ("wb", "w"):
+        raise ValueError(f"mode must be 'wb' or 'w', got {mode!r}")
+    name = os.fspath(path)
+    if name == "-":
+        with _layers(sys.stdout.buffer, mode, packed=False) as file:
+            yield file
+        sys.stdout.buffer.flush()
+        return
+    packed = name.endswith(".gz")
+    target = os.path.realpath(name)
+    if os.path.exists(target) and not stat.S_ISREG(os.stat(target).st_mode):
+        with open(target, "wb") as raw, _layers(raw, mode, packed) as file:
+            yield file
+        return
+    folder, base = os.path.split(target)
+    temporary = os.path.join(folder, f".{base[:100]}.{secrets.token_hex(6)}.tmp")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+    try:
+        with os.fdopen(descriptor, "wb") as raw:
+            with _layers(raw, mode, packed) as file:
+                yield file
+            raw.flush()
+            os.fsync(raw.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+    _sync_folder(folder)
+
+
+@contextmanager
+def _layers(raw: IO[bytes], mode: str, packed: bool) -> Iterator[Any]:
+    """The raw file under compression and text encoding, as asked for; not closed at the end."""
+    binary: IO[bytes] = raw
+    if packed:
+        binary = cast(IO[bytes], gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0))
+    text = io.TextIOWrapper(binary, encoding="utf-8", newline="\n") if mode == "w" else None
+    try:
+        yield text if text is not None else binary
+    finally:
+        try:
+            if text is not None:
+                text.flush()
+                text.detach()
+        finally:
+            if packed:
+                binary.close()
+
+
+def _sync_folder(folder: str) -> None:
+    """Make a rename last through a power cut, where folders can be opened."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    with suppress(OSError):
+        descriptor = os.open(folder or ".", os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

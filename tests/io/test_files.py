@@ -1,0 +1,136 @@
+"""Reading whole files and writing them whole or not at all."""
+
+import gzip
+import io
+import os
+import sys
+
+import pytest
+
+from partwise.io import FormatError, atomic_write, read_bytes, read_text
+
+
+class Stream:
+    def __init__(self, data=b""):
+        self.buffer = io.BytesIO(data)
+
+
+def test_plain_and_packed(tmp_path):
+    for name, data in (("a", b"text"), ("b.gz", b"text"), ("c", gzip.compress(b"text")), ("d", b""), ("e", b"\x1f")):
+        (tmp_path / name).write_bytes(data)
+        assert read_bytes(tmp_path / name) == (b"text" if len(data) > 1 else data)
+
+
+def test_standard_streams(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", Stream(gzip.compress(b"in")))
+    assert read_bytes("-") == b"in"
+    out = Stream()
+    monkeypatch.setattr(sys, "stdout", out)
+    with atomic_write("-") as file:
+        file.write(b"out")
+    with atomic_write("-", "w") as file:
+        file.write("\u00e9\n")
+    assert out.buffer.getvalue() == b"out\xc3\xa9\n"
+
+
+def test_every_damage_of_a_gzip_file_is_seen(tmp_path):
+    path = tmp_path / "a.gz"
+    text = b"He PRP B-NP\nran VBD B-VP\n" * 4
+    good = bytearray(gzip.compress(text, mtime=0))
+    for size in range(2, len(good)):
+        path.write_bytes(good[:size])
+        with pytest.raises(FormatError, match="damaged gzip") as error:
+            read_bytes(path)
+        assert error.value.path == str(path)
+    refused = 0
+    for place in range(10, len(good)):  # the header's own fields hold nothing of the content
+        bad = good.copy()
+        bad[place] ^= 0x10
+        path.write_bytes(bad)
+        try:
+            assert read_bytes(path) == text  # a bit that fills up the last byte means nothing
+        except FormatError:
+            refused += 1
+    assert refused >= len(good) - 12
+    path.write_bytes(good + b"rest")
+    with pytest.raises(FormatError):
+        read_bytes(path)
+
+
+def test_text_says_where_it_is_wrong(tmp_path):
+    path = tmp_path / "a"
+    path.write_bytes(b"\xef\xbb\xbfab\r\n\xc3\xa9c")
+    assert read_text(path) == "ab\r\n\u00e9c"
+    for data, line, column in ((b"a\n\xc3\xa9\xff", 2, 2), (b"\xff", 1, 1), (b"a\xed\xa0\x80", 1, 2)):
+        path.write_bytes(data)
+        with pytest.raises(FormatError) as error:
+            read_text(path)
+        assert (error.value.line, error.value.column) == (line, column)
+
+
+def test_missing_files_are_operating_system_errors(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        read_bytes(tmp_path / "none")
+    with pytest.raises(FileNotFoundError), atomic_write(tmp_path / "no" / "folder"):
+        pass
+
+
+@pytest.mark.parametrize("mode", ["wb", "w"])
+@pytest.mark.parametrize("name", ["a", "a.gz"])
+def test_written(tmp_path, mode, name):
+    path = tmp_path / name
+    path.write_bytes(b"before")
+    with atomic_write(path, mode) as file:
+        file.write("x\u2028y\n" if mode == "w" else "x\u2028y\n".encode())
+        assert path.read_bytes() == b"before"
+    assert read_bytes(path) == "x\u2028y\n".encode()
+    assert path.read_bytes().startswith(b"\x1f\x8b") == name.endswith(".gz")
+    assert os.listdir(tmp_path) == [name]
+
+
+def test_packed_bytes_depend_on_the_content_alone(tmp_path):
+    for name in ("a.gz", "b.gz"):
+        with atomic_write(tmp_path / name) as file:
+            file.write(b"text")
+    assert (tmp_path / "a.gz").read_bytes() == (tmp_path / "b.gz").read_bytes()
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_a_failure_leaves_nothing(tmp_path, error):
+    path = tmp_path / "a"
+    with pytest.raises(error), atomic_write(path) as file:
+        file.write(b"half")
+        raise error
+    assert os.listdir(tmp_path) == []
+    path.write_bytes(b"before")
+    with pytest.raises(error), atomic_write(path, "w") as file:
+        file.write("half")
+        raise error
+    assert (os.listdir(tmp_path), path.read_bytes()) == (["a"], b"before")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+def test_a_full_disk_is_an_error():
+    with pytest.raises(OSError, match="space"), atomic_write("/dev/full") as file:
+        file.write(b"text")
+    assert os.path.exists("/dev/full")
+
+
+@pytest.mark.skipif(not hasattr(os, "umask"), reason="no permissions")
+def test_permissions_and_links(tmp_path):
+    before = os.umask(0o027)
+    try:
+        (tmp_path / "target").write_bytes(b"")
+        (tmp_path / "link").symlink_to("target")
+        with atomic_write(tmp_path / "link") as file:
+            file.write(b"through")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "target").read_bytes() == b"through"
+    assert (tmp_path / "target").stat().st_mode & 0o777 == 0o640
+
+
+def test_modes_there_are(tmp_path):
+    with pytest.raises(ValueError, match="mode"), atomic_write(tmp_path / "a", "ab"):
+        pass
