@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from .features import multiclass_map as multiclass_map
     from .losses import Loss as Loss
     from .losses import get_loss as get_loss
+    from .models import ModelFormatError as ModelFormatError
+    from .models import load as load
     from .penalties import L2 as L2
     from .penalties import ElasticNet as ElasticNet
     from .problem import Problem as Problem
@@ -92,6 +94,7 @@ _MODULES = {
         "multiclass_map",
     ),
     "losses": ("Loss", "get_loss"),
+    "models": ("ModelFormatError", "load"),
     "penalties": ("ElasticNet", "L2"),
     "problem": ("Problem",),
     "result": ("Certificate", "CertificateError", "ConvergenceWarning", "DivergenceError", "FeatureWarning", "Result"),

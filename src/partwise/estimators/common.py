@@ -17,6 +17,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from partwise.estimators.inputs import Floats
 from partwise.losses import Loss, get_loss
@@ -189,6 +190,26 @@ class TrainedEstimator(BaseEstimator):
             return None
         last: Result = self.result_
         return last if all(np.array_equal(a, b) for a, b in zip(old, key, strict=True)) else None
+
+    def save(self, path: str | os.PathLike[str], dtype: str = "float64") -> None:
+        """Write the fitted model to a file, from which `partwise.load` reads it.
+
+        Parameters
+        ----------
+        path : path
+            Customarily ending in ``.pw``. An existing file is replaced in one step, or left as it was.
+        dtype : {"float64", "float32"}
+            How weights are stored; float32 rounds them, for a file of about half the size.
+
+        Raises
+        ------
+        ValueError
+            If labels or parameters are of a kind that no file can hold: strings, ints, bools, floats and tuples can be.
+        """
+        check_is_fitted(self)
+        from partwise.models import save
+
+        save(self, path, dtype)
 
     def __getstate__(self) -> dict[str, Any]:
         """A pickle has no dual point: it is as large as the training data and of use for a warm start alone."""

@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from partwise.features import Attributes
+from partwise.models.names import decode_names, encode_names
+from partwise.models.parts import ModelParts
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -166,11 +168,24 @@ def input_form(sequences: Sequences) -> str:
 class ColumnReader:
     """Reads sequences given as 2-D arrays or sparse matrices: attribute j is column j."""
 
+    kind = "columns"
     forms = ("dense", "sparse")
     expected = "2-D arrays of numbers or sparse matrices"
 
     def __init__(self, n_features: int | None = None) -> None:
         self.n_features = n_features
+
+    @property
+    def n_attributes(self) -> int:
+        """Number of attributes it knows."""
+        return self.n_features or 0
+
+    def _to_model(self) -> ModelParts:
+        return ModelParts(self.kind, {"n_features": self.n_features})
+
+    @classmethod
+    def _from_model(cls, parts: ModelParts) -> ColumnReader:
+        return cls(parts.integer("n_features", 1))
 
     def read(self, sequences: Sequences) -> Rows:
         """All rows end to end; learns the number of columns on the first call."""
@@ -262,11 +277,24 @@ class NameReader:
     `vocabulary` maps names to ids, the most frequent first, so that the rows of weights used most lie together.
     """
 
+    kind = "names"
     forms = ("names",)
     expected = "lists of attribute names or dicts"
 
     def __init__(self, vocabulary: dict[str, int] | None = None) -> None:
         self.vocabulary = vocabulary
+
+    @property
+    def n_attributes(self) -> int:
+        """Number of attributes it knows."""
+        return len(self.vocabulary or ())
+
+    def _to_model(self) -> ModelParts:
+        return ModelParts(self.kind, {}, encode_names(list(self.vocabulary or ())))
+
+    @classmethod
+    def _from_model(cls, parts: ModelParts) -> NameReader:
+        return cls({name: i for i, name in enumerate(decode_names(parts))})
 
     def read(self, sequences: Sequences, min_count: int = 1) -> Rows:
         """All positions end to end.

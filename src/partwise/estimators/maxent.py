@@ -32,8 +32,12 @@ from partwise.estimators.common import (
     unchanged_on_failure,
 )
 from partwise.estimators.inputs import Floats, Rows, csr_attributes
+from partwise.estimators.saving import make_estimator, read_result, start_model
 from partwise.features import multiclass_map
 from partwise.losses import get_loss
+from partwise.models.errors import ModelFormatError
+from partwise.models.names import decode_names, encode_names
+from partwise.models.parts import ModelParts
 from partwise.result import Result
 
 
@@ -155,7 +159,7 @@ class MaxentClassifier(ClassifierMixin, TrainedEstimator):
             result = self._train(
                 replace(training, l2=2.0 * training.l2) if binary else training,
                 (len(y), len(classes)),
-                self._warm_weights(rows.n_attributes, classes, structure.width),
+                self._warm_weights(rows.n_attributes, classes),
                 features=multiclass_map(structure, rows.table),
                 structure=structure,
                 gold=structure.encode(labels.astype(np.int64)),
@@ -191,16 +195,43 @@ class MaxentClassifier(ClassifierMixin, TrainedEstimator):
             )
         return replace(training, l1=ratio * training.l2, l2=(1.0 - ratio) * training.l2)
 
-    def _warm_weights(self, n_attributes: int, classes: NDArray[Any], width: int) -> Floats | None:
+    def _to_model(self) -> ModelParts:
+        self._with_penalty(self._check_training())
+        parts = start_model(self, "maxent")
+        parts.arrays |= {"weights": self.coef_, "intercept_weights": self.intercept_}
+        if hasattr(self, "feature_names_in_"):
+            parts.add("features", ModelParts("names", {}, encode_names(self.feature_names_in_.tolist())))
+        return parts
+
+    @classmethod
+    def _from_model(cls, parts: ModelParts) -> MaxentClassifier:
+        self: MaxentClassifier = make_estimator(cls, parts)
+        self._with_penalty(self._check_training())
+        n_rows = 1 if len(self.classes_) == 2 else len(self.classes_)
+        self.coef_ = np.array(parts.floats("weights", n_rows, None))
+        self.intercept_ = np.array(parts.floats("intercept_weights", n_rows))
+        self.n_features_in_ = self.coef_.shape[1]
+        if parts.has("features"):
+            names = decode_names(parts.part("features"))
+            if len(names) != self.n_features_in_:
+                raise ModelFormatError(f"names {len(names)} features and has weights for {self.n_features_in_}")
+            self.feature_names_in_ = np.array(names, dtype=object)
+        self.result_ = read_result(parts, self._all_weights())
+        return self
+
+    def _all_weights(self) -> Floats:
+        """The fitted weights as a solver has them."""
+        pairs = np.column_stack([self.coef_, self.intercept_]) if self.fit_intercept else self.coef_
+        n_classes = len(self.classes_)
+        weights = np.zeros((pairs.shape[1], padded_width(n_classes)))
+        weights[:, :n_classes] = (pairs if n_classes > 2 else np.concatenate([-0.5 * pairs, 0.5 * pairs])).T
+        return weights.ravel()
+
+    def _warm_weights(self, n_attributes: int, classes: NDArray[Any]) -> Floats | None:
         """The fitted weights as a solver's start, or None where they do not fit."""
         if not self.warm_start or not hasattr(self, "coef_") or not np.array_equal(self.classes_, classes):
             return None
-        pairs = np.column_stack([self.coef_, self.intercept_]) if self.fit_intercept else self.coef_
-        if pairs.shape[1] != n_attributes:
-            return None
-        weights = np.zeros((n_attributes, width))
-        weights[:, : len(classes)] = (pairs if len(classes) > 2 else np.concatenate([-0.5 * pairs, 0.5 * pairs])).T
-        return weights.ravel()
+        return self._all_weights() if self.coef_.shape[1] + bool(self.fit_intercept) == n_attributes else None
 
     def decision_function(self, X: Any) -> Floats:
         """Scores: shape (n,) for two labels (positive: the second), else (n, n_classes)."""

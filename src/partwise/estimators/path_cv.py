@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import os
 from collections.abc import Callable, Iterable
 from typing import Any, cast
 
@@ -167,6 +168,11 @@ class RegularizationPathCV(MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         out: list[Any] = self.best_estimator_.predict_marginals(X, **options)
         return out
+
+    def save(self, path: str | os.PathLike[str], dtype: str = "float64") -> None:
+        """Write the best estimator to a model file; `partwise.load` gives that estimator."""
+        check_is_fitted(self)
+        self.best_estimator_.save(path, dtype)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The score that C was chosen by."""

@@ -22,9 +22,13 @@ from partwise.estimators.kernel_chain import KernelChainModel
 from partwise.estimators.labels import encode_labels, flatten_labels, make_classes, split
 from partwise.estimators.local import LocalModel
 from partwise.estimators.reading import ReadableTagger
+from partwise.estimators.saved_taggers import model_parts, read_model
+from partwise.estimators.saving import make_estimator, read_reader, read_result, start_model
 from partwise.estimators.slots import label_rows, labels_of
 from partwise.estimators.tagger_training import TrainedTagger
 from partwise.losses import get_loss
+from partwise.models.errors import ModelFormatError
+from partwise.models.parts import ModelParts
 
 
 class SequenceTagger(ReadableTagger, TrainedTagger):
@@ -201,6 +205,29 @@ class SequenceTagger(ReadableTagger, TrainedTagger):
             self._reader = reader
             self._model = model
             self._set_weights(result)
+        return self
+
+    def _to_model(self) -> ModelParts:
+        self._check_training()
+        self._check_features()
+        parts = start_model(self, "tagger")
+        parts.add("reader", self._reader._to_model())
+        parts.add("model", model_parts(self._model, self.coef_))
+        return parts
+
+    @classmethod
+    def _from_model(cls, parts: ModelParts) -> SequenceTagger:
+        self: SequenceTagger = make_estimator(cls, parts)
+        self._check_training()
+        self._check_features()
+        self._reader = read_reader(parts.part("reader"))
+        if isinstance(self._reader, ColumnReader):
+            self.n_features_in_ = self._reader.n_attributes
+        model = parts.part("model")
+        self._model, self.coef_ = read_model(model, len(self.classes_), self._reader.n_attributes)
+        if (self.model == "maxent") != isinstance(self._model, LocalModel):
+            raise ModelFormatError(f"says model={self.model!r} and holds another")
+        self.result_ = read_result(parts, self.coef_)
         return self
 
     # prediction

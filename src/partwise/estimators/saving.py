@@ -1,0 +1,168 @@
+"""Estimators to model files and back: parameters, labels, certificates, layouts of features.
+
+Files know no padding: weights are stored a value a feature, in the order (attribute, label), so that they do not depend
+on how rows of weights are laid out in memory.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, get_args
+
+import numpy as np
+
+from partwise._core import padded_width
+from partwise.estimators.chains import PairLayout
+from partwise.estimators.inputs import ColumnReader, Floats, Ints, NameReader
+from partwise.models.errors import ModelFormatError
+from partwise.models.parts import Array, ModelParts
+from partwise.models.values import decode, decode_labels, encode, encode_labels
+from partwise.result import HISTORY, Result, Status
+
+#: Parameters that say nothing about a model: they are None after loading.
+_NOT_SAVED = ("callbacks",)
+_NUMBERS = ("primal", "dual", "gap", "passes", "seconds", "l2")
+
+
+def start_model(estimator: Any, kind: str) -> ModelParts:
+    """The parts that every estimator has: parameters, labels, certificate."""
+    parameters = {}
+    for name, value in estimator.get_params(deep=False).items():
+        if name in _NOT_SAVED:
+            continue
+        if name == "random_state" and isinstance(value, np.random.RandomState | np.random.Generator):
+            value = None  # a generator has moved on; its state would mean nothing to the next fit
+        parameters[name] = encode(value, f"the parameter {name}")
+    result: Result = estimator.result_
+    certificate = {name: encode(float(getattr(result, name)), name) for name in _NUMBERS}
+    certificate |= {name: str(getattr(result, name)) for name in ("status", "solver", "message")}
+    settings = {"parameters": parameters, "labels": encode_labels(estimator.classes_), "result": certificate}
+    settings["history"] = {column: encode(result.history[column].tolist(), column) for column in HISTORY}
+    return ModelParts(kind, settings)
+
+
+def make_estimator(cls: type[Any], parts: ModelParts) -> Any:
+    """An estimator with the saved parameters and labels, not yet fitted."""
+    found = parts.settings.get("parameters")
+    known = inspect.signature(cls.__init__).parameters
+    if not isinstance(found, dict) or not all(name in known and name != "self" for name in found):
+        raise ModelFormatError(f"has parameters that {cls.__name__} does not know")
+    estimator = cls(**{name: decode(value) for name, value in found.items()})
+    estimator.classes_ = decode_labels(parts.settings.get("labels"))
+    return estimator
+
+
+def read_result(parts: ModelParts, weights: Floats) -> Result:
+    """The certificate and history of the training run, with these weights."""
+    found = ModelParts("result", parts.settings.get("result") or {})
+    numbers: dict[str, Any] = {name: found.number(name) for name in _NUMBERS}
+    status = found.text("status")
+    if status not in get_args(Status):
+        raise ModelFormatError(f"has the unknown status {status[:40]!r}")
+    return Result(
+        weights=weights,
+        status=status,  # type: ignore[arg-type]
+        solver=found.text("solver"),
+        message=found.text("message"),
+        history=_read_history(parts.settings.get("history")),
+        **numbers,
+    )
+
+
+def _read_history(found: Any) -> dict[str, Floats]:
+    if not isinstance(found, dict) or set(found) != set(HISTORY):
+        raise ModelFormatError("has no history of its training")
+    columns = {name: decode(found[name]) for name in HISTORY}
+    for values in columns.values():
+        if not isinstance(values, list) or not all(type(value) in (int, float) for value in values):
+            raise ModelFormatError("has a history of its training that is not of numbers")
+    if len({len(values) for values in columns.values()}) != 1:
+        raise ModelFormatError("has a history of its training in columns of unlike lengths")
+    return {name: np.array(values, dtype=np.float64) for name, values in columns.items()}
+
+
+# layouts
+
+
+def layout_parts(layout: PairLayout, weights: Floats) -> ModelParts:
+    """Which (attribute, label) pairs there are, and their weights."""
+    core = layout.core
+    parts = ModelParts("pairs", {"all": layout.all_pairs, "n_attributes": core.num_attributes})
+    parts.arrays["weights"] = core.unpack(weights)
+    if not layout.all_pairs:
+        indptr, columns = core.pairs()
+        parts.arrays |= {"offsets": indptr, "columns": _narrow(columns, core.n_columns)}
+    return parts
+
+
+def read_layout(parts: ModelParts, n_labels: int) -> tuple[PairLayout, Floats]:
+    """The inverse of `layout_parts`."""
+    n_attributes, width = parts.integer("n_attributes"), padded_width(n_labels)
+    if parts.flag("all"):
+        values = parts.floats("weights", n_attributes * n_labels)
+        layout = PairLayout.every(n_attributes, n_labels, width)
+    else:
+        columns = parts.ints("columns", None, low=0, high=n_labels)
+        values = parts.floats("weights", len(columns))
+        indptr = parts.pointers("offsets", n_attributes, len(columns))
+        layout = PairLayout.some(n_attributes, n_labels, width, indptr, columns)
+    return layout, layout.core.pack(values)
+
+
+def edge_layout_parts(layout: PairLayout, weights: Floats, n_labels: int) -> ModelParts:
+    """The same for (edge attribute, label, next label)."""
+    core, width = layout.core, padded_width(n_labels)
+    parts = ModelParts("triples", {"all": layout.all_pairs, "n_attributes": core.num_attributes})
+    values = core.unpack(weights)
+    if layout.all_pairs:
+        table = values.reshape(core.num_attributes, n_labels, width)[:, :, :n_labels]
+        parts.arrays["weights"] = np.ascontiguousarray(table)
+    else:
+        indptr, columns = core.pairs()
+        cells = columns // width * n_labels + columns % width
+        parts.arrays |= {"weights": values, "offsets": indptr, "columns": _narrow(cells, n_labels * n_labels)}
+    return parts
+
+
+def read_edge_layout(parts: ModelParts, n_labels: int) -> tuple[PairLayout, Floats]:
+    """The inverse of `edge_layout_parts`."""
+    n_attributes, width = parts.integer("n_attributes", 1), padded_width(n_labels)
+    size = n_labels * width
+    if parts.flag("all"):
+        values = parts.floats("weights", n_attributes, n_labels, n_labels)
+        table = np.zeros((n_attributes, n_labels, width))
+        table[:, :, :n_labels] = values
+        layout = PairLayout.every(n_attributes, size, size)
+        return layout, layout.core.pack(table.ravel())
+    cells = parts.ints("columns", None, low=0, high=n_labels * n_labels)
+    values = parts.floats("weights", len(cells))
+    indptr = parts.pointers("offsets", n_attributes, len(cells))
+    layout = PairLayout.some(n_attributes, size, size, indptr, cells // n_labels * width + cells % n_labels)
+    return layout, layout.core.pack(values)
+
+
+def unpadded(run: Array, *shape: int) -> Array:
+    """Rows of labels without their padding: the last of `shape` is the number of labels."""
+    return np.ascontiguousarray(run.reshape(*shape[:-1], padded_width(shape[-1]))[..., : shape[-1]])
+
+
+def padded(table: Array) -> Array:
+    """Rows of labels with their padding, as one run."""
+    out = np.zeros((*table.shape[:-1], padded_width(table.shape[-1])), dtype=table.dtype)
+    out[..., : table.shape[-1]] = table
+    return out.ravel()
+
+
+def _narrow(columns: Ints, n_columns: int) -> Array:
+    return columns.astype(np.uint16 if n_columns <= 1 << 16 else np.int32 if n_columns <= 1 << 31 else np.int64)
+
+
+# readers
+
+
+def read_reader(parts: ModelParts) -> NameReader | ColumnReader:
+    """The reader that `_to_model` of one of them gave."""
+    for cls in (NameReader, ColumnReader):
+        if parts.kind == cls.kind:
+            return cls._from_model(parts)
+    raise ModelFormatError(f"reads its input in an unknown way ({parts.kind[:40]!r})")

@@ -1,0 +1,225 @@
+"""Model files: a safetensors container with a digest over everything in it.
+
+    8 bytes    length of the header, little-endian
+    header     JSON, beginning {"__metadata__":{"sha256":"<64 hexadecimal digits>" and padded with spaces to 8 bytes
+    data       the arrays end to end, little-endian
+
+The digest is the SHA-256 of the whole file with its own 64 digits replaced by zeros, at the same place in every format
+version. It is checked before the header is read as JSON, so what is read is what was written; what follows guards
+against files that were made on purpose. The file is read into memory, not mapped: a mapped file can change, or
+vanish, after it was checked.
+"""
+
+import hashlib
+import json
+import math
+import os
+import stat
+import struct
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import ModelFormatError
+
+Array = NDArray[Any]
+
+FORMAT = "partwise model"
+FORMAT_VERSION = 1
+
+_PREFIX = b'{"__metadata__":{"sha256":"'
+_BLANK = b"0" * 64
+_DIGEST = slice(8 + len(_PREFIX), 8 + len(_PREFIX) + 64)
+#: Headers hold labels and settings, no more; safetensors draws the line there too.
+MAX_HEADER = 100_000_000
+_CHUNK = 1 << 24
+
+_DTYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U16": "<u2", "U8": "|u1"}
+_NAMES = {np.dtype(code): name for name, code in _DTYPES.items()}
+
+
+def write(file: BinaryIO, metadata: dict[str, str], arrays: dict[str, Array]) -> None:
+    """Write a model file to an open one."""
+    # The widest first: every array is then aligned to its own width.
+    order = sorted(arrays, key=lambda name: (-arrays[name].dtype.itemsize, name))
+    plain = [np.ascontiguousarray(arrays[name]).astype(_little(arrays[name]), copy=False) for name in order]
+    entries: dict[str, Any] = {"__metadata__": {"sha256": _BLANK.decode(), **metadata}}
+    begin = 0
+    for name, array in zip(order, plain, strict=True):
+        end = begin + array.nbytes
+        entries[name] = {"dtype": _NAMES[array.dtype], "shape": list(array.shape), "data_offsets": [begin, end]}
+        begin = end
+    text = json.dumps(entries, separators=(",", ":"), allow_nan=False).encode()
+    text += b" " * (-len(text) % 8)
+    if len(text) > MAX_HEADER:
+        raise ValueError(f"labels and settings take {len(text)} bytes, a model file has room for {MAX_HEADER}")
+    head = bytearray(struct.pack("<Q", len(text)) + text)
+    assert head[8 : _DIGEST.start] == _PREFIX
+    digest = hashlib.sha256(head)
+    for array in plain:
+        for chunk in _chunks(array):
+            digest.update(chunk)
+    head[_DIGEST] = digest.hexdigest().encode()
+    file.write(head)
+    for array in plain:
+        for chunk in _chunks(array):
+            file.write(chunk)
+
+
+def read(path: str | os.PathLike[str]) -> tuple[dict[str, str], dict[str, Array]]:
+    """(metadata, arrays) of a model file. Arrays are read-only views of one block of memory.
+
+    Raises
+    ------
+    ModelFormatError
+        If the file is not a whole and undamaged model file of a known version.
+    OSError
+        If it cannot be read.
+    """
+    try:
+        with open(path, "rb") as file:
+            block, size = _read_checked(file)
+    except IsADirectoryError:
+        raise ModelFormatError("is a directory, not a model file", path) from None
+    except ModelFormatError as error:
+        raise ModelFormatError(error.message, path) from None
+    try:
+        return _parse(block, size)
+    except ModelFormatError as error:
+        raise ModelFormatError(error.message, path) from None
+
+
+def _little(array: Array) -> np.dtype[Any]:
+    dtype = array.dtype.newbyteorder("<")
+    if dtype not in _NAMES:
+        raise TypeError(f"an array of {array.dtype} has no place in a model file")
+    return dtype
+
+
+def _chunks(array: Array) -> Iterator[memoryview]:
+    flat = array.reshape(-1).view(np.uint8).data
+    for start in range(0, len(flat), _CHUNK):
+        yield flat[start : start + _CHUNK]
+
+
+def _read_checked(file: BinaryIO) -> tuple[Array, int]:
+    """All bytes of the file and the length of its header, once the digest is known to be right."""
+    start = file.read(_DIGEST.stop)
+    if len(start) < 8:
+        raise ModelFormatError("is empty or far too short for a model file")
+    if start[8 : _DIGEST.start] != _PREFIX[: len(start) - 8] or len(start) == 8:
+        raise ModelFormatError(
+            "is not a model file (models are loaded from files that `save` wrote, never from pickles)"
+        )
+    if len(start) < _DIGEST.stop:
+        raise ModelFormatError("is cut off")
+    (size,) = struct.unpack("<Q", start[:8])
+    status = os.fstat(file.fileno())
+    length = status.st_size if stat.S_ISREG(status.st_mode) else None
+    if size > MAX_HEADER or (length is not None and 8 + size > length) or size < len(_PREFIX) + 64:
+        raise ModelFormatError(f"is damaged: its header claims {size} bytes")
+    if length is None:  # a pipe
+        rest = start + file.read()
+        block = np.frombuffer(rest, dtype=np.uint8)
+        found = hashlib.sha256(rest[: _DIGEST.start] + _BLANK)
+        found.update(memoryview(rest)[_DIGEST.stop :])
+    else:
+        block, found = _read_hashed(file, start, length)
+    if start[_DIGEST].decode("latin-1") != found.hexdigest():
+        raise ModelFormatError("is damaged: its content does not match its digest")
+    block.flags.writeable = False
+    return block, size
+
+
+def _read_hashed(file: BinaryIO, start: bytes, length: int) -> tuple[Array, Any]:
+    """The file's bytes and their digest; one thread reads ahead while another hashes."""
+    block = np.empty(length, dtype=np.uint8)
+    block[: len(start)] = np.frombuffer(start, dtype=np.uint8)
+    view = block.data
+    digest = hashlib.sha256(start[: _DIGEST.start] + _BLANK)
+    if length <= _CHUNK:
+        if file.readinto(view[len(start) :]) != length - len(start):  # type: ignore[attr-defined]
+            raise ModelFormatError("is cut off: it became shorter while it was read")
+        digest.update(view[len(start) :])
+        return block, digest
+    with ThreadPoolExecutor(1) as hasher:
+        at = len(start)
+        while at < length:
+            got = file.readinto(view[at : at + _CHUNK])  # type: ignore[attr-defined]
+            if not got:
+                raise ModelFormatError("is cut off: it became shorter while it was read")
+            hasher.submit(digest.update, view[at : at + got])
+            at += got
+    return block, digest
+
+
+def _parse(block: Array, size: int) -> tuple[dict[str, str], dict[str, Array]]:
+    text = block[8 : 8 + size].tobytes()
+    try:
+        header = json.loads(text.decode(), object_pairs_hook=_no_repeats, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise ModelFormatError(f"has a header that cannot be read ({error})") from None
+    metadata = header.pop("__metadata__", None)
+    if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
+        raise ModelFormatError("has a header without metadata")
+    if metadata.get("format") != FORMAT:
+        raise ModelFormatError(f"is not a model file (format {metadata.get('format')!r})")
+    check_version(metadata.get("format_version", ""))
+    data = block[8 + size :]
+    spans: list[tuple[int, int]] = []
+    arrays = {name: _array(data, name, entry, spans) for name, entry in header.items()}
+    end = 0
+    for begin, stop in sorted(spans):
+        if begin != end:
+            raise ModelFormatError(f"has arrays that overlap or leave a hole at byte {end} of its data")
+        end = stop
+    if end != len(data):
+        raise ModelFormatError(f"has {len(data)} bytes of data, its arrays take {end}")
+    return metadata, arrays
+
+
+def check_version(version: str) -> None:
+    """ModelFormatError for a version that this release does not know."""
+    if not (version.isascii() and version.isdigit() and 0 < len(version) < 10 and int(version) > 0):
+        raise ModelFormatError(f"has no format version that makes sense ({version[:40]!r})")
+    if int(version) > FORMAT_VERSION:
+        raise ModelFormatError(
+            f"has format version {version}; this release reads versions up to {FORMAT_VERSION}: update partwise"
+        )
+
+
+def _array(data: Array, name: str, entry: Any, spans: list[tuple[int, int]]) -> Array:
+    if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
+        raise ModelFormatError(f"describes the array {name!r} in a way that makes no sense")
+    shape, offsets, code = entry["shape"], entry["data_offsets"], entry["dtype"]
+    if not isinstance(code, str) or code not in _DTYPES:
+        raise ModelFormatError(f"has an array {name!r} of unknown type {code!r}")
+    lists = isinstance(shape, list) and isinstance(offsets, list) and len(offsets) == 2 and len(shape) <= 8
+    if not lists or not all(type(value) is int and 0 <= value < 1 << 62 for value in [*shape, *offsets]):
+        raise ModelFormatError(f"has an array {name!r} whose shape or place makes no sense")
+    begin, end = offsets
+    dtype = np.dtype(_DTYPES[code])
+    if not begin <= end <= len(data) or math.prod(shape) * dtype.itemsize != end - begin:
+        raise ModelFormatError(f"has an array {name!r} of shape {shape} that does not fit its bytes")
+    spans.append((begin, end))
+    flat = data[begin:end]
+    if begin % dtype.itemsize:
+        flat = flat.copy()
+    try:
+        return flat.view(dtype).reshape(shape)
+    except ValueError as error:  # shapes like (0, 2^61)
+        raise ModelFormatError(f"has an array {name!r} whose shape makes no sense ({error})") from None
+
+
+def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a name occurs twice")
+    return found
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is no JSON")

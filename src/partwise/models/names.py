@@ -1,0 +1,38 @@
+"""Many strings as two arrays: their UTF-8 bytes end to end, and where each begins."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .errors import ModelFormatError
+from .parts import Array, ModelParts
+
+
+def encode_names(names: Sequence[str]) -> dict[str, Array]:
+    """Arrays `bytes` and `offsets`; ValueError for a name that is no text (a lone surrogate)."""
+    try:
+        coded = [name.encode() for name in names]
+    except UnicodeEncodeError:
+        wrong = next(name for name in names if any("\ud800" <= letter <= "\udfff" for letter in name))
+        raise ValueError(f"the name {wrong!r} holds a lone surrogate, which is no text") from None
+    offsets = np.zeros(len(coded) + 1, dtype=np.int64)
+    np.cumsum(np.fromiter(map(len, coded), dtype=np.int64, count=len(coded)), out=offsets[1:])
+    return {"bytes": np.frombuffer(b"".join(coded), dtype=np.uint8), "offsets": offsets}
+
+
+def decode_names(parts: ModelParts) -> list[str]:
+    """The strings; ModelFormatError unless they are UTF-8 and all different."""
+    data = parts.bytes("bytes", None)
+    offsets = parts.pointers("offsets", None, len(data)).tolist()
+    raw = data.tobytes()
+    try:
+        text = raw.decode()
+        if len(text) == len(raw):
+            names = [text[a:b] for a, b in zip(offsets, offsets[1:], strict=False)]
+        else:
+            names = [raw[a:b].decode() for a, b in zip(offsets, offsets[1:], strict=False)]
+    except UnicodeDecodeError as error:
+        raise ModelFormatError(f"has names that are not UTF-8 ({error.reason})") from None
+    if len(set(names)) != len(names):
+        raise ModelFormatError("has a name that occurs twice")
+    return names

@@ -1,0 +1,147 @@
+"""Labels and settings as JSON, with nothing lost and nothing executed.
+
+None, strings, bools and finite floats and ints are themselves; a list is a list. Everything else is an object with
+one entry that says what it is: {"tuple": [...]}, {"dict": [[key, value], ...]}, {"float": "inf"}, {"loss": {...}},
+{"solver": [name, {option: value}]}, {"kernel": [name, {parameter: value}]}.
+"""
+
+import math
+from dataclasses import asdict, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import ModelFormatError
+
+#: NumPy types that labels may have, besides strings and objects.
+_NUMBERS = (
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64",
+)  # fmt: skip
+
+
+def encode(value: Any, what: str) -> Any:
+    """A value as JSON.
+
+    Raises
+    ------
+    ValueError
+        If it is of a kind that a model file cannot hold.
+    """
+    from ..kernels import KernelLike
+    from ..losses import Loss
+    from ..solvers import Solver, available_solvers
+
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or type(value) in (bool, int):
+        return value
+    if isinstance(value, str):
+        return _text(str(value), what)
+    if type(value) is float:
+        return value if math.isfinite(value) else {"float": repr(value)}
+    if type(value) is list:
+        return [encode(each, what) for each in value]
+    if type(value) is tuple:
+        return {"tuple": [encode(each, what) for each in value]}
+    if isinstance(value, dict):
+        return {"dict": [[encode(key, what), encode(each, what)] for key, each in value.items()]}
+    if type(value) is Loss:
+        return {"loss": asdict(value)}
+    if isinstance(value, Solver) and value.name in available_solvers():
+        return {"solver": [value.name, encode(value.options(), what)]}
+    if isinstance(value, KernelLike):
+        parameters = {item.name: getattr(value, item.name) for item in fields(value)}
+        return {"kernel": [value.name, encode(parameters, what)]}
+    raise ValueError(
+        f"{what} {value!r} of type {type(value).__name__} cannot be saved: a model file holds strings, ints, bools, "
+        "floats, None, and tuples, lists and dicts of these"
+    )
+
+
+def decode(value: Any) -> Any:
+    """The inverse of `encode`; ModelFormatError (or the ValueError of a loss, solver or kernel) for anything else."""
+    from ..kernels import get_kernel
+    from ..losses import Loss
+    from ..solvers import get_solver
+
+    if isinstance(value, list):
+        return [decode(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if len(value) != 1:
+        raise ModelFormatError("has a setting that cannot be read")
+    ((kind, inner),) = value.items()
+    if kind == "float" and inner in ("inf", "-inf", "nan"):
+        return float(inner)
+    if kind == "tuple" and isinstance(inner, list):
+        return tuple(decode(each) for each in inner)
+    if kind == "dict" and isinstance(inner, list) and all(isinstance(each, list) and len(each) == 2 for each in inner):
+        try:
+            return {decode(key): decode(each) for key, each in inner}
+        except TypeError:
+            raise ModelFormatError("has a setting whose keys cannot be keys") from None
+    if kind == "loss" and isinstance(inner, dict) and set(inner) == {item.name for item in fields(Loss)}:
+        numbers = isinstance(inner["name"], str) and all(
+            type(inner[name]) in (int, float) for name in ("temperature", "cost_scale")
+        )
+        if numbers:
+            return Loss(**inner)
+    if kind in ("solver", "kernel") and isinstance(inner, list) and len(inner) == 2 and isinstance(inner[0], str):
+        options = decode(inner[1])
+        if isinstance(options, dict) and all(isinstance(name, str) for name in options):
+            return get_solver(inner[0], **options) if kind == "solver" else get_kernel(inner[0], **options)
+    raise ModelFormatError(f"has a setting of unknown kind {kind[:40]!r}")
+
+
+def encode_labels(classes: NDArray[Any]) -> dict[str, Any]:
+    """An array of labels: its type and its values."""
+    kind = classes.dtype.kind
+    if kind == "U":
+        dtype = "str"
+    elif kind == "O":
+        dtype = "object"
+    elif classes.dtype.newbyteorder("=").name in _NUMBERS:
+        dtype = classes.dtype.newbyteorder("=").name
+    else:
+        raise ValueError(f"labels of type {classes.dtype} cannot be saved: use strings, ints, bools or floats")
+    return {"dtype": dtype, "values": [encode(label, "label") for label in classes.tolist()]}
+
+
+def decode_labels(found: Any) -> NDArray[Any]:
+    """The labels; ModelFormatError unless there are two or more, all different."""
+    if not isinstance(found, dict) or set(found) != {"dtype", "values"} or not isinstance(found["values"], list):
+        raise ModelFormatError("has no list of labels")
+    dtype, plain = found["dtype"], [decode(value) for value in found["values"]]
+    try:
+        distinct = set(plain)
+    except TypeError:
+        raise ModelFormatError("has labels that cannot be told apart") from None
+    if len(distinct) != len(plain) or len(plain) < 2 or any(label is None or label != label for label in plain):
+        raise ModelFormatError("has labels that are missing or occur twice")
+    if dtype == "object":
+        objects = np.empty(len(plain), dtype=object)
+        objects[:] = plain
+        return objects
+    if dtype == "str" and all(isinstance(label, str) for label in plain):
+        return _unchanged(np.array(plain), plain)
+    if dtype in _NUMBERS and all(type(label) in (bool, int, float) for label in plain):
+        try:
+            return _unchanged(np.array(plain, dtype=dtype), plain)
+        except (OverflowError, ValueError):
+            pass
+    raise ModelFormatError(f"has labels that are not of their type {dtype!r}")
+
+
+def _unchanged(array: NDArray[Any], plain: list[Any]) -> NDArray[Any]:
+    if array.tolist() != plain:
+        raise ModelFormatError("has labels that are not of their type")
+    return array
+
+
+def _text(value: str, what: str) -> str:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{what} {value!r} holds a lone surrogate, which is no text") from None
+    return value
