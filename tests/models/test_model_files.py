@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -222,6 +224,17 @@ def test_a_failed_save_leaves_the_old_file(tmp_path, monkeypatch):
     monkeypatch.undo()
     with pytest.raises(FileNotFoundError):
         case.estimator.save(tmp_path / "nowhere" / "model.pw")
+
+
+def test_standard_streams(tmp_path):
+    case = fitted_classifier(["a", "b"])
+    case.estimator.save(tmp_path / "model.pw")
+    program = "import partwise; partwise.load('-').save('-')"
+    data = (tmp_path / "model.pw").read_bytes()
+    again = subprocess.run([sys.executable, "-c", program], input=data, stdout=subprocess.PIPE, check=True)
+    assert again.stdout == data
+    with pytest.raises(ValueError, match="not compressed"):
+        case.estimator.save(tmp_path / "model.pw.gz")
 
 
 def test_estimators_still_pickle():

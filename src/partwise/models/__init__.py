@@ -10,14 +10,11 @@ and a class method `_from_model(parts)`, which checks shapes, ranges and finiten
 import importlib
 import json
 import os
-import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
+from ..io.files import atomic_write
 from . import container
 from .errors import ModelFormatError
 from .parts import Array, ModelParts
@@ -34,7 +31,7 @@ KINDS: dict[str, tuple[str, str]] = {
 
 
 def save(estimator: Any, path: str | os.PathLike[str], dtype: str = "float64") -> None:
-    """Write a fitted estimator to a file, which is replaced in one step or left as it was.
+    """Write a fitted estimator to a file, which is replaced in one step or left as it was; "-" is standard output.
 
     Raises
     ------
@@ -43,6 +40,8 @@ def save(estimator: Any, path: str | os.PathLike[str], dtype: str = "float64") -
     """
     if dtype not in ("float64", "float32"):
         raise ValueError(f"dtype must be 'float64' or 'float32', got {dtype!r}")
+    if os.fspath(path).endswith(".gz"):
+        raise ValueError("model files are not compressed: give a name that does not end in .gz")
     parts: ModelParts = estimator._to_model()
     arrays = {
         name: _rounded(array, dtype) if name.endswith("weights") else array for name, array in parts.arrays.items()
@@ -54,12 +53,12 @@ def save(estimator: Any, path: str | os.PathLike[str], dtype: str = "float64") -
         "kind": parts.kind,
         "settings": json.dumps(parts.settings, separators=(",", ":"), allow_nan=False),
     }
-    with _atomic_write(path) as file:
+    with atomic_write(path) as file:
         container.write(file, metadata, arrays)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """The estimator that `save` wrote to a file, ready to predict.
+    """The estimator that `save` wrote to a file ("-": standard input), ready to predict.
 
     Nothing in the file is executed, and nothing in it is used before its digest, shapes and ranges were checked.
 
@@ -104,19 +103,3 @@ def _version() -> str:
     from partwise import __version__
 
     return __version__
-
-
-@contextmanager
-def _atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    target = Path(path)
-    temporary = target.parent / f".{target.name}.{secrets.token_hex(8)}"
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise

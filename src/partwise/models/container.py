@@ -16,6 +16,7 @@ import math
 import os
 import stat
 import struct
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, BinaryIO
@@ -80,8 +81,11 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, str], dict[str, Array]
         If it cannot be read.
     """
     try:
-        with open(path, "rb") as file:
-            block, size = _read_checked(file)
+        if os.fspath(path) == "-":
+            block, size = _read_checked(sys.stdin.buffer)
+        else:
+            with open(path, "rb") as file:
+                block, size = _read_checked(file)
     except IsADirectoryError:
         raise ModelFormatError("is a directory, not a model file", path) from None
     except ModelFormatError as error:
