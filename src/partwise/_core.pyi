@@ -613,3 +613,26 @@ class Sentences:
         """Some of the sentences, in this order."""
     def without(self, j: int) -> Sentences:
         """The same without one column."""
+
+class Vocabulary:
+    """Distinct names and their numbers. Names are kept as UTF-8, end to end; pickles by them."""
+
+    def __init__(self, bytes: Bytes, offsets: Ints) -> None:
+        """Name k is bytes[offsets[k]:offsets[k + 1]]. ValueError unless they are UTF-8 and distinct."""
+    @staticmethod
+    def learn(names: list[str], min_count: int = 1) -> tuple[Vocabulary, Ints]:
+        """The names seen at least min_count times, the most frequent first (ties: as seen), and the ids of `names`."""
+    def __len__(self) -> int: ...
+    def __contains__(self, name: object) -> bool: ...
+    def __getitem__(self, k: int) -> str: ...
+    @property
+    def bytes(self) -> Bytes: ...
+    @property
+    def offsets(self) -> Ints: ...
+    def names(self) -> list[str]: ...
+    def ids(self, names: list[str]) -> Ints:
+        """Their numbers; -1 for unknown names."""
+    def packed_ids(self, bytes: Bytes, offsets: Ints, n_jobs: int = 1) -> Ints:
+        """The same for names that lie end to end."""
+    def starts_with(self, prefixes: Sequence[str]) -> Bytes:
+        """1 for the names that start with one of these."""

@@ -13,7 +13,7 @@ NAMES = [[["a", "b"], ["a"]], [["c", "a", "a"]], [[], ["b", "c"]]]
 
 
 def names_of(rows, vocabulary):
-    known = {number: name for name, number in vocabulary.items()}
+    known = dict(enumerate(vocabulary.names()))
     table = rows.attributes()
     ends = table.row_ptr.tolist()
     return [[known.get(j) for j in table.attributes[a:b].tolist()] for a, b in zip(ends, ends[1:], strict=False)]
@@ -22,7 +22,7 @@ def names_of(rows, vocabulary):
 def test_names_are_numbered_by_falling_frequency():
     reader = NameReader()
     rows = reader.read(Sequences.of(NAMES))
-    assert reader.vocabulary == {"a": 0, "b": 1, "c": 2}
+    assert reader.vocabulary.names() == ["a", "b", "c"]
     assert rows.lengths.tolist() == [2, 1, 2]
     assert rows.table.values is None
     assert names_of(rows, reader.vocabulary) == [["a", "b"], ["a"], ["c", "a", "a"], [], ["b", "c"]]
@@ -40,7 +40,7 @@ def test_unknown_names_are_minus_one_later():
 def test_min_count_drops_rare_names():
     reader = NameReader()
     rows = reader.read(Sequences.of(NAMES), min_count=3)
-    assert reader.vocabulary == {"a": 0}
+    assert reader.vocabulary.names() == ["a"]
     assert names_of(rows, reader.vocabulary)[2] == [None, "a", "a"]
 
 

@@ -151,7 +151,9 @@ def test_labels_that_no_file_can_hold(labels, why, tmp_path):
 
 
 def test_names_that_are_no_text(tmp_path):
-    tagger = SequenceTagger().fit([[["a"], ["\udc80"]]], [["x", "y"]])
+    with pytest.raises(ValueError, match=r"sequence 0, position 1: .*lone surrogate"):
+        SequenceTagger().fit([[["a"], ["\udc80"]]], [["x", "y"]])
+    tagger = SequenceTagger().fit([[["a"], ["b"]]], [["x", "\udc80"]])
     with pytest.raises(ValueError, match="lone surrogate"):
         tagger.save(tmp_path / "model.pw")
     assert list(tmp_path.iterdir()) == []

@@ -7,18 +7,18 @@ indexed in about a second. Errors are ValueErrors that name the sequence and the
 from __future__ import annotations
 
 import numbers
-from collections import defaultdict
 from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass
-from itertools import chain, count, repeat
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from partwise._core import Vocabulary
 from partwise.features import Attributes
-from partwise.models.names import decode_names, encode_names
+from partwise.models.names import read_vocabulary
 from partwise.models.parts import ModelParts
 
 Floats = NDArray[np.float64]
@@ -281,20 +281,25 @@ class NameReader:
     forms = ("names",)
     expected = "lists of attribute names or dicts"
 
-    def __init__(self, vocabulary: dict[str, int] | None = None) -> None:
+    def __init__(self, vocabulary: Vocabulary | None = None) -> None:
         self.vocabulary = vocabulary
 
     @property
     def n_attributes(self) -> int:
         """Number of attributes it knows."""
-        return len(self.vocabulary or ())
+        return 0 if self.vocabulary is None else len(self.vocabulary)
+
+    def names(self) -> list[str]:
+        """Attribute names in the order of their ids."""
+        return [] if self.vocabulary is None else self.vocabulary.names()
 
     def _to_model(self) -> ModelParts:
-        return ModelParts(self.kind, {}, encode_names(list(self.vocabulary or ())))
+        assert self.vocabulary is not None
+        return ModelParts(self.kind, {}, {"bytes": self.vocabulary.bytes, "offsets": self.vocabulary.offsets})
 
     @classmethod
     def _from_model(cls, parts: ModelParts) -> NameReader:
-        return cls({name: i for i, name in enumerate(decode_names(parts))})
+        return cls(read_vocabulary(parts))
 
     def read(self, sequences: Sequences, min_count: int = 1) -> Rows:
         """All positions end to end.
@@ -313,25 +318,27 @@ class NameReader:
                 self._refuse_name(sequences, lengths, tokens)
         else:
             counts, names, values = _named_values(sequences, lengths, tokens)
-        if self.vocabulary is None:
-            ids = self._learn(names, min_count)
-        else:
-            ids = np.fromiter(map(self.vocabulary.get, names, repeat(-1)), dtype=np.int64, count=len(names))
-        assert self.vocabulary is not None
+        try:
+            if self.vocabulary is None:
+                self.vocabulary, ids = Vocabulary.learn(names, min_count)
+            else:
+                ids = self.vocabulary.ids(names)
+        except ValueError:
+            self._refuse_surrogate(sequences, lengths, counts, names)
+            raise
         size = len(self.vocabulary)
         return Rows(lengths, size, Attributes(pointers(counts), ids, size, values))
 
-    def _learn(self, names: list[str], min_count: int) -> Ints:
-        first_seen: defaultdict[str, int] = defaultdict(count().__next__)
-        ids = np.fromiter(map(first_seen.__getitem__, names), dtype=np.int64, count=len(names))
-        frequency = np.bincount(ids, minlength=len(first_seen))
-        order = np.argsort(-frequency, kind="stable")
-        order = order[: int(np.count_nonzero(frequency >= min_count))]
-        rank = np.full(len(first_seen), -1, dtype=np.int64)
-        rank[order] = np.arange(len(order))
-        seen = list(first_seen)
-        self.vocabulary = {seen[j]: i for i, j in enumerate(order.tolist())}
-        return rank[ids]
+    @staticmethod
+    def _refuse_surrogate(sequences: Sequences, lengths: Ints, counts: Ints, names: list[str]) -> None:
+        for k, name in enumerate(names):
+            try:
+                name.encode("utf-8")
+            except UnicodeEncodeError:
+                row = int(np.searchsorted(np.cumsum(counts), k, side="right"))
+                raise ValueError(
+                    f"X: {sequences.where(lengths, row)}: {name!r} holds a lone surrogate, which is no character"
+                ) from None
 
     @staticmethod
     def _refuse_name(sequences: Sequences, lengths: Ints, tokens: list[Any]) -> None:

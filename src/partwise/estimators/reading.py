@@ -25,7 +25,7 @@ class ReadableTagger:
     def attributes_(self) -> list[str] | None:
         """Attribute names, the most frequent first; None for arrays."""
         check_is_fitted(self)
-        return None if isinstance(self._reader, ColumnReader) else list(self._reader.vocabulary or ())
+        return None if isinstance(self._reader, ColumnReader) else self._reader.names()
 
     @property
     def state_features_(self) -> dict[tuple[Any, Any], float]:

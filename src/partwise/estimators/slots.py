@@ -29,7 +29,7 @@ def edge_ids(chosen: Any, reader: NameReader | ColumnReader) -> Ints | None:
         if not all(isinstance(prefix, str) for prefix in prefixes):
             raise ValueError(f"transition_features must be prefixes of attribute names, got {chosen!r}")
         assert reader.vocabulary is not None
-        picked = np.array([name.startswith(prefixes) for name in reader.vocabulary])
+        picked = reader.vocabulary.starts_with(prefixes).astype(bool)
     return np.where(picked, np.cumsum(picked), -1).astype(np.int64)
 
 

@@ -52,7 +52,7 @@ class TrainedTagger(TrainedEstimator):
             return columns, rows if self.kernel is not None else rows.compact()
         names = NameReader()
         rows = names.read(sequences, dropping)
-        if not names.vocabulary:
+        if not rows.n_attributes:
             raise ValueError("X has no attribute" + (f" that occurs {dropping} times" if dropping > 1 else ""))
         return names, rows
 

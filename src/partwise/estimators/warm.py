@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -64,7 +63,7 @@ def edge_names(reader: NameReader | ColumnReader, model: ChainModel) -> list[tup
     """Name of each edge attribute: () for the one that is always there, else (attribute,)."""
     if model.edge_ids is None:
         return [()]
-    names: Any = range(len(model.edge_ids)) if isinstance(reader, ColumnReader) else list(reader.vocabulary or ())
+    names: Any = range(len(model.edge_ids)) if isinstance(reader, ColumnReader) else reader.names()
     return [(), *((names[j],) for j in np.flatnonzero(model.edge_ids > 0))]
 
 
@@ -73,7 +72,8 @@ def _map_attributes(old: Any, new: Any) -> Ints | None:
     if isinstance(old, ColumnReader) or isinstance(new, ColumnReader):
         same = type(old) is type(new) and old.n_features == new.n_features
         return np.arange(new.n_features, dtype=np.int64) if same else None
-    return np.fromiter(map(old.vocabulary.get, new.vocabulary, repeat(-1)), dtype=np.int64, count=len(new.vocabulary))
+    found: Ints = old.vocabulary.packed_ids(new.vocabulary.bytes, new.vocabulary.offsets)
+    return found
 
 
 def _map_edge_attributes(old: ChainModel, new: ChainModel, attributes: Ints) -> Ints:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from .._core import Vocabulary
 from .errors import ModelFormatError
 from .parts import Array, ModelParts
 
@@ -20,19 +21,16 @@ def encode_names(names: Sequence[str]) -> dict[str, Array]:
     return {"bytes": np.frombuffer(b"".join(coded), dtype=np.uint8), "offsets": offsets}
 
 
-def decode_names(parts: ModelParts) -> list[str]:
-    """The strings; ModelFormatError unless they are UTF-8 and all different."""
+def read_vocabulary(parts: ModelParts) -> Vocabulary:
+    """The strings as a vocabulary; ModelFormatError unless they are UTF-8 and all different."""
     data = parts.bytes("bytes", None)
-    offsets = parts.pointers("offsets", None, len(data)).tolist()
-    raw = data.tobytes()
+    offsets = parts.pointers("offsets", None, len(data))
     try:
-        text = raw.decode()
-        if len(text) == len(raw):
-            names = [text[a:b] for a, b in zip(offsets, offsets[1:], strict=False)]
-        else:
-            names = [raw[a:b].decode() for a, b in zip(offsets, offsets[1:], strict=False)]
-    except UnicodeDecodeError as error:
-        raise ModelFormatError(f"has names that are not UTF-8 ({error.reason})") from None
-    if len(set(names)) != len(names):
-        raise ModelFormatError("has a name that occurs twice")
-    return names
+        return Vocabulary(np.ascontiguousarray(data), np.ascontiguousarray(offsets))
+    except ValueError as error:
+        raise ModelFormatError(f"has a wrong name: {error}") from None
+
+
+def decode_names(parts: ModelParts) -> list[str]:
+    """The strings, with the same checks."""
+    return read_vocabulary(parts).names()

@@ -1,0 +1,62 @@
+#include "text/vocabulary.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "text/utf8.h"
+
+namespace partwise {
+
+void PackedStrings::check() const {
+    if (offsets.empty() || offsets.front() != 0) throw InputError("offsets must start at 0");
+    if (!std::is_sorted(offsets.begin(), offsets.end())) throw InputError("offsets must not fall");
+    if (offsets.back() != len(bytes.size())) throw InputError("offsets must end at the number of bytes");
+}
+
+StringTable make_vocabulary(const PackedStrings& names) {
+    names.check();
+    StringTable table;
+    table.reserve(names.size(), len(names.bytes.size()));
+    for (Index k = 0; k < names.size(); ++k) {
+        try {
+            check_utf8(names[k]);
+        } catch (const ParseError& error) {
+            throw InputError("name " + std::to_string(k) + ": " + error.what());
+        }
+        if (table.add(names[k]) != k) throw InputError("name " + std::to_string(k) + " is there twice");
+    }
+    return table;
+}
+
+std::vector<Index> look_up(const StringTable& table, const PackedStrings& names, int n_jobs, Interrupt& interrupt) {
+    names.check();
+    std::vector<Index> out(idx(names.size()));
+    constexpr Index kBlock = 1 << 14;
+    parallel_for((names.size() + kBlock - 1) / kBlock, n_jobs, interrupt, [&](Index block, int) {
+        const Index end = std::min(names.size(), (block + 1) * kBlock);
+        for (Index k = block * kBlock; k < end; ++k) out[idx(k)] = table.find(names[k]);
+    });
+    return out;
+}
+
+StringTable by_frequency(const StringTable& table, std::span<const Index> counts, std::span<const Index> first,
+                         Index min_count, std::vector<Index>& rank) {
+    std::vector<Index> order;
+    Index n_bytes = 0;
+    for (Index k = 0; k < table.size(); ++k) {
+        if (counts[idx(k)] < min_count) continue;
+        order.push_back(k);
+        n_bytes += len(table.name(k).size());
+    }
+    std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) {
+        if (counts[idx(a)] != counts[idx(b)]) return counts[idx(a)] > counts[idx(b)];
+        return !first.empty() && first[idx(a)] < first[idx(b)];
+    });
+    rank.assign(idx(table.size()), -1);
+    StringTable out;
+    out.reserve(len(order.size()), n_bytes);
+    for (const Index k : order) rank[idx(k)] = out.add(table.name(k));
+    return out;
+}
+
+}  // namespace partwise

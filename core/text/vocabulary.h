@@ -1,0 +1,37 @@
+// Which strings are known, and their numbers: the names of a model's attributes.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "support/parallel.h"
+#include "text/string_table.h"
+
+namespace partwise {
+
+// Strings end to end: string k is bytes[offsets[k], offsets[k + 1]).
+struct PackedStrings {
+    std::span<const std::uint8_t> bytes;
+    std::span<const Index> offsets;
+
+    Index size() const { return len(offsets.size()) - 1; }
+    std::string_view operator[](Index k) const {
+        const Index start = offsets[idx(k)];
+        return {reinterpret_cast<const char*>(bytes.data()) + start, idx(offsets[idx(k) + 1] - start)};
+    }
+    // Throws InputError unless the offsets rise from 0 to the number of bytes.
+    void check() const;
+};
+
+// The strings as a table under the same numbers; InputError if they are not UTF-8 or not distinct.
+StringTable make_vocabulary(const PackedStrings& names);
+
+// Numbers of strings, -1 for those not in the table.
+std::vector<Index> look_up(const StringTable& table, const PackedStrings& names, int n_jobs, Interrupt& interrupt);
+
+// The table's strings counted at least min_count times, the most frequent first (equal counts: as `first` rises, then
+// as they were numbered), and the new number of each old one, -1 for those left out.
+StringTable by_frequency(const StringTable& table, std::span<const Index> counts, std::span<const Index> first,
+                         Index min_count, std::vector<Index>& rank);
+
+}  // namespace partwise
