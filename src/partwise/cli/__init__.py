@@ -1,16 +1,27 @@
 """The ``partwise`` command.
 
 A subcommand is a module of this package with a click command called `command`, listed in `COMMANDS`; it is imported
-when it is called, so that ``partwise --help`` stays quick.
+when it is called, so that ``partwise --help`` stays quick. What tasks there are (``train tag``, ``train maxent``, ...)
+is listed in `partwise.cli.tasks`. Errors a user can cause end with one line on standard error and exit status 2;
+Ctrl-C ends with 130 (see `partwise.cli.errors`).
 """
 
 from __future__ import annotations
 
 import importlib
+from functools import partial
+from typing import Any
 
 import click
 
-COMMANDS = {"demo": "partwise.cli.demo"}
+from partwise.cli.errors import run_safely
+
+#: Where each command is, and what the list of commands says of it.
+COMMANDS = {
+    "data": ("partwise.cli.data", "List, fetch and check data sets."),
+    "demo": ("partwise.cli.demo", "Train every estimator on built-in data and write a report."),
+    "solvers": ("partwise.cli.solvers", "Show which solver fits what, or the options of one."),
+}
 
 
 class _Commands(click.Group):
@@ -20,11 +31,23 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(COMMANDS[cmd_name]).command
+        command: click.Command = importlib.import_module(COMMANDS[cmd_name][0]).command
         return command
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of commands, from the table alone."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name][1]) for name in self.list_commands(ctx)])
 
-@click.command(cls=_Commands)
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run, with errors in one line."""
+        alone = kwargs.pop("standalone_mode", True)
+        kwargs["standalone_mode"] = False
+        run = partial(super().main, *args, **kwargs)
+        return run_safely(run) if alone else run()
+
+
+@click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="partwise")
 def main() -> None:
     """Train linear structured predictors, each run with a certificate."""

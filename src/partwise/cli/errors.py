@@ -1,0 +1,95 @@
+"""How the command line fails: one line on standard error, exit status 2 (130 after Ctrl-C), no traceback.
+
+What counts as a user's error: files that are not there, not readable, not writable or not in their format (OSError,
+FormatError, ModelFormatError), values that an option, an estimator or a solver refuses (ValueError), a run that
+diverges (ArithmeticError), memory that is not there. Everything else is a defect and shows its traceback, as does
+everything if the environment variable ``PARTWISE_TRACEBACK`` is set.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import click
+
+VARIABLE = "PARTWISE_TRACEBACK"
+
+USER_ERROR = 2
+INTERRUPTED = 130
+
+
+class UserError(click.ClickException):
+    """Something that the user can mend."""
+
+    exit_code = USER_ERROR
+
+
+def run_safely(run: Callable[[], Any]) -> NoReturn:
+    """Call, and end the process with the right status."""
+    code = 0
+    try:
+        with plain_warnings():
+            answer = run()
+            sys.stdout.flush()
+        code = answer if isinstance(answer, int) else 0
+    except click.exceptions.Exit as done:
+        code = done.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("interrupted", err=True)
+        code = INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read the output has enough: nothing more can be written, at exit neither.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = USER_ERROR
+    except Exception as error:
+        if os.environ.get(VARIABLE):
+            raise
+        message = message_of(error)
+        if message is None:
+            raise
+        click.echo(f"error: {message}", err=True)
+        code = error.exit_code if isinstance(error, click.ClickException) else USER_ERROR
+    sys.exit(code)
+
+
+def message_of(error: Exception) -> str | None:
+    """What to tell the user, or None for a defect."""
+    if isinstance(error, click.UsageError):
+        command = error.ctx.command_path if error.ctx is not None else "partwise"
+        return f"{error.format_message()} (see {command} --help)"
+    if isinstance(error, click.ClickException):
+        return error.format_message()
+    if isinstance(error, OSError):
+        return _os_message(error)
+    if isinstance(error, MemoryError):
+        return "out of memory"
+    if isinstance(error, (ValueError, ArithmeticError)):
+        return str(error)
+    return None
+
+
+def _os_message(error: OSError) -> str:
+    if error.errno is None or error.strerror is None:
+        return str(error)
+    reason = {errno.ENOENT: "no such file or directory"}.get(error.errno, error.strerror.lower())
+    return f"{error.filename}: {reason}" if error.filename is not None else reason
+
+
+@contextmanager
+def plain_warnings() -> Iterator[None]:
+    """Show the library's warnings as lines of text, each once."""
+
+    def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        click.echo(f"warning: {message}", err=True)
+
+    with warnings.catch_warnings():
+        if not sys.warnoptions and "pytest" not in sys.modules:
+            warnings.simplefilter("default")
+        warnings.showwarning = show
+        yield

@@ -1,0 +1,100 @@
+"""What commands write: JSON, tables, files that must be writable before hours of work go into them."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from partwise.cli.errors import UserError
+
+json_flag = click.option("--json", "as_json", is_flag=True, help="Machine-readable output on standard output.")
+
+
+def print_json(value: Any) -> None:
+    """One JSON object on one line; numbers that JSON does not know become null."""
+    click.echo(json.dumps(plain(value), ensure_ascii=False, allow_nan=False))
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, (str, int, float, bool)) or value is None:
+        return value
+    return str(value)
+
+
+def table(rows: Sequence[Sequence[str]], left: int = 1, indent: str = "") -> str:
+    """Aligned columns; the first `left` of them to the left, numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.ljust(width) if k < left else cell.rjust(width)
+            for k, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append((indent + "  ".join(cells)).rstrip())
+    return "\n".join(lines)
+
+
+def check_outputs(*paths: str | None, inputs: Iterable[str | None] = ()) -> None:
+    """Refuse paths that could not be written to, before any work is done.
+
+    Raises
+    ------
+    UserError
+        If a folder is missing or does not take files, a path is a folder, two outputs are the same file, or one of
+        them is an input.
+    """
+    seen: dict[str, str] = {}
+    sources = {os.path.realpath(path) for path in inputs if path not in (None, "-")}
+    for path in paths:
+        if path is None:
+            continue
+        real = "-" if path == "-" else os.path.realpath(path)
+        if real in seen:
+            raise UserError(f"{path}: two outputs to the same file")
+        seen[real] = path
+        if path == "-":
+            continue
+        if real in sources:
+            raise UserError(f"{path}: is an input, which would be overwritten")
+        if os.path.isdir(path):
+            raise UserError(f"{path}: is a folder")
+        if os.path.exists(path) and not os.path.isfile(path):
+            continue  # a device or a pipe: writing will tell
+        folder = Path(real).parent
+        try:
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+        except OSError as error:
+            raise UserError(f"{path}: cannot be written ({(error.strerror or str(error)).lower()})") from None
+
+
+def is_terminal() -> bool:
+    """Whether somebody watches standard error."""
+    return sys.stderr.isatty()
+
+
+def peak_memory() -> int:
+    """The most memory that this process has had, in bytes."""
+    try:
+        import resource
+    except ImportError:  # no such thing on Windows
+        return 0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return int(peak if sys.platform == "darwin" else peak * 1024)

@@ -1,0 +1,86 @@
+"""``partwise solvers``: the table of what fits what, or one solver's options."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import fields
+from typing import Any
+
+import click
+
+from partwise.cli.flags import Name, loss_names, solver_names
+from partwise.cli.output import json_flag, print_json, table
+
+
+@click.command("solvers")
+@click.argument("name", required=False, type=Name("solver", lambda: solver_names()[1:]), metavar="[NAME]")
+@click.option("--loss", type=Name("loss", loss_names), help="Only solvers of this loss.")
+@json_flag
+def command(name: str | None, loss: str | None, as_json: bool) -> None:
+    """Show which solver fits which loss on which structure; with a NAME that solver's options.
+
+    The table comes from what the solvers ask for and what problems of each kind offer.
+    """
+    from partwise.solvers.compatibility import KINDS, fitting_solvers
+    from partwise.solvers.registry import SOLVERS
+
+    losses = _losses(loss)
+    names = [name] if name else list(SOLVERS)
+    fits = {
+        kind: {
+            key: [solver for solver in fitting_solvers(item, kind) if solver in names] for key, item in losses.items()
+        }
+        for kind in KINDS
+    }
+    if as_json:
+        print_json({"solvers": {solver: _describe(solver) for solver in names}, "fits": fits})
+        return
+    if name:
+        _print_one(name, fits)
+        return
+    for kind, found in fits.items():
+        rows = [[kind, *losses]]
+        rows += [[solver, *("yes" if solver in found[key] else "-" for key in losses)] for solver in names]
+        click.echo(table([row for row in rows if loss is None or "yes" in row or row is rows[0]], left=len(rows[0])))
+        click.echo()
+    click.echo("`partwise solvers NAME` shows a solver's options, docs/solvers.md how to choose.")
+
+
+def _losses(loss: str | None) -> dict[str, Any]:
+    from partwise.losses import LOSSES
+
+    return {loss: LOSSES[loss]} if loss else dict(LOSSES)
+
+
+def _summary(name: str) -> str:
+    from partwise.solvers.registry import SOLVERS
+
+    return (sys.modules[SOLVERS[name].__module__].__doc__ or "").splitlines()[0]
+
+
+def _describe(name: str) -> dict[str, Any]:
+    from partwise.solvers.registry import SOLVERS
+
+    cls = SOLVERS[name]
+    return {
+        "summary": _summary(name),
+        "rate": cls.rate,
+        "needs": sorted(cls.requires),
+        "max_passes": cls.default_max_passes,
+        "options": {item.name: {"default": item.default, "help": item.metadata["help"]} for item in fields(cls)},
+    }
+
+
+def _print_one(name: str, fits: dict[str, dict[str, list[str]]]) -> None:
+    found = _describe(name)
+    click.echo(f"{name}: {found['summary']}\n")
+    click.echo(f"needs: {', '.join(found['needs'])}")
+    click.echo(f"convergence: {found['rate']}; gives up after {found['max_passes']} passes unless told otherwise")
+    for kind, by_loss in fits.items():
+        there = [loss for loss, names in by_loss.items() if names]
+        if there:
+            click.echo(f"fits {kind}: {', '.join(there)}")
+    if found["options"]:
+        click.echo("\noptions (--solver-option NAME=VALUE):")
+        rows = [[key.replace("_", "-"), str(item["default"]), item["help"]] for key, item in found["options"].items()]
+        click.echo(table(rows, left=3, indent="  "))

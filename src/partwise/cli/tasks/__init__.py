@@ -1,0 +1,158 @@
+"""What can be trained from the command line: one module a task, listed in `TASKS`.
+
+A task says how its files are read, which estimator is made from the flags, how predictions are written and scored and
+drawn. The commands (`train`, `predict`, `evaluate`, `inspect`, `path`) know tasks by this interface alone: a new task
+is a module with a class, and a line in the table.
+"""
+
+from __future__ import annotations
+
+import importlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import click
+
+#: Task: (module, class, what it is). The order is that of the help.
+TASKS: dict[str, tuple[str, str, str]] = {}
+
+
+@dataclass
+class Data:
+    """A file that was read.
+
+    X, y
+        As the estimator takes them; y is None where the file has no labels.
+    n_examples, n_tokens
+        How many there are (a classifier's rows are their own tokens).
+    source
+        What is needed to write predictions next to the input.
+    """
+
+    X: Any
+    y: Any
+    n_examples: int
+    n_tokens: int
+    source: Any = None
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Scores of predictions.
+
+    scores
+        By name, as fractions of 1: "accuracy", "f1", "uas", "las", ...
+    table
+        The same and more for people to read.
+    by_label
+        One dict a label, for the JSON output and the report.
+    confusion
+        (labels, matrix) with a row a gold label, or None.
+    details
+        What else the JSON output has ("unknown_rate", ...).
+    """
+
+    scores: dict[str, float]
+    table: str
+    by_label: list[dict[str, Any]] = field(default_factory=list)
+    confusion: tuple[list[str], list[list[int]]] | None = None
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What `predict` is asked for besides the best labels."""
+
+    marginals: bool = False
+    k_best: int | None = None
+    constraints: str | None = None
+    as_json: bool = False
+
+
+class Task(ABC):
+    """One kind of model on the command line."""
+
+    #: Name of the subcommand of `train`.
+    name: ClassVar[str]
+    #: What a unit is called in messages.
+    unit: ClassVar[str] = "sentences"
+    #: The parameters of the estimator that are flags, besides those of all tasks (`flags.TRAINING`).
+    parameters: ClassVar[tuple[str, ...]] = ()
+    #: File formats, the default first; "auto" looks at the file.
+    formats: ClassVar[tuple[str, ...]] = ("auto",)
+
+    @property
+    @abstractmethod
+    def estimator(self) -> type[Any]:
+        """The estimator's class."""
+
+    def flags(self) -> list[click.Parameter]:
+        """More flags of `train` and `path`; their values come to `read` and `make` in `settings`."""
+        return []
+
+    @abstractmethod
+    def read(self, path: str, settings: Mapping[str, Any], labelled: bool) -> Data:
+        """Read a file; `settings` are flags, or what a model remembers of them (see `remember`).
+
+        labelled : whether labels are needed (a file without them is then refused) or ignored.
+        """
+
+    def remember(self, settings: Mapping[str, Any], data: Data) -> dict[str, Any]:
+        """What a model file keeps of how its training data were read: JSON values by name."""
+        return {}
+
+    @abstractmethod
+    def make(self, settings: Mapping[str, Any], data: Data, training: dict[str, Any]) -> Any:
+        """The estimator, not yet fitted; `training` are the parameters that came from flags."""
+
+    @abstractmethod
+    def predict(self, model: Any, data: Data, request: Request) -> Iterable[str]:
+        """The lines of the output, with their ends."""
+
+    @abstractmethod
+    def evaluate(self, model: Any, data: Data) -> Evaluation:
+        """Scores of the model's predictions."""
+
+    @abstractmethod
+    def main_score(self, evaluation: Evaluation) -> tuple[str, float]:
+        """The score that a model is chosen by: its name and value."""
+
+    @abstractmethod
+    def baseline(self, train: Data, data: Data) -> tuple[str, float]:
+        """What a model without learning scores on `data`: its description, and the value of the main score."""
+
+    def unstructured(
+        self, settings: Mapping[str, Any], train: Data, data: Data, training: dict[str, Any]
+    ) -> tuple[str, float] | None:
+        """Description and main score of a model trained without structure, or None where that makes no sense."""
+        return None
+
+    def examples(self, model: Any, data: Data, n: int) -> list[str]:
+        """Drawings (SVG) of some predictions for the report."""
+        return []
+
+    def size(self, model: Any) -> int:
+        """Number of features: weights of the model."""
+        return int(model.result_.weights.size)
+
+    def take(self, data: Data, indices: Sequence[int]) -> Data:
+        """Some of the examples; for `path` without development data."""
+        raise NotImplementedError(f"task {self.name!r} cannot hold out data")
+
+
+def get_task(name: str) -> Task:
+    """The task of this name."""
+    module, cls, _ = TASKS[name]
+    task: Task = getattr(importlib.import_module(module), cls)()
+    return task
+
+
+def task_of(model: Any) -> Task:
+    """The task that a loaded model belongs to."""
+    for name in TASKS:
+        task = get_task(name)
+        if isinstance(model, task.estimator):
+            return task
+    raise ValueError(f"no command is made for a {type(model).__name__}")
