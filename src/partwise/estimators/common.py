@@ -6,12 +6,14 @@ leaves an estimator as it was before the call.
 
 from __future__ import annotations
 
+import copy
 import math
 import numbers
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -19,11 +21,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from partwise.callbacks.base import Callbacks, Session, check_callbacks
 from partwise.estimators.inputs import Floats
 from partwise.losses import Loss, get_loss
 from partwise.penalties import L2, ElasticNet, Penalty
 from partwise.problem import Problem
-from partwise.result import Result
+from partwise.result import HISTORY, Result
 from partwise.solvers import Solver, get_solver, solve, solve_path
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -101,6 +104,12 @@ class Path:
         return [_times(last, C / each) for each in self.Cs]
 
 
+def _sketch(weights: Floats) -> Result:
+    """Weights of a run that goes on, as a result."""
+    nothing: dict[str, Floats] = {name: np.empty(0) for name in HISTORY}
+    return Result(weights, math.nan, math.nan, math.inf, 0.0, 0.0, "stopped", "", 0.0, nothing)
+
+
 def _times(penalty: Penalty, ratio: float) -> Penalty:
     if isinstance(penalty, L2):
         return L2(ratio * penalty.strength)
@@ -121,9 +130,11 @@ class TrainedEstimator(BaseEstimator):
     random_state: Any
     verbose: int
     warm_start: bool
+    callbacks: Any
 
     def _check_training(self) -> Training:
         loss = get_loss(self.loss)
+        check_callbacks(self.callbacks)
         check_positive("C", self.C)
         check_positive("tol", self.tol, zero=True)
         for name in ("max_seconds", "max_passes"):
@@ -142,11 +153,14 @@ class TrainedEstimator(BaseEstimator):
             raise ValueError(f"solver must be a name or a Solver, got {self.solver!r}")
         return self.solver
 
-    def _train(self, training: Training, shape: tuple[Any, ...], weights: Floats | None, **parts: Any) -> Result:
+    def _train(
+        self, training: Training, shape: tuple[Any, ...], weights: Floats | None, fitted: dict[str, Any], **parts: Any
+    ) -> Result:
         """Solve the problem made of `parts` (features, structure, gold, sample_weight).
 
         `weights` are the last fit's, carried over to the new features. `shape` says what labellings the examples
-        have: where it is the last fit's, so is the room for dual points.
+        have: where it is the last fit's, so is the room for dual points. `fitted` are the attributes that, with
+        weights, make a model: what callbacks need to look at one on the way.
         """
         problem = Problem(loss=training.loss, penalty=training.penalty, n_jobs=training.n_jobs, **parts)
         key = (training.loss, training.solver, *shape)
@@ -161,12 +175,23 @@ class TrainedEstimator(BaseEstimator):
         }
         path = getattr(self, "_path", None)
         if path is None:
-            result = solve(problem, **options)
+            with Callbacks(self.callbacks, Session(problem, partial(self._preview, fitted))) as callbacks:
+                result = callbacks.end(solve(problem, callback=callbacks if callbacks.all else None, **options))
         else:
             path.results = solve_path(problem, path.penalties(problem.penalty, self.C), **options)
             result = path.results[-1]
         self._fit_key = key
         return result
+
+    def _preview(self, fitted: dict[str, Any], weights: Floats) -> TrainedEstimator:
+        """A model with these weights, which lives beside the one that is being trained."""
+        model = copy.copy(self)
+        model.__dict__.update(fitted)
+        model._set_weights(_sketch(weights))
+        return model
+
+    def _set_weights(self, result: Result) -> None:
+        raise NotImplementedError
 
     def _fit_path(self, Cs: Sequence[float], X: Any, y: Any, sample_weight: Any = None) -> list[Result]:
         """Fit for each of these C in turn, each from the solution of the one before; the last one stays.

@@ -84,6 +84,9 @@ class MaxentClassifier(ClassifierMixin, TrainedEstimator):
     warm_start : bool
         Start `fit` where the last one ended, if it had the same labels and as many features; with a hinge loss, if
         it also had the same loss, solver and number of rows.
+    callbacks : callable or list of callables, optional
+        Called with a `Progress` after each epoch, see `partwise.callbacks`; an answer that is true stops the training.
+        (`RegularizationPathCV` calls none.)
 
     Attributes
     ----------
@@ -113,6 +116,7 @@ class MaxentClassifier(ClassifierMixin, TrainedEstimator):
         random_state: Any = None,
         verbose: int = 0,
         warm_start: bool = False,
+        callbacks: Any = None,
     ) -> None:
         self.loss = loss
         self.C = C
@@ -129,6 +133,7 @@ class MaxentClassifier(ClassifierMixin, TrainedEstimator):
         self.random_state = random_state
         self.verbose = verbose
         self.warm_start = warm_start
+        self.callbacks = callbacks
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -160,6 +165,7 @@ class MaxentClassifier(ClassifierMixin, TrainedEstimator):
                 replace(training, l2=2.0 * training.l2) if binary else training,
                 (len(y), len(classes)),
                 self._warm_weights(rows.n_attributes, classes),
+                {"classes_": classes},
                 features=multiclass_map(structure, rows.table),
                 structure=structure,
                 gold=structure.encode(labels.astype(np.int64)),

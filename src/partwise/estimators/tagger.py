@@ -88,6 +88,8 @@ class SequenceTagger(ReadableTagger, TrainedTagger):
     warm_start : bool
         Start `fit` from the weights of the last one, feature by feature; with a hinge loss from its dual point, if
         loss, solver, labels and the sequences' lengths are the same.
+    callbacks : callable or list of callables, optional
+        As for `MaxentClassifier`.
 
     Attributes
     ----------
@@ -128,6 +130,7 @@ class SequenceTagger(ReadableTagger, TrainedTagger):
         random_state: Any = None,
         verbose: int = 0,
         warm_start: bool = False,
+        callbacks: Any = None,
     ) -> None:
         self.loss = loss
         self.C = C
@@ -151,6 +154,7 @@ class SequenceTagger(ReadableTagger, TrainedTagger):
         self.random_state = random_state
         self.verbose = verbose
         self.warm_start = warm_start
+        self.callbacks = callbacks
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

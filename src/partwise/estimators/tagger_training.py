@@ -59,15 +59,17 @@ class TrainedTagger(TrainedEstimator):
     def _fit_model(
         self, training: Training, reader: Any, rows: Rows, labels: Ints, classes: Any, weight: Floats | None
     ) -> tuple[ChainModel | KernelChainModel | LocalModel, Result]:
+        fitted = {"classes_": classes, "_reader": reader}
         if self.model == "maxent":
-            return self._train_locally(training, rows, labels, len(classes), weight)
+            return self._train_locally(training, rows, labels, fitted, weight)
         if self.kernel is not None:
-            return self._train_kernel(training, rows, labels, len(classes), weight)
-        return self._train_chain(training, reader, rows, labels, classes, weight)
+            return self._train_kernel(training, rows, labels, fitted, weight)
+        return self._train_chain(training, rows, labels, fitted, weight)
 
     def _train_chain(
-        self, training: Training, reader: Any, rows: Rows, labels: Ints, classes: Any, weight: Floats | None
+        self, training: Training, rows: Rows, labels: Ints, fitted: dict[str, Any], weight: Floats | None
     ) -> tuple[ChainModel, Result]:
+        reader, classes = fitted["_reader"], fitted["classes_"]
         model = make_model(
             rows,
             labels,
@@ -83,6 +85,7 @@ class TrainedTagger(TrainedEstimator):
             training,
             (len(classes), model.edges is None, model.ends, rows.lengths),
             self._warm_weights(reader, model, classes),
+            {**fitted, "_model": model},
             features=model.features(rows, structure),
             structure=structure,
             gold=structure.encode(labels),
@@ -91,14 +94,16 @@ class TrainedTagger(TrainedEstimator):
         return model, result
 
     def _train_kernel(
-        self, training: Training, rows: Rows, labels: Ints, n_labels: int, weight: Floats | None
+        self, training: Training, rows: Rows, labels: Ints, fitted: dict[str, Any], weight: Floats | None
     ) -> tuple[KernelChainModel, Result]:
+        n_labels = len(fitted["classes_"])
         model = make_kernel_model(rows, labels, n_labels, self, self._observed_transitions(), int(self.min_count))
         structure = model.structure(rows.lengths)
         result = self._train(
             training,
             ("kernel", n_labels, model.tied, model.ends, rows.lengths),
             None,
+            {**fitted, "_model": model},
             features=model.training_features(structure),
             structure=structure,
             gold=structure.encode(labels),
@@ -107,8 +112,9 @@ class TrainedTagger(TrainedEstimator):
         return model, result
 
     def _train_locally(
-        self, training: Training, rows: Rows, labels: Ints, n_labels: int, weight: Floats | None
+        self, training: Training, rows: Rows, labels: Ints, fitted: dict[str, Any], weight: Floats | None
     ) -> tuple[LocalModel, Result]:
+        n_labels = len(fitted["classes_"])
         model = make_local_model(
             rows,
             labels,
@@ -122,6 +128,7 @@ class TrainedTagger(TrainedEstimator):
             training,
             ("maxent", n_labels, rows.lengths),
             None,
+            {**fitted, "_model": model},
             features=model.features(rows, structure, labels),
             structure=structure,
             gold=structure.encode(labels),

@@ -53,6 +53,8 @@ class Progress:
 
     certificate: the last one issued, None if none was yet. fresh: whether it was issued in this step.
     weights: a function that gives the weights as they are now.
+    tol, max_passes, max_seconds: when the run will stop by itself.
+    scores: what other callbacks found out, by name; theirs to fill.
     """
 
     solver: str
@@ -62,6 +64,10 @@ class Progress:
     certificate: Certificate | None
     fresh: bool
     weights: Callable[[], Floats]
+    tol: float = 0.0
+    max_passes: float = math.inf
+    max_seconds: float | None = None
+    scores: dict[str, float] = field(default_factory=dict)
 
 
 Callback = Callable[[Progress], Any]

@@ -181,6 +181,9 @@ class Run:
             last,
             fresh,
             lambda: self.solver.weights(self.problem, state),
+            self.limits.tol,
+            self.limits.max_passes,
+            self.limits.max_seconds,
         )
         answer = self.callback(told)
         self.started += time.perf_counter() - before  # the callback's time is not the solver's

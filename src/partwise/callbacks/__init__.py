@@ -1,0 +1,15 @@
+"""What can be done while a model trains: show progress, stop early, write the history.
+
+    SequenceTagger(callbacks=[EarlyStopping(X_dev, y_dev), ProgressLine(), HistoryWriter("history.csv")])
+
+A callback is any callable that takes a `partwise.Progress`; an answer that is true stops the run. `TrainingCallback`
+adds what happens before and after. Callbacks are called in the order given, and see the scores of those before them
+in `Progress.scores`. The time they take is not counted as the solver's.
+"""
+
+from .base import Session, TrainingCallback
+from .early_stopping import EarlyStopping
+from .history import HistoryWriter
+from .progress import ProgressLine
+
+__all__ = ["EarlyStopping", "HistoryWriter", "ProgressLine", "Session", "TrainingCallback"]

@@ -1,0 +1,100 @@
+"""Callbacks with a beginning and an end, and several of them as one."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..problem import Problem
+from ..result import Result
+from ..solvers.base import Progress
+
+Floats = NDArray[np.float64]
+
+
+@dataclass
+class Session:
+    """One training run of an estimator.
+
+    problem
+        What is solved.
+    preview
+        Gives an estimator that predicts with the weights it is given, while the run goes on.
+    """
+
+    problem: Problem
+    preview: Callable[[Floats], Any]
+    scores: dict[str, float] = field(default_factory=dict)
+
+
+class TrainingCallback:
+    """Base of callbacks that want to know when a run begins and ends.
+
+    `clone` of scikit-learn makes a new one with the same parameters: a callback's state belongs to one run.
+    """
+
+    def begin(self, session: Session) -> None:
+        """Called before the first step."""
+
+    def __call__(self, progress: Progress) -> Any:
+        """Called after each step; an answer that is true stops the run."""
+        return None
+
+    def end(self, session: Session, result: Result | None) -> Result | None:
+        """Called at the end with the result, or with None after an error. What is returned becomes the result."""
+        return result
+
+    def __sklearn_clone__(self) -> Self:
+        return copy.copy(self)
+
+
+class Callbacks:
+    """An estimator's callbacks as one callable for `solve`."""
+
+    def __init__(self, given: Any, session: Session) -> None:
+        self.all = check_callbacks(given)
+        self.session = session
+
+    def __enter__(self) -> Callbacks:
+        self.begun: list[TrainingCallback] = []
+        for each in self.all:
+            if isinstance(each, TrainingCallback):
+                each.begin(self.session)
+                self.begun.append(each)
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if error is not None:
+            for each in self.begun:
+                each.end(self.session, None)
+
+    def __call__(self, progress: Progress) -> bool:
+        progress = replace(progress, scores=self.session.scores)
+        answers = [bool(each(progress)) for each in self.all]  # all are called, even if the first one wants to stop
+        return any(answers)
+
+    def end(self, result: Result) -> Result:
+        """The result after all callbacks had their say."""
+        begun, self.begun = self.begun, []
+        for each in begun:
+            result = each.end(self.session, result) or result
+        return result
+
+
+def check_callbacks(given: Any) -> list[Callable[[Progress], Any]]:
+    """A callable, a list of callables or None as a list; ValueError for anything else."""
+    if given is None:
+        return []
+    found = [given] if callable(given) else given
+    if isinstance(found, (str, bytes, dict)) or not isinstance(found, Iterable):
+        raise ValueError(f"callbacks must be None, a callable or a list of callables, got {given!r}")
+    found = list(found)
+    for each in found:
+        if not callable(each) or isinstance(each, type):
+            raise ValueError(f"callbacks: {each!r} is not callable" + (" (give an instance)" * isinstance(each, type)))
+    return found

@@ -1,0 +1,112 @@
+"""Stopping when the score on held-out data no longer rises."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..result import Result
+from ..solvers.base import Progress
+from .base import Session, TrainingCallback
+
+Metric = str | Callable[[Any, Any], float]
+
+
+class EarlyStopping(TrainingCallback):
+    """Stop when the score on held-out data has not risen for a while, and give back the best weights.
+
+    The certificate of the result is for the weights given back: their objective, with the last dual value, which is
+    a lower bound of the optimum whatever the weights are.
+
+    Parameters
+    ----------
+    X_dev, y_dev
+        Data that are not trained on, in the form that `fit` takes.
+    patience : int
+        How many scores in a row may fail to rise.
+    metric : None, "accuracy", "f1" or callable
+        None: the estimator's own `score`; "f1": F1 of chunks; else a function of (y_dev, predicted labels). Larger is
+        better.
+    min_delta : float
+        What counts as rising: more than this above the best.
+    every : float
+        Score at most once in this many passes.
+
+    Attributes
+    ----------
+    scores_ : list of (passes, score)
+    best_score_, best_passes_ : float
+    """
+
+    def __init__(
+        self,
+        X_dev: Any,
+        y_dev: Any,
+        patience: int = 5,
+        metric: Metric | None = None,
+        *,
+        min_delta: float = 0.0,
+        every: float = 1.0,
+    ) -> None:
+        if isinstance(patience, bool) or not isinstance(patience, (int, np.integer)) or patience < 1:
+            raise ValueError(f"patience must be an integer >= 1, got {patience!r}")
+        if not (metric is None or metric in ("accuracy", "f1") or callable(metric)):
+            raise ValueError(f"metric must be None, 'accuracy', 'f1' or a function, got {metric!r}")
+        if not (min_delta >= 0 and every >= 0):
+            raise ValueError(f"min_delta and every must be >= 0, got {min_delta!r} and {every!r}")
+        self.X_dev = X_dev
+        self.y_dev = y_dev
+        self.patience = int(patience)
+        self.metric = metric
+        self.min_delta = float(min_delta)
+        self.every = float(every)
+
+    def begin(self, session: Session) -> None:
+        self._session = session
+        self.scores_: list[tuple[float, float]] = []
+        self.best_score_ = -math.inf
+        self.best_passes_ = 0.0
+        self._best: NDArray[np.float64] | None = None
+        self._waited = 0
+
+    def __call__(self, progress: Progress) -> bool:
+        if self.scores_ and progress.passes - self.scores_[-1][0] < self.every:
+            return False
+        weights = np.array(progress.weights())
+        score = self._score(self._session.preview(weights))
+        self.scores_.append((progress.passes, score))
+        progress.scores["dev"] = score
+        if score > self.best_score_ + self.min_delta or self._best is None:
+            self.best_score_, self.best_passes_, self._best, self._waited = score, progress.passes, weights, 0
+            return False
+        self._waited += 1
+        return self._waited >= self.patience
+
+    def end(self, session: Session, result: Result | None) -> Result | None:
+        best, self._best = self._best, None
+        del self._session
+        if result is None or best is None:
+            return result
+        last = self._score(session.preview(result.weights))
+        if last >= self.best_score_:
+            return result.noted(f"early stopping: dev score {last:.6g} at the end")
+        primal = session.problem.value(best)
+        note = f"early stopping: weights of pass {self.best_passes_:.4g}, dev score {self.best_score_:.6g}"
+        gap = max(primal - result.dual, 0.0)
+        return replace(result, weights=best, primal=primal, gap=gap, status="stopped").noted(note)
+
+    def _score(self, estimator: Any) -> float:
+        if self.metric is None or self.metric == "accuracy":
+            return float(estimator.score(self.X_dev, self.y_dev))
+        predicted = estimator.predict(self.X_dev)
+        if self.metric == "f1":
+            from ..metrics import chunk_f1
+
+            return float(chunk_f1(self.y_dev, predicted))
+        assert callable(self.metric)
+        return float(self.metric(self.y_dev, predicted))

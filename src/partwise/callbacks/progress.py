@@ -1,0 +1,135 @@
+"""A line on the terminal that follows a run."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any, Self
+
+from ..result import Result
+from ..solvers.base import Progress, relative
+from .base import Session, TrainingCallback
+
+#: Certificates that the estimate of the time left looks back on.
+_RECENT = 8
+
+
+class ProgressLine(TrainingCallback):
+    """One line on standard error: passes, primal, dual, gap, dev score (if another callback has one), time left.
+
+    The line is drawn over itself on a terminal; elsewhere a new line is written at most every ten seconds. For `solve`
+    use it as a context: ``with ProgressLine() as line: solve(problem, callback=line)``.
+
+    Parameters
+    ----------
+    console : rich.console.Console, optional
+        Where to write.
+    every_seconds : float, optional
+        How often at most (default: 0.1 on a terminal, else 10).
+    """
+
+    def __init__(self, console: Any = None, every_seconds: float | None = None) -> None:
+        self.console = console
+        self.every_seconds = every_seconds
+        self._live: Any = None
+        self._drawn = -math.inf
+
+    def __enter__(self) -> Self:
+        self._start()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._stop()
+
+    def begin(self, session: Session) -> None:
+        self._start()
+
+    def __call__(self, progress: Progress) -> None:
+        if progress.fresh and progress.certificate is not None:
+            self._seen.append((progress.seconds, relative(progress.certificate.gap, progress.certificate.primal)))
+        now = time.monotonic()
+        if now - self._drawn < self._every:
+            return
+        self._drawn = now
+        text = self.line(progress)
+        if self._live is not None:
+            self._live.update(self._text(text), refresh=True)
+        else:
+            self._console.print(self._text(text))
+
+    def end(self, session: Session, result: Result | None) -> Result | None:
+        self._stop()
+        return result
+
+    def line(self, progress: Progress) -> str:
+        """What is shown."""
+        parts = [progress.solver, f"pass {progress.passes:.4g}"]
+        c = progress.certificate
+        if c is not None:
+            parts.append(f"primal {c.primal:.6g}")
+            if math.isfinite(c.gap):
+                parts += [f"dual {c.dual:.6g}", f"gap {relative(c.gap, c.primal):.1e}"]
+        parts += [f"{name} {score:.4f}" for name, score in progress.scores.items()]
+        parts.append(_clock(progress.seconds))
+        left = time_left(progress, self._seen[-_RECENT:])
+        parts.append("" if left is None else f"about {_clock(left)} left")
+        return "  ".join(part for part in parts if part)
+
+    def _start(self) -> None:
+        from rich.console import Console
+        from rich.live import Live
+
+        self._stop()
+        self._seen: list[tuple[float, float]] = []
+        self._console = self.console if self.console is not None else Console(stderr=True)
+        terminal = self._console.is_terminal
+        self._every = self.every_seconds if self.every_seconds is not None else (0.1 if terminal else 10.0)
+        self._drawn = time.monotonic() if not terminal and self.every_seconds is None else -math.inf
+        if terminal:
+            self._live = Live(console=self._console, transient=True, auto_refresh=False)
+            self._live.start()
+
+    def _stop(self) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    @staticmethod
+    def _text(text: str) -> Any:
+        from rich.text import Text
+
+        return Text(text, no_wrap=True, overflow="ellipsis")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "console": None, "_live": None, "_console": None}
+
+    def __sklearn_clone__(self) -> ProgressLine:
+        return ProgressLine(self.console, self.every_seconds)
+
+
+def time_left(progress: Progress, seen: list[tuple[float, float]]) -> float | None:
+    """Seconds until the first of the run's limits, or None while nothing can be said.
+
+    `seen` are the last certificates as (seconds, relative gap). The gap is taken to go on falling by the same
+    factor a second as it did over them.
+    """
+    guesses = []
+    if progress.max_seconds is not None:
+        guesses.append(progress.max_seconds - progress.seconds)
+    if math.isfinite(progress.max_passes) and progress.passes > 0:
+        guesses.append((progress.max_passes / progress.passes - 1.0) * progress.seconds)
+    usable = [(seconds, math.log(gap)) for seconds, gap in seen if gap > 0 and math.isfinite(gap)]
+    if progress.tol > 0 and len(usable) >= 2:
+        (first, high), (last, low) = usable[0], usable[-1]
+        if low < high and last > first:
+            rate = (high - low) / (last - first)
+            guesses.append((low - math.log(progress.tol)) / rate - (progress.seconds - last))
+    return max(min(guesses), 0.0) if guesses else None
+
+
+def _clock(seconds: float) -> str:
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

@@ -1,0 +1,263 @@
+"""Callbacks of estimators: progress, early stopping, history; clones, grid searches and pipelines."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import pickle
+
+import numpy as np
+import pytest
+from modelcases import as_names, sequences
+from rich.console import Console
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from partwise import MaxentClassifier, Problem, RegularizationPathCV, Result, SequenceTagger, solve
+from partwise.callbacks import EarlyStopping, HistoryWriter, ProgressLine, TrainingCallback
+from partwise.callbacks.progress import time_left
+from partwise.result import Certificate
+from partwise.solvers.base import Progress
+
+LABELS = ["B-x", "I-x", "O"]
+
+
+@pytest.fixture(scope="module")
+def data():
+    arrays, y = sequences(0, 60, LABELS)
+    return as_names(arrays), y
+
+
+@pytest.fixture(scope="module")
+def dev():
+    arrays, y = sequences(7, 40, LABELS)
+    return as_names(arrays), y
+
+
+class Watch(TrainingCallback):
+    """Notes what it is told."""
+
+    def begin(self, session):
+        self.notes = ["begin"]
+        self.session = session
+
+    def __call__(self, progress):
+        self.notes.append(progress.passes)
+
+    def end(self, session, result):
+        self.notes.append("failed" if result is None else "end")
+        return result
+
+
+@pytest.mark.parametrize("options", [{}, {"loss": "hinge"}, {"model": "maxent"}, {"kernel": "linear"}])
+def test_weights_on_the_way_make_a_model(options, data):
+    seen = []
+
+    class Look(TrainingCallback):
+        def begin(self, session):
+            self.session = session
+
+        def __call__(self, progress):
+            weights = progress.weights()
+            model = self.session.preview(weights)
+            seen.append((model.score(*data), self.session.problem.value(weights)))
+
+    tagger = SequenceTagger(tol=1e-2, callbacks=Look(), **options).fit(*data)
+    assert seen[-1][0] == pytest.approx(tagger.score(*data), abs=0.1)
+    assert seen[-1][1] >= tagger.result_.dual
+    assert tagger.result_.primal == pytest.approx(tagger.result_.history["primal"][-1])
+
+
+def test_order_stops_and_failures(data):
+    first, second = Watch(), Watch()
+    tagger = SequenceTagger(solver="lbfgs", tol=1e-8, callbacks=[first, lambda p: p.passes >= 3, second]).fit(*data)
+    assert tagger.result_.status == "stopped"
+    assert first.notes == second.notes
+    assert first.notes[0] == "begin"
+    assert first.notes[-1] == "end"
+    assert len(first.notes) > 2
+
+    def fail(progress):
+        raise RuntimeError("no")
+
+    watch = Watch()
+    before = tagger.coef_
+    with pytest.raises(RuntimeError, match="no"):
+        tagger.set_params(callbacks=[watch, fail]).fit(*data)
+    assert watch.notes[-1] == "failed"
+    assert tagger.coef_ is before
+
+
+@pytest.mark.parametrize("wrong", ["progress", 7, [7], {"a": 1}, [ProgressLine]])
+def test_refusals(wrong, data):
+    with pytest.raises(ValueError, match="callbacks"):
+        SequenceTagger(callbacks=wrong).fit(*data)
+
+
+def test_early_stopping_gives_the_best_weights(data, dev):
+    # Next to no penalty: the dev score falls before the training objective is at its optimum.
+    watch = EarlyStopping(*dev, patience=2)
+    options = {"C": 1e4, "solver": "lbfgs", "tol": 1e-9, "max_passes": 500}
+    tagger = SequenceTagger(callbacks=watch, **options).fit(*data)
+    scores = [score for _, score in watch.scores_]
+    assert tagger.result_.status == "stopped"
+    assert tagger.score(*dev) == max(scores) == watch.best_score_
+    assert len(scores) >= 3
+    assert max(scores[-2:]) <= max(scores[:-2])
+    # the certificate is the one of these weights
+    found = []
+
+    class Keep(TrainingCallback):
+        def begin(self, session):
+            found.append(session.problem)
+
+    best = SequenceTagger(callbacks=[Keep()], **options).fit(*data)
+    problem: Problem = found[0]
+    result = tagger.result_
+    assert result.primal == pytest.approx(problem.value(tagger.coef_), rel=1e-12)
+    assert result.dual <= best.result_.primal
+    assert result.gap == pytest.approx(result.primal - result.dual, rel=1e-9)
+    assert "early stopping" in result.message
+
+
+def test_early_stopping_keeps_the_end_if_it_is_best(data):
+    watch = EarlyStopping(*data, patience=50)
+    tagger = SequenceTagger(C=0.01, callbacks=watch).fit(*data)
+    plain = SequenceTagger(C=0.01).fit(*data)
+    assert tagger.result_.status in ("converged", "stopped")
+    assert tagger.score(*data) >= plain.score(*data) - 1e-12
+
+
+def test_metrics(data, dev):
+    calls = []
+
+    def wrong_share(y, predicted):
+        calls.append(1)
+        pairs = [(a, b) for u, v in zip(y, predicted, strict=True) for a, b in zip(u, v, strict=True)]
+        return -np.mean([a != b for a, b in pairs])
+
+    for metric in ("f1", "accuracy", None, wrong_share):
+        watch = EarlyStopping(*dev, patience=3, metric=metric, every=5)
+        SequenceTagger(callbacks=watch, solver="lbfgs", tol=1e-4).fit(*data)
+        passes = [p for p, _ in watch.scores_]
+        assert all(b - a >= 5 for a, b in zip(passes, passes[1:], strict=False))
+    assert calls
+    for options in ({"patience": 0}, {"metric": "f2"}, {"min_delta": -1.0}, {"every": math.nan}):
+        with pytest.raises(ValueError):
+            EarlyStopping(*dev, **options)
+
+
+def test_history_as_csv_and_json(data, dev, tmp_path):
+    files = [HistoryWriter(tmp_path / "h.csv"), HistoryWriter(tmp_path / "h.json", every_seconds=0.0)]
+    tagger = SequenceTagger(callbacks=[EarlyStopping(*dev, patience=99), *files], solver="lbfgs").fit(*data)
+    with (tmp_path / "h.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == ["passes", "seconds", "primal", "dual", "gap", "dev"]
+    history = tagger.result_.history
+    for name, column in history.items():
+        assert [float(row[name]) for row in rows] == column.tolist()
+    assert sum(row["dev"] != "" for row in rows) >= len(rows) - 2
+    record = json.loads((tmp_path / "h.json").read_text())
+    assert record["status"] == tagger.result_.status
+    assert [row["gap"] for row in record["history"]] == history["gap"].tolist()
+    with pytest.raises(ValueError, match=r"\.csv or \.json"):
+        HistoryWriter(tmp_path / "history.txt")
+
+
+def test_history_of_a_run_that_fails(data, tmp_path):
+    def fail(progress):
+        raise RuntimeError("no")
+
+    with pytest.raises(RuntimeError):
+        SequenceTagger(callbacks=[HistoryWriter(tmp_path / "h.json"), fail]).fit(*data)
+    assert json.loads((tmp_path / "h.json").read_text())["status"] == "failed"
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_the_line(terminal, data, dev):
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=terminal, width=120, color_system=None)
+    callbacks = [EarlyStopping(*dev, patience=99), ProgressLine(console, every_seconds=0.0)]
+    SequenceTagger(solver="lbfgs", tol=1e-6, callbacks=callbacks).fit(*data)
+    text = out.getvalue()
+    for part in ("lbfgs", "pass ", "primal ", "dual ", "gap ", "dev 0.", "left"):
+        assert part in text
+    # on a terminal nothing is left over, and the cursor is back
+    assert (text.endswith("\x1b[?25h") or "\x1b[2K" in text) == terminal
+
+
+def test_the_line_of_solve(data):
+    out = io.StringIO()
+    seen = []
+
+    class Grab(TrainingCallback):
+        def begin(self, session):
+            seen.append(session.problem)
+
+    SequenceTagger(callbacks=Grab()).fit(*data)
+    with ProgressLine(Console(file=out, width=120), every_seconds=0.0) as line:
+        result = solve(seen[0], "lbfgs", callback=line)
+    assert isinstance(result, Result)
+    assert "lbfgs  pass" in out.getvalue()
+
+
+def progress(seconds, passes, **limits):
+    certificate = Certificate(10.0, 9.0, 1.0, 1.0)
+    return Progress("eg", 1, passes, seconds, certificate, True, lambda: np.zeros(1), **limits)
+
+
+def test_time_left():
+    assert time_left(progress(5.0, 1.0), []) is None
+    assert time_left(progress(5.0, 1.0, max_seconds=20.0), []) == 15.0
+    assert time_left(progress(5.0, 10.0, max_passes=30.0), []) == pytest.approx(10.0)
+    # a tenth every 2 seconds: from 1e-1 at 4 s to 1e-3 at 8 s
+    seen = [(2.0, 1.0), (4.0, 0.1)]
+    assert time_left(progress(5.0, 1.0, tol=1e-3), seen) == pytest.approx(3.0)
+    assert time_left(progress(5.0, 1.0, tol=1e-3, max_seconds=6.0), seen) == pytest.approx(1.0)
+    assert time_left(progress(50.0, 1.0, tol=1e-3), seen) == 0.0
+    assert time_left(progress(5.0, 1.0, tol=1e-3), [(2.0, 0.1), (4.0, 0.2)]) is None
+
+
+def test_clones_pickles_and_searches(data, dev):
+    watch = EarlyStopping(*dev, patience=2)
+    line = ProgressLine(Console(file=io.StringIO()))
+    tagger = SequenceTagger(callbacks=[watch, line, HistoryWriter("x.csv")], tol=1e-2)
+    other = clone(tagger)
+    assert other.callbacks[0] is not watch
+    assert other.callbacks[0].X_dev is watch.X_dev
+    assert [type(each) for each in other.callbacks] == [EarlyStopping, ProgressLine, HistoryWriter]
+    assert pickle.loads(pickle.dumps(tagger)).callbacks[0].patience == 2
+    tagger = SequenceTagger(callbacks=[watch, line], tol=1e-2)
+    search = GridSearchCV(tagger, {"C": [0.1, 1.0]}, cv=2).fit(*data)
+    assert search.best_score_ > 0.4
+    assert not hasattr(watch, "scores_")
+    assert pickle.loads(pickle.dumps(search.best_estimator_)).predict(data[0]) == search.predict(data[0])
+    assert RegularizationPathCV(tagger, Cs=[0.1, 1.0], cv=2).fit(*data).C_ in (0.1, 1.0)
+
+
+def test_classifiers_in_pipelines_and_searches(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 4))
+    y = np.array(["a", "b", "c"])[np.argmax(X[:, :3], axis=1)]
+    watch = EarlyStopping(X[:30], y[:30], patience=3)
+    model = MaxentClassifier(solver="lbfgs", tol=1e-6, callbacks=[watch, HistoryWriter(tmp_path / "h.json")])
+    pipeline = make_pipeline(StandardScaler(), model)
+    assert cross_val_score(pipeline, X, y, cv=3).mean() > 0.6
+    search = GridSearchCV(pipeline, {"maxentclassifier__C": [0.1, 10.0]}, cv=2).fit(X, y)
+    assert search.score(X, y) > 0.8
+    model.fit(X[30:], y[30:])
+    assert model.score(X[:30], y[:30]) == watch.best_score_
+
+
+def test_two_labels_on_the_way():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = X[:, 0] + 0.3 * rng.normal(size=60) > 0
+    watch = EarlyStopping(X, y, patience=30)
+    model = MaxentClassifier(solver="lbfgs", callbacks=watch).fit(X, y)
+    assert watch.scores_[-1][1] == pytest.approx(model.score(X, y), abs=0.1)
+    assert model.score(X, y) == watch.best_score_
