@@ -63,6 +63,7 @@ inline void check_index(Index i, Index n) {
 Interrupt python_interrupt();
 
 void bind_structures(nb::module_& m);
+void bind_trees(nb::module_& m);
 void bind_features(nb::module_& m);
 void bind_kernels(nb::module_& m);
 void bind_maxent_map(nb::module_& m);

@@ -53,6 +53,7 @@ NB_MODULE(PARTWISE_MODULE, m) {
     m.def("padded_width", &padded_width, nb::arg("n_labels"));
     m.def("cpu_level", &cpu_level);
     bind_structures(m);
+    bind_trees(m);
     bind_features(m);
     bind_kernels(m);
     bind_maxent_map(m);

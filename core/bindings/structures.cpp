@@ -1,6 +1,7 @@
 #include <nanobind/stl/set.h>
 
 #include "bindings/common.h"
+#include "bindings/labellings.h"
 #include "bindings/python_structure.h"
 #include "structures/chain.h"
 #include "structures/multiclass.h"
@@ -10,11 +11,6 @@ namespace partwise::bindings {
 using namespace nb::literals;
 
 namespace {
-
-SlotView view_of(const Ints& slots, const Floats& counts) {
-    check_size(counts, len(slots.size()), "counts");
-    return {span_of(slots), span_of(counts)};
-}
 
 void check_scores(const Structure& s, Index i, const Floats& scores) {
     check_index(i, s.num_examples());
@@ -59,37 +55,6 @@ void check_label(Index label, Index n_labels, Index example) {
     if (label < 0 || label >= n_labels) {
         throw InputError("example " + std::to_string(example) + ": label " + std::to_string(label) + " is not in [0, " +
                          std::to_string(n_labels) + ")");
-    }
-}
-
-// (indptr, slots, counts) built example by example.
-template <class F>
-nb::tuple encode_all(Index n, F&& labelling_of) {
-    std::vector<Index> indptr{0};
-    std::vector<Index> slots;
-    std::vector<double> counts;
-    SlotCounts one;
-    for (Index i = 0; i < n; ++i) {
-        one.clear();
-        labelling_of(i, one);
-        slots.insert(slots.end(), one.slots.begin(), one.slots.end());
-        counts.insert(counts.end(), one.counts.begin(), one.counts.end());
-        indptr.push_back(len(slots.size()));
-    }
-    return nb::make_tuple(numpy(std::move(indptr)), numpy(std::move(slots)), numpy(std::move(counts)));
-}
-
-// f(i, view of example i's labelling)
-template <class F>
-void decode_all(const Structure& s, const Ints& indptr, const Ints& slots, const Floats& counts, F&& f) {
-    check_size(indptr, s.num_examples() + 1, "indptr");
-    const SlotView all = view_of(slots, counts);
-    for (Index i = 0; i < s.num_examples(); ++i) {
-        const Index begin = indptr.data()[i];
-        const Index end = indptr.data()[i + 1];
-        if (begin < 0 || end < begin || end > len(slots.size())) throw InputError("indptr does not fit slots");
-        f(i,
-          SlotView{all.slots.subspan(idx(begin), idx(end - begin)), all.counts.subspan(idx(begin), idx(end - begin))});
     }
 }
 

@@ -1,0 +1,216 @@
+#include "structures/spanning_tree.h"
+
+#include <queue>
+
+#include "structures/arborescence.h"
+#include "structures/state_reduction.h"
+
+namespace partwise {
+
+namespace {
+
+// Below exp(this) of the product of all words' weights a sum is left to logs. Weights under 1e-308 count as 0 in
+// doubles; the trees that this drops have at most n^3 * 1e-308 of that product together: far less than 1e-16 of such a
+// sum.
+double least_log(Index n) { return -600.0 + 3.0 * std::log(static_cast<double>(n + 1)); }
+
+// Probabilities of a word's heads from the logs of their weights, which they replace.
+void normalise(double* x, Index count) {
+    double high = -kInfinity;
+    for (Index h = 0; h < count; ++h) high = std::max(high, x[h]);
+    double sum = 0;
+    for (Index h = 0; h < count; ++h) sum += x[h] = fast_exp(x[h] - high);
+    for (Index h = 0; h < count; ++h) x[h] /= sum;
+}
+
+}  // namespace
+
+SpanningTree::SpanningTree(std::vector<Index> lengths, bool single_root, Index max_length)
+    : Tree(std::move(lengths), single_root, max_length, [](double n) {
+          // Scores, marginals, weights and their eliminations; two eliminations of halves, recursively, and n^2 / 2 a
+          // word.
+          return Work{5 * 8 * n * n, 1.3 * n * n * n};
+      }) {}
+
+bool SpanningTree::best_heads(Index n, const double* arcs, Index* heads, Workspace& ws) const {
+    return best_arborescence(n, arcs, single_root(), heads, ws);
+}
+
+double SpanningTree::shift_to_best(Index n, double* arcs, Workspace& ws) const {
+    std::vector<Index> heads(idx(n));
+    best_heads(n, arcs, heads.data(), ws);
+    double total = 0;
+    for (Index m = 0; m < n; ++m) {
+        double* column = arcs + m * (n + 1);
+        const double best = column[heads[idx(m)]];
+        for (Index h = 0; h <= n; ++h) column[h] -= best;
+        total += best;
+    }
+    return total;
+}
+
+double SpanningTree::sums(Index n, const double* arcs, double* marginals, double* entropy, Workspace& ws) const {
+    Workspace::Frame frame(ws);
+    if (entropy && !marginals) marginals = frame.take(n * (n + 1));
+    const double* used = arcs;
+    double shift = 0;
+    double log_z = 0;
+    if (!plain_sums(n, arcs, marginals, log_z, ws)) {
+        double* shifted = frame.take(n * (n + 1));
+        copy(arcs, shifted, n * (n + 1));
+        shift = shift_to_best(n, shifted, ws);
+        log_sums(n, shifted, marginals, log_z, ws);
+        used = shifted;
+    }
+    if (entropy) {
+        double energy = 0;
+        for (Index r = 0; r < n * (n + 1); ++r) energy += marginals[r] > 0.0 ? marginals[r] * used[r] : 0.0;
+        *entropy = std::max(0.0, log_z - energy);
+    }
+    return shift + log_z;
+}
+
+bool SpanningTree::plain_sums(Index n, const double* arcs, double* marginals, double& log_z, Workspace& ws) const {
+    Workspace::Frame frame(ws);
+    double* weights = frame.take(n * (n + 1));
+    for (Index r = 0; r < n * (n + 1); ++r) weights[r] = fast_exp(arcs[r]);
+    double bound = 0;
+    for (Index m = 0; m < n; ++m) bound += std::log(sum_of(weights + m * (n + 1), n + 1));
+    StateReduction<double> reduction(n, weights, single_root(), ws);
+    if (!marginals) return reduction.total(log_z) && log_z - bound > least_log(n);
+    const bool finite = reduction.each_word(log_z, [&](Index m, const double* e, bool root_counts) -> Index {
+        const double* w = weights + (m - 1) * (n + 1);
+        double* out = marginals + (m - 1) * (n + 1);
+        for (Index h = 0; h <= n; ++h) out[h] = w[h] * e[h];
+        if (!root_counts) out[0] = 0.0;
+        const double sum = sum_of(out, n + 1);
+        if (!(sum > 0.0 && sum < kInfinity)) return StateReduction<double>::kStop;
+        for (Index h = 0; h <= n; ++h) out[h] /= sum;
+        return StateReduction<double>::kGoOn;
+    });
+    return finite && log_z - bound > least_log(n);
+}
+
+void SpanningTree::log_sums(Index n, const double* arcs, double* marginals, double& log_z, Workspace& ws) const {
+    std::vector<LogNumber> weights(idx(n * (n + 1)));
+    for (Index r = 0; r < n * (n + 1); ++r) weights[idx(r)] = {std::max(arcs[r], kLogOfZero)};
+    StateReduction<LogNumber> reduction(n, weights.data(), single_root(), ws);
+    if (!marginals) {
+        reduction.total(log_z);
+        return;
+    }
+    reduction.each_word(log_z, [&](Index m, const LogNumber* e, bool root_counts) -> Index {
+        double* out = marginals + (m - 1) * (n + 1);
+        for (Index h = 0; h <= n; ++h) out[h] = weights[idx((m - 1) * (n + 1) + h)].log + e[h].log;
+        if (!root_counts) out[0] = kLogOfZero;
+        normalise(out, n + 1);
+        return StateReduction<LogNumber>::kGoOn;
+    });
+}
+
+void SpanningTree::covariance_product(Index i, const double* scores, double temperature, const double* direction,
+                                      double* out, Workspace& ws) const {
+    const Index n = length(i);
+    Workspace::Frame frame(ws);
+    double* arcs = arc_scores(i, scores, 1.0 / temperature, frame);
+    shift_to_best(n, arcs, ws);
+    std::vector<LogDual> weights(idx(num_slots(i)));
+    for (Index r = 0; r < num_slots(i); ++r) weights[idx(r)] = {std::max(arcs[r], kLogOfZero), direction[r]};
+    StateReduction<LogDual> reduction(n, weights.data(), single_root(), ws);
+    double log_z = 0;
+    reduction.each_word(log_z, [&](Index m, const LogDual* e, bool root_counts) -> Index {
+        const LogDual* w = weights.data() + (m - 1) * (n + 1);
+        double* p = out + (m - 1) * (n + 1);
+        for (Index h = 0; h <= n; ++h) p[h] = w[h].log + e[h].log;
+        if (!root_counts) p[0] = kLogOfZero;
+        normalise(p, n + 1);
+        double mean = 0;
+        for (Index h = 0; h <= n; ++h) mean += p[h] * (w[h].d + e[h].d);
+        for (Index h = 0; h <= n; ++h) p[h] *= w[h].d + e[h].d - mean;
+        return StateReduction<LogDual>::kGoOn;
+    });
+}
+
+// Word by word: a head is drawn from its distribution given the heads drawn before.
+std::vector<SlotCounts> SpanningTree::sample(Index i, const double* scores, double temperature, Index n,
+                                             std::mt19937_64& rng, Workspace& ws) const {
+    const Index words = length(i);
+    Workspace::Frame frame(ws);
+    double* arcs = arc_scores(i, scores, 1.0 / temperature, frame);
+    double* p = frame.take(words + 1);
+    shift_to_best(words, arcs, ws);
+    std::uniform_real_distribution<double> uniform(0.0, 1.0);
+    std::vector<LogNumber> weights(idx(num_slots(i)));
+    std::vector<Index> heads(idx(words));
+    std::vector<SlotCounts> out(idx(n));
+    for (SlotCounts& labelling : out) {
+        for (Index r = 0; r < num_slots(i); ++r) weights[idx(r)] = {std::max(arcs[r], kLogOfZero)};
+        StateReduction<LogNumber> reduction(words, weights.data(), single_root(), ws);
+        double log_z = 0;
+        reduction.each_word(log_z, [&](Index m, const LogNumber* e, bool root_counts) {
+            for (Index h = 0; h <= words; ++h) p[h] = weights[idx((m - 1) * (words + 1) + h)].log + e[h].log;
+            if (!root_counts) p[0] = kLogOfZero;
+            normalise(p, words + 1);
+            double left = uniform(rng);
+            Index head = -1;
+            for (Index h = 0; h <= words && (head < 0 || left >= 0.0); ++h) {
+                if (p[h] == 0.0) continue;
+                head = h;
+                left -= p[h];
+            }
+            return heads[idx(m - 1)] = head;
+        });
+        labelling_of(i, heads.data(), labelling);
+    }
+    return out;
+}
+
+// Lawler's partition: the trees that are left once the best of a set is taken are, for each word m after those already
+// fixed, the ones that agree with it on the words before m and differ at m. The best of each part waits in a queue.
+std::vector<Scored> SpanningTree::k_best(Index i, const double* scores, Index k, Workspace& ws) const {
+    if (k < 1) throw InputError("k must be at least 1");
+    const Index n = length(i);
+    struct Part {
+        double value;
+        std::vector<Index> heads;      // its best tree
+        Index fixed;                   // words whose heads all of its trees share
+        std::vector<Index> forbidden;  // heads that the next word may not have
+        bool operator<(const Part& other) const { return value < other.value; }
+    };
+    Workspace::Frame frame(ws);
+    const double* arcs = arc_scores(i, scores, 1.0, frame);
+    double* limited = frame.take(num_slots(i));
+    std::priority_queue<Part> queue;
+    const auto enter = [&](Index fixed, const std::vector<Index>& like, std::vector<Index> forbidden) {
+        copy(arcs, limited, num_slots(i));
+        for (Index m = 0; m < fixed; ++m) {
+            for (Index h = 0; h <= n; ++h) {
+                if (h != like[idx(m)]) limited[m * (n + 1) + h] = -kInfinity;
+            }
+        }
+        for (const Index h : forbidden) limited[fixed * (n + 1) + h] = -kInfinity;
+        std::vector<Index> heads(idx(n));
+        if (!best_heads(n, limited, heads.data(), ws)) return;
+        const double value = value_of(i, scores, heads.data());
+        queue.push({value, std::move(heads), fixed, std::move(forbidden)});
+    };
+    enter(0, {}, {});
+    std::vector<Scored> out;
+    while (!queue.empty()) {
+        const Part part = queue.top();
+        queue.pop();
+        Scored scored;
+        scored.value = part.value;
+        labelling_of(i, part.heads.data(), scored.labelling);
+        out.push_back(std::move(scored));
+        if (len(out.size()) == k) break;
+        for (Index m = part.fixed; m < n; ++m) {
+            std::vector<Index> forbidden = m == part.fixed ? part.forbidden : std::vector<Index>{};
+            forbidden.push_back(part.heads[idx(m)]);
+            enter(m, part.heads, std::move(forbidden));
+        }
+    }
+    return out;
+}
+
+}  // namespace partwise

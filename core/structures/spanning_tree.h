@@ -1,0 +1,31 @@
+// Dependency trees that need not be projective: spanning trees. Sums by the matrix-tree theorem in O(n^3), maxima by
+// Chu-Liu-Edmonds in O(n^2).
+#pragma once
+
+#include "structures/tree.h"
+
+namespace partwise {
+
+class SpanningTree final : public Tree {
+   public:
+    SpanningTree(std::vector<Index> lengths, bool single_root, Index max_length);
+
+    std::vector<Scored> k_best(Index i, const double* scores, Index k, Workspace& ws) const override;
+    std::vector<SlotCounts> sample(Index i, const double* scores, double temperature, Index n, std::mt19937_64& rng,
+                                   Workspace& ws) const override;
+    void covariance_product(Index i, const double* scores, double temperature, const double* direction, double* out,
+                            Workspace& ws) const override;
+
+   protected:
+    bool best_heads(Index n, const double* arcs, Index* heads, Workspace& ws) const override;
+    double sums(Index n, const double* arcs, double* marginals, double* entropy, Workspace& ws) const override;
+
+   private:
+    // In doubles; false where weights are too far apart for their range.
+    bool plain_sums(Index n, const double* arcs, double* marginals, double& log_z, Workspace& ws) const;
+    void log_sums(Index n, const double* arcs, double* marginals, double& log_z, Workspace& ws) const;
+    // Shifts each word's scores so that the arcs of the best tree have 0; returns what the tree had.
+    double shift_to_best(Index n, double* arcs, Workspace& ws) const;
+};
+
+}  // namespace partwise

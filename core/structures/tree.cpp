@@ -1,0 +1,168 @@
+#include "structures/tree.h"
+
+#include <cstdio>
+
+#include "support/vector_math.h"
+
+namespace partwise {
+
+namespace {
+
+// Above this, n * (n + 1) slots of 8 bytes are more than any machine has.
+constexpr Index kLongest = 1'000'000;
+
+std::string in_words(double bytes, double operations) {
+    char text[96];
+    std::snprintf(text, sizeof text, "about %.3g MB of memory and %.2g operations", bytes / 1e6, operations);
+    return text;
+}
+
+}  // namespace
+
+Tree::Tree(std::vector<Index> lengths, bool single_root, Index max_length, Work (*work)(double n))
+    : Structure(len(lengths.size())), lengths_(std::move(lengths)), single_root_(single_root), max_length_(max_length) {
+    if (max_length < 1 || max_length > kLongest) {
+        throw InputError("max_length must be from 1 to " + std::to_string(kLongest));
+    }
+    for (Index i = 0; i < num_examples(); ++i) {
+        const Index n = length(i);
+        if (n < 1) refuse(i, n == 0 ? "is empty" : "has a negative length");
+        if (n > max_length) {
+            const Work cost = work(static_cast<double>(n));
+            refuse(i, "has " + std::to_string(n) + " words, more than max_length = " + std::to_string(max_length) +
+                          ": it would take " + in_words(cost.bytes, cost.operations) + " each time it is parsed");
+        }
+    }
+}
+
+void Tree::refuse(Index i, const std::string& what) { throw InputError("sentence " + std::to_string(i) + " " + what); }
+
+double* Tree::arc_scores(Index i, const double* scores, double scale, Workspace::Frame& frame) const {
+    const Index n = length(i);
+    const std::uint8_t* allowed = mask(i);
+    double* arcs = frame.take(num_slots(i));
+    for (Index r = 0; r < num_slots(i); ++r) arcs[r] = scores[r] * scale;
+    for (Index r = 0; allowed && r < num_slots(i); ++r) arcs[r] = allowed[r] ? arcs[r] : -kInfinity;
+    for (Index m = 1; m <= n; ++m) arcs[(m - 1) * (n + 1) + m] = -kInfinity;
+    return arcs;
+}
+
+double Tree::value_of(Index i, const double* scores, const Index* heads) const {
+    double value = 0;
+    for (Index m = 0; m < length(i); ++m) value += scores[m * (length(i) + 1) + heads[m]];
+    return value;
+}
+
+double Tree::maximize(Index i, const double* scores, SlotCounts& best, Workspace& ws) const {
+    Workspace::Frame frame(ws);
+    std::vector<Index> heads(idx(length(i)));
+    best_heads(length(i), arc_scores(i, scores, 1.0, frame), heads.data(), ws);
+    labelling_of(i, heads.data(), best);
+    return value_of(i, scores, heads.data());
+}
+
+double Tree::log_partition(Index i, const double* scores, double temperature, double* marginals, double* entropy,
+                           Workspace& ws) const {
+    if (temperature == 0.0) {
+        SlotCounts best;
+        const double value = maximize(i, scores, best, ws);
+        if (marginals) {
+            fill(marginals, num_slots(i), 0.0);
+            for (const Index slot : best.slots) marginals[slot] = 1.0;
+        }
+        if (entropy) *entropy = 0.0;
+        return value;
+    }
+    const Index n = length(i);
+    Workspace::Frame frame(ws);
+    double* arcs = arc_scores(i, scores, 1.0 / temperature, frame);
+    // Every word has one head, so a word's scores may be shifted: the largest become 0.
+    double shift = 0;
+    for (Index m = 0; m < n; ++m) {
+        double* column = arcs + m * (n + 1);
+        double high = -kInfinity;
+        for (Index h = 0; h <= n; ++h) high = std::max(high, column[h]);
+        for (Index h = 0; h <= n; ++h) column[h] -= high;
+        shift += high;
+    }
+    return temperature * (shift + sums(n, arcs, marginals, entropy, ws));
+}
+
+void Tree::add_cost(Index i, SlotView gold, double scale, double* scores) const {
+    const Index n = length(i);
+    for (Index r = 0; r < num_slots(i); ++r) scores[r] += scale;
+    for (Index m = 1; m <= n; ++m) scores[(m - 1) * (n + 1) + m] -= scale;
+    for (const Index slot : gold.slots) scores[slot] -= scale;
+}
+
+void Tree::labelling_of(Index i, const Index* heads, SlotCounts& out) const {
+    out.clear();
+    for (Index m = 0; m < length(i); ++m) out.add(m * (length(i) + 1) + heads[m], 1.0);
+}
+
+void Tree::heads_of(Index i, SlotView labelling, Index* heads) const {
+    const Index n = length(i);
+    std::fill(heads, heads + n, Index{-1});
+    for (std::size_t k = 0; k < labelling.slots.size(); ++k) {
+        const Index slot = labelling.slots[k];
+        if (slot < 0 || slot >= num_slots(i)) refuse(i, "has no slot " + std::to_string(slot));
+        const Index m = slot / (n + 1);
+        if (heads[m] >= 0 || labelling.counts[k] != 1.0) {
+            refuse(i, "does not have one head for word " + std::to_string(m + 1));
+        }
+        heads[m] = slot % (n + 1);
+    }
+    for (Index m = 0; m < n; ++m) {
+        if (heads[m] < 0) refuse(i, "has no head for word " + std::to_string(m + 1));
+    }
+}
+
+void Tree::check_heads(Index i, const Index* heads) const {
+    const Index n = length(i);
+    Index roots = 0;
+    for (Index m = 1; m <= n; ++m) {
+        const Index h = heads[m - 1];
+        if (h < 0 || h > n) {
+            refuse(i, "has the head " + std::to_string(h) + " for word " + std::to_string(m) +
+                          ", which is not in [0, " + std::to_string(n) + "]");
+        }
+        if (h == 0) ++roots;
+    }
+    // Walk up from each word: 0 is a new word, a positive mark the walk that saw it first.
+    std::vector<Index> seen(idx(n) + 1, 0);
+    for (Index m = 1; m <= n; ++m) {
+        Index at = m;
+        for (; at != 0 && seen[idx(at)] == 0; at = heads[at - 1]) seen[idx(at)] = m;
+        if (at != 0 && seen[idx(at)] == m) refuse(i, "has a cycle through word " + std::to_string(at));
+    }
+    if (single_root_ && roots != 1) {
+        refuse(i, "has " + std::to_string(roots) + " words with the head 0, and the single-root rule allows one");
+    }
+    check_kind(i, heads);
+}
+
+void Tree::check_labelling(Index i, SlotView labelling, Workspace&) const {
+    std::vector<Index> heads(idx(length(i)));
+    heads_of(i, labelling, heads.data());
+    check_heads(i, heads.data());
+    for (Index m = 1; mask(i) && m <= length(i); ++m) {
+        const Index h = heads[idx(m - 1)];
+        if (!mask(i)[(m - 1) * (length(i) + 1) + h]) {
+            refuse(i,
+                   "has the head " + std::to_string(h) + " for word " + std::to_string(m) + ", which its mask forbids");
+        }
+    }
+}
+
+void Tree::check_mask(Index i) const {
+    Workspace ws;
+    Workspace::Frame frame(ws);
+    double* zeros = frame.take(num_slots(i));
+    fill(zeros, num_slots(i), 0.0);
+    std::vector<Index> heads(idx(length(i)));
+    if (!best_heads(length(i), arc_scores(i, zeros, 1.0, frame), heads.data(), ws)) {
+        throw InputError("the mask of sentence " + std::to_string(i) + " allows no tree");
+    }
+}
+
+}  // namespace partwise
