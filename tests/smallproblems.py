@@ -13,7 +13,7 @@ from oracles.problems import Case, make_case
 from partwise import L2, ElasticNet, Loss, Problem, Solver, Structure, get_solver
 from partwise.solvers.registry import SOLVERS
 
-KINDS = ("multiclass", "chain-tied", "chain-untied", "python", "maxent")
+KINDS = ("multiclass", "chain-tied", "chain-untied", "python", "maxent", "projective", "spanning")
 
 
 def loss_for(solver: str) -> str:

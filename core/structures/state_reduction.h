@@ -78,9 +78,10 @@ class StateReduction {
                bool only_total) {
         if (size == 1) {
             if (found_) {
-                *found_ = pivots + log_of(columns[0]);
+                const double log_z = pivots + log_of(columns[0]);
+                if (!std::isfinite(log_z) || is_zero(columns[0])) return false;
+                *found_ = log_z;
                 found_ = nullptr;
-                if (!std::isfinite(*found_) || is_zero(columns[0])) return false;
             }
             if (only_total) return true;
             return finish(order[0], handed_over, word);

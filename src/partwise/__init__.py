@@ -72,6 +72,8 @@ if TYPE_CHECKING:
     from .solvers import suitable_solvers as suitable_solvers
     from .structures import Chain as Chain
     from .structures import Multiclass as Multiclass
+    from .structures import ProjectiveTree as ProjectiveTree
+    from .structures import SpanningTree as SpanningTree
     from .structures import Structure as Structure
 
     __version__: str
@@ -129,7 +131,7 @@ _MODULES = {
         "solve_path",
         "suitable_solvers",
     ),
-    "structures": ("Chain", "Multiclass", "Structure"),
+    "structures": ("Chain", "Multiclass", "ProjectiveTree", "SpanningTree", "Structure"),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 

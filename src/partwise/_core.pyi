@@ -26,7 +26,8 @@ def cpu_level() -> int:
     """The x86-64 level (1 to 4) this machine runs; 0 on other machines."""
 
 class Structure:
-    """Combinatorics of the labellings of n examples. Subclass it in Python, or use Multiclass or Chain.
+    """Combinatorics of the labellings of n examples. Subclass it in Python, or use Multiclass, Chain, ProjectiveTree or
+    SpanningTree.
 
     A Python subclass implements num_slots, maximize, log_partition and cost; what else it implements becomes a
     capability.
@@ -101,6 +102,38 @@ class Chain(Structure):
         """(indptr, slots, counts) from all sequences' labels end to end."""
     def decode(self, indptr: Ints, slots: Ints, counts: Floats) -> Ints:
         """All sequences' labels end to end."""
+
+class Tree(Structure):
+    """Dependency trees over sentences of n words, tokens 1..n and the root 0: slot (m - 1) * (n + 1) + h is the arc
+    from head h to modifier m; slots with h == m belong to no tree. Cost: the number of words with a wrong head.
+
+    A sentence of more than max_length words is refused. single_root: exactly one word has the head 0. To require an
+    arc, mask the other heads of its modifier.
+    """
+
+    @property
+    def single_root(self) -> bool: ...
+    @property
+    def max_length(self) -> int: ...
+    @property
+    def lengths(self) -> Ints: ...
+    def encode(self, heads: Ints) -> tuple[Ints, Ints, Floats]:
+        """(indptr, slots, counts) from all sentences' heads end to end; ValueError names a sentence that is no tree of
+        this kind."""
+    def decode(self, indptr: Ints, slots: Ints, counts: Floats) -> Ints:
+        """All sentences' heads end to end."""
+    def check_heads(self, i: int, heads: Ints) -> None:
+        """ValueError unless these are the heads of a tree of this kind (masks aside)."""
+
+class ProjectiveTree(Tree):
+    """Trees whose arcs do not cross, the root standing before the first word."""
+
+    def __init__(self, lengths: Ints, single_root: bool = True, max_length: int = 1000) -> None: ...
+
+class SpanningTree(Tree):
+    """All trees, projective or not."""
+
+    def __init__(self, lengths: Ints, single_root: bool = True, max_length: int = 1000) -> None: ...
 
 class SparseVector:
     """A merged sparse vector of weight space, kept as runs."""

@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 
 from .enumerate import Enumeration, enumerate_chain, enumerate_multiclass, enumeration_of
 from .objective import LOSSES, DenseProblem, hamming_cost, matrix_of
+from .trees import wrong_heads
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+TREES = {"projective": "ProjectiveTree", "spanning": "SpanningTree"}
 KINDS = ("multiclass", "chain-tied", "chain-tied-ends", "chain-untied", "chain-masked")
 
 
@@ -79,8 +81,11 @@ class Case:
         """The enumerated problem."""
         temperature, cost_scale, link = LOSSES[loss]
         gold = self.gold_counts
-        shape = self.structure.n_labels, self.structure.width
-        cost = [hamming_cost(g, t, *shape) for g, t in zip(gold, self.rows, strict=True)]
+        if hasattr(self.structure, "single_root"):
+            cost = [wrong_heads(g, t) for g, t in zip(gold, self.rows, strict=True)]
+        else:
+            shape = self.structure.n_labels, self.structure.width
+            cost = [hamming_cost(g, t, *shape) for g, t in zip(gold, self.rows, strict=True)]
         return DenseProblem(
             self.examples, self.matrices, gold, cost, self.sample_weight, l2, temperature, cost_scale, link
         )
@@ -164,12 +169,31 @@ def maxent_case(
     return Case(structure, features, structure.encode(labels), weight, examples, matrices, [1] * n)
 
 
+def tree_case(kind: str, seed: int, n: int, n_inputs: int) -> Case:
+    """Sentences of three words with random trees. Arc (h, m) has the score x_m @ w_h for random inputs x_m of word m:
+    the four possible heads of a word are a row of slots."""
+    from partwise import _core
+
+    rng = np.random.default_rng(seed)
+    lengths = np.full(n, 3, dtype=np.int64)
+    structure: Any = getattr(_core, TREES[kind])(lengths)
+    segment = _core.DenseSegment(rng.normal(size=(3 * n, n_inputs)), 3 * np.arange(n + 1), 4, 4)
+    features = _core.LinearMap([segment])
+    examples = [enumeration_of(structure, i) for i in range(n)]
+    heads = np.concatenate([example.labellings[rng.integers(len(example))] for example in examples])
+    gold = structure.encode(heads)
+    matrices = [matrix_of(features, i) for i in range(n)]
+    return Case(structure, features, gold, rng.uniform(0.3, 2.5, n), examples, matrices, lengths.tolist())
+
+
 def make_case(kind: str, seed: int, n: int = 4, n_labels: int = 3, n_attributes: int = 5, max_length: int = 3) -> Case:
     """A core structure and feature map of the given kind with random gold labels, attributes and sample weights."""
     from partwise import _core
 
     if kind == "maxent":
         return maxent_case(seed, n, n_labels, n_attributes)
+    if kind in TREES:
+        return tree_case(kind, seed, n, n_attributes)
     rng = np.random.default_rng(seed)
     lengths = (
         np.ones(n, dtype=np.int64) if kind == "multiclass" else rng.integers(1, max_length + 1, n).astype(np.int64)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from .enumerate import Enumeration, enumeration_of
+from .problems import TREES
 
 Floats = NDArray[np.float64]
 
@@ -33,12 +34,20 @@ class Scored:
         name = type(s).__name__
         if name == "Chain":
             name += f"(lengths={s.lengths.tolist()}, tied={s.tied}, ends={s.ends})"
-        return f"{name} n_labels={s.n_labels} mask={s.mask(self.i)} scores={self.scores.tolist()}"
+        if name.endswith("Tree"):
+            name += f"(lengths={s.lengths.tolist()}, single_root={s.single_root})"
+        else:
+            name += f" n_labels={s.n_labels}"
+        return f"{name} mask={s.mask(self.i)} scores={self.scores.tolist()}"
+
+
+WITH_CLIQUES = ("multiclass", "chain")
 
 
 @st.composite
-def scored_structures(draw: Any, kinds: tuple[str, ...] = ("multiclass", "chain"), masks: bool = True) -> Scored:
-    """A Multiclass or a Chain of at most 81 labellings an example, tied or not, with or without ends and mask."""
+def scored_structures(draw: Any, kinds: tuple[str, ...] = (*WITH_CLIQUES, *TREES), masks: bool = True) -> Scored:
+    """A Multiclass, a Chain (tied or not, with or without ends) or trees (one root or more) of at most 125 labellings
+    an example, with or without mask."""
     from partwise import _core
 
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
@@ -46,6 +55,9 @@ def scored_structures(draw: Any, kinds: tuple[str, ...] = ("multiclass", "chain"
     if kind == "multiclass":
         n_labels = draw(st.integers(1, 9))
         structure: Any = _core.Multiclass(2, n_labels)
+    elif kind in TREES:
+        lengths = np.array([2, draw(st.integers(1, 4))], dtype=np.int64)
+        structure = getattr(_core, TREES[kind])(lengths, single_root=draw(st.booleans()))
     else:
         n_labels, length = draw(st.sampled_from([(1, 3), (2, 1), (2, 2), (2, 5), (3, 1), (3, 2), (3, 4), (5, 2)]))
         lengths = np.array([2, length], dtype=np.int64)

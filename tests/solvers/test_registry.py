@@ -55,7 +55,8 @@ def test_the_table_is_the_committed_one():
 
 def problem_of(kind: str, loss: str) -> Problem:
     """A problem of one of the table's kinds."""
-    small = Small("multiclass" if kind.startswith("Multiclass") else "chain-tied", loss)
+    trees = {"ProjectiveTree": "projective", "SpanningTree": "spanning"}
+    small = Small("multiclass" if kind.startswith("Multiclass") else trees.get(kind, "chain-tied"), loss)
     structure = {
         "Python structure with both oracles": Listed,
         "Python structure with the maximum alone": MaxOnly,

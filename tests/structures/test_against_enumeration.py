@@ -1,4 +1,4 @@
-"""Multiclass and Chain against brute-force enumeration, to 1e-10."""
+"""Multiclass, Chain and both kinds of trees against brute-force enumeration, to 1e-10."""
 
 from __future__ import annotations
 
@@ -106,7 +106,8 @@ def test_cost_counts_wrong_labels(case):
 @given(scored_structures())
 def test_encode_and_decode_are_inverse(case):
     gold = case.all.labellings[case.rng.integers(len(case.all))]
-    first = np.zeros(1 if type(case.structure).__name__ == "Multiclass" else 2, dtype=np.int64)
+    kind = type(case.structure).__name__
+    first = np.array([0] if kind == "Multiclass" else [0, 1] if kind.endswith("Tree") else [0, 0], dtype=np.int64)
     labels = np.concatenate([first, gold])
     indptr, slots, counts = case.structure.encode(labels)
     mine = slice(indptr[1], indptr[2])
@@ -137,8 +138,9 @@ def test_slot_offsets(case):
     offsets = case.structure.slot_offsets()
     sizes = [case.structure.num_slots(i) for i in range(case.structure.num_examples)]
     np.testing.assert_array_equal(offsets, np.concatenate([[0], np.cumsum(sizes)]))
-    one_part = {"one part"} if type(case.structure).__name__ == "Multiclass" else set()
-    assert case.structure.capabilities() == frozenset({"cliques", "covariance", "k_best", "sample"}) | one_part
+    kind = type(case.structure).__name__
+    more = {"Multiclass": {"one part", "cliques"}, "Chain": {"cliques"}}.get(kind, set())
+    assert case.structure.capabilities() == {"covariance", "k_best", "sample"} | more
 
 
 @pytest.mark.parametrize("tied", [True, False])

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oracles.enumerate import entropy
-from oracles.strategies import scored_structures
+from oracles.strategies import WITH_CLIQUES, scored_structures
 
 TEMPERATURES = st.sampled_from([0.3, 1.0, 4.0])
 TOLERANCE = 1e-10
@@ -35,7 +35,7 @@ def markov(case, marginals):
     return np.exp(log_p)
 
 
-@given(scored_structures(), TEMPERATURES)
+@given(scored_structures(WITH_CLIQUES), TEMPERATURES)
 def test_marginals_and_slots(case, temperature):
     np.testing.assert_array_equal(case.structure.clique_offsets(case.i), case.all.clique_offsets)
     p = case.all.probabilities(case.scores, temperature)
@@ -45,7 +45,7 @@ def test_marginals_and_slots(case, temperature):
     np.testing.assert_allclose(slots, case.all.expected(p), atol=TOLERANCE)
 
 
-@given(scored_structures(), st.sampled_from([0.0, 0.3, 1.0]))
+@given(scored_structures(WITH_CLIQUES), st.sampled_from([0.0, 0.3, 1.0]))
 def test_slots_are_linear_in_the_marginals(case, share):
     other = case.direction()
     p, q = case.all.probabilities(case.scores / 10), case.all.probabilities(other)
@@ -53,7 +53,7 @@ def test_slots_are_linear_in_the_marginals(case, share):
     np.testing.assert_allclose(slots, share * case.all.expected(p) + (1 - share) * case.all.expected(q), atol=TOLERANCE)
 
 
-@given(scored_structures(), TEMPERATURES)
+@given(scored_structures(WITH_CLIQUES), TEMPERATURES)
 def test_entropy_of_gibbs(case, temperature):
     p = case.all.probabilities(case.scores, temperature)
     value, gradient = case.structure.entropy_of_cliques(case.i, case.all.clique_marginals(p))
@@ -61,7 +61,7 @@ def test_entropy_of_gibbs(case, temperature):
     assert np.isfinite(gradient).all()
 
 
-@given(scored_structures(), st.sampled_from([0.2, 0.5, 0.8]))
+@given(scored_structures(WITH_CLIQUES), st.sampled_from([0.2, 0.5, 0.8]))
 def test_entropy_of_a_mixture_and_its_gradient(case, share):
     other = case.direction()
     middle = mixture(case, other, share)
@@ -77,7 +77,7 @@ def test_entropy_of_a_mixture_and_its_gradient(case, share):
     assert float(gradient @ direction) == pytest.approx((up - down) / (2 * step), abs=1e-5, rel=1e-5)
 
 
-@given(scored_structures(), st.sampled_from([0.2, 1.0]))
+@given(scored_structures(WITH_CLIQUES), st.sampled_from([0.2, 1.0]))
 def test_scores_reproduce_the_marginals(case, share):
     wanted = mixture(case, case.direction(), share)
     potentials = case.structure.scores_from_cliques(case.i, wanted)
@@ -86,7 +86,7 @@ def test_scores_reproduce_the_marginals(case, share):
     np.testing.assert_allclose(case.all.clique_marginals(p), wanted, atol=TOLERANCE)
 
 
-@given(scored_structures())
+@given(scored_structures(WITH_CLIQUES))
 def test_a_single_labelling(case):
     """At a corner (zeros in the marginals) entropy is 0 and nothing is NaN; the potentials give the corner back."""
     corner = np.zeros(len(case.all))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core import Chain, Multiclass, Structure
+from .._core import Chain, DenseSegment, LinearMap, Multiclass, ProjectiveTree, SpanningTree, Structure
 from ..features import attribute_map, maxent_map
 from ..kernels import kernel_map
 from ..losses import LOSSES, Loss
@@ -71,10 +71,19 @@ def _maxent(loss: Loss, l2: float = 1.0, value: float = 1.0) -> Problem:
     return Problem(maxent_map(like, np.full((1, 1), value)), like, gold, loss, l2)
 
 
+def _trees(loss: Loss, kind: type[ProjectiveTree] | type[SpanningTree]) -> Problem:
+    """One sentence of three words with one dense input a word, whose four heads are a row of slots."""
+    like = kind(np.array([3], dtype=np.int64))
+    features = LinearMap([DenseSegment(np.ones((3, 1)), np.array([0, 3], dtype=np.int64), 4, 4)])
+    return Problem(features, like, like.encode(np.array([0, 1, 1], dtype=np.int64)), loss, 1.0)
+
+
 #: Kinds of problems: a small one of each, for a loss.
 KINDS: dict[str, Callable[[Loss], Problem]] = {
     "Multiclass": lambda loss: _problem(loss, _one_label()),
     "Chain": lambda loss: _problem(loss, _chain()),
+    "ProjectiveTree": lambda loss: _trees(loss, ProjectiveTree),
+    "SpanningTree": lambda loss: _trees(loss, SpanningTree),
     "Multiclass, l2 = 0": lambda loss: _problem(loss, _one_label(), penalty=0.0),
     "Multiclass, l1 > 0": lambda loss: _problem(loss, _one_label(), penalty=ElasticNet(1.0)),
     "Chain, l2 = 0": lambda loss: _problem(loss, _chain(), penalty=0.0),
