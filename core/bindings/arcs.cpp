@@ -1,0 +1,122 @@
+#include <string_view>
+
+#include "bindings/common.h"
+#include "features/arc_map.h"
+
+namespace partwise::bindings {
+
+using namespace nb::literals;
+
+namespace {
+
+using Keys = nb::ndarray<const Key, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Atoms = std::vector<std::pair<Index, Index>>;
+// (head's atoms, modifier's atoms, column looked at in between or -1)
+using Table = std::vector<std::tuple<Atoms, Atoms, Index>>;
+
+std::vector<ArcTemplate> templates_of(const Table& table) {
+    std::vector<ArcTemplate> out;
+    for (const auto& [head, modifier, between] : table) {
+        ArcTemplate& t = out.emplace_back();
+        for (const auto& [column, offset] : head) t.head.push_back({column, offset});
+        for (const auto& [column, offset] : modifier) t.modifier.push_back({column, offset});
+        t.between = between;
+    }
+    return out;
+}
+
+}  // namespace
+
+void bind_arcs(nb::module_& m) {
+    nb::class_<ArcTokens>(m, "ArcTokens")
+        .def(
+            "__init__",
+            [](ArcTokens* self, const Ints& lengths, const std::vector<nb::bytes>& columns) {
+                std::vector<std::string_view> views;
+                for (const nb::bytes& column : columns) views.emplace_back(column.c_str(), column.size());
+                new (self) ArcTokens(vector_of<Index>(lengths), views);
+            },
+            "lengths"_a, "columns"_a)
+        .def_prop_ro("num_sentences", &ArcTokens::num_sentences)
+        .def_prop_ro("num_words", &ArcTokens::num_words)
+        .def(
+            "varies",
+            [](const ArcTokens& t, Index column) {
+                if (column < 0 || column >= t.num_columns()) throw InputError("no such column");
+                return t.varies(column);
+            },
+            "column"_a);
+
+    nb::class_<ArcIndex>(m, "ArcIndex")
+        .def(
+            "__init__", [](ArcIndex* self, const Keys& keys) { new (self) ArcIndex(vector_of<Key>(keys)); },
+            "keys"_a.noconvert())
+        .def_static("hashed", &ArcIndex::hashed, "bits"_a)
+        .def_static(
+            "seen",
+            [](const Table& table, std::shared_ptr<ArcTokens> tokens, const std::optional<Ints>& heads,
+               Index min_count) {
+                const std::vector<ArcTemplate> templates = templates_of(table);
+                Interrupt interrupt = python_interrupt();
+                const nb::gil_scoped_release release;
+                return ArcIndex::seen(templates, *tokens, heads ? span_of(*heads) : std::span<const Index>{}, min_count,
+                                      interrupt);
+            },
+            "templates"_a, "tokens"_a, "heads"_a.none(), "min_count"_a = 1)
+        .def_prop_ro("num_weights", &ArcIndex::num_weights)
+        .def_prop_ro("bits", &ArcIndex::bits)
+        .def_prop_ro("keys", [](const ArcIndex& index) { return numpy(std::vector<Key>(index.keys())); })
+        .def(
+            "attributes",
+            [](const ArcIndex& index, const Table& table, std::shared_ptr<ArcTokens> tokens, const Ints& heads) {
+                check_size(heads, tokens->num_words(), "heads");
+                const std::vector<ArcTemplate> templates = templates_of(table);
+                std::vector<Index> row_ptr(1, 0);
+                std::vector<Index> attributes;
+                Interrupt interrupt = python_interrupt();
+                {
+                    const nb::gil_scoped_release release;
+                    ArcKeys keys(templates, *tokens);
+                    std::vector<Key> found;
+                    std::vector<std::uint32_t> ids;
+                    for (Index i = 0; i < tokens->num_sentences(); ++i) {
+                        interrupt.check();
+                        keys.load(i);
+                        for (Index word = 1; word <= tokens->length(i); ++word) {
+                            const Index h = heads.data()[tokens->offset(i) + word - 1];
+                            if (h < 0 || h > tokens->length(i) || h == word)
+                                throw InputError("sentence " + std::to_string(i) + ": word " + std::to_string(word) +
+                                                 " cannot have the head " + std::to_string(h));
+                            found.clear();
+                            keys.arc(h, word, found);
+                            ids.resize(found.size());
+                            index.find(found.data(), found.size(), ids.data());
+                            for (const std::uint32_t id : ids) {
+                                if (id != ArcIndex::kUnknown) attributes.push_back(id);
+                            }
+                            row_ptr.push_back(len(attributes.size()));
+                        }
+                    }
+                }
+                return nb::make_tuple(numpy(std::move(row_ptr)), numpy(std::move(attributes)));
+            },
+            "templates"_a, "tokens"_a, "heads"_a);
+
+    nb::class_<ArcMap, FeatureMap>(m, "ArcMap")
+        .def(
+            "__init__",
+            [](ArcMap* self, const Table& table, std::shared_ptr<ArcTokens> tokens, std::shared_ptr<ArcIndex> index,
+               double memory_limit, int n_jobs) {
+                std::vector<ArcTemplate> templates = templates_of(table);
+                Interrupt interrupt = python_interrupt();
+                const nb::gil_scoped_release release;
+                new (self) ArcMap(std::move(templates), std::move(tokens), std::move(index), memory_limit,
+                                  effective_jobs(n_jobs), interrupt);
+            },
+            "templates"_a, "tokens"_a, "index"_a, "memory_limit"_a = 0.0, "n_jobs"_a = 1)
+        .def_prop_ro("num_cached", &ArcMap::num_cached)
+        .def_prop_ro("cached_bytes", &ArcMap::cached_bytes)
+        .def("count_unknown", &ArcMap::count_unknown, nb::call_guard<nb::gil_scoped_release>());
+}
+
+}  // namespace partwise::bindings

@@ -1,0 +1,142 @@
+#include "features/arc_index.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+namespace partwise {
+
+namespace {
+
+// How many keys ahead the table is asked for: it is larger than the caches, and waiting for it would be most of the
+// time.
+constexpr std::size_t kAhead = 24;
+
+// Counts keys; doubles when it is 5/8 full.
+class Counter {
+   public:
+    Counter() { resize(Index{1} << 16); }
+
+    void add(Key key) {
+        key |= key == 0;  // 0 marks an empty place
+        std::size_t at = key >> shift_;
+        while (keys_[at] != 0 && keys_[at] != key) at = (at + 1) & (keys_.size() - 1);
+        if (keys_[at] == 0) {
+            keys_[at] = key;
+            if (++used_ * 8 > keys_.size() * 5) {
+                ++counts_[at];
+                grow();
+                return;
+            }
+        }
+        ++counts_[at];
+    }
+    void prefetch(Key key) const { __builtin_prefetch(keys_.data() + (key >> shift_), 1); }
+
+    // Keys that came min_count times, the most frequent first.
+    std::vector<Key> frequent(std::uint32_t min_count) const {
+        std::vector<std::pair<std::uint32_t, Key>> found;
+        for (std::size_t k = 0; k < keys_.size(); ++k) {
+            if (keys_[k] != 0 && counts_[k] >= min_count) found.emplace_back(~counts_[k], keys_[k]);
+        }
+        std::sort(found.begin(), found.end());
+        std::vector<Key> keys;
+        keys.reserve(found.size());
+        for (const auto& [count, key] : found) keys.push_back(key);
+        return keys;
+    }
+
+   private:
+    void resize(Index size) {
+        keys_.assign(idx(size), 0);
+        counts_.assign(idx(size), 0);
+        shift_ = 64 - std::countr_zero(idx(size));
+    }
+    void grow() {
+        const std::vector<Key> keys = std::move(keys_);
+        const std::vector<std::uint32_t> counts = std::move(counts_);
+        resize(len(2 * keys.size()));
+        for (std::size_t k = 0; k < keys.size(); ++k) {
+            if (keys[k] == 0) continue;
+            std::size_t at = keys[k] >> shift_;
+            while (keys_[at] != 0) at = (at + 1) & (keys_.size() - 1);
+            keys_[at] = keys[k];
+            counts_[at] = counts[k];
+        }
+    }
+
+    std::vector<Key> keys_;
+    std::vector<std::uint32_t> counts_;
+    std::size_t used_ = 0;
+    int shift_ = 0;
+};
+
+}  // namespace
+
+ArcIndex::ArcIndex(std::vector<Key> keys) : keys_(std::move(keys)) {
+    if (keys_.size() >= kUnknown) throw InputError("too many features");
+    const std::size_t size = std::bit_ceil(std::max<std::size_t>(keys_.size() * 8 / 5 + 1, 16));
+    shift_ = 64 - std::countr_zero(size);
+    table_.assign(size, {0, kUnknown});
+    for (std::size_t k = 0; k < keys_.size(); ++k) {
+        std::size_t at = keys_[k] >> shift_;
+        while (table_[at].id != kUnknown) at = (at + 1) & (size - 1);
+        table_[at] = {static_cast<std::uint32_t>(keys_[k]), static_cast<std::uint32_t>(k)};
+    }
+}
+
+std::shared_ptr<ArcIndex> ArcIndex::hashed(int bits) {
+    if (bits < 1 || bits > 31) throw InputError("features are hashed to between 1 and 31 bits");
+    return std::shared_ptr<ArcIndex>(new ArcIndex(Hashed{bits}));
+}
+
+std::shared_ptr<ArcIndex> ArcIndex::seen(const std::vector<ArcTemplate>& templates, const ArcTokens& tokens,
+                                         std::span<const Index> heads, Index min_count, Interrupt& interrupt) {
+    if (!heads.empty() && len(heads.size()) != tokens.num_words()) throw InputError("one head a word is needed");
+    ArcKeys keys(templates, tokens);
+    Counter counter;
+    std::vector<Key> found;
+    std::vector<std::uint32_t> ends;
+    const auto count = [&] {
+        for (std::size_t k = 0; k < found.size(); ++k) {
+            if (k + kAhead < found.size()) counter.prefetch(found[k + kAhead]);
+            counter.add(found[k]);
+        }
+    };
+    for (Index i = 0; i < tokens.num_sentences(); ++i) {
+        interrupt.check();
+        keys.load(i);
+        found.clear();
+        if (heads.empty()) {
+            keys.all(found, ends);
+        } else {
+            for (Index m = 1; m <= tokens.length(i); ++m) {
+                const Index h = heads[idx(tokens.offset(i) + m - 1)];
+                if (h < 0 || h > tokens.length(i) || h == m)
+                    throw InputError("sentence " + std::to_string(i) + ": word " + std::to_string(m) +
+                                     " cannot have the head " + std::to_string(h));
+                keys.arc(h, m, found);
+            }
+        }
+        count();
+    }
+    const auto least = static_cast<std::uint32_t>(std::clamp<Index>(min_count, 1, 0x7fffffff));
+    return std::make_shared<ArcIndex>(counter.frequent(least));
+}
+
+void ArcIndex::find(const Key* keys, std::size_t n, std::uint32_t* ids) const {
+    if (bits_ > 0) {
+        for (std::size_t k = 0; k < n; ++k) ids[k] = static_cast<std::uint32_t>(keys[k] >> (64 - bits_));
+        return;
+    }
+    const std::size_t last = table_.size() - 1;
+    for (std::size_t k = 0; k < n; ++k) {
+        if (k + kAhead < n) __builtin_prefetch(table_.data() + (keys[k + kAhead] >> shift_));
+        std::size_t at = keys[k] >> shift_;
+        const auto mark = static_cast<std::uint32_t>(keys[k]);
+        while (table_[at].mark != mark && table_[at].id != kUnknown) at = (at + 1) & last;
+        ids[k] = table_[at].id;
+    }
+}
+
+}  // namespace partwise

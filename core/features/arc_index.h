@@ -1,0 +1,51 @@
+// Which keys have a weight, and which one.
+//
+// Indexed: the keys seen in training, numbered by frequency, so that the weights asked for most lie together. The table
+// keeps 32 bits of a key beside its place; another key is taken for one of N known ones with a chance of about
+// 2^-32 a look-up, and is then a feature hashed onto its weight.
+// Hashed: a key's first `bits` bits are its weight (the hash kernel), and there is nothing to store.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "features/arc_keys.h"
+#include "support/parallel.h"
+
+namespace partwise {
+
+class ArcIndex {
+   public:
+    static constexpr std::uint32_t kUnknown = 0xffffffffU;
+
+    // Keys in the order of their weights.
+    explicit ArcIndex(std::vector<Key> keys);
+    static std::shared_ptr<ArcIndex> hashed(int bits);
+    // Keys that occur at least min_count times on gold arcs (heads: one a word, all sentences end to end), or, without
+    // heads, on all arcs.
+    static std::shared_ptr<ArcIndex> seen(const std::vector<ArcTemplate>& templates, const ArcTokens& tokens,
+                                          std::span<const Index> heads, Index min_count, Interrupt& interrupt);
+
+    Index num_weights() const { return bits_ > 0 ? Index{1} << bits_ : len(keys_.size()); }
+    int bits() const { return bits_; }
+    const std::vector<Key>& keys() const { return keys_; }
+    void find(const Key* keys, std::size_t n, std::uint32_t* ids) const;
+
+   private:
+    struct Entry {
+        std::uint32_t mark;
+        std::uint32_t id;
+    };
+    struct Hashed {
+        int bits;
+    };
+    explicit ArcIndex(Hashed hashed) : bits_(hashed.bits) {}
+
+    int bits_ = 0;
+    int shift_ = 0;
+    std::vector<Key> keys_;
+    std::vector<Entry> table_;
+};
+
+}  // namespace partwise

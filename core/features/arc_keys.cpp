@@ -1,0 +1,187 @@
+#include "features/arc_keys.h"
+
+#include <algorithm>
+
+namespace partwise {
+
+namespace {
+
+// Which side of which word is looked at is part of the hash, so that a template needs no number of its own.
+Key side_hash(const std::vector<ArcTemplate::Atom>& atoms, const ArcTokens& tokens, Index i, Index position, Key side) {
+    Key h = side;
+    for (const ArcTemplate::Atom& atom : atoms) {
+        const Key place = mix(static_cast<Key>(atom.column * 64 + atom.offset + 32));
+        h = mix(h ^ (tokens.value(i, atom.column, position + atom.offset) + place));
+    }
+    return mix(h);
+}
+
+constexpr Key kHeadSide = 0x68656164ULL;
+constexpr Key kModifierSide = 0x6d6f64ULL;
+constexpr Key kBetween = 0x627477ULL;
+constexpr Key kDistance = 0x64697374ULL;
+
+}  // namespace
+
+void check_templates(const std::vector<ArcTemplate>& templates, Index n_columns) {
+    if (templates.empty()) throw InputError("there must be at least one template");
+    for (const ArcTemplate& t : templates) {
+        if (t.head.empty() && t.modifier.empty()) throw InputError("a template must look at a word");
+        for (const auto* side : {&t.head, &t.modifier}) {
+            for (const ArcTemplate::Atom& atom : *side) {
+                if (atom.column < 0 || atom.column >= n_columns)
+                    throw InputError("a template looks at column " + std::to_string(atom.column) + " of " +
+                                     std::to_string(n_columns));
+                if (atom.offset < -16 || atom.offset > 16) throw InputError("templates look at most 16 words away");
+            }
+        }
+        if (t.between >= n_columns) throw InputError("a template looks at a column that is not there");
+        if (t.between >= 0 && (t.head.empty() || t.modifier.empty()))
+            throw InputError("a template for words in between needs a head and a modifier");
+    }
+}
+
+ArcKeys::ArcKeys(const std::vector<ArcTemplate>& templates, const ArcTokens& tokens)
+    : templates_(templates), tokens_(tokens) {
+    check_templates(templates, tokens.num_columns());
+    for (Index t = 0; t < len(templates.size()); ++t) {
+        const ArcTemplate& each = templates[idx(t)];
+        if (each.between >= 0) {
+            betweens_.push_back(t);
+            columns_.push_back(each.between);
+        } else if (each.modifier.empty()) {
+            heads_.push_back(t);
+        } else if (each.head.empty()) {
+            modifiers_.push_back(t);
+        } else {
+            pairs_.push_back(t);
+        }
+    }
+    for (std::size_t b = 0; b < bins_.size(); ++b) bins_[b] = mix(mix(kDistance + b));
+}
+
+void ArcKeys::load(Index i) {
+    n_ = tokens_.length(i);
+    const auto fill = [&](const std::vector<Index>& which, bool head, std::vector<Key>& out) {
+        out.clear();
+        for (Index p = 0; p <= n_; ++p) {
+            for (const Index t : which) {
+                const ArcTemplate& each = templates_[idx(t)];
+                out.push_back(head ? side_hash(each.head, tokens_, i, p, kHeadSide)
+                                   : side_hash(each.modifier, tokens_, i, p, kModifierSide));
+            }
+        }
+    };
+    fill(pairs_, true, pair_heads_);
+    fill(pairs_, false, pair_modifiers_);
+    fill(betweens_, true, between_heads_);
+    fill(betweens_, false, between_modifiers_);
+    fill(heads_, true, head_sides_);
+    fill(modifiers_, false, modifier_sides_);
+    between_.resize(columns_.size());
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+        const auto same = std::find(columns_.begin(), columns_.begin() + len(c), columns_[c]);
+        if (same == columns_.begin() + len(c)) load_between(i, columns_[c], between_[c]);
+    }
+}
+
+void ArcKeys::load_between(Index i, Index column, std::vector<Between>& out) {
+    out.resize(idx(n_) + 1);
+    const auto add = [&](std::vector<Key>& values, Index position) {
+        const Key value = mix(mix(tokens_.value(i, column, position) + kBetween));
+        if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+    };
+    for (Index m = 1; m <= n_; ++m) {
+        Between& between = out[idx(m)];
+        between.left.clear();
+        between.right.clear();
+        between.seen.assign(idx(n_) + 1, 0);
+        for (Index h = m - 2; h >= 0; --h) {
+            add(between.left, h + 1);
+            between.seen[idx(h)] = static_cast<std::uint32_t>(between.left.size());
+        }
+        for (Index h = m + 2; h <= n_; ++h) {
+            add(between.right, h - 1);
+            between.seen[idx(h)] = static_cast<std::uint32_t>(between.right.size());
+        }
+    }
+}
+
+void ArcKeys::pair(Index h, Index m, std::vector<Key>& out) const {
+    const Key with = bins_[idx(ArcDistance::bin(h, m))];
+    const std::size_t n = pairs_.size();
+    const Key* __restrict heads = pair_heads_.data() + idx(h) * n;
+    const Key* __restrict modifiers = pair_modifiers_.data() + idx(m) * n;
+    const std::size_t first = out.size();
+    out.resize(first + 2 * n);
+    Key* __restrict keys = out.data() + first;
+    for (std::size_t t = 0; t < n; ++t) keys[t] = heads[t] + modifiers[t];
+    for (std::size_t t = 0; t < n; ++t) keys[n + t] = keys[t] + with;
+    for (std::size_t b = 0; b < betweens_.size(); ++b) {
+        const auto c = std::find(columns_.begin(), columns_.end(), columns_[b]) - columns_.begin();
+        const Between& between = between_[idx(c)][idx(m)];
+        const std::vector<Key>& values = h < m ? between.left : between.right;
+        const Key sides =
+            between_heads_[idx(h) * betweens_.size() + b] + between_modifiers_[idx(m) * betweens_.size() + b];
+        for (std::uint32_t k = 0; k < between.seen[idx(h)]; ++k) {
+            out.push_back(sides + values[k]);
+            out.push_back(sides + values[k] + with);
+        }
+    }
+}
+
+void ArcKeys::head(Index h, std::vector<Key>& out) const {
+    const std::size_t n = heads_.size();
+    out.insert(out.end(), head_sides_.begin() + len(idx(h) * n), head_sides_.begin() + len((idx(h) + 1) * n));
+}
+
+void ArcKeys::head(Index h, Index bin, std::vector<Key>& out) const {
+    const std::size_t n = heads_.size();
+    for (std::size_t t = 0; t < n; ++t) out.push_back(head_sides_[idx(h) * n + t] + bins_[idx(bin)]);
+}
+
+void ArcKeys::modifier(Index m, Index bin, std::vector<Key>& out) const {
+    const std::size_t n = modifiers_.size();
+    for (std::size_t t = 0; t < n; ++t) out.push_back(modifier_sides_[idx(m) * n + t] + bins_[idx(bin)]);
+}
+
+void ArcKeys::arc(Index h, Index m, std::vector<Key>& out) const {
+    const Index bin = ArcDistance::bin(h, m);
+    pair(h, m, out);
+    head(h, out);
+    head(h, bin, out);
+    modifier(m, bin, out);
+}
+
+void ArcKeys::all(std::vector<Key>& out, std::vector<std::uint32_t>& ends) const {
+    out.clear();
+    ends.clear();
+    const auto end = [&] { ends.push_back(static_cast<std::uint32_t>(out.size())); };
+    for (Index m = 1; m <= n_; ++m) {
+        for (Index h = 0; h <= n_; ++h) {
+            if (h != m) pair(h, m, out);
+            end();
+        }
+    }
+    for (Index h = 0; h <= n_; ++h) {
+        head(h, out);
+        end();
+    }
+    const Index half = ArcDistance::kBins / 2;
+    for (Index h = 0; h <= n_; ++h) {
+        for (Index bin = 0; bin < ArcDistance::kBins; ++bin) {
+            const Index m = bin < half ? h + ArcDistance::kLowest[idx(bin)] : h - ArcDistance::kLowest[idx(bin - half)];
+            if (m >= 1 && m <= n_) head(h, bin, out);
+            end();
+        }
+    }
+    for (Index m = 1; m <= n_; ++m) {
+        for (Index bin = 0; bin < ArcDistance::kBins; ++bin) {
+            const Index h = bin < half ? m - ArcDistance::kLowest[idx(bin)] : m + ArcDistance::kLowest[idx(bin - half)];
+            if (h >= 0 && h <= n_) modifier(m, bin, out);
+            end();
+        }
+    }
+}
+
+}  // namespace partwise

@@ -1,0 +1,338 @@
+#include "features/arc_map.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "support/vector_math.h"
+
+namespace partwise {
+
+namespace {
+
+// How many weights ahead are asked for.
+constexpr std::size_t kAhead = 24;
+
+template <class Number>
+double row_sum(const Number* members, std::size_t n, const double* values) {
+    double a = 0;
+    double b = 0;
+    std::size_t k = 0;
+    for (; k + 2 <= n; k += 2) {
+        a += values[members[k]];
+        b += values[members[k + 1]];
+    }
+    if (k < n) a += values[members[k]];
+    return a + b;
+}
+
+// out[arc] = its rows' values
+void spread(const ArcRows& rows, const double* values, double scale, double* out) {
+    for (Index m = 1; m <= rows.n; ++m) {
+        double* to = out + (m - 1) * (rows.n + 1);
+        const double* pairs = values + (m - 1) * (rows.n + 1);
+        for (Index h = 0; h <= rows.n; ++h) {
+            const Index bin = ArcDistance::bin(h, m);
+            to[h] =
+                scale * (pairs[h] + values[rows.head(h)] + values[rows.head(h, bin)] + values[rows.modifier(m, bin)]);
+        }
+        to[m] = 0.0;
+    }
+}
+
+// The transpose of spread; answers false if all slots are zero.
+bool collect(const ArcRows& rows, const double* slots, double* values) {
+    std::fill(values, values + rows.size(), 0.0);
+    bool any = false;
+    for (Index m = 1; m <= rows.n; ++m) {
+        const double* from = slots + (m - 1) * (rows.n + 1);
+        for (Index h = 0; h <= rows.n; ++h) {
+            if (from[h] == 0.0 || h == m) continue;
+            any = true;
+            const Index bin = ArcDistance::bin(h, m);
+            values[rows.pair(h, m)] = from[h];
+            values[rows.head(h)] += from[h];
+            values[rows.head(h, bin)] += from[h];
+            values[rows.modifier(m, bin)] += from[h];
+        }
+    }
+    return any;
+}
+
+}  // namespace
+
+// A sentence's distinct features, ascending, and for each row the places of its features in that list.
+struct ArcMap::Block {
+    std::vector<std::uint32_t> ids;
+    std::vector<std::uint32_t> ends;           // of each row
+    std::vector<std::uint16_t> small_members;  // where there are few enough distinct features
+    std::vector<std::uint32_t> members;
+
+    // f(row, first member, number of members)
+    template <class F>
+    void for_each_row(F&& f) const {
+        const auto go = [&](const auto* all) {
+            std::uint32_t begin = 0;
+            for (std::size_t r = 0; r < ends.size(); ++r) {
+                f(r, all + begin, std::size_t{ends[r] - begin});
+                begin = ends[r];
+            }
+        };
+        if (members.empty()) {
+            go(small_members.data());
+        } else {
+            go(members.data());
+        }
+    }
+    double bytes() const {
+        return static_cast<double>(sizeof(Block) + 4 * ids.size() + 4 * ends.size() + 2 * small_members.size() +
+                                   4 * members.size());
+    }
+};
+
+struct ArcMap::Scratch {
+    std::vector<Key> keys;
+    std::vector<std::uint32_t> ends;
+    std::vector<std::uint32_t> ids;
+    std::vector<std::uint64_t> order;  // (id, place) pairs
+    std::vector<double> rows;
+    std::vector<double> values;  // of distinct features; zero between calls
+    Block block;
+};
+
+ArcMap::Scratch& ArcMap::scratch() {
+    thread_local Scratch s;
+    return s;
+}
+
+ArcMap::ArcMap(std::vector<ArcTemplate> templates, std::shared_ptr<const ArcTokens> tokens,
+               std::shared_ptr<const ArcIndex> index, double memory_limit, int n_jobs, Interrupt& interrupt)
+    : templates_(std::move(templates)), tokens_(std::move(tokens)), index_(std::move(index)) {
+    check_templates(templates_, tokens_->num_columns());
+    blocks_.resize(idx(num_examples()));
+    if (memory_limit <= 0) return;
+    // In chunks, so that which blocks are kept does not depend on the threads.
+    constexpr Index kChunk = 256;
+    for (Index first = 0; first < num_examples() && cached_bytes_ <= memory_limit; first += kChunk) {
+        const Index n = std::min(kChunk, num_examples() - first);
+        parallel_for(n, n_jobs, interrupt, [&](Index k, int) {
+            auto block = std::make_unique<Block>();
+            make_block(first + k, scratch(), *block);
+            blocks_[idx(first + k)] = std::move(block);
+        });
+        for (Index i = first; i < first + n; ++i) {
+            const double bytes = blocks_[idx(i)]->bytes();
+            if (cached_bytes_ + bytes > memory_limit) {
+                for (Index j = i; j < first + n; ++j) blocks_[idx(j)].reset();
+                return;
+            }
+            cached_bytes_ += bytes;
+            ++num_cached_;
+        }
+    }
+}
+
+ArcMap::~ArcMap() = default;
+
+// s.ids: the weights of all rows' features, unknown ones left out; s.ends: of rows.
+void ArcMap::look_up(Index i, Scratch& s) const {
+    ArcKeys keys(templates_, *tokens_);
+    keys.load(i);
+    keys.all(s.keys, s.ends);
+    if (s.keys.size() >= std::numeric_limits<std::uint32_t>::max())
+        throw InputError("sentence " + std::to_string(i) + " has too many arcs");
+    s.ids.resize(s.keys.size());
+    index_->find(s.keys.data(), s.keys.size(), s.ids.data());
+    std::uint32_t kept = 0;
+    std::uint32_t k = 0;
+    for (std::uint32_t& end : s.ends) {
+        for (; k < end; ++k) {
+            s.ids[kept] = s.ids[k];
+            kept += s.ids[k] != ArcIndex::kUnknown;
+        }
+        end = kept;
+    }
+    s.ids.resize(kept);
+}
+
+void ArcMap::make_block(Index i, Scratch& s, Block& block) const {
+    look_up(i, s);
+    s.order.resize(s.ids.size());
+    for (std::size_t k = 0; k < s.ids.size(); ++k) s.order[k] = (std::uint64_t{s.ids[k]} << 32) | k;
+    std::sort(s.order.begin(), s.order.end());
+    block.ids.clear();
+    for (const std::uint64_t each : s.order) {
+        const auto id = static_cast<std::uint32_t>(each >> 32);
+        if (block.ids.empty() || block.ids.back() != id) block.ids.push_back(id);
+        s.ids[each & 0xffffffffU] = static_cast<std::uint32_t>(block.ids.size() - 1);
+    }
+    block.ends = s.ends;
+    block.small_members.clear();
+    block.members.clear();
+    if (block.ids.size() <= std::numeric_limits<std::uint16_t>::max()) {
+        block.small_members.assign(s.ids.begin(), s.ids.end());
+    } else {
+        block.members = s.ids;
+    }
+    block.ids.shrink_to_fit();
+}
+
+const ArcMap::Block& ArcMap::block(Index i, Scratch& s) const {
+    if (blocks_[idx(i)]) return *blocks_[idx(i)];
+    make_block(i, s, s.block);
+    return s.block;
+}
+
+double ArcMap::dot(const double* w, const double* v, int, Interrupt&) const {
+    return partwise::dot(w, v, num_weights());
+}
+
+void ArcMap::scores(Index i, const double* w, double scale, double* out) const {
+    Scratch& s = scratch();
+    const ArcRows rows{tokens_->length(i)};
+    s.rows.resize(idx(rows.size()));
+    if (const Block* kept = blocks_[idx(i)].get()) {
+        const std::size_t n = kept->ids.size();
+        if (s.values.size() < n) s.values.resize(n, 0.0);
+        const std::uint32_t* __restrict ids = kept->ids.data();
+        double* __restrict values = s.values.data();
+        for (std::size_t k = 0; k < n; ++k) {
+            if (k + kAhead < n) __builtin_prefetch(w + ids[k + kAhead]);
+            values[k] = w[ids[k]];
+        }
+        kept->for_each_row(
+            [&](std::size_t r, const auto* members, std::size_t size) { s.rows[r] = row_sum(members, size, values); });
+        std::fill(values, values + n, 0.0);
+    } else {
+        // Used once: distinct features are not worth finding.
+        look_up(i, s);
+        std::uint32_t k = 0;
+        const std::size_t n = s.ids.size();
+        for (std::size_t r = 0; r < s.ends.size(); ++r) {
+            double sum = 0;
+            for (; k < s.ends[r]; ++k) {
+                if (k + kAhead < n) __builtin_prefetch(w + s.ids[k + kAhead]);
+                sum += w[s.ids[k]];
+            }
+            s.rows[r] = sum;
+        }
+    }
+    spread(rows, s.rows.data(), scale, out);
+}
+
+template <class Sink>
+void ArcMap::visit(Index i, const double* slots, Sink&& sink) const {
+    Scratch& s = scratch();
+    const Block& b = block(i, s);
+    const ArcRows rows{tokens_->length(i)};
+    s.rows.resize(idx(rows.size()));
+    if (!collect(rows, slots, s.rows.data())) return;
+    if (s.values.size() < b.ids.size()) s.values.resize(b.ids.size(), 0.0);
+    double* __restrict values = s.values.data();
+    b.for_each_row([&](std::size_t r, const auto* members, std::size_t size) {
+        const double d = s.rows[r];
+        if (d == 0.0) return;
+        for (std::size_t k = 0; k < size; ++k) values[members[k]] += d;
+    });
+    sink(b.ids, values);
+    std::fill(values, values + b.ids.size(), 0.0);
+}
+
+Added ArcMap::add_transpose(Index i, const double* slots, double scale, double* w) const {
+    Added added;
+    visit(i, slots, [&](const std::vector<std::uint32_t>& ids, const double* values) {
+        for (std::size_t k = 0; k < ids.size(); ++k) {
+            if (k + kAhead < ids.size() && values[k + kAhead] != 0.0) __builtin_prefetch(w + ids[k + kAhead], 1);
+            const double v = values[k];
+            if (v == 0.0) continue;
+            double& weight = w[ids[k]];
+            added.norm2 += v * v;
+            added.dot += v * weight;
+            weight += scale * v;
+        }
+    });
+    return added;
+}
+
+void ArcMap::project(Index i, const double* slots, SparseVector& out) const {
+    out.clear();
+    visit(i, slots, [&](const std::vector<std::uint32_t>& ids, const double* values) {
+        for (std::size_t k = 0; k < ids.size(); ++k) {
+            if (values[k] != 0.0) out.append(ids[k], values + k, 1);
+        }
+    });
+    out.finish();
+}
+
+double ArcMap::transpose_norm2(Index i, const double* slots) const {
+    double sum = 0;
+    visit(i, slots,
+          [&](const std::vector<std::uint32_t>& ids, const double* values) { sum = norm2(values, len(ids.size())); });
+    return sum;
+}
+
+// Let K_f be the most that a tree can have of feature f: the sum over modifiers of the most that one arc has. For the
+// difference v of two trees |v_f| <= K_f, so |v|^2 <= sum_f K_f |v_f| <= 2 sum_m max_h (sum of K_f over the arc's f).
+double ArcMap::psi2_bound(Index i) const {
+    Scratch& s = scratch();
+    const Block& b = block(i, s);
+    const ArcRows rows{tokens_->length(i)};
+    std::vector<double> most(b.ids.size(), 0.0);       // K_f
+    std::vector<double> here(b.ids.size(), 0.0);       // of one arc
+    std::vector<double> best_here(b.ids.size(), 0.0);  // of one modifier's arcs
+    std::vector<std::pair<const std::uint16_t*, std::size_t>> small(idx(rows.size()));
+    std::vector<std::pair<const std::uint32_t*, std::size_t>> large(idx(rows.size()));
+    b.for_each_row([&](std::size_t r, const auto* members, std::size_t size) {
+        if constexpr (sizeof(*members) == 2) {
+            small[r] = {members, size};
+        } else {
+            large[r] = {members, size};
+        }
+    });
+    const auto for_each_feature = [&](Index h, Index m, auto&& f) {
+        const Index bin = ArcDistance::bin(h, m);
+        for (const Index r : {rows.pair(h, m), rows.head(h), rows.head(h, bin), rows.modifier(m, bin)}) {
+            for (std::size_t k = 0; k < small[idx(r)].second; ++k) f(small[idx(r)].first[k]);
+            for (std::size_t k = 0; k < large[idx(r)].second; ++k) f(large[idx(r)].first[k]);
+        }
+    };
+    for (Index m = 1; m <= rows.n; ++m) {
+        for (Index h = 0; h <= rows.n; ++h) {
+            if (h == m) continue;
+            for_each_feature(h, m, [&](std::uint32_t f) {
+                here[f] += 1.0;
+                best_here[f] = std::max(best_here[f], here[f]);
+            });
+            for_each_feature(h, m, [&](std::uint32_t f) { here[f] = 0.0; });
+        }
+        for (std::size_t f = 0; f < most.size(); ++f) {
+            most[f] += best_here[f];
+            best_here[f] = 0.0;
+        }
+    }
+    double sum = 0;
+    for (Index m = 1; m <= rows.n; ++m) {
+        double largest = 0;
+        for (Index h = 0; h <= rows.n; ++h) {
+            if (h == m) continue;
+            double total = 0;
+            for_each_feature(h, m, [&](std::uint32_t f) { total += most[f]; });
+            largest = std::max(largest, total);
+        }
+        sum += largest;
+    }
+    return 2.0 * sum;
+}
+
+std::pair<Index, Index> ArcMap::count_unknown() const {
+    Index all = 0;
+    Index known = 0;
+    Scratch& s = scratch();
+    for (Index i = 0; i < num_examples(); ++i) {
+        look_up(i, s);
+        all += len(s.keys.size());
+        known += len(s.ids.size());
+    }
+    return {all, all - known};
+}
+
+}  // namespace partwise

@@ -1,0 +1,59 @@
+// Arc-factored features: slot (m - 1)(n + 1) + h of a sentence of n words is the arc from head h to modifier m.
+//
+// A sentence's features are looked up once and kept as a Block, as far as the memory limit goes; the blocks of further
+// sentences are made anew whenever they are needed. A block numbers the sentence's distinct features, so that weights
+// are fetched once however many arcs have them, and A'd comes out merged.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "features/arc_index.h"
+#include "features/arc_keys.h"
+#include "features/feature_map.h"
+
+namespace partwise {
+
+class ArcMap final : public FeatureMap {
+   public:
+    // memory_limit: bytes for blocks; 0: keep none.
+    ArcMap(std::vector<ArcTemplate> templates, std::shared_ptr<const ArcTokens> tokens,
+           std::shared_ptr<const ArcIndex> index, double memory_limit, int n_jobs, Interrupt& interrupt);
+    ~ArcMap() override;
+
+    Index num_examples() const override { return tokens_->num_sentences(); }
+    Index num_weights() const override { return index_->num_weights(); }
+    Index num_slots(Index i) const override { return tokens_->length(i) * (tokens_->length(i) + 1); }
+    double dot(const double* w, const double* v, int n_jobs, Interrupt& interrupt) const override;
+    void scores(Index i, const double* w, double scale, double* out) const override;
+    Added add_transpose(Index i, const double* slots, double scale, double* w) const override;
+    void project(Index i, const double* slots, SparseVector& out) const override;
+    double transpose_norm2(Index i, const double* slots) const override;
+    double psi2_bound(Index i) const override;
+
+    Index num_cached() const { return num_cached_; }
+    double cached_bytes() const { return cached_bytes_; }
+    // Features of all arcs, and how many of them have no weight.
+    std::pair<Index, Index> count_unknown() const;
+
+   private:
+    struct Block;
+    struct Scratch;
+    static Scratch& scratch();
+    void look_up(Index i, Scratch& s) const;
+    void make_block(Index i, Scratch& s, Block& block) const;
+    // The kept block, or one made in the scratch memory.
+    const Block& block(Index i, Scratch& s) const;
+    // Calls sink(weight, value) for the nonzeros of A_i' slots, weights ascending.
+    template <class Sink>
+    void visit(Index i, const double* slots, Sink&& sink) const;
+
+    std::vector<ArcTemplate> templates_;
+    std::shared_ptr<const ArcTokens> tokens_;
+    std::shared_ptr<const ArcIndex> index_;
+    std::vector<std::unique_ptr<const Block>> blocks_;
+    Index num_cached_ = 0;
+    double cached_bytes_ = 0;
+};
+
+}  // namespace partwise

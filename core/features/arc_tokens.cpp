@@ -1,0 +1,50 @@
+#include "features/arc_tokens.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace partwise {
+
+Key hash_bytes(std::string_view bytes) {
+    Key h = mix(bytes.size());
+    std::size_t k = 0;
+    for (; k + 8 <= bytes.size(); k += 8) {
+        Key word;
+        std::memcpy(&word, bytes.data() + k, 8);
+        h = mix(h ^ word);
+    }
+    Key last = 0;
+    for (; k < bytes.size(); ++k) last = (last << 8) | static_cast<unsigned char>(bytes[k]);
+    return mix(h ^ last);
+}
+
+ArcTokens::ArcTokens(std::vector<Index> lengths, const std::vector<std::string_view>& columns)
+    : lengths_(std::move(lengths)) {
+    offsets_.push_back(0);
+    for (std::size_t i = 0; i < lengths_.size(); ++i) {
+        if (lengths_[i] < 1) throw InputError("sentence " + std::to_string(i) + " has no words");
+        offsets_.push_back(offsets_.back() + lengths_[i]);
+    }
+    for (const std::string_view text : columns) {
+        std::vector<Key>& values = columns_.emplace_back();
+        values.reserve(idx(num_words()));
+        std::size_t begin = 0;
+        while (begin < text.size()) {
+            const std::size_t end = text.find('\0', begin);
+            if (end == std::string_view::npos) throw InputError("a column must end with a zero byte");
+            values.push_back(hash_bytes(text.substr(begin, end - begin)));
+            begin = end + 1;
+        }
+        if (len(values.size()) != num_words()) {
+            throw InputError("a column has " + std::to_string(values.size()) + " values, there are " +
+                             std::to_string(num_words()) + " words");
+        }
+    }
+}
+
+bool ArcTokens::varies(Index column) const {
+    const std::vector<Key>& values = columns_[idx(column)];
+    return std::any_of(values.begin(), values.end(), [&](Key value) { return value != values.front(); });
+}
+
+}  // namespace partwise

@@ -1,0 +1,342 @@
+"""CoNLL-U and CoNLL-X: dependency trees, ten columns a word, a blank line after each sentence.
+
+A sentence keeps its lines as they stand in the file (comments, multi-word tokens, empty nodes, blank fields, line
+ends), so that what is read and written again is the same to the byte. Files are read one sentence at a time;
+`.gz` files are read directly.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import sys
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import IO, Any
+
+from partwise.io.errors import FormatError
+from partwise.io.files import atomic_write
+
+Path = str | os.PathLike[str]
+
+ID, FORM, LEMMA, UPOS, XPOS, FEATS, HEAD, DEPREL, DEPS, MISC = range(10)
+#: CoNLL-X names columns 4, 5, 9 and 10 CPOSTAG, POSTAG, PHEAD and PDEPREL.
+COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+DIALECTS = ("conllu", "conllx")
+#: Errors that a lenient reader remembers.
+KEPT_ERRORS = 20
+
+
+class Sentence:
+    """One sentence of a CoNLL-U or CoNLL-X file.
+
+    Attributes
+    ----------
+    lines : list of str
+        All lines as they stand in the file, with their ends.
+    heads : list of int
+        Head of each word, 0 for the root; empty where the file has no heads (column `_`).
+    path, line : str, int
+        The file, and the line where the sentence's words begin.
+    """
+
+    __slots__ = ("_rows", "dialect", "heads", "line", "lines", "path")
+
+    def __init__(
+        self, lines: list[str], rows: list[int], heads: list[int], path: str, line: int, dialect: str = "conllu"
+    ) -> None:
+        self.lines = lines
+        self._rows = rows
+        self.heads = heads
+        self.path = path
+        self.line = line
+        self.dialect = dialect
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} words: {' '.join(self.column(FORM))}>"
+
+    def fields(self) -> list[list[str]]:
+        """The ten columns of each word (multi-word tokens and empty nodes are no words)."""
+        return [_body(self.lines[row]).split("\t") for row in self._rows]
+
+    def column(self, which: int | str) -> list[str]:
+        """One column of all words, by its number (0 to 9) or its name (`COLUMNS`)."""
+        at = COLUMNS.index(which) if isinstance(which, str) else which
+        return [fields[at] for fields in self.fields()]
+
+    @property
+    def forms(self) -> list[str]:
+        return self.column(FORM)
+
+    @property
+    def deprels(self) -> list[str]:
+        return self.column(DEPREL)
+
+    @property
+    def comments(self) -> list[str]:
+        """Comment lines, without their ends."""
+        return [_body(line) for line in self.lines if line.startswith(("#", "\ufeff#"))]
+
+    def line_of(self, word: int) -> int:
+        """The line of a word (1-based) in the file."""
+        return self.line + self._rows[word - 1] - self._rows[0]
+
+    def with_tree(self, heads: Sequence[int], deprels: Sequence[str] | None = None) -> Sentence:
+        """The sentence with another tree.
+
+        HEAD (and DEPREL, if given) are replaced; columns 9 and 10 of CoNLL-X and column 9 of CoNLL-U belong to the old
+        tree and become `_`. All else stays as it is.
+        """
+        for what, given in (("heads", heads), ("deprels", deprels)):
+            if given is not None and len(given) != len(self):
+                raise ValueError(f"{len(given)} {what} for a sentence of {len(self)} words")
+        lines = list(self.lines)
+        for k, row in enumerate(self._rows):
+            body = _body(lines[row])
+            fields = body.split("\t")
+            fields[HEAD] = str(int(heads[k]))
+            if deprels is not None:
+                fields[DEPREL] = deprels[k]
+            fields[DEPS] = "_"
+            if self.dialect == "conllx":
+                fields[MISC] = "_"
+            lines[row] = "\t".join(fields) + lines[row][len(body) :]
+        return Sentence(lines, self._rows, [int(h) for h in heads], self.path, self.line, self.dialect)
+
+
+class ConlluReader:
+    """Iterates over the sentences of a file.
+
+    Parameters
+    ----------
+    path : path or "-"
+        A file, gzipped or not, or standard input.
+    strict : bool
+        Raise `FormatError` at the first sentence that is not well formed; otherwise leave such sentences out.
+    dialect : {"conllu", "conllx"}
+        In CoNLL-X there are no multi-word tokens and no empty nodes.
+
+    Attributes
+    ----------
+    skipped : int
+        Sentences left out so far.
+    errors : list of FormatError
+        Why; the first few.
+    tail : list of str
+        Blank lines of a file that has nothing else.
+    """
+
+    def __init__(self, path: Path, *, strict: bool = True, dialect: str = "conllu") -> None:
+        if dialect not in DIALECTS:
+            raise ValueError(f"dialect must be one of {', '.join(map(repr, DIALECTS))}; got {dialect!r}")
+        self.path = os.fspath(path)
+        self.strict = strict
+        self.dialect = dialect
+        self.skipped = 0
+        self.errors: list[FormatError] = []
+        self.tail: list[str] = []
+
+    def __iter__(self) -> Iterator[Sentence]:
+        for first, lines, error in _blocks(self.path):
+            if error is None:
+                if not any(map(_is_content, lines)):
+                    self.tail = lines
+                    continue
+                try:
+                    yield _parse(lines, self.path, first, self.dialect)
+                    continue
+                except FormatError as found:
+                    error = found
+            if self.strict:
+                raise error
+            self.skipped += 1
+            if len(self.errors) < KEPT_ERRORS:
+                self.errors.append(error)
+
+
+class Treebank(list[Sentence]):
+    """Sentences read from a file; `skipped` and `errors` as for `ConlluReader`."""
+
+    skipped: int = 0
+    errors: Sequence[FormatError] = ()
+
+
+def read_conllu(path: Path, *, strict: bool = True, dialect: str = "conllu") -> Treebank:
+    """All sentences of a CoNLL-U file (`ConlluReader` reads one at a time)."""
+    reader = ConlluReader(path, strict=strict, dialect=dialect)
+    bank = Treebank(reader)
+    bank.skipped, bank.errors = reader.skipped, reader.errors
+    return bank
+
+
+def read_conllx(path: Path, *, strict: bool = True) -> Treebank:
+    """All sentences of a CoNLL-X file."""
+    return read_conllu(path, strict=strict, dialect="conllx")
+
+
+def write_conllu(path: Path, sentences: Iterable[Sentence]) -> None:
+    """Write sentences (of either dialect) as they are; nothing is left of a file that could not be finished."""
+    with atomic_write(path) as file:
+        for sentence in sentences:
+            file.write("".join(sentence.lines).encode())
+
+
+write_conllx = write_conllu
+
+
+def make_sentence(
+    words: Sequence[Sequence[str]],
+    heads: Sequence[int] | None = None,
+    deprels: Sequence[str] | None = None,
+    comments: Sequence[str] = (),
+) -> Sentence:
+    """A CoNLL-U sentence from words given as (form, lemma, upos, xpos, feats) or less; what is missing becomes `_`."""
+    lines = [f"# {comment}\n" for comment in comments]
+    rows = []
+    for k, word in enumerate(words):
+        given = [*word, *["_"] * (5 - len(word))]
+        tree = [str(heads[k]) if heads is not None else "_", deprels[k] if deprels is not None else "_"]
+        rows.append(len(lines))
+        lines.append("\t".join([str(k + 1), *given, *tree, "_", "_"]) + "\n")
+    return _parse([*lines, "\n"], "<sentence>", 1, "conllu")
+
+
+def _body(line: str) -> str:
+    return line.rstrip("\r\n")
+
+
+def _is_content(line: str) -> bool:
+    return bool(line.strip("\ufeff \t\r\n"))
+
+
+def _open(path: str) -> IO[bytes]:
+    file: IO[bytes] = sys.stdin.buffer if path == "-" else open(path, "rb")  # noqa: SIM115
+    head = file.peek(2)[:2]  # type: ignore[attr-defined]
+    return gzip.GzipFile(fileobj=file, mode="rb") if head == b"\x1f\x8b" else file  # type: ignore[return-value]
+
+
+def _blocks(path: str) -> Iterator[tuple[int, list[str], FormatError | None]]:
+    """(first line's number, lines, error) of each sentence with the blank lines that follow it.
+
+    Blank lines before the first sentence are that sentence's.
+    """
+    number, first = 0, 1
+    lines: list[str] = []
+    error: FormatError | None = None
+    content, ended = False, False
+    with _open(path) as file:
+        source = iter(file)
+        while True:
+            try:
+                raw = next(source, None)
+            except (EOFError, gzip.BadGzipFile, zlib.error) as damage:
+                raise FormatError(path, number + 1, None, f"damaged gzip file: {damage}") from None
+            if raw is None:
+                break
+            number += 1
+            try:
+                line = raw.decode()
+            except UnicodeDecodeError as bad:
+                line = raw.decode(errors="replace")
+                error = error or FormatError(path, number, bad.start + 1, "not UTF-8")
+            blank = not _is_content(line)
+            if not blank and ended:
+                yield first, lines, error
+                first, lines, content, ended = number, [], False, False
+                error = error if error is not None and error.line == number else None
+            lines.append(line)
+            content = content or not blank
+            ended = content and blank
+    if lines:
+        yield first, lines, error
+
+
+def _parse(lines: list[str], path: str, first: int, dialect: str) -> Sentence:
+    """Check one sentence; raises FormatError."""
+    rows: list[int] = []
+    heads: list[str] = []
+    span_end, empty = 0, 0
+    for k, line in enumerate(lines):
+        if line.startswith(("#", "\ufeff#")) or not _is_content(line):
+            continue
+        number = first + k
+        fields = _body(line.removeprefix("\ufeff")).split("\t")
+        if len(fields) != 10:
+            hint = " (spaces instead of tabs?)" if len(fields) == 1 and " " in line else ""
+            raise FormatError(path, number, None, f"{len(fields)} columns where 10 are expected{hint}")
+        name = fields[ID]
+        n = len(rows)
+        if name.isascii() and name.isdigit():
+            if int(name) != n + 1:
+                what = "duplicate id" if 0 < int(name) <= n else "id"
+                raise FormatError(path, number, 1, f"{what} {name} where {n + 1} is expected")
+            rows.append(k)
+            heads.append(fields[HEAD])
+            empty = 0
+        elif dialect == "conllu" and "-" in name:
+            begin, end = _pair(name, "-", path, number)
+            if begin != n + 1 or end < begin or begin <= span_end:
+                raise FormatError(path, number, 1, f"multi-word token {name} does not begin at the next word, {n + 1}")
+            span_end = end
+        elif dialect == "conllu" and "." in name:
+            word, place = _pair(name, ".", path, number)
+            if (word, place) != (n, empty + 1):
+                raise FormatError(path, number, 1, f"empty node {name} where {n}.{empty + 1} is expected")
+            empty = place
+        else:
+            raise FormatError(path, number, 1, f"{name!r} is no id")
+    if not rows:
+        raise FormatError(path, first, None, "a sentence without words")
+    if span_end > len(rows):
+        raise FormatError(path, first + rows[-1], 1, f"a multi-word token ends at word {span_end} of {len(rows)}")
+    numbers = _check_heads(heads, [first + row for row in rows], path)
+    return Sentence(lines, rows, numbers, path, first + rows[0], dialect)
+
+
+def _pair(name: str, separator: str, path: str, number: int) -> tuple[int, int]:
+    a, _, b = name.partition(separator)
+    if not (a.isascii() and a.isdigit() and b.isascii() and b.isdigit()):
+        raise FormatError(path, number, 1, f"{name!r} is no id")
+    return int(a), int(b)
+
+
+def _check_heads(heads: list[str], numbers: list[int], path: str) -> list[int]:
+    """Heads as numbers; none at all if the sentence has no tree."""
+    n = len(heads)
+    if all(head == "_" for head in heads):
+        return []
+    found = []
+    for word, (head, number) in enumerate(zip(heads, numbers, strict=True), start=1):
+        if not (head.isascii() and head.isdigit()):
+            raise FormatError(path, number, 7, f"head {head!r} of word {word} is not a number")
+        if int(head) > n:
+            raise FormatError(path, number, 7, f"head {head} of word {word} is out of range: there are {n} words")
+        found.append(int(head))
+    word = find_cycle(found)
+    if word:
+        raise FormatError(path, numbers[word - 1], 7, f"the heads make a cycle through word {word}")
+    return found
+
+
+def find_cycle(heads: Sequence[int]) -> int:
+    """The first word (1-based) that lies on a cycle, or 0 if the heads make a tree. Heads must be in range."""
+    state: list[Any] = [0] * (len(heads) + 1)  # the walk that came by; -1: leads to the root
+    state[0] = -1
+    for start in range(1, len(heads) + 1):
+        word = start
+        while state[word] == 0:
+            state[word] = start
+            word = heads[word - 1]
+        if state[word] == start:
+            least, other = word, heads[word - 1]
+            while other != word:
+                least, other = min(least, other), heads[other - 1]
+            return least
+        word = start
+        while state[word] == start:
+            state[word] = -1
+            word = heads[word - 1]
+    return 0
