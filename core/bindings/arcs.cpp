@@ -65,7 +65,9 @@ void bind_arcs(nb::module_& m) {
             "templates"_a, "tokens"_a, "heads"_a.none(), "min_count"_a = 1)
         .def_prop_ro("num_weights", &ArcIndex::num_weights)
         .def_prop_ro("bits", &ArcIndex::bits)
-        .def_prop_ro("keys", [](const ArcIndex& index) { return numpy(std::vector<Key>(index.keys())); })
+        .def_prop_ro(
+            "keys", [](const ArcIndex& index) { return numpy(std::vector<Key>(index.keys())); },
+            nb::rv_policy::automatic)
         .def(
             "attributes",
             [](const ArcIndex& index, const Table& table, std::shared_ptr<ArcTokens> tokens, const Ints& heads) {
@@ -116,7 +118,7 @@ void bind_arcs(nb::module_& m) {
             "templates"_a, "tokens"_a, "index"_a, "memory_limit"_a = 0.0, "n_jobs"_a = 1)
         .def_prop_ro("num_cached", &ArcMap::num_cached)
         .def_prop_ro("cached_bytes", &ArcMap::cached_bytes)
-        .def("count_unknown", &ArcMap::count_unknown, nb::call_guard<nb::gil_scoped_release>());
+        .def("features_per_arc", &ArcMap::features_per_arc, nb::call_guard<nb::gil_scoped_release>());
 }
 
 }  // namespace partwise::bindings

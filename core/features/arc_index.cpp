@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <numeric>
 
 namespace partwise {
 
@@ -96,7 +95,6 @@ std::shared_ptr<ArcIndex> ArcIndex::seen(const std::vector<ArcTemplate>& templat
     ArcKeys keys(templates, tokens);
     Counter counter;
     std::vector<Key> found;
-    std::vector<std::uint32_t> ends;
     const auto count = [&] {
         for (std::size_t k = 0; k < found.size(); ++k) {
             if (k + kAhead < found.size()) counter.prefetch(found[k + kAhead]);
@@ -108,7 +106,11 @@ std::shared_ptr<ArcIndex> ArcIndex::seen(const std::vector<ArcTemplate>& templat
         keys.load(i);
         found.clear();
         if (heads.empty()) {
-            keys.all(found, ends);
+            for (Index m = 1; m <= tokens.length(i); ++m) {
+                for (Index h = 0; h <= tokens.length(i); ++h) {
+                    if (h != m) keys.arc(h, m, found);
+                }
+            }
         } else {
             for (Index m = 1; m <= tokens.length(i); ++m) {
                 const Index h = heads[idx(tokens.offset(i) + m - 1)];

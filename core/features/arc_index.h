@@ -30,6 +30,7 @@ class ArcIndex {
     Index num_weights() const { return bits_ > 0 ? Index{1} << bits_ : len(keys_.size()); }
     int bits() const { return bits_; }
     const std::vector<Key>& keys() const { return keys_; }
+    // A feature with direction and distance is known only if the one without is, so that nobody needs to ask for it.
     void find(const Key* keys, std::size_t n, std::uint32_t* ids) const;
 
    private:

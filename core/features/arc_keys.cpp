@@ -48,7 +48,9 @@ ArcKeys::ArcKeys(const std::vector<ArcTemplate>& templates, const ArcTokens& tok
         const ArcTemplate& each = templates[idx(t)];
         if (each.between >= 0) {
             betweens_.push_back(t);
-            columns_.push_back(each.between);
+            const auto same = std::find(columns_.begin(), columns_.end(), each.between);
+            same_column_.push_back(idx(same - columns_.begin()));
+            if (same == columns_.end()) columns_.push_back(each.between);
         } else if (each.modifier.empty()) {
             heads_.push_back(t);
         } else if (each.head.empty()) {
@@ -79,10 +81,7 @@ void ArcKeys::load(Index i) {
     fill(heads_, true, head_sides_);
     fill(modifiers_, false, modifier_sides_);
     between_.resize(columns_.size());
-    for (std::size_t c = 0; c < columns_.size(); ++c) {
-        const auto same = std::find(columns_.begin(), columns_.begin() + len(c), columns_[c]);
-        if (same == columns_.begin() + len(c)) load_between(i, columns_[c], between_[c]);
-    }
+    for (std::size_t c = 0; c < columns_.size(); ++c) load_between(i, columns_[c], between_[c]);
 }
 
 void ArcKeys::load_between(Index i, Index column, std::vector<Between>& out) {
@@ -108,25 +107,19 @@ void ArcKeys::load_between(Index i, Index column, std::vector<Between>& out) {
 }
 
 void ArcKeys::pair(Index h, Index m, std::vector<Key>& out) const {
-    const Key with = bins_[idx(ArcDistance::bin(h, m))];
     const std::size_t n = pairs_.size();
     const Key* __restrict heads = pair_heads_.data() + idx(h) * n;
     const Key* __restrict modifiers = pair_modifiers_.data() + idx(m) * n;
     const std::size_t first = out.size();
-    out.resize(first + 2 * n);
+    out.resize(first + n);
     Key* __restrict keys = out.data() + first;
     for (std::size_t t = 0; t < n; ++t) keys[t] = heads[t] + modifiers[t];
-    for (std::size_t t = 0; t < n; ++t) keys[n + t] = keys[t] + with;
-    for (std::size_t b = 0; b < betweens_.size(); ++b) {
-        const auto c = std::find(columns_.begin(), columns_.end(), columns_[b]) - columns_.begin();
-        const Between& between = between_[idx(c)][idx(m)];
+    const std::size_t nb = betweens_.size();
+    for (std::size_t b = 0; b < nb; ++b) {
+        const Between& between = between_[same_column_[b]][idx(m)];
         const std::vector<Key>& values = h < m ? between.left : between.right;
-        const Key sides =
-            between_heads_[idx(h) * betweens_.size() + b] + between_modifiers_[idx(m) * betweens_.size() + b];
-        for (std::uint32_t k = 0; k < between.seen[idx(h)]; ++k) {
-            out.push_back(sides + values[k]);
-            out.push_back(sides + values[k] + with);
-        }
+        const Key sides = between_heads_[idx(h) * nb + b] + between_modifiers_[idx(m) * nb + b];
+        for (std::uint32_t k = 0; k < between.seen[idx(h)]; ++k) out.push_back(sides + values[k]);
     }
 }
 
@@ -147,22 +140,30 @@ void ArcKeys::modifier(Index m, Index bin, std::vector<Key>& out) const {
 
 void ArcKeys::arc(Index h, Index m, std::vector<Key>& out) const {
     const Index bin = ArcDistance::bin(h, m);
+    const std::size_t first = out.size();
     pair(h, m, out);
+    const std::size_t plain = out.size();
+    for (std::size_t k = first; k < plain; ++k) out.push_back(out[k] + bins_[idx(bin)]);
     head(h, out);
     head(h, bin, out);
     modifier(m, bin, out);
 }
 
-void ArcKeys::all(std::vector<Key>& out, std::vector<std::uint32_t>& ends) const {
+void ArcKeys::all_pairs(std::vector<Key>& out, std::vector<std::uint32_t>& ends) const {
     out.clear();
     ends.clear();
-    const auto end = [&] { ends.push_back(static_cast<std::uint32_t>(out.size())); };
     for (Index m = 1; m <= n_; ++m) {
         for (Index h = 0; h <= n_; ++h) {
             if (h != m) pair(h, m, out);
-            end();
+            ends.push_back(static_cast<std::uint32_t>(out.size()));
         }
     }
+}
+
+void ArcKeys::all_others(std::vector<Key>& out, std::vector<std::uint32_t>& ends) const {
+    out.clear();
+    ends.clear();
+    const auto end = [&] { ends.push_back(static_cast<std::uint32_t>(out.size())); };
     for (Index h = 0; h <= n_; ++h) {
         head(h, out);
         end();

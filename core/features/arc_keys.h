@@ -68,15 +68,19 @@ class ArcKeys {
     void load(Index i);
     Index length() const { return n_; }
 
-    // Each appends a row's keys.
+    // What direction and distance add to a key.
+    Key with_bin(Index bin) const { return bins_[idx(bin)]; }
+
+    // Each appends a row's keys; pair() without those that have direction and distance.
     void pair(Index h, Index m, std::vector<Key>& out) const;
     void head(Index h, std::vector<Key>& out) const;
     void head(Index h, Index bin, std::vector<Key>& out) const;
     void modifier(Index m, Index bin, std::vector<Key>& out) const;
     // The keys of all rows that one arc has.
     void arc(Index h, Index m, std::vector<Key>& out) const;
-    // All rows of the sentence, in the order of ArcRows; ends[r]: the end of row r.
-    void all(std::vector<Key>& out, std::vector<std::uint32_t>& ends) const;
+    // All pairs, or all other rows, in the order of ArcRows; ends: of each row.
+    void all_pairs(std::vector<Key>& out, std::vector<std::uint32_t>& ends) const;
+    void all_others(std::vector<Key>& out, std::vector<std::uint32_t>& ends) const;
 
    private:
     struct Between {  // distinct values between m and the words to its left and right, nearest first
@@ -88,12 +92,13 @@ class ArcKeys {
     const std::vector<ArcTemplate>& templates_;
     const ArcTokens& tokens_;
     std::vector<Index> pairs_, heads_, modifiers_, betweens_;  // templates of each kind
-    std::vector<Index> columns_;                               // looked at in between, one a template of that kind
+    std::vector<Index> columns_;                               // looked at in between
+    std::vector<std::size_t> same_column_;                     // of each template of that kind, in columns_
     Index n_ = 0;
     std::vector<Key> pair_heads_, pair_modifiers_;        // words x pair templates
     std::vector<Key> between_heads_, between_modifiers_;  // words x between templates
     std::vector<Key> head_sides_, modifier_sides_;        // words x one-sided templates
-    std::vector<std::vector<Between>> between_;           // column of columns_, then word
+    std::vector<std::vector<Between>> between_;           // words of each of columns_
     std::array<Key, ArcDistance::kBins> bins_;
 };
 

@@ -1,6 +1,7 @@
 #include "features/arc_map.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 #include "support/vector_math.h"
@@ -91,9 +92,10 @@ struct ArcMap::Block {
 
 struct ArcMap::Scratch {
     std::vector<Key> keys;
-    std::vector<std::uint32_t> ends;
-    std::vector<std::uint32_t> ids;
-    std::vector<std::uint64_t> order;  // (id, place) pairs
+    std::vector<std::uint32_t> plain_ends, plain_ids, found;
+    std::vector<std::uint32_t> ends, ids;
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> places;  // a hash table from ids to their numbers
+    std::vector<std::uint64_t> order;                             // (id, number) pairs
     std::vector<double> rows;
     std::vector<double> values;  // of distinct features; zero between calls
     Block block;
@@ -137,41 +139,89 @@ ArcMap::~ArcMap() = default;
 void ArcMap::look_up(Index i, Scratch& s) const {
     ArcKeys keys(templates_, *tokens_);
     keys.load(i);
-    keys.all(s.keys, s.ends);
-    if (s.keys.size() >= std::numeric_limits<std::uint32_t>::max())
+    const Index n = keys.length();
+    keys.all_pairs(s.keys, s.plain_ends);
+    if (s.keys.size() >= std::numeric_limits<std::uint32_t>::max() / 2)
         throw InputError("sentence " + std::to_string(i) + " has too many arcs");
-    s.ids.resize(s.keys.size());
-    index_->find(s.keys.data(), s.keys.size(), s.ids.data());
-    std::uint32_t kept = 0;
-    std::uint32_t k = 0;
-    for (std::uint32_t& end : s.ends) {
-        for (; k < end; ++k) {
-            s.ids[kept] = s.ids[k];
-            kept += s.ids[k] != ArcIndex::kUnknown;
+    s.plain_ids.resize(s.keys.size());
+    index_->find(s.keys.data(), s.keys.size(), s.plain_ids.data());
+    // The same with direction and distance, where it can be known.
+    std::size_t kept = 0;
+    s.ends.clear();
+    for (Index m = 1, r = 0, k = 0; m <= n; ++m) {
+        for (Index h = 0; h <= n; ++h, ++r) {
+            const Key with = keys.with_bin(ArcDistance::bin(h, m));
+            for (; k < s.plain_ends[idx(r)]; ++k) {
+                s.keys[kept] = s.keys[idx(k)] + with;
+                s.plain_ids[kept] = s.plain_ids[idx(k)];
+                kept += s.plain_ids[idx(k)] != ArcIndex::kUnknown;
+            }
+            s.plain_ends[idx(r)] = static_cast<std::uint32_t>(kept);
         }
-        end = kept;
     }
-    s.ids.resize(kept);
+    s.found.resize(kept);
+    index_->find(s.keys.data(), kept, s.found.data());
+    s.ids.resize(2 * kept);
+    std::size_t used = 0;
+    std::size_t k = 0;
+    for (const std::uint32_t end : s.plain_ends) {
+        for (; k < end; ++k) {
+            s.ids[used++] = s.plain_ids[k];
+            s.ids[used] = s.found[k];
+            used += s.found[k] != ArcIndex::kUnknown;
+        }
+        s.ends.push_back(static_cast<std::uint32_t>(used));
+    }
+    keys.all_others(s.keys, s.plain_ends);
+    s.found.resize(s.keys.size());
+    index_->find(s.keys.data(), s.keys.size(), s.found.data());
+    s.ids.resize(used + s.found.size());
+    k = 0;
+    for (const std::uint32_t end : s.plain_ends) {
+        for (; k < end; ++k) {
+            s.ids[used] = s.found[k];
+            used += s.found[k] != ArcIndex::kUnknown;
+        }
+        s.ends.push_back(static_cast<std::uint32_t>(used));
+    }
+    s.ids.resize(used);
 }
 
 void ArcMap::make_block(Index i, Scratch& s, Block& block) const {
     look_up(i, s);
-    s.order.resize(s.ids.size());
-    for (std::size_t k = 0; k < s.ids.size(); ++k) s.order[k] = (std::uint64_t{s.ids[k]} << 32) | k;
-    std::sort(s.order.begin(), s.order.end());
+    // Number the distinct ids in the order of their first use, then again in their own order.
+    const std::size_t size = std::bit_ceil(2 * s.ids.size() + 1);
+    s.places.assign(size, {ArcIndex::kUnknown, 0});
     block.ids.clear();
-    for (const std::uint64_t each : s.order) {
-        const auto id = static_cast<std::uint32_t>(each >> 32);
-        if (block.ids.empty() || block.ids.back() != id) block.ids.push_back(id);
-        s.ids[each & 0xffffffffU] = static_cast<std::uint32_t>(block.ids.size() - 1);
+    for (std::uint32_t& id : s.ids) {
+        std::size_t at = (id * std::size_t{0x9e3779b9U}) & (size - 1);
+        while (s.places[at].first != id && s.places[at].first != ArcIndex::kUnknown) at = (at + 1) & (size - 1);
+        if (s.places[at].first != id) {
+            s.places[at] = {id, static_cast<std::uint32_t>(block.ids.size())};
+            block.ids.push_back(id);
+        }
+        id = s.places[at].second;
+    }
+    s.order.resize(block.ids.size());
+    for (std::size_t k = 0; k < block.ids.size(); ++k) s.order[k] = (std::uint64_t{block.ids[k]} << 32) | k;
+    std::sort(s.order.begin(), s.order.end());
+    s.found.resize(block.ids.size());
+    for (std::size_t k = 0; k < s.order.size(); ++k) {
+        block.ids[k] = static_cast<std::uint32_t>(s.order[k] >> 32);
+        s.found[s.order[k] & 0xffffffffU] = static_cast<std::uint32_t>(k);
     }
     block.ends = s.ends;
     block.small_members.clear();
     block.members.clear();
+    const auto copy_to = [&](auto& members) {
+        members.resize(s.ids.size());
+        for (std::size_t k = 0; k < s.ids.size(); ++k)
+            members[k] = static_cast<std::decay_t<decltype(members[k])>>(s.found[s.ids[k]]);
+    };
     if (block.ids.size() <= std::numeric_limits<std::uint16_t>::max()) {
-        block.small_members.assign(s.ids.begin(), s.ids.end());
+        copy_to(block.small_members);
     } else {
-        block.members = s.ids;
+        copy_to(block.members);
     }
     block.ids.shrink_to_fit();
 }
@@ -323,16 +373,25 @@ double ArcMap::psi2_bound(Index i) const {
     return 2.0 * sum;
 }
 
-std::pair<Index, Index> ArcMap::count_unknown() const {
-    Index all = 0;
-    Index known = 0;
+double ArcMap::features_per_arc() const {
+    Index features = 0;
+    Index arcs = 0;
     Scratch& s = scratch();
     for (Index i = 0; i < num_examples(); ++i) {
+        const ArcRows rows{tokens_->length(i)};
+        arcs += rows.n * rows.n;
         look_up(i, s);
-        all += len(s.keys.size());
-        known += len(s.ids.size());
+        const auto size = [&](Index r) { return Index{s.ends[idx(r)]} - (r > 0 ? Index{s.ends[idx(r) - 1]} : 0); };
+        for (Index m = 1; m <= rows.n; ++m) {
+            for (Index h = 0; h <= rows.n; ++h) {
+                const Index bin = ArcDistance::bin(h, m);
+                if (h == m) continue;
+                for (const Index r : {rows.pair(h, m), rows.head(h), rows.head(h, bin), rows.modifier(m, bin)})
+                    features += size(r);
+            }
+        }
     }
-    return {all, all - known};
+    return arcs > 0 ? static_cast<double>(features) / static_cast<double>(arcs) : 0.0;
 }
 
 }  // namespace partwise

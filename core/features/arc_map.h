@@ -33,8 +33,8 @@ class ArcMap final : public FeatureMap {
 
     Index num_cached() const { return num_cached_; }
     double cached_bytes() const { return cached_bytes_; }
-    // Features of all arcs, and how many of them have no weight.
-    std::pair<Index, Index> count_unknown() const;
+    // The mean number of features with a weight.
+    double features_per_arc() const;
 
    private:
     struct Block;

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+UInt64s = NDArray[np.uint64]
 Bytes = NDArray[np.uint8]
 
 def padded_width(n_labels: int) -> int:
@@ -310,6 +311,56 @@ class LinearMap(FeatureMap):
     def __init__(self, segments: Sequence[Segment]) -> None: ...
     @property
     def segments(self) -> list[Segment]: ...
+
+#: (head's atoms, modifier's atoms, column looked at in between or -1); an atom is (column, offset from the word)
+ArcTable = Sequence[tuple[Sequence[tuple[int, int]], Sequence[tuple[int, int]], int]]
+
+class ArcTokens:
+    """Sentences as arc features see them: every column of every word, hashed."""
+
+    def __init__(self, lengths: Ints, columns: list[bytes]) -> None:
+        """columns: the values of all words end to end, each ended by a zero byte."""
+    @property
+    def num_sentences(self) -> int: ...
+    @property
+    def num_words(self) -> int: ...
+    def varies(self, column: int) -> bool:
+        """Whether a column has more than one value."""
+
+class ArcIndex:
+    """Which features of arcs have a weight: known keys in the order of their weights, or all keys, hashed."""
+
+    def __init__(self, keys: UInt64s) -> None: ...
+    @staticmethod
+    def hashed(bits: int) -> ArcIndex:
+        """2**bits weights, shared by the features whose keys begin alike."""
+    @staticmethod
+    def seen(templates: ArcTable, tokens: ArcTokens, heads: Ints | None, min_count: int = 1) -> ArcIndex:
+        """Features seen at least min_count times on gold arcs (heads of all words end to end; None: on all arcs)."""
+    @property
+    def num_weights(self) -> int: ...
+    @property
+    def bits(self) -> int:
+        """0 if not hashed."""
+    @property
+    def keys(self) -> UInt64s: ...
+    def attributes(self, templates: ArcTable, tokens: ArcTokens, heads: Ints) -> tuple[Ints, Ints]:
+        """(row_ptr, attributes) of the arcs from these heads, one row a word: known features only."""
+
+class ArcMap(FeatureMap):
+    """Arc-factored features; slot (m - 1) * (n + 1) + h is the arc from head h to modifier m."""
+
+    def __init__(
+        self, templates: ArcTable, tokens: ArcTokens, index: ArcIndex, memory_limit: float = 0.0, n_jobs: int = 1
+    ) -> None:
+        """memory_limit: bytes for features found once and kept; those of further sentences are found at each use."""
+    @property
+    def num_cached(self) -> int:
+        """Sentences whose features are kept."""
+    @property
+    def cached_bytes(self) -> float: ...
+    def features_per_arc(self) -> float:
+        """The mean number of features with a weight."""
 
 class MaxentMap(FeatureMap):
     """Features of (context, label) pairs with access by row and by column, for methods that change one weight at a

@@ -1,10 +1,14 @@
 """Feature maps: the linear maps A_i from weights to slot scores.
 
 `multiclass_map` and `chain_map` build the usual ones from rows of input; `LinearMap` stacks any segments. `maxent_map`
-and its kin (see `maxent`) build maps with column access.
+and its kin (see `maxent`) build maps with column access; `ArcTable` (see `arcs`) those of
+dependency arcs.
 """
 
 from .._core import (
+    ArcIndex,
+    ArcMap,
+    ArcTokens,
     AttributeSegment,
     DenseSegment,
     FeatureMap,
@@ -15,10 +19,17 @@ from .._core import (
     SharedSegment,
     SparseVector,
 )
+from .arcs import ARC_TEMPLATES, LABEL_TEMPLATES, ArcTable, arc_tokens, parse_templates
 from .maps import Attributes, attribute_map, chain_map, multiclass_map
 from .maxent import Contexts, logistic_map, maxent_map, maxent_matrix_map, merge_contexts
 
 __all__ = [
+    "ARC_TEMPLATES",
+    "LABEL_TEMPLATES",
+    "ArcIndex",
+    "ArcMap",
+    "ArcTable",
+    "ArcTokens",
     "AttributeSegment",
     "Attributes",
     "Contexts",
@@ -30,6 +41,7 @@ __all__ = [
     "Segment",
     "SharedSegment",
     "SparseVector",
+    "arc_tokens",
     "attribute_map",
     "chain_map",
     "logistic_map",
@@ -37,4 +49,5 @@ __all__ = [
     "maxent_matrix_map",
     "merge_contexts",
     "multiclass_map",
+    "parse_templates",
 ]

@@ -12,6 +12,7 @@ import os
 import sys
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import IO, Any
 
 from partwise.io.errors import FormatError
@@ -27,7 +28,7 @@ DIALECTS = ("conllu", "conllx")
 KEPT_ERRORS = 20
 
 
-class Sentence:
+class ConlluSentence:
     """One sentence of a CoNLL-U or CoNLL-X file.
 
     Attributes
@@ -84,7 +85,7 @@ class Sentence:
         """The line of a word (1-based) in the file."""
         return self.line + self._rows[word - 1] - self._rows[0]
 
-    def with_tree(self, heads: Sequence[int], deprels: Sequence[str] | None = None) -> Sentence:
+    def with_tree(self, heads: Sequence[int], deprels: Sequence[str] | None = None) -> ConlluSentence:
         """The sentence with another tree.
 
         HEAD (and DEPREL, if given) are replaced; columns 9 and 10 of CoNLL-X and column 9 of CoNLL-U belong to the old
@@ -104,7 +105,7 @@ class Sentence:
             if self.dialect == "conllx":
                 fields[MISC] = "_"
             lines[row] = "\t".join(fields) + lines[row][len(body) :]
-        return Sentence(lines, self._rows, [int(h) for h in heads], self.path, self.line, self.dialect)
+        return ConlluSentence(lines, self._rows, [int(h) for h in heads], self.path, self.line, self.dialect)
 
 
 class ConlluReader:
@@ -139,7 +140,7 @@ class ConlluReader:
         self.errors: list[FormatError] = []
         self.tail: list[str] = []
 
-    def __iter__(self) -> Iterator[Sentence]:
+    def __iter__(self) -> Iterator[ConlluSentence]:
         for first, lines, error in _blocks(self.path):
             if error is None:
                 if not any(map(_is_content, lines)):
@@ -157,27 +158,27 @@ class ConlluReader:
                 self.errors.append(error)
 
 
-class Treebank(list[Sentence]):
+class ConlluSentences(list[ConlluSentence]):
     """Sentences read from a file; `skipped` and `errors` as for `ConlluReader`."""
 
     skipped: int = 0
     errors: Sequence[FormatError] = ()
 
 
-def read_conllu(path: Path, *, strict: bool = True, dialect: str = "conllu") -> Treebank:
+def read_conllu(path: Path, *, strict: bool = True, dialect: str = "conllu") -> ConlluSentences:
     """All sentences of a CoNLL-U file (`ConlluReader` reads one at a time)."""
     reader = ConlluReader(path, strict=strict, dialect=dialect)
-    bank = Treebank(reader)
+    bank = ConlluSentences(reader)
     bank.skipped, bank.errors = reader.skipped, reader.errors
     return bank
 
 
-def read_conllx(path: Path, *, strict: bool = True) -> Treebank:
+def read_conllx(path: Path, *, strict: bool = True) -> ConlluSentences:
     """All sentences of a CoNLL-X file."""
     return read_conllu(path, strict=strict, dialect="conllx")
 
 
-def write_conllu(path: Path, sentences: Iterable[Sentence]) -> None:
+def write_conllu(path: Path, sentences: Iterable[ConlluSentence]) -> None:
     """Write sentences (of either dialect) as they are; nothing is left of a file that could not be finished."""
     with atomic_write(path) as file:
         for sentence in sentences:
@@ -192,7 +193,7 @@ def make_sentence(
     heads: Sequence[int] | None = None,
     deprels: Sequence[str] | None = None,
     comments: Sequence[str] = (),
-) -> Sentence:
+) -> ConlluSentence:
     """A CoNLL-U sentence from words given as (form, lemma, upos, xpos, feats) or less; what is missing becomes `_`."""
     lines = [f"# {comment}\n" for comment in comments]
     rows = []
@@ -212,10 +213,14 @@ def _is_content(line: str) -> bool:
     return bool(line.strip("\ufeff \t\r\n"))
 
 
-def _open(path: str) -> IO[bytes]:
-    file: IO[bytes] = sys.stdin.buffer if path == "-" else open(path, "rb")  # noqa: SIM115
-    head = file.peek(2)[:2]  # type: ignore[attr-defined]
-    return gzip.GzipFile(fileobj=file, mode="rb") if head == b"\x1f\x8b" else file  # type: ignore[return-value]
+@contextmanager
+def _open(path: str) -> Iterator[IO[bytes]]:
+    with ExitStack() as opened:
+        file: Any = sys.stdin.buffer if path == "-" else opened.enter_context(open(path, "rb"))
+        packed = file.peek(2)[:2] == b"\x1f\x8b"
+        if packed:
+            file = opened.enter_context(gzip.GzipFile(fileobj=file, mode="rb"))
+        yield file
 
 
 def _blocks(path: str) -> Iterator[tuple[int, list[str], FormatError | None]]:
@@ -233,20 +238,21 @@ def _blocks(path: str) -> Iterator[tuple[int, list[str], FormatError | None]]:
             try:
                 raw = next(source, None)
             except (EOFError, gzip.BadGzipFile, zlib.error) as damage:
-                raise FormatError(path, number + 1, None, f"damaged gzip file: {damage}") from None
+                raise FormatError(f"damaged gzip file: {damage}", path, number + 1) from None
             if raw is None:
                 break
             number += 1
+            fault = None
             try:
                 line = raw.decode()
             except UnicodeDecodeError as bad:
                 line = raw.decode(errors="replace")
-                error = error or FormatError(path, number, bad.start + 1, "not UTF-8")
+                fault = FormatError("not UTF-8", path, number, len(raw[: bad.start].decode()) + 1)
             blank = not _is_content(line)
             if not blank and ended:
                 yield first, lines, error
-                first, lines, content, ended = number, [], False, False
-                error = error if error is not None and error.line == number else None
+                first, lines, error, content, ended = number, [], None, False, False
+            error = error or fault
             lines.append(line)
             content = content or not blank
             ended = content and blank
@@ -254,7 +260,7 @@ def _blocks(path: str) -> Iterator[tuple[int, list[str], FormatError | None]]:
         yield first, lines, error
 
 
-def _parse(lines: list[str], path: str, first: int, dialect: str) -> Sentence:
+def _parse(lines: list[str], path: str, first: int, dialect: str) -> ConlluSentence:
     """Check one sentence; raises FormatError."""
     rows: list[int] = []
     heads: list[str] = []
@@ -266,40 +272,40 @@ def _parse(lines: list[str], path: str, first: int, dialect: str) -> Sentence:
         fields = _body(line.removeprefix("\ufeff")).split("\t")
         if len(fields) != 10:
             hint = " (spaces instead of tabs?)" if len(fields) == 1 and " " in line else ""
-            raise FormatError(path, number, None, f"{len(fields)} columns where 10 are expected{hint}")
+            raise FormatError(f"{len(fields)} columns where 10 are expected{hint}", path, number)
         name = fields[ID]
         n = len(rows)
         if name.isascii() and name.isdigit():
             if int(name) != n + 1:
                 what = "duplicate id" if 0 < int(name) <= n else "id"
-                raise FormatError(path, number, 1, f"{what} {name} where {n + 1} is expected")
+                raise FormatError(f"{what} {name} where {n + 1} is expected", path, number, 1)
             rows.append(k)
             heads.append(fields[HEAD])
             empty = 0
         elif dialect == "conllu" and "-" in name:
             begin, end = _pair(name, "-", path, number)
             if begin != n + 1 or end < begin or begin <= span_end:
-                raise FormatError(path, number, 1, f"multi-word token {name} does not begin at the next word, {n + 1}")
+                raise FormatError(f"multi-word token {name} does not begin at the next word, {n + 1}", path, number, 1)
             span_end = end
         elif dialect == "conllu" and "." in name:
             word, place = _pair(name, ".", path, number)
             if (word, place) != (n, empty + 1):
-                raise FormatError(path, number, 1, f"empty node {name} where {n}.{empty + 1} is expected")
+                raise FormatError(f"empty node {name} where {n}.{empty + 1} is expected", path, number, 1)
             empty = place
         else:
-            raise FormatError(path, number, 1, f"{name!r} is no id")
+            raise FormatError(f"{name!r} is no id", path, number, 1)
     if not rows:
-        raise FormatError(path, first, None, "a sentence without words")
+        raise FormatError("a sentence without words", path, first)
     if span_end > len(rows):
-        raise FormatError(path, first + rows[-1], 1, f"a multi-word token ends at word {span_end} of {len(rows)}")
+        raise FormatError(f"a multi-word token ends at word {span_end} of {len(rows)}", path, first + rows[-1], 1)
     numbers = _check_heads(heads, [first + row for row in rows], path)
-    return Sentence(lines, rows, numbers, path, first + rows[0], dialect)
+    return ConlluSentence(lines, rows, numbers, path, first + rows[0], dialect)
 
 
 def _pair(name: str, separator: str, path: str, number: int) -> tuple[int, int]:
     a, _, b = name.partition(separator)
     if not (a.isascii() and a.isdigit() and b.isascii() and b.isdigit()):
-        raise FormatError(path, number, 1, f"{name!r} is no id")
+        raise FormatError(f"{name!r} is no id", path, number, 1)
     return int(a), int(b)
 
 
@@ -311,13 +317,13 @@ def _check_heads(heads: list[str], numbers: list[int], path: str) -> list[int]:
     found = []
     for word, (head, number) in enumerate(zip(heads, numbers, strict=True), start=1):
         if not (head.isascii() and head.isdigit()):
-            raise FormatError(path, number, 7, f"head {head!r} of word {word} is not a number")
+            raise FormatError(f"head {head!r} of word {word} is not a number", path, number)
         if int(head) > n:
-            raise FormatError(path, number, 7, f"head {head} of word {word} is out of range: there are {n} words")
+            raise FormatError(f"head {head} of word {word} is out of range: there are {n} words", path, number)
         found.append(int(head))
     word = find_cycle(found)
     if word:
-        raise FormatError(path, numbers[word - 1], 7, f"the heads make a cycle through word {word}")
+        raise FormatError(f"the heads make a cycle through word {word}", path, numbers[word - 1])
     return found
 
 

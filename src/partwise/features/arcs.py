@@ -1,0 +1,248 @@
+"""Features of arcs for dependency parsing: tables of templates, and sentences as the core reads them.
+
+A table has one template a line: what is looked at on the head's side, on the modifier's side, and in between::
+
+    form upos | form upos           the two words and their parts of speech
+    upos upos+1 | upos-1 upos       parts of speech with those of the head's right and the modifier's left neighbour
+    upos | upos | upos              and each part of speech that occurs between them
+    form |                          the head alone
+
+Every template makes two features of an arc: by itself, and with the arc's direction and distance (1, 2, 3, 4, 5-6,
+7-10, 11 and more words). A template for the modifier alone makes the second kind only: the first would be the same for
+all its heads.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._core import ArcIndex, ArcMap, ArcTokens
+
+Ints = NDArray[np.int64]
+Atom = tuple[str, int]
+
+#: Columns of words; `prefix` is the first five letters of the form.
+COLUMNS = ("form", "lemma", "upos", "xpos", "feats", "prefix")
+PREFIX = 5
+
+#: First-order features after McDonald, Crammer and Pereira (2005), with lemmas and morphology.
+ARC_TEMPLATES = """
+# one word
+form |
+lemma |
+xpos |
+upos |
+form xpos |
+feats |
+upos-1 upos upos+1 |
+| form
+| lemma
+| xpos
+| upos
+| form xpos
+| feats
+| upos-1 upos upos+1
+
+# both words
+form xpos | form xpos
+form xpos | form
+form | form xpos
+form | form
+form xpos | xpos
+xpos | form xpos
+form | upos
+upos | form
+xpos | xpos
+upos | upos
+
+# the same from further off
+lemma upos | lemma upos
+lemma upos | upos
+upos | lemma upos
+prefix xpos | prefix xpos
+prefix | upos
+upos | prefix
+feats | feats
+upos feats | upos feats
+lemma | upos feats
+upos feats | lemma
+
+# their neighbours
+xpos xpos+1 | xpos-1 xpos
+xpos-1 xpos | xpos-1 xpos
+xpos xpos+1 | xpos xpos+1
+xpos-1 xpos | xpos xpos+1
+upos upos+1 | upos-1 upos
+upos-1 upos | upos-1 upos
+upos upos+1 | upos upos+1
+upos-1 upos | upos upos+1
+upos upos+1 | upos
+upos-1 upos | upos
+upos | upos-1 upos
+upos | upos upos+1
+
+# the words between them
+xpos | xpos | xpos
+upos | upos | upos
+"""
+
+#: For the name of an arc between two given words.
+LABEL_TEMPLATES = """
+form |
+xpos |
+lemma |
+feats |
+upos-1 upos upos+1 |
+| form
+| xpos
+| lemma
+| feats
+| upos-1 upos upos+1
+| prefix
+form | form
+lemma | lemma
+form | xpos
+xpos | form
+xpos | xpos
+upos | upos
+lemma | upos feats
+upos feats | lemma
+feats | feats
+upos feats | upos feats
+upos upos+1 | upos-1 upos
+upos-1 upos | upos upos+1
+upos | upos-1 upos upos+1
+upos-1 upos upos+1 | upos
+upos | upos | upos
+"""
+
+_ATOM = re.compile(r"([A-Za-z_]+)([+-]\d+)?")
+
+
+@dataclass(frozen=True)
+class ArcTemplate:
+    """One line of a table."""
+
+    head: tuple[Atom, ...]
+    modifier: tuple[Atom, ...]
+    between: str | None = None
+
+    @classmethod
+    def from_line(cls, line: str) -> ArcTemplate:
+        """Read ``head | modifier`` or ``head | modifier | between``."""
+        parts = [part.split() for part in line.split("|")]
+        if len(parts) not in (2, 3) or not any(parts[:2]):
+            raise ValueError(f"template {line.strip()!r}: expected 'head | modifier' or 'head | modifier | between'")
+        between = None
+        if len(parts) == 3:
+            if len(parts[2]) != 1 or parts[2][0] not in COLUMNS or not all(parts[:2]):
+                raise ValueError(f"template {line.strip()!r}: needs both words and one column in between")
+            between = parts[2][0]
+        return cls(_side(parts[0], line), _side(parts[1], line), between)
+
+    def without(self, constant: frozenset[str]) -> ArcTemplate | None:
+        """The template without columns that are the same everywhere; None if that makes it another kind of template."""
+        head = tuple(atom for atom in self.head if atom[0] not in constant)
+        modifier = tuple(atom for atom in self.modifier if atom[0] not in constant)
+        same = bool(head) == bool(self.head) and bool(modifier) == bool(self.modifier)
+        return ArcTemplate(head, modifier, self.between) if same and self.between not in constant else None
+
+    def __str__(self) -> str:
+        sides = [" ".join(f"{name}{offset:+d}" if offset else name for name, offset in s) for s in self._sides()]
+        return " | ".join([*sides, self.between] if self.between else sides).strip()
+
+    def _sides(self) -> tuple[tuple[Atom, ...], tuple[Atom, ...]]:
+        return self.head, self.modifier
+
+    def compiled(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]], int]:
+        """The form that the core takes."""
+        head, modifier = ([(COLUMNS.index(name), offset) for name, offset in side] for side in self._sides())
+        return head, modifier, -1 if self.between is None else COLUMNS.index(self.between)
+
+
+def _side(words: Sequence[str], line: str) -> tuple[Atom, ...]:
+    atoms = []
+    for word in words:
+        match = _ATOM.fullmatch(word)
+        if match is None or match[1] not in COLUMNS:
+            raise ValueError(f"template {line.strip()!r}: {word!r} is none of {', '.join(COLUMNS)} (with +1, -1, ...)")
+        offset = int(match[2] or 0)
+        if abs(offset) > 16:
+            raise ValueError(f"template {line.strip()!r}: {word!r} is more than 16 words away")
+        atoms.append((match[1], offset))
+    return tuple(atoms)
+
+
+def parse_templates(table: str) -> list[ArcTemplate]:
+    """The templates of a table; blank lines and lines that begin with # are passed over."""
+    lines = [line for line in table.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    if not lines:
+        raise ValueError("the table holds no template")
+    return list(dict.fromkeys(map(ArcTemplate.from_line, lines)))
+
+
+class ArcTable:
+    """A table made ready for the core, without what says nothing in the training data.
+
+    Columns that have one value everywhere (a treebank without lemmas) are left out of templates, and templates that
+    have become equal are taken once.
+    """
+
+    def __init__(self, templates: Iterable[ArcTemplate]) -> None:
+        self.templates = list(dict.fromkeys(templates))
+        if not self.templates:
+            raise ValueError("all columns of the words are constant: no template is left")
+        self.compiled = [template.compiled() for template in self.templates]
+
+    @classmethod
+    def fitted(cls, table: str, tokens: ArcTokens) -> ArcTable:
+        """The templates that say something about these words."""
+        constant = frozenset(name for k, name in enumerate(COLUMNS) if not tokens.varies(k))
+        reduced = [template.without(constant) for template in parse_templates(table)]
+        return cls([template for template in reduced if template is not None])
+
+    @classmethod
+    def from_text(cls, table: str) -> ArcTable:
+        """All templates of a table."""
+        return cls(parse_templates(table))
+
+    @property
+    def text(self) -> str:
+        return "\n".join(map(str, self.templates))
+
+    def index(self, tokens: ArcTokens, heads: Ints | None, min_count: int = 1) -> ArcIndex:
+        """Features seen on arcs from these heads (None: on all arcs)."""
+        return ArcIndex.seen(self.compiled, tokens, heads, min_count)
+
+    def map(self, tokens: ArcTokens, index: ArcIndex, memory_limit: float = 0.0, n_jobs: int = 1) -> ArcMap:
+        """The feature map of all arcs."""
+        return ArcMap(self.compiled, tokens, index, memory_limit, n_jobs)
+
+    def attributes(self, tokens: ArcTokens, index: ArcIndex, heads: Ints) -> tuple[Ints, Ints]:
+        """(row_ptr, attributes) of the arcs from these heads."""
+        return index.attributes(self.compiled, tokens, heads)
+
+
+def arc_tokens(lengths: Ints, columns: Sequence[Sequence[str]]) -> ArcTokens:
+    """Words for the core.
+
+    Parameters
+    ----------
+    lengths : words of each sentence
+    columns : form, lemma, upos, xpos and feats of all words end to end
+    """
+    given = [*columns, [form[:PREFIX] for form in columns[0]]]
+    return ArcTokens(np.ascontiguousarray(lengths, dtype=np.int64), [_bytes(column) for column in given])
+
+
+def _bytes(values: Sequence[str]) -> bytes:
+    # Zero bytes end values, so they cannot be in one; a word with one is no word that any file holds.
+    text = "\0".join(values)
+    if text.count("\0") != max(len(values) - 1, 0):
+        text = "\0".join(value.replace("\0", "\ufffd") for value in values)
+    return text.encode("utf-8", "surrogatepass") + b"\0" if values else b""
