@@ -8,6 +8,8 @@ using namespace nb::literals;
 
 namespace {
 
+using ShortInts = nb::ndarray<const std::uint16_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
 std::shared_ptr<RowLayout> shared(RowLayout layout) { return std::make_shared<RowLayout>(std::move(layout)); }
 
 }  // namespace
@@ -64,6 +66,14 @@ void bind_features(nb::module_& m) {
         .def_static(
             "from_pairs",
             [](Index n, Index n_columns, Index width, const Ints& indptr, const Ints& columns) {
+                const nb::gil_scoped_release release;
+                return shared(RowLayout::from_pairs(n, n_columns, width, span_of(indptr), span_of(columns)));
+            },
+            "num_attributes"_a, "n_columns"_a, "width"_a, "indptr"_a.noconvert(), "columns"_a.noconvert())
+        .def_static(
+            "from_pairs",
+            [](Index n, Index n_columns, Index width, const Ints& indptr, const ShortInts& columns) {
+                const nb::gil_scoped_release release;
                 return shared(RowLayout::from_pairs(n, n_columns, width, span_of(indptr), span_of(columns)));
             },
             "num_attributes"_a, "n_columns"_a, "width"_a, "indptr"_a.noconvert(), "columns"_a.noconvert())
@@ -93,10 +103,22 @@ void bind_features(nb::module_& m) {
             [](const RowLayout& layout, const Floats& pair_values) {
                 check_size(pair_values, layout.num_pairs(), "pair_values");
                 std::vector<double> out(idx(layout.num_weights()));
-                layout.pack(pair_values.data(), out.data());
+                {
+                    const nb::gil_scoped_release release;
+                    layout.pack(pair_values.data(), out.data());
+                }
                 return numpy(std::move(out));
             },
             "pair_values"_a)
+        .def(
+            "pack_into",
+            [](const RowLayout& layout, const Floats& pair_values, const MutableFloats& out) {
+                check_size(pair_values, layout.num_pairs(), "pair_values");
+                if (len(out.size()) != layout.num_weights()) throw InputError("out must have one value a weight");
+                const nb::gil_scoped_release release;
+                layout.pack(pair_values.data(), out.data());
+            },
+            "pair_values"_a.noconvert(), "out"_a.noconvert())
         .def(
             "unpack",
             [](const RowLayout& layout, const Floats& weights) {

@@ -34,8 +34,9 @@ RowLayout RowLayout::dense(Index num_attributes, Index n_columns, Index width) {
     return layout;
 }
 
+template <class Column>
 RowLayout RowLayout::from_pairs(Index num_attributes, Index n_columns, Index width, std::span<const Index> indptr,
-                                std::span<const Index> columns) {
+                                std::span<const Column> columns) {
     RowLayout layout(num_attributes, n_columns, width);
     if (len(indptr.size()) != num_attributes + 1)
         throw InputError("indptr must have one entry more than there are attributes");
@@ -43,8 +44,8 @@ RowLayout RowLayout::from_pairs(Index num_attributes, Index n_columns, Index wid
     layout.num_pairs_ = len(columns.size());
     for (Index a = 0; a < num_attributes; ++a) {
         for (Index k = indptr[idx(a)]; k < indptr[idx(a) + 1]; ++k) {
-            const Index column = columns[idx(k)];
-            if (column < 0 || column >= n_columns || (k > indptr[idx(a)] && column <= columns[idx(k) - 1])) {
+            const Index column = Index{columns[idx(k)]};
+            if (column < 0 || column >= n_columns || (k > indptr[idx(a)] && column <= Index{columns[idx(k) - 1]})) {
                 throw InputError("attribute " + std::to_string(a) + ": columns must rise within [0, " +
                                  std::to_string(n_columns) + ")");
             }
@@ -68,7 +69,7 @@ RowLayout RowLayout::from_pairs(Index num_attributes, Index n_columns, Index wid
     for (Index a = 0; a < num_attributes; ++a) {
         const Row& row = layout.rows_[idx(a)];
         for (Index k = indptr[idx(a)]; k < indptr[idx(a) + 1]; ++k) {
-            const Index column = columns[idx(k)];
+            const Index column = Index{columns[idx(k)]};
             const Index at = row.offset + (row.kind == kSparse ? k - indptr[idx(a)] : column);
             layout.columns_[idx(at)] = static_cast<std::int32_t>(column);
             layout.present_[idx(at)] = 1;
@@ -76,6 +77,9 @@ RowLayout RowLayout::from_pairs(Index num_attributes, Index n_columns, Index wid
     }
     return layout;
 }
+
+template RowLayout RowLayout::from_pairs(Index, Index, Index, std::span<const Index>, std::span<const Index>);
+template RowLayout RowLayout::from_pairs(Index, Index, Index, std::span<const Index>, std::span<const std::uint16_t>);
 
 RowLayout RowLayout::observed(Index num_attributes, Index n_columns, Index width, std::span<const Index> row_ptr,
                               std::span<const Index> attributes, std::span<const Index> labels, Index min_count) {
@@ -118,7 +122,8 @@ RowLayout RowLayout::observed(Index num_attributes, Index n_columns, Index width
         }
         indptr.push_back(len(columns.size()));
     }
-    return from_pairs(num_attributes, n_columns, width, indptr, columns);
+    return from_pairs(num_attributes, n_columns, width, std::span<const Index>(indptr),
+                      std::span<const Index>(columns));
 }
 
 template <class F>

@@ -22,9 +22,11 @@ class RowLayout {
     };
 
     static RowLayout dense(Index num_attributes, Index n_columns, Index width);
-    // Attribute a has columns[indptr[a]..indptr[a+1]), ascending.
+    // Attribute a has columns[indptr[a]..indptr[a+1]), ascending. Column: Index or std::uint16_t (as model files have
+    // it).
+    template <class Column>
     static RowLayout from_pairs(Index num_attributes, Index n_columns, Index width, std::span<const Index> indptr,
-                                std::span<const Index> columns);
+                                std::span<const Column> columns);
     // Pairs (attribute of row p, labels[p]) that occur at least min_count times; attribute -1 is passed over.
     static RowLayout observed(Index num_attributes, Index n_columns, Index width, std::span<const Index> row_ptr,
                               std::span<const Index> attributes, std::span<const Index> labels, Index min_count);

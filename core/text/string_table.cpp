@@ -1,5 +1,6 @@
 #include "text/string_table.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace partwise {
@@ -35,6 +36,30 @@ void StringTable::reserve(Index n_strings, Index n_bytes) {
     offsets_.reserve(idx(n_strings) + 1);
     const std::size_t wanted = std::bit_ceil(idx(n_strings) * 8 / 5 + 1);
     if (wanted > slots_.size()) grow(wanted);
+}
+
+Index StringTable::assign(std::string bytes, std::vector<Index> offsets) {
+    bytes_ = std::move(bytes);
+    offsets_ = std::move(offsets);
+    if (size() >= std::numeric_limits<std::int32_t>::max()) throw InputError("more than two billion strings");
+    slots_.assign(std::bit_ceil(std::max(kSmallest, idx(size()) * 8 / 5 + 1)), Slot{});
+    const std::size_t mask = slots_.size() - 1;
+    // The table of a large vocabulary lies in no cache: a block's slots are fetched while its strings are hashed.
+    constexpr Index kBlock = 64;
+    std::uint32_t hashes[kBlock];
+    for (Index begin = 0; begin < size(); begin += kBlock) {
+        const Index end = std::min(size(), begin + kBlock);
+        for (Index k = begin; k < end; ++k) {
+            hashes[k - begin] = hash_bytes(name(k));
+            __builtin_prefetch(&slots_[hashes[k - begin] & mask], 1);
+        }
+        for (Index k = begin; k < end; ++k) {
+            Slot& slot = slots_[place_of(name(k), hashes[k - begin])];
+            if (slot.id >= 0) return k;
+            slot = {hashes[k - begin], static_cast<std::int32_t>(k)};
+        }
+    }
+    return -1;
 }
 
 void StringTable::grow(std::size_t n_slots) {

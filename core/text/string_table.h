@@ -50,6 +50,10 @@ class StringTable {
 
     void reserve(Index n_strings, Index n_bytes);
 
+    // Takes over strings [offsets[k], offsets[k + 1]) of bytes, under these numbers, in place of what is there. Answers
+    // with the number of the first string that is there twice, -1 if there is none.
+    Index assign(std::string bytes, std::vector<Index> offsets);
+
     const std::string& bytes() const { return bytes_; }
     const std::vector<Index>& offsets() const { return offsets_; }
 

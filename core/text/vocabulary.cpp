@@ -13,18 +13,40 @@ void PackedStrings::check() const {
     if (offsets.back() != len(bytes.size())) throw InputError("offsets must end at the number of bytes");
 }
 
+namespace {
+
+// InputError for the first name that is not UTF-8.
+void check_names(const PackedStrings& names) {
+    const auto ascii = [](std::span<const std::uint8_t> bytes) {
+        std::uint8_t all = 0;
+        for (const std::uint8_t byte : bytes) all |= byte;
+        return all < 0x80;
+    };
+    constexpr Index kBlock = 1024;
+    for (Index begin = 0; begin < names.size(); begin += kBlock) {
+        const Index end = std::min(names.size(), begin + kBlock);
+        const std::size_t start = idx(names.offsets[idx(begin)]), stop = idx(names.offsets[idx(end)]);
+        if (ascii(names.bytes.subspan(start, stop - start))) continue;
+        for (Index k = begin; k < end; ++k) {
+            try {
+                check_utf8(names[k]);
+            } catch (const ParseError& error) {
+                throw InputError("name " + std::to_string(k) + ": " + error.what());
+            }
+        }
+    }
+}
+
+}  // namespace
+
 StringTable make_vocabulary(const PackedStrings& names) {
     names.check();
+    check_names(names);
     StringTable table;
-    table.reserve(names.size(), len(names.bytes.size()));
-    for (Index k = 0; k < names.size(); ++k) {
-        try {
-            check_utf8(names[k]);
-        } catch (const ParseError& error) {
-            throw InputError("name " + std::to_string(k) + ": " + error.what());
-        }
-        if (table.add(names[k]) != k) throw InputError("name " + std::to_string(k) + " is there twice");
-    }
+    const auto* first = reinterpret_cast<const char*>(names.bytes.data());
+    const Index twice =
+        table.assign(std::string(first, names.bytes.size()), {names.offsets.begin(), names.offsets.end()});
+    if (twice >= 0) throw InputError("name " + std::to_string(twice) + " is there twice");
     return table;
 }
 

@@ -158,6 +158,12 @@ class RowLayout:
     @staticmethod
     def dense(num_attributes: int, n_columns: int, width: int) -> RowLayout:
         """Every pair; columns n_columns..width-1 are padding (weight always 0)."""
+    @overload
+    @staticmethod
+    def from_pairs(
+        num_attributes: int, n_columns: int, width: int, indptr: Ints, columns: NDArray[np.uint16]
+    ) -> RowLayout: ...
+    @overload
     @staticmethod
     def from_pairs(num_attributes: int, n_columns: int, width: int, indptr: Ints, columns: Ints) -> RowLayout:
         """Just these pairs: attribute a has columns[indptr[a]:indptr[a + 1]], ascending."""
@@ -187,6 +193,8 @@ class RowLayout:
         """(indptr, columns)"""
     def pack(self, pair_values: Floats) -> Floats:
         """Weights (num_weights) from one value a pair (num_pairs), in the order of pairs()."""
+    def pack_into(self, pair_values: Floats, out: Floats) -> None:
+        """The same into an array that is there."""
     def unpack(self, weights: Floats) -> Floats:
         """The inverse of pack."""
 

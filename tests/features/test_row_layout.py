@@ -49,10 +49,17 @@ def test_from_pairs(seed, n_attributes, shape):
     density = rng.random()
     columns_of = [np.flatnonzero(rng.random(n_columns) < density).tolist() for _ in range(n_attributes)]
     indptr = np.concatenate([[0], np.cumsum([len(c) for c in columns_of])]).astype(np.int64)
-    layout = _core.RowLayout.from_pairs(
-        n_attributes, n_columns, width, indptr, np.array([c for row in columns_of for c in row], dtype=np.int64)
-    )
+    columns = np.array([c for row in columns_of for c in row], dtype=np.int64)
+    layout = _core.RowLayout.from_pairs(n_attributes, n_columns, width, indptr, columns)
     check_layout(layout, columns_of)
+    check_layout(
+        _core.RowLayout.from_pairs(n_attributes, n_columns, width, indptr, columns.astype(np.uint16)), columns_of
+    )
+    values, out = rng.normal(size=len(columns)), np.full(layout.num_weights, np.nan)
+    layout.pack_into(values, out)
+    np.testing.assert_array_equal(out, layout.pack(values))
+    with pytest.raises(ValueError):
+        layout.pack_into(values, np.zeros(layout.num_weights + 1))
 
 
 @given(seeds, st.integers(1, 6), st.integers(1, 3))

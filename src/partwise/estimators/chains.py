@@ -38,7 +38,7 @@ class PairLayout:
         return cls(RowLayout.dense(n_attributes, n_columns, width), all_pairs=True)
 
     @classmethod
-    def some(cls, n_attributes: int, n_columns: int, width: int, indptr: Ints, columns: Ints) -> PairLayout:
+    def some(cls, n_attributes: int, n_columns: int, width: int, indptr: Ints, columns: NDArray[Any]) -> PairLayout:
         """Just these pairs."""
         return cls(RowLayout.from_pairs(n_attributes, n_columns, width, indptr, columns), all_pairs=False)
 

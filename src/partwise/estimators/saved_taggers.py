@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from partwise._core import padded_width
 from partwise.estimators.chains import ChainModel
 from partwise.estimators.inputs import Floats
 from partwise.estimators.kernel_chain import KernelChainModel
@@ -72,7 +73,10 @@ def read_model(parts: ModelParts, n_labels: int, n_attributes: int) -> tuple[Tag
         mask = padded(parts.mask("transitions", n_labels, n_labels).astype(np.uint8))
     model: TaggerModel
     if parts.kind == "chain":
-        nodes, run = read_layout(parts.part("nodes"), n_labels)
+        # Room for the other weights after those of the nodes, nearly all of a large model: they are not copied again.
+        width = padded_width(n_labels)
+        room = 0 if mask is None else n_labels * width + (2 * width if ends else 0)
+        nodes, run = read_layout(parts.part("nodes"), n_labels, room)
         if nodes.core.num_attributes != n_attributes:
             raise ModelFormatError(f"has weights for {nodes.core.num_attributes} attributes and knows {n_attributes}")
         runs.append(run)
@@ -97,11 +101,16 @@ def read_model(parts: ModelParts, n_labels: int, n_attributes: int) -> tuple[Tag
             raise ModelFormatError(f"has a memory limit of {limit} bytes")
         features = KernelFeatures(node_part, edge_part, limit, parts.flag("recompute"))
         model = KernelChainModel(n_labels, ends, features, features, mask)
+    tail = []
     if mask is not None:
-        runs.append(padded(parts.floats("transition_weights", n_labels, n_labels)))
+        tail.append(padded(parts.floats("transition_weights", n_labels, n_labels)))
     if ends:
-        runs.append(padded(parts.floats("end_weights", 2, n_labels)))
-    return model, np.concatenate(runs)
+        tail.append(padded(parts.floats("end_weights", 2, n_labels)))
+    if parts.kind == "chain" and mask is not None:
+        weights = runs[0]
+        weights[len(weights) - sum(map(len, tail)) :] = np.concatenate(tail)
+        return model, weights
+    return model, np.concatenate([*runs, *tail])
 
 
 def _read_local(parts: ModelParts, n_labels: int, n_attributes: int) -> tuple[LocalModel, Floats]:
@@ -142,7 +151,7 @@ def _read_kernel(parts: ModelParts, n_attributes: int, *shape: int) -> tuple[Par
     attributes = parts.ints("attributes", None, low=-1, high=n_attributes)
     offsets = parts.pointers("offsets", n_rows, len(attributes))
     values = np.array(parts.floats("values", len(attributes))) if "values" in parts.arrays else None
-    return Part(_checked(kernel), Attributes(offsets, np.array(attributes), n_attributes, values)), weights
+    return Part(_checked(kernel), Attributes(np.array(offsets), np.array(attributes), n_attributes, values)), weights
 
 
 def _checked(kernel: Any) -> Any:

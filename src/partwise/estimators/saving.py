@@ -95,18 +95,22 @@ def layout_parts(layout: PairLayout, weights: Floats) -> ModelParts:
     return parts
 
 
-def read_layout(parts: ModelParts, n_labels: int) -> tuple[PairLayout, Floats]:
-    """The inverse of `layout_parts`."""
+def read_layout(parts: ModelParts, n_labels: int, room: int = 0) -> tuple[PairLayout, Floats]:
+    """The inverse of `layout_parts`; the weights have this many zeros after them."""
     n_attributes, width = parts.integer("n_attributes"), padded_width(n_labels)
     if parts.flag("all"):
         values = parts.floats("weights", n_attributes * n_labels)
         layout = PairLayout.every(n_attributes, n_labels, width)
     else:
-        columns = parts.ints("columns", None, low=0, high=n_labels)
+        columns = parts.columns("columns", None, high=n_labels)
         values = parts.floats("weights", len(columns))
         indptr = parts.pointers("offsets", n_attributes, len(columns))
         layout = PairLayout.some(n_attributes, n_labels, width, indptr, columns)
-    return layout, layout.core.pack(values)
+    size = layout.core.num_weights
+    weights = np.empty(size + room)
+    weights[size:] = 0.0
+    layout.core.pack_into(np.ascontiguousarray(values), weights[:size])
+    return layout, weights
 
 
 def edge_layout_parts(layout: PairLayout, weights: Floats, n_labels: int) -> ModelParts:
@@ -158,6 +162,13 @@ def _narrow(columns: Ints, n_columns: int) -> Array:
 
 
 # readers
+
+
+def n_attributes(parts: ModelParts) -> int:
+    """How many attributes a reader will know."""
+    if parts.kind == ColumnReader.kind:
+        return parts.integer("n_features", 1)
+    return len(parts.pointers("offsets", None, len(parts.bytes("bytes", None)))) - 1
 
 
 def read_reader(parts: ModelParts) -> NameReader | ColumnReader:

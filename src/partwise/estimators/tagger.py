@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from partwise.estimators.labels import encode_labels, flatten_labels, make_class
 from partwise.estimators.local import LocalModel
 from partwise.estimators.reading import ReadableTagger
 from partwise.estimators.saved_taggers import model_parts, read_model
-from partwise.estimators.saving import make_estimator, read_reader, read_result, start_model
+from partwise.estimators.saving import make_estimator, n_attributes, read_reader, read_result, start_model
 from partwise.estimators.slots import label_rows, labels_of
 from partwise.estimators.tagger_training import TrainedTagger
 from partwise.losses import get_loss
@@ -224,11 +225,15 @@ class SequenceTagger(ReadableTagger, TrainedTagger):
         self: SequenceTagger = make_estimator(cls, parts)
         self._check_training()
         self._check_features()
-        self._reader = read_reader(parts.part("reader"))
+        # Both are native work for the most part: a large model's names and weights are read at the same time.
+        with ThreadPoolExecutor(1) as helper:
+            reader = helper.submit(read_reader, parts.part("reader"))
+            self._model, self.coef_ = read_model(
+                parts.part("model"), len(self.classes_), n_attributes(parts.part("reader"))
+            )
+        self._reader = reader.result()
         if isinstance(self._reader, ColumnReader):
             self.n_features_in_ = self._reader.n_attributes
-        model = parts.part("model")
-        self._model, self.coef_ = read_model(model, len(self.classes_), self._reader.n_attributes)
         if (self.model == "maxent") != isinstance(self._model, LocalModel):
             raise ModelFormatError(f"says model={self.model!r} and holds another")
         self.result_ = read_result(parts, self.coef_)

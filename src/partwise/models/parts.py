@@ -98,10 +98,14 @@ class ModelParts:
 
     def ints(self, name: str, *shape: int | None, low: int, high: int) -> Ints:
         """Whole numbers from `low` up to, not including, `high`, as int64."""
+        return self.columns(name, *shape, low=low, high=high).astype(np.int64, copy=False)
+
+    def columns(self, name: str, *shape: int | None, low: int = 0, high: int) -> Array:
+        """The same, but what is stored as uint16 stays so."""
         found = self._array(name, "iu", shape)
         if found.size and not (int(found.min()) >= low and int(found.max()) < high):
             raise ModelFormatError(f"has numbers in {name!r} outside [{low}, {high})")
-        return found.astype(np.int64, copy=False)
+        return found if found.dtype == np.uint16 else found.astype(np.int64, copy=False)
 
     def pointers(self, name: str, n: int | None, end: int) -> Ints:
         """Offsets of `n` runs (None: any number): from 0 to `end`, never falling."""
