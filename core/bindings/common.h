@@ -81,5 +81,6 @@ void bind_dcd(nb::module_& m);
 void bind_inference(nb::module_& m);
 void bind_sentences(nb::module_& m);
 void bind_vocabulary(nb::module_& m);
+void bind_extractor(nb::module_& m);
 
 }  // namespace partwise::bindings

@@ -71,6 +71,7 @@ NB_MODULE(PARTWISE_MODULE, m) {
     bind_inference(m);
     bind_sentences(m);
     bind_vocabulary(m);
+    bind_extractor(m);
 }
 
 }  // namespace partwise::bindings

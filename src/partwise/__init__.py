@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .features import LinearMap as LinearMap
     from .features import MaxentMap as MaxentMap
     from .features import RowLayout as RowLayout
+    from .features import Template as Template
     from .features import attribute_map as attribute_map
     from .features import chain_map as chain_map
     from .features import logistic_map as logistic_map
@@ -87,6 +88,7 @@ _MODULES = {
         "LinearMap",
         "MaxentMap",
         "RowLayout",
+        "Template",
         "attribute_map",
         "chain_map",
         "logistic_map",

@@ -728,3 +728,34 @@ class Vocabulary:
         """The same for names that lie end to end."""
     def starts_with(self, prefixes: Sequence[str]) -> Bytes:
         """1 for the names that start with one of these."""
+
+class CodedColumn:
+    """A column of strings or None: each token's number in a table of distinct strings."""
+
+    @staticmethod
+    def of(sentences: Sentences, j: int) -> CodedColumn: ...
+    @staticmethod
+    def from_list(strings: list[str | None]) -> CodedColumn:
+        """One string or None a token."""
+    def names(self) -> list[str]:
+        """The distinct strings."""
+    def mapped(self, names: list[str | None]) -> CodedColumn:
+        """The column with names[k] in place of the k-th distinct string."""
+
+class Extractor:
+    """Attributes of tokens by template lines.
+
+    A line is (edge, pieces): edge lines give nothing at a sentence's first token. A piece is literal text, ("first",)
+    or ("last",), which let the line give something at such tokens only, or ("cell", column, row, outside): the string of
+    a column `row` tokens away; where it is None the line gives nothing. `outside` is what lies past the sentence's
+    ends: None (the line gives nothing), True (_B-1, _B-2, ... before it, _B+1, ... after it) or a string.
+    """
+
+    def __init__(self, lines: list[tuple[bool, list[Any]]], columns: Sequence[CodedColumn], lengths: Ints) -> None: ...
+    def learn(self, min_count: int = 1, n_jobs: int = 1) -> tuple[Vocabulary, tuple[Ints, Ints, int]]:
+        """The attributes seen at least min_count times, as `Vocabulary.learn` orders them, and `look_up` with it."""
+    def look_up(self, vocabulary: Vocabulary, n_jobs: int = 1) -> tuple[Ints, Ints, int]:
+        """(row_ptr, attributes, number of unknown ones): token t has attributes[row_ptr[t]:row_ptr[t + 1]]; -1 is an
+        unknown one."""
+    def attributes(self, token: int) -> list[str]:
+        """The attributes of one token, written out."""

@@ -27,6 +27,7 @@ class TrainedTagger(TrainedEstimator):
     ends: bool
     min_count: int
     kernel: Any
+    template: Any
     coef_: Floats
     classes_: Any
     _reader: Any
@@ -41,10 +42,17 @@ class TrainedTagger(TrainedEstimator):
         if isinstance(self.min_count, bool) or not isinstance(self.min_count, (int, np.integer)) or self.min_count < 1:
             raise ValueError(f"min_count must be an integer >= 1, got {self.min_count!r}")
         check_kernel_options(self)
+        check_template_options(self)
 
-    def _first_reading(self, sequences: Sequences) -> tuple[NameReader | ColumnReader, Rows]:
-        form = input_form(sequences)
+    def _sequences(self, X: Any) -> Sequences:
+        return Sequences.of(X) if self.template is None else TextSequences.of(X)
+
+    def _first_reading(self, sequences: Sequences) -> tuple[Reader, Rows]:
         dropping = int(self.min_count) if self.features == "all" else 1
+        if isinstance(sequences, TextSequences):
+            reader = TemplateReader(get_template(self.template))
+            return reader, reader.read(sequences, dropping, count_jobs(self.n_jobs))
+        form = input_form(sequences)
         if form != "names":
             columns = ColumnReader()
             rows = columns.read(sequences)
@@ -77,6 +85,8 @@ class TrainedTagger(TrainedEstimator):
             observed=self.features == "observed",
             observed_transitions=self._observed_transitions(),
             edge_ids=edge_ids(self.transition_features, reader),
+            edge_only=reader.edge_attributes() if isinstance(reader, TemplateReader) else None,
+            plain_transitions=not isinstance(reader, TemplateReader) or reader.template.transitions,
             ends=bool(self.ends),
             min_count=int(self.min_count),
         )

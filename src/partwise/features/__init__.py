@@ -22,6 +22,7 @@ from .._core import (
 from .arcs import ARC_TEMPLATES, LABEL_TEMPLATES, ArcTable, arc_tokens, parse_templates
 from .maps import Attributes, attribute_map, chain_map, multiclass_map
 from .maxent import Contexts, logistic_map, maxent_map, maxent_matrix_map, merge_contexts
+from .template import Template
 
 __all__ = [
     "ARC_TEMPLATES",
@@ -41,6 +42,7 @@ __all__ = [
     "Segment",
     "SharedSegment",
     "SparseVector",
+    "Template",
     "arc_tokens",
     "attribute_map",
     "chain_map",

@@ -34,3 +34,14 @@ def read_vocabulary(parts: ModelParts) -> Vocabulary:
 def decode_names(parts: ModelParts) -> list[str]:
     """The strings, with the same checks."""
     return read_vocabulary(parts).names()
+
+
+def read_names(parts: ModelParts) -> list[str]:
+    """The strings, of which some may be equal; ModelFormatError unless they are UTF-8."""
+    data = parts.bytes("bytes", None)
+    offsets = parts.pointers("offsets", None, len(data)).tolist()
+    raw = data.tobytes()
+    try:
+        return [raw[a:b].decode() for a, b in zip(offsets, offsets[1:], strict=False)]
+    except UnicodeDecodeError as error:
+        raise ModelFormatError(f"has names that are not UTF-8 ({error.reason})") from None

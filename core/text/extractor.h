@@ -1,0 +1,75 @@
+// Attributes of tokens by templates. A template line is literal text and references to cells near the token; what it
+// gives at a token depends on the numbers of those cells' strings alone, so strings are made once for each distinct
+// combination of numbers and not once a token.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "support/parallel.h"
+#include "text/string_table.h"
+
+namespace partwise {
+
+// A column of strings: each token's number in a table of distinct strings; -1 is no string.
+struct CodedColumn {
+    std::vector<std::int32_t> codes;
+    StringTable names;
+};
+
+struct TemplatePiece {
+    enum class Kind { kText, kCell, kFirst, kLast };
+    // What a reference past the sentence's ends gives: no attribute, _B-1, _B-2, ... and _B+1, ..., or `text`.
+    enum class Outside { kNothing, kBoundary, kText };
+
+    Kind kind = Kind::kText;
+    std::string text;
+    Index column = 0;
+    Index row = 0;
+    Outside outside = Outside::kNothing;
+};
+
+struct TemplateLine {
+    bool edge = false;  // about the pair of a token and the one before it: not at the first token
+    std::vector<TemplatePiece> pieces;
+};
+
+struct ExtractedRows {
+    std::vector<Index> row_ptr;
+    std::vector<Index> attributes;  // -1: not in the vocabulary
+    Index n_unknown = 0;
+};
+
+class Extractor {
+   public:
+    // Every column has one code a token; sentences end to end have these lengths.
+    Extractor(std::vector<TemplateLine> lines, std::vector<std::shared_ptr<const CodedColumn>> columns,
+              std::vector<Index> lengths);
+
+    // The attributes seen at least min_count times, the most frequent first (ties: as seen), and every token's.
+    StringTable learn(Index min_count, int n_jobs, Interrupt& interrupt, ExtractedRows& rows) const;
+
+    // Every token's attributes, by a vocabulary.
+    ExtractedRows look_up(const StringTable& vocabulary, int n_jobs, Interrupt& interrupt) const;
+
+    // The attributes of one token, written out.
+    std::vector<std::string> attributes(Index token) const;
+
+   private:
+    struct LineResult;  // one line at all tokens
+
+    LineResult run_line(const TemplateLine& line) const;
+    std::vector<LineResult> run_lines(const StringTable* vocabulary, int n_jobs, Interrupt& interrupt) const;
+    ExtractedRows assemble(const std::vector<LineResult>& results, int n_jobs, Interrupt& interrupt) const;
+    bool codes_at(const TemplateLine& line, Index token, std::vector<Index>& codes) const;
+    void write(const TemplateLine& line, const std::vector<Index>& codes, std::string& out) const;
+    Index radix(const TemplatePiece& piece) const;
+
+    std::vector<TemplateLine> lines_;
+    std::vector<std::shared_ptr<const CodedColumn>> columns_;
+    std::vector<Index> start_;  // of each token's sentence
+    std::vector<Index> stop_;
+};
+
+}  // namespace partwise

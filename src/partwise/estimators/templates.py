@@ -1,0 +1,128 @@
+"""Reading sentences by a feature template."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from partwise._core import Sentences, Vocabulary
+from partwise.estimators.inputs import Ints, Rows, Sequences
+from partwise.features import Attributes
+from partwise.features.macros import Gazetteer
+from partwise.features.template import Template
+from partwise.models.errors import ModelFormatError
+from partwise.models.names import encode_names, read_names, read_vocabulary
+from partwise.models.parts import ModelParts
+
+
+class TextSequences(Sequences):
+    """Sequences that are rows of a table of strings."""
+
+    items: Any  # Sentences
+
+    @classmethod
+    def of(cls, X: Any, name: str = "X") -> TextSequences:
+        """All of `X`: `Sentences`, or a list of sentences."""
+        if isinstance(X, Sentences):
+            return cls(X, range(len(X)))
+        plain = Sequences.of(X, name)
+        try:
+            return cls(Sentences.from_lists(plain.items), plain.numbers)
+        except ValueError as error:
+            raise ValueError(f"{name}: with a template tokens are strings, or tuples of strings: {error}") from None
+
+    def take(self, indices: Ints) -> TextSequences:
+        """Some of them, under their own numbers."""
+        return TextSequences(self.items.take(indices), [self.numbers[i] for i in indices.tolist()])
+
+    def lengths(self, name: str = "X") -> Ints:
+        """Number of tokens of each."""
+        found: Ints = self.items.lengths
+        return found
+
+
+def get_template(template: Any) -> Template:
+    """A template by name, or itself."""
+    if isinstance(template, Template):
+        return template
+    if isinstance(template, str):
+        return Template.preset(template)
+    raise ValueError(f"template must be None, a preset's name or a Template, got {template!r}")
+
+
+class TemplateReader:
+    """Reads sentences of strings: attributes are what a template makes of them.
+
+    `vocabulary` numbers the attributes, the most frequent first. `unknown_rate` is the share of attributes in the last
+    input that are not in it.
+    """
+
+    forms = ("text",)
+    expected = "sentences"
+    kind = "template"
+
+    def __init__(self, template: Template, vocabulary: Vocabulary | None = None) -> None:
+        self.template = template
+        self.vocabulary = vocabulary
+        self.unknown_rate = 0.0
+
+    @property
+    def n_attributes(self) -> int:
+        """Number of attributes it knows."""
+        return 0 if self.vocabulary is None else len(self.vocabulary)
+
+    def names(self) -> list[str]:
+        """Attribute names in the order of their ids."""
+        return [] if self.vocabulary is None else self.vocabulary.names()
+
+    def read(self, sequences: TextSequences, min_count: int = 1, n_jobs: int = 1) -> Rows:
+        """All tokens end to end; the first call makes the vocabulary of attributes seen `min_count` times."""
+        extractor = self.template.extractor(sequences.items)
+        if self.vocabulary is None:
+            self.vocabulary, (row_ptr, ids, unknown) = extractor.learn(min_count, n_jobs)
+        else:
+            row_ptr, ids, unknown = extractor.look_up(self.vocabulary, n_jobs)
+        self.unknown_rate = unknown / len(ids) if len(ids) else 0.0
+        size = len(self.vocabulary)
+        return Rows(sequences.lengths(), size, Attributes(row_ptr, ids, size))
+
+    def edge_attributes(self) -> Any:
+        """Which attributes are about pairs of labels (boolean), or None if the template has no such lines."""
+        if not self.template.edges:
+            return None
+        assert self.vocabulary is not None
+        return self.vocabulary.starts_with(["B"]).astype(bool)
+
+    def _to_model(self) -> ModelParts:
+        assert self.vocabulary is not None
+        parts = ModelParts(self.kind, {"text": self.template.text, "gazetteers": list(self.template.gazetteers)})
+        parts.arrays |= {"bytes": self.vocabulary.bytes, "offsets": self.vocabulary.offsets}
+        for k, gazetteer in enumerate(self.template.gazetteers.values()):
+            parts.add(f"gazetteer{k}", ModelParts("names", {}, encode_names(gazetteer.phrases)))
+        if self.template.clusters:
+            parts.add("cluster_words", ModelParts("names", {}, encode_names(list(self.template.clusters))))
+            parts.add("cluster_paths", ModelParts("names", {}, encode_names(list(self.template.clusters.values()))))
+        return parts
+
+    @classmethod
+    def _from_model(cls, parts: ModelParts) -> TemplateReader:
+        resources: dict[str, Any] = {}
+        listed = parts.settings.get("gazetteers")
+        if not isinstance(listed, list) or not all(isinstance(name, str) for name in listed):
+            raise ModelFormatError("has no list of its gazetteers")
+        if parts.has("cluster_words"):
+            words, paths = (read_names(parts.part(name)) for name in ("cluster_words", "cluster_paths"))
+            if len(words) != len(paths) or len(set(words)) != len(words):
+                raise ModelFormatError("has words without clusters")
+            resources["clusters"] = dict(zip(words, paths, strict=True))
+        try:
+            resources["gazetteers"] = {
+                name: Gazetteer(read_names(parts.part(f"gazetteer{k}"))) for k, name in enumerate(listed)
+            }
+            template = Template(parts.text("text"), **resources)
+        except ModelFormatError:
+            raise
+        except ValueError as error:
+            raise ModelFormatError(f"has a wrong template: {error}") from None
+        return cls(template, read_vocabulary(parts))

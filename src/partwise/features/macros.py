@@ -1,0 +1,109 @@
+"""What a template can look at: a cell as it is, or a function of it.
+
+A function takes a string to another or to None, where there is nothing to say; it is called once for each distinct
+string of a column, in Python, so that letters and digits are what Unicode says they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from partwise._core import CodedColumn, Sentences
+
+Function = Callable[[str], str | None]
+
+
+def shape(word: str) -> str:
+    """The word with X for capitals, x for other letters and d for digits: "McDonald-2" is "XxXxxxxx-d"."""
+    return "".join(
+        "X" if c.isupper() or c.istitle() else "x" if c.isalpha() else "d" if c.isdigit() else c for c in word
+    )
+
+
+def short_shape(word: str) -> str:
+    """The shape with runs of one kind as one: "XxXx-d"."""
+    return re.sub(r"(X|x|d)\1+", r"\1", shape(word))
+
+
+def _flag(test: Callable[[str], bool]) -> Function:
+    return lambda word: "" if test(word) else None
+
+
+def _prefix(n: int) -> Function:
+    return lambda word: word[:n] if len(word) >= n else None
+
+
+def _suffix(n: int) -> Function:
+    return lambda word: word[-n:] if len(word) >= n else None
+
+
+#: Functions without an argument.
+PLAIN: dict[str, Function] = {
+    "lower": str.lower,
+    "shape": shape,
+    "shortshape": short_shape,
+    "hasdigit": _flag(lambda word: any(map(str.isdigit, word))),
+    "hasupper": _flag(lambda word: any(map(str.isupper, word))),
+    "hashyphen": _flag(lambda word: "-" in word),
+    "alldigits": _flag(lambda word: word.isdigit()),
+    "allupper": _flag(lambda word: word.isupper()),
+    "capital": _flag(lambda word: word[:1].isupper()),
+}
+#: Functions of a length: the first or last n characters, None if there are fewer.
+COUNTED: dict[str, Callable[[int], Function]] = {"prefix": _prefix, "suffix": _suffix}
+
+
+class Gazetteer:
+    """Phrases to be found in sentences, whatever their case: "B" at a match's first token, "I" at the others.
+
+    The longest match from the left counts, and matches do not overlap.
+    """
+
+    def __init__(self, phrases: Iterable[str]) -> None:
+        self.phrases = tuple(dict.fromkeys(" ".join(phrase.lower().split()) for phrase in phrases))
+        self._longest: dict[str, int] = {}
+        self._known = set()
+        for phrase in self.phrases:
+            words = tuple(phrase.split())
+            if not words:
+                raise ValueError("a gazetteer has an empty phrase")
+            self._known.add(words)
+            self._longest[words[0]] = max(self._longest.get(words[0], 0), len(words))
+
+    def mark(self, tokens: Sequence[str]) -> list[str | None]:
+        """B, I or None for each token of a sentence."""
+        words = [token.lower() for token in tokens]
+        marks: list[str | None] = [None] * len(words)
+        t = 0
+        while t < len(words):
+            for length in range(min(self._longest.get(words[t], 0), len(words) - t), 0, -1):
+                if tuple(words[t : t + length]) in self._known:
+                    marks[t : t + length] = ["B", *["I"] * (length - 1)]
+                    t += length - 1
+                    break
+            t += 1
+        return marks
+
+    def column(self, sentences: Sentences, j: int) -> CodedColumn:
+        """The marks of all tokens."""
+        marks: list[str | None] = []
+        for tokens in sentences.column(j):
+            marks += self.mark(tokens)
+        return CodedColumn.from_list(marks)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Gazetteer) and self.phrases == other.phrases
+
+    def __hash__(self) -> int:
+        return hash(self.phrases)
+
+
+def cluster_function(clusters: Mapping[str, str], n: int) -> Function:
+    """The first n bits of a word's cluster (all, if it has fewer); None for words in no cluster."""
+
+    def function(word: str) -> str | None:
+        path = clusters.get(word)
+        return None if path is None else path[:n]
+
+    return function

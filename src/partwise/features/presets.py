@@ -1,0 +1,132 @@
+"""Ready-made templates.
+
+chunk
+    Words in column 0, parts of speech in column 1: the 19 templates of CRFsuite's chunking example.
+pos
+    Words in column 0: words up to two tokens away and the spelling, after Ratnaparkhi (1996).
+ner
+    Words in column 0: words, shapes and affixes; with files given, clusters (as Turian, Ratinov and Bengio 2010: the
+    first 4, 6, 10 and 20 bits of Brown clusters) and lists of names.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path as FilePath
+from typing import Any
+
+from partwise.features.macros import Gazetteer
+from partwise.features.template import Template
+from partwise.io.errors import FormatError
+from partwise.io.files import Path, read_text
+
+PRESETS = ("chunk", "pos", "ner")
+
+
+def preset(name: str, **options: Any) -> Template:
+    """A template by name.
+
+    Parameters
+    ----------
+    name : {"chunk", "pos", "ner"}
+    clusters : "ner": a mapping of words to bit strings, or a file (see `read_clusters`)
+    gazetteers : "ner": a mapping of names to phrases, or a list of files, one phrase a line, each named by its file
+    """
+    if name == "chunk":
+        return _chunk(**options)
+    if name == "pos":
+        return _pos(**options)
+    if name == "ner":
+        return _ner(**options)
+    raise ValueError(f"there is no preset {name!r}: take one of {', '.join(PRESETS)}")
+
+
+def _attribute(name: str, macro: str) -> str:
+    return f"A {name}={macro}"
+
+
+def _chunk() -> Template:
+    lines = []
+
+    def add(column: int, field: str, *offsets: int) -> None:
+        name = "|".join(f"{field}[{k}]" for k in offsets)
+        lines.append(_attribute(name, "|".join(f"%x[{k},{column}]" for k in offsets)))
+
+    for k in range(-2, 3):
+        add(0, "w", k)
+    for k in (-1, 0):
+        add(0, "w", k, k + 1)
+    for k in range(-2, 3):
+        add(1, "pos", k)
+    for k in range(-2, 2):
+        add(1, "pos", k, k + 1)
+    for k in range(-2, 1):
+        add(1, "pos", k, k + 1, k + 2)
+    return Template("\n".join([*lines, "A __BOS__%first", "A __EOS__%last", "B", ""]))
+
+
+def _pos() -> Template:
+    lines = [_attribute(f"w[{k}]", f"%x[{k},0,__NONE__]") for k in range(-2, 3)]
+    lines += [_attribute(kind, f"%{kind}[0,0,{n}]") for kind in ("prefix", "suffix") for n in range(1, 5)]
+    lines += [f"A {name}%has{name}[0,0]" for name in ("digit", "upper", "hyphen")]
+    return Template("\n".join([*lines, "B", ""]))
+
+
+def _ner(clusters: Any = None, gazetteers: Any = None) -> Template:
+    lines = ["A bias", _attribute("w[0]", "%x[0,0]")]
+    lines += [_attribute(f"lower[{k}]", f"%lower[{k},0]") for k in range(-2, 3)]
+    lines += [_attribute(f"lower[{k}]|lower[{k + 1}]", f"%lower[{k},0]|%lower[{k + 1},0]") for k in (-1, 0)]
+    lines += [_attribute(f"shape[{k}]", f"%shape[{k},0]") for k in range(-1, 2)]
+    lines += [_attribute(f"shortshape[{k}]", f"%shortshape[{k},0]") for k in range(-2, 3)]
+    lines += [
+        _attribute(f"shortshape[{k}]|shortshape[{k + 1}]", f"%shortshape[{k},0]|%shortshape[{k + 1},0]")
+        for k in (-1, 0)
+    ]
+    lines += [_attribute(kind, f"%{kind}[0,0,{n}]") for kind in ("prefix", "suffix") for n in range(1, 5)]
+    lines += [f"A {flag}[{k}]%{flag}[{k},0]" for flag in ("capital", "allupper", "hasdigit") for k in range(-1, 2)]
+    lines += [f"A {flag}%{flag}[0,0]" for flag in ("alldigits", "hashyphen")]
+    resources: dict[str, Any] = {}
+    if clusters is not None:
+        resources["clusters"] = dict(clusters) if isinstance(clusters, Mapping) else read_clusters(clusters)
+        lines += [_attribute(f"cluster{n}[{k}]", f"%cluster[{k},0,{n}]") for k in range(-2, 3) for n in (4, 6, 10, 20)]
+    if gazetteers is not None:
+        resources["gazetteers"] = found = _gazetteers(gazetteers)
+        lines += [_attribute(f"{name}[{k}]", f"%gazetteer[{k},0,{name}]") for name in found for k in range(-1, 2)]
+    lines += ["A __BOS__%first", "A __EOS__%last", "B", ""]
+    return Template("\n".join(lines), **resources)
+
+
+def _gazetteers(given: Any) -> dict[str, Gazetteer]:
+    if isinstance(given, (str, os.PathLike)):
+        given = [given]
+    if not isinstance(given, Mapping):
+        given = {FilePath(path).name.split(".")[0]: _read_phrases(path) for path in given}
+    found = {}
+    for name, phrases in given.items():
+        if not name or set(name) & set("%,[]\n\r"):
+            raise ValueError(f"{name!r} cannot be a gazetteer's name in a template")
+        found[name] = phrases if isinstance(phrases, Gazetteer) else Gazetteer(phrases)
+    return found
+
+
+def _read_phrases(path: Path) -> Iterable[str]:
+    return [line for line in read_text(path).split("\n") if line.strip()]
+
+
+def read_clusters(path: Path) -> dict[str, str]:
+    """Words and their bit strings, from a file of lines ``bits TAB word`` or ``bits TAB word TAB count``."""
+    clusters = {}
+    for number, line in enumerate(read_text(path).split("\n"), 1):
+        line = line.removesuffix("\r")
+        if not line:
+            continue
+        fields = line.split("\t")
+        if len(fields) not in (2, 3):
+            raise FormatError("expected a bit string, a tab and a word", path, number, 1)
+        if not fields[0] or set(fields[0]) - {"0", "1"}:
+            raise FormatError(f"{fields[0]!r} is not a string of bits", path, number, 1)
+        if not fields[1]:
+            raise FormatError("the word is empty", path, number, len(fields[0]) + 2)
+        clusters[fields[1]] = fields[0]
+    return clusters

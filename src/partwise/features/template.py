@@ -1,0 +1,238 @@
+"""Feature templates: from the columns of a sentence to the attributes of its tokens.
+
+A template is text. Lines of CRF++ are read as CRF++ reads them:
+
+    # a comment
+    U00:%x[-2,0]                  an attribute: the cell two tokens to the left, first column
+    U01:%x[-1,0]/%x[0,1]          several cells
+    B                             weights for pairs of neighbouring labels
+    B01:%x[0,0]                   the same, one set for each value of the macros
+
+The attribute is the line with its macros written out ("U00:the"). Past the sentence's ends a cell is _B-1, _B-2, ... to
+the left and _B+1, _B+2, ... to the right. Without a B line there are no weights of label pairs.
+
+Our own lines start with "A ". What follows is the attribute ("A w[0]=%x[0,0]" gives "w[0]=the"), and where a macro
+has nothing to say, such as past the sentence's ends, the line gives no attribute:
+
+    %x[row,col]  %x[row,col,TEXT]       the cell; TEXT is what it is past the sentence's ends
+    %prefix[row,col,n]  %suffix[...]    its first or last n characters, if it has so many
+    %lower  %shape  %shortshape         [row,col]: lower case, "XxXxx-d", the same with runs as one
+    %hasdigit  %hasupper  %hashyphen  %alldigits  %allupper  %capital
+                                        [row,col]: nothing is written, and the line counts only where it is so
+    %cluster[row,col,n]                 the first n bits of its cluster
+    %gazetteer[row,col,NAME]            B or I where it is in a phrase of a list
+    %first  %last                       the line counts only at a sentence's first or last token
+    %%                                  a per cent sign
+
+These macros may stand in U and B lines too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from partwise._core import CodedColumn, Extractor, Sentences
+from partwise.features.macros import COUNTED, PLAIN, Gazetteer, cluster_function
+from partwise.io.errors import FormatError
+from partwise.io.files import Path, read_text
+
+_MACRO = re.compile(r"%([a-z]+)(?:\[([^\]]*)\])?")
+_ROW = re.compile(r"-?[0-9]{1,4}")
+_NUMBER = re.compile(r"[0-9]{1,4}")
+
+# (column, macro, argument): what a template looks at
+Source = tuple[int, str, Any]
+
+
+@dataclass(frozen=True)
+class Template:
+    """A feature template.
+
+    Attributes
+    ----------
+    text : the template's lines
+    clusters : word -> bit string, for ``%cluster``
+    gazetteers : name -> phrases, for ``%gazetteer``
+    """
+
+    text: str
+    clusters: Mapping[str, str] = field(default_factory=dict, repr=False)
+    gazetteers: Mapping[str, Gazetteer] = field(default_factory=dict, repr=False)
+    path: str = field(default="<template>", repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        parsed = _Parser(self)
+        object.__setattr__(self, "_lines", parsed.lines)
+        object.__setattr__(self, "_sources", parsed.sources)
+        object.__setattr__(self, "transitions", parsed.transitions)
+
+    _lines: list[tuple[bool, list[Any]]] = field(init=False, repr=False, compare=False)
+    _sources: list[Source] = field(init=False, repr=False, compare=False)
+    #: Whether a B line asks for weights of label pairs alone.
+    transitions: bool = field(init=False, repr=False, compare=False)
+
+    @classmethod
+    def from_text(cls, text: str, **resources: Any) -> Template:
+        """A template from its lines."""
+        return cls(text, **resources)
+
+    @classmethod
+    def from_file(cls, path: Path, **resources: Any) -> Template:
+        """A template from a file, such as one made for CRF++. FormatError if it is none."""
+        return cls(read_text(path), path=str(path), **resources)
+
+    @staticmethod
+    def preset(name: str, **options: Any) -> Template:
+        """The templates "chunk", "pos" and "ner"; see `partwise.features.presets`."""
+        from partwise.features.presets import preset
+
+        return preset(name, **options)
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns of input it needs."""
+        return 1 + max((column for column, _, _ in self._sources), default=-1)
+
+    @property
+    def edges(self) -> bool:
+        """Whether label pairs have weights for attributes; those are the attributes that start with B."""
+        return any(edge for edge, _ in self._lines)
+
+    def extractor(self, sentences: Sentences) -> Extractor:
+        """The extractor of these sentences' attributes. ValueError if they have too few columns."""
+        if sentences.n_tokens and sentences.n_columns < self.n_columns:
+            raise ValueError(
+                f"the template looks at column {self.n_columns - 1}, counted from 0, "
+                f"but X has {sentences.n_columns} columns"
+            )
+        if not sentences.n_tokens:
+            return Extractor([], [], sentences.lengths)
+        plain: dict[int, CodedColumn] = {}
+        columns = []
+        for j, macro, argument in self._sources:
+            if macro == "gazetteer":
+                columns.append(self.gazetteers[argument].column(sentences, j))
+                continue
+            if j not in plain:
+                plain[j] = CodedColumn.of(sentences, j)
+            if macro == "x":
+                columns.append(plain[j])
+                continue
+            if macro == "cluster":
+                function = cluster_function(self.clusters, argument)
+            else:
+                function = PLAIN[macro] if argument is None else COUNTED[macro](argument)
+            columns.append(plain[j].mapped([function(name) for name in plain[j].names()]))
+        return Extractor(self._lines, columns, sentences.lengths)
+
+    def attributes(self, X: Sentences | Iterable[Iterable[Any]]) -> list[list[list[str]]]:
+        """The attributes of every token, written out: for looking at, and for other programs."""
+        sentences = X if isinstance(X, Sentences) else Sentences.from_lists(X)
+        extractor = self.extractor(sentences)
+        found, token = [], 0
+        for length in sentences.lengths.tolist():
+            found.append([extractor.attributes(t) for t in range(token, token + length)])
+            token += length
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"text": self.text, "clusters": self.clusters, "gazetteers": self.gazetteers, "path": self.path}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            object.__setattr__(self, name, value)
+        self.__post_init__()
+
+
+class _Parser:
+    """Reads a template's lines; FormatError with line and column."""
+
+    def __init__(self, template: Template) -> None:
+        self.template = template
+        self.lines: list[tuple[bool, list[Any]]] = []
+        self.sources: list[Source] = []
+        self.transitions = False
+        self._number = 0
+        openings: list[tuple[int, Any]] = []  # of A lines
+        for self._number, raw in enumerate(template.text.split("\n"), 1):
+            line = raw.removesuffix("\r")
+            if not line or line[0] == "#":
+                continue
+            kind = line[0]
+            if kind in "UB":
+                pieces = self._pieces(line, 0, kind)
+                if kind == "B" and not self.transitions and all(isinstance(piece, str) for piece in pieces):
+                    self.transitions = True
+                    continue
+            elif line.startswith("A ") and len(line) > 2:
+                pieces = self._pieces(line, 2, kind)
+                openings.append((self._number, pieces[0]))
+            else:
+                raise self._error("a line starts with U, B or 'A ', or with # if it is a comment", 0)
+            self.lines.append((kind == "B", pieces))
+        if any(edge for edge, _ in self.lines):
+            for self._number, first in openings:
+                if not isinstance(first, str) or first[0] == "B":
+                    raise self._error("an attribute may start with B in B lines only, where there are such", 2)
+
+    def _error(self, message: str, offset: int) -> FormatError:
+        return FormatError(message, self.template.path, self._number, offset + 1)
+
+    def _pieces(self, line: str, at: int, kind: str) -> list[Any]:
+        pieces: list[Any] = []
+        text = ""
+        while at < len(line):
+            if line[at] != "%":
+                text += line[at]
+                at += 1
+                continue
+            if line.startswith("%%", at):
+                text += "%"
+                at += 2
+                continue
+            if text:
+                pieces.append(text)
+                text = ""
+            match = _MACRO.match(line, at)
+            if match is None:
+                raise self._error("% is followed by a macro's name, or by another %", at)
+            pieces.append(self._macro(match, kind))
+            at = match.end()
+        if text:
+            pieces.append(text)
+        return pieces
+
+    def _macro(self, match: re.Match[str], kind: str) -> tuple[Any, ...]:
+        name, inside, at = match[1], match[2], match.start()
+        if name in ("first", "last") and inside is None:
+            return (name,)
+        extra = {"x": (0, 1), "cluster": (1, 1), "gazetteer": (1, 1)}
+        extra |= dict.fromkeys(PLAIN, (0, 0)) | dict.fromkeys(COUNTED, (1, 1))
+        if name not in extra:
+            raise self._error(f"there is no macro %{name}", at)
+        fields = [] if inside is None else inside.split(",", 2)
+        low, high = extra[name]
+        if not low + 2 <= len(fields) <= high + 2:
+            wanted = "row,col" + (",..." if low else "")
+            raise self._error(f"%{name} is followed by [{wanted}]", at)
+        if not _ROW.fullmatch(fields[0]) or not _NUMBER.fullmatch(fields[1]):
+            raise self._error(f"%{name} takes a row and a column, counted from 0: {fields[0]!r}, {fields[1]!r}", at)
+        outside: Any = True if kind in "UB" else None
+        argument: Any = None
+        if name == "x":
+            outside = fields[2] if len(fields) == 3 else outside
+        elif name == "gazetteer":
+            argument = fields[2]
+            if argument not in self.template.gazetteers:
+                raise self._error(f"there is no gazetteer {argument!r}", at)
+        elif low:
+            if not _NUMBER.fullmatch(fields[2]) or not int(fields[2]):
+                raise self._error(f"%{name} takes a number above 0: {fields[2]!r}", at)
+            argument = int(fields[2])
+        source = (int(fields[1]), name, argument)
+        if source not in self.sources:
+            self.sources.append(source)
+        return "cell", self.sources.index(source), int(fields[0]), outside
