@@ -746,8 +746,8 @@ class Extractor:
     """Attributes of tokens by template lines.
 
     A line is (edge, pieces): edge lines give nothing at a sentence's first token. A piece is literal text, ("first",)
-    or ("last",), which let the line give something at such tokens only, or ("cell", column, row, outside): the string of
-    a column `row` tokens away; where it is None the line gives nothing. `outside` is what lies past the sentence's
+    or ("last",), which let the line give something at such tokens only, or ("cell", column, row, outside): the string
+    of a column `row` tokens away; where it is None the line gives nothing. `outside` is what lies past the sentence's
     ends: None (the line gives nothing), True (_B-1, _B-2, ... before it, _B+1, ... after it) or a string.
     """
 

@@ -126,13 +126,20 @@ def make_model(
     edge_ids: Ints | None,
     ends: bool,
     min_count: int,
+    edge_only: Booleans | None = None,
+    plain_transitions: bool = True,
 ) -> ChainModel:
-    """Choose a tagger's features from its training data."""
+    """Choose a tagger's features from its training data.
+
+    edge_only: attributes that have weights for pairs of labels and none for labels. plain_transitions: whether pairs of
+    labels have weights of their own.
+    """
     width = padded_width(n_labels)
+    of_nodes = rows if edge_only is None else _without(rows, edge_only)
     if observed:
-        nodes = _observed(rows, labels, n_labels, width, min_count)
+        nodes = _observed(of_nodes, labels, n_labels, width, min_count)
     else:
-        nodes = _frequent(rows, n_labels, width, min_count)
+        nodes = _frequent(of_nodes, n_labels, width, min_count, edge_only)
 
     edges = mask = None
     if edge_ids is not None:
@@ -141,12 +148,21 @@ def make_model(
         n_edge_attributes = found.num_attributes
         if observed_transitions:
             cells = _transitions(rows.lengths, labels, width)
-            core = RowLayout.observed(n_edge_attributes, size, size, found.row_ptr, found.attributes, cells, min_count)
+            ids = found.attributes if plain_transitions else np.where(found.attributes > 0, found.attributes, -1)
+            core = RowLayout.observed(n_edge_attributes, size, size, found.row_ptr, ids, cells, min_count)
             edges = PairLayout(core, all_pairs=False)
-        else:
+        elif plain_transitions:
             edges = PairLayout.every(n_edge_attributes, size, size)
+        else:
+            columns = np.flatnonzero(np.tile(_label_columns(n_labels, width), n_labels)).astype(np.int64)
+            counts = np.full(n_edge_attributes, len(columns), dtype=np.int64)
+            counts[0] = 0  # the attribute that is on every edge
+            every = np.tile(columns, n_edge_attributes - 1)
+            edges = PairLayout.some(n_edge_attributes, size, size, pointers(counts), every)
     else:
         mask = transition_mask(rows.lengths, labels, n_labels, observed_transitions, min_count)
+        if not plain_transitions:
+            mask[:] = 0
     return ChainModel(n_labels, ends, nodes, edges, edge_ids, mask)
 
 
@@ -183,7 +199,15 @@ def _observed(rows: Rows, labels: Ints, n_labels: int, width: int, min_count: in
     return PairLayout.some(rows.n_attributes, n_labels, width, indptr, np.nonzero(kept)[1].astype(np.int64))
 
 
-def _frequent(rows: Rows, n_labels: int, width: int, min_count: int) -> PairLayout:
+def _without(rows: Rows, attributes: Booleans) -> Rows:
+    """The rows without these attributes, which keep their numbers."""
+    found = rows.attributes()
+    known = found.attributes >= 0
+    ids = np.where(known & ~attributes[np.where(known, found.attributes, 0)], found.attributes, -1)
+    return Rows(rows.lengths, rows.n_attributes, Attributes(found.row_ptr, ids, found.num_attributes, found.values))
+
+
+def _frequent(rows: Rows, n_labels: int, width: int, min_count: int, left_out: Booleans | None = None) -> PairLayout:
     """All labels for the attributes seen `min_count` times; the dense layout if that is all of them."""
     if isinstance(rows.table, Attributes):
         seen = rows.table.attributes
@@ -191,7 +215,7 @@ def _frequent(rows: Rows, n_labels: int, width: int, min_count: int) -> PairLayo
     else:
         counts = np.count_nonzero(rows.table, axis=0)
     kept = counts >= min_count
-    if min_count == 1 or kept.all():
+    if left_out is None and (min_count == 1 or kept.all()):
         return PairLayout.every(rows.n_attributes, n_labels, width)
     columns = np.tile(np.arange(n_labels, dtype=np.int64), int(kept.sum()))
     return PairLayout.some(rows.n_attributes, n_labels, width, pointers(kept * n_labels), columns)

@@ -7,7 +7,7 @@ indexed in about a second. Errors are ValueErrors that name the sequence and the
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable, Sequence, Sized
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from partwise._core import Vocabulary
+from partwise._core import Sentences, Vocabulary
+from partwise.estimators.dicts import add_dict, add_names
 from partwise.features import Attributes
 from partwise.models.names import read_vocabulary
 from partwise.models.parts import ModelParts
@@ -47,6 +48,8 @@ class Sequences:
     @classmethod
     def of(cls, X: Any, name: str = "X") -> Sequences:
         """All of `X`, a list (or other sized iterable) of sequences."""
+        if isinstance(X, Sentences):
+            raise ValueError(f"{name} is a table of strings: attributes are made of it by a template")
         if isinstance(X, (str, bytes, dict)) or sparse.issparse(X) or not isinstance(X, Sized):
             raise ValueError(f"{name} must be a list of sequences, got {type(X).__name__}")
         items = list(X)  # type: ignore[call-overload]
@@ -283,6 +286,7 @@ class NameReader:
 
     def __init__(self, vocabulary: Vocabulary | None = None) -> None:
         self.vocabulary = vocabulary
+        self.unknown_rate = 0.0
 
     @property
     def n_attributes(self) -> int:
@@ -326,6 +330,7 @@ class NameReader:
         except ValueError:
             self._refuse_surrogate(sequences, lengths, counts, names)
             raise
+        self.unknown_rate = float(np.count_nonzero(ids < 0)) / len(ids) if len(ids) else 0.0
         size = len(self.vocabulary)
         return Rows(lengths, size, Attributes(pointers(counts), ids, size, values))
 
@@ -360,11 +365,11 @@ def _named_values(sequences: Sequences, lengths: Ints, tokens: list[Any]) -> tup
         before = len(names)
         try:
             if isinstance(token, dict):
-                _add_dict("", token, names, values)
+                add_dict("", token, names, values)
             elif isinstance(token, (list, tuple, set, frozenset)):
-                _add_names("", token, names, values)
+                add_names("", token, names, values)
             elif isinstance(token, np.ndarray) and token.dtype.kind in "UO":
-                _add_names("", token.tolist(), names, values)
+                add_names("", token.tolist(), names, values)
             else:
                 raise TypeError(f"expected a list of strings or a dict, got {type(token).__name__}")
         except TypeError as error:
@@ -376,31 +381,3 @@ def _named_values(sequences: Sequences, lengths: Ints, tokens: list[Any]) -> tup
         row = int(np.searchsorted(np.cumsum(counts), bad[0], side="right"))
         _not_finite(array[bad[0]], sequences.where(lengths, row), f"attribute {names[bad[0]]!r}")
     return counts, names, None if (array == 1.0).all() else array
-
-
-def _add_names(prefix: str, token: Iterable[Any], names: list[str], values: list[float]) -> None:
-    # sets have no order of their own: sorted, so that vocabularies do not depend on string hashing
-    for name in sorted(token) if isinstance(token, (set, frozenset)) else token:
-        if not isinstance(name, str):
-            raise TypeError(f"attributes must be strings, got {name!r}; give numbers as {{name: value}} or as arrays")
-        names.append(prefix + name)
-        values.append(1.0)
-
-
-def _add_dict(prefix: str, token: dict[Any, Any], names: list[str], values: list[float]) -> None:
-    for name, value in token.items():
-        if not isinstance(name, str):
-            raise TypeError(f"attribute names must be strings, got {name!r}")
-        if isinstance(value, str):
-            names.append(f"{prefix}{name}={value}")
-            values.append(1.0)
-        elif isinstance(value, (numbers.Real, np.bool_)):
-            if value:
-                names.append(prefix + name)
-                values.append(float(value))
-        elif isinstance(value, dict):
-            _add_dict(f"{prefix}{name}=", value, names, values)
-        elif isinstance(value, (list, tuple, set, frozenset)):
-            _add_names(f"{prefix}{name}=", value, names, values)
-        else:
-            raise TypeError(f"attribute {name!r} must be a string, a number or a bool, got {value!r}")

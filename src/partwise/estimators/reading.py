@@ -28,6 +28,12 @@ class ReadableTagger:
         return None if isinstance(self._reader, ColumnReader) else self._reader.names()
 
     @property
+    def unknown_rate_(self) -> float:
+        """Share of the attributes in the last input that are not in the vocabulary; 0 for arrays."""
+        check_is_fitted(self)
+        return 0.0 if isinstance(self._reader, ColumnReader) else float(self._reader.unknown_rate)
+
+    @property
     def state_features_(self) -> dict[tuple[Any, Any], float]:
         """Weights of (attribute, label) pairs; attributes are column numbers for arrays."""
         check_is_fitted(self)

@@ -14,6 +14,8 @@ import numpy as np
 from partwise._core import padded_width
 from partwise.estimators.chains import PairLayout
 from partwise.estimators.inputs import ColumnReader, Floats, Ints, NameReader
+from partwise.estimators.templates import TemplateReader
+from partwise.features.template import Template
 from partwise.models.errors import ModelFormatError
 from partwise.models.parts import Array, ModelParts
 from partwise.models.values import decode, decode_labels, encode, encode_labels
@@ -32,6 +34,8 @@ def start_model(estimator: Any, kind: str) -> ModelParts:
             continue
         if name == "random_state" and isinstance(value, np.random.RandomState | np.random.Generator):
             value = None  # a generator has moved on; its state would mean nothing to the next fit
+        if isinstance(value, Template):
+            value = None  # it is stored with the reader
         parameters[name] = encode(value, f"the parameter {name}")
     result: Result = estimator.result_
     certificate = {name: encode(float(getattr(result, name)), name) for name in _NUMBERS}
@@ -171,9 +175,10 @@ def n_attributes(parts: ModelParts) -> int:
     return len(parts.pointers("offsets", None, len(parts.bytes("bytes", None)))) - 1
 
 
-def read_reader(parts: ModelParts) -> NameReader | ColumnReader:
+def read_reader(parts: ModelParts) -> NameReader | ColumnReader | TemplateReader:
     """The reader that `_to_model` of one of them gave."""
-    for cls in (NameReader, ColumnReader):
+    readers: tuple[type[NameReader | ColumnReader | TemplateReader], ...] = (NameReader, ColumnReader, TemplateReader)
+    for cls in readers:
         if parts.kind == cls.kind:
             return cls._from_model(parts)
     raise ModelFormatError(f"reads its input in an unknown way ({parts.kind[:40]!r})")

@@ -6,15 +6,33 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from partwise._core import Chain
 from partwise.estimators.inputs import ColumnReader, Floats, Ints, NameReader
+from partwise.estimators.templates import TemplateReader
+
+Booleans = NDArray[np.bool_]
 
 
-def edge_ids(chosen: Any, reader: NameReader | ColumnReader) -> Ints | None:
-    """Attribute -> edge attribute, counted from 1, or -1; None for transitions tied together."""
-    if chosen is None:
+Reader = NameReader | ColumnReader | TemplateReader
+
+
+def edge_ids(chosen: Any, reader: Reader) -> Ints | None:
+    """Attribute -> edge attribute, counted from 1, or -1; None for transitions tied together.
+
+    Attributes of a template's B lines are edge attributes whatever is chosen.
+    """
+    given = reader.edge_attributes() if isinstance(reader, TemplateReader) else None
+    if chosen is None and given is None:
         return None
+    picked = np.zeros(reader.n_attributes, dtype=bool) if chosen is None else _picked(chosen, reader)
+    if given is not None:
+        picked |= given
+    return np.where(picked, np.cumsum(picked), -1).astype(np.int64)
+
+
+def _picked(chosen: Any, reader: Reader) -> Booleans:
     if not (chosen == "all" if isinstance(chosen, str) else isinstance(chosen, Iterable)):
         raise ValueError(f"transition_features must be None, 'all' or a list, got {chosen!r}")
     if isinstance(reader, ColumnReader):
@@ -30,7 +48,7 @@ def edge_ids(chosen: Any, reader: NameReader | ColumnReader) -> Ints | None:
             raise ValueError(f"transition_features must be prefixes of attribute names, got {chosen!r}")
         assert reader.vocabulary is not None
         picked = reader.vocabulary.starts_with(prefixes).astype(bool)
-    return np.where(picked, np.cumsum(picked), -1).astype(np.int64)
+    return picked
 
 
 def label_rows(structure: Chain, lengths: Ints, values: Floats) -> list[Floats]:

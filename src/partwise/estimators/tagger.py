@@ -27,6 +27,7 @@ from partwise.estimators.saved_taggers import model_parts, read_model
 from partwise.estimators.saving import make_estimator, n_attributes, read_reader, read_result, start_model
 from partwise.estimators.slots import label_rows, labels_of
 from partwise.estimators.tagger_training import TrainedTagger
+from partwise.estimators.templates import TemplateReader, TextSequences
 from partwise.losses import get_loss
 from partwise.models.errors import ModelFormatError
 from partwise.models.parts import ModelParts
@@ -42,7 +43,9 @@ class SequenceTagger(ReadableTagger, TrainedTagger):
     - a list of positions, each a list of attribute names (strings; a repeated name counts twice) or a dict:
       ``{"word": "the"}`` is the attribute "word=the", a number or a bool is the attribute's value, a list of strings
       or a nested dict is written out with the name as prefix (``{"suffix": ["e", "he"]}``: "suffix=e", "suffix=he");
-    - a 2-D NumPy array of numbers, or a SciPy sparse matrix: one row a position, attribute j is column j.
+    - a 2-D NumPy array of numbers, or a SciPy sparse matrix: one row a position, attribute j is column j;
+    - with a `template`: `partwise.io.Sentences`, or a list of sentences, lists of tokens that are strings or tuples of
+      strings (columns). The template makes the attributes.
 
     An attribute of value 0 is an attribute that is not there. Attributes not seen in training are ignored at
     prediction. `y` is a list of label sequences (strings, ints or other hashable values). `fit` refuses a sequence
@@ -72,6 +75,9 @@ class SequenceTagger(ReadableTagger, TrainedTagger):
         attributes, at the right one of the two positions, has weights for pairs of labels (as well as the pair alone).
     ends : bool
         Weights for the first and the last label of a sequence.
+    template : None, "chunk", "pos", "ner", or a Template
+        Make the attributes from columns of text by a feature template, such as a CRF++ template file read by
+        `Template.from_file`. Its B lines say which weights pairs of labels have.
     kernel : None, "linear", "polynomial", "rbf", "precomputed", or one of `partwise.kernels`
         Compare positions by a kernel instead of weighing their attributes: the score of a label is a sum over training
         positions, every label has a coefficient (`features` is about transitions alone), and `transition_features` is
@@ -102,6 +108,8 @@ class SequenceTagger(ReadableTagger, TrainedTagger):
         Attribute names, the most frequent first; None for arrays.
     n_features_in_ : int
         Number of columns; arrays only.
+    unknown_rate_ : float
+        Share of the attributes in the last input that are not in the vocabulary.
     result_ : Result
         Objective, dual value, gap, history of the last `fit`.
     """
@@ -118,6 +126,7 @@ class SequenceTagger(ReadableTagger, TrainedTagger):
         transitions: str = "auto",
         transition_features: Any = None,
         ends: bool = False,
+        template: Any = None,
         kernel: Any = None,
         gamma: float | None = None,
         kernel_options: dict[str, Any] | None = None,
@@ -142,6 +151,7 @@ class SequenceTagger(ReadableTagger, TrainedTagger):
         self.transitions = transitions
         self.transition_features = transition_features
         self.ends = ends
+        self.template = template
         self.kernel = kernel
         self.gamma = gamma
         self.kernel_options = kernel_options
@@ -176,8 +186,8 @@ class SequenceTagger(ReadableTagger, TrainedTagger):
         with unchanged_on_failure(self):
             training = self._check_training()
             self._check_features()
-            sequences, targets = Sequences.of(X), Sequences.of(y, "y")
-            if not sequences.items:
+            sequences, targets = self._sequences(X), Sequences.of(y, "y")
+            if not len(sequences.items):
                 raise ValueError("X holds no sequences")
             lengths = sequences.lengths()
             flatten_labels(targets, sequences, lengths)
@@ -232,6 +242,10 @@ class SequenceTagger(ReadableTagger, TrainedTagger):
                 parts.part("model"), len(self.classes_), n_attributes(parts.part("reader"))
             )
         self._reader = reader.result()
+        if isinstance(self._reader, TemplateReader):
+            self.template = self._reader.template if self.template is None else self.template
+        elif self.template is not None:
+            raise ModelFormatError("has a template and reads its input without it")
         if isinstance(self._reader, ColumnReader):
             self.n_features_in_ = self._reader.n_attributes
         if (self.model == "maxent") != isinstance(self._model, LocalModel):
@@ -251,11 +265,15 @@ class SequenceTagger(ReadableTagger, TrainedTagger):
     def _read(self, X: Any) -> tuple[Ints, Rows]:
         """Lengths of all sequences, and the rows of those that have positions."""
         check_is_fitted(self)
-        sequences = Sequences.of(X)
-        lengths = sequences.lengths()
-        if input_form(sequences) not in (*self._reader.forms, "none"):
-            raise ValueError(f"X: sequences must be {self._reader.expected}, as in fit")
-        rows = self._reader.read(sequences)
+        if isinstance(self._reader, TemplateReader):
+            text = TextSequences.of(X)
+            lengths, rows = text.lengths(), self._reader.read(text, n_jobs=count_jobs(self.n_jobs))
+        else:
+            sequences = Sequences.of(X)
+            lengths = sequences.lengths()
+            if input_form(sequences) not in (*self._reader.forms, "none"):
+                raise ValueError(f"X: sequences must be {self._reader.expected}, as in fit")
+            rows = self._reader.read(sequences)
         return lengths, Rows(lengths[lengths > 0], rows.n_attributes, rows.table)
 
     def _chain(self) -> ChainModel | KernelChainModel:

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from partwise.estimators.chains import ChainModel, make_model
-from partwise.estimators.common import TrainedEstimator, Training, check_choice
+from partwise.estimators.common import TrainedEstimator, Training, check_choice, count_jobs
 from partwise.estimators.inputs import ColumnReader, Floats, Ints, NameReader, Rows, Sequences, input_form
 from partwise.estimators.kernel_chain import KernelChainModel, check_kernel_options, make_kernel_model
 from partwise.estimators.local import LocalModel, check_options, make_local_model
-from partwise.estimators.slots import edge_ids
+from partwise.estimators.slots import Reader, edge_ids
+from partwise.estimators.templates import TemplateReader, TextSequences, check_template_options, get_template
 from partwise.estimators.warm import Fitted, carry_weights
 from partwise.result import Result
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from partwise._core import Sentences, Vocabulary
 from partwise.estimators.inputs import Ints, Rows, Sequences
@@ -19,27 +20,29 @@ from partwise.models.parts import ModelParts
 class TextSequences(Sequences):
     """Sequences that are rows of a table of strings."""
 
-    items: Any  # Sentences
-
     @classmethod
     def of(cls, X: Any, name: str = "X") -> TextSequences:
         """All of `X`: `Sentences`, or a list of sentences."""
         if isinstance(X, Sentences):
-            return cls(X, range(len(X)))
+            return cls(cast(Any, X), range(len(X)))
         plain = Sequences.of(X, name)
         try:
-            return cls(Sentences.from_lists(plain.items), plain.numbers)
+            return cls(cast(Any, Sentences.from_lists(plain.items)), plain.numbers)
         except ValueError as error:
             raise ValueError(f"{name}: with a template tokens are strings, or tuples of strings: {error}") from None
 
+    @property
+    def table(self) -> Sentences:
+        """The strings."""
+        return cast(Sentences, self.items)
+
     def take(self, indices: Ints) -> TextSequences:
         """Some of them, under their own numbers."""
-        return TextSequences(self.items.take(indices), [self.numbers[i] for i in indices.tolist()])
+        return TextSequences(cast(Any, self.table.take(indices)), [self.numbers[i] for i in indices.tolist()])
 
     def lengths(self, name: str = "X") -> Ints:
         """Number of tokens of each."""
-        found: Ints = self.items.lengths
-        return found
+        return self.table.lengths
 
 
 def get_template(template: Any) -> Template:
@@ -49,6 +52,17 @@ def get_template(template: Any) -> Template:
     if isinstance(template, str):
         return Template.preset(template)
     raise ValueError(f"template must be None, a preset's name or a Template, got {template!r}")
+
+
+def check_template_options(tagger: Any) -> None:
+    """ValueError for a template that does not go with a tagger's other options."""
+    if tagger.template is None:
+        return
+    template = get_template(tagger.template)
+    if (tagger.kernel is not None or tagger.model == "maxent") and template.edges:
+        raise ValueError("B lines with macros are there for model='crf' without a kernel")
+    if tagger.kernel is not None and not template.transitions:
+        raise ValueError("with a kernel there are transitions: add the line 'B' to the template")
 
 
 class TemplateReader:
@@ -78,7 +92,7 @@ class TemplateReader:
 
     def read(self, sequences: TextSequences, min_count: int = 1, n_jobs: int = 1) -> Rows:
         """All tokens end to end; the first call makes the vocabulary of attributes seen `min_count` times."""
-        extractor = self.template.extractor(sequences.items)
+        extractor = self.template.extractor(sequences.table)
         if self.vocabulary is None:
             self.vocabulary, (row_ptr, ids, unknown) = extractor.learn(min_count, n_jobs)
         else:
@@ -87,12 +101,12 @@ class TemplateReader:
         size = len(self.vocabulary)
         return Rows(sequences.lengths(), size, Attributes(row_ptr, ids, size))
 
-    def edge_attributes(self) -> Any:
+    def edge_attributes(self) -> NDArray[np.bool_] | None:
         """Which attributes are about pairs of labels (boolean), or None if the template has no such lines."""
         if not self.template.edges:
             return None
         assert self.vocabulary is not None
-        return self.vocabulary.starts_with(["B"]).astype(bool)
+        return self.vocabulary.starts_with(["B"]).astype(np.bool_)
 
     def _to_model(self) -> ModelParts:
         assert self.vocabulary is not None

@@ -9,14 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partwise.estimators.chains import ChainModel, expand_pairs
-from partwise.estimators.inputs import ColumnReader, Floats, Ints, NameReader
+from partwise.estimators.inputs import ColumnReader, Floats, Ints
+from partwise.estimators.slots import Reader
 
 
 @dataclass(frozen=True)
 class Fitted:
     """What weights are about: how attributes are read, which features there are, which labels."""
 
-    reader: NameReader | ColumnReader
+    reader: Reader
     model: ChainModel
     classes: NDArray[Any]
 
@@ -59,7 +60,7 @@ def carry_weights(weights: Floats, old: Fitted, new: Fitted) -> Floats | None:
     return np.concatenate(parts)
 
 
-def edge_names(reader: NameReader | ColumnReader, model: ChainModel) -> list[tuple[Any, ...]]:
+def edge_names(reader: Reader, model: ChainModel) -> list[tuple[Any, ...]]:
     """Name of each edge attribute: () for the one that is always there, else (attribute,)."""
     if model.edge_ids is None:
         return [()]
