@@ -1,7 +1,7 @@
 """Write the tables that come from the registry of solvers: `python docs/tables.py`, after each change of a solver.
 
-They are the parts of `solvers.md` between `<!-- generated: NAME -->` and `<!-- end -->`, and the tests' table of what
-fits what. A test compares them with what this program would write.
+They are the parts of `solvers.md` and `data_sets.md` between `<!-- generated: NAME -->` and `<!-- end -->`, and the
+tests' table of what fits what. A test compares them with what this program would write.
 """
 
 import re
@@ -10,6 +10,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from partwise import compatibility_table
+from partwise.datasets import DATA_SETS
 from partwise.losses import LOSSES
 from partwise.solvers.compatibility import fitting_solvers
 from partwise.solvers.registry import SOLVERS
@@ -65,7 +66,16 @@ def _table(rows: list[list[str]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-GENERATORS = {"fits": fits, "options": options}
+def data_sets() -> str:
+    """The real data sets."""
+    rows = [["name", "what", "terms", "loader", "download"]]
+    for item in DATA_SETS.values():
+        loaders = ", ".join(f"`{name}`" for name in item.loader.split(", ") if name)
+        rows.append([f"`{item.name}`", item.summary, item.terms, loaders, "yes" if item.downloadable else "local only"])
+    return _table(rows)
+
+
+GENERATORS = {"fits": fits, "options": options, "data-sets": data_sets}
 
 
 def filled(text: str) -> str:
@@ -75,9 +85,9 @@ def filled(text: str) -> str:
 
 def files() -> dict[Path, str]:
     """What each file with a generated part should hold."""
-    page = DOCS / "solvers.md"
+    pages = [DOCS / "solvers.md", DOCS / "data_sets.md"]
     table = DOCS.parent / "tests" / "solvers" / "compatibility.txt"
-    return {page: filled(page.read_text(encoding="utf-8")), table: compatibility_table()}
+    return {**{page: filled(page.read_text(encoding="utf-8")) for page in pages}, table: compatibility_table()}
 
 
 def main() -> None:

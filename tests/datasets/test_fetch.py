@@ -152,3 +152,19 @@ def test_real_sets_have_their_sizes():
     X_train, y_train, X_test, y_test = datasets.a9a()
     assert (X_train.shape, X_test.shape) == ((32561, 123), (16281, 123))
     assert set(y_train) == set(y_test) == {-1, 1}
+
+
+def test_treebanks(tmp_path):
+    bank = datasets.make_treebank(6)
+    (tmp_path / "ud-english-ewt").mkdir()
+    for part, some in (("train", bank[:4]), ("test", bank[4:])):
+        (tmp_path / "ud-english-ewt" / f"{part}.conllu").write_text(some.conllu())
+    data = datasets.universal_dependencies(data=tmp_path)
+    assert data.y_train == bank.heads[:4]
+    assert [sentence.forms for sentence in data.X_test] == bank.words[4:]
+    with pytest.raises(ValueError, match="'test' or 'dev'"):
+        datasets.universal_dependencies(data=tmp_path, test="train")
+    (tmp_path / "conll2007-spanish").mkdir()
+    for part in ("train", "test"):
+        (tmp_path / "conll2007-spanish" / f"esp.{part}").write_text(bank.conllu())
+    assert datasets.conll2007_spanish(tmp_path).y_test == bank.heads

@@ -89,6 +89,21 @@ def test_many_words_have_several_tags():
     assert {"saw", "can", "her", "that", "watch", "cook", "fish", "fast"} <= ambiguous
 
 
+def test_some_words_are_new():
+    seen = {word for words in BANK.words[:1000] for word in words}
+    later = [word for words in BANK.words[1000:] for word in words]
+    assert 0.01 < sum(word not in seen for word in later) / len(later) < 0.1
+
+
+def test_wrong_tags():
+    bank = make_treebank(200)
+    right = [line.split(" ") for line in bank.columns().splitlines() if line]
+    wrong = [line.split(" ") for line in bank.columns(0.1).splitlines() if line]
+    assert [(a, c) for a, _, c in right] == [(a, c) for a, _, c in wrong]
+    share = sum(a[1] != b[1] for a, b in zip(right, wrong, strict=True)) / len(right)
+    assert 0.05 < share < 0.1
+
+
 def test_words_decide_the_attachment_but_not_always():
     kind_of = {form: kind for kind, verbs in TRANSITIVE.items() for forms in verbs for form in forms}
     agree = total = 0
@@ -99,6 +114,8 @@ def test_words_decide_the_attachment_but_not_always():
                 continue
             verb = words[before]
             noun = words[next(k for k in range(len(words)) if heads[k] == m + 1)]
+            if verb not in kind_of:
+                continue  # made up
             expected = noun not in WORN and noun in TOOLS.get(kind_of[verb], ())
             agree += expected == (heads[m] == before + 1)
             total += 1

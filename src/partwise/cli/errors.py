@@ -83,13 +83,11 @@ def _os_message(error: OSError) -> str:
 
 @contextmanager
 def plain_warnings() -> Iterator[None]:
-    """Show the library's warnings as lines of text, each once."""
+    """Show warnings as lines of text."""
 
     def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
         click.echo(f"warning: {message}", err=True)
 
     with warnings.catch_warnings():
-        if not sys.warnoptions and "pytest" not in sys.modules:
-            warnings.simplefilter("default")
         warnings.showwarning = show
         yield

@@ -14,6 +14,7 @@ from partwise.datasets.registry import DATA_SETS, DataFile, DataSet
 from partwise.datasets.rows import a9a, news20, w8a
 from partwise.datasets.text import chunk_features, conll2000, pos_features
 from partwise.datasets.treebank import Treebank, make_treebank
+from partwise.datasets.trees import conll2007_spanish, universal_dependencies
 from partwise.datasets.words import brown, wnut17
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "check",
     "chunk_features",
     "conll2000",
+    "conll2007_spanish",
     "data_file",
     "digit_strings",
     "fetch",
@@ -38,6 +40,7 @@ __all__ = [
     "pos_features",
     "read_columns",
     "read_idx",
+    "universal_dependencies",
     "w8a",
     "wnut17",
 ]

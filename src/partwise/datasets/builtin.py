@@ -10,6 +10,8 @@ import numpy as np
 from partwise.datasets.digits import digit_strings
 from partwise.datasets.treebank import make_treebank
 
+#: Share of wrong tags in the files of columns: real ones come from taggers too.
+WRONG_TAGS = 0.04
 #: Share of the sentences or strings that goes to each file.
 _PARTS = {"train": 0.7, "dev": 0.1, "test": 0.2}
 
@@ -19,7 +21,11 @@ def _treebank(n: int, seed: int) -> dict[str, str]:
     files: dict[str, str] = {}
     for part, where in _cuts(n).items():
         some = bank[where]
-        files |= {f"{part}.txt": some.columns(), f"{part}.conllu": some.conllu(), f"{part}.mrg": some.bracketed()}
+        files |= {
+            f"{part}.txt": some.columns(WRONG_TAGS),
+            f"{part}.conllu": some.conllu(),
+            f"{part}.mrg": some.bracketed(),
+        }
     return files
 
 
@@ -43,7 +49,7 @@ def _digits(n: int, seed: int) -> dict[str, str]:
 #: What there is: a description, the names of its files, and the function that makes them.
 BUILT_IN: dict[str, tuple[str, list[str], Callable[[int, int], dict[str, str]]]] = {
     "treebank": (
-        "sentences of a small grammar: word, tag, chunk label (.txt), dependencies (.conllu), trees (.mrg)",
+        "sentences of a small grammar: word, tag, chunk (.txt), dependencies (.conllu), trees (.mrg)",
         [f"{part}.{kind}" for part in _PARTS for kind in ("txt", "conllu", "mrg")],
         _treebank,
     ),

@@ -70,6 +70,17 @@ AT_PLACES = ("in", "near", "behind")
 
 #: Share of prepositional phrases that are attached against the rule.
 NOISE = 0.05
+#: Share of nouns, verbs and adjectives that are made up on the spot.
+NEW_WORDS = 0.1
+ONSETS = ("b", "d", "f", "gr", "k", "l", "m", "n", "p", "r", "s", "st", "t", "tr", "v", "w")
+VOWELS = ("a", "e", "i", "o", "u", "ai", "oo")
+# Endings of made-up words: they tell something, but not everything.
+ENDINGS = {
+    "NN": ("", "", "l", "n", "er", "ing", "t"),
+    "VBD": ("ed", "ed", "ed", "t", ""),
+    "VB": ("", "", "n", "t", "l"),
+    "JJ": ("", "y", "ed", "ing", "l"),
+}
 
 
 T = TypeVar("T")
@@ -172,12 +183,12 @@ class Grammar:
         """A noun with what stands before it, or a name."""
         if names and self.chance(0.25):
             return self.single(self.one_of(NAMES), "NNP")
-        word = Word(noun, "NN")
+        word = self.open_class(noun, "NN")
         roll = self.rng.random()
         first = Word(self.one_of(OWNERS), "PRP$") if roll < 0.15 else Word(self.one_of(DETERMINERS), "DT")
         children: list[Phrase | Word] = [under(word, "poss" if first.tag == "PRP$" else "det", first)]
         while self.chance(0.25) and len(children) < 3:
-            children.append(under(word, "amod", Word(self.one_of(ADJECTIVES), "JJ")))
+            children.append(under(word, "amod", self.open_class(self.one_of(ADJECTIVES), "JJ")))
         return Phrase("NP", [*children, word], word)
 
     def single(self, text: str, tag: str) -> Phrase:
@@ -210,9 +221,9 @@ class Grammar:
         """A verb in the past tense, or after "can" or "will"."""
         past, plain = forms
         if self.chance(0.7):
-            yield Word(past, "VBD")
+            yield self.open_class(past, "VBD")
             return
-        verb = Word(plain, "VB")
+        verb = self.open_class(plain, "VB")
         auxiliary = Word(self.one_of(("can", "will", "must")), "MD")
         auxiliary.head, auxiliary.relation = verb, "aux"
         yield auxiliary
@@ -247,6 +258,8 @@ class Grammar:
         kind = self.one_of(list(TRANSITIVE))
         words = list(self.verb(self.one_of(TRANSITIVE[kind])))
         verb = words[-1]
+        if kind == "see" and self.chance(0.1):
+            return self.small_clause(words)
         if kind in ("see", "") and self.chance(0.12):
             objects = self.single(self.one_of(OBJECT_PRONOUNS), "PRP")
         elif self.chance(0.5):
@@ -257,6 +270,14 @@ class Grammar:
         if self.chance(0.15):
             children.append(under(verb, "advmod", Word(self.one_of(ADVERBS), "RB")))
         return Phrase("VP", children, verb)
+
+    def small_clause(self, words: Sequence[Word]) -> Phrase:
+        """What somebody is seen to do: "saw her duck"."""
+        pronoun = self.single(self.one_of(OBJECT_PRONOUNS), "PRP")
+        done = Word(self.one_of(("duck", "fish", "cook", "paint", "dance", "wait")), "VB")
+        under(done, "nsubj", pronoun)
+        clause = Phrase("S", [pronoun, Phrase("VP", [done], done)], done)
+        return Phrase("VP", [*words, under(words[-1], "ccomp", clause)], words[-1])
 
     def attached(self, kind: str, words: Sequence[Word], noun: Phrase) -> Phrase:
         """A verb, its object and a prepositional phrase, which the words attach to one or the other."""
@@ -283,6 +304,13 @@ class Grammar:
         return self.prepositional(verb, self.one_of(AT_PLACES), self.noun_phrase(self.one_of(PLACES)))
 
     # draws
+
+    def open_class(self, text: str, tag: str) -> Word:
+        """A word, or now and then one that nobody has seen."""
+        if not self.chance(NEW_WORDS):
+            return Word(text, tag)
+        syllables = [self.one_of(ONSETS) + self.one_of(VOWELS) for _ in range(int(self.rng.integers(1, 3)))]
+        return Word("".join(syllables) + self.one_of(("", "n", "t", "k")) + self.one_of(ENDINGS[tag]), tag)
 
     def chance(self, share: float) -> bool:
         return bool(self.rng.random() < share)

@@ -89,7 +89,7 @@ _SETS = (
         "ud-english-ewt",
         "dependency trees, UD 2.16; 12544 + 2001 + 2077 sentences, 2.3% non-projective",
         "CC BY-SA 4.0",
-        "",
+        "universal_dependencies",
         (
             DataFile(
                 "train.conllu",
@@ -112,7 +112,7 @@ _SETS = (
         "ud-basque-bdt",
         "dependency trees, UD 1; 5396 + 1798 + 1799 sentences, 34% non-projective",
         "CC BY-NC-SA 3.0",
-        "",
+        "universal_dependencies",
         (
             DataFile("train.conllu", "81c60c6f03ce1171ae3f525de391c3b67609b30db9b79d7894c263c2f362dda6"),
             DataFile("dev.conllu", "9425e5de7a673919f93122fe8ebd10127645464ba916ed94206246e21158662a"),
@@ -123,7 +123,7 @@ _SETS = (
         "conll2007-spanish",
         "dependency trees in CoNLL-X columns; 2949 + 563 sentences",
         "CC BY-NC-ND",
-        "",
+        "conll2007_spanish",
         (
             DataFile("esp.train", "fa9f74741b5a03698511058c6f1b0d4061e3c1091018c5ecdba2e0ef7304a86f"),
             DataFile("esp.test", "02bb01813f86abdd607c35ef5404100b63dd4f7fe73beecf296cdbc591c79ec3"),

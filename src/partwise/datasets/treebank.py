@@ -2,7 +2,8 @@
 
 What makes it worth learning:
 
-- words with several tags ("saw", "can", "her", "that", "fish", "light", ...), which only their neighbours tell apart;
+- words with several tags ("saw", "can", "her", "that", "fish", "light", ...), which only their neighbours tell apart,
+  now and then not even they ("she saw her duck"), and words made up on the spot;
 - prepositional phrases that belong to the verb or to the noun before them, by the words on either side: one sees a
   baker *with a telescope* but a baker *with a scarf*, hits a nail *with a hammer* but sees a man *with a hammer*;
 - coordination, relative clauses and subordinate sentences of any depth.
@@ -74,9 +75,17 @@ class Treebank:
         """Chunk labels in IOB2: the words that lie directly under a phrase, as in the CoNLL-2000 task."""
         return [_chunks(tree) for tree in self.trees]
 
-    def columns(self) -> str:
-        """The text of a file of columns: word, tag, chunk label."""
-        sentences = zip(self.words, self.tags, self.chunks, strict=True)
+    def columns(self, wrong_tags: float = 0.0) -> str:
+        """The text of a file of columns: word, tag, chunk label.
+
+        wrong_tags : share of tags that are another word's, as if a tagger had made them; the same ones each time
+        """
+        tags = self.tags
+        if wrong_tags > 0:
+            rng = np.random.default_rng(len(self))
+            pool = [tag for row in self.tags for tag in row]
+            tags = [[tag if rng.random() >= wrong_tags else str(rng.choice(pool)) for tag in row] for row in self.tags]
+        sentences = zip(self.words, tags, self.chunks, strict=True)
         return "\n".join("".join(f"{' '.join(row)}\n" for row in zip(*rows, strict=True)) for rows in sentences)
 
     def conllu(self) -> str:

@@ -42,6 +42,8 @@ def start_model(estimator: Any, kind: str) -> ModelParts:
     certificate |= {name: str(getattr(result, name)) for name in ("status", "solver", "message")}
     settings = {"parameters": parameters, "labels": encode_labels(estimator.classes_), "result": certificate}
     settings["history"] = {column: encode(result.history[column].tolist(), column) for column in HISTORY}
+    if hasattr(estimator, "input_settings_"):
+        settings["input"] = estimator.input_settings_
     return ModelParts(kind, settings)
 
 
@@ -53,7 +55,16 @@ def make_estimator(cls: type[Any], parts: ModelParts) -> Any:
         raise ModelFormatError(f"has parameters that {cls.__name__} does not know")
     estimator = cls(**{name: decode(value) for name, value in found.items()})
     estimator.classes_ = decode_labels(parts.settings.get("labels"))
+    if parts.has("input"):
+        estimator.input_settings_ = _read_input_settings(parts.settings["input"])
     return estimator
+
+
+def _read_input_settings(found: Any) -> dict[str, str | int]:
+    """How the command line read the training data; the commands check what the values mean."""
+    if not isinstance(found, dict) or not all(type(value) in (str, int) for value in found.values()):
+        raise ModelFormatError("has settings of its input that cannot be read")
+    return found
 
 
 def read_result(parts: ModelParts, weights: Floats) -> Result:

@@ -16,7 +16,9 @@ from typing import Any, ClassVar
 import click
 
 #: Task: (module, class, what it is). The order is that of the help.
-TASKS: dict[str, tuple[str, str, str]] = {}
+TASKS = {
+    "tag": ("partwise.cli.tasks.tag", "TagTask", "Label every token of a sentence (CRF, max-margin, maxent)."),
+}
 
 
 @dataclass
@@ -123,6 +125,10 @@ class Task(ABC):
     def baseline(self, train: Data, data: Data) -> tuple[str, float]:
         """What a model without learning scores on `data`: its description, and the value of the main score."""
 
+    def metric(self, data: Data) -> Any:
+        """The main score as `EarlyStopping` takes it: None (the estimator's own), "f1", or a function of labels."""
+        return None
+
     def unstructured(
         self, settings: Mapping[str, Any], train: Data, data: Data, training: dict[str, Any]
     ) -> tuple[str, float] | None:
@@ -132,6 +138,10 @@ class Task(ABC):
     def examples(self, model: Any, data: Data, n: int) -> list[str]:
         """Drawings (SVG) of some predictions for the report."""
         return []
+
+    def strongest(self, model: Any, n: int) -> dict[str, list[tuple[str, float]]]:
+        """The n strongest features under each heading (a label, ...): (name, weight), the strongest first."""
+        return {}
 
     def size(self, model: Any) -> int:
         """Number of features: weights of the model."""

@@ -1,0 +1,52 @@
+"""``partwise evaluate``: scores of a model on labelled data."""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+from partwise.cli.output import json_flag, peak_memory, print_json
+from partwise.cli.summary import result_fields
+from partwise.cli.tasks import task_of
+
+
+@click.command("evaluate")
+@click.argument("model")
+@click.argument("gold")
+@click.option("--threads", type=int, default=1, show_default=True, help="Threads; -1: all processors.")
+@json_flag
+def command(model: str, gold: str, threads: int, as_json: bool) -> None:
+    """Score a MODEL on labelled data (GOLD, "-": standard input) in the format of its training data.
+
+    For chunks (labels such as B-NP) the table is conlleval's; precision, recall and F1 are of whole chunks.
+    """
+    from partwise import load
+
+    begin = time.perf_counter()
+    fitted = load(model)
+    fitted.n_jobs = threads
+    task = task_of(fitted)
+    data = task.read(gold, getattr(fitted, "input_settings_", {}), labelled=True)
+    evaluation = task.evaluate(fitted, data)
+    if as_json:
+        run = result_fields(fitted.result_)
+        run["seconds"] = time.perf_counter() - begin
+        print_json(
+            {
+                "task": task.name,
+                "model": model,
+                "n_examples": data.n_examples,
+                "n_tokens": data.n_tokens,
+                "n_features": task.size(fitted),
+                **run,
+                "peak_memory": peak_memory(),
+                **evaluation.scores,
+                **evaluation.details,
+                "labels": evaluation.by_label,
+            }
+        )
+        return
+    click.echo(evaluation.table)
+    if "unknown_rate" in evaluation.details:
+        click.echo(f"unknown features: {evaluation.details['unknown_rate']:.2%} of those in the data")

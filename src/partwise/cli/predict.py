@@ -1,0 +1,45 @@
+"""``partwise predict``: labels for data, by a model."""
+
+from __future__ import annotations
+
+import click
+
+from partwise.cli.output import check_outputs, json_flag
+from partwise.cli.tasks import Request, task_of
+
+
+@click.command("predict")
+@click.argument("model")
+@click.argument("data", metavar="INPUT")
+@click.option("-o", "--output", default="-", metavar="OUT", help="Where predictions go [default: standard output].")
+@click.option("--marginals", is_flag=True, help="Probabilities besides (losses log and softmax-margin).")
+@click.option("--k-best", type=click.IntRange(1), metavar="K", help="The K best answers with their scores.")
+@click.option("--constraints", metavar="FILE", help="What answers may be; docs/file_formats.md describes the file.")
+@click.option("--threads", type=int, default=1, show_default=True, help="Threads; -1: all processors.")
+@json_flag
+def command(
+    model: str,
+    data: str,
+    output: str,
+    marginals: bool,
+    k_best: int | None,
+    constraints: str | None,
+    threads: int,
+    as_json: bool,
+) -> None:
+    """Label the INPUT ("-": standard input) with a MODEL that `train` wrote.
+
+    The input is in the format of the training data; a column of labels may be there or not. The output is the input
+    with the predictions added; with --json one object a sentence or row, each on a line of its own.
+    """
+    from partwise import load
+    from partwise.io import atomic_write
+
+    check_outputs(output, inputs=(model, data, constraints))
+    fitted = load(model)
+    fitted.n_jobs = threads
+    task = task_of(fitted)
+    read = task.read(data, getattr(fitted, "input_settings_", {}), labelled=False)
+    lines = task.predict(fitted, read, Request(marginals, k_best, constraints, as_json))
+    with atomic_write(output, "w") as out:
+        out.writelines(lines)

@@ -1,0 +1,160 @@
+"""Files of constraints for ``partwise predict --constraints``: labels a token may have, labels that may follow others.
+
+One rule a line; ``#`` begins a comment; blank lines are nothing.
+
+    scheme iob2              labels follow each other as the scheme wants it (iob1, iob2, iobes)
+    forbid B-NP I-VP         I-VP may not follow B-NP; * is any label, ^ the sentence's beginning, $ its end
+    word Rockwell B-NP I-NP  a token whose first column is this word has one of these labels
+    token 3 7 B-NP           token 7 of sentence 3 (both counted from 1) has one of these labels
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partwise.io import FormatError, read_text
+
+Bools = NDArray[np.bool_]
+
+BEGIN, END, ANY = "^", "$", "*"
+SCHEMES = ("iob1", "iob2", "iobes")
+
+
+@dataclass
+class Constraints:
+    """Rules over a model's labels, as masks in the order of its `classes_`."""
+
+    labels: list[str]
+    follow: Bools
+    first: Bools
+    last: Bools
+    words: dict[str, Bools] = field(default_factory=dict)
+    tokens: dict[tuple[int, int], Bools] = field(default_factory=dict)
+
+    def allowed(self, sentences: Sequence[Sequence[str]]) -> list[Any]:
+        """A mask (length, labels) for each sentence that has one, else None; `sentences` are first columns."""
+        found: list[Any] = []
+        by_sentence: dict[int, list[tuple[int, Bools]]] = {}
+        for (sentence, token), mask in self.tokens.items():
+            by_sentence.setdefault(sentence, []).append((token, mask))
+        ends = not (self.first.all() and self.last.all())
+        for number, words in enumerate(sentences):
+            named = [(t, self.words[word]) for t, word in enumerate(words) if word in self.words]
+            placed = [(t, mask) for t, mask in by_sentence.get(number, ()) if t < len(words)]
+            if not (named or placed or (ends and words)):
+                found.append(None)
+                continue
+            mask = np.ones((len(words), len(self.labels)), dtype=bool)
+            mask[0] &= self.first
+            mask[-1] &= self.last
+            for t, some in (*named, *placed):
+                mask[t] &= some
+            found.append(mask)
+        return found
+
+
+def read_constraints(path: str, labels: Sequence[Any]) -> Constraints:
+    """Read a file of rules.
+
+    Raises
+    ------
+    FormatError
+        With the place of the word that is not understood.
+    """
+    names = [str(label) for label in labels]
+    n = len(names)
+    rules = Constraints(names, np.ones((n, n), dtype=bool), np.ones(n, dtype=bool), np.ones(n, dtype=bool))
+    for number, line in enumerate(read_text(path).split("\n"), 1):
+        text = line.split("#", 1)[0] if line.lstrip().startswith("#") else line.rstrip("\r")
+        _Line(path, number, text).add_to(rules)
+    return rules
+
+
+class _Line:
+    """One line, split into words that know their place."""
+
+    def __init__(self, path: str, number: int, text: str) -> None:
+        self.path, self.number = path, number
+        self.words: list[tuple[str, int]] = []
+        at = 0
+        for word in text.split():
+            at = text.index(word, at)
+            self.words.append((word, at + 1))
+            at += len(word)
+
+    def error(self, message: str, column: int) -> FormatError:
+        return FormatError(message, self.path, self.number, column)
+
+    def add_to(self, rules: Constraints) -> None:
+        if not self.words:
+            return
+        (rule, column), rest = self.words[0], self.words[1:]
+        least = {"scheme": 1, "forbid": 2, "word": 2, "token": 3}.get(rule)
+        if least is None:
+            raise self.error(f"unknown rule {rule!r}: there are scheme, forbid, word, token", column)
+        if len(rest) < least or (rule in ("scheme", "forbid") and len(rest) > least):
+            raise self.error(f"{rule!r} takes {least}{' or more' if rule in ('word', 'token') else ''} words", column)
+        getattr(self, f"_{rule}")(rules, rest)
+
+    def _scheme(self, rules: Constraints, rest: list[tuple[str, int]]) -> None:
+        name, column = rest[0]
+        if name not in SCHEMES:
+            raise self.error(f"unknown scheme {name!r}: there are {', '.join(SCHEMES)}", column)
+        for b, label in enumerate(rules.labels):
+            rules.first[b] &= may_follow(name, "O", label, at_start=True)
+            rules.last[b] &= may_follow(name, label, "O")
+            for a, before in enumerate(rules.labels):
+                rules.follow[a, b] &= may_follow(name, before, label)
+
+    def _forbid(self, rules: Constraints, rest: list[tuple[str, int]]) -> None:
+        (before, _), (after, _) = rest
+        if before == BEGIN:
+            rules.first &= ~self._mask(rules, rest[1:], star=True)
+        elif after == END:
+            rules.last &= ~self._mask(rules, rest[:1], star=True)
+        else:
+            pairs = np.outer(self._mask(rules, rest[:1], star=True), self._mask(rules, rest[1:], star=True))
+            rules.follow &= ~pairs
+
+    def _word(self, rules: Constraints, rest: list[tuple[str, int]]) -> None:
+        word = rest[0][0]
+        mask = self._mask(rules, rest[1:])
+        rules.words[word] = rules.words[word] & mask if word in rules.words else mask
+
+    def _token(self, rules: Constraints, rest: list[tuple[str, int]]) -> None:
+        for text, column in rest[:2]:
+            if not (text.isascii() and text.isdigit() and int(text) > 0):
+                raise self.error(f"expected a number from 1, got {text!r}", column)
+        place = int(rest[0][0]) - 1, int(rest[1][0]) - 1
+        mask = self._mask(rules, rest[2:])
+        rules.tokens[place] = rules.tokens[place] & mask if place in rules.tokens else mask
+
+    def _mask(self, rules: Constraints, words: list[tuple[str, int]], star: bool = False) -> Bools:
+        mask = np.zeros(len(rules.labels), dtype=bool)
+        for word, column in words:
+            if star and word == ANY:
+                mask[:] = True
+            elif word in rules.labels:
+                mask[rules.labels.index(word)] = True
+            else:
+                raise self.error(f"the model has no label {word!r}", column)
+        return mask
+
+
+def may_follow(scheme: str, before: str, label: str, at_start: bool = False) -> bool:
+    """Whether a label may follow another one (O stands for a sentence's ends)."""
+    head, _, kind = label.partition("-")
+    last, _, kind_before = before.partition("-")
+    inside = last in ("B", "I") and kind == kind_before
+    if scheme == "iob1":
+        # B only parts two chunks of one type that touch.
+        return head != "B" or (not at_start and last in ("B", "I") and kind == kind_before)
+    if scheme == "iob2":
+        return head != "I" or inside
+    opened = last in ("B", "I")
+    return inside if head in ("I", "E") else not opened

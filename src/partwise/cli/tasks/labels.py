@@ -1,0 +1,90 @@
+"""Scores of labels for people and for JSON: whole chunks where labels are chunk labels, single labels otherwise."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from partwise.cli.output import table
+from partwise.cli.tasks import Evaluation
+from partwise.metrics import chunk_scores
+
+_CHUNK = re.compile(r"O|[BIES]-.+")
+
+#: Labels of a confusion matrix that people may want to look at.
+MAX_CONFUSION = 60
+
+
+def are_chunks(labels: Iterable[str]) -> bool:
+    """Whether these labels are those of chunks: O, B-NP, I-NP, ..."""
+    names = set(map(str, labels))
+    return len(names - {"O"}) > 0 and all(_CHUNK.fullmatch(name) for name in names)
+
+
+def evaluate_sequences(gold: Sequence[Sequence[str]], guess: Sequence[Sequence[str]], chunks: bool) -> Evaluation:
+    """Scores of label sequences."""
+    flat_gold = [label for labels in gold for label in labels]
+    flat_guess = [label for labels in guess for label in labels]
+    single = evaluate_labels(flat_gold, flat_guess)
+    if not chunks:
+        return single
+    found = chunk_scores(gold, guess)
+    rows = [
+        {
+            "label": name,
+            "precision": row.precision,
+            "recall": row.recall,
+            "f1": row.f1,
+            "gold": row.n_true,
+            "found": row.n_predicted,
+        }
+        for name, row in found.by_type.items()
+    ]
+    scores = {"f1": found.f1, "precision": found.precision, "recall": found.recall, "accuracy": found.accuracy}
+    return Evaluation(scores, str(found), rows, single.confusion)
+
+
+def evaluate_labels(gold: Sequence[Any], guess: Sequence[Any]) -> Evaluation:
+    """Scores of single labels: accuracy, and precision, recall and F1 of each."""
+    truth, found = Counter(gold), Counter(guess)
+    right = Counter(a for a, b in zip(gold, guess, strict=True) if a == b)
+    names = sorted(set(truth) | set(found), key=lambda name: (-truth[name], str(name)))
+    rows: list[dict[str, Any]] = []
+    for name in names:
+        both = truth[name] + found[name]
+        rows.append(
+            {
+                "label": str(name),
+                "precision": right[name] / found[name] if found[name] else 0.0,
+                "recall": right[name] / truth[name] if truth[name] else 0.0,
+                "f1": 2 * right[name] / both if both else 0.0,
+                "gold": truth[name],
+                "found": found[name],
+            }
+        )
+    accuracy = sum(right.values()) / len(gold) if gold else 0.0
+    cells = [["label", "precision", "recall", "F1", "gold", "found"]]
+    cells += [
+        [
+            row["label"],
+            *(f"{row[key]:.2%}" for key in ("precision", "recall", "f1")),
+            str(row["gold"]),
+            str(row["found"]),
+        ]
+        for row in rows
+    ]
+    text = f"accuracy {accuracy:.2%} ({sum(right.values())} of {len(gold)})\n\n{table(cells)}"
+    return Evaluation({"accuracy": accuracy}, text, rows, _confusion(names, gold, guess))
+
+
+def _confusion(names: list[Any], gold: Sequence[Any], guess: Sequence[Any]) -> tuple[list[str], list[list[int]]] | None:
+    if not names or len(names) > MAX_CONFUSION:
+        return None
+    place = {name: k for k, name in enumerate(names)}
+    matrix = np.zeros((len(names), len(names)), dtype=np.int64)
+    np.add.at(matrix, ([place[a] for a in gold], [place[b] for b in guess]), 1)
+    return [str(name) for name in names], matrix.tolist()

@@ -1,0 +1,220 @@
+"""``partwise train tag``: labels for every token."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from heapq import nlargest
+from typing import Any, ClassVar
+
+import click
+import numpy as np
+
+from partwise.cli.errors import UserError
+from partwise.cli.output import plain
+from partwise.cli.tasks import Data, Evaluation, Request, Task
+from partwise.cli.tasks.labels import are_chunks, evaluate_sequences
+from partwise.cli.tasks.tagfiles import SEPARATORS, read_tagged
+
+PRESETS = ("chunk", "pos", "ner")
+
+
+class TagTask(Task):
+    """DATA has one token a line and a blank line after each sentence; its last column is the label.
+
+    Without --template or --features the features are chosen by what is there: "chunk" for two columns or more before
+    the label, "ner" for one column and chunk labels such as B-PER, "pos" otherwise.
+    """
+
+    name: ClassVar[str] = "tag"
+    parameters: ClassVar[tuple[str, ...]] = ("model", "min_count", "transitions", "ends", "history", "beam_width")
+    formats: ClassVar[tuple[str, ...]] = ("auto", "columns", "conllu")
+
+    @property
+    def estimator(self) -> type[Any]:
+        from partwise.estimators import SequenceTagger
+
+        return SequenceTagger
+
+    def flags(self) -> list[click.Parameter]:
+        return [
+            click.Option(["--format"], type=click.Choice(self.formats), default="auto", show_default=True),
+            click.Option(["--template"], metavar="FILE", help="Features by a CRF++ template."),
+            click.Option(["--features"], type=click.Choice(PRESETS), help="Features by name."),
+            click.Option(["--clusters"], metavar="FILE", help="ner: Brown clusters, lines of bits, tab, word."),
+            click.Option(
+                ["--gazetteer", "gazetteers"], metavar="FILE", multiple=True, help="ner: a list of names, one a line."
+            ),
+            click.Option(
+                ["--columns"],
+                metavar="LIST",
+                help="The columns that are read, as in 1,2,4; the last is the label [default: all].",
+            ),
+            click.Option(
+                ["--separator"],
+                type=click.Choice(list(SEPARATORS)),
+                default="any",
+                show_default=True,
+                help="What parts columns; any: runs of tabs and spaces.",
+            ),
+        ]
+
+    # files
+
+    def read(self, path: str, settings: Mapping[str, Any], labelled: bool) -> Data:
+        return read_tagged(path, settings, labelled)
+
+    def remember(self, settings: Mapping[str, Any], data: Data) -> dict[str, Any]:
+        kept = {name: settings.get(name) for name in ("columns", "separator")}
+        if data.source.table is not None:
+            kept["n_columns"] = data.X.n_columns
+        return {"format": data.source.format, **{name: value for name, value in kept.items() if value}}
+
+    # training
+
+    def make(self, settings: Mapping[str, Any], data: Data, training: dict[str, Any]) -> Any:
+        return self.estimator(template=self._template(settings, data), **training)
+
+    def _template(self, settings: Mapping[str, Any], data: Data) -> Any:
+        from partwise.features import Template
+
+        named, preset = settings.get("template"), settings.get("features")
+        if named and preset:
+            raise UserError("--template and --features are two ways to say the same: give one of them")
+        if data.source.format == "items":
+            if named or preset:
+                raise UserError("items have their attributes already: --template and --features are for columns")
+            return None
+        if named:
+            return Template.from_file(named)
+        if not preset:
+            chunks = are_chunks({label for labels in data.y for label in labels})
+            preset = "chunk" if data.X.n_columns > 1 else "ner" if chunks else "pos"
+        lists = {name: settings[name] for name in ("clusters", "gazetteers") if settings.get(name)}
+        if lists and preset != "ner":
+            raise UserError(f"--clusters and --gazetteer are for the features 'ner', not {preset!r}")
+        return Template.preset(preset, **lists) if lists else preset
+
+    def unstructured(
+        self, settings: Mapping[str, Any], train: Data, data: Data, training: dict[str, Any]
+    ) -> tuple[str, float]:
+        """Score of the same features without transitions."""
+        model = self.make(settings, train, {**training, "model": "maxent", "solver": "auto", "solver_options": None})
+        model.fit(train.X, train.y)
+        return "maxent, one tag after another", self.main_score(self._score(model, data))[1]
+
+    # scores
+
+    def _score(self, model: Any, data: Data) -> Evaluation:
+        guess = model.predict(data.X)
+        chunks = are_chunks(model.classes_.tolist()) and are_chunks({label for row in data.y for label in row})
+        return evaluate_sequences(data.y, guess, chunks)
+
+    def evaluate(self, model: Any, data: Data) -> Evaluation:
+        found = self._score(model, data)
+        rate = getattr(model, "unknown_rate_", None)
+        details: dict[str, Any] = {} if rate is None else {"unknown_rate": float(rate)}
+        unseen = sorted({label for row in data.y for label in row} - set(model.classes_.tolist()))
+        if unseen:
+            details["unseen_labels"] = unseen
+        return Evaluation(found.scores, found.table, found.by_label, found.confusion, details)
+
+    def main_score(self, evaluation: Evaluation) -> tuple[str, float]:
+        name = "f1" if "f1" in evaluation.scores else "accuracy"
+        return name, evaluation.scores[name]
+
+    def metric(self, data: Data) -> Any:
+        return "f1" if are_chunks({label for row in data.y for label in row}) else None
+
+    def baseline(self, train: Data, data: Data) -> tuple[str, float]:
+        seen: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        for words, labels in zip(train.source.first_column(), train.y, strict=True):
+            for word, label in zip(words, labels, strict=True):
+                seen[word][label] += 1
+        best = {word: counts.most_common(1)[0][0] for word, counts in seen.items()}
+        common = Counter(label for labels in train.y for label in labels).most_common(1)[0][0]
+        guess = [[best.get(word, common) for word in words] for words in data.source.first_column()]
+        chunks = are_chunks({label for row in (*data.y, *guess) for label in row})
+        score = self.main_score(evaluate_sequences(data.y, guess, chunks))[1]
+        return "each word's most frequent label", score
+
+    def take(self, data: Data, indices: Sequence[int]) -> Data:
+        X = data.X.take(np.asarray(indices)) if hasattr(data.X, "take") else [data.X[i] for i in indices]
+        lengths = [len(data.y[i]) for i in indices]
+        return Data(X, [data.y[i] for i in indices], len(indices), sum(lengths), data.source.take(indices))
+
+    # predictions
+
+    def predict(self, model: Any, data: Data, request: Request) -> Iterable[str]:
+        options = self._constraints(model, data, request)
+        if request.k_best:
+            if options or request.marginals:
+                raise UserError("--k-best goes with neither --constraints nor --marginals")
+            return self._k_best_lines(model.predict_k_best(data.X, request.k_best), data, request)
+        best = model.predict(data.X, **options)
+        rows = None
+        if request.marginals:
+            if not hasattr(model, "predict_marginals"):
+                raise UserError(
+                    f"--marginals: the loss {model.loss!r} gives no probabilities (log and softmax-margin do)"
+                )
+            rows = model.predict_marginals(data.X, output="array", **options)
+        return self._lines(model, best, rows, data, request)
+
+    def _constraints(self, model: Any, data: Data, request: Request) -> dict[str, Any]:
+        if not request.constraints:
+            return {}
+        from partwise.cli.tasks.constraints import read_constraints
+
+        rules = read_constraints(request.constraints, model.classes_.tolist())
+        allowed = rules.allowed(data.source.first_column())
+        return {"allowed": allowed, "allowed_transitions": None if rules.follow.all() else rules.follow}
+
+    def _lines(
+        self, model: Any, best: list[list[Any]], marginals: list[Any] | None, data: Data, request: Request
+    ) -> Iterable[str]:
+        names = [str(label) for label in model.classes_.tolist()]
+        for i, labels in enumerate(best):
+            rows = None if marginals is None else marginals[i].tolist()
+            if request.as_json:
+                found: dict[str, Any] = {"labels": labels}
+                if rows is not None:
+                    found["marginals"] = [dict(zip(names, row, strict=True)) for row in rows]
+                yield _json_line(found)
+                continue
+            ends = [str(label) for label in labels]
+            if rows is not None:
+                texts = ("\t".join(f"{a}/{p:.6f}" for a, p in zip(names, row, strict=True)) for row in rows)
+                ends = [f"{label}\t{text}" for label, text in zip(ends, texts, strict=True)]
+            yield from data.source.lines(i, ends)
+
+    def _k_best_lines(self, found: list[list[tuple[list[Any], float]]], data: Data, request: Request) -> Iterable[str]:
+        for i, answers in enumerate(found):
+            if request.as_json:
+                yield _json_line({"best": [{"labels": labels, "score": score} for labels, score in answers]})
+                continue
+            for rank, (labels, score) in enumerate(answers):
+                yield f"# {rank} {score:.6f}\n"
+                yield from data.source.lines(i, [str(label) for label in labels])
+
+    def strongest(self, model: Any, n: int) -> dict[str, list[tuple[str, float]]]:
+        found: dict[str, list[tuple[str, float]]] = {}
+        if getattr(model, "kernel", None) is None:
+            by_label: defaultdict[Any, list[tuple[str, float]]] = defaultdict(list)
+            for (attribute, label), weight in model.state_features_.items():
+                by_label[label].append((str(attribute), weight))
+            for label in model.classes_.tolist():
+                found[str(label)] = nlargest(n, by_label[label], key=lambda item: item[1])
+        pairs = ((" ".join(map(str, names)), weight) for names, weight in model.transition_features_.items())
+        found["one label after another"] = nlargest(n, pairs, key=lambda item: abs(item[1]))
+        return found
+
+    def size(self, model: Any) -> int:
+        kernel = getattr(model, "kernel", None) is not None
+        states = 0 if kernel else len(model.state_features_)
+        return states + len(model.transition_features_) + len(model.boundary_features_)
+
+
+def _json_line(value: Any) -> str:
+    return json.dumps(plain(value), ensure_ascii=False, allow_nan=False) + "\n"

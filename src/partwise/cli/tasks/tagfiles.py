@@ -1,0 +1,126 @@
+"""Files of labelled tokens: columns, CRFsuite's items, CoNLL-U; which one a file is, and how predictions join it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from partwise.cli.errors import UserError
+from partwise.cli.tasks import Data
+from partwise.io import FormatError, Sentences
+
+SEPARATORS = {"any": None, "tab": "\t", "space": " "}
+
+
+@dataclass(frozen=True)
+class Source:
+    """What was read, for writing it again with labels: the input's columns, or just the labels for items."""
+
+    format: str
+    table: Sentences | None = None
+    items: Sequence[Any] | None = None
+
+    def first_column(self) -> list[list[str]]:
+        """The word of each token; for items its first attribute."""
+        if self.table is not None:
+            return self.table.column(0)
+        assert self.items is not None
+        return [[str(next(iter(item), "")) for item in sentence] for sentence in self.items]
+
+    def take(self, indices: Sequence[int]) -> Source:
+        import numpy as np
+
+        if self.table is not None:
+            return Source(self.format, self.table.take(np.asarray(indices)))
+        assert self.items is not None
+        return Source(self.format, None, [self.items[i] for i in indices])
+
+    def lines(self, i: int, ends: Sequence[str]) -> Iterator[str]:
+        """Sentence i, with a text after each token."""
+        if self.table is None:
+            for end in ends:
+                yield f"{end}\n"
+        else:
+            for token, end in zip(self.table[i], ends, strict=True):
+                yield "\t".join([token] if isinstance(token, str) else token) + f"\t{end}\n"
+        yield "\n"
+
+
+def read_tagged(path: str, settings: Mapping[str, Any], labelled: bool) -> Data:
+    """Read sentences for the tagger, in the format that the settings name or the file's name tells."""
+    kind = settings.get("format") or "auto"
+    if kind == "auto":
+        kind = detect(path)
+    table = _read_conllu(path) if kind == "conllu" else _read_table(path, settings)
+    if not len(table):
+        raise FormatError("there are no sentences", path)
+    return _split(table, path, kind, settings, labelled)
+
+
+def detect(path: str) -> str:
+    """A format by a file's name; columns unless it says otherwise."""
+    name = path.removesuffix(".gz").lower()
+    if name.endswith((".conllu", ".conllx", ".conll-u")):
+        return "conllu"
+    return "items" if name.endswith((".crfsuite", ".items")) else "columns"
+
+
+def _read_table(path: str, settings: Mapping[str, Any]) -> Sentences:
+    from partwise.io import read_columns
+
+    return read_columns(path, SEPARATORS[settings.get("separator") or "any"])
+
+
+def chosen_columns(settings: Mapping[str, Any], n_columns: int | None, path: str) -> list[int] | None:
+    """Numbers from 0 of the columns that --columns names, or None for all."""
+    text = settings.get("columns")
+    if not text:
+        return None
+    try:
+        numbers = [int(part) - 1 for part in text.split(",")]
+    except ValueError:
+        raise UserError(f"--columns: expected numbers as in 1,2,4, got {text!r}") from None
+    if len(numbers) < 2 or min(numbers) < 0 or len(set(numbers)) != len(numbers):
+        raise UserError(f"--columns: expected different numbers from 1, the label's last, got {text!r}")
+    return numbers
+
+
+def _split(table: Sentences, path: str, kind: str, settings: Mapping[str, Any], labelled: bool) -> Data:
+    """Features and labels of a table of columns."""
+    numbers = chosen_columns(settings, table.n_columns, path)
+    n_features = settings.get("n_columns")  # what a model remembers
+    if numbers is None:
+        width = table.n_columns if n_features is None else int(n_features) + 1
+        numbers = list(range(width))
+    *features, label = numbers
+    if not features:
+        raise FormatError("one column is not enough: expected features and, in the last one, the label", path, 1)
+    if max(features) >= table.n_columns:
+        raise FormatError(f"expected at least {max(features) + 1} columns, found {table.n_columns}", path, 1)
+    there = label < table.n_columns
+    if labelled and not there:
+        raise FormatError(f"expected labels in column {label + 1}, found {table.n_columns} columns", path, 1)
+    y = table.column(label) if labelled else None
+    X = select(table, features)
+    return Data(X, y, len(table), int(table.n_tokens), Source(kind, table))
+
+
+def select(table: Sentences, columns: Sequence[int]) -> Sentences:
+    """Some columns of a table, in their order."""
+    if list(columns) == list(range(table.n_columns)):
+        return table
+    if list(columns) != sorted(columns):
+        lists = [table.column(j) for j in columns]
+        return Sentences.from_lists([list(zip(*rows, strict=True)) for rows in zip(*lists, strict=True)])
+    for j in reversed([j for j in range(table.n_columns) if j not in columns]):
+        table = table.without(j)
+    return table
+
+
+def _read_conllu(path: str) -> Sentences:
+    from partwise.io import read_conllu
+
+    return Sentences.from_lists(
+        [list(zip(sentence.forms, sentence.column("upos"), strict=True)) for sentence in read_conllu(path)]
+    )

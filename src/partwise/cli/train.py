@@ -1,0 +1,229 @@
+"""``partwise train``: from a file to a model, with a certificate."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import PurePath
+from typing import Any
+
+import click
+
+from partwise.cli.errors import UserError
+from partwise.cli.flags import RENAMED, TRAINING, estimator_options, solver_options
+from partwise.cli.output import check_outputs, is_terminal, json_flag, peak_memory, print_json
+from partwise.cli.summary import certificate_lines, result_fields, size_text
+from partwise.cli.taskgroup import TaskGroup
+from partwise.cli.tasks import TASKS, Data, Evaluation, Task
+
+
+@click.command("train", cls=TaskGroup, make=lambda task: make_command(task))
+def command() -> None:
+    """Train a model and certify it: partwise train TASK DATA -o MODEL."""
+
+
+def training_flags(task: Task) -> list[click.Parameter]:
+    """The flags of `train` and `path` that say what is trained, and how."""
+    return [
+        *task.flags(),
+        *estimator_options(task.estimator, (*TRAINING, *task.parameters)),
+        click.Option(
+            ["--solver-option", "given_options"],
+            multiple=True,
+            metavar="NAME=VALUE",
+            help="An option of the solver; `partwise solvers NAME` lists them.",
+        ),
+        click.Option(["--threads"], type=int, default=1, show_default=True, help="Threads; -1: all processors."),
+        click.Option(["--seed"], type=int, default=0, show_default=True, help="Seed of solvers that draw examples."),
+    ]
+
+
+def make_command(task: Task) -> click.Command:
+    """The command of one task."""
+
+    def run(**flags: Any) -> None:
+        train(task, **flags)
+
+    parameters: list[click.Parameter] = [
+        click.Argument(["data"]),
+        click.Option(
+            ["-o", "--output"], metavar="MODEL", help="Where the model goes [default: DATA's name with .pw, here]."
+        ),
+        click.Option(["--dev"], metavar="FILE", help="Labelled data to score on."),
+        *training_flags(task),
+        click.Option(["--C", "C"], type=float, help="Inverse of the penalty's strength [default: 1]."),
+        click.Option(["--l2"], type=float, help="Strength of the penalty, 1 / C."),
+        click.Option(
+            ["--early-stopping"],
+            type=click.IntRange(1),
+            metavar="K",
+            help="Stop after K scores on --dev without a better one, and keep the best.",
+        ),
+        click.Option(
+            ["--baseline"],
+            type=click.Choice(["majority", "maxent", "none"]),
+            default="majority",
+            show_default=True,
+            help="What the score is compared with; maxent trains a model without structure besides.",
+        ),
+        click.Option(["--history-file"], metavar="FILE", help="Write every certificate to a .csv or .json file."),
+        click.Option(
+            ["--dtype"],
+            type=click.Choice(["float64", "float32"]),
+            default="float64",
+            show_default=True,
+            help="Precision of the weights in the model file.",
+        ),
+        click.Option(["-q", "--quiet"], is_flag=True, help="No progress line, no summary."),
+    ]
+    made = click.Command(task.name, params=parameters, callback=run, help=_help(task), short_help=TASKS[task.name][2])
+    return json_flag(made)
+
+
+def _help(task: Task) -> str:
+    return f"{TASKS[task.name][2]}\n\n{task.__doc__ or ''}"
+
+
+def estimator_settings(task: Task, flags: dict[str, Any]) -> dict[str, Any]:
+    """An estimator's parameters from flags; C and callbacks are the command's."""
+    chosen = {name: flags[name] for name in (*TRAINING, *task.parameters)}
+    chosen = {name: int(value) if str(value).isdigit() else value for name, value in chosen.items()}
+    chosen["solver_options"] = solver_options(flags["solver"], flags["given_options"]) or None
+    for name, flag in RENAMED.items():
+        chosen[name] = flags[flag]
+    return chosen
+
+
+def strength(C: float | None, l2: float | None) -> float:
+    """C from --C or --l2."""
+    if C is not None and l2 is not None:
+        raise UserError("--C and --l2 say the same (l2 = 1 / C): give one of them")
+    for name, value in (("--C", C), ("--l2", l2)):
+        if value is not None and not 0 < value < float("inf"):
+            raise UserError(f"{name} must be a number above 0, got {value:g}")
+    if l2 is not None:
+        return 1.0 / l2
+    return 1.0 if C is None else C
+
+
+def default_output(data: str) -> str:
+    """DATA's name with .pw, in the current folder."""
+    if data == "-":
+        raise UserError("data from standard input has no name: say with -o where the model goes")
+    return PurePath(PurePath(data).name.removesuffix(".gz")).stem + ".pw"
+
+
+def train(
+    task: Task, *, data: str, output: str | None, dev: str | None, as_json: bool, quiet: bool, **flags: Any
+) -> None:
+    """Read, fit, score, save, report; in this order, so that nothing is written before all went well."""
+    begin = time.perf_counter()
+    output = output or default_output(data)
+    if as_json and output == "-":
+        raise UserError("--json and a model on standard output do not go together")
+    if flags["early_stopping"] and dev is None:
+        raise UserError("--early-stopping needs --dev")
+    check_outputs(output, flags["history_file"], inputs=(data, dev))
+    settings = estimator_settings(task, flags)
+    settings["C"] = strength(flags["C"], flags["l2"])
+    training = task.read(data, flags, labelled=True)
+    held = task.read(dev, flags, labelled=True) if dev is not None else None
+
+    model = task.make(flags, training, settings)
+    model.set_params(callbacks=_callbacks(task, flags, held, quiet or as_json))
+    with _nothing_left_of(flags["history_file"]):
+        model.fit(training.X, training.y)
+    model.set_params(callbacks=None)
+    model.input_settings_ = {"task": task.name, **task.remember(flags, training)}
+
+    scored, where = (held, dev) if held is not None else (training, "the training data")
+    assert scored is not None
+    evaluation = task.evaluate(model, scored)
+    baseline = _baseline(task, flags["baseline"], training, scored, settings, flags)
+    model.save(output, dtype=flags["dtype"])
+    fields = {
+        "task": task.name,
+        "model": output,
+        "n_examples": training.n_examples,
+        "n_tokens": training.n_tokens,
+        "n_labels": len(getattr(model, "classes_", ())),
+        "n_features": task.size(model),
+        "loss": settings["loss"],
+        "C": settings["C"],
+        **result_fields(model.result_),
+        "total_seconds": time.perf_counter() - begin,
+        "peak_memory": peak_memory(),
+        "scored_on": where,
+        **evaluation.scores,
+        **evaluation.details,
+        "baseline": {"name": baseline[0], "score": baseline[1]} if baseline else None,
+    }
+    if as_json:
+        print_json(fields)
+    elif not quiet:
+        click.echo(_summary(task, fields, evaluation), err=output == "-")
+
+
+def _callbacks(task: Task, flags: dict[str, Any], held: Data | None, quiet: bool) -> list[Any]:
+    from partwise.callbacks import EarlyStopping, HistoryWriter, ProgressLine
+    from partwise.cli.devscore import DevScore
+
+    found: list[Any] = []
+    if held is not None and flags["early_stopping"]:
+        found.append(EarlyStopping(held.X, held.y, flags["early_stopping"], task.metric(held)))
+    elif held is not None and not quiet and is_terminal():
+        found.append(DevScore(task, held))
+    if flags["history_file"]:
+        found.append(HistoryWriter(flags["history_file"]))
+    if not quiet:
+        found.append(ProgressLine())
+    return found
+
+
+@contextmanager
+def _nothing_left_of(path: str | None) -> Iterator[None]:
+    """Take away the history of a run that did not end."""
+    there = path is not None and os.path.exists(path)
+    try:
+        yield
+    except BaseException:
+        if path is not None and not there:
+            with suppress(OSError):
+                os.unlink(path)
+        raise
+
+
+def _baseline(
+    task: Task, kind: str, training: Data, scored: Data, settings: dict[str, Any], flags: dict[str, Any]
+) -> tuple[str, float] | None:
+    if kind == "none":
+        return None
+    if kind == "maxent":
+        found = task.unstructured(flags, training, scored, settings)
+        if found is None:
+            raise UserError(f"--baseline maxent: {task.name} is without structure itself")
+        return found
+    return task.baseline(training, scored)
+
+
+def _summary(task: Task, fields: dict[str, Any], evaluation: Evaluation) -> str:
+    name, value = task.main_score(evaluation)
+    sizes = [f"{fields['n_examples']} {task.unit}"]
+    if fields["n_tokens"] != fields["n_examples"]:
+        sizes.append(f"{fields['n_tokens']} tokens")
+    if fields["n_labels"]:
+        sizes.append(f"{fields['n_labels']} labels")
+    sizes.append(f"{fields['n_features']} features")
+    score = f"{name} {value:.2%} on {fields['scored_on']}"
+    if fields["baseline"]:
+        score += f"; {fields['baseline']['name']}: {fields['baseline']['score']:.2%}"
+    where = fields["model"] if fields["model"] != "-" else "standard output"
+    lines = [
+        ("trained", f"{task.name} from {', '.join(sizes)}; loss {fields['loss']}, C = {fields['C']:g}"),
+        *certificate_lines(fields),
+        ("score", score),
+        ("model", f"{where}{size_text(where)}"),
+    ]
+    return "\n".join(f"{head:10}{text}" for head, text in lines)

@@ -1,0 +1,234 @@
+"""What goes wrong: one line on standard error, status 2, no traceback, nothing left behind."""
+
+import gzip
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+LONG = pytest.mark.skipif(not hasattr(os, "fork"), reason="POSIX only")
+
+
+def refused(cli, *args, stdin=None):
+    answer = cli(*args, status=2, stdin=stdin)
+    lines = [line for line in answer.stderr.splitlines() if not line.startswith("warning: ")]
+    assert len(lines) == 1, answer.stderr
+    assert lines[0].startswith("error: ")
+    assert answer.stdout == ""
+    return lines[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "message"),
+    [
+        ("a X\nb\n", ":2:", "column"),
+        ("", "", "no sentences"),
+        ("\n\n\n", "", "no sentences"),
+        ("a\nb\n", "", "one column"),
+        ("a\tX\n\xff\tY\n", ":2:1", "UTF-8"),
+        ("a X\na X\n", "", "one label only"),
+    ],
+)
+def test_malformed_columns(cli, tmp_path, text, place, message):
+    path = tmp_path / "bad.txt"
+    path.write_bytes(text.encode("latin-1"))
+    error = refused(cli, "train", "tag", path, "-o", tmp_path / "m.pw")
+    assert message in error
+    assert place in error
+    assert [each.name for each in tmp_path.iterdir()] == ["bad.txt"]
+
+
+def test_damaged_gzip(cli, tmp_path):
+    path = tmp_path / "bad.gz"
+    path.write_bytes(gzip.compress(b"a X\n" * 100)[:-12])
+    assert "gzip" in refused(cli, "train", "tag", path, "-o", tmp_path / "m.pw")
+
+
+def test_missing_files(cli, chunker, tmp_path):
+    gone, out = tmp_path / "gone.txt", tmp_path / "out"
+    for args in (
+        ("train", "tag", gone, "-o", out),
+        ("path", "tag", gone, "-o", out),
+        ("predict", gone, gone, "-o", out),
+        ("predict", chunker, gone, "-o", out),
+        ("evaluate", chunker, gone),
+        ("inspect", gone),
+    ):
+        error = refused(cli, *args)
+        assert f"{gone}: no such file" in error
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_files_that_are_no_models(cli, files, chunker, tmp_path):
+    test = files / "treebank" / "test.txt"
+    whole = chunker.read_bytes()
+    for name, content in (
+        ("empty", b""),
+        ("text", test.read_bytes()),
+        ("cut", whole[: len(whole) // 2]),
+        ("changed", whole[:-5] + bytes([whole[-5] ^ 1]) + whole[-4:]),
+    ):
+        path = tmp_path / name
+        path.write_bytes(content)
+        for args in (("predict", path, test), ("evaluate", path, test), ("inspect", path)):
+            assert f"{path}: " in refused(cli, *args)
+
+
+def test_newer_format_version(cli, chunker, tmp_path):
+    import hashlib
+
+    whole = chunker.read_bytes().replace(b'"format_version":"1"', b'"format_version":"9"', 1)
+    at = whole.index(b'"sha256":"') + len(b'"sha256":"')
+    blank = whole[:at] + b"0" * 64 + whole[at + 64 :]
+    path = tmp_path / "newer.pw"
+    path.write_bytes(whole[:at] + hashlib.sha256(blank).hexdigest().encode() + whole[at + 64 :])
+    assert "format version 9" in refused(cli, "inspect", path)
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("--loss", "hing"), "did you mean 'hinge'?"),
+        (("--solver", "lbgs"), "did you mean 'lbfgs'?"),
+        (("--solver", "lbfgs", "--loss", "hinge"), "lbfgs"),
+        (("--C", "0"), "--C must be a number above 0"),
+        (("--C", "x"), "not a valid float"),
+        (("--l2", "nan"), "--l2 must be"),
+        (("--C", "1", "--l2", "1"), "--C and --l2"),
+        (("--tol", "-1"), "tol must be"),
+        (("--threads", "0"), "n_jobs"),
+        (("--max-seconds", "-3"), "max_seconds must be"),
+        (("--min-count", "0"), "min_count must be"),
+        (("--columns", "1"), "--columns"),
+        (("--columns", "1,x"), "--columns"),
+        (("--columns", "1,9"), "column"),
+        (("--template", "t", "--features", "pos"), "--template and --features"),
+        (("--template", "absent"), "absent: no such file"),
+        (("--solver-option", "x=1"), "--solver"),
+        (("--solver", "eg", "--solver-option", "stepsize=1"), "did you mean 'step-size'?"),
+        (("--solver", "eg", "--solver-option", "order=backwards"), "order"),
+        (("--early-stopping", "3"), "needs --dev"),
+        (("--history-file", "h.txt"), ".csv or .json"),
+        (("--nonsense",), "--nonsense"),
+        (("--json", "-o", "-"), "--json"),
+    ],
+)
+def test_bad_values(cli, files, tmp_path, monkeypatch, args, message):
+    monkeypatch.chdir(tmp_path)
+    train = files / "treebank" / "train.txt"
+    more = () if "-o" in args else ("-o", "m.pw")
+    assert message in refused(cli, "train", "tag", train, *more, *args)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_outputs_are_tried_before_training(cli, files, tmp_path, monkeypatch):
+    monkeypatch.setattr("partwise.estimators.SequenceTagger.fit", lambda *_: pytest.fail("training began"))
+    train = files / "treebank" / "train.txt"
+    (tmp_path / "folder").mkdir()
+    for out in ("no/m.pw", tmp_path / "folder", train):
+        refused(cli, "train", "tag", train, "-o", out)
+    if os.geteuid() != 0:
+        (tmp_path / "folder").chmod(0o500)
+        refused(cli, "train", "tag", train, "-o", tmp_path / "folder" / "m.pw")
+
+
+def test_input_that_does_not_fit_the_model(cli, chunker, tmp_path):
+    path = tmp_path / "one.txt"
+    path.write_text("word\n")
+    assert f"{path}:1: expected at least 2 columns" in refused(cli, "predict", chunker, path)
+    path.write_text("word TAG\n")
+    assert "expected labels in column 3" in refused(cli, "evaluate", chunker, path)
+
+
+def test_constraints_that_leave_nothing(cli, files, chunker, tmp_path):
+    rules = tmp_path / "rules.txt"
+    rules.write_text("token 1 1 B-NP\ntoken 1 1 B-VP\n")
+    refused(cli, "predict", chunker, files / "treebank" / "test.txt", "--constraints", rules, "-o", tmp_path / "out")
+    rules.write_text("forbid B-NP X-Y\n")
+    error = refused(cli, "predict", chunker, files / "treebank" / "test.txt", "--constraints", rules)
+    assert f"{rules}:1:13: " in error
+    assert [path.name for path in tmp_path.iterdir()] == ["rules.txt"]
+
+
+def command(*args, **kwargs):
+    return subprocess.run(
+        [sys.executable, "-m", "partwise", *map(str, args)], check=False, capture_output=True, text=True, **kwargs
+    )
+
+
+def test_full_disk(files, chunker, tmp_path):
+    """A limit on the size of files stands for a disk without room."""
+
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+
+    out = tmp_path / "m.pw"
+    done = command("train", "tag", files / "treebank" / "train.txt", "-o", out, "-q", preexec_fn=limit)
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.startswith("error: ")
+    assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+def test_full_device(files, chunker):
+    done = command("predict", chunker, files / "treebank" / "test.txt", "-o", "/dev/full")
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: ")
+    assert "space" in done.stderr
+    assert os.path.exists("/dev/full")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+def test_interrupted(tmp_path, files):
+    """Ctrl-C: status 130 and no half file."""
+    out = tmp_path / "m.pw"
+    args = ["train", "tag", str(files / "treebank" / "train.txt"), "-o", str(out), "--tol", "0", "--solver", "eg"]
+    args += ["--max-passes", "1000000", "--history-file", str(tmp_path / "h.csv")]
+    running = subprocess.Popen(
+        [sys.executable, "-m", "partwise", *args], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        deadline = time.monotonic() + 30
+        while not (tmp_path / "h.csv").exists():  # it is written when training begins
+            assert time.monotonic() < deadline
+            assert running.poll() is None, running.stderr.read()
+            time.sleep(0.02)
+        time.sleep(0.2)
+        running.send_signal(signal.SIGINT)
+        stdout, stderr = running.communicate(timeout=30)
+    finally:
+        running.kill()
+    assert running.returncode == 130, stderr
+    assert "Traceback" not in stderr
+    assert stdout == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_closed_pipe(files, chunker):
+    """A reader that goes away is no error to talk about."""
+    running = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "partwise",
+            "predict",
+            str(chunker),
+            str(files / "treebank" / "train.txt"),
+            "--marginals",
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    running.stdout.read(10)
+    running.stdout.close()
+    stderr = running.stderr.read()
+    running.wait(timeout=30)
+    running.stderr.close()
+    assert "Traceback" not in stderr

@@ -1,0 +1,216 @@
+"""From files to models to predictions and scores, against the estimators used directly."""
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+
+import partwise
+from partwise import SequenceTagger
+from partwise.io import read_columns
+from partwise.metrics import chunk_scores
+
+
+def read(path):
+    table = read_columns(path)
+    return table.without(2), table.column(2)
+
+
+def test_train_says_what_the_estimator_would(cli_json, files, tmp_path):
+    train, dev = files / "treebank" / "train.txt", files / "treebank" / "dev.txt"
+    said = cli_json("train", "tag", train, "-o", tmp_path / "m.pw", "--dev", dev, "--C", "0.5", "--features", "chunk")
+    tagger = SequenceTagger(template="chunk", C=0.5, random_state=0).fit(*read(train))
+    X, y = read(dev)
+    scores = chunk_scores(y, tagger.predict(X))
+    assert said["primal"] == pytest.approx(tagger.result_.primal, rel=1e-9)
+    assert said["dual"] == pytest.approx(tagger.result_.dual, rel=1e-9)
+    assert 0 <= said["gap"] <= 1e-3 * said["primal"]
+    assert said["l2"] == 2.0
+    assert said["f1"] == pytest.approx(scores.f1)
+    assert said["accuracy"] == pytest.approx(scores.accuracy)
+    assert said["n_features"] == len(tagger.state_features_) + len(tagger.transition_features_)
+    assert {"passes", "seconds", "peak_memory", "status", "solver", "unknown_rate"} <= set(said)
+    assert said["peak_memory"] > 1e7
+    assert said["baseline"]["score"] < said["f1"]
+    loaded = partwise.load(tmp_path / "m.pw")
+    assert loaded.predict(X) == tagger.predict(X)
+
+
+def test_train_without_options(cli, files, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    answer = cli("train", "tag", files / "treebank" / "train.txt")
+    assert [path.name for path in tmp_path.iterdir()] == ["train.pw"]
+    for word in ("certified", "primal", "f1", "most frequent label", "train.pw"):
+        assert word in answer.stdout
+    for flag in ("--C", "--l2"):
+        cli("train", "tag", files / "treebank" / "train.txt", flag, "2", "-q")
+
+
+def test_evaluate_prints_conllevals_table(cli, cli_json, files, chunker):
+    test = files / "treebank" / "test.txt"
+    X, y = read(test)
+    scores = chunk_scores(y, partwise.load(chunker).predict(X))
+    text = cli("evaluate", chunker, test).stdout
+    assert str(scores) in text
+    assert "unknown features" in text
+    said = cli_json("evaluate", chunker, test)
+    assert said["f1"] == pytest.approx(scores.f1)
+    assert {row["label"]: row["f1"] for row in said["labels"]} == {
+        name: pytest.approx(row.f1) for name, row in scores.by_type.items()
+    }
+    assert 0 <= said["unknown_rate"] < 1
+
+
+def test_predict_adds_a_column(cli, files, chunker, tmp_path):
+    test = files / "treebank" / "test.txt"
+    X, _ = read(test)
+    expected = partwise.load(chunker).predict(X)
+    cli("predict", chunker, test, "-o", tmp_path / "out.txt")
+    table = read_columns(tmp_path / "out.txt")
+    assert table.n_columns == 4
+    assert table.column(3) == expected
+    assert table.column(0) == X.column(0)
+
+
+def test_predict_reads_a_pipe_without_labels(cli, files, chunker):
+    X, _ = read(files / "treebank" / "test.txt")
+    text = "".join("".join(f"{a} {b}\n" for a, b in X[i]) + "\n" for i in range(3))
+    answer = cli("predict", chunker, "-", stdin=text)
+    rows = [line.split("\t") for line in answer.stdout.splitlines() if line]
+    assert [row[2] for row in rows] == [x for labels in partwise.load(chunker).predict(X)[:3] for x in labels]
+
+
+def test_marginals(cli, files, chunker):
+    test = files / "treebank" / "test.txt"
+    model = partwise.load(chunker)
+    X, _ = read(test)
+    expected = model.predict_marginals(X, output="array")
+    rows = [line.split("\t") for line in cli("predict", chunker, test, "--marginals").stdout.splitlines() if line]
+    names = model.classes_.tolist()
+    assert [cell.rpartition("/")[0] for cell in rows[0][4:]] == names
+    found = np.array([[float(cell.rpartition("/")[2]) for cell in row[4:]] for row in rows])
+    np.testing.assert_allclose(found, np.concatenate(expected), atol=1e-6)
+    lines = [json.loads(line) for line in cli("predict", chunker, test, "--marginals", "--json").stdout.splitlines()]
+    assert len(lines) == len(X)
+    assert lines[0]["marginals"][0] == pytest.approx(dict(zip(names, expected[0][0].tolist(), strict=True)))
+
+
+def test_k_best(cli, files, chunker):
+    test = files / "treebank" / "test.txt"
+    X, _ = read(test)
+    expected = partwise.load(chunker).predict_k_best(X, 3)
+    lines = [json.loads(line) for line in cli("predict", chunker, test, "--k-best", 3, "--json").stdout.splitlines()]
+    assert [[answer["labels"] for answer in line["best"]] for line in lines] == [
+        [labels for labels, _ in answers] for answers in expected
+    ]
+    text = cli("predict", chunker, test, "--k-best", 2).stdout
+    assert text.startswith("# 0 ")
+    assert text.count("# 1 ") == len(X)
+
+
+def test_constraints(cli, files, chunker, tmp_path):
+    test = files / "treebank" / "test.txt"
+    rules = tmp_path / "rules.txt"
+    rules.write_text("forbid * B-NP\nforbid ^ B-NP\nword the B-VP\n")
+    rows = [
+        line.split("\t") for line in cli("predict", chunker, test, "--constraints", rules).stdout.splitlines() if line
+    ]
+    assert "B-NP" not in {row[3] for row in rows}
+    assert {row[3] for row in rows if row[0] == "the"} == {"B-VP"}
+
+
+def test_compressed_output(cli, files, chunker, tmp_path):
+    test = files / "treebank" / "test.txt"
+    cli("predict", chunker, test, "-o", tmp_path / "out.txt.gz")
+    plain = cli("predict", chunker, test).stdout
+    assert gzip.decompress((tmp_path / "out.txt.gz").read_bytes()).decode() == plain
+    packed = tmp_path / "in.gz"
+    packed.write_bytes(gzip.compress(test.read_bytes()))
+    assert cli("predict", chunker, packed).stdout == plain
+
+
+def test_columns_are_chosen_by_number(cli_json, files, tmp_path):
+    train, model = files / "treebank" / "train.txt", tmp_path / "m.pw"
+    said = cli_json("train", "tag", train, "-o", model, "--columns", "1,2", "--features", "pos")
+    assert "f1" not in said
+    assert said["accuracy"] > said["baseline"]["score"]
+    table = read_columns(files / "treebank" / "test.txt")
+    found = cli_json("evaluate", model, files / "treebank" / "test.txt")
+    X = table.without(2).without(1)
+    expected = np.mean(
+        [
+            a == b
+            for p, q in zip(partwise.load(model).predict(X), table.column(1), strict=True)
+            for a, b in zip(p, q, strict=True)
+        ]
+    )
+    assert found["accuracy"] == pytest.approx(expected)
+
+
+def test_other_losses_solvers_and_models(cli, cli_json, files, tmp_path):
+    train = files / "treebank" / "train.txt"
+    said = cli_json(
+        *("train", "tag", train, "-o", tmp_path / "m.pw", "--loss", "squared-hinge", "--solver", "dcd", "--tol", "0.05")
+    )
+    assert (said["solver"], said["loss"]) == ("dcd", "squared-hinge")
+    assert said["relative_gap"] <= 0.05
+    answer = cli("predict", tmp_path / "m.pw", train, "--marginals", status=2)
+    assert "gives no probabilities" in answer.stderr
+    said = cli_json("train", "tag", train, "-o", tmp_path / "m.pw", "--model", "maxent")
+    assert said["status"] == "converged"
+    said = cli_json(
+        *("train", "tag", train, "-o", tmp_path / "m.pw", "--solver", "eg", "--solver-option", "initial-step=0.25"),
+        *("--solver-option", "order=cyclic", "--tol", "0.01"),
+    )
+    assert said["solver"] == "eg"
+    assert partwise.load(tmp_path / "m.pw").solver_options == {"initial_step": 0.25, "order": "cyclic"}
+
+
+def test_baseline_without_structure(cli_json, files, tmp_path):
+    train = files / "treebank" / "train.txt"
+    said = cli_json("train", "tag", train, "-o", tmp_path / "m.pw", "--baseline", "maxent", "--tol", "0.01")
+    assert said["baseline"]["name"].startswith("maxent")
+    assert 0.5 < said["baseline"]["score"] <= 1
+
+
+def test_early_stopping_and_history(cli, files, tmp_path):
+    train, dev = files / "treebank" / "train.txt", files / "treebank" / "dev.txt"
+    history = tmp_path / "h.csv"
+    cli(
+        *(
+            "train",
+            "tag",
+            train,
+            "-o",
+            tmp_path / "m.pw",
+            "--dev",
+            dev,
+            "--early-stopping",
+            1,
+            "--history-file",
+            history,
+        ),
+        *("--solver", "eg", "--tol", "1e-8"),
+    )
+    assert history.read_text().startswith("passes,seconds,primal,dual,gap")
+    assert partwise.load(tmp_path / "m.pw").result_.status == "stopped"
+
+
+@pytest.mark.filterwarnings("default::partwise.ConvergenceWarning")
+def test_a_limit_warns_and_still_gives_a_model(cli, files, tmp_path):
+    train = files / "treebank" / "train.txt"
+    answer = cli("train", "tag", train, "-o", tmp_path / "m.pw", "--max-passes", 1, "--solver", "eg", "-q")
+    assert answer.stderr.startswith("warning: ")
+    assert answer.stdout == ""
+    assert partwise.load(tmp_path / "m.pw").result_.status == "max_passes"
+
+
+def test_inspect(cli, cli_json, chunker):
+    said = cli_json("inspect", chunker, "--top", 3)
+    model = partwise.load(chunker)
+    assert said["labels"] == model.classes_.tolist()
+    assert said["primal"] == pytest.approx(model.result_.primal)
+    _heading, rows = next(iter(said["top"].items()))
+    assert len(rows) <= 3
+    assert "certified" in cli("inspect", chunker).stdout
