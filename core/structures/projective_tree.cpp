@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "structures/eisner_k_best.h"
+#include "structures/eisner_plain.h"
 #include "structures/eisner_sums.h"
 
 namespace partwise {
@@ -12,8 +13,8 @@ using eisner::Pairs;
 
 ProjectiveTree::ProjectiveTree(std::vector<Index> lengths, bool single_root, Index max_length)
     : Tree(std::move(lengths), single_root, max_length, [](double n) {
-          // Two charts of six squares, scores and marginals; 3 sums over n^3 / 6 pairs, there and back.
-          return Work{14 * 8 * n * n, n * n * n};
+          // Two charts of six squares, scores, weights and marginals; 3 sums over n^3 / 6 pairs, there and back.
+          return Work{15 * 8 * n * n, n * n * n};
       }) {}
 
 bool ProjectiveTree::best_heads(Index n, const double* arcs, Index* heads, Workspace& ws) const {
@@ -34,6 +35,50 @@ bool ProjectiveTree::best_heads(Index n, const double* arcs, Index* heads, Works
 }
 
 double ProjectiveTree::sums(Index n, const double* arcs, double* marginals, double* entropy, Workspace& ws) const {
+    double log_z = 0;
+    if (!plain_sums(n, arcs, marginals, entropy, log_z, ws)) log_z = log_sums(n, arcs, marginals, entropy, ws);
+    return log_z;
+}
+
+// The weights of a word's heads are at most 1, so spans are at most the number of trees, below (27/4)^n, and at most
+// the product of the words' sums. What is below 1e-308 counts as 0: of Z that is at most the number of spans and pairs,
+// n^3, times 1e-308 times such a bound. It must be far below 1e-16 of Z; then slopes, at most the bound / Z, are in
+// range too.
+bool ProjectiveTree::plain_sums(Index n, const double* arcs, double* marginals, double* entropy, double& log_z,
+                                Workspace& ws) const {
+    const Layout layout{n, single_root()};
+    Workspace::Frame frame(ws);
+    double* weights = frame.take(n * (n + 1));
+    for (Index r = 0; r < n * (n + 1); ++r) weights[r] = fast_exp(arcs[r]);
+    double log_bound = 0;
+    for (Index m = 0; m < n; ++m) {
+        double sum = 0;
+        for (Index h = 0; h <= n; ++h) sum += weights[m * (n + 1) + h];
+        log_bound += std::log(sum);
+    }
+    log_bound = std::min(log_bound, static_cast<double>(n) * std::log(27.0 / 4.0));
+    const double room = 640.0 - 3.0 * std::log(static_cast<double>(n + 1));
+    if (log_bound > room) return false;
+    double* chart = frame.take(layout.size());
+    eisner::PlainSpans spans{chart, weights};
+    eisner::upward(layout, spans);
+    log_z = std::log(spans.value);
+    if (!(log_bound - log_z <= room)) return false;
+    if (!marginals && !entropy) return true;
+    if (!marginals) marginals = frame.take(n * (n + 1));
+    double* slopes = frame.take(layout.size());
+    fill(slopes, layout.size(), 0.0);
+    fill(marginals, n * (n + 1), 0.0);
+    eisner::downward(layout, eisner::PlainSlopes{chart, weights, slopes, marginals, spans.value});
+    if (entropy) {
+        double energy = 0;
+        for (Index r = 0; r < n * (n + 1); ++r) energy += marginals[r] > 0.0 ? marginals[r] * arcs[r] : 0.0;
+        *entropy = std::max(0.0, log_z - energy);
+    }
+    return true;
+}
+
+double ProjectiveTree::log_sums(Index n, const double* arcs, double* marginals, double* entropy, Workspace& ws) const {
     const Layout layout{n, single_root()};
     Workspace::Frame frame(ws);
     double* chart = frame.take(layout.size());

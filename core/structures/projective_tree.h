@@ -19,6 +19,12 @@ class ProjectiveTree final : public Tree {
     bool best_heads(Index n, const double* arcs, Index* heads, Workspace& ws) const override;
     double sums(Index n, const double* arcs, double* marginals, double* entropy, Workspace& ws) const override;
     void check_kind(Index i, const Index* heads) const override;
+
+   private:
+    // In doubles; false where weights are too far apart for their range.
+    bool plain_sums(Index n, const double* arcs, double* marginals, double* entropy, double& log_z,
+                    Workspace& ws) const;
+    double log_sums(Index n, const double* arcs, double* marginals, double* entropy, Workspace& ws) const;
 };
 
 }  // namespace partwise
