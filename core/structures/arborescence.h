@@ -3,14 +3,14 @@
 #pragma once
 
 #include "support/types.h"
-#include "support/workspace.h"
 
 namespace partwise {
 
 // Heads (n values) of the best tree for arc scores in slot layout, -infinity where there is no arc. Under the
 // single-root rule the number of arcs from the root is made least before the score is made largest: the method only
-// adds, subtracts and compares, so it works on pairs in lexicographic order, with no large constant that would cost
-// digits. False if there is no tree (or none with one root).
-bool best_arborescence(Index n, const double* arcs, bool single_root, Index* heads, Workspace& ws);
+// adds, subtracts and compares, so it works on tuples in lexicographic order, with no large constant that would cost
+// digits. Of trees with equal scores it takes one with the smallest sum of heads. False if there is no tree (or none
+// with one root).
+bool best_arborescence(Index n, const double* arcs, bool single_root, Index* heads);
 
 }  // namespace partwise

@@ -32,8 +32,8 @@ SpanningTree::SpanningTree(std::vector<Index> lengths, bool single_root, Index m
           return Work{5 * 8 * n * n, 1.3 * n * n * n};
       }) {}
 
-bool SpanningTree::best_heads(Index n, const double* arcs, Index* heads, Workspace& ws) const {
-    return best_arborescence(n, arcs, single_root(), heads, ws);
+bool SpanningTree::best_heads(Index n, const double* arcs, Index* heads, Workspace&) const {
+    return best_arborescence(n, arcs, single_root(), heads);
 }
 
 double SpanningTree::shift_to_best(Index n, double* arcs, Workspace& ws) const {

@@ -15,38 +15,33 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-def ancestors(heads: tuple[int, ...], word: int) -> list[int]:
-    """The heads above a word (1-based) up to the root 0; shorter than that if they go round in a circle."""
-    found: list[int] = []
-    while word != 0 and len(found) <= len(heads):
-        word = heads[word - 1]
-        found.append(word)
-    return found
+def ancestors(heads: Ints) -> Ints:
+    """(N, n, n): the chain of heads above each word of N sentences; once it is at the root 0 it stays there."""
+    chain = [heads]
+    for _ in range(heads.shape[1] - 1):
+        chain.append(np.where(chain[-1] == 0, 0, np.take_along_axis(heads, np.maximum(chain[-1], 1) - 1, axis=1)))
+    return np.stack(chain, axis=2)
 
 
-def is_tree(heads: tuple[int, ...]) -> bool:
-    """Whether every word hangs from the root."""
-    return all(ancestors(heads, m)[-1] == 0 for m in range(1, len(heads) + 1))
-
-
-def is_projective(heads: tuple[int, ...]) -> bool:
-    """Whether everything between a head and its modifier is below that head."""
-    return all(
-        h in ancestors(heads, between)
-        for m, h in enumerate(heads, start=1)
-        for between in range(min(h, m) + 1, max(h, m))
-    )
+def is_projective(heads: Ints) -> NDArray[np.bool_]:
+    """Whether everything between a head and its modifier is below that head, for each of N sentences."""
+    above = ancestors(heads)
+    good = np.ones(len(heads), dtype=bool)
+    for m, word in itertools.product(range(1, heads.shape[1] + 1), repeat=2):
+        h = heads[:, m - 1]
+        between = (np.minimum(h, m) < word) & (word < np.maximum(h, m))
+        good &= ~between | (above[:, word - 1] == h[:, None]).any(axis=1)
+    return good
 
 
 @lru_cache
 def all_heads(n: int, projective: bool, single_root: bool) -> Ints:
     """The heads of every tree over n words, in lexicographic order."""
-    every = [heads for heads in itertools.product(range(n + 1), repeat=n) if is_tree(heads)]
+    heads = np.array(list(itertools.product(range(n + 1), repeat=n)), dtype=np.int64)
+    heads = heads[(ancestors(heads)[:, :, -1] == 0).all(axis=1)]
     if single_root:
-        every = [heads for heads in every if heads.count(0) == 1]
-    if projective:
-        every = [heads for heads in every if is_projective(heads)]
-    return np.array(every, dtype=np.int64)
+        heads = heads[(heads == 0).sum(axis=1) == 1]
+    return heads[is_projective(heads)] if projective else heads
 
 
 def enumerate_trees(n: int, projective: bool, single_root: bool, mask: NDArray[np.uint8] | None = None) -> Enumeration:

@@ -15,6 +15,15 @@ DRAWS = 20_000
 def structure_of(kind):
     if kind == "multiclass":
         return _core.Multiclass(1, 6)
+    if "tree" in kind:
+        trees = (_core.SpanningTree if "spanning" in kind else _core.ProjectiveTree)(
+            np.array([4], dtype=np.int64), single_root="roots" not in kind
+        )
+        if "masked" in kind:
+            mask = np.ones(trees.num_slots(0), dtype=np.uint8)
+            mask[[1, 3, 4, 10, 15]] = 0  # word 1 has the heads 0 and 2 left
+            trees.set_mask(0, mask)
+        return trees
     chain = _core.Chain(np.array([3], dtype=np.int64), 3, tied="untied" not in kind, ends="ends" in kind)
     if "masked" in kind:
         mask = np.ones(chain.num_slots(0), dtype=np.uint8)
@@ -23,7 +32,10 @@ def structure_of(kind):
     return chain
 
 
-@pytest.mark.parametrize("kind", ["multiclass", "chain", "chain-ends", "chain-untied", "chain-masked"])
+TREES = [f"{kind}-tree{more}" for kind in ("projective", "spanning") for more in ("", "-roots", "-masked")]
+
+
+@pytest.mark.parametrize("kind", ["multiclass", "chain", "chain-ends", "chain-untied", "chain-masked", *TREES])
 @pytest.mark.parametrize("temperature", [0.5, 2.0])
 def test_frequencies(kind, temperature, rng):
     structure = structure_of(kind)
@@ -52,8 +64,9 @@ def test_the_seed_decides(rng):
     assert structure.sample(0, scores, 1.0, 0, seed=1) == []
 
 
-def test_cold_samples_are_the_maximum(rng):
-    structure = structure_of("chain")
+@pytest.mark.parametrize("kind", ["chain", *TREES])
+def test_cold_samples_are_the_maximum(kind, rng):
+    structure = structure_of(kind)
     scores = rng.normal(size=structure.num_slots(0))
     _, best, _ = structure.maximize(0, scores)
     assert all(set(slots) == set(best) for slots, _ in structure.sample(0, scores, 1e-4, 20, seed=3))

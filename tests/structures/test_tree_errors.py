@@ -1,0 +1,175 @@
+"""Bad trees, masks and arguments: a ValueError that names the sentence, before any work."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from partwise import LinearMap, Problem, ProjectiveTree, SpanningTree
+from partwise._core import DenseSegment
+
+KINDS = (ProjectiveTree, SpanningTree)
+both_kinds = pytest.mark.parametrize("kind", KINDS)
+
+
+@pytest.fixture(params=KINDS)
+def trees(request):
+    """A sentence of two words and one of four."""
+    return request.param(np.array([2, 4], dtype=np.int64))
+
+
+GOOD = [0, 1]
+WRONG = {
+    "a cycle": ([2, 3, 1, 0], "sentence 1 has a cycle through word 1"),
+    "a word under itself": ([0, 2, 1, 1], "sentence 1 has a cycle through word 2"),
+    "no root at all": ([2, 1, 4, 3], "sentence 1 has a cycle"),
+    "a head after the end": ([0, 1, 5, 1], r"sentence 1 has the head 5 for word 3, which is not in \[0, 4\]"),
+    "a negative head": ([0, 1, -1, 1], "sentence 1 has the head -1 for word 3"),
+    "two roots": ([0, 1, 0, 3], "sentence 1 has 2 words with the head 0, and the single-root rule allows one"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_gold_that_is_no_tree(trees, what):
+    heads, message = WRONG[what]
+    with pytest.raises(ValueError, match=message):
+        trees.encode(np.array(GOOD + heads))
+    with pytest.raises(ValueError, match=message):
+        trees.check_heads(1, np.array(heads))
+
+
+def test_gold_by_slots_is_checked_too(trees):
+    """What a problem does with gold that was not made by encode."""
+    slots = np.array([0, 4, 2, 8, 11, 15])  # the second sentence has a cycle: 1 under 2 and 2 under 3 under 1
+    features = LinearMap([DenseSegment(np.zeros((2, 1)), np.array([0, 1, 2]), 4, 4)])
+    with pytest.raises(ValueError):
+        Problem(features, trees, (np.array([0, 2, 6]), slots, np.ones(6)), "log", 1.0)
+    with pytest.raises(ValueError, match="sentence 1 has a cycle"):
+        trees.check_labelling(1, slots[2:], np.ones(4))
+
+
+def test_several_roots_where_they_may_be():
+    heads = np.array([0, 0, 2])
+    for kind in KINDS:
+        trees = kind(np.array([3], dtype=np.int64), single_root=False)
+        np.testing.assert_array_equal(trees.decode(*trees.encode(heads)), heads)
+
+
+@pytest.mark.parametrize("heads", [[3, 0, 2, 1], [2, 0, 1, 2], [0, 4, 1, 1], [3, 4, 0, 3]])
+def test_crossing_arcs(heads):
+    lengths = np.array([1, 4], dtype=np.int64)
+    gold = np.array([0, *heads])
+    np.testing.assert_array_equal(SpanningTree(lengths).decode(*SpanningTree(lengths).encode(gold)), gold)
+    with pytest.raises(ValueError, match=r"sentence 1 is not projective: the arc between \d and \d crosses"):
+        ProjectiveTree(lengths).encode(gold)
+
+
+def test_an_arc_over_the_root_word():
+    """Without the arc from the root nothing crosses; with it word 2 lies under an arc that does not cover it."""
+    with pytest.raises(ValueError, match="not projective"):
+        ProjectiveTree(np.array([3], dtype=np.int64)).encode(np.array([3, 0, 2]))
+
+
+@both_kinds
+def test_lengths(kind):
+    with pytest.raises(ValueError, match="sentence 1 is empty"):
+        kind(np.array([2, 0], dtype=np.int64))
+    with pytest.raises(ValueError, match="sentence 0 has a negative length"):
+        kind(np.array([-3], dtype=np.int64))
+    with pytest.raises((ValueError, TypeError)):
+        kind(np.array([2.5]))
+    with pytest.raises(ValueError, match="max_length"):
+        kind(np.array([2], dtype=np.int64), max_length=0)
+    assert kind(np.array([], dtype=np.int64)).num_examples == 0
+    with pytest.raises(ValueError, match="heads has 3 values, 2 are needed"):
+        kind(np.array([2], dtype=np.int64)).encode(np.array([0, 1, 1]))
+
+
+def test_labellings_that_are_none(trees):
+    with pytest.raises(ValueError, match="sentence 0 has no head for word 2"):
+        trees.check_labelling(0, np.array([0]), np.ones(1))
+    with pytest.raises(ValueError, match="sentence 0 does not have one head for word 1"):
+        trees.check_labelling(0, np.array([0, 2]), np.ones(2))
+    with pytest.raises(ValueError, match="one head"):
+        trees.check_labelling(0, np.array([0, 4]), np.array([1.0, 0.5]))
+    for slot in (-1, 6, 10**12):
+        with pytest.raises(ValueError, match=f"sentence 0 has no slot {slot}"):
+            trees.check_labelling(0, np.array([0, slot]), np.ones(2))
+    indptr, slots, counts = trees.encode(np.array([0, 1, 0, 1, 1, 1]))
+    with pytest.raises(ValueError):
+        trees.decode(indptr[:-1], slots, counts)
+    with pytest.raises(ValueError):
+        trees.decode(indptr, slots[:-1], counts[:-1])
+    with pytest.raises(ValueError, match="one head"):
+        trees.decode(indptr, np.zeros_like(slots), counts)
+
+
+def test_scores_and_arguments(trees):
+    good = np.zeros(20)
+    for call in (
+        trees.maximize,
+        trees.log_partition,
+        lambda i, s: trees.k_best(i, s, 2),
+        lambda i, s: trees.sample(i, s, 1.0, 1, 0),
+        lambda i, s: trees.covariance_product(i, s, 1.0, good),
+    ):
+        with pytest.raises(ValueError, match="scores has"):
+            call(1, np.zeros(19))
+        with pytest.raises(ValueError, match="no example 2"):
+            call(2, good)
+        for bad in (np.nan, np.inf, -np.inf):
+            with pytest.raises(ValueError, match="NaN or infinity"):
+                call(1, np.where(np.arange(20) == 3, bad, 0.0))
+    with pytest.raises(ValueError, match="k must be"):
+        trees.k_best(1, good, 0)
+    for temperature in (-1.0, np.nan, np.inf):
+        with pytest.raises(ValueError, match="temperature"):
+            trees.log_partition(1, good, temperature)
+    with pytest.raises(ValueError, match="'cliques'"):
+        trees.clique_marginals(1, good, 1.0)
+
+
+def allow(n, *arcs):
+    """A mask of just these arcs (head, modifier)."""
+    mask = np.zeros(n * (n + 1), dtype=np.uint8)
+    for h, m in arcs:
+        mask[(m - 1) * (n + 1) + h] = 1
+    return mask
+
+
+def test_masks_that_leave_no_tree(trees):
+    for mask in (
+        np.zeros(20, dtype=np.uint8),
+        allow(4, (1, 1), (2, 2), (3, 3), (4, 4)),  # words under themselves
+        allow(4, (2, 1), (1, 2), (0, 3), (3, 4)),  # a circle apart
+        allow(4, (0, 1), (1, 2), (2, 3)),  # a word without head
+        allow(4, (0, 1), (0, 2), (1, 3), (2, 4)),  # two roots
+    ):
+        with pytest.raises(ValueError, match="the mask of sentence 1 allows no tree"):
+            trees.set_mask(1, mask)
+        assert trees.mask(1) is None
+    several = type(trees)(np.array([2, 4], dtype=np.int64), single_root=False)
+    several.set_mask(1, allow(4, (0, 1), (0, 2), (2, 3), (2, 4)))
+    crossing = allow(4, (0, 2), (2, 4), (1, 3), (2, 1))
+    if isinstance(trees, SpanningTree):
+        trees.set_mask(1, crossing)
+    else:
+        with pytest.raises(ValueError, match="allows no tree"):
+            trees.set_mask(1, crossing)
+
+
+def test_gold_that_the_mask_forbids(trees):
+    trees.set_mask(1, allow(4, (0, 1), (1, 2), (2, 3), (3, 4), (1, 4)))
+    _, slots, counts = trees.encode(np.array([0, 1, 0, 1, 1, 1]))
+    with pytest.raises(ValueError, match="sentence 1 has the head 1 for word 3, which its mask forbids"):
+        trees.check_labelling(1, slots[2:], counts[2:])
+
+
+def test_cost_is_the_number_of_wrong_heads(trees):
+    _, slots, counts = trees.encode(np.array([0, 1, 0, 1, 1, 1]))
+    cost = trees.cost(1, slots[2:], counts[2:])
+    assert set(cost) == {0.0, 1.0}
+    other = trees.encode(np.array([0, 1, 2, 0, 2, 3]))[1][2:]
+    assert cost[other].sum() == 4.0
+    assert cost[slots[2:]].sum() == 0.0
+    assert not cost[[1, 7, 13, 19]].any()  # words under themselves
