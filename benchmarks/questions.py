@@ -8,7 +8,12 @@ from typing import Any
 
 import click
 
-QUESTIONS = {"crf": "benchmarks.crf", "maxent": "benchmarks.maxent", "solvers": "benchmarks.solvers"}
+QUESTIONS = {
+    "crf": "benchmarks.crf",
+    "growth": "benchmarks.growth",
+    "maxent": "benchmarks.maxent",
+    "solvers": "benchmarks.solvers",
+}
 
 
 def command(name: str) -> click.Command:
