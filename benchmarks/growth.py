@@ -1,7 +1,7 @@
 """How the work per sentence grows with its length: instructions counted by Valgrind, and the exponent that fits them.
 
-Counts, unlike times, are the same on every run and on a busy machine. The kernels are compiled for x86-64-v3, as Valgrind
-knows no AVX-512. Needs a C++ compiler, Valgrind and the sources.
+Counts, unlike times, are the same on every run and on a busy machine. The kernels are compiled for x86-64-v3, as
+Valgrind knows no AVX-512. Needs a C++ compiler, Valgrind and the sources.
 """
 
 from __future__ import annotations
@@ -85,8 +85,13 @@ def command(lengths: str, json_file: str | None, limit: float) -> None:
                 if max(fitted, last) > limit:
                     records[-1]["error"] = f"grows as n^{max(fitted, last):.2f}"
     rows = [
-        [r["structure"], r["what"], *(f"{count:,}" for count in r["instructions"])]
-        + [f"{r['exponent']:.2f}", f"{r['last_exponent']:.2f}"]
+        [
+            r["structure"],
+            r["what"],
+            *(f"{count:,}" for count in r["instructions"]),
+            f"{r['exponent']:.2f}",
+            f"{r['last_exponent']:.2f}",
+        ]
         for r in records
     ]
     headings = ["structure", "what", *(f"n = {n}" for n in sizes), "exponent", "last two"]

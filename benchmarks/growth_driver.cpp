@@ -19,8 +19,8 @@ int main(int argc, char** argv) {
     if (kind == "ProjectiveTree") trees = std::make_unique<ProjectiveTree>(std::vector<Index>{n}, true, n);
     if (kind == "SpanningTree") trees = std::make_unique<SpanningTree>(std::vector<Index>{n}, true, n);
     if (!trees) return 2;
-    // "logs": scores too far apart for sums in doubles.
-    const double scale = what == "logs" ? 200.0 : 1.0;
+    // "logs": scores too far apart for sums in doubles, but not so far that nothing is left to sum.
+    const double scale = what != "logs" ? 1.0 : kind == "ProjectiveTree" ? 200.0 : 1000.0;
     std::mt19937_64 rng(1);
     std::normal_distribution<double> normal(0.0, scale);
     std::vector<double> scores(idx(trees->num_slots(0)));

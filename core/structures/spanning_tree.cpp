@@ -114,6 +114,7 @@ void SpanningTree::covariance_product(Index i, const double* scores, double temp
     Workspace::Frame frame(ws);
     double* arcs = arc_scores(i, scores, 1.0 / temperature, frame);
     shift_to_best(n, arcs, ws);
+    if (plain_tangents(n, arcs, direction, out, ws)) return;
     std::vector<LogDual> weights(idx(num_slots(i)));
     for (Index r = 0; r < num_slots(i); ++r) weights[idx(r)] = {std::max(arcs[r], kLogOfZero), direction[r]};
     StateReduction<LogDual> reduction(n, weights.data(), single_root(), ws);
@@ -129,6 +130,38 @@ void SpanningTree::covariance_product(Index i, const double* scores, double temp
         for (Index h = 0; h <= n; ++h) p[h] *= w[h].d + e[h].d - mean;
         return StateReduction<LogDual>::kGoOn;
     });
+}
+
+// P(h -> m) = x_h / sum of x with x_h = w(h, m) e(h); its tangent is (x_h' - P(h -> m) sum of x') / sum of x.
+bool SpanningTree::plain_tangents(Index n, const double* arcs, const double* direction, double* out,
+                                  Workspace& ws) const {
+    std::vector<Dual> weights(idx(n * (n + 1)));
+    double bound = 0;
+    for (Index m = 0; m < n; ++m) {
+        const double* column = arcs + m * (n + 1);
+        double high = -kInfinity;
+        for (Index h = 0; h <= n; ++h) high = std::max(high, column[h]);
+        double sum = 0;
+        for (Index h = 0; h <= n; ++h) {
+            const double w = fast_exp(column[h] - high);
+            weights[idx(m * (n + 1) + h)] = {w, w * direction[m * (n + 1) + h]};
+            sum += w;
+        }
+        bound += std::log(sum);
+    }
+    StateReduction<Dual> reduction(n, weights.data(), single_root(), ws);
+    double log_z = 0;
+    const bool finite = reduction.each_word(log_z, [&](Index m, const Dual* e, bool root_counts) -> Index {
+        const Dual* w = weights.data() + (m - 1) * (n + 1);
+        double* p = out + (m - 1) * (n + 1);
+        const Index first = root_counts ? 0 : 1;
+        const Dual sum = dot_of(w + first, e + first, n + 1 - first);
+        if (!(sum.value > 0.0 && sum.value < kInfinity && std::isfinite(sum.d))) return StateReduction<Dual>::kStop;
+        p[0] = 0.0;
+        for (Index h = first; h <= n; ++h) p[h] = (w[h] * e[h] / sum).d;
+        return StateReduction<Dual>::kGoOn;
+    });
+    return finite && log_z - bound > least_log(n) && all_finite(out, n * (n + 1));
 }
 
 // Word by word: a head is drawn from its distribution given the heads drawn before.

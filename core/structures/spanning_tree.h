@@ -24,6 +24,7 @@ class SpanningTree final : public Tree {
     // In doubles; false where weights are too far apart for their range.
     bool plain_sums(Index n, const double* arcs, double* marginals, double& log_z, Workspace& ws) const;
     void log_sums(Index n, const double* arcs, double* marginals, double& log_z, Workspace& ws) const;
+    bool plain_tangents(Index n, const double* arcs, const double* direction, double* out, Workspace& ws) const;
     // Shifts each word's scores so that the arcs of the best tree have 0; returns what the tree had.
     double shift_to_best(Index n, double* arcs, Workspace& ws) const;
 };

@@ -22,7 +22,7 @@
 #include <cmath>
 #include <vector>
 
-#include "structures/log_number.h"
+#include "structures/numbers.h"
 #include "support/workspace.h"
 
 namespace partwise {

@@ -1,5 +1,5 @@
-// Non-negative numbers by their logarithms, and runs of them: with doubles they share the operations below, so that an
-// algorithm made of sums, products and quotients can be written once and run in either.
+// Numbers that an algorithm made of sums, products and quotients of non-negative values can be written for once:
+// doubles, logarithms, and both with derivatives; and the operations on runs of them.
 #pragma once
 
 #include <cmath>
@@ -17,7 +17,11 @@ struct LogNumber {
     double log;
 };
 
-// A number with the derivative of its logarithm in a direction.
+// A number with its derivative in a direction, and with that of its logarithm.
+struct Dual {
+    double value;
+    double d;
+};
 struct LogDual {
     double log;
     double d;
@@ -25,17 +29,27 @@ struct LogDual {
 
 inline void set_zero(double& x) { x = 0.0; }
 inline void set_zero(LogNumber& x) { x = {kLogOfZero}; }
+inline void set_zero(Dual& x) { x = {0.0, 0.0}; }
 inline void set_zero(LogDual& x) { x = {kLogOfZero, 0.0}; }
 inline void set_one(double& x) { x = 1.0; }
 inline void set_one(LogNumber& x) { x = {0.0}; }
+inline void set_one(Dual& x) { x = {1.0, 0.0}; }
 inline void set_one(LogDual& x) { x = {0.0, 0.0}; }
 inline bool is_zero(double x) { return x == 0.0; }
 inline bool is_zero(LogNumber x) { return x.log < kLogsOfZero; }
+inline bool is_zero(Dual x) { return x.value == 0.0; }
 inline bool is_zero(LogDual x) { return x.log < kLogsOfZero; }
 inline double log_of(double x) { return std::log(x); }
 inline double log_of(LogNumber x) { return x.log; }
+inline double log_of(Dual x) { return std::log(x.value); }
 inline double log_of(LogDual x) { return x.log; }
 
+inline Dual operator+(Dual a, Dual b) { return {a.value + b.value, a.d + b.d}; }
+inline Dual operator*(Dual a, Dual b) { return {a.value * b.value, a.d * b.value + a.value * b.d}; }
+inline Dual operator/(Dual a, Dual b) {
+    const double q = a.value / b.value;
+    return {q, (a.d - q * b.d) / b.value};
+}
 inline LogNumber operator*(LogNumber a, LogNumber b) { return {a.log + b.log}; }
 inline LogNumber operator/(LogNumber a, LogNumber b) { return {a.log - b.log}; }
 inline LogNumber operator+(LogNumber a, LogNumber b) {
@@ -75,8 +89,9 @@ inline LogNumber dot_of(const LogNumber* __restrict x, const LogNumber* __restri
     for (Index k = 0; k < n; ++k) sum += fast_exp(x[k].log + y[k].log - high);
     return {high + std::log(sum)};
 }
-inline LogDual dot_of(const LogDual* x, const LogDual* y, Index n) {
-    LogDual sum;
+template <class Num>
+Num dot_of(const Num* x, const Num* y, Index n) {
+    Num sum;
     set_zero(sum);
     for (Index k = 0; k < n; ++k) sum = sum + x[k] * y[k];
     return sum;
