@@ -1,7 +1,8 @@
 """What a run gives back, and the ways it can fail."""
 
+import os
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,6 +86,58 @@ class Result:
     def relative_gap(self) -> float:
         """The gap over |primal|."""
         return Certificate(self.primal, self.dual, self.gap, self.gap).relative_gap
+
+    def report(self, path: str | os.PathLike[str], **parts: Any) -> None:
+        """Write a report to one HTML file: certificate, convergence, and what `parts` add (`report.write_report`)."""
+        from .report import write_report
+
+        write_report(path, self, **parts)
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw primal, dual and gap against passes and seconds with matplotlib (extra "plot").
+
+        Parameters
+        ----------
+        axes : four matplotlib axes, optional
+            Default: those of a new figure.
+
+        Returns
+        -------
+        The figure.
+        """
+        try:
+            from matplotlib import pyplot
+        except ImportError:
+            raise ImportError("Result.plot needs matplotlib: pip install 'partwise[plot]'") from None
+        if axes is None:
+            _, axes = pyplot.subplots(2, 2, figsize=(10, 6.5), layout="constrained")
+        panels = np.asarray(axes, dtype=object).ravel()
+        if len(panels) != 4:
+            raise ValueError(f"axes: 4 are needed, got {len(panels)}")
+        for k, (names, axis) in enumerate(
+            [
+                (("primal", "dual"), "passes"),
+                (("primal", "dual"), "seconds"),
+                (("gap",), "passes"),
+                (("gap",), "seconds"),
+            ]
+        ):
+            panel = panels[k]
+            # A logarithmic axis has no place for values that are not positive, such as early duals.
+            for name in names:
+                x, y = self.history[axis], self.history[name]
+                shown = np.isfinite(y) & (y > 0) & (x > 0)
+                panel.plot(x[shown], y[shown], marker=".", label=name)
+            panel.set(xlabel=axis, ylabel=" and ".join(names), xscale="log", yscale="log")
+            panel.grid(alpha=0.3)
+            if len(names) > 1:
+                panel.legend()
+        return panels[0].figure
+
+    def _repr_html_(self) -> str:
+        from .report.page import notebook_view
+
+        return notebook_view(self)
 
     def noted(self, remark: str) -> "Result":
         """The same result with a remark before its message."""

@@ -1,0 +1,14 @@
+"""Reports as one HTML file, and predictions as pictures.
+
+    result.report("report.html")
+    write_report("report.html", result, scores={"f1": 0.93}, examples=[draw_tags(words, tags)])
+
+Pictures are SVG made from plain lists; notebooks show them, reports take them. All text in both is escaped.
+"""
+
+from .drawings import draw_arcs, draw_tags, draw_tree
+from .page import write_report
+from .plots import convergence_plots
+from .svg import Drawing
+
+__all__ = ["Drawing", "convergence_plots", "draw_arcs", "draw_tags", "draw_tree", "write_report"]

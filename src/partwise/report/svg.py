@@ -1,0 +1,87 @@
+"""Text and shapes of pictures: everything that comes from outside is escaped here."""
+
+from __future__ import annotations
+
+import unicodedata
+import zlib
+from typing import Any
+
+from markupsafe import Markup, escape
+
+#: Width of a Latin letter over the font's size, on the safe side for the fonts that browsers take.
+_LETTER = 0.6
+
+
+class Drawing(Markup):
+    """A finished picture (SVG), which notebooks show and reports take as it is."""
+
+    def _repr_html_(self) -> str:
+        return str(self)
+
+
+def clean(value: Any) -> str:
+    """A value as text that a page can hold: lone surrogates and control characters are made visible."""
+    text = str(value)
+    if text.isprintable() and text.isascii():
+        return text
+    return "".join(map(_visible, text))
+
+
+def safe(value: Any) -> str:
+    """The same, escaped for the inside of an element or an attribute."""
+    return str(escape(clean(value)))
+
+
+def _visible(letter: str) -> str:
+    code = ord(letter)
+    if code < 0x20:
+        return chr(0x2400 + code)
+    if code == 0x7F:
+        return "\u2421"
+    # Line separators, direction overrides and other controls could rearrange what stands around them.
+    if 0xD800 <= code <= 0xDFFF or unicodedata.category(letter) in ("Cc", "Zl", "Zp") or letter in _DIRECTIONS:
+        return "\ufffd"
+    return letter
+
+
+_DIRECTIONS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufffe\uffff")
+
+
+def text_width(value: str, size: float) -> float:
+    """About how wide a text is drawn."""
+    total = 0.0
+    for letter in value:
+        if unicodedata.combining(letter) or unicodedata.category(letter) in ("Cf", "Mn"):
+            continue
+        total += 1.05 if unicodedata.east_asian_width(letter) in "WF" else _LETTER + 0.12 * letter.isupper()
+    return total * size
+
+
+def shorten(value: str, most: int) -> str:
+    """At most this many letters, with an ellipsis where some are left out."""
+    return value if len(value) <= most else value[: most - 1] + "…"
+
+
+def text(x: float, y: float, value: Any, *, anchor: str = "middle", cls: str = "", fill: str = "") -> str:
+    """A text element; its content is escaped."""
+    extra = (f' class="{cls}"' if cls else "") + (f' fill="{fill}"' if fill else "")
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{extra}>{safe(value)}</text>'
+
+
+def picture(width: float, height: float, body: list[str], label: str, style: str = "") -> Drawing:
+    """The shapes in a frame of this size; `label` is read out to those who cannot see it."""
+    font = "font-family:system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans',sans-serif"
+    return Drawing(
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+        f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="{safe(label)}" style="{font};{style}">'
+        + "".join(body)
+        + "</svg>"
+    )
+
+
+def colour_of(name: str) -> tuple[str, str]:
+    """(light, strong) colours that belong to a name, the same everywhere."""
+    if name in ("O", "_", ""):
+        return "#eef0f3", "#8a94a3"
+    hue = zlib.crc32(clean(name).encode()) * 137.508 % 360
+    return f"hsl({hue:.0f},70%,90%)", f"hsl({hue:.0f},55%,42%)"

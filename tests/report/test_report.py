@@ -1,0 +1,257 @@
+"""Reports and drawings: every part is there, all text is escaped, drawings say what they draw."""
+
+from __future__ import annotations
+
+import math
+import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from reportcases import HOSTILE, all_parts, fitted
+
+from partwise.report import Drawing, convergence_plots, draw_arcs, draw_tags, draw_tree, write_report
+from partwise.report.plots import log_ticks
+from partwise.result import Result
+
+SECTIONS = ["summary", "convergence", "scores", "confusion", "weights", "examples", "settings"]
+TAGS = frozenset(
+    """html head meta link title style body main header h1 h2 h3 p section div span i table thead tbody tr th td
+    footer svg text rect path circle""".split()  # noqa: SIM905 - thirty quoted names are harder to read
+)
+
+
+class Reader(HTMLParser):
+    """Notes elements, attributes and text, and that all elements are closed."""
+
+    VOID = ("meta", "link", "rect", "path", "circle")
+
+    def __init__(self):
+        super().__init__(convert_charrefs=True)
+        self.found, self.attributes, self.ids, self.texts, self.open = [], [], [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append(tag)
+        self.attributes += [name for name, _ in attrs]
+        self.ids += [value for name, value in attrs if name == "id"]
+        if tag not in ("meta", "link"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.found.append(tag)
+        self.attributes += [name for name, _ in attrs]
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+def read(text: str) -> Reader:
+    reader = Reader()
+    reader.feed(text)
+    reader.close()
+    assert reader.open == []
+    return reader
+
+
+@pytest.fixture(scope="module")
+def result() -> Result:
+    return fitted()[0].result_
+
+
+def test_every_part(result, tmp_path):
+    result.report(tmp_path / "r.html", **all_parts())
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    reader = read(text)
+    assert reader.ids == SECTIONS
+    shown = " ".join(reader.texts)
+    for words in (
+        "Report one",
+        "converged",
+        "lbfgs",
+        "Primal and dual by passes",
+        "Gap by seconds",
+        "accuracy",
+        "three",
+    ):
+        assert words in shown
+    assert reader.found.count("svg") == 4 * 2 + 3  # four plots with a frame inside each, three drawings
+    # nothing from elsewhere: no address but the name space of SVG
+    assert text.count("http") == text.count("http://www.w3.org/2000/svg") + text.count("http-equiv")
+    assert not {"src", "srcset", "xlink:href", "action"} & set(reader.attributes)
+    assert text.count("href") == 1  # the empty icon
+
+
+def test_parts_are_optional(tmp_path):
+    write_report(tmp_path / "r.html")
+    assert read((tmp_path / "r.html").read_text()).ids == []
+    write_report(tmp_path / "r.html", scores={"f1": 0.5})
+    assert read((tmp_path / "r.html").read_text()).ids == ["scores"]
+
+
+def test_hostile_text_stays_text(result, tmp_path):
+    hostile = Result(**{**vars(result), "message": HOSTILE[0], "solver": HOSTILE[1]})
+    hostile.report(tmp_path / "r.html", **all_parts(HOSTILE))
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    reader = read(text)
+    assert set(reader.found) <= TAGS
+    assert not [name for name in reader.attributes if name.startswith("on")]
+    assert reader.ids == SECTIONS
+    shown = "".join(reader.texts)
+    for words in HOSTILE[:7]:
+        assert words in shown
+    assert "49" not in "".join(text.split("{{ 7 * 7 }}")[1][:3])
+    for letter in "\x00\x07\x7f\u2028\u202e":
+        assert letter not in text
+    assert hostile._repr_html_().count("<script") == 0
+
+
+@pytest.mark.parametrize("words", [HOSTILE, ["plain", "words"]])
+def test_drawings_are_xml(words):
+    n = len(words)
+    drawings = [
+        draw_tags(words, words, words[::-1], [0.5] * n),
+        draw_arcs(words, [0, *range(1, n)], words),
+        draw_tree(("S", *[(word or "x", word) for word in words])),
+    ]
+    for drawing in drawings:
+        assert isinstance(drawing, Drawing)
+        assert drawing._repr_html_() == str(drawing)
+        root = ET.fromstring(str(drawing))
+        names = {element.tag.split("}")[1] for element in root.iter()}
+        assert names <= {"svg", "style", "text", "rect", "path", "title"}
+
+
+def texts_of(drawing: Drawing) -> list[str]:
+    return ["".join(e.itertext()) for e in ET.fromstring(str(drawing)).iter() if e.tag.endswith("}text")]
+
+
+def test_tags_say_what_is_wrong():
+    drawing = draw_tags(["a", "b", "c"], ["X", "Y", "X"], ["X", "Z", "X"])
+    assert texts_of(drawing) == ["a", "X", "b", "Y", "Z", "c", "X"]
+    assert str(drawing).count('stroke="#c62828"') == 1
+    assert "#c62828" not in str(draw_tags(["a"], ["X"], ["X"]))
+    assert "#c62828" not in str(draw_tags(["a"], ["X"]))
+
+
+def test_long_sentences_are_broken_into_lines():
+    words = ["word"] * 100
+    root = ET.fromstring(str(draw_tags(words, ["TAG"] * 100, max_width=500)))
+    assert float(root.get("width")) <= 505
+    assert len({e.get("y") for e in root.iter() if e.get("class") == "pw-word"}) > 5
+    assert draw_tags([], []).startswith("<svg")
+
+
+def test_arcs_nest():
+    # 1 <- 2 -> 3, 2 -> 5, 5 -> 4: the arc over another is higher
+    drawing = draw_arcs(list("abcde"), [2, 0, 2, 5, 2], ["l1", "r", "l3", "l4", "l5"])
+    places = {
+        "".join(e.itertext()): float(e.get("y"))
+        for e in ET.fromstring(str(drawing)).iter()
+        if e.get("class") == "pw-small"
+    }
+    assert places["l5"] < places["l3"]
+    assert places["l5"] < places["l4"]
+    assert places["l1"] == places["l3"] == places["l4"]
+    assert "dasharray" not in str(drawing)
+    assert "dasharray" in str(draw_arcs(list("abc"), [2, 0, 2], gold_heads=[3, 0, 2]))
+
+
+def test_deep_trees():
+    tree = "word"
+    for _ in range(3000):
+        tree = ("X", tree)
+    assert texts_of(draw_tree(tree)).count("X") == 3000
+    assert texts_of(draw_tree("word")) == ["word"]
+
+
+def test_refusals(tmp_path):
+    for draw in (
+        lambda: draw_tags(["a"], ["X", "Y"]),
+        lambda: draw_tags(["a"], ["X"], ["X", "Y"]),
+        lambda: draw_arcs(["a"], [2]),
+        lambda: draw_arcs(["a"], [-1]),
+        lambda: draw_arcs(["a"], [0], gold_heads=[5]),
+        lambda: draw_tree(()),
+        lambda: write_report(tmp_path / "r.html", confusion=(["a"], [[1, 2], [3, 4]])),
+        lambda: write_report(tmp_path / "r.html", confusion=(["a"], [[math.nan]])),
+    ):
+        with pytest.raises(ValueError):
+            draw()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_confusion_of_many_labels(tmp_path):
+    n = 50
+    write_report(tmp_path / "r.html", confusion=([f"L{k}" for k in range(n)], np.diag(np.arange(n))))
+    text = (tmp_path / "r.html").read_text()
+    assert "the 30 most frequent of 50 labels" in text
+    assert "L49" in text
+    assert ">L3<" not in text
+
+
+def test_a_result_without_a_certificate(result, tmp_path):
+    history = {**result.history, "gap": np.full_like(result.history["gap"], math.inf)}
+    changes = {"dual": -math.inf, "gap": math.inf, "status": "no certificate", "history": history}
+    bare = Result(**{**vars(result), **changes})
+    bare.report(tmp_path / "r.html")
+    text = (tmp_path / "r.html").read_text()
+    assert "no dual value" in text
+    assert "inf" not in text.replace("information", "")
+    assert "nothing to show" in text
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(1, 1e6), (3, 4), (1e-12, 1e-3), (202.1, 202.9), (0.5, 70), (1e-300, 1e300), (99.99, 100.0)]
+)
+def test_ticks(low, high):
+    ticks = log_ticks(low, high)
+    values = [value for value, _ in ticks]
+    assert 2 <= len(ticks) <= 9
+    assert values == sorted(values)
+    assert all(low <= value <= high * (1 + 1e-12) for value in values)
+    assert len({name for _, name in ticks}) == len(ticks)
+
+
+def test_odd_histories():
+    for history in (
+        {"passes": [0.0], "seconds": [0.0], "primal": [1.0], "dual": [0.5], "gap": [0.5]},
+        {"passes": [0.0, 1.0], "seconds": [0.0, 0.0], "primal": [5.0, 5.0], "dual": [-3.0, 5.0], "gap": [8.0, 0.0]},
+        {"passes": [1.0, 2.0], "seconds": [1.0, 2.0], "primal": [0.0, 0.0], "dual": [0.0, 0.0], "gap": [0.0, 0.0]},
+        {
+            "passes": [1.0, 2.0],
+            "seconds": [1.0, 2.0],
+            "primal": [1e300, 1e-300],
+            "dual": [1e-310, 1e-305],
+            "gap": [1e300, 1e-320],
+        },
+    ):
+        plots = convergence_plots(history)
+        assert len(plots) == 4
+        for plot in plots:
+            ET.fromstring(str(plot))
+            assert "nan" not in str(plot)
+
+
+def test_matplotlib(result):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure = result.plot()
+    assert len(figure.axes) == 4
+    assert [len(axes.lines) for axes in figure.axes] == [2, 2, 1, 1]
+    assert all(axes.get_xscale() == axes.get_yscale() == "log" for axes in figure.axes)
+    shown = figure.axes[2].lines[0].get_ydata()
+    assert set(shown) <= set(result.history["gap"])
+    with pytest.raises(ValueError, match="4 are needed"):
+        result.plot(axes=figure.axes[:2])
+    pyplot.close(figure)
+
+
+def test_notebook_view(result):
+    reader = read(result._repr_html_())
+    assert reader.found.count("svg") == 8
+    assert "converged" in reader.texts
