@@ -82,5 +82,6 @@ void bind_inference(nb::module_& m);
 void bind_sentences(nb::module_& m);
 void bind_vocabulary(nb::module_& m);
 void bind_extractor(nb::module_& m);
+void bind_svmlight(nb::module_& m);
 
 }  // namespace partwise::bindings

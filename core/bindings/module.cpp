@@ -72,6 +72,7 @@ NB_MODULE(PARTWISE_MODULE, m) {
     bind_sentences(m);
     bind_vocabulary(m);
     bind_extractor(m);
+    bind_svmlight(m);
 }
 
 }  // namespace partwise::bindings

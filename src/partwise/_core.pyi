@@ -759,3 +759,6 @@ class Extractor:
         unknown one."""
     def attributes(self, token: int) -> list[str]:
         """The attributes of one token, written out."""
+
+def parse_svmlight(data: bytes, first: int = 1) -> tuple[Floats, Ints, Ints, Floats]:
+    """(labels, row_ptr, columns, values) of rows `label index:value ...`, with indices from `first`. ParseError."""

@@ -14,6 +14,9 @@ from partwise.io.conllu import (
 )
 from partwise.io.errors import FormatError
 from partwise.io.files import atomic_write, read_bytes, read_text
+from partwise.io.items import read_items, write_items
+from partwise.io.svmlight import read_svmlight, write_svmlight
+from partwise.io.trees import format_tree, iterate_trees, parse_trees, read_trees, write_trees
 
 __all__ = [
     "ConlluReader",
@@ -22,14 +25,23 @@ __all__ = [
     "FormatError",
     "Sentences",
     "atomic_write",
+    "format_tree",
+    "iterate_trees",
     "make_sentence",
     "parse_columns",
+    "parse_trees",
     "read_bytes",
     "read_columns",
     "read_conllu",
     "read_conllx",
+    "read_items",
+    "read_svmlight",
     "read_text",
+    "read_trees",
     "write_columns",
     "write_conllu",
     "write_conllx",
+    "write_items",
+    "write_svmlight",
+    "write_trees",
 ]

@@ -1,0 +1,163 @@
+r"""CRFsuite's item format: one item a line, a blank line after each sequence.
+
+A line is the label and the attributes, parted by tabs. An attribute may have a value after a colon (``height:1.5``; 1
+if it has none); a colon or a backslash in a name is written ``\:`` and ``\\``. The same goes for labels, which have
+no value. Repeated attributes count as often as they are there.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from partwise.io.errors import FormatError
+from partwise.io.files import Path, atomic_write, read_text
+
+Item = list[str] | dict[str, float]
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+
+
+def read_items(path: Path) -> tuple[list[list[Item]], list[list[str]]]:
+    """Read sequences of items.
+
+    Returns
+    -------
+    X : for each sequence its items: a list of attribute names, or a dict of names and values where a value is not 1
+    y : for each sequence its labels
+
+    Raises
+    ------
+    FormatError
+    """
+    X: list[list[Item]] = []
+    y: list[list[str]] = []
+    items: list[Item] = []
+    labels: list[str] = []
+    for number, raw in enumerate(read_text(path).split("\n"), 1):
+        line = raw.removesuffix("\r")
+        if not line:
+            if items:
+                X.append(items)
+                y.append(labels)
+                items, labels = [], []
+            continue
+        fields = line.split("\t")
+        if ":" not in line and "\\" not in line and all(fields):
+            labels.append(fields[0])
+            items.append(fields[1:])
+            continue
+        parser = _Fields(path, number, fields)
+        labels.append(parser.label())
+        items.append(parser.attributes())
+    if items:
+        X.append(items)
+        y.append(labels)
+    return X, y
+
+
+class _Fields:
+    """The fields of one line, with escapes and values."""
+
+    def __init__(self, path: Path, number: int, fields: list[str]) -> None:
+        self.path, self.number, self.fields = path, number, fields
+
+    def _error(self, message: str, field: int, offset: int = 0) -> FormatError:
+        column = sum(len(text) + 1 for text in self.fields[:field]) + offset + 1
+        return FormatError(message, self.path, self.number, column)
+
+    def label(self) -> str:
+        name, colon = self._name(0)
+        if colon is not None:
+            raise self._error(r"a label has no value; a colon in its name is written \:", 0, colon)
+        return name
+
+    def attributes(self) -> Item:
+        found = [self._attribute(field) for field in range(1, len(self.fields))]
+        if all(value == 1.0 for _, value in found):
+            return [name for name, _ in found]
+        values: dict[str, float] = {}
+        for name, value in found:
+            values[name] = values.get(name, 0.0) + value
+        return values
+
+    def _attribute(self, field: int) -> tuple[str, float]:
+        name, colon = self._name(field)
+        if colon is None:
+            return name, 1.0
+        text = self.fields[field][colon + 1 :]
+        if not _NUMBER.fullmatch(text) or not math.isfinite(float(text)):
+            raise self._error(f"{text!r} is not a number", field, colon + 1)
+        return name, float(text)
+
+    def _name(self, field: int) -> tuple[str, int | None]:
+        """The name without escapes, and where the colon after it is, if there is one."""
+        text = self.fields[field]
+        name, at, colon = "", 0, None
+        while at < len(text):
+            if text[at] == "\\":
+                if text[at + 1 : at + 2] not in (":", "\\"):
+                    raise self._error(r"a backslash is written \\, a colon \:", field, at)
+                at += 1
+            elif text[at] == ":":
+                colon = at
+                break
+            name += text[at]
+            at += 1
+        if not name:
+            raise self._error("empty label" if field == 0 else "empty attribute", field)
+        return name, colon
+
+
+def write_items(path: Path, X: Iterable[Iterable[Any]], y: Iterable[Iterable[str]]) -> None:
+    """Write sequences of items.
+
+    Parameters
+    ----------
+    path : the file; "-" is standard output, ".gz" is compressed
+    X : for each sequence its items: lists of attribute names, or dicts of names and values (numbers, or strings,
+        which are written ``name=value``)
+    y : for each sequence its labels
+
+    Raises
+    ------
+    ValueError
+        If there is a name that the format cannot hold: an empty one, one with a tab or a line's end in it, or with a
+        carriage return at the end of a line; or a sequence without items.
+    """
+    parts = []
+    for i, (items, labels) in enumerate(zip(X, y, strict=True)):
+        lines = [_line(item, label, i) for item, label in zip(items, labels, strict=True)]
+        if not lines:
+            raise ValueError(f"sequence {i} has no items: the format cannot hold it")
+        parts.append("\n".join(lines) + "\n\n")
+    text = "".join(parts)
+    with atomic_write(path) as file:
+        file.write(("\ufeff" + text if text.startswith("\ufeff") else text).encode("utf-8"))
+
+
+def _line(item: Any, label: str, number: int) -> str:
+    fields = [_escape(label, number)]
+    if isinstance(item, dict):
+        for name, value in item.items():
+            if isinstance(value, str):
+                fields.append(_escape(f"{name}={value}", number))
+            elif not math.isfinite(value):
+                raise ValueError(f"sequence {number}: attribute {name!r} has the value {value!r}")
+            else:
+                suffix = "" if value == 1 else f":{float(value)!r}"
+                fields.append(_escape(name, number) + suffix)
+    else:
+        fields += [_escape(name, number) for name in item]
+    line = "\t".join(fields)
+    if line.endswith("\r"):
+        raise ValueError(f"sequence {number}: a line cannot end with a carriage return")
+    return line
+
+
+def _escape(name: str, number: int) -> str:
+    if not isinstance(name, str) or not name or "\t" in name or "\n" in name:
+        raise ValueError(f"sequence {number}: the name {name!r} cannot be written")
+    return name.replace("\\", "\\\\").replace(":", "\\:")

@@ -1,0 +1,86 @@
+"""The svmlight format, which LIBLINEAR and LIBSVM read: ``label index:value index:value ...`` a line.
+
+Indices are counted from 1 and rise in a row; ``#`` starts a comment. Query ids (``qid:``) are refused.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partwise._core import ParseError, parse_svmlight
+from partwise.io.errors import FormatError
+from partwise.io.files import Path, atomic_write, read_bytes
+
+
+def read_svmlight(path: Path, *, n_features: int | None = None, zero_based: bool = False) -> tuple[Any, NDArray[Any]]:
+    """Read rows of numbers with their labels.
+
+    Parameters
+    ----------
+    path : the file; "-" is standard input
+    n_features : number of columns; None: as many as the file uses
+    zero_based : whether indices are counted from 0
+
+    Returns
+    -------
+    X : CSR matrix of float64
+    y : labels: integers if all are whole numbers, else floats
+
+    Raises
+    ------
+    FormatError
+        If a line is not in the format; ValueError if the file has more than `n_features` columns.
+    """
+    from scipy import sparse  # slow to import, and of no use to other formats
+
+    try:
+        labels, row_ptr, columns, values = parse_svmlight(read_bytes(path), 0 if zero_based else 1)
+    except ParseError as error:
+        line, column, message = error.args
+        raise FormatError(message, path, line, column) from None
+    used = int(columns.max(initial=-1)) + 1
+    if n_features is not None and used > n_features:
+        raise ValueError(f"{path} has {used} columns, more than n_features={n_features}")
+    X = sparse.csr_matrix((values, columns, row_ptr), shape=(len(labels), used if n_features is None else n_features))
+    whole = bool(np.all(labels == np.trunc(labels)) and np.all(np.abs(labels) < 2**53))
+    return X, labels.astype(np.int64) if whole else labels
+
+
+def write_svmlight(path: Path, X: Any, y: Any, *, zero_based: bool = False) -> None:
+    """Write rows of numbers with their labels, zeros left out.
+
+    Parameters
+    ----------
+    path : the file; "-" is standard output, ".gz" is compressed
+    X : 2-D array or sparse matrix of finite numbers
+    y : one number a row
+    zero_based : whether to count indices from 0
+    """
+    from scipy import sparse
+
+    rows = sparse.csr_matrix(X, dtype=np.float64, copy=True)
+    labels = np.asarray(y)
+    if labels.ndim != 1 or len(labels) != rows.shape[0] or labels.dtype.kind not in "biuf":
+        raise ValueError(f"y must be one number for each of {rows.shape[0]} rows")
+    rows.sum_duplicates()
+    rows.eliminate_zeros()
+    if not (np.isfinite(rows.data).all() and np.isfinite(labels).all()):
+        raise ValueError("X and y must be finite (no NaN, no inf)")
+    first = 0 if zero_based else 1
+    indices, values, indptr = (rows.indices + first).tolist(), rows.data.tolist(), rows.indptr.tolist()
+    lines = []
+    for label, start, stop in zip(labels.tolist(), indptr, indptr[1:], strict=False):
+        fields = [
+            _number(label),
+            *(f"{k}:{_number(v)}" for k, v in zip(indices[start:stop], values[start:stop], strict=True)),
+        ]
+        lines.append(" ".join(fields) + "\n")
+    with atomic_write(path) as file:
+        file.write("".join(lines).encode("ascii"))
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == int(value) and abs(value) < 2**53 else repr(value)
