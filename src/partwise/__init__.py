@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .dual import ActiveSet as ActiveSet
     from .dual import DualPoint as DualPoint
+    from .estimators import DependencyParser as DependencyParser
     from .estimators import MaxentClassifier as MaxentClassifier
     from .estimators import RegularizationPathCV as RegularizationPathCV
     from .estimators import SequenceTagger as SequenceTagger
@@ -81,7 +82,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "dual": ("ActiveSet", "DualPoint"),
-    "estimators": ("MaxentClassifier", "RegularizationPathCV", "SequenceTagger"),
+    "estimators": ("DependencyParser", "MaxentClassifier", "RegularizationPathCV", "SequenceTagger"),
     "features": (
         "Attributes",
         "FeatureMap",

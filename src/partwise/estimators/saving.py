@@ -40,21 +40,24 @@ def start_model(estimator: Any, kind: str) -> ModelParts:
     result: Result = estimator.result_
     certificate = {name: encode(float(getattr(result, name)), name) for name in _NUMBERS}
     certificate |= {name: str(getattr(result, name)) for name in ("status", "solver", "message")}
-    settings = {"parameters": parameters, "labels": encode_labels(estimator.classes_), "result": certificate}
+    settings: dict[str, Any] = {"parameters": parameters, "result": certificate}
+    if hasattr(estimator, "classes_"):  # a parser may have none
+        settings["labels"] = encode_labels(estimator.classes_)
     settings["history"] = {column: encode(result.history[column].tolist(), column) for column in HISTORY}
     if hasattr(estimator, "input_settings_"):
         settings["input"] = estimator.input_settings_
     return ModelParts(kind, settings)
 
 
-def make_estimator(cls: type[Any], parts: ModelParts) -> Any:
+def make_estimator(cls: type[Any], parts: ModelParts, labelled: bool = True) -> Any:
     """An estimator with the saved parameters and labels, not yet fitted."""
     found = parts.settings.get("parameters")
     known = inspect.signature(cls.__init__).parameters
     if not isinstance(found, dict) or not all(name in known and name != "self" for name in found):
         raise ModelFormatError(f"has parameters that {cls.__name__} does not know")
     estimator = cls(**{name: decode(value) for name, value in found.items()})
-    estimator.classes_ = decode_labels(parts.settings.get("labels"))
+    if labelled:
+        estimator.classes_ = decode_labels(parts.settings.get("labels"))
     if parts.has("input"):
         estimator.input_settings_ = _read_input_settings(parts.settings["input"])
     return estimator

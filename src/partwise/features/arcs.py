@@ -61,9 +61,11 @@ xpos | xpos
 upos | upos
 
 # the same from further off
+lemma | lemma
 lemma upos | lemma upos
 lemma upos | upos
 upos | lemma upos
+prefix | prefix
 prefix xpos | prefix xpos
 prefix | upos
 upos | prefix
@@ -71,8 +73,16 @@ feats | feats
 upos feats | upos feats
 lemma | upos feats
 upos feats | lemma
+lemma upos | upos feats
+upos feats | lemma upos
+form | upos feats
+upos feats | form
 
 # their neighbours
+form | xpos-1 xpos
+form | xpos xpos+1
+xpos-1 xpos | form
+xpos xpos+1 | form
 xpos xpos+1 | xpos-1 xpos
 xpos-1 xpos | xpos-1 xpos
 xpos xpos+1 | xpos xpos+1

@@ -25,6 +25,7 @@ FORMAT_VERSION = container.FORMAT_VERSION
 
 #: Kinds of models: where the class is that reads them.
 KINDS: dict[str, tuple[str, str]] = {
+    "dep": ("partwise.estimators.parser", "DependencyParser"),
     "maxent": ("partwise.estimators.maxent", "MaxentClassifier"),
     "tagger": ("partwise.estimators.tagger", "SequenceTagger"),
 }

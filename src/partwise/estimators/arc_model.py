@@ -1,0 +1,136 @@
+"""What a dependency parser has learnt: its arc features, and the classifier that names arcs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partwise._core import ArcIndex, ArcMap, ArcTokens, Multiclass, RowLayout, decode
+from partwise.estimators.chains import PairLayout
+from partwise.estimators.inputs import Floats, Ints
+from partwise.estimators.saving import layout_parts, read_layout
+from partwise.features import Attributes, multiclass_map
+from partwise.features.arcs import ArcTable
+from partwise.models.errors import ModelFormatError
+from partwise.models.parts import ModelParts
+from partwise.problem import Problem
+from partwise.result import Result
+from partwise.solvers import solve
+
+
+@dataclass(frozen=True)
+class ArcModel:
+    """Templates, and which of their features have a weight."""
+
+    table: ArcTable
+    index: ArcIndex
+
+    def features(self, tokens: ArcTokens, memory_limit: float = 0.0, n_jobs: int = 1) -> ArcMap:
+        """The feature map of these sentences."""
+        return self.table.map(tokens, self.index, memory_limit, n_jobs)
+
+    def attributes(self, tokens: ArcTokens, heads: Ints) -> Attributes:
+        """Features of the arcs from these heads, a row a word."""
+        row_ptr, attributes = self.table.attributes(tokens, self.index, heads)
+        return Attributes(row_ptr, attributes, self.index.num_weights)
+
+    def carried(self, weights: Floats, old: ArcModel) -> Floats:
+        """Another model's weights for the features of this one; 0 for features that it did not have."""
+        out = np.zeros(self.index.num_weights)
+        if self.index.bits or old.index.bits:
+            return weights.copy() if self.index.bits == old.index.bits else out
+        order = np.argsort(old.index.keys)
+        keys, mine = old.index.keys[order], self.index.keys
+        at = np.minimum(np.searchsorted(keys, mine), max(len(keys) - 1, 0))
+        same = keys[at] == mine
+        out[same] = weights[order[at[same]]]
+        return out
+
+    @classmethod
+    def restored(cls, templates: str, bits: int, keys: NDArray[np.uint64]) -> ArcModel:
+        """The model with these templates, and keys or bits."""
+        return cls(ArcTable.from_text(templates), ArcIndex.hashed(bits) if bits else ArcIndex(keys))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ArcModel.restored, (self.table.text, self.index.bits, self.index.keys)
+
+    def to_parts(self) -> ModelParts:
+        """For a model file."""
+        arrays = {} if self.index.bits else {"keys": self.index.keys.view(np.int64)}
+        return ModelParts("arcs", {"templates": self.table.text, "bits": self.index.bits}, arrays)
+
+    @classmethod
+    def from_parts(cls, parts: ModelParts) -> ArcModel:
+        """The inverse of `to_parts`."""
+        bits, text = parts.integer("bits", 0, 31), parts.text("templates")
+        if bits:
+            return cls.restored(text, bits, np.empty(0, dtype=np.uint64))
+        keys = np.ascontiguousarray(parts.ints("keys", None, low=-(1 << 63), high=1 << 63))
+        return cls.restored(text, 0, keys.view(np.uint64))
+
+
+@dataclass(frozen=True)
+class ArcLabeller:
+    """A multinomial classifier of arcs: one label a word, given its head."""
+
+    model: ArcModel
+    layout: PairLayout
+    classes: NDArray[Any]
+    weights: Floats
+
+    @classmethod
+    def fitted(
+        cls,
+        model: ArcModel,
+        tokens: ArcTokens,
+        heads: Ints,
+        relations: list[str],
+        weight: Floats | None,
+        **options: Any,
+    ) -> tuple[ArcLabeller, Result]:
+        """Train on gold arcs, one example a word; options as for `solve`, with `l2` and `n_jobs`."""
+        classes, labels = np.unique(np.array(relations), return_inverse=True)
+        rows = model.attributes(tokens, heads)
+        structure = Multiclass(len(heads), len(classes))
+        layout = RowLayout.observed(
+            rows.num_attributes, len(classes), structure.width, rows.row_ptr, rows.attributes, labels.astype(np.int64)
+        )
+        l2, n_jobs = options.pop("l2"), options.pop("n_jobs")
+        problem = Problem(
+            multiclass_map(structure, rows, layout=layout),
+            structure,
+            structure.encode(labels.astype(np.int64)),
+            "log",
+            l2,
+            sample_weight=weight,
+            n_jobs=n_jobs,
+        )
+        result = solve(problem, **options)
+        return cls(model, PairLayout(layout, all_pairs=False), classes, result.weights), result
+
+    def predict(self, tokens: ArcTokens, heads: Ints, n_jobs: int) -> list[str]:
+        """The label of each word's arc."""
+        structure = Multiclass(len(heads), len(self.classes))
+        features = multiclass_map(structure, self.model.attributes(tokens, heads), layout=self.layout.core)
+        best = structure.decode(*decode(structure, features, self.weights, n_jobs)[:3])
+        names: list[str] = self.classes[best].tolist()
+        return names
+
+    def to_parts(self) -> ModelParts:
+        """For a model file; the labels are kept by the parser."""
+        parts = ModelParts("labeller")
+        parts.add("arcs", self.model.to_parts())
+        parts.add("pairs", layout_parts(self.layout, self.weights))
+        return parts
+
+    @classmethod
+    def from_parts(cls, parts: ModelParts, classes: NDArray[Any]) -> ArcLabeller:
+        """The inverse of `to_parts`."""
+        model = ArcModel.from_parts(parts.part("arcs"))
+        layout, weights = read_layout(parts.part("pairs"), len(classes))
+        if layout.core.num_attributes != model.index.num_weights:
+            raise ModelFormatError("has weights of labels for another number of features")
+        return cls(model, layout, classes, weights)

@@ -1,0 +1,216 @@
+"""Reading sentences and trees for the dependency parser; projective trees from others.
+
+Errors are ValueErrors that name the sentence, with its file and line where it came from one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence, Sized
+from dataclasses import dataclass
+from itertools import compress
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partwise._core import ArcTokens, Tree
+from partwise.features.arcs import COLUMNS, arc_tokens
+from partwise.io.conllu import FEATS, FORM, LEMMA, UPOS, XPOS, ConlluSentence, find_cycle
+
+Ints = NDArray[np.int64]
+
+_FIELDS = COLUMNS[:5]
+_PLACES = (FORM, LEMMA, UPOS, XPOS, FEATS)
+_BLANK = "_"
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words of sentences, end to end; `numbers` are those of the caller's list."""
+
+    lengths: Ints
+    columns: list[list[str]]
+    numbers: Sequence[int]
+    sources: list[Any]
+
+    def name(self, i: int) -> str:
+        """What a sentence is called in messages."""
+        source, number = self.sources[i], self.numbers[i]
+        place = f" ({source.path}:{source.line})" if isinstance(source, ConlluSentence) else ""
+        return f"sentence {number}{place}"
+
+    def tokens(self) -> ArcTokens:
+        return arc_tokens(self.lengths, self.columns)
+
+    def take(self, kept: NDArray[np.bool_]) -> Words:
+        """Some of the sentences."""
+        if kept.all():
+            return self
+        chosen = np.repeat(kept, self.lengths).tolist()
+        columns = [list(compress(column, chosen)) for column in self.columns]
+        some = np.flatnonzero(kept).tolist()
+        return Words(self.lengths[kept], columns, [self.numbers[i] for i in some], [self.sources[i] for i in some])
+
+    @property
+    def offsets(self) -> Ints:
+        return np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int64)
+
+
+def as_sentences(X: Any, name: str = "X") -> list[Any]:
+    """A list of sentences."""
+    if isinstance(X, (str, bytes, dict, ConlluSentence)) or not isinstance(X, Sized):
+        raise ValueError(f"{name} must be a list of sentences, got {type(X).__name__}")
+    sentences: list[Any] = list(X)  # type: ignore[call-overload]
+    return sentences
+
+
+def read_words(sentences: Sequence[Any], numbers: Sequence[int], max_length: int) -> Words:
+    """Columns of all words; sentences above `max_length` are refused before anything is done with them."""
+    lengths = np.empty(len(sentences), dtype=np.int64)
+    for i, sentence in enumerate(sentences):
+        if isinstance(sentence, (str, bytes, dict)) or not isinstance(sentence, Sized):
+            raise ValueError(f"sentence {numbers[i]} must be a list of words, got {type(sentence).__name__}")
+        lengths[i] = len(sentence)
+    words = Words(lengths, [[] for _ in _FIELDS], numbers, list(sentences))
+    long = np.flatnonzero(lengths > max_length)
+    if len(long):
+        n = int(lengths[long[0]])
+        # A dozen numbers an arc while features are looked up; n^3 / 3 additions twice over, at about a nanosecond.
+        raise ValueError(
+            f"{words.name(int(long[0]))} has {n} words, more than max_length = {max_length}: it would take about "
+            f"{1e-6 * 1500 * n * n:.0f} MB and {2e-9 * n**3:.1f} s a visit; leave it out or raise max_length"
+        )
+    for i, sentence in enumerate(sentences):
+        if isinstance(sentence, ConlluSentence):
+            for fields in sentence.fields():
+                for column, place in zip(words.columns, _PLACES, strict=True):
+                    column.append(fields[place])
+        else:
+            for k, word in enumerate(sentence):
+                try:
+                    values = _word(word)
+                except ValueError as error:
+                    raise ValueError(f"sentence {numbers[i]}, word {k + 1}: {error}") from None
+                for column, value in zip(words.columns, values, strict=True):
+                    column.append(value)
+    return words
+
+
+def _word(word: Any) -> Sequence[str]:
+    values: Sequence[Any]
+    if isinstance(word, str):
+        values = (word, *[_BLANK] * 4)
+    elif isinstance(word, dict):
+        unknown = [key for key in word if key not in _FIELDS]
+        if unknown or "form" not in word:
+            raise ValueError(f"a dict needs the key 'form' and may have {', '.join(_FIELDS[1:])}; got {list(word)}")
+        values = [word.get(name) or _BLANK for name in _FIELDS]
+    elif isinstance(word, (tuple, list)) and len(word) in (1, 2, 5):
+        form, *rest = word
+        values = (form, _BLANK, *rest, _BLANK, _BLANK) if len(rest) == 1 else (form, *rest, *[_BLANK] * (4 - len(rest)))
+    else:
+        raise ValueError(f"expected a string, a dict, (form, upos) or (form, lemma, upos, xpos, feats); got {word!r}")
+    if not all(isinstance(value, str) for value in values):
+        raise ValueError(f"columns must be strings, got {word!r}")
+    return values
+
+
+@dataclass(frozen=True)
+class Trees:
+    """Heads of all words end to end, and their relations if they have any."""
+
+    heads: Ints
+    relations: list[str] | None
+
+
+def read_trees(y: Any, words: Words) -> Trees:
+    """Gold trees: of the sentences themselves (y is None), or lists of heads or of (head, relation) pairs."""
+    heads: list[int] = []
+    relations: list[str] = []
+    for i, length in enumerate(words.lengths.tolist()):
+        source = words.sources[i] if y is None else y[i]
+        if isinstance(source, ConlluSentence):
+            if len(source.heads) != length:
+                raise ValueError(f"{words.name(i)} has no tree" if not source.heads else f"{words.name(i)}: wrong tree")
+            heads += source.heads
+            relations += source.deprels
+            continue
+        if y is None:
+            raise ValueError(f"{words.name(i)} has no tree: give y, or sentences from a file with trees")
+        if not isinstance(source, Sized) or isinstance(source, (str, dict)) or len(source) != length:
+            raise ValueError(f"y: {words.name(i)} needs a list of {length} heads")
+        arcs: list[Any] = list(source)  # type: ignore[call-overload]
+        for word, arc in enumerate(arcs, start=1):
+            head, relation = arc if isinstance(arc, (tuple, list)) and len(arc) == 2 else (arc, None)
+            if isinstance(head, bool) or not isinstance(head, (int, np.integer)):
+                raise ValueError(f"y: {words.name(i)}, word {word}: the head must be a number, got {head!r}")
+            heads.append(int(head))
+            if relation is not None:
+                if not isinstance(relation, str):
+                    raise ValueError(
+                        f"y: {words.name(i)}, word {word}: the relation must be a string, got {relation!r}"
+                    )
+                relations.append(relation)
+    if relations and len(relations) != len(heads):
+        raise ValueError("y: some words have relations and others have none")
+    return Trees(np.array(heads, dtype=np.int64), relations or None)
+
+
+def check_tree(heads: Ints, single_root: bool, name: Callable[[], str]) -> None:
+    """Refuse heads that make no tree, projective or not."""
+    n = len(heads)
+    for word, head in enumerate(heads.tolist(), start=1):
+        if not 0 <= head <= n:
+            raise ValueError(f"{name()}: head {head} of word {word} is out of range: there are {n} words")
+    word = find_cycle(heads.tolist())
+    if word:
+        raise ValueError(f"{name()}: the heads make a cycle through word {word}")
+    roots = np.flatnonzero(heads == 0) + 1
+    if single_root and len(roots) != 1:
+        raise ValueError(
+            f"{name()} has {len(roots)} roots (words {', '.join(map(str, roots[:5]))}): single_root=False allows that"
+        )
+
+
+def not_in_structure(structure: Tree, words: Words, heads: Ints) -> Ints:
+    """The sentences whose trees the structure does not have because arcs cross; other faults raise."""
+    offsets, found = words.offsets, []
+    for i in range(len(words.lengths)):
+        own = heads[offsets[i] : offsets[i + 1]]
+        try:
+            structure.check_heads(i, own)
+        except ValueError:
+            check_tree(own, structure.single_root, lambda i=i: words.name(i))  # type: ignore[misc]
+            found.append(i)
+    return np.array(found, dtype=np.int64)
+
+
+def lift(heads: Ints) -> Ints:
+    """A projective tree: while arcs cross, the shortest arc that jumps over a stranger goes one head up.
+
+    An arc jumps over a stranger if a word between its ends does not descend from its head (Nivre and Nilsson 2005).
+    """
+    lifted = heads.copy()
+    while True:
+        worst = _shortest_jump(lifted)
+        if worst == 0:
+            return lifted
+        lifted[worst - 1] = lifted[lifted[worst - 1] - 1]
+
+
+def _shortest_jump(heads: Ints) -> int:
+    parent = [0, *heads.tolist()]
+    best, shortest = 0, len(parent) + 1
+    for m in range(1, len(parent)):
+        h = parent[m]
+        low, high = min(h, m), max(h, m)
+        if high - low >= shortest or h == 0:
+            continue
+        for word in range(low + 1, high):
+            up = word
+            while up not in (h, 0):
+                up = parent[up]
+            if up != h:
+                best, shortest = m, high - low
+                break
+    return best
