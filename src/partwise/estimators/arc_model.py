@@ -18,7 +18,7 @@ from partwise.models.errors import ModelFormatError
 from partwise.models.parts import ModelParts
 from partwise.problem import Problem
 from partwise.result import Result
-from partwise.solvers import solve
+from partwise.solvers import solve, suitable_solvers
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,8 @@ class ArcLabeller:
             sample_weight=weight,
             n_jobs=n_jobs,
         )
-        result = solve(problem, **options)
+        # Blocks are diagonal unless an arc has the same feature twice (hashing); small problems need no exact answer.
+        result = solve(problem, "sdca" if "sdca" in suitable_solvers(problem) else "eg", **options)
         return cls(model, PairLayout(layout, all_pairs=False), classes, result.weights), result
 
     def predict(self, tokens: ArcTokens, heads: Ints, n_jobs: int) -> list[str]:

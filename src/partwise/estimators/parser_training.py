@@ -14,9 +14,14 @@ from partwise.estimators.inputs import Floats, Ints
 from partwise.estimators.saving import make_estimator, read_result, start_model
 from partwise.estimators.trees import Trees, Words, lift, not_in_structure
 from partwise.features.arcs import ARC_TEMPLATES, LABEL_TEMPLATES, ArcTable, parse_templates
+from partwise.losses import get_loss
 from partwise.models.errors import ModelFormatError
 from partwise.models.parts import ModelParts
 from partwise.result import Result
+from partwise.solvers import get_solver
+
+#: The largest C at which "auto" is online EG for smooth losses.
+MOST_EG = 100.0
 
 _STRUCTURES = {"projective": ProjectiveTree, "spanning": SpanningTree}
 
@@ -56,6 +61,12 @@ class TrainedParser(TrainedEstimator):
         for table in (self.templates, self.label_templates):
             if table is not None:
                 parse_templates(table)
+
+    def _make_solver(self) -> Any:
+        # "auto" would solve small problems to machine precision, which scikit-learn's classifiers are expected to do;
+        # a parser's weights are not worth that. Weak penalties are left to its rule.
+        quick = self.solver == "auto" and not self.solver_options and get_loss(self.loss).smooth and self.C <= MOST_EG
+        return get_solver("eg") if quick else super()._make_solver()
 
     def _make_structure(self, lengths: Ints) -> Tree:
         made: Tree = _STRUCTURES[self.structure](lengths, bool(self.single_root), int(self.max_length))
