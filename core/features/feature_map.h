@@ -42,6 +42,11 @@ class FeatureMap {
     virtual void scores(Index i, const double* w, double scale, double* out) const = 0;
     // w += scale * A_i' slots
     virtual Added add_transpose(Index i, const double* slots, double scale, double* w) const = 0;
+    // Scores of the examples [begin, end), slots end to end: what batch methods ask for, where a call an example would
+    // cost as much as a short example itself.
+    virtual void scores_of(Index begin, Index end, const double* w, double* out) const;
+    // w += sum over the examples [begin, end) of A_i' slots_i, slots end to end
+    virtual void add_transpose_of(Index begin, Index end, const double* slots, double* w) const;
     // A_i' slots, merged; explicit weights only
     virtual void project(Index i, const double* slots, SparseVector& out) const = 0;
     // |A_i' slots|^2
@@ -67,6 +72,8 @@ class Segment {
     virtual double weights_dot(const double* w, const double* v, int n_jobs, Interrupt& interrupt) const;
     virtual void scores(Index i, const double* w, double* out) const = 0;
     virtual Added add_transpose(Index i, const double* slots, double scale, double* w) const = 0;
+    virtual void scores_of(Index begin, Index end, const double* w, double* out) const;
+    virtual void add_transpose_of(Index begin, Index end, const double* slots, double* w) const;
     // Appends runs; `first` is the segment's first weight.
     virtual void project(Index i, const double* slots, Index first, SparseVector& out) const = 0;
     virtual double transpose_norm2(Index i, const double* slots) const = 0;
@@ -86,6 +93,8 @@ class LinearMap final : public FeatureMap {
     double dot(const double* w, const double* v, int n_jobs, Interrupt& interrupt) const override;
     void scores(Index i, const double* w, double scale, double* out) const override;
     Added add_transpose(Index i, const double* slots, double scale, double* w) const override;
+    void scores_of(Index begin, Index end, const double* w, double* out) const override;
+    void add_transpose_of(Index begin, Index end, const double* slots, double* w) const override;
     void project(Index i, const double* slots, SparseVector& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
     double psi2_bound(Index i) const override;

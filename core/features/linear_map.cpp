@@ -3,6 +3,34 @@
 
 namespace partwise {
 
+void FeatureMap::scores_of(Index begin, Index end, const double* w, double* out) const {
+    for (Index i = begin; i < end; ++i) {
+        scores(i, w, 1.0, out);
+        out += num_slots(i);
+    }
+}
+
+void FeatureMap::add_transpose_of(Index begin, Index end, const double* slots, double* w) const {
+    for (Index i = begin; i < end; ++i) {
+        add_transpose(i, slots, 1.0, w);
+        slots += num_slots(i);
+    }
+}
+
+void Segment::scores_of(Index begin, Index end, const double* w, double* out) const {
+    for (Index i = begin; i < end; ++i) {
+        scores(i, w, out);
+        out += num_slots(i);
+    }
+}
+
+void Segment::add_transpose_of(Index begin, Index end, const double* slots, double* w) const {
+    for (Index i = begin; i < end; ++i) {
+        add_transpose(i, slots, 1.0, w);
+        slots += num_slots(i);
+    }
+}
+
 double Segment::weights_dot(const double* w, const double* v, int, Interrupt&) const {
     return partwise::dot(w, v, num_weights());
 }
@@ -56,6 +84,16 @@ Added LinearMap::add_transpose(Index i, const double* slots, double scale, doubl
         slots += segment->num_slots(i);
     }
     return sum;
+}
+
+void LinearMap::scores_of(Index begin, Index end, const double* w, double* out) const {
+    if (segments_.size() > 1) return FeatureMap::scores_of(begin, end, w, out);
+    segments_.front()->scores_of(begin, end, w, out);
+}
+
+void LinearMap::add_transpose_of(Index begin, Index end, const double* slots, double* w) const {
+    if (segments_.size() > 1) return FeatureMap::add_transpose_of(begin, end, slots, w);
+    segments_.front()->add_transpose_of(begin, end, slots, w);
 }
 
 void LinearMap::project(Index i, const double* slots, SparseVector& out) const {

@@ -25,6 +25,12 @@ class MaxentMap final : public FeatureMap, public ColumnAccess {
     double dot(const double* w, const double* v, int n_jobs, Interrupt& interrupt) const override;
     void scores(Index i, const double* w, double scale, double* out) const override;
     Added add_transpose(Index i, const double* slots, double scale, double* w) const override;
+    void scores_of(Index begin, Index end, const double* w, double* out) const override {
+        rows_->scores_of(begin, end, w, out);
+    }
+    void add_transpose_of(Index begin, Index end, const double* slots, double* w) const override {
+        rows_->add_transpose_of(begin, end, slots, w);
+    }
     void project(Index i, const double* slots, SparseVector& out) const override;
     double transpose_norm2(Index i, const double* slots) const override { return rows_->transpose_norm2(i, slots); }
     double psi2_bound(Index i) const override { return rows_->psi2_bound(i); }

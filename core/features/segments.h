@@ -29,6 +29,12 @@ class AttributeSegment final : public Segment {
     Added add_transpose(Index i, const double* slots, double scale, double* w) const override {
         return rows_->add_transpose(i, slots, scale, w);
     }
+    void scores_of(Index begin, Index end, const double* w, double* out) const override {
+        rows_->scores_of(begin, end, w, out);
+    }
+    void add_transpose_of(Index begin, Index end, const double* slots, double* w) const override {
+        rows_->add_transpose_of(begin, end, slots, w);
+    }
     void project(Index i, const double* slots, Index first, SparseVector& out) const override {
         rows_->project(i, slots, first, out);
     }
@@ -49,15 +55,21 @@ class SingleRows final : public Segment {
     Index num_slots(Index) const override { return layout_->width(); }
     void scores(Index i, const double* w, double* out) const override;
     Added add_transpose(Index i, const double* slots, double scale, double* w) const override;
+    void scores_of(Index begin, Index end, const double* w, double* out) const override;
+    void add_transpose_of(Index begin, Index end, const double* slots, double* w) const override;
     void project(Index i, const double* slots, Index first, SparseVector& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
     double psi2_bound(Index i) const override { return 2.0 * norm2_[idx(i)]; }
 
    private:
+    // f(row width, whether there are values), both as constants
+    template <class F>
+    void dispatch(F&& f) const;
+
     std::shared_ptr<const RowLayout> layout_;
     std::vector<Index> entry_ptr_;
     std::vector<std::uint32_t> offsets_;  // first weight of an entry's row
-    std::vector<double> values_;          // an entry, merged
+    std::vector<double> values_;          // an entry, merged; empty if all 1
     std::vector<double> norm2_;           // |x|^2, an example
 };
 

@@ -6,14 +6,62 @@
 namespace partwise {
 
 namespace {
+
 // How many entries ahead rows of weights are asked for.
 constexpr Index kAhead = 12;
+
+// An example's entries; x is null if all values are 1.
+struct Entries {
+    const std::uint32_t* offsets;
+    const double* x;
+    Index n;
+};
+
+template <bool HasValues>
+double value(const double* x, Index e) {
+    if constexpr (HasValues) {
+        return x[e];
+    } else {
+        return 1.0;
+    }
+}
+
+// out = sum_j x_j w_j: four partial sums, so that additions do not wait for each other.
+template <int W, bool HasValues>
+[[gnu::always_inline]] inline void add_rows(const Entries& entries, const double* __restrict w, double* __restrict out,
+                                            Index width) {
+    const Index n = entries.n;
+    const std::uint32_t* __restrict offsets = entries.offsets;
+    const double* __restrict x = entries.x;
+    if constexpr (W > 0) {
+        double acc[4][W] = {};
+        Index e = 0;
+        for (; e + 4 <= n; e += 4) {
+            for (int k = 0; k < 4; ++k) {
+                if (e + k + kAhead < n) __builtin_prefetch(w + offsets[e + k + kAhead]);
+                const double* __restrict row = w + offsets[e + k];
+                for (int b = 0; b < W; ++b) acc[k][b] += value<HasValues>(x, e + k) * row[b];
+            }
+        }
+        for (; e < n; ++e) {
+            const double* __restrict row = w + offsets[e];
+            for (int b = 0; b < W; ++b) acc[0][b] += value<HasValues>(x, e) * row[b];
+        }
+        for (int b = 0; b < W; ++b) out[b] = (acc[0][b] + acc[1][b]) + (acc[2][b] + acc[3][b]);
+    } else {
+        fill(out, width, 0.0);
+        for (Index e = 0; e < n; ++e) axpy(value<HasValues>(x, e), w + offsets[e], out, width);
+    }
+}
+
 }  // namespace
 
 SingleRows::SingleRows(std::shared_ptr<const RowLayout> layout, const AttributeTable& table)
     : layout_(std::move(layout)) {
     const Index n = len(table.example_ptr.size()) - 1;
     entry_ptr_.assign(1, 0);
+    entry_ptr_.reserve(idx(n + 1));
+    norm2_.reserve(idx(n));
     offsets_.reserve(table.attributes.size());
     values_.reserve(table.attributes.size());
     std::vector<std::pair<Index, double>> entries;
@@ -39,33 +87,33 @@ SingleRows::SingleRows(std::shared_ptr<const RowLayout> layout, const AttributeT
         entry_ptr_.push_back(len(offsets_.size()));
         norm2_.push_back(sum);
     }
+    if (std::all_of(values_.begin(), values_.end(), [](double x) { return x == 1.0; })) {
+        values_ = std::vector<double>();
+    }
 }
 
-// Four partial sums, so that additions do not wait for each other.
-void SingleRows::scores(Index i, const double* __restrict w, double* __restrict out) const {
-    const Index n = entry_ptr_[idx(i) + 1] - entry_ptr_[idx(i)];
-    const std::uint32_t* __restrict offsets = offsets_.data() + entry_ptr_[idx(i)];
-    const double* __restrict x = values_.data() + entry_ptr_[idx(i)];
-    with_width(layout_->width(), [&](auto constant) {
-        constexpr int W = constant();
-        if constexpr (W > 0) {
-            double acc[4][W] = {};
-            Index e = 0;
-            for (; e + 4 <= n; e += 4) {
-                for (int k = 0; k < 4; ++k) {
-                    if (e + k + kAhead < n) __builtin_prefetch(w + offsets[e + k + kAhead]);
-                    const double* __restrict row = w + offsets[e + k];
-                    for (int b = 0; b < W; ++b) acc[k][b] += x[e + k] * row[b];
-                }
-            }
-            for (; e < n; ++e) {
-                const double* __restrict row = w + offsets[e];
-                for (int b = 0; b < W; ++b) acc[0][b] += x[e] * row[b];
-            }
-            for (int b = 0; b < W; ++b) out[b] = (acc[0][b] + acc[1][b]) + (acc[2][b] + acc[3][b]);
+template <class F>
+void SingleRows::dispatch(F&& f) const {
+    with_width(layout_->width(), [&](auto width) {
+        if (values_.empty()) {
+            f(width, std::false_type{});
         } else {
-            fill(out, layout_->width(), 0.0);
-            for (Index e = 0; e < n; ++e) axpy(x[e], w + offsets[e], out, layout_->width());
+            f(width, std::true_type{});
+        }
+    });
+}
+
+void SingleRows::scores(Index i, const double* w, double* out) const { scores_of(i, i + 1, w, out); }
+
+void SingleRows::scores_of(Index begin, Index end, const double* w, double* out) const {
+    dispatch([&](auto constant, auto has_values) {
+        constexpr bool kValues = has_values();
+        const Index width = layout_->width();
+        for (Index i = begin; i < end; ++i, out += width) {
+            const Index first = entry_ptr_[idx(i)];
+            const Entries entries{offsets_.data() + first, kValues ? values_.data() + first : nullptr,
+                                  entry_ptr_[idx(i) + 1] - first};
+            add_rows<constant(), kValues>(entries, w, out, width);
         }
     });
 }
@@ -74,10 +122,11 @@ void SingleRows::scores(Index i, const double* __restrict w, double* __restrict 
 Added SingleRows::add_transpose(Index i, const double* __restrict slots, double scale, double* __restrict w) const {
     const Index n = entry_ptr_[idx(i) + 1] - entry_ptr_[idx(i)];
     const std::uint32_t* __restrict offsets = offsets_.data() + entry_ptr_[idx(i)];
-    const double* __restrict x = values_.data() + entry_ptr_[idx(i)];
     Added added{transpose_norm2(i, slots), 0.0};
-    with_width(layout_->width(), [&](auto constant) {
+    dispatch([&](auto constant, auto has_values) {
         constexpr int W = constant();
+        constexpr bool kValues = has_values();
+        const double* __restrict x = kValues ? values_.data() + entry_ptr_[idx(i)] : nullptr;
         if constexpr (W > 0) {
             double sums[W] = {};
             double d[W];
@@ -86,27 +135,50 @@ Added SingleRows::add_transpose(Index i, const double* __restrict slots, double 
                 if (e + kAhead < n) __builtin_prefetch(w + offsets[e + kAhead], 1);
                 double* __restrict row = w + offsets[e];
                 for (int b = 0; b < W; ++b) {
-                    sums[b] += x[e] * row[b];
-                    row[b] += x[e] * d[b];
+                    sums[b] += value<kValues>(x, e) * row[b];
+                    row[b] += value<kValues>(x, e) * d[b];
                 }
             }
             for (int b = 0; b < W; ++b) added.dot += sums[b] * slots[b];
         } else {
             const Index width = layout_->width();
             for (Index e = 0; e < n; ++e) {
-                added.dot += x[e] * dot(w + offsets[e], slots, width);
-                axpy(scale * x[e], slots, w + offsets[e], width);
+                added.dot += value<kValues>(x, e) * dot(w + offsets[e], slots, width);
+                axpy(scale * value<kValues>(x, e), slots, w + offsets[e], width);
             }
         }
     });
     return added;
 }
 
+void SingleRows::add_transpose_of(Index begin, Index end, const double* slots, double* w) const {
+    dispatch([&](auto constant, auto has_values) {
+        constexpr int W = constant();
+        constexpr bool kValues = has_values();
+        const Index width = layout_->width();
+        const double* __restrict d = slots;
+        for (Index i = begin; i < end; ++i, d += width) {
+            const Index last = entry_ptr_[idx(i) + 1];
+            for (Index e = entry_ptr_[idx(i)]; e < last; ++e) {
+                if (e + kAhead < last) __builtin_prefetch(w + offsets_[idx(e + kAhead)], 1);
+                double* __restrict row = w + offsets_[idx(e)];
+                const double x = value<kValues>(values_.data(), e);
+                if constexpr (W > 0) {
+                    for (int b = 0; b < W; ++b) row[b] += x * d[b];
+                } else {
+                    axpy(x, d, row, width);
+                }
+            }
+        }
+    });
+}
+
 void SingleRows::project(Index i, const double* slots, Index first, SparseVector& out) const {
     const Index width = layout_->width();
     std::vector<double> row(idx(width));
     for (Index e = entry_ptr_[idx(i)]; e < entry_ptr_[idx(i) + 1]; ++e) {
-        for (Index b = 0; b < width; ++b) row[idx(b)] = values_[idx(e)] * slots[b];
+        const double x = values_.empty() ? 1.0 : values_[idx(e)];
+        for (Index b = 0; b < width; ++b) row[idx(b)] = x * slots[b];
         out.append(first + offsets_[idx(e)], row.data(), width);
     }
 }

@@ -1,6 +1,7 @@
 #include "solvers/hessian.h"
 
 #include "solvers/sum_examples.h"
+#include "structures/width_dispatch.h"
 
 namespace partwise {
 
@@ -10,23 +11,65 @@ Hessian::Hessian(const Objective& objective, const double* weights, int n_jobs, 
         throw InputError("a Hessian needs a structure with the capability 'covariance'");
     }
     if (!(objective.loss().temperature > 0.0)) throw InputError("a Hessian needs a temperature above 0");
-    parallel_for(objective.num_examples(), objective.jobs(n_jobs), interrupt, [&](Index i, int) {
-        double* scores = scores_.data() + objective.offset(i);
-        objective.features().scores(i, weights, 1.0, scores);
-        objective.add_cost(i, objective.loss().cost_scale, scores);
+    const bool one_part = (objective.structure().capabilities() & kOnePart) != 0;
+    keeps_marginals_ = one_part && objective.loss().link == Link::kIdentity;
+    sum_runs(objective, n_jobs, interrupt, false, [&](Index begin, Index end, double*, Workspace& ws) {
+        double* scores = scores_.data() + objective.offset(begin);
+        objective.features().scores_of(begin, end, weights, scores);
+        for (Index i = begin; i < end; ++i) {
+            objective.add_cost(i, objective.loss().cost_scale, scores_.data() + objective.offset(i));
+        }
+        if (!keeps_marginals_) return Term{};
+        const Index all = objective.offset(end) - objective.offset(begin);
+        Workspace::Frame frame(ws);
+        double* marginals = frame.take(all);
+        objective.structure().log_partition_of(begin, end, scores, objective.loss().temperature,
+                                               frame.take(end - begin), marginals, frame.take(end - begin), ws);
+        copy(marginals, scores, all);
+        return Term{};
     });
 }
 
 std::vector<double> Hessian::product(const double* direction, int n_jobs, Interrupt& interrupt) const {
-    return sum_examples(objective_, n_jobs, interrupt, true,
-                        [&](Index i, double* out, Workspace& ws) {
-                            Workspace::Frame frame(ws);
-                            double* change = frame.take(objective_.num_slots(i));
-                            objective_.features().scores(i, direction, 1.0, change);
-                            apply(i, change, out, ws);
-                            return Term{};
-                        })
+    return sum_runs(objective_, n_jobs, interrupt, true,
+                    [&](Index begin, Index end, double* out, Workspace& ws) {
+                        const Index first = objective_.offset(begin);
+                        Workspace::Frame frame(ws);
+                        double* change = frame.take(objective_.offset(end) - first);
+                        objective_.features().scores_of(begin, end, direction, change);
+                        if (keeps_marginals_) {
+                            apply_one_part(begin, end, change, out);
+                        } else {
+                            for (Index i = begin; i < end; ++i) {
+                                const Index at = objective_.offset(i) - first;
+                                apply(i, change + at, out + at, ws);
+                                scale(objective_.weight(i), out + at, objective_.num_slots(i));
+                            }
+                        }
+                        return Term{};
+                    })
         .u;
+}
+
+// Cov = diag(p) - p p'
+void Hessian::apply_one_part(Index begin, Index end, const double* change, double* out) const {
+    const double* p = scores_.data() + objective_.offset(begin);
+    const double inverse = 1.0 / objective_.loss().temperature;
+    for (Index i = begin; i < end; ++i) {
+        const Index n = objective_.num_slots(i);
+        const double factor = objective_.weight(i) * inverse;
+        with_width(n, [&](auto width) {
+            constexpr int W = width();
+            const Index size = W > 0 ? W : n;
+            double mean = 0;
+#pragma omp simd reduction(+ : mean)
+            for (Index a = 0; a < size; ++a) mean += p[a] * change[a];
+            for (Index a = 0; a < size; ++a) out[a] = factor * p[a] * (change[a] - mean);
+        });
+        p += n;
+        change += n;
+        out += n;
+    }
 }
 
 void Hessian::apply(Index i, const double* change, double* out, Workspace& ws) const {

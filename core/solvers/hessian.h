@@ -5,6 +5,7 @@
 //                   examples of margin violation t_i > 0, s_i = 2 t_i
 //
 // The slot scores at w are kept, one number a slot: a product then meets the features twice and the structure once.
+// Where a labelling is one part (identity link), p is kept instead: Cov = diag(p) - p p', and the structure is not asked.
 #pragma once
 
 #include <vector>
@@ -25,8 +26,12 @@ class Hessian {
     // out = the matrix between A_i' and A_i times `change`
     void apply(Index i, const double* change, double* out, Workspace& ws) const;
 
+    // The same for the examples [begin, end) by their marginals, times their weights.
+    void apply_one_part(Index begin, Index end, const double* change, double* out) const;
+
     const Objective& objective_;
-    std::vector<double> scores_;  // theta_i + kappa c_i, all examples end to end
+    bool keeps_marginals_ = false;
+    std::vector<double> scores_;  // theta_i + kappa c_i, or p_i, all examples end to end
 };
 
 }  // namespace partwise

@@ -89,19 +89,25 @@ void Objective::check_gold() const {
 }
 
 double Objective::value(const double* w, int n_jobs, Interrupt& interrupt) const {
-    return sum_examples(*this, n_jobs, interrupt, false,
-                        [&](Index i, double*, Workspace& ws) {
-                            Workspace::Frame frame(ws);
-                            double* scores = frame.take(num_slots(i));
-                            features_->scores(i, w, 1.0, scores);
-                            const double gold_score = dot_gold(i, scores);
-                            add_cost(i, loss_.cost_scale, scores);
+    return sum_runs(*this, n_jobs, interrupt, false,
+                    [&](Index begin, Index end, double*, Workspace& ws) {
+                        const Index first = offset(begin);
+                        Workspace::Frame frame(ws);
+                        double* scores = frame.take(offset(end) - first);
+                        features_->scores_of(begin, end, w, scores);
+                        Term sum;
+                        for (Index i = begin; i < end; ++i) {
+                            double* augmented = scores + (offset(i) - first);
+                            const double gold_score = dot_gold(i, augmented);
+                            add_cost(i, loss_.cost_scale, augmented);
                             const double margin =
-                                structure_->log_partition(i, scores, loss_.temperature, nullptr, nullptr, ws) -
+                                structure_->log_partition(i, augmented, loss_.temperature, nullptr, nullptr, ws) -
                                 gold_score;
                             const double positive = std::max(margin, 0.0);
-                            return Term{loss_.link == Link::kSquared ? positive * positive : margin, 0.0, 0.0};
-                        })
+                            sum.value += weight(i) * (loss_.link == Link::kSquared ? positive * positive : margin);
+                        }
+                        return sum;
+                    })
         .value;
 }
 
@@ -111,33 +117,46 @@ Plane Objective::plane(const double* w, int n_jobs, Interrupt& interrupt) const 
 
 Plane Objective::plane_at(const double* w, double temperature, double* marginals, int n_jobs,
                           Interrupt& interrupt) const {
-    return sum_examples(*this, n_jobs, interrupt, true, [&](Index i, double* direction, Workspace& ws) {
-        const Index n = num_slots(i);
+    const bool squared = loss_.link == Link::kSquared;
+    return sum_runs(*this, n_jobs, interrupt, true, [&](Index begin, Index end, double* directions, Workspace& ws) {
+        const Index first = offset(begin);
+        const Index all = offset(end) - first;
         Workspace::Frame frame(ws);
-        double* scores = frame.take(n);
-        features_->scores(i, w, 1.0, scores);
-        const double gold_score = dot_gold(i, scores);
-        double* augmented = scores;
-        add_cost(i, loss_.cost_scale, augmented);
-        double entropy = 0;
-        const double best = structure_->log_partition(i, augmented, temperature, direction, &entropy, ws);
-        if (marginals) copy(direction, marginals + offset(i), n);
-        const double margin = best - gold_score;
-        const bool squared = loss_.link == Link::kSquared;
-        const double mass = squared ? 2.0 * std::max(margin, 0.0) : 1.0;
-        // kappa <mu, c> + tau H = smax - <mu, theta>, but that cancels; add the parts up instead.
-        double cost_term = 0;
-        if (loss_.cost_scale != 0.0) {
-            double* cost = frame.take(n);
-            fill(cost, n, 0.0);
-            add_cost(i, loss_.cost_scale, cost);
-            cost_term = dot(direction, cost, n);
+        double* scores = frame.take(all);
+        double* gold_scores = frame.take(end - begin);
+        double* values = frame.take(end - begin);
+        double* entropies = frame.take(end - begin);
+        features_->scores_of(begin, end, w, scores);
+        for (Index i = begin; i < end; ++i) {
+            double* augmented = scores + (offset(i) - first);
+            gold_scores[i - begin] = dot_gold(i, augmented);
+            add_cost(i, loss_.cost_scale, augmented);
         }
-        for (Index r = 0; r < n; ++r) direction[r] *= -mass;
-        add_gold(i, mass, direction);
-        const double positive = std::max(margin, 0.0);
-        return Term{squared ? positive * positive : margin,
-                    mass * (cost_term + loss_.temperature * entropy) - conjugate(mass), mass * entropy};
+        structure_->log_partition_of(begin, end, scores, temperature, values, directions, entropies, ws);
+        if (marginals) copy(directions, marginals + first, all);
+        Term sum;
+        for (Index i = begin; i < end; ++i) {
+            const Index n = num_slots(i);
+            const double omega = weight(i);
+            double* direction = directions + (offset(i) - first);
+            const double margin = values[i - begin] - gold_scores[i - begin];
+            const double mass = squared ? 2.0 * std::max(margin, 0.0) : 1.0;
+            // kappa <mu, c> + tau H = smax - <mu, theta>, but that cancels; add the parts up instead.
+            double cost_term = 0;
+            if (loss_.cost_scale != 0.0) {
+                double* cost = scores;  // of this run; no longer needed
+                fill(cost, n, 0.0);
+                add_cost(i, loss_.cost_scale, cost);
+                cost_term = dot(direction, cost, n);
+            }
+            scale(-omega * mass, direction, n);
+            add_gold(i, omega * mass, direction);
+            const double positive = std::max(margin, 0.0);
+            const double entropy = entropies[i - begin];
+            sum.add(omega, {squared ? positive * positive : margin,
+                            mass * (cost_term + loss_.temperature * entropy) - conjugate(mass), mass * entropy});
+        }
+        return sum;
     });
 }
 

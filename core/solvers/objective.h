@@ -41,6 +41,12 @@ struct Term {
     double value = 0;
     double b = 0;
     double extra = 0;
+
+    void add(double omega, const Term& other) {
+        value += omega * other.value;
+        b += omega * other.b;
+        extra += omega * other.extra;
+    }
 };
 
 class Objective {

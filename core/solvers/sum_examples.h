@@ -17,10 +17,13 @@ inline Index num_blocks(const Objective& o, bool with_u) {
     return std::min(n, std::clamp<Index>((Index{1} << 22) / d, 2, 16));
 }
 
-// Calls term(i, direction, workspace) -> Term for every example of positive weight omega_i and adds up omega_i times
-// the Term and u += omega_i A_i' direction (direction is null, and u empty, unless with_u).
+// Slots of the examples that are worked on together: scores and directions stay in the nearest caches.
+constexpr Index kRunSlots = Index{1} << 11;
+
+// Calls run(begin, end, directions, workspace) -> Term for runs of examples of positive weight and adds up the Terms and
+// u += sum over the run of A_i' directions_i (null, and u empty, unless with_u). Weights are the callee's business.
 template <class F>
-Plane sum_examples(const Objective& o, int n_jobs, Interrupt& interrupt, bool with_u, F&& term) {
+Plane sum_runs(const Objective& o, int n_jobs, Interrupt& interrupt, bool with_u, F&& run) {
     const Index n = o.num_examples();
     const Index n_blocks = num_blocks(o, with_u);
     const Index d = o.features().num_weights();
@@ -32,17 +35,22 @@ Plane sum_examples(const Objective& o, int n_jobs, Interrupt& interrupt, bool wi
         Plane& block = blocks[idx(k)];
         if (with_u) block.u.assign(idx(d), 0.0);
         Workspace& ws = scratch[static_cast<std::size_t>(worker)];
-        for (Index i = k * n / n_blocks; i < (k + 1) * n / n_blocks; ++i) {
+        const Index last = (k + 1) * n / n_blocks;
+        for (Index i = k * n / n_blocks; i < last;) {
             if (worker == 0) interrupt.check();
-            const double omega = o.weight(i);
-            if (omega == 0.0) continue;
+            if (o.weight(i) == 0.0) {
+                ++i;
+                continue;
+            }
+            const Index begin = i++;
+            while (i < last && o.weight(i) != 0.0 && o.offset(i + 1) - o.offset(begin) <= kRunSlots) ++i;
             Workspace::Frame frame(ws);
-            double* direction = with_u ? frame.take(o.num_slots(i)) : nullptr;
-            const Term t = term(i, direction, ws);
-            block.value += omega * t.value;
-            block.b += omega * t.b;
-            block.extra += omega * t.extra;
-            if (with_u) o.features().add_transpose(i, direction, omega, block.u.data());
+            double* directions = with_u ? frame.take(o.offset(i) - o.offset(begin)) : nullptr;
+            const Term t = run(begin, i, directions, ws);
+            block.value += t.value;
+            block.b += t.b;
+            block.extra += t.extra;
+            if (with_u) o.features().add_transpose_of(begin, i, directions, block.u.data());
         }
     });
     Plane total = std::move(blocks.front());
@@ -62,6 +70,21 @@ Plane sum_examples(const Objective& o, int n_jobs, Interrupt& interrupt, bool wi
         });
     }
     return total;
+}
+
+// Calls term(i, direction, workspace) -> Term for every example of positive weight omega_i and adds up omega_i times
+// the Term and u += omega_i A_i' direction (direction is null, and u empty, unless with_u).
+template <class F>
+Plane sum_examples(const Objective& o, int n_jobs, Interrupt& interrupt, bool with_u, F&& term) {
+    return sum_runs(o, n_jobs, interrupt, with_u, [&](Index begin, Index end, double* directions, Workspace& ws) {
+        Term sum;
+        for (Index i = begin; i < end; ++i) {
+            double* direction = with_u ? directions + (o.offset(i) - o.offset(begin)) : nullptr;
+            sum.add(o.weight(i), term(i, direction, ws));
+            if (with_u && o.weight(i) != 1.0) scale(o.weight(i), direction, o.num_slots(i));
+        }
+        return sum;
+    });
 }
 
 }  // namespace partwise

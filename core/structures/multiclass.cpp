@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "structures/width_dispatch.h"
 #include "support/vector_math.h"
 
 namespace partwise {
@@ -23,37 +24,102 @@ double Multiclass::maximize(Index i, const double* scores, SlotCounts& best, Wor
     return scores[arg];
 }
 
+namespace {
+
+// Padding is moved down so far that its exp is 0.
+constexpr double kNowhere = -1e300;
+
 // p_a = exp((x_a - max) / tau) / sum; H = log sum - sum_a p_a (x_a - max) / tau: nothing large is subtracted.
+// `values` and `entropies` hold log sum's two terms between the two loops; the second runs over examples.
+template <int W>
+void partition_rows(Index n, Index n_labels, Index padded, const double* __restrict scores, double temperature,
+                    double* __restrict values, double* __restrict marginals, double* __restrict entropies,
+                    double* __restrict sums) {
+    const Index width = W > 0 ? W : padded;
+    const double scale = 1.0 / temperature;
+    for (Index k = 0; k < n; ++k) {
+        const double* __restrict x = scores + k * width;
+        double* __restrict p = marginals + k * width;
+        double high = -kInfinity;
+        if constexpr (W > 0 && W <= 16) {
+#pragma omp simd reduction(max : high)
+            for (int a = 0; a < W; ++a) {
+                p[a] = a < n_labels ? x[a] : kNowhere;
+                high = p[a] > high ? p[a] : high;
+            }
+        } else {
+            for (Index a = 0; a < width; ++a) p[a] = a < n_labels ? x[a] : kNowhere;
+            for (Index a = 0; a < n_labels; ++a) high = std::max(high, x[a]);
+        }
+        double sum = 0;
+        double moment = 0;
+#pragma omp simd reduction(+ : sum, moment)
+        for (Index a = 0; a < width; ++a) {
+            const double below = p[a] - high;
+            const double weight = fast_exp(below * scale);
+            p[a] = weight;
+            sum += weight;
+            moment += weight * below;
+        }
+        values[k] = high;
+        entropies[k] = moment;
+        sums[k] = sum;
+    }
+#pragma omp simd
+    for (Index k = 0; k < n; ++k) {
+        const double log_sum = fast_log1p(sums[k] - 1.0);
+        const double inverse = 1.0 / sums[k];
+        const double entropy = log_sum - entropies[k] * scale * inverse;
+        values[k] += temperature * log_sum;
+        entropies[k] = entropy > 0.0 ? entropy : 0.0;
+        sums[k] = inverse;
+    }
+    for (Index k = 0; k < n; ++k) {
+        for (Index a = 0; a < width; ++a) marginals[k * width + a] *= sums[k];
+    }
+}
+
+}  // namespace
+
+void Multiclass::log_partition_of(Index begin, Index end, const double* scores, double temperature, double* values,
+                                  double* marginals, double* entropies, Workspace& ws) const {
+    if (masked() || temperature == 0.0) {
+        return Structure::log_partition_of(begin, end, scores, temperature, values, marginals, entropies, ws);
+    }
+    const Index n = end - begin;
+    Workspace::Frame frame(ws);
+    double* sums = frame.take(n);
+    with_width(width_, [&](auto width) {
+        partition_rows<width()>(n, n_labels_, width_, scores, temperature, values, marginals, entropies, sums);
+    });
+}
+
 double Multiclass::log_partition(Index i, const double* scores, double temperature, double* marginals, double* entropy,
                                  Workspace& ws) const {
     Workspace::Frame frame(ws);
     double* p = marginals ? marginals : frame.take(width_);
-    SlotCounts best;
-    double high = -kInfinity;
-    if (mask(i)) {
-        high = maximize(i, scores, best, ws);
-    } else {
-        for (Index a = 0; a < n_labels_; ++a) high = std::max(high, scores[a]);
+    if (temperature > 0.0 && !masked()) {
+        double value = 0;
+        double unused = 0;
+        log_partition_of(i, i + 1, scores, temperature, &value, p, entropy ? entropy : &unused, ws);
+        return value;
     }
+    SlotCounts best;
+    const double high = maximize(i, scores, best, ws);
     if (temperature == 0.0) {
-        maximize(i, scores, best, ws);
         fill(p, width_, 0.0);
         p[best.slots[0]] = 1.0;
         if (entropy) *entropy = 0.0;
         return high;
     }
     const double scale = 1.0 / temperature;
-    for (Index a = 0; a < width_; ++a) p[a] = fast_exp((scores[a] - high) * scale);
-    for (Index a = n_labels_; a < width_; ++a) p[a] = 0.0;
-    if (mask(i)) {
-        for (Index a = 0; a < n_labels_; ++a) p[a] = allows(i, a) ? p[a] : 0.0;
-    }
     double sum = 0;
     double moment = 0;
-#pragma omp simd reduction(+ : sum, moment)
     for (Index a = 0; a < width_; ++a) {
+        const bool there = a < n_labels_ && allows(i, a);
+        p[a] = there ? fast_exp((scores[a] - high) * scale) : 0.0;
         sum += p[a];
-        moment += p[a] > 0.0 ? p[a] * (scores[a] - high) : 0.0;
+        moment += there ? p[a] * (scores[a] - high) : 0.0;
     }
     const double log_sum = std::log(sum);
     const double inverse = 1.0 / sum;

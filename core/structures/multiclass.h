@@ -17,6 +17,8 @@ class Multiclass final : public Structure {
     double maximize(Index i, const double* scores, SlotCounts& best, Workspace& ws) const override;
     double log_partition(Index i, const double* scores, double temperature, double* marginals, double* entropy,
                          Workspace& ws) const override;
+    void log_partition_of(Index begin, Index end, const double* scores, double temperature, double* values,
+                          double* marginals, double* entropies, Workspace& ws) const override;
     void add_cost(Index i, SlotView gold, double scale, double* scores) const override;
     void check_labelling(Index i, SlotView labelling, Workspace& ws) const override;
     std::vector<Scored> k_best(Index i, const double* scores, Index k, Workspace& ws) const override;

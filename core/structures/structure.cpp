@@ -17,6 +17,15 @@ Structure::Structure(Index num_examples) : num_examples_(num_examples) {
 void Structure::check_labelling(Index, SlotView, Workspace&) const {}
 void Structure::check_mask(Index) const {}
 
+void Structure::log_partition_of(Index begin, Index end, const double* scores, double temperature, double* values,
+                                 double* marginals, double* entropies, Workspace& ws) const {
+    Index slot = 0;
+    for (Index i = begin; i < end; slot += num_slots(i), ++i) {
+        values[i - begin] =
+            log_partition(i, scores + slot, temperature, marginals + slot, entropies + (i - begin), ws);
+    }
+}
+
 std::vector<Scored> Structure::k_best(Index, const double*, Index, Workspace&) const { lacks("k_best"); }
 std::vector<SlotCounts> Structure::sample(Index, const double*, double, Index, std::mt19937_64&, Workspace&) const {
     lacks("sample");

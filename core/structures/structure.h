@@ -43,6 +43,10 @@ class Structure {
     virtual double log_partition(Index i, const double* scores, double temperature, double* marginals, double* entropy,
                                  Workspace& ws) const = 0;
 
+    // The same for the examples [begin, end), slots end to end; values, entropies: one an example. Nothing is null.
+    virtual void log_partition_of(Index begin, Index end, const double* scores, double temperature, double* values,
+                                  double* marginals, double* entropies, Workspace& ws) const;
+
     // scores += scale * cost of each slot against the gold labelling (the number of wrong parts).
     virtual void add_cost(Index i, SlotView gold, double scale, double* scores) const = 0;
 
@@ -78,6 +82,7 @@ class Structure {
     }
 
    protected:
+    bool masked() const { return !masks_.empty(); }
     // Throws InputError if the mask leaves no labelling.
     virtual void check_mask(Index i) const;
 

@@ -121,6 +121,10 @@ inline void axpy(double scale, const double* __restrict x, double* __restrict y,
     for (Index k = 0; k < n; ++k) y[k] += scale * x[k];
 }
 
+inline void scale(double factor, double* x, Index n) {
+    for (Index k = 0; k < n; ++k) x[k] *= factor;
+}
+
 inline void fill(double* x, Index n, double value) {
     for (Index k = 0; k < n; ++k) x[k] = value;
 }
