@@ -62,7 +62,7 @@ class SingleRows final : public Segment {
     double psi2_bound(Index i) const override { return 2.0 * norm2_[idx(i)]; }
 
    private:
-    // f(row width, whether there are values), both as constants
+    // f(row width, whether there are values, whether weights are many), all as constants
     template <class F>
     void dispatch(F&& f) const;
 

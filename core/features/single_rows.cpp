@@ -7,8 +7,9 @@ namespace partwise {
 
 namespace {
 
-// How many entries ahead rows of weights are asked for.
+// How many entries ahead rows of weights are asked for, where weights are too many for the nearest caches.
 constexpr Index kAhead = 12;
+constexpr Index kNear = Index{1} << 15;
 
 // An example's entries; x is null if all values are 1.
 struct Entries {
@@ -27,7 +28,7 @@ double value(const double* x, Index e) {
 }
 
 // out = sum_j x_j w_j: four partial sums, so that additions do not wait for each other.
-template <int W, bool HasValues>
+template <int W, bool HasValues, bool Far>
 [[gnu::always_inline]] inline void add_rows(const Entries& entries, const double* __restrict w, double* __restrict out,
                                             Index width) {
     const Index n = entries.n;
@@ -38,7 +39,7 @@ template <int W, bool HasValues>
         Index e = 0;
         for (; e + 4 <= n; e += 4) {
             for (int k = 0; k < 4; ++k) {
-                if (e + k + kAhead < n) __builtin_prefetch(w + offsets[e + k + kAhead]);
+                if (Far && e + k + kAhead < n) __builtin_prefetch(w + offsets[e + k + kAhead]);
                 const double* __restrict row = w + offsets[e + k];
                 for (int b = 0; b < W; ++b) acc[k][b] += value<HasValues>(x, e + k) * row[b];
             }
@@ -95,10 +96,17 @@ SingleRows::SingleRows(std::shared_ptr<const RowLayout> layout, const AttributeT
 template <class F>
 void SingleRows::dispatch(F&& f) const {
     with_width(layout_->width(), [&](auto width) {
+        const auto with_values = [&](auto has_values) {
+            if (num_weights() > kNear) {
+                f(width, has_values, std::true_type{});
+            } else {
+                f(width, has_values, std::false_type{});
+            }
+        };
         if (values_.empty()) {
-            f(width, std::false_type{});
+            with_values(std::false_type{});
         } else {
-            f(width, std::true_type{});
+            with_values(std::true_type{});
         }
     });
 }
@@ -106,14 +114,14 @@ void SingleRows::dispatch(F&& f) const {
 void SingleRows::scores(Index i, const double* w, double* out) const { scores_of(i, i + 1, w, out); }
 
 void SingleRows::scores_of(Index begin, Index end, const double* w, double* out) const {
-    dispatch([&](auto constant, auto has_values) {
+    dispatch([&](auto constant, auto has_values, auto far) {
         constexpr bool kValues = has_values();
         const Index width = layout_->width();
         for (Index i = begin; i < end; ++i, out += width) {
             const Index first = entry_ptr_[idx(i)];
             const Entries entries{offsets_.data() + first, kValues ? values_.data() + first : nullptr,
                                   entry_ptr_[idx(i) + 1] - first};
-            add_rows<constant(), kValues>(entries, w, out, width);
+            add_rows<constant(), kValues, far()>(entries, w, out, width);
         }
     });
 }
@@ -123,7 +131,7 @@ Added SingleRows::add_transpose(Index i, const double* __restrict slots, double 
     const Index n = entry_ptr_[idx(i) + 1] - entry_ptr_[idx(i)];
     const std::uint32_t* __restrict offsets = offsets_.data() + entry_ptr_[idx(i)];
     Added added{transpose_norm2(i, slots), 0.0};
-    dispatch([&](auto constant, auto has_values) {
+    dispatch([&](auto constant, auto has_values, auto far) {
         constexpr int W = constant();
         constexpr bool kValues = has_values();
         const double* __restrict x = kValues ? values_.data() + entry_ptr_[idx(i)] : nullptr;
@@ -132,7 +140,7 @@ Added SingleRows::add_transpose(Index i, const double* __restrict slots, double 
             double d[W];
             for (int b = 0; b < W; ++b) d[b] = scale * slots[b];
             for (Index e = 0; e < n; ++e) {
-                if (e + kAhead < n) __builtin_prefetch(w + offsets[e + kAhead], 1);
+                if (far() && e + kAhead < n) __builtin_prefetch(w + offsets[e + kAhead], 1);
                 double* __restrict row = w + offsets[e];
                 for (int b = 0; b < W; ++b) {
                     sums[b] += value<kValues>(x, e) * row[b];
@@ -152,7 +160,7 @@ Added SingleRows::add_transpose(Index i, const double* __restrict slots, double 
 }
 
 void SingleRows::add_transpose_of(Index begin, Index end, const double* slots, double* w) const {
-    dispatch([&](auto constant, auto has_values) {
+    dispatch([&](auto constant, auto has_values, auto far) {
         constexpr int W = constant();
         constexpr bool kValues = has_values();
         const Index width = layout_->width();
@@ -160,7 +168,7 @@ void SingleRows::add_transpose_of(Index begin, Index end, const double* slots, d
         for (Index i = begin; i < end; ++i, d += width) {
             const Index last = entry_ptr_[idx(i) + 1];
             for (Index e = entry_ptr_[idx(i)]; e < last; ++e) {
-                if (e + kAhead < last) __builtin_prefetch(w + offsets_[idx(e + kAhead)], 1);
+                if (far() && e + kAhead < last) __builtin_prefetch(w + offsets_[idx(e + kAhead)], 1);
                 double* __restrict row = w + offsets_[idx(e)];
                 const double x = value<kValues>(values_.data(), e);
                 if constexpr (W > 0) {

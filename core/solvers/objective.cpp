@@ -95,14 +95,17 @@ double Objective::value(const double* w, int n_jobs, Interrupt& interrupt) const
                         Workspace::Frame frame(ws);
                         double* scores = frame.take(offset(end) - first);
                         features_->scores_of(begin, end, w, scores);
-                        Term sum;
+                        double* gold_scores = frame.take(end - begin);
                         for (Index i = begin; i < end; ++i) {
                             double* augmented = scores + (offset(i) - first);
-                            const double gold_score = dot_gold(i, augmented);
+                            gold_scores[i - begin] = dot_gold(i, augmented);
                             add_cost(i, loss_.cost_scale, augmented);
-                            const double margin =
-                                structure_->log_partition(i, augmented, loss_.temperature, nullptr, nullptr, ws) -
-                                gold_score;
+                        }
+                        double* values = frame.take(end - begin);
+                        structure_->log_values_of(begin, end, scores, loss_.temperature, values, ws);
+                        Term sum;
+                        for (Index i = begin; i < end; ++i) {
+                            const double margin = values[i - begin] - gold_scores[i - begin];
                             const double positive = std::max(margin, 0.0);
                             sum.value += weight(i) * (loss_.link == Link::kSquared ? positive * positive : margin);
                         }

@@ -30,7 +30,8 @@ namespace {
 constexpr double kNowhere = -1e300;
 
 // p_a = exp((x_a - max) / tau) / sum; H = log sum - sum_a p_a (x_a - max) / tau: nothing large is subtracted.
-// `values` and `entropies` hold log sum's two terms between the two loops; the second runs over examples.
+// Loop by loop over all examples, so that few labels fill vector registers too. `values` and `entropies` hold the
+// maximum and sum_a exp(.) (x_a - max) until the last loop but one.
 template <int W>
 void partition_rows(Index n, Index n_labels, Index padded, const double* __restrict scores, double temperature,
                     double* __restrict values, double* __restrict marginals, double* __restrict entropies,
@@ -39,29 +40,30 @@ void partition_rows(Index n, Index n_labels, Index padded, const double* __restr
     const double scale = 1.0 / temperature;
     for (Index k = 0; k < n; ++k) {
         const double* __restrict x = scores + k * width;
-        double* __restrict p = marginals + k * width;
-        double high = -kInfinity;
-        if constexpr (W > 0 && W <= 16) {
+        double* __restrict below = marginals + k * width;
+        double high = kNowhere;
 #pragma omp simd reduction(max : high)
-            for (int a = 0; a < W; ++a) {
-                p[a] = a < n_labels ? x[a] : kNowhere;
-                high = p[a] > high ? p[a] : high;
-            }
-        } else {
-            for (Index a = 0; a < width; ++a) p[a] = a < n_labels ? x[a] : kNowhere;
-            for (Index a = 0; a < n_labels; ++a) high = std::max(high, x[a]);
+        for (Index a = 0; a < width; ++a) {
+            const double here = a < n_labels ? x[a] : kNowhere;
+            high = here > high ? here : high;
         }
+        for (Index a = 0; a < width; ++a) below[a] = a < n_labels ? x[a] - high : kNowhere;
+        values[k] = high;
+    }
+    const Index all = n * width;
+#pragma omp simd
+    for (Index r = 0; r < all; ++r) marginals[r] = fast_exp(marginals[r] * scale);
+    for (Index k = 0; k < n; ++k) {
+        const double* __restrict x = scores + k * width;
+        const double* __restrict weight = marginals + k * width;
+        const double high = values[k];
         double sum = 0;
         double moment = 0;
 #pragma omp simd reduction(+ : sum, moment)
         for (Index a = 0; a < width; ++a) {
-            const double below = p[a] - high;
-            const double weight = fast_exp(below * scale);
-            p[a] = weight;
-            sum += weight;
-            moment += weight * below;
+            sum += weight[a];
+            moment += a < n_labels ? weight[a] * (x[a] - high) : 0.0;
         }
-        values[k] = high;
         entropies[k] = moment;
         sums[k] = sum;
     }
@@ -92,6 +94,13 @@ void Multiclass::log_partition_of(Index begin, Index end, const double* scores, 
     with_width(width_, [&](auto width) {
         partition_rows<width()>(n, n_labels_, width_, scores, temperature, values, marginals, entropies, sums);
     });
+}
+
+void Multiclass::log_values_of(Index begin, Index end, const double* scores, double temperature, double* values,
+                               Workspace& ws) const {
+    Workspace::Frame frame(ws);
+    double* marginals = frame.take((end - begin) * width_);
+    log_partition_of(begin, end, scores, temperature, values, marginals, frame.take(end - begin), ws);
 }
 
 double Multiclass::log_partition(Index i, const double* scores, double temperature, double* marginals, double* entropy,

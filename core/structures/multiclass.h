@@ -19,6 +19,8 @@ class Multiclass final : public Structure {
                          Workspace& ws) const override;
     void log_partition_of(Index begin, Index end, const double* scores, double temperature, double* values,
                           double* marginals, double* entropies, Workspace& ws) const override;
+    void log_values_of(Index begin, Index end, const double* scores, double temperature, double* values,
+                       Workspace& ws) const override;
     void add_cost(Index i, SlotView gold, double scale, double* scores) const override;
     void check_labelling(Index i, SlotView labelling, Workspace& ws) const override;
     std::vector<Scored> k_best(Index i, const double* scores, Index k, Workspace& ws) const override;

@@ -26,6 +26,13 @@ void Structure::log_partition_of(Index begin, Index end, const double* scores, d
     }
 }
 
+void Structure::log_values_of(Index begin, Index end, const double* scores, double temperature, double* values,
+                              Workspace& ws) const {
+    for (Index i = begin; i < end; scores += num_slots(i), ++i) {
+        values[i - begin] = log_partition(i, scores, temperature, nullptr, nullptr, ws);
+    }
+}
+
 std::vector<Scored> Structure::k_best(Index, const double*, Index, Workspace&) const { lacks("k_best"); }
 std::vector<SlotCounts> Structure::sample(Index, const double*, double, Index, std::mt19937_64&, Workspace&) const {
     lacks("sample");

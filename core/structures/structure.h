@@ -46,6 +46,9 @@ class Structure {
     // The same for the examples [begin, end), slots end to end; values, entropies: one an example. Nothing is null.
     virtual void log_partition_of(Index begin, Index end, const double* scores, double temperature, double* values,
                                   double* marginals, double* entropies, Workspace& ws) const;
+    // Its values alone.
+    virtual void log_values_of(Index begin, Index end, const double* scores, double temperature, double* values,
+                               Workspace& ws) const;
 
     // scores += scale * cost of each slot against the gold labelling (the number of wrong parts).
     virtual void add_cost(Index i, SlotView gold, double scale, double* scores) const = 0;
