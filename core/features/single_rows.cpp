@@ -164,17 +164,20 @@ void SingleRows::add_transpose_of(Index begin, Index end, const double* slots, d
         constexpr int W = constant();
         constexpr bool kValues = has_values();
         const Index width = layout_->width();
-        const double* __restrict d = slots;
-        for (Index i = begin; i < end; ++i, d += width) {
+        const std::uint32_t* __restrict offsets = offsets_.data();
+        const double* __restrict x = values_.data();
+        for (Index i = begin; i < end; ++i, slots += width) {
             const Index last = entry_ptr_[idx(i) + 1];
+            // A copy that no weight can lie in: it stays in registers.
+            double d[W > 0 ? W : 1];
+            for (int b = 0; b < W; ++b) d[b] = slots[b];
             for (Index e = entry_ptr_[idx(i)]; e < last; ++e) {
-                if (far() && e + kAhead < last) __builtin_prefetch(w + offsets_[idx(e + kAhead)], 1);
-                double* __restrict row = w + offsets_[idx(e)];
-                const double x = value<kValues>(values_.data(), e);
+                if (far() && e + kAhead < last) __builtin_prefetch(w + offsets[e + kAhead], 1);
+                double* __restrict row = w + offsets[e];
                 if constexpr (W > 0) {
-                    for (int b = 0; b < W; ++b) row[b] += x * d[b];
+                    for (int b = 0; b < W; ++b) row[b] += value<kValues>(x, e) * d[b];
                 } else {
-                    axpy(x, d, row, width);
+                    axpy(value<kValues>(x, e), slots, row, width);
                 }
             }
         }

@@ -137,6 +137,8 @@ Plane Objective::plane_at(const double* w, double temperature, double* marginals
         }
         structure_->log_partition_of(begin, end, scores, temperature, values, directions, entropies, ws);
         if (marginals) copy(directions, marginals + first, all);
+        const bool plain = unit_weights_ && !squared && loss_.cost_scale == 0.0;
+        if (plain) scale(-1.0, directions, all);
         Term sum;
         for (Index i = begin; i < end; ++i) {
             const Index n = num_slots(i);
@@ -152,7 +154,7 @@ Plane Objective::plane_at(const double* w, double temperature, double* marginals
                 add_cost(i, loss_.cost_scale, cost);
                 cost_term = dot(direction, cost, n);
             }
-            scale(-omega * mass, direction, n);
+            if (!plain) scale(-omega * mass, direction, n);
             add_gold(i, omega * mass, direction);
             const double positive = std::max(margin, 0.0);
             const double entropy = entropies[i - begin];
