@@ -10,13 +10,13 @@ void bind_hessian(nb::module_& m) {
     nb::class_<Hessian>(m, "Hessian")
         .def(
             "__init__",
-            [](Hessian* self, const Objective& objective, const Floats& weights, int n_jobs) {
+            [](Hessian* self, const Objective& objective, const Floats& weights, int n_jobs, Index every) {
                 check_weights(objective.features(), weights);
                 Interrupt interrupt = python_interrupt();
                 const nb::gil_scoped_release release;
-                new (self) Hessian(objective, weights.data(), n_jobs, interrupt);
+                new (self) Hessian(objective, weights.data(), every, n_jobs, interrupt);
             },
-            "objective"_a, "weights"_a, "n_jobs"_a = 1, nb::keep_alive<1, 2>())
+            "objective"_a, "weights"_a, "n_jobs"_a = 1, "every"_a = 1, nb::keep_alive<1, 2>())
         .def(
             "product",
             [](const Hessian& hessian, const Floats& direction, int n_jobs) {
@@ -30,7 +30,23 @@ void bind_hessian(nb::module_& m) {
                 }
                 return numpy(std::move(out));
             },
-            "direction"_a, "n_jobs"_a = 1);
+            "direction"_a, "n_jobs"_a = 1)
+        .def(
+            "diagonal",
+            [](const Hessian& hessian, int n_jobs) {
+                if (!hessian.objective().features().explicit_weights()) {
+                    throw InputError("a diagonal needs explicit weights");
+                }
+                Interrupt interrupt = python_interrupt();
+                std::vector<double> out;
+                {
+                    const nb::gil_scoped_release release;
+                    out = hessian.diagonal(n_jobs, interrupt);
+                }
+                return numpy(std::move(out));
+            },
+            "n_jobs"_a = 1)
+        .def_prop_ro("partial", &Hessian::partial);
 }
 
 }  // namespace partwise::bindings

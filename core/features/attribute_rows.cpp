@@ -247,6 +247,12 @@ Added AttributeRows::add_transpose(Index i, const double* slots, double scale, d
     return added;
 }
 
+// Entries that are all 0 or 1 are their squares.
+void AttributeRows::add_squares_of(Index begin, Index end, const double* slots, double* w) const {
+    if (values_.empty()) return add_transpose_of(begin, end, slots, w);
+    Segment::add_squares_of(begin, end, slots, w);
+}
+
 void AttributeRows::project(Index i, const double* slots, Index first, SparseVector& out) const {
     ProjectSink sink{first, out};
     dispatch([&](auto width, auto has_values) { visit<width(), has_values()>(i, slots, sink); });

@@ -78,6 +78,15 @@ Added DenseSegment::add_transpose(Index i, const double* __restrict slots, doubl
     return added;
 }
 
+void DenseSegment::add_squares_of(Index begin, Index end, const double* slots, double* w) const {
+    for (Index i = begin; i < end; ++i) {
+        for (Index t = 0; t < n_rows(i); ++t, slots += width_) {
+            const double* x = input(i, t);
+            for (Index j = 0; j < rows_.n_inputs; ++j) axpy(x[j] * x[j], slots, w + j * width_, width_);
+        }
+    }
+}
+
 void DenseSegment::project(Index i, const double* slots, Index first, SparseVector& out) const {
     std::vector<double> sum(idx(num_weights()), 0.0);
     add_transpose(i, slots, 1.0, sum.data());

@@ -47,6 +47,8 @@ class FeatureMap {
     virtual void scores_of(Index begin, Index end, const double* w, double* out) const;
     // w += sum over the examples [begin, end) of A_i' slots_i, slots end to end
     virtual void add_transpose_of(Index begin, Index end, const double* slots, double* w) const;
+    // The same with the squares of A_i's entries: w_j += sum over r of A_rj^2 slots_r. Explicit weights only.
+    virtual void add_squares_of(Index begin, Index end, const double* slots, double* w) const;
     // A_i' slots, merged; explicit weights only
     virtual void project(Index i, const double* slots, SparseVector& out) const = 0;
     // |A_i' slots|^2
@@ -74,6 +76,7 @@ class Segment {
     virtual Added add_transpose(Index i, const double* slots, double scale, double* w) const = 0;
     virtual void scores_of(Index begin, Index end, const double* w, double* out) const;
     virtual void add_transpose_of(Index begin, Index end, const double* slots, double* w) const;
+    virtual void add_squares_of(Index begin, Index end, const double* slots, double* w) const;
     // Appends runs; `first` is the segment's first weight.
     virtual void project(Index i, const double* slots, Index first, SparseVector& out) const = 0;
     virtual double transpose_norm2(Index i, const double* slots) const = 0;
@@ -95,6 +98,7 @@ class LinearMap final : public FeatureMap {
     Added add_transpose(Index i, const double* slots, double scale, double* w) const override;
     void scores_of(Index begin, Index end, const double* w, double* out) const override;
     void add_transpose_of(Index begin, Index end, const double* slots, double* w) const override;
+    void add_squares_of(Index begin, Index end, const double* slots, double* w) const override;
     void project(Index i, const double* slots, SparseVector& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
     double psi2_bound(Index i) const override;

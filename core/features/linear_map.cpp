@@ -17,6 +17,40 @@ void FeatureMap::add_transpose_of(Index begin, Index end, const double* slots, d
     }
 }
 
+namespace {
+
+// Slot by slot, from what one slot projects to: project(i, slots, vector).
+template <class F>
+void add_squares(Index n, const double* slots, double* w, F&& project) {
+    std::vector<double> unit(idx(n), 0.0);
+    SparseVector row;
+    for (Index r = 0; r < n; ++r) {
+        if (slots[r] == 0.0) continue;
+        unit[idx(r)] = 1.0;
+        row.clear();
+        project(unit.data(), row);
+        unit[idx(r)] = 0.0;
+        for (const SparseVector::Run& run : row.runs()) {
+            const double* x = row.values(run);
+            for (Index k = 0; k < run.length; ++k) w[run.start + k] += slots[r] * x[k] * x[k];
+        }
+    }
+}
+
+}  // namespace
+
+void FeatureMap::add_squares_of(Index begin, Index end, const double* slots, double* w) const {
+    for (Index i = begin; i < end; slots += num_slots(i), ++i) {
+        add_squares(num_slots(i), slots, w, [&](const double* unit, SparseVector& out) { project(i, unit, out); });
+    }
+}
+
+void Segment::add_squares_of(Index begin, Index end, const double* slots, double* w) const {
+    for (Index i = begin; i < end; slots += num_slots(i), ++i) {
+        add_squares(num_slots(i), slots, w, [&](const double* unit, SparseVector& out) { project(i, unit, 0, out); });
+    }
+}
+
 void Segment::scores_of(Index begin, Index end, const double* w, double* out) const {
     for (Index i = begin; i < end; ++i) {
         scores(i, w, out);
@@ -94,6 +128,18 @@ void LinearMap::scores_of(Index begin, Index end, const double* w, double* out) 
 void LinearMap::add_transpose_of(Index begin, Index end, const double* slots, double* w) const {
     if (segments_.size() > 1) return FeatureMap::add_transpose_of(begin, end, slots, w);
     segments_.front()->add_transpose_of(begin, end, slots, w);
+}
+
+void LinearMap::add_squares_of(Index begin, Index end, const double* slots, double* w) const {
+    if (segments_.size() == 1) return segments_.front()->add_squares_of(begin, end, slots, w);
+    for (Index i = begin; i < end; ++i) {
+        double* first = w;
+        for (const auto& segment : segments_) {
+            segment->add_squares_of(i, i + 1, slots, first);
+            first += segment->num_weights();
+            slots += segment->num_slots(i);
+        }
+    }
 }
 
 void LinearMap::project(Index i, const double* slots, SparseVector& out) const {

@@ -31,6 +31,9 @@ class MaxentMap final : public FeatureMap, public ColumnAccess {
     void add_transpose_of(Index begin, Index end, const double* slots, double* w) const override {
         rows_->add_transpose_of(begin, end, slots, w);
     }
+    void add_squares_of(Index begin, Index end, const double* slots, double* w) const override {
+        rows_->add_squares_of(begin, end, slots, w);
+    }
     void project(Index i, const double* slots, SparseVector& out) const override;
     double transpose_norm2(Index i, const double* slots) const override { return rows_->transpose_norm2(i, slots); }
     double psi2_bound(Index i) const override { return rows_->psi2_bound(i); }

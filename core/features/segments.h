@@ -35,6 +35,9 @@ class AttributeSegment final : public Segment {
     void add_transpose_of(Index begin, Index end, const double* slots, double* w) const override {
         rows_->add_transpose_of(begin, end, slots, w);
     }
+    void add_squares_of(Index begin, Index end, const double* slots, double* w) const override {
+        rows_->add_squares_of(begin, end, slots, w);
+    }
     void project(Index i, const double* slots, Index first, SparseVector& out) const override {
         rows_->project(i, slots, first, out);
     }
@@ -56,7 +59,12 @@ class SingleRows final : public Segment {
     void scores(Index i, const double* w, double* out) const override;
     Added add_transpose(Index i, const double* slots, double scale, double* w) const override;
     void scores_of(Index begin, Index end, const double* w, double* out) const override;
-    void add_transpose_of(Index begin, Index end, const double* slots, double* w) const override;
+    void add_transpose_of(Index begin, Index end, const double* slots, double* w) const override {
+        add_powers<1>(begin, end, slots, w);
+    }
+    void add_squares_of(Index begin, Index end, const double* slots, double* w) const override {
+        add_powers<2>(begin, end, slots, w);
+    }
     void project(Index i, const double* slots, Index first, SparseVector& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
     double psi2_bound(Index i) const override { return 2.0 * norm2_[idx(i)]; }
@@ -65,6 +73,9 @@ class SingleRows final : public Segment {
     // f(row width, whether there are values, whether weights are many), all as constants
     template <class F>
     void dispatch(F&& f) const;
+    // With entries of A to this power.
+    template <int Power>
+    void add_powers(Index begin, Index end, const double* slots, double* w) const;
 
     std::shared_ptr<const RowLayout> layout_;
     std::vector<Index> entry_ptr_;
@@ -84,6 +95,7 @@ class AttributeRows final : public Segment {
     Index num_slots(Index i) const override { return n_rows_[idx(i)] * layout_->width(); }
     void scores(Index i, const double* w, double* out) const override;
     Added add_transpose(Index i, const double* slots, double scale, double* w) const override;
+    void add_squares_of(Index begin, Index end, const double* slots, double* w) const override;
     void project(Index i, const double* slots, Index first, SparseVector& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
     double psi2_bound(Index i) const override;
@@ -141,6 +153,7 @@ class DenseSegment final : public Segment {
     Index num_slots(Index i) const override { return n_rows(i) * width_; }
     void scores(Index i, const double* w, double* out) const override;
     Added add_transpose(Index i, const double* slots, double scale, double* w) const override;
+    void add_squares_of(Index begin, Index end, const double* slots, double* w) const override;
     void project(Index i, const double* slots, Index first, SparseVector& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
     double psi2_bound(Index i) const override;
@@ -165,6 +178,7 @@ class SharedSegment final : public Segment {
     Index num_slots(Index) const override { return size_; }
     void scores(Index i, const double* w, double* out) const override;
     Added add_transpose(Index i, const double* slots, double scale, double* w) const override;
+    void add_squares_of(Index begin, Index end, const double* slots, double* w) const override;
     void project(Index i, const double* slots, Index first, SparseVector& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
     double psi2_bound(Index i) const override;

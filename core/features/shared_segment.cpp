@@ -29,6 +29,11 @@ Added SharedSegment::add_transpose(Index i, const double* __restrict slots, doub
     return added;
 }
 
+// Entries are 0 or 1: they are their squares.
+void SharedSegment::add_squares_of(Index begin, Index end, const double* slots, double* w) const {
+    add_transpose_of(begin, end, slots, w);
+}
+
 void SharedSegment::project(Index i, const double* slots, Index first, SparseVector& out) const {
     std::vector<double> sum(idx(size_), 0.0);
     add_transpose(i, slots, 1.0, sum.data());

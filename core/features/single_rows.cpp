@@ -159,7 +159,8 @@ Added SingleRows::add_transpose(Index i, const double* __restrict slots, double 
     return added;
 }
 
-void SingleRows::add_transpose_of(Index begin, Index end, const double* slots, double* w) const {
+template <int Power>
+void SingleRows::add_powers(Index begin, Index end, const double* slots, double* w) const {
     dispatch([&](auto constant, auto has_values, auto far) {
         constexpr int W = constant();
         constexpr bool kValues = has_values();
@@ -174,15 +175,20 @@ void SingleRows::add_transpose_of(Index begin, Index end, const double* slots, d
             for (Index e = entry_ptr_[idx(i)]; e < last; ++e) {
                 if (far() && e + kAhead < last) __builtin_prefetch(w + offsets[e + kAhead], 1);
                 double* __restrict row = w + offsets[e];
+                const double once = value<kValues>(x, e);
+                const double factor = Power == 2 ? once * once : once;
                 if constexpr (W > 0) {
-                    for (int b = 0; b < W; ++b) row[b] += value<kValues>(x, e) * d[b];
+                    for (int b = 0; b < W; ++b) row[b] += factor * d[b];
                 } else {
-                    axpy(value<kValues>(x, e), slots, row, width);
+                    axpy(factor, slots, row, width);
                 }
             }
         }
     });
 }
+
+template void SingleRows::add_powers<1>(Index, Index, const double*, double*) const;
+template void SingleRows::add_powers<2>(Index, Index, const double*, double*) const;
 
 void SingleRows::project(Index i, const double* slots, Index first, SparseVector& out) const {
     const Index width = layout_->width();

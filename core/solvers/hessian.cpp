@@ -5,56 +5,92 @@
 
 namespace partwise {
 
-Hessian::Hessian(const Objective& objective, const double* weights, int n_jobs, Interrupt& interrupt)
-    : objective_(objective), scores_(idx(objective.total_slots())) {
+namespace {
+// Runs that a part of the examples must have at least to stand for all of them.
+constexpr Index kFewestRuns = 8;
+}  // namespace
+
+Hessian::Hessian(const Objective& objective, const double* weights, Index every, int n_jobs, Interrupt& interrupt)
+    : objective_(objective),
+      every_(objective.total_slots() < kFewestRuns * every * kRunSlots ? 1 : every),
+      scores_(idx(objective.total_slots())) {
+    if (every < 1) throw InputError("every must be at least 1");
     if (!(objective.structure().capabilities() & kCovariance)) {
         throw InputError("a Hessian needs a structure with the capability 'covariance'");
     }
     if (!(objective.loss().temperature > 0.0)) throw InputError("a Hessian needs a temperature above 0");
     const bool one_part = (objective.structure().capabilities() & kOnePart) != 0;
     keeps_marginals_ = one_part && objective.loss().link == Link::kIdentity;
-    sum_runs(objective, n_jobs, interrupt, false, [&](Index begin, Index end, double*, Workspace& ws) {
+    const auto prepare = [&](Index begin, Index end, double*, Workspace& ws) {
+        Term used;
         double* scores = scores_.data() + objective.offset(begin);
         objective.features().scores_of(begin, end, weights, scores);
         for (Index i = begin; i < end; ++i) {
             objective.add_cost(i, objective.loss().cost_scale, scores_.data() + objective.offset(i));
+            used.value += objective.weight(i);
         }
-        if (!keeps_marginals_) return Term{};
+        if (!keeps_marginals_) return used;
         const Index all = objective.offset(end) - objective.offset(begin);
         Workspace::Frame frame(ws);
         double* marginals = frame.take(all);
         objective.structure().log_partition_of(begin, end, scores, objective.loss().temperature,
                                                frame.take(end - begin), marginals, frame.take(end - begin), ws);
         copy(marginals, scores, all);
-        return Term{};
-    });
+        return used;
+    };
+    const double used = sum_runs(objective, n_jobs, interrupt, false, prepare, every_).value;
+    if (every_ == 1) return;
+    double sum = 0;
+    for (Index i = 0; i < objective.num_examples(); ++i) sum += objective.weight(i);
+    factor_ = sum / used;
 }
 
 std::vector<double> Hessian::product(const double* direction, int n_jobs, Interrupt& interrupt) const {
-    return sum_runs(objective_, n_jobs, interrupt, true,
-                    [&](Index begin, Index end, double* out, Workspace& ws) {
-                        const Index first = objective_.offset(begin);
-                        Workspace::Frame frame(ws);
-                        double* change = frame.take(objective_.offset(end) - first);
-                        objective_.features().scores_of(begin, end, direction, change);
-                        if (keeps_marginals_) {
-                            apply_one_part(begin, end, change, out);
-                        } else {
-                            for (Index i = begin; i < end; ++i) {
-                                const Index at = objective_.offset(i) - first;
-                                apply(i, change + at, out + at, ws);
-                                scale(objective_.weight(i), out + at, objective_.num_slots(i));
-                            }
-                        }
-                        return Term{};
-                    })
-        .u;
+    const auto multiply = [&](Index begin, Index end, double* out, Workspace& ws) {
+        const Index first = objective_.offset(begin);
+        Workspace::Frame frame(ws);
+        double* change = frame.take(objective_.offset(end) - first);
+        objective_.features().scores_of(begin, end, direction, change);
+        if (keeps_marginals_) {
+            apply_one_part(begin, end, change, out);
+            return Term{};
+        }
+        for (Index i = begin; i < end; ++i) {
+            const Index at = objective_.offset(i) - first;
+            apply(i, change + at, out + at, ws);
+            scale(factor_ * objective_.weight(i), out + at, objective_.num_slots(i));
+        }
+        return Term{};
+    };
+    return sum_runs(objective_, n_jobs, interrupt, true, multiply, every_).u;
+}
+
+std::vector<double> Hessian::diagonal(int n_jobs, Interrupt& interrupt) const {
+    if (objective_.loss().link != Link::kIdentity) throw InputError("the diagonal is there for the identity link");
+    const double tau = objective_.loss().temperature;
+    const auto variances = [&](Index begin, Index end, double* out, Workspace& ws) {
+        const Index first = objective_.offset(begin);
+        for (Index i = begin; i < end; ++i) {
+            const double* kept = scores_.data() + objective_.offset(i);
+            double* v = out + (objective_.offset(i) - first);
+            const Index n = objective_.num_slots(i);
+            const double share = factor_ * objective_.weight(i) / tau;
+            if (keeps_marginals_) {
+                for (Index r = 0; r < n; ++r) v[r] = share * kept[r] * (1.0 - kept[r]);
+            } else {
+                objective_.structure().log_partition(i, kept, tau, v, nullptr, ws);
+                scale(share, v, n);
+            }
+        }
+        return Term{};
+    };
+    return sum_runs(objective_, n_jobs, interrupt, true, variances, every_, true).u;
 }
 
 // Cov = diag(p) - p p'
 void Hessian::apply_one_part(Index begin, Index end, const double* change, double* out) const {
     const double* p = scores_.data() + objective_.offset(begin);
-    const double inverse = 1.0 / objective_.loss().temperature;
+    const double inverse = factor_ / objective_.loss().temperature;
     for (Index i = begin; i < end; ++i) {
         const Index n = objective_.num_slots(i);
         const double factor = objective_.weight(i) * inverse;

@@ -16,11 +16,16 @@ namespace partwise {
 
 class Hessian {
    public:
-    // The objective must outlive it.
-    Hessian(const Objective& objective, const double* weights, int n_jobs, Interrupt& interrupt);
+    // The objective must outlive it. every > 1: of every so many runs of examples, times the weight of all over the
+    // weight of those; all examples where these are too few.
+    Hessian(const Objective& objective, const double* weights, Index every, int n_jobs, Interrupt& interrupt);
 
     const Objective& objective() const { return objective_; }
     std::vector<double> product(const double* direction, int n_jobs, Interrupt& interrupt) const;
+    // sum_i omega_i sum_r A_rj^2 v_r / tau, v_r = p_r (1 - p_r) where a labelling is one part, else the expected count:
+    // the diagonal where an example uses a weight in one slot of one part, and near it elsewhere. Identity link.
+    std::vector<double> diagonal(int n_jobs, Interrupt& interrupt) const;
+    bool partial() const { return every_ > 1; }
 
    private:
     // out = the matrix between A_i' and A_i times `change`
@@ -30,6 +35,8 @@ class Hessian {
     void apply_one_part(Index begin, Index end, const double* change, double* out) const;
 
     const Objective& objective_;
+    Index every_;
+    double factor_ = 1.0;  // weight of all examples over the weight of those used
     bool keeps_marginals_ = false;
     std::vector<double> scores_;  // theta_i + kappa c_i, or p_i, all examples end to end
 };

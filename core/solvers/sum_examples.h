@@ -22,10 +22,13 @@ constexpr Index kRunSlots = Index{1} << 11;
 
 // Calls run(begin, end, directions, workspace) -> Term for runs of examples of positive weight and adds up the Terms and
 // u += sum over the run of A_i' directions_i (null, and u empty, unless with_u). Weights are the callee's business.
+// every > 1: only every so many runs (always the same ones). squares: the squares of A_i's entries instead.
 template <class F>
-Plane sum_runs(const Objective& o, int n_jobs, Interrupt& interrupt, bool with_u, F&& run) {
+Plane sum_runs(const Objective& o, int n_jobs, Interrupt& interrupt, bool with_u, F&& run, Index every = 1,
+               bool squares = false) {
     const Index n = o.num_examples();
-    const Index n_blocks = num_blocks(o, with_u);
+    // A part is the same part whatever is summed.
+    const Index n_blocks = num_blocks(o, with_u || every > 1);
     const Index d = o.features().num_weights();
     const int workers = o.jobs(n_jobs);
     std::vector<Plane> blocks(idx(n_blocks));
@@ -36,6 +39,7 @@ Plane sum_runs(const Objective& o, int n_jobs, Interrupt& interrupt, bool with_u
         if (with_u) block.u.assign(idx(d), 0.0);
         Workspace& ws = scratch[static_cast<std::size_t>(worker)];
         const Index last = (k + 1) * n / n_blocks;
+        Index turn = k;
         for (Index i = k * n / n_blocks; i < last;) {
             if (worker == 0) interrupt.check();
             if (o.weight(i) == 0.0) {
@@ -44,13 +48,18 @@ Plane sum_runs(const Objective& o, int n_jobs, Interrupt& interrupt, bool with_u
             }
             const Index begin = i++;
             while (i < last && o.weight(i) != 0.0 && o.offset(i + 1) - o.offset(begin) <= kRunSlots) ++i;
+            if (turn++ % every != 0) continue;
             Workspace::Frame frame(ws);
             double* directions = with_u ? frame.take(o.offset(i) - o.offset(begin)) : nullptr;
             const Term t = run(begin, i, directions, ws);
             block.value += t.value;
             block.b += t.b;
             block.extra += t.extra;
-            if (with_u) o.features().add_transpose_of(begin, i, directions, block.u.data());
+            if (with_u && squares) {
+                o.features().add_squares_of(begin, i, directions, block.u.data());
+            } else if (with_u) {
+                o.features().add_transpose_of(begin, i, directions, block.u.data());
+            }
         }
     });
     Plane total = std::move(blocks.front());

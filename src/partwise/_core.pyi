@@ -507,9 +507,14 @@ def bcfw_epoch(
 class Hessian:
     """Products with the Hessian of `objective.value` at these weights (temperature > 0, capability "covariance")."""
 
-    def __init__(self, objective: Objective, weights: Floats, n_jobs: int = 1) -> None: ...
+    def __init__(self, objective: Objective, weights: Floats, n_jobs: int = 1, every: int = 1) -> None: ...
     def product(self, direction: Floats, n_jobs: int = 1) -> Floats:
         """H direction = sum_i omega_i A_i' Cov_i(A_i direction) / tau (and a rank-one share with the squared link)."""
+    def diagonal(self, n_jobs: int = 1) -> Floats:
+        """sum_i omega_i sum_r A_rj^2 v_r / tau, v_r = p_r (1 - p_r) for one part a labelling, else expected counts."""
+    @property
+    def partial(self) -> bool:
+        """Whether only every `every`-th run of examples is in it (weighted up to all)."""
 
 def slot_curvatures(objective: Objective, examples: Ints) -> Floats | None:
     """|A_i' e_a|^2 of every slot a of these examples, end to end; None unless A_i A_i' is diagonal for all of them."""

@@ -29,7 +29,6 @@ The sums over examples are done by `_core.Objective`; the penalty enters here.
 
 import copy
 import os
-from collections.abc import Callable
 from functools import cached_property
 from typing import TypeVar
 
@@ -183,14 +182,14 @@ class Problem:
         value, u, _ = self.objective.plane(weights, self.n_jobs)
         return value + 0.5 * self.l2 * self.norm2(weights), self.l2 * weights - u
 
-    def hessian(self, weights: Floats) -> Callable[[Floats], Floats]:
+    def hessian(self, weights: Floats, every: int = 1) -> "SecondDerivatives":
         """v -> (Hessian of P at w) v, for temperature > 0 and structures with the capability "covariance".
 
         The slot scores at w are kept while the function is. With the squared link P has second derivatives only where
-        no margin violation is zero; elsewhere those of one side are taken.
+        no margin violation is zero; elsewhere those of one side are taken. every > 1: an estimate from a part of the
+        examples, where there are enough of them.
         """
-        losses = Hessian(self.objective, weights, self.n_jobs)
-        return lambda direction: self.l2 * direction + losses.product(direction, self.n_jobs)
+        return SecondDerivatives(Hessian(self.objective, weights, self.n_jobs, every), self.l2, self.n_jobs)
 
     # dual
 
@@ -325,6 +324,25 @@ class Problem:
         if start != len(marginals):
             raise ValueError(f"{len(marginals)} clique marginals given, the structure has {start}")
         return np.concatenate(counts), np.array(entropies)
+
+
+class SecondDerivatives:
+    """The Hessian of P at one point: products with it, and its diagonal or something near it."""
+
+    def __init__(self, losses: Hessian, l2: float, n_jobs: int) -> None:
+        self._losses, self._l2, self._n_jobs = losses, l2, n_jobs
+
+    def __call__(self, direction: Floats) -> Floats:
+        return self._l2 * direction + self._losses.product(direction, self._n_jobs)
+
+    def diagonal(self) -> Floats:
+        """Exact where an example uses a weight in one slot of one part (see `_core.Hessian.diagonal`)."""
+        return self._l2 + self._losses.diagonal(self._n_jobs)
+
+    @property
+    def partial(self) -> bool:
+        """Whether it is an estimate from a part of the examples."""
+        return self._losses.partial
 
 
 def structure_capabilities(structure: Structure) -> frozenset[str]:

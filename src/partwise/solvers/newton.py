@@ -16,20 +16,26 @@ rho = (P(w) - P(w + s)) / -q(s) and alpha the minimiser along s of the parabola 
 
 with eta = (1e-4, 0.25, 0.75), sigma = (0.25, 0.5, 4); radius starts at |grad P|, and at most the first step's length.
 
+Options. preconditioner "diagonal": lengths, residuals and the ball are those of |s|_M^2 = s'Ms and |r|_(1/M), with
+M = l2 + sum_i omega_i sum_r A_rj^2 v_r / tau, v_r = p_r (1 - p_r) where a labelling is one part, else the expected
+count: conjugate gradients on the scaled problem. part > 1: while the gap is above |P|, H and M are those of every
+part-th run of some hundred examples, weighted up to all of them; P and its gradient never are.
+
 Stopping rule. gap = |grad P|^2 / (2 l2) <= tol |P|: the certificate of the oracle's own answer, for nothing. Ends as
 well when no step brings P or the gap down any more (the rounding floor). With l2 = 0: |grad P(w)| <= tol |grad P(0)|.
-A product and an evaluation of P with its gradient count as a pass each.
+A product and an evaluation of P with its gradient count as a pass each, a product with a part of H as its part.
 
 Source. Lin, Weng, Keerthi 2008, Algorithms 1 and 2 and the constants of their section 3; the radius follows the rule
 of Lin, Moré 1999. A rival ("TRON") in 003. Departures: structures, sample weights, temperatures; where the predicted
 decrease drowns in the rounding of P, the actual one is taken from the gradients at both ends,
--<grad P(w) + grad P(w + s), s> / 2; `max_cg`; with the squared link H is a generalised Hessian.
+-<grad P(w) + grad P(w + s), s> / 2; `max_cg`; with the squared link H is a generalised Hessian; the options above (the
+diagonal as in Hsia, Chiang, Lin 2018, a part of H as in Byrd, Chin, Neveitt, Nocedal 2011).
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import isfinite, sqrt
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,14 +75,22 @@ class Newton(PrimalSolver[NewtonState]):
 
     cg_tol: float = option(0.1, "conjugate gradients end when the residual is this share of the gradient")
     max_cg: int = option(50, "products with the Hessian in one step, at most")
+    preconditioner: Literal["none", "diagonal"] = option("none", "scale weights by the Hessian's diagonal, or not")
+    part: int = option(1, "far from the optimum: products with the Hessian of every part-th run of examples")
 
     def __post_init__(self) -> None:
+        if self.preconditioner not in ("none", "diagonal"):
+            raise ValueError(f"preconditioner must be none or diagonal, got {self.preconditioner!r}")
+        if self.part < 1:
+            raise ValueError(f"part must be at least 1, got {self.part}")
         if not 0 < self.cg_tol < 1:
             raise ValueError(f"cg_tol must be between 0 and 1, got {self.cg_tol}")
         if self.max_cg < 1:
             raise ValueError(f"max_cg must be at least 1, got {self.max_cg}")
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> NewtonState:
+        if self.preconditioner != "none" and problem.loss.link != "identity":
+            raise ValueError(f"newton: there is no diagonal for the loss {problem.loss.name!r}; leave preconditioner")
         fields = self.start(problem, warm_start)
         return NewtonState(**fields, radius=sqrt(fields["best_norm2"]))
 
@@ -85,14 +99,23 @@ class Newton(PrimalSolver[NewtonState]):
         if not state.gradient.any():
             state.stalled = True
             return
-        found = conjugate_gradients(
-            problem.hessian(state.weights), state.gradient, state.radius, self.cg_tol, self.max_cg
-        )
+        certificate = problem.certificate_at(state.primal, state.gradient)
+        far = problem.l2 > 0 and certificate.gap > abs(state.primal)
+        hessian = problem.hessian(state.weights, self.part if far else 1)
+        scaling = None
+        first = state.epoch == 1
+        if self.preconditioner != "none":
+            scaling = hessian.diagonal()
+            scaling[scaling == 0] = 1.0  # l2 = 0: features that nothing depends on
+            if first:
+                state.radius = sqrt(float(state.gradient @ (state.gradient / scaling)))
+        found = conjugate_gradients(hessian, state.gradient, state.radius, self.cg_tol, self.max_cg, scaling)
         weights = state.weights + found.step
         primal, gradient = problem.value_and_gradient(weights)
-        state.visits += (found.products + 1) * len(problem.active)
+        products = -(-found.products // self.part) if hessian.partial else found.products
+        state.visits += (products + 1) * len(problem.active)
 
-        length = float(np.linalg.norm(found.step))
+        length = _norm(found.step, scaling)
         slope = float(state.gradient @ found.step)
         predicted = -0.5 * (slope - float(found.step @ found.residual))
         decrease = state.primal - primal
@@ -100,7 +123,6 @@ class Newton(PrimalSolver[NewtonState]):
             decrease = -0.5 * (slope + float(gradient @ found.step))
         if not isfinite(decrease):
             decrease = -float("inf")
-        first = state.epoch == 1
         state.radius = next_radius(
             min(state.radius, length) if first else state.radius, length, slope, predicted, decrease
         )
@@ -132,13 +154,22 @@ class Step(NamedTuple):
 
 
 def conjugate_gradients(
-    hessian: Callable[[Floats], Floats], gradient: Floats, radius: float, tol: float, most: int
+    hessian: Callable[[Floats], Floats],
+    gradient: Floats,
+    radius: float,
+    tol: float,
+    most: int,
+    scaling: Floats | None = None,
 ) -> Step:
-    """Minimise <gradient, s> + s'Hs / 2 in the ball |s| <= radius (Lin, Weng, Keerthi 2008, Algorithm 2)."""
+    """Minimise <gradient, s> + s'Hs / 2 in the ball |s| <= radius (Lin, Weng, Keerthi 2008, Algorithm 2).
+
+    scaling: a positive diagonal M; the ball is that of |s|_M then, and the residual is measured in 1/M.
+    """
     step = np.zeros_like(gradient)
     residual = -gradient
-    direction = residual.copy()
-    norm2 = float(residual @ residual)
+    scaled = _over(residual, scaling)
+    direction = scaled.copy()
+    norm2 = float(residual @ scaled)
     goal = tol * sqrt(norm2)
     for products in range(1, most + 1):
         product = hessian(direction)
@@ -146,22 +177,35 @@ def conjugate_gradients(
         alpha = norm2 / curvature if curvature > 0 else float("inf")
         # Without curvature (l2 = 0) the model falls along the direction for ever.
         further = step + alpha * direction if isfinite(alpha) else step
-        if not isfinite(alpha) or float(np.linalg.norm(further)) > radius:
-            alpha = _to_boundary(step, direction, radius)
+        if not isfinite(alpha) or _norm(further, scaling) > radius:
+            alpha = _to_boundary(step, direction, radius, scaling)
             return Step(step + alpha * direction, residual - alpha * product, products)
         step = further
         residual = residual - alpha * product
-        new_norm2 = float(residual @ residual)
+        scaled = _over(residual, scaling)
+        new_norm2 = float(residual @ scaled)
         if sqrt(new_norm2) <= goal:
             break
-        direction = residual + new_norm2 / norm2 * direction
+        direction = scaled + new_norm2 / norm2 * direction
         norm2 = new_norm2
     return Step(step, residual, products)
 
 
-def _to_boundary(step: Floats, direction: Floats, radius: float) -> float:
+def _over(vector: Floats, scaling: Floats | None) -> Floats:
+    return vector if scaling is None else vector / scaling
+
+
+def _dot(left: Floats, right: Floats, scaling: Floats | None) -> float:
+    return float(left @ (right if scaling is None else scaling * right))
+
+
+def _norm(vector: Floats, scaling: Floats | None) -> float:
+    return float(np.linalg.norm(vector)) if scaling is None else sqrt(_dot(vector, vector, scaling))
+
+
+def _to_boundary(step: Floats, direction: Floats, radius: float, scaling: Floats | None = None) -> float:
     """The alpha >= 0 with |step + alpha direction| = radius, in the form that does not cancel."""
-    along, length2 = float(step @ direction), float(direction @ direction)
-    room = max(radius * radius - float(step @ step), 0.0)
+    along, length2 = _dot(step, direction, scaling), _dot(direction, direction, scaling)
+    room = max(radius * radius - _dot(step, step, scaling), 0.0)
     root = sqrt(along * along + length2 * room)
     return room / (along + root) if along >= 0 else (root - along) / length2
