@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstring>
 
 #include "features/segments.h"
 #include "structures/width_dispatch.h"
@@ -34,7 +35,23 @@ template <int W, bool HasValues, bool Far>
     const Index n = entries.n;
     const std::uint32_t* __restrict offsets = entries.offsets;
     const double* __restrict x = entries.x;
-    if constexpr (W > 0) {
+    if constexpr (W == 4 || W == 8) {
+        // Few labels: a second loop for the rest would cost as much, in branches guessed wrong, as a short row's sums.
+        typedef double Row __attribute__((vector_size(W * sizeof(double))));
+        Row acc[4] = {};
+        for (Index e = 0; e < n; ++e) {
+            if (Far && e + kAhead < n) __builtin_prefetch(w + offsets[e + kAhead]);
+            Row row;
+            std::memcpy(&row, w + offsets[e], sizeof row);
+            const Row next = acc[0] + value<HasValues>(x, e) * row;
+            acc[0] = acc[1];
+            acc[1] = acc[2];
+            acc[2] = acc[3];
+            acc[3] = next;
+        }
+        const Row sum = (acc[0] + acc[1]) + (acc[2] + acc[3]);
+        std::memcpy(out, &sum, sizeof sum);
+    } else if constexpr (W > 0) {
         double acc[4][W] = {};
         Index e = 0;
         for (; e + 4 <= n; e += 4) {
@@ -178,6 +195,7 @@ void SingleRows::add_powers(Index begin, Index end, const double* slots, double*
                 const double once = value<kValues>(x, e);
                 const double factor = Power == 2 ? once * once : once;
                 if constexpr (W > 0) {
+#pragma omp simd
                     for (int b = 0; b < W; ++b) row[b] += factor * d[b];
                 } else {
                     axpy(factor, slots, row, width);

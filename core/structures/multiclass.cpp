@@ -81,6 +81,39 @@ void partition_rows(Index n, Index n_labels, Index padded, const double* __restr
     }
 }
 
+// Two labels need one exp: with d = |x_1 - x_0| / tau and e = exp(-d), the worse one has p = e / (1 + e), and
+// H = log(1 + e) + d e / (1 + e). `ratios` is scratch (two values an example).
+void partition_pairs(Index n, Index width, const double* __restrict scores, double temperature,
+                     double* __restrict values, double* __restrict marginals, double* __restrict entropies,
+                     double* __restrict ratios) {
+    const double scale = 1.0 / temperature;
+    for (Index k = 0; k < n; ++k) {
+        const double zero = scores[k * width];
+        const double one = scores[k * width + 1];
+        values[k] = zero > one ? zero : one;
+        ratios[k] = (one - zero) * scale;
+    }
+#pragma omp simd
+    for (Index k = 0; k < n; ++k) {
+        const double distance = std::abs(ratios[k]);
+        const double e = fast_exp(-distance);
+        const double inverse = 1.0 / (1.0 + e);
+        const double log_sum = fast_log1p(e);
+        const double worse = e * inverse;
+        values[k] += temperature * log_sum;
+        entropies[k] = log_sum + distance * worse;
+        const bool second = ratios[k] >= 0.0;
+        ratios[n + k] = second ? worse : inverse;
+        ratios[k] = second ? inverse : worse;
+    }
+    for (Index k = 0; k < n; ++k) {
+        double* __restrict p = marginals + k * width;
+        p[0] = ratios[n + k];
+        p[1] = ratios[k];
+        for (Index a = 2; a < width; ++a) p[a] = 0.0;
+    }
+}
+
 }  // namespace
 
 void Multiclass::log_partition_of(Index begin, Index end, const double* scores, double temperature, double* values,
@@ -90,7 +123,8 @@ void Multiclass::log_partition_of(Index begin, Index end, const double* scores, 
     }
     const Index n = end - begin;
     Workspace::Frame frame(ws);
-    double* sums = frame.take(n);
+    double* sums = frame.take(2 * n);
+    if (n_labels_ == 2) return partition_pairs(n, width_, scores, temperature, values, marginals, entropies, sums);
     with_width(width_, [&](auto width) {
         partition_rows<width()>(n, n_labels_, width_, scores, temperature, values, marginals, entropies, sums);
     });
