@@ -19,7 +19,8 @@ with eta = (1e-4, 0.25, 0.75), sigma = (0.25, 0.5, 4); radius starts at |grad P|
 Options. preconditioner "diagonal": lengths, residuals and the ball are those of |s|_M^2 = s'Ms and |r|_(1/M), with
 M = l2 + sum_i omega_i sum_r A_rj^2 v_r / tau, v_r = p_r (1 - p_r) where a labelling is one part, else the expected
 count: conjugate gradients on the scaled problem. part > 1: while the gap is above |P|, H and M are those of every
-part-th run of some hundred examples, weighted up to all of them; P and its gradient never are.
+part-th run of some hundred examples, weighted up to all of them, until a step made so has rho < eta1; P and its
+gradient are always those of all examples.
 
 Stopping rule. gap = |grad P|^2 / (2 l2) <= tol |P|: the certificate of the oracle's own answer, for nothing. Ends as
 well when no step brings P or the gap down any more (the rounding floor). With l2 = 0: |grad P(w)| <= tol |grad P(0)|.
@@ -55,9 +56,10 @@ NOISE = 1e-10
 
 @dataclass(kw_only=True)
 class NewtonState(PrimalState):
-    """radius: of the ball that the next step stays in."""
+    """radius: of the ball that the next step stays in. whole: whether a part of the Hessian has misled."""
 
     radius: float
+    whole: bool = False
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,7 @@ class Newton(PrimalSolver[NewtonState]):
             state.stalled = True
             return
         certificate = problem.certificate_at(state.primal, state.gradient)
-        far = problem.l2 > 0 and certificate.gap > abs(state.primal)
+        far = not state.whole and problem.l2 > 0 and certificate.gap > abs(state.primal)
         hessian = problem.hessian(state.weights, self.part if far else 1)
         scaling = None
         first = state.epoch == 1
@@ -126,6 +128,7 @@ class Newton(PrimalSolver[NewtonState]):
         state.radius = next_radius(
             min(state.radius, length) if first else state.radius, length, slope, predicted, decrease
         )
+        state.whole |= hessian.partial and decrease < ETA[1] * predicted
         if decrease > ETA[0] * predicted:
             self.move(problem, state, weights, primal, gradient)
         else:
