@@ -73,6 +73,8 @@ class SingleRows final : public Segment {
     // f(row width, whether there are values, whether weights are many), all as constants
     template <class F>
     void dispatch(F&& f) const;
+    template <class F>
+    void for_each_by_length(Index begin, Index end, F&& f) const;
     // With entries of A to this power.
     template <int Power>
     void add_powers(Index begin, Index end, const double* slots, double* w) const;
@@ -82,6 +84,7 @@ class SingleRows final : public Segment {
     std::vector<std::uint32_t> offsets_;  // first weight of an entry's row
     std::vector<double> values_;          // an entry, merged; empty if all 1
     std::vector<double> norm2_;           // |x|^2, an example
+    std::vector<std::uint8_t> order_;     // of visits in each block of examples
 };
 
 // Several rows an example, or rows with columns left out. Kept attribute by attribute within an example, so that a row

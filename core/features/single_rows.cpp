@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "features/segments.h"
 #include "structures/width_dispatch.h"
@@ -11,6 +12,9 @@ namespace {
 // How many entries ahead rows of weights are asked for, where weights are too many for the nearest caches.
 constexpr Index kAhead = 12;
 constexpr Index kNear = Index{1} << 15;
+
+// Examples of a block are visited by the length of their rows: the processor then guesses right when a row ends.
+constexpr Index kBlock = 64;
 
 // An example's entries; x is null if all values are 1.
 struct Entries {
@@ -105,6 +109,16 @@ SingleRows::SingleRows(std::shared_ptr<const RowLayout> layout, const AttributeT
         entry_ptr_.push_back(len(offsets_.size()));
         norm2_.push_back(sum);
     }
+    order_.resize(idx(n));
+    for (Index block = 0; block < n; block += kBlock) {
+        const auto first = order_.begin() + block;
+        const auto last = order_.begin() + std::min(block + kBlock, n);
+        std::iota(first, last, std::uint8_t{0});
+        std::stable_sort(first, last, [&](std::uint8_t p, std::uint8_t q) {
+            const auto length = [&](std::uint8_t k) { return entry_ptr_[idx(block + k) + 1] - entry_ptr_[idx(block + k)]; };
+            return length(p) < length(q);
+        });
+    }
     if (std::all_of(values_.begin(), values_.end(), [](double x) { return x == 1.0; })) {
         values_ = std::vector<double>();
     }
@@ -128,18 +142,30 @@ void SingleRows::dispatch(F&& f) const {
     });
 }
 
+template <class F>
+void SingleRows::for_each_by_length(Index begin, Index end, F&& f) const {
+    for (Index i = begin; i < end;) {
+        if (i % kBlock == 0 && i + kBlock <= end) {
+            for (Index k = 0; k < kBlock; ++k) f(i + order_[idx(i + k)]);
+            i += kBlock;
+        } else {
+            f(i++);
+        }
+    }
+}
+
 void SingleRows::scores(Index i, const double* w, double* out) const { scores_of(i, i + 1, w, out); }
 
 void SingleRows::scores_of(Index begin, Index end, const double* w, double* out) const {
     dispatch([&](auto constant, auto has_values, auto far) {
         constexpr bool kValues = has_values();
         const Index width = layout_->width();
-        for (Index i = begin; i < end; ++i, out += width) {
+        for_each_by_length(begin, end, [&](Index i) {
             const Index first = entry_ptr_[idx(i)];
             const Entries entries{offsets_.data() + first, kValues ? values_.data() + first : nullptr,
                                   entry_ptr_[idx(i) + 1] - first};
-            add_rows<constant(), kValues, far()>(entries, w, out, width);
-        }
+            add_rows<constant(), kValues, far()>(entries, w, out + (i - begin) * width, width);
+        });
     });
 }
 
@@ -184,11 +210,12 @@ void SingleRows::add_powers(Index begin, Index end, const double* slots, double*
         const Index width = layout_->width();
         const std::uint32_t* __restrict offsets = offsets_.data();
         const double* __restrict x = values_.data();
-        for (Index i = begin; i < end; ++i, slots += width) {
+        for_each_by_length(begin, end, [&](Index i) {
+            const double* from = slots + (i - begin) * width;
             const Index last = entry_ptr_[idx(i) + 1];
             // A copy that no weight can lie in: it stays in registers.
             double d[W > 0 ? W : 1];
-            for (int b = 0; b < W; ++b) d[b] = slots[b];
+            for (int b = 0; b < W; ++b) d[b] = from[b];
             for (Index e = entry_ptr_[idx(i)]; e < last; ++e) {
                 if (far() && e + kAhead < last) __builtin_prefetch(w + offsets[e + kAhead], 1);
                 double* __restrict row = w + offsets[e];
@@ -198,10 +225,10 @@ void SingleRows::add_powers(Index begin, Index end, const double* slots, double*
 #pragma omp simd
                     for (int b = 0; b < W; ++b) row[b] += factor * d[b];
                 } else {
-                    axpy(factor, slots, row, width);
+                    axpy(factor, from, row, width);
                 }
             }
-        }
+        });
     });
 }
 

@@ -7,7 +7,7 @@ namespace partwise {
 
 namespace {
 // Runs that a part of the examples must have at least to stand for all of them.
-constexpr Index kFewestRuns = 8;
+constexpr Index kFewestRuns = 4;
 }  // namespace
 
 Hessian::Hessian(const Objective& objective, const double* weights, Index every, int n_jobs, Interrupt& interrupt)

@@ -137,9 +137,17 @@ Plane Objective::plane_at(const double* w, double temperature, double* marginals
         }
         structure_->log_partition_of(begin, end, scores, temperature, values, directions, entropies, ws);
         if (marginals) copy(directions, marginals + first, all);
-        const bool plain = unit_weights_ && !squared && loss_.cost_scale == 0.0;
-        if (plain) scale(-1.0, directions, all);
         Term sum;
+        if (unit_weights_ && !squared && loss_.cost_scale == 0.0) {  // nothing an example but its gold labelling
+            scale(-1.0, directions, all);
+            for (Index k = 0; k < end - begin; ++k) {
+                sum.value += values[k] - gold_scores[k];
+                sum.extra += entropies[k];
+            }
+            sum.b = loss_.temperature * sum.extra;
+            for (Index i = begin; i < end; ++i) add_gold(i, 1.0, directions + (offset(i) - first));
+            return sum;
+        }
         for (Index i = begin; i < end; ++i) {
             const Index n = num_slots(i);
             const double omega = weight(i);
@@ -154,7 +162,7 @@ Plane Objective::plane_at(const double* w, double temperature, double* marginals
                 add_cost(i, loss_.cost_scale, cost);
                 cost_term = dot(direction, cost, n);
             }
-            if (!plain) scale(-omega * mass, direction, n);
+            scale(-omega * mass, direction, n);
             add_gold(i, omega * mass, direction);
             const double positive = std::max(margin, 0.0);
             const double entropy = entropies[i - begin];

@@ -19,8 +19,6 @@ inline Index num_blocks(const Objective& o, bool with_u) {
 
 // Slots of the examples that are worked on together: scores and directions stay in the nearest caches.
 constexpr Index kRunSlots = Index{1} << 11;
-// The same where only some runs are taken: shorter ones stand for all examples better, if neighbours are alike.
-constexpr Index kSampledSlots = Index{1} << 11;
 
 // Calls run(begin, end, directions, workspace) -> Term for runs of examples of positive weight and adds up the Terms and
 // u += sum over the run of A_i' directions_i (null, and u empty, unless with_u). Weights are the callee's business.
@@ -31,7 +29,6 @@ Plane sum_runs(const Objective& o, int n_jobs, Interrupt& interrupt, bool with_u
     const Index n = o.num_examples();
     // A part is the same part whatever is summed.
     const Index n_blocks = num_blocks(o, with_u || every > 1);
-    const Index longest = every > 1 ? kSampledSlots : kRunSlots;
     const Index d = o.features().num_weights();
     const int workers = o.jobs(n_jobs);
     std::vector<Plane> blocks(idx(n_blocks));
@@ -50,7 +47,7 @@ Plane sum_runs(const Objective& o, int n_jobs, Interrupt& interrupt, bool with_u
                 continue;
             }
             const Index begin = i++;
-            while (i < last && o.weight(i) != 0.0 && o.offset(i + 1) - o.offset(begin) <= longest) ++i;
+            while (i < last && o.weight(i) != 0.0 && o.offset(i + 1) - o.offset(begin) <= kRunSlots) ++i;
             if (turn++ % every != 0) continue;
             Workspace::Frame frame(ws);
             double* directions = with_u ? frame.take(o.offset(i) - o.offset(begin)) : nullptr;
