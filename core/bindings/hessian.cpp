@@ -10,13 +10,20 @@ void bind_hessian(nb::module_& m) {
     nb::class_<Hessian>(m, "Hessian")
         .def(
             "__init__",
-            [](Hessian* self, const Objective& objective, const Floats& weights, int n_jobs, Index every) {
+            [](Hessian* self, const Objective& objective, const Floats& weights, int n_jobs, Index every,
+               const std::optional<Floats>& marginals) {
                 check_weights(objective.features(), weights);
+                if (marginals) {
+                    check_size(*marginals, objective.total_slots(), "marginals");
+                    check_finite(*marginals, "marginals");
+                }
                 Interrupt interrupt = python_interrupt();
                 const nb::gil_scoped_release release;
-                new (self) Hessian(objective, weights.data(), every, n_jobs, interrupt);
+                new (self) Hessian(objective, weights.data(), marginals ? marginals->data() : nullptr, every, n_jobs,
+                                   interrupt);
             },
-            "objective"_a, "weights"_a, "n_jobs"_a = 1, "every"_a = 1, nb::keep_alive<1, 2>())
+            "objective"_a, "weights"_a, "n_jobs"_a = 1, "every"_a = 1, "marginals"_a = nb::none(),
+            nb::keep_alive<1, 2>(), nb::keep_alive<1, 6>())
         .def(
             "product",
             [](const Hessian& hessian, const Floats& direction, int n_jobs) {

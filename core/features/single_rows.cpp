@@ -115,7 +115,9 @@ SingleRows::SingleRows(std::shared_ptr<const RowLayout> layout, const AttributeT
         const auto last = order_.begin() + std::min(block + kBlock, n);
         std::iota(first, last, std::uint8_t{0});
         std::stable_sort(first, last, [&](std::uint8_t p, std::uint8_t q) {
-            const auto length = [&](std::uint8_t k) { return entry_ptr_[idx(block + k) + 1] - entry_ptr_[idx(block + k)]; };
+            const auto length = [&](std::uint8_t k) {
+                return entry_ptr_[idx(block + k) + 1] - entry_ptr_[idx(block + k)];
+            };
             return length(p) < length(q);
         });
     }

@@ -10,10 +10,12 @@ namespace {
 constexpr Index kFewestRuns = 4;
 }  // namespace
 
-Hessian::Hessian(const Objective& objective, const double* weights, Index every, int n_jobs, Interrupt& interrupt)
+Hessian::Hessian(const Objective& objective, const double* weights, const double* marginals, Index every, int n_jobs,
+                 Interrupt& interrupt)
     : objective_(objective),
       every_(objective.total_slots() < kFewestRuns * every * kRunSlots ? 1 : every),
-      scores_(idx(objective.total_slots())) {
+      scores_(marginals ? 0 : idx(objective.total_slots())),
+      kept_(marginals ? marginals : scores_.data()) {
     if (every < 1) throw InputError("every must be at least 1");
     if (!(objective.structure().capabilities() & kCovariance)) {
         throw InputError("a Hessian needs a structure with the capability 'covariance'");
@@ -21,21 +23,25 @@ Hessian::Hessian(const Objective& objective, const double* weights, Index every,
     if (!(objective.loss().temperature > 0.0)) throw InputError("a Hessian needs a temperature above 0");
     const bool one_part = (objective.structure().capabilities() & kOnePart) != 0;
     keeps_marginals_ = one_part && objective.loss().link == Link::kIdentity;
+    if (marginals && !keeps_marginals_) {
+        throw InputError("marginals stand for scores only where a labelling is one part and the link the identity");
+    }
     const auto prepare = [&](Index begin, Index end, double*, Workspace& ws) {
         Term used;
+        for (Index i = begin; i < end; ++i) used.value += objective.weight(i);
+        if (marginals) return used;
         double* scores = scores_.data() + objective.offset(begin);
+        const Index all = objective.offset(end) - objective.offset(begin);
         objective.features().scores_of(begin, end, weights, scores);
         for (Index i = begin; i < end; ++i) {
             objective.add_cost(i, objective.loss().cost_scale, scores_.data() + objective.offset(i));
-            used.value += objective.weight(i);
         }
         if (!keeps_marginals_) return used;
-        const Index all = objective.offset(end) - objective.offset(begin);
         Workspace::Frame frame(ws);
-        double* marginals = frame.take(all);
+        double* found = frame.take(all);
         objective.structure().log_partition_of(begin, end, scores, objective.loss().temperature,
-                                               frame.take(end - begin), marginals, frame.take(end - begin), ws);
-        copy(marginals, scores, all);
+                                               frame.take(end - begin), found, frame.take(end - begin), ws);
+        copy(found, scores, all);
         return used;
     };
     const double used = sum_runs(objective, n_jobs, interrupt, false, prepare, every_).value;
@@ -71,7 +77,7 @@ std::vector<double> Hessian::diagonal(int n_jobs, Interrupt& interrupt) const {
     const auto variances = [&](Index begin, Index end, double* out, Workspace& ws) {
         const Index first = objective_.offset(begin);
         for (Index i = begin; i < end; ++i) {
-            const double* kept = scores_.data() + objective_.offset(i);
+            const double* kept = kept_ + objective_.offset(i);
             double* v = out + (objective_.offset(i) - first);
             const Index n = objective_.num_slots(i);
             const double share = factor_ * objective_.weight(i) / tau;
@@ -89,7 +95,7 @@ std::vector<double> Hessian::diagonal(int n_jobs, Interrupt& interrupt) const {
 
 // Cov = diag(p) - p p'
 void Hessian::apply_one_part(Index begin, Index end, const double* change, double* out) const {
-    const double* p = scores_.data() + objective_.offset(begin);
+    const double* p = kept_ + objective_.offset(begin);
     const double inverse = factor_ / objective_.loss().temperature;
     for (Index i = begin; i < end; ++i) {
         const Index n = objective_.num_slots(i);
@@ -111,7 +117,7 @@ void Hessian::apply_one_part(Index begin, Index end, const double* change, doubl
 void Hessian::apply(Index i, const double* change, double* out, Workspace& ws) const {
     const Index n = objective_.num_slots(i);
     const double tau = objective_.loss().temperature;
-    const double* scores = scores_.data() + objective_.offset(i);
+    const double* scores = kept_ + objective_.offset(i);
     const Structure& structure = objective_.structure();
     if (objective_.loss().link == Link::kIdentity) {
         structure.covariance_product(i, scores, tau, change, out, ws);

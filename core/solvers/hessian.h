@@ -5,7 +5,8 @@
 //                   examples of margin violation t_i > 0, s_i = 2 t_i
 //
 // The slot scores at w are kept, one number a slot: a product then meets the features twice and the structure once.
-// Where a labelling is one part (identity link), p is kept instead: Cov = diag(p) - p p', and the structure is not asked.
+// Where a labelling is one part (identity link), p is kept instead: Cov = diag(p) - p p', and the structure is not
+// asked.
 #pragma once
 
 #include <vector>
@@ -18,7 +19,10 @@ class Hessian {
    public:
     // The objective must outlive it. every > 1: of every so many runs of examples, times the weight of all over the
     // weight of those; all examples where these are too few.
-    Hessian(const Objective& objective, const double* weights, Index every, int n_jobs, Interrupt& interrupt);
+    // marginals: p_w where a labelling is one part and the link the identity, if they are known already (they must
+    // outlive it too); else null.
+    Hessian(const Objective& objective, const double* weights, const double* marginals, Index every, int n_jobs,
+            Interrupt& interrupt);
 
     const Objective& objective() const { return objective_; }
     std::vector<double> product(const double* direction, int n_jobs, Interrupt& interrupt) const;
@@ -38,7 +42,8 @@ class Hessian {
     Index every_;
     double factor_ = 1.0;  // weight of all examples over the weight of those used
     bool keeps_marginals_ = false;
-    std::vector<double> scores_;  // theta_i + kappa c_i, or p_i, all examples end to end
+    std::vector<double> scores_;  // theta_i + kappa c_i, or p_i, all examples end to end; empty if p was given
+    const double* kept_;          // where they are
 };
 
 }  // namespace partwise

@@ -21,8 +21,7 @@ void Structure::log_partition_of(Index begin, Index end, const double* scores, d
                                  double* marginals, double* entropies, Workspace& ws) const {
     Index slot = 0;
     for (Index i = begin; i < end; slot += num_slots(i), ++i) {
-        values[i - begin] =
-            log_partition(i, scores + slot, temperature, marginals + slot, entropies + (i - begin), ws);
+        values[i - begin] = log_partition(i, scores + slot, temperature, marginals + slot, entropies + (i - begin), ws);
     }
 }
 

@@ -507,7 +507,14 @@ def bcfw_epoch(
 class Hessian:
     """Products with the Hessian of `objective.value` at these weights (temperature > 0, capability "covariance")."""
 
-    def __init__(self, objective: Objective, weights: Floats, n_jobs: int = 1, every: int = 1) -> None: ...
+    def __init__(
+        self,
+        objective: Objective,
+        weights: Floats,
+        n_jobs: int = 1,
+        every: int = 1,
+        marginals: Floats | None = None,
+    ) -> None: ...
     def product(self, direction: Floats, n_jobs: int = 1) -> Floats:
         """H direction = sum_i omega_i A_i' Cov_i(A_i direction) / tau (and a rank-one share with the squared link)."""
     def diagonal(self, n_jobs: int = 1) -> Floats:

@@ -177,19 +177,32 @@ class Problem:
         absolute = self.l1 * float(np.abs(weights).sum()) if self.l1 else 0.0
         return absolute + 0.5 * self.l2 * self.norm2(weights)
 
-    def value_and_gradient(self, weights: Floats) -> tuple[float, Floats]:
-        """P(w) and its gradient l2 w - u (a subgradient where P has a kink)."""
-        value, u, _ = self.objective.plane(weights, self.n_jobs)
+    def value_and_gradient(self, weights: Floats, marginals: Floats | None = None) -> tuple[float, Floats]:
+        """P(w) and its gradient l2 w - u (a subgradient where P has a kink).
+
+        marginals: an array for the expected counts under p_w, slots end to end (those of weight zero are left alone).
+        """
+        if marginals is None:
+            value, u, _ = self.objective.plane(weights, self.n_jobs)
+        else:
+            value, u, _, _ = self.objective.plane_at(weights, self.loss.temperature, marginals, self.n_jobs)
         return value + 0.5 * self.l2 * self.norm2(weights), self.l2 * weights - u
 
-    def hessian(self, weights: Floats, every: int = 1) -> "SecondDerivatives":
+    @cached_property
+    def hessian_of_marginals(self) -> bool:
+        """Whether `hessian` can do with the expected counts at w: one part a labelling, identity link."""
+        return self.loss.link == "identity" and "one part" in structure_capabilities(self.structure)
+
+    def hessian(self, weights: Floats, every: int = 1, marginals: Floats | None = None) -> "SecondDerivatives":
         """v -> (Hessian of P at w) v, for temperature > 0 and structures with the capability "covariance".
 
         The slot scores at w are kept while the function is. With the squared link P has second derivatives only where
         no margin violation is zero; elsewhere those of one side are taken. every > 1: an estimate from a part of the
-        examples, where there are enough of them.
+        examples, where there are enough of them. marginals: as `value_and_gradient` gave them at w, to save the work of
+        finding them once more (see `hessian_of_marginals`).
         """
-        return SecondDerivatives(Hessian(self.objective, weights, self.n_jobs, every), self.l2, self.n_jobs)
+        losses = Hessian(self.objective, weights, self.n_jobs, every, marginals)
+        return SecondDerivatives(losses, self.l2, self.n_jobs)
 
     # dual
 

@@ -126,10 +126,87 @@ def test_warm_start():
         solve(small.problem, "newton", warm_start=np.zeros(1))
 
 
-@pytest.mark.parametrize("bad", [{"cg_tol": 0.0}, {"cg_tol": 1.0}, {"cg_tol": np.nan}, {"max_cg": 0}])
+BAD = [{"cg_tol": 0.0}, {"cg_tol": 1.0}, {"cg_tol": np.nan}, {"max_cg": 0}, {"preconditioner": "jacobi"}, {"part": 0}]
+
+
+@pytest.mark.parametrize("bad", BAD)
 def test_bad_options(bad):
     with pytest.raises(ValueError, match=next(iter(bad))):
         Newton(**bad)
+
+
+class TestDiagonal:
+    def test_model_in_scaled_lengths(self, rng):
+        A = rng.normal(size=(12, 8)) * np.geomspace(1, 1e3, 8)
+        H, g, M = A.T @ A + 0.1 * np.eye(8), rng.normal(size=8), (A**2).sum(axis=0) + 0.1
+        best = -np.linalg.solve(H, g)
+        found = conjugate_gradients(lambda v: H @ v, g, 1e9, 1e-12, 100, M)
+        np.testing.assert_allclose(found.step, best, rtol=1e-7)
+        # the same as plain conjugate gradients on the problem of sqrt(M) s
+        root = np.sqrt(M)
+        radius = 0.3 * float(np.linalg.norm(root * best))
+        found = conjugate_gradients(lambda v: H @ v, g, radius, 1e-12, 100, M)
+        plain = conjugate_gradients(lambda v: (H @ (v / root)) / root, g / root, radius, 1e-12, 100)
+        assert float(np.linalg.norm(root * found.step)) == pytest.approx(radius, rel=1e-12)
+        np.testing.assert_allclose(root * found.step, plain.step, rtol=1e-8)
+        assert found.products == plain.products
+
+    @pytest.mark.parametrize("kind", ["multiclass", "chain-tied", "chain-untied"])
+    @pytest.mark.parametrize("l2", [0.0, 1e-3, 1.0])
+    def test_same_optimum(self, kind, l2):
+        problem = Small(kind, "log", l2=l2 if kind == "multiclass" else max(l2, 1e-2)).problem
+        tol = 1e-10 if problem.l2 else 1e-8
+        scaled, plain = (solve(problem, s, tol=tol, max_passes=20000) for s in (diagonal(), "newton"))
+        assert scaled.status == plain.status
+        assert scaled.primal == pytest.approx(plain.primal, rel=1e-6)
+
+    def test_scales_need_fewer_passes(self):
+        rng = np.random.default_rng(1)
+        rows = rng.normal(size=(300, 6)) * np.geomspace(1e-2, 1e2, 6)
+        structure = Multiclass(300, 3)
+        gold = structure.encode(rng.integers(0, 3, 300))
+        problem = Problem(multiclass_map(structure, rows), structure, gold, "log", 1e-3)
+        assert solve(problem, diagonal(), tol=1e-8).passes < solve(problem, "newton", tol=1e-8).passes
+
+    def test_not_with_the_squared_link(self):
+        small = Small("multiclass", "log")
+        loss = Loss("squared log", 1.0, 0.5, "squared")
+        problem = Problem(small.case.features, small.structure, small.case.gold, loss, 1.0)
+        with pytest.raises(ValueError, match="no diagonal"):
+            solve(problem, diagonal())
+
+
+class TestPart:
+    @pytest.fixture
+    def many(self):
+        """More examples than a part can do without; labels that depend on the features."""
+        rng = np.random.default_rng(0)
+        n, structure = 20_000, Multiclass(20_000, 3)
+        rows = (rng.random((n, 12)) < 0.3).astype(float)
+        scores = rows @ rng.normal(size=(12, 3)) * 2 + rng.gumbel(size=(n, 3))
+        return Problem(multiclass_map(structure, rows), structure, structure.encode(scores.argmax(1)), "log", 1e-2)
+
+    def test_passes_are_saved_and_the_optimum_is_the_same(self, many):
+        whole, part = (solve(many, diagonal(part=k), tol=1e-9) for k in (1, 4))
+        assert part.status == "converged"
+        assert part.primal == pytest.approx(whole.primal, rel=1e-8)
+        assert part.passes < whole.passes
+
+    def test_a_part_that_misleads_is_dropped(self):
+        # Every fourth run of 512 rows is unlike the rest: its Hessian says nothing about feature 1.
+        n, structure = 20_000, Multiclass(20_000, 2)
+        rng = np.random.default_rng(0)
+        rows = rng.normal(size=(n, 2)) * np.array([1.0, 30.0])
+        run = np.arange(n) // 512
+        rows[run % 4 == 0, 1] = 0.0
+        y = (rows @ np.array([1.0, 0.3]) + rng.logistic(size=n) > 0).astype(np.int64)
+        problem = Problem(multiclass_map(structure, rows), structure, structure.encode(y), "log", 1e-2)
+        result = solve(problem, diagonal(part=4), tol=1e-9, max_passes=400)
+        assert result.status == "converged"
+
+
+def diagonal(**options) -> Newton:
+    return Newton(preconditioner="diagonal", **options)
 
 
 def test_large_features_do_not_hurt():

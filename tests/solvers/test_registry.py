@@ -18,11 +18,13 @@ from partwise import (
     SDCA,
     ElasticNet,
     Loss,
+    Multiclass,
     Problem,
     Structure,
     available_solvers,
     compatibility_table,
     get_solver,
+    multiclass_map,
     solve,
     suitable_solvers,
 )
@@ -175,6 +177,17 @@ class TestAuto:
         assert isinstance(choose(Small("multiclass", "log", l2=1e-8).problem, 1e-3).solver, LBFGS)
         none = choose(Small("chain-tied", "log", l2=0.0).problem, 1e-3)
         assert isinstance(none.solver, LBFGS)
+
+    def test_few_weights(self, monkeypatch):
+        monkeypatch.setattr(auto, "SMALL", 10)
+        rng = np.random.default_rng(0)
+        structure = Multiclass(400, 3)
+        gold = structure.encode(rng.integers(0, 3, 400))
+        for inputs, name in ((5, "newton"), (6, "sdca")):  # four weights an input
+            problem = Problem(multiclass_map(structure, rng.normal(size=(400, inputs))), structure, gold, "log", 1.0)
+            choice = choose(problem, 1e-3)
+            assert choice.solver.name == name
+        assert solve(problem.with_penalty(2.0), tol=1e-6).relative_gap <= 1e-6
 
     def test_a_smooth_loss_with_the_squared_link(self):
         small = Small("chain-tied", "log")

@@ -56,9 +56,16 @@ NOISE = 1e-10
 
 @dataclass(kw_only=True)
 class NewtonState(PrimalState):
-    """radius: of the ball that the next step stays in. whole: whether a part of the Hessian has misled."""
+    """radius: of the ball that the next step stays in. whole: whether a part of the Hessian has misled.
+
+    marginals: expected counts at the weights (if known), slots end to end, where the Hessian can do with them; trial:
+    room for those of the next weights. Else both are empty.
+    """
 
     radius: float
+    marginals: Floats
+    trial: Floats
+    known: bool = False
     whole: bool = False
 
 
@@ -94,7 +101,10 @@ class Newton(PrimalSolver[NewtonState]):
         if self.preconditioner != "none" and problem.loss.link != "identity":
             raise ValueError(f"newton: there is no diagonal for the loss {problem.loss.name!r}; leave preconditioner")
         fields = self.start(problem, warm_start)
-        return NewtonState(**fields, radius=sqrt(fields["best_norm2"]))
+        slots = int(problem.structure.slot_offsets()[-1]) if problem.hessian_of_marginals else 0
+        return NewtonState(
+            **fields, radius=sqrt(fields["best_norm2"]), marginals=np.zeros(slots), trial=np.zeros(slots)
+        )
 
     def step(self, problem: Problem, state: NewtonState) -> None:
         state.epoch += 1
@@ -103,7 +113,7 @@ class Newton(PrimalSolver[NewtonState]):
             return
         certificate = problem.certificate_at(state.primal, state.gradient)
         far = not state.whole and problem.l2 > 0 and certificate.gap > abs(state.primal)
-        hessian = problem.hessian(state.weights, self.part if far else 1)
+        hessian = problem.hessian(state.weights, self.part if far else 1, state.marginals if state.known else None)
         scaling = None
         first = state.epoch == 1
         if self.preconditioner != "none":
@@ -113,7 +123,7 @@ class Newton(PrimalSolver[NewtonState]):
                 state.radius = sqrt(float(state.gradient @ (state.gradient / scaling)))
         found = conjugate_gradients(hessian, state.gradient, state.radius, self.cg_tol, self.max_cg, scaling)
         weights = state.weights + found.step
-        primal, gradient = problem.value_and_gradient(weights)
+        primal, gradient = problem.value_and_gradient(weights, state.trial if len(state.trial) else None)
         products = -(-found.products // self.part) if hessian.partial else found.products
         state.visits += (products + 1) * len(problem.active)
 
@@ -130,6 +140,7 @@ class Newton(PrimalSolver[NewtonState]):
         )
         state.whole |= hessian.partial and decrease < ETA[1] * predicted
         if decrease > ETA[0] * predicted:
+            state.marginals, state.trial, state.known = state.trial, state.marginals, len(state.trial) > 0
             self.move(problem, state, weights, primal, gradient)
         else:
             self.move(problem, state, state.weights, state.primal, state.gradient)
