@@ -1,6 +1,7 @@
 """The Python in the how-to pages runs and does what the pages say."""
 
 import importlib.util
+import math
 import re
 from pathlib import Path
 
@@ -93,3 +94,18 @@ def test_the_structure_of_the_page_meets_the_rules(run_page):
         assert scores[slots] @ counts == pytest.approx(best)
         assert expected.sum() == pytest.approx(2)
         assert entropy >= -1e-9
+
+
+def test_the_page_of_file_formats(run_page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run_page("file_formats.md")
+    assert (tmp_path / "model.pw").stat().st_size > 0
+
+
+def test_the_page_of_reports(run_page):
+    page = run_page("report.md")
+    text = (page["folder"] / "report.html").read_text(encoding="utf-8")
+    assert text.count("<svg") >= 11
+    assert (page["folder"] / "history.csv").read_text().startswith("passes,seconds")
+    assert math.isclose(page["why"].difference, sum(each.amount for each in page["why"].contributions))
+    assert page["told"].weights_after < page["told"].weights_before

@@ -194,7 +194,7 @@ def test_confusion_of_many_labels(tmp_path):
 
 def test_a_result_without_a_certificate(result, tmp_path):
     history = {**result.history, "gap": np.full_like(result.history["gap"], math.inf)}
-    changes = {"dual": -math.inf, "gap": math.inf, "status": "no certificate", "history": history}
+    changes = {"dual": -math.inf, "gap": math.inf, "status": "no certificate", "l2": 0.0, "history": history}
     bare = Result(**{**vars(result), **changes})
     bare.report(tmp_path / "r.html")
     text = (tmp_path / "r.html").read_text()

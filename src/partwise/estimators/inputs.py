@@ -297,6 +297,10 @@ class NameReader:
         """Attribute names in the order of their ids."""
         return [] if self.vocabulary is None else self.vocabulary.names()
 
+    def with_vocabulary(self, vocabulary: Vocabulary) -> NameReader:
+        """The same reader with other attributes."""
+        return NameReader(vocabulary)
+
     def _to_model(self) -> ModelParts:
         assert self.vocabulary is not None
         return ModelParts(self.kind, {}, {"bytes": self.vocabulary.bytes, "offsets": self.vocabulary.offsets})

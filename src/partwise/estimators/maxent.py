@@ -31,8 +31,25 @@ from partwise.estimators.common import (
     needs_probabilities,
     unchanged_on_failure,
 )
+from partwise.estimators.explaining import (
+    Contribution,
+    Explanation,
+    Pruning,
+    TopFeatures,
+    check_count,
+    choose_kept,
+    explanation,
+    largest,
+    without_certificate,
+)
 from partwise.estimators.inputs import Floats, Rows, csr_attributes
-from partwise.estimators.saving import make_estimator, read_result, start_model
+from partwise.estimators.saving import (
+    coefficient_arrays,
+    make_estimator,
+    read_coefficients,
+    read_result,
+    start_model,
+)
 from partwise.features import multiclass_map
 from partwise.losses import get_loss
 from partwise.models.errors import ModelFormatError
@@ -204,7 +221,8 @@ class MaxentClassifier(ClassifierMixin, TrainedEstimator):
     def _to_model(self) -> ModelParts:
         self._with_penalty(self._check_training())
         parts = start_model(self, "maxent")
-        parts.arrays |= {"weights": self.coef_, "intercept_weights": self.intercept_}
+        parts.arrays |= {**coefficient_arrays(self.coef_), "intercept_weights": self.intercept_}
+        parts.settings["n_features"] = self.coef_.shape[1]
         if hasattr(self, "feature_names_in_"):
             parts.add("features", ModelParts("names", {}, encode_names(self.feature_names_in_.tolist())))
         return parts
@@ -214,7 +232,7 @@ class MaxentClassifier(ClassifierMixin, TrainedEstimator):
         self: MaxentClassifier = make_estimator(cls, parts)
         self._with_penalty(self._check_training())
         n_rows = 1 if len(self.classes_) == 2 else len(self.classes_)
-        self.coef_ = np.array(parts.floats("weights", n_rows, None))
+        self.coef_ = read_coefficients(parts, n_rows)
         self.intercept_ = np.array(parts.floats("intercept_weights", n_rows))
         self.n_features_in_ = self.coef_.shape[1]
         if parts.has("features"):
@@ -238,6 +256,73 @@ class MaxentClassifier(ClassifierMixin, TrainedEstimator):
         if not self.warm_start or not hasattr(self, "coef_") or not np.array_equal(self.classes_, classes):
             return None
         return self._all_weights() if self.coef_.shape[1] + bool(self.fit_intercept) == n_attributes else None
+
+    def top_features(self, n: int = 10) -> TopFeatures:
+        """The n weights of the largest absolute values for every label.
+
+        Two labels share one vector: each label has half of it, with opposite signs.
+        """
+        check_is_fitted(self)
+        names = self._feature_names()
+        ids = np.arange(self.coef_.shape[1], dtype=np.int64)
+        return TopFeatures(
+            {
+                label: largest(names, ids, row, check_count(n))
+                for label, row in zip(self.classes_.tolist(), self._label_weights()[0], strict=True)
+            }
+        )
+
+    def explain(self, x: Any) -> Explanation:
+        """Which features make the best label of a row better than the second-best one.
+
+        Their amounts add up to the difference of the two scores.
+        """
+        check_is_fitted(self)
+        row = x if sparse.issparse(x) else np.asarray(x)
+        row = row if row.ndim == 2 else row.reshape(1, -1)
+        if row.shape[0] != 1:
+            raise ValueError(f"explain takes one row, got {row.shape[0]}")
+        row = validate_data(self, row, accept_sparse="csr", dtype=np.float64, reset=False)
+        values = row.toarray().ravel() if sparse.issparse(row) else row.ravel()
+        weights, intercepts = self._label_weights()
+        scores = weights @ values + intercepts
+        one, two = np.argsort(-scores, kind="stable")[:2].tolist()
+        best, second = self.classes_[one], self.classes_[two]
+        names, amounts = self._feature_names(), values * (weights[one] - weights[two])
+        found = [
+            Contribution("attribute", names(j), None, best, second, float(amounts[j]))
+            for j in np.flatnonzero(amounts).tolist()
+        ]
+        bias = float(intercepts[one] - intercepts[two])
+        found.append(Contribution("intercept", None, None, best, second, bias))
+        return explanation(best, second, (float(scores[one]), float(scores[two])), found)
+
+    def prune(
+        self, threshold: float | None = None, *, keep: float | None = None, X: Any = None, y: Any = None
+    ) -> Pruning:
+        """Make small weights zero, intercepts excepted; files hold nonzero weights alone where most are zero.
+
+        The parameters are those of `SequenceTagger.prune`.
+        """
+        check_is_fitted(self)
+        if (X is None) != (y is None):
+            raise ValueError("give X and y, or neither")
+        before = None if X is None else float(self.score(X, y))
+        kept = choose_kept(self.coef_.ravel(), threshold, keep).reshape(self.coef_.shape)
+        counts = (self.coef_.size, int(kept.sum()), float(np.abs(self.coef_[~kept]).max(initial=0.0)))
+        self.coef_ = np.where(kept, self.coef_, 0.0)
+        self.result_ = without_certificate(self.result_, self._all_weights(), counts)
+        return Pruning(*counts, before, None if X is None else float(self.score(X, y)))
+
+    def _feature_names(self) -> Any:
+        return self.feature_names_in_.tolist().__getitem__ if hasattr(self, "feature_names_in_") else int
+
+    def _label_weights(self) -> tuple[Floats, Floats]:
+        """Weights and intercepts, one row a label; of two labels each has half of the difference."""
+        if len(self.classes_) > 2:
+            return self.coef_, self.intercept_
+        signs = np.array([[-0.5], [0.5]])
+        return signs * self.coef_, (signs * self.intercept_).ravel()
 
     def decision_function(self, X: Any) -> Floats:
         """Scores: shape (n,) for two labels (positive: the second), else (n, n_classes)."""

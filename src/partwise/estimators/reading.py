@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
 from partwise.estimators.chains import ChainModel
-from partwise.estimators.inputs import ColumnReader, Floats
+from partwise.estimators.explaining import Explanation, Pruning, TopFeatures, check_count, without_certificate
+from partwise.estimators.inputs import ColumnReader, Floats, Ints, Rows
+from partwise.estimators.inspecting import explain_tags, prune_tagger, top_of_tagger
 from partwise.estimators.kernel_chain import KernelChainModel
 from partwise.estimators.local import LocalModel
+from partwise.estimators.slots import labels_of
 from partwise.estimators.warm import edge_names
+from partwise.result import Result
 
 
 class ReadableTagger:
@@ -20,6 +25,9 @@ class ReadableTagger:
     coef_: Floats
     _reader: Any
     _model: ChainModel | KernelChainModel | LocalModel
+    result_: Result
+    _read: Callable[[Any], tuple[Ints, Rows]]
+    score: Callable[..., float]
 
     @property
     def attributes_(self) -> list[str] | None:
@@ -71,3 +79,52 @@ class ReadableTagger:
         rows = self._model.split(self.coef_)[2].reshape(-1, self._model.width)
         found = zip(("begin", "end"), rows.tolist(), strict=False)
         return {(name, label): w for name, row in found for label, w in zip(self.classes_.tolist(), row, strict=False)}
+
+    def top_features(self, n: int = 10) -> TopFeatures:
+        """The n weights of the largest absolute values for every label and every pair of labels."""
+        check_is_fitted(self)
+        if isinstance(self._model, KernelChainModel):
+            raise AttributeError("with a kernel there are no weights of attributes")
+        return top_of_tagger(self._reader, self._model, self.coef_, self.classes_.tolist(), check_count(n))
+
+    def explain(self, sequence: Any) -> Explanation:
+        """Which features make the best labelling of a sequence better than the second-best one.
+
+        Their amounts add up to the difference of the two scores.
+        """
+        check_is_fitted(self)
+        if not isinstance(self._model, ChainModel):
+            raise ValueError("explain is there for model='crf' without a kernel")
+        lengths, rows = self._read([sequence])
+        if not lengths[0]:
+            raise ValueError("a sequence without positions has nothing to explain")
+        structure = self._model.structure(rows.lengths)
+        scores = self._model.features(rows, structure).scores(0, self.coef_)
+        two = structure.k_best(0, scores, 2)
+        answers = [(labels_of(slots, int(lengths[0]), structure.width), value) for value, slots, _ in two]
+        return explain_tags(self._reader, self._model, self.coef_, self.classes_.tolist(), rows, answers)
+
+    def prune(
+        self, threshold: float | None = None, *, keep: float | None = None, X: Any = None, y: Any = None
+    ) -> Pruning:
+        """Drop small weights, and attributes that have none left: a smaller model, a smaller file.
+
+        The certificate is lost: it was about the weights before.
+
+        Parameters
+        ----------
+        threshold : float, optional
+            Drop weights of an absolute value up to this.
+        keep : int or float, optional
+            Keep this many weights (int) or this share of them (float), the largest.
+        X, y : optional
+            Data to score the model on, before and after.
+        """
+        check_is_fitted(self)
+        if (X is None) != (y is None):
+            raise ValueError("give X and y, or neither")
+        before = None if X is None else float(self.score(X, y))
+        reader, model, weights, counts = prune_tagger(self._reader, self._model, self.coef_, threshold, keep)
+        self._reader, self._model, self.coef_ = reader, model, weights
+        self.result_ = without_certificate(self.result_, weights, counts)
+        return Pruning(*counts, before, None if X is None else float(self.score(X, y)))

@@ -23,6 +23,8 @@ from partwise.result import HISTORY, Result, Status
 
 #: Parameters that say nothing about a model: they are None after loading.
 _NOT_SAVED = ("callbacks",)
+#: What a small file may ask for: 64 GB.
+_MOST_COEFFICIENTS = 1 << 33
 _NUMBERS = ("primal", "dual", "gap", "passes", "seconds", "l2")
 
 
@@ -97,6 +99,37 @@ def _read_history(found: Any) -> dict[str, Floats]:
     if len({len(values) for values in columns.values()}) != 1:
         raise ModelFormatError("has a history of its training in columns of unlike lengths")
     return {name: np.array(values, dtype=np.float64) for name, values in columns.items()}
+
+
+# coefficients
+
+
+def coefficient_arrays(table: Floats) -> dict[str, Array]:
+    """Rows of weights, all of them or, where most are zero, the others alone."""
+    chosen = table != 0
+    if chosen.sum() > 0.6 * table.size:
+        return {"weights": table}
+    offsets = np.concatenate([[0], np.cumsum(chosen.sum(axis=1))]).astype(np.int64)
+    columns = np.nonzero(chosen)[1].astype(np.int64)
+    return {"weights": table[chosen], "offsets": offsets, "columns": _narrow(columns, table.shape[1])}
+
+
+def read_coefficients(parts: ModelParts, n_rows: int) -> Floats:
+    """The inverse of `coefficient_arrays`."""
+    n_columns = parts.integer("n_features", 1, 1 << 40)
+    if "columns" not in parts.arrays:
+        return np.array(parts.floats("weights", n_rows, n_columns))
+    columns = parts.ints("columns", None, low=0, high=n_columns)
+    values = parts.floats("weights", len(columns))
+    offsets = parts.pointers("offsets", n_rows, len(columns))
+    if n_rows * n_columns > _MOST_COEFFICIENTS:
+        raise ModelFormatError(f"has {n_rows} x {n_columns} weights, more than memory holds")
+    try:
+        table = np.zeros((n_rows, n_columns))
+    except MemoryError:
+        raise ModelFormatError(f"has {n_rows} x {n_columns} weights, more than memory holds") from None
+    table[np.repeat(np.arange(n_rows), np.diff(offsets)), columns] = values
+    return table
 
 
 # layouts

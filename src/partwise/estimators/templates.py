@@ -90,6 +90,10 @@ class TemplateReader:
         """Attribute names in the order of their ids."""
         return [] if self.vocabulary is None else self.vocabulary.names()
 
+    def with_vocabulary(self, vocabulary: Vocabulary) -> TemplateReader:
+        """The same reader with other attributes."""
+        return TemplateReader(self.template, vocabulary)
+
     def read(self, sequences: TextSequences, min_count: int = 1, n_jobs: int = 1) -> Rows:
         """All tokens end to end; the first call makes the vocabulary of attributes seen `min_count` times."""
         extractor = self.template.extractor(sequences.table)

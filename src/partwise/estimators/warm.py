@@ -33,7 +33,7 @@ def carry_weights(weights: Floats, old: Fitted, new: Fitted) -> Floats | None:
 
     core = new.model.nodes.core
     found, columns = expand_pairs(*core.pairs())
-    values = _look_up(old.model.node_features(weights), attributes[found], labels[columns])
+    values = look_up(old.model.node_features(weights), attributes[found], labels[columns])
     parts = [core.pack(values)]
 
     # transitions: tied ones are an attribute that is on every edge, as attribute 0 of untied ones is
@@ -43,7 +43,7 @@ def carry_weights(weights: Floats, old: Fitted, new: Fitted) -> Floats | None:
     real = second < len(labels)
     a, b = labels[first], np.where(real, labels[np.where(real, second, 0)], -1)
     cell = np.where((a >= 0) & (b >= 0), a * old_width + b, -1)
-    values = _look_up(old.model.edge_features(weights), edge_attributes[attribute], cell)
+    values = look_up(old.model.edge_features(weights), edge_attributes[attribute], cell)
     if new.model.edges is None:
         run = np.zeros(len(labels) * width)
         run[column] = values
@@ -89,7 +89,7 @@ def _map_edge_attributes(old: ChainModel, new: ChainModel, attributes: Ints) -> 
     return np.concatenate([np.zeros(1, dtype=np.int64), later])
 
 
-def _look_up(table: tuple[Ints, Ints, Floats], attributes: Ints, columns: Ints) -> Floats:
+def look_up(table: tuple[Ints, Ints, Floats], attributes: Ints, columns: Ints) -> Floats:
     """Values of (attribute, column) pairs in a table sorted by attribute, then column; 0 for what is not there."""
     rows, table_columns, values = table
     if not len(rows):

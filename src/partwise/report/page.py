@@ -115,7 +115,11 @@ def summary(result: Result, plots: bool = True) -> dict[str, Any]:
             f"these weights are at most {_percent(result.relative_gap)} of their objective away from it."
         )
     else:
-        sentence = "There is no penalty, and so no dual value: the gradient norm is what was brought down."
+        sentence = "There is no certificate: "
+        if result.l2 == 0:
+            sentence += "without a penalty there is no dual value, and the gradient norm is what was brought down."
+        else:
+            sentence += "the weights were changed after training."
     weights = f"{np.count_nonzero(result.weights):,} of {len(result.weights):,}"
     cards += [
         {"name": "passes", "value": f"{result.passes:.4g}"},
