@@ -1,14 +1,21 @@
 """Scores of predicted labels."""
 
 from partwise.metrics.attachment import AttachmentScores, attachment_scores
+from partwise.metrics.calibration import Calibration, calibration
 from partwise.metrics.chunks import ChunkScores, TypeScores, chunk_f1, chunk_scores, chunk_spans
+from partwise.metrics.labels import ConfusionMatrix, confusion_matrix, token_accuracy
 
 __all__ = [
     "AttachmentScores",
+    "Calibration",
     "ChunkScores",
+    "ConfusionMatrix",
     "TypeScores",
     "attachment_scores",
+    "calibration",
     "chunk_f1",
     "chunk_scores",
     "chunk_spans",
+    "confusion_matrix",
+    "token_accuracy",
 ]

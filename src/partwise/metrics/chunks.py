@@ -18,9 +18,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+#: Prefixes of each scheme's labels.
+SCHEMES = {"iob1": ("B", "I", "O"), "iob2": ("B", "I", "O"), "iobes": ("B", "I", "O", "E", "S")}
 
 Labels = Sequence[str] | NDArray[np.str_] | NDArray[np.object_]
 
@@ -59,6 +63,22 @@ class ChunkScores(TypeScores):
     def accuracy(self) -> float:
         return self.n_correct_tokens / self.n_tokens if self.n_tokens else 0.0
 
+    def table(self) -> list[dict[str, Any]]:
+        """A row for each type, then one for all: label, precision, recall, f1, counts true, predicted and correct."""
+        rows = [*self.by_type.items(), ("all", self)]
+        return [
+            {
+                "label": name,
+                "precision": row.precision,
+                "recall": row.recall,
+                "f1": row.f1,
+                "true": row.n_true,
+                "predicted": row.n_predicted,
+                "correct": row.n_correct,
+            }
+            for name, row in rows
+        ]
+
     def __str__(self) -> str:
         """The layout of conlleval's report, in per cent."""
         head = (
@@ -70,12 +90,15 @@ class ChunkScores(TypeScores):
         return "\n".join([head, total, *rows])
 
 
-def chunk_scores(y_true: Iterable[Labels], y_pred: Iterable[Labels]) -> ChunkScores:
+def chunk_scores(y_true: Iterable[Labels], y_pred: Iterable[Labels], *, scheme: str | None = None) -> ChunkScores:
     """Compare predicted with gold labels of sentences.
 
     Parameters
     ----------
     y_true, y_pred : iterables of label sequences, one a sentence
+    scheme : {None, "iob1", "iob2", "iobes"}
+        Which prefixes there may be: B and I for the first two, which conlleval reads by the same rules; B, I, E and S
+        for the third and for None. It refuses labels and does not change what they mean.
 
     Raises
     ------
@@ -84,6 +107,8 @@ def chunk_scores(y_true: Iterable[Labels], y_pred: Iterable[Labels]) -> ChunkSco
     """
     gold, guess = list(y_true), list(y_pred)
     _check_shapes(gold, guess)
+    if scheme is not None:
+        _check_scheme(scheme, gold, guess)
     types: dict[str, int] = {"": 0}
     true_table = _Encoded.from_sentences(gold, types)
     pred_table = _Encoded.from_sentences(guess, types)
@@ -108,9 +133,9 @@ def chunk_scores(y_true: Iterable[Labels], y_pred: Iterable[Labels]) -> ChunkSco
     return ChunkScores(sum(true_count), sum(pred_count), sum(correct_count), n_tokens, int(right), by_type)
 
 
-def chunk_f1(y_true: Iterable[Labels], y_pred: Iterable[Labels]) -> float:
+def chunk_f1(y_true: Iterable[Labels], y_pred: Iterable[Labels], *, scheme: str | None = None) -> float:
     """F1 over all chunks, between 0 and 1; see `chunk_scores`."""
-    return chunk_scores(y_true, y_pred).f1
+    return chunk_scores(y_true, y_pred, scheme=scheme).f1
 
 
 def chunk_spans(labels: Labels) -> list[tuple[str, int, int]]:
@@ -162,6 +187,15 @@ def _split(label: str) -> tuple[str, str]:
     if prefix not in ("B", "I", "O", "E", "S"):
         raise ValueError(f"label {label!r} is not O or one of B, I, E, S followed by - and a type")
     return prefix, name
+
+
+def _check_scheme(scheme: str, *sides: Sequence[Labels]) -> None:
+    if scheme not in SCHEMES:
+        raise ValueError(f"scheme must be None, {', '.join(map(repr, SCHEMES))}, got {scheme!r}")
+    for side in sides:
+        for label in {str(label) for labels in side for label in labels}:
+            if label.partition("-")[0] not in SCHEMES[scheme]:
+                raise ValueError(f"label {label!r} is not in the scheme {scheme!r}")
 
 
 def _check_shapes(gold: Sequence[Labels], guess: Sequence[Labels]) -> None:
