@@ -109,3 +109,14 @@ def test_the_page_of_reports(run_page):
     assert (page["folder"] / "history.csv").read_text().startswith("passes,seconds")
     assert math.isclose(page["why"].difference, sum(each.amount for each in page["why"].contributions))
     assert page["told"].weights_after < page["told"].weights_before
+
+
+def test_the_page_of_trees(run_page):
+    page = run_page("trees.md")
+    trees, scores = page["trees"], page["scores"]
+    np.testing.assert_array_equal(trees.decode(page["indptr"], page["slots"], page["counts"]), page["heads"])
+    np.testing.assert_allclose(page["probabilities"].sum(axis=1), 1.0)
+    assert page["five_best"][0][0] == page["value"]
+    assert len(page["draws"]) == 10
+    assert page["constrained"][3].tolist() == [0.0, 1.0, 0.0, 0.0, 0.0]
+    assert page["SpanningTree"](page["lengths"]).maximize(1, scores)[0] >= page["value"]
