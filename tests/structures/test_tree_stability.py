@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
 from math import log
 
@@ -179,6 +182,32 @@ def test_a_sentence_that_is_too_long(kind):
     with pytest.raises(ValueError, match="max_length must be from 1"):
         kind(np.array([3], dtype=np.int64), max_length=10**12)
     assert time.perf_counter() - start < 1.0
+
+
+SHORT_OF_MEMORY = """
+import resource, sys
+import numpy as np
+import partwise
+trees = getattr(partwise, sys.argv[1])(np.array([2000], dtype=np.int64), max_length=2000)
+scores = np.zeros(trees.num_slots(0))
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + 2**26, used + 2**26))
+for method in (trees.maximize, trees.log_partition):
+    try:
+        method(0, scores)
+    except MemoryError:
+        print("refused")
+"""
+
+
+@both_kinds
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits memory the Linux way")
+@pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""), reason="the sanitizer needs address space")
+def test_too_little_memory_is_an_error(kind):
+    done = subprocess.run(
+        [sys.executable, "-c", SHORT_OF_MEMORY, kind.__name__], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout.split()) == (0, ["refused", "refused"]), done.stderr
 
 
 @pytest.mark.slow
