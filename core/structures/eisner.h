@@ -101,7 +101,7 @@ void downward(const Layout& c, Op&& op) {
     }
 }
 
-// The heads of one derivation, from the top. choose(pairs, first) says which of the pairs it uses.
+// The heads of one derivation, from the top. choose(pairs) says which of the pairs it uses.
 template <class Choose>
 void derive(const Layout& c, Index* heads, std::vector<std::pair<Index, Index>>& spans, Choose&& choose) {
     // A span (s, t) with s < t is right(s, t), one with s > t is left(t, s).
@@ -110,16 +110,16 @@ void derive(const Layout& c, Index* heads, std::vector<std::pair<Index, Index>>&
         if (from != to) spans.emplace_back(from, to);
     };
     if (c.single_root) {
-        const Index t = choose(prefix_pairs(c, c.n), true);
+        const Index t = choose(prefix_pairs(c, c.n));
         heads[t] = 0;
         push(t, c.n - 1);
         push(t, 0);
     } else {
         for (Index j = c.n; j > 0;) {
-            const Index t = choose(prefix_pairs(c, j), false);
+            const Index t = choose(prefix_pairs(c, j));
             heads[t] = 0;
             push(t, j - 1);
-            j = choose(rooted_pairs(c, t), false);
+            j = choose(rooted_pairs(c, t));
             push(t, j);
         }
     }
@@ -127,11 +127,11 @@ void derive(const Layout& c, Index* heads, std::vector<std::pair<Index, Index>>&
         const auto [s, t] = spans.back();
         spans.pop_back();
         const bool to_right = s < t;
-        const Index q = to_right ? s + 1 + choose(right_pairs(c, s, t), false) : t + choose(left_pairs(c, t, s), false);
+        const Index q = to_right ? s + 1 + choose(right_pairs(c, s, t)) : t + choose(left_pairs(c, t, s));
         heads[q] = s + 1;
         push(q, t);
         const Index low = std::min(s, q);
-        const Index middle = low + choose(link_pairs(c, low, std::max(s, q)), false);
+        const Index middle = low + choose(link_pairs(c, low, std::max(s, q)));
         push(low, middle);
         push(std::max(s, q), middle + 1);
     }

@@ -5,6 +5,7 @@
 #include "structures/eisner_k_best.h"
 #include "structures/eisner_plain.h"
 #include "structures/eisner_sums.h"
+#include "structures/eisner_ties.h"
 
 namespace partwise {
 
@@ -25,12 +26,8 @@ bool ProjectiveTree::best_heads(Index n, const double* arcs, Index* heads, Works
     eisner::upward(layout, best);
     if (best.value == -kInfinity) return false;
     std::vector<std::pair<Index, Index>> spans;
-    eisner::derive(layout, heads, spans, [&](const Pairs& p, bool first) {
-        const double value = best.best(p);
-        Index k = first ? 0 : p.count - 1;
-        while (chart[p.a + k] + chart[p.b + k] != value) k += first ? 1 : -1;
-        return k;
-    });
+    eisner::Ties ties(layout, chart, frame);
+    eisner::derive(layout, heads, spans, [&](const Pairs& p) { return ties.choose(p); });
     return true;
 }
 
@@ -128,7 +125,7 @@ std::vector<SlotCounts> ProjectiveTree::sample(Index i, const double* scores, do
     std::vector<Index> heads(idx(layout.n));
     std::vector<SlotCounts> out(idx(n));
     for (SlotCounts& labelling : out) {
-        eisner::derive(layout, heads.data(), spans, [&](const Pairs& p, bool) {
+        eisner::derive(layout, heads.data(), spans, [&](const Pairs& p) {
             const double high = eisner::best_pair(chart + p.a, chart + p.b, p.count);
             double total = 0;
             for (Index k = 0; k < p.count; ++k) {

@@ -3,7 +3,7 @@
 // A sentence of n words has the tokens 1..n and the root 0. Its n * (n + 1) slots are arcs from a head to a modifier:
 // slot (m - 1) * (n + 1) + h is the arc h -> m. Slots with h == m belong to no tree. Every word has one head, so a tree
 // uses n slots, once each. Cost: the number of words with a wrong head. Under the single-root rule exactly one word has
-// the head 0.
+// the head 0. Of trees with equal scores `maximize` takes one with the smallest sum of heads.
 #pragma once
 
 #include "structures/structure.h"

@@ -109,7 +109,8 @@ class Tree(Structure):
     from head h to modifier m; slots with h == m belong to no tree. Cost: the number of words with a wrong head.
 
     A sentence of more than max_length words is refused. single_root: exactly one word has the head 0. To require an
-    arc, mask the other heads of its modifier. Ties go to the lowest heads (docs/trees.md says how far).
+    arc, mask the other heads of its modifier. Ties go to a tree with the smallest sum
+    of heads.
     """
 
     @property

@@ -167,11 +167,11 @@ def test_crossing_arcs_win_only_where_they_may():
     assert one(ProjectiveTree, 4).maximize(0, scores)[0] == 3.0
 
 
-@given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.booleans())
-def test_equal_spanning_trees(seed, n, single_root):
+@given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.booleans(), st.sampled_from(KINDS))
+def test_equal_trees(seed, n, single_root, kind):
     """Whole scores leave many ties: the smallest sum of heads decides."""
     scores = np.random.default_rng(seed).integers(0, 3, n * (n + 1)).astype(float)
-    trees = one(SpanningTree, n, single_root)
+    trees = one(kind, n, single_root)
     value, slots, counts = trees.maximize(0, scores)
     everything = enumeration_of(trees, 0)
     best = everything.labellings[everything.values(scores) == value]
