@@ -47,3 +47,11 @@ def chunker(files, tmp_path_factory):
     path = tmp_path_factory.mktemp("models") / "chunks.pw"
     partwise("train", "tag", files / "treebank" / "train.txt", "-o", path, "-q")
     return path
+
+
+@pytest.fixture(scope="session")
+def classifier(files, tmp_path_factory):
+    """A trained classifier's file."""
+    path = tmp_path_factory.mktemp("models") / "digits.pw"
+    partwise("train", "maxent", files / "digits" / "train.svm", "-o", path, "-q", "--C", "0.1")
+    return path

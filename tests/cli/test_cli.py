@@ -1,14 +1,14 @@
 """The command line: version, help, and the demo's promises."""
 
 import importlib.metadata
+import json
 import subprocess
 import sys
 
 import pytest
 from click.testing import CliRunner
 
-from partwise.cli import COMMANDS, main
-from partwise.cli.demo import run
+from partwise.cli import COMMANDS, demo, main
 
 
 def test_help_lists_the_commands():
@@ -37,19 +37,32 @@ def test_unknown_command():
     assert CliRunner().invoke(main, ["nonsense"]).exit_code == 2
 
 
-def test_demo_prints_a_certificate_for_each_model():
-    answer = CliRunner().invoke(main, ["demo", "--strings", "40", "--tol", "1e-2"])
+def test_demo_uses_every_estimator():
+    from partwise import estimators
+
+    rows = demo.run(demo.Options(strings=10, sentences=12, tol=0.1, jobs=1, seed=0))
+    public = {name for name in estimators.__all__ if isinstance(getattr(estimators, name), type)}
+    assert {type(row.model).__name__ for row in rows} == public
+
+
+def test_demo_certifies_every_run_and_writes_a_report(tmp_path):
+    path = tmp_path / "demo.html"
+    args = ["demo", "--strings", "20", "--sentences", "40", "--tol", "1e-2", "--report", str(path), "--json"]
+    answer = CliRunner().invoke(main, args)
     assert answer.exit_code == 0, answer.output
-    for name in ("digit by digit", "CRF", "max-margin"):
-        row = next(line for line in answer.output.splitlines() if name in line)
-        *_, primal, dual, gap, _, _ = row.split()
-        assert float(dual) <= float(primal)
-        assert float(gap) <= 1e-2
+    said = json.loads(answer.stdout)
+    assert len(said["runs"]) == len(demo.RUNS)
+    for row in said["runs"]:
+        assert row["status"] == "converged"
+        assert 0 <= row["gap"] <= 1e-2 * row["primal"]
+        assert row["name"] in path.read_text(encoding="utf-8")
+    args = ["demo", "--strings", "10", "--sentences", "12", "--tol", "0.1", "--report", str(path)]
+    assert "certificate" in CliRunner().invoke(main, args).stdout
 
 
 def test_demo_chains_read_better_than_single_digits():
-    single, crf, margin = run(strings=150, seed=1, tol=1e-2, jobs=1)
-    assert min(crf.digits_right, margin.digits_right) > single.digits_right + 0.02
-    assert min(crf.strings_right, margin.strings_right) > single.strings_right
-    for row in (single, crf, margin):
-        assert 0 <= row.result.gap <= 1e-2 * row.result.primal
+    options = demo.Options(strings=150, sentences=60, tol=1e-2, jobs=1, seed=1)
+    single = demo.digit_by_digit(options)
+    for row in (demo.digit_crf(options), demo.digit_margin(options)):
+        assert row.tokens > single.tokens + 0.02
+        assert row.wholes > single.wholes

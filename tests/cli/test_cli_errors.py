@@ -42,6 +42,14 @@ def test_malformed_columns(cli, tmp_path, text, place, message):
     assert [each.name for each in tmp_path.iterdir()] == ["bad.txt"]
 
 
+def test_malformed_svmlight(cli, tmp_path):
+    path = tmp_path / "bad.svm"
+    path.write_text("1 1:0.5\n2 x:1\n")
+    error = refused(cli, "train", "maxent", path, "-o", tmp_path / "m.pw")
+    assert f"{path}:2:" in error
+    assert [each.name for each in tmp_path.iterdir()] == ["bad.svm"]
+
+
 def test_damaged_gzip(cli, tmp_path):
     path = tmp_path / "bad.gz"
     path.write_bytes(gzip.compress(b"a X\n" * 100)[:-12])
@@ -52,6 +60,7 @@ def test_missing_files(cli, chunker, tmp_path):
     gone, out = tmp_path / "gone.txt", tmp_path / "out"
     for args in (
         ("train", "tag", gone, "-o", out),
+        ("train", "maxent", gone, "-o", out),
         ("path", "tag", gone, "-o", out),
         ("predict", gone, gone, "-o", out),
         ("predict", chunker, gone, "-o", out),
@@ -112,6 +121,7 @@ def test_newer_format_version(cli, chunker, tmp_path):
         (("--solver", "eg", "--solver-option", "stepsize=1"), "did you mean 'step-size'?"),
         (("--solver", "eg", "--solver-option", "order=backwards"), "order"),
         (("--early-stopping", "3"), "needs --dev"),
+        (("--report", "no/such/folder/r.html"), "cannot be written"),
         (("--history-file", "h.txt"), ".csv or .json"),
         (("--nonsense",), "--nonsense"),
         (("--json", "-o", "-"), "--json"),
@@ -131,17 +141,19 @@ def test_outputs_are_tried_before_training(cli, files, tmp_path, monkeypatch):
     (tmp_path / "folder").mkdir()
     for out in ("no/m.pw", tmp_path / "folder", train):
         refused(cli, "train", "tag", train, "-o", out)
+    refused(cli, "train", "tag", train, "-o", tmp_path / "same", "--report", tmp_path / "same")
     if os.geteuid() != 0:
         (tmp_path / "folder").chmod(0o500)
         refused(cli, "train", "tag", train, "-o", tmp_path / "folder" / "m.pw")
 
 
-def test_input_that_does_not_fit_the_model(cli, chunker, tmp_path):
+def test_input_that_does_not_fit_the_model(cli, chunker, classifier, tmp_path):
     path = tmp_path / "one.txt"
     path.write_text("word\n")
     assert f"{path}:1: expected at least 2 columns" in refused(cli, "predict", chunker, path)
     path.write_text("word TAG\n")
     assert "expected labels in column 3" in refused(cli, "evaluate", chunker, path)
+    assert f"{path}:1:" in refused(cli, "predict", classifier, path)
 
 
 def test_constraints_that_leave_nothing(cli, files, chunker, tmp_path):

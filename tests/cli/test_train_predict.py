@@ -206,7 +206,47 @@ def test_a_limit_warns_and_still_gives_a_model(cli, files, tmp_path):
     assert partwise.load(tmp_path / "m.pw").result_.status == "max_passes"
 
 
-def test_inspect(cli, cli_json, chunker):
+def test_classifier(cli, cli_json, files, classifier, tmp_path):
+    from sklearn.datasets import load_svmlight_file
+
+    test = files / "digits" / "test.svm"
+    X, y = load_svmlight_file(str(test), n_features=64)
+    model = partwise.load(classifier)
+    said = cli_json("evaluate", classifier, test)
+    assert said["accuracy"] == pytest.approx(float(np.mean(model.predict(X).astype(float) == y)))
+    assert said["unknown_rate"] == 0
+    labels = cli("predict", classifier, test).stdout.split()
+    assert [float(label) for label in labels] == model.predict(X).astype(float).tolist()
+    rows = cli("predict", classifier, test, "--marginals").stdout.splitlines()
+    first = [float(cell.rpartition("/")[2]) for cell in rows[0].split("\t")[1:]]
+    np.testing.assert_allclose(first, model.predict_proba(X[:1])[0], atol=1e-6)
+    best = json.loads(cli("predict", classifier, test, "--k-best", 2, "--json").stdout.splitlines()[0])
+    assert len(best["scores"]) == 2
+
+
+def test_unknown_columns_are_counted(cli_json, classifier, tmp_path):
+    path = tmp_path / "more.svm"
+    path.write_text("1 1:0.5 99:1\n2 2:1\n")
+    assert cli_json("evaluate", classifier, path)["unknown_rate"] == pytest.approx(1 / 3)
+
+
+def test_path_keeps_the_best(cli_json, cli, files, tmp_path):
+    train, dev, model = files / "digits" / "train.svm", files / "digits" / "dev.svm", tmp_path / "m.pw"
+    said = cli_json(
+        *("path", "maxent", train, "-o", model, "--dev", dev, "--points", 3, "--C-min", 0.001, "--C-max", 10)
+    )
+    assert [point["C"] for point in said["points"]] == pytest.approx([0.001, 0.1, 10])
+    assert all(point["relative_gap"] <= 1e-3 for point in said["points"])
+    best = max(said["points"], key=lambda point: point["score"])
+    assert said["score"] == best["score"]
+    assert cli_json("evaluate", model, dev)["accuracy"] == pytest.approx(said["score"])
+    assert pytest.approx(said["C"]) == partwise.load(model).C
+    text = cli("path", "tag", files / "treebank" / "train.txt", "-o", model, "--points", 2, "--tol", 0.01).stdout
+    assert "held out" in text
+    assert " *" in text
+
+
+def test_inspect(cli, cli_json, chunker, classifier):
     said = cli_json("inspect", chunker, "--top", 3)
     model = partwise.load(chunker)
     assert said["labels"] == model.classes_.tolist()
@@ -214,3 +254,4 @@ def test_inspect(cli, cli_json, chunker):
     _heading, rows = next(iter(said["top"].items()))
     assert len(rows) <= 3
     assert "certified" in cli("inspect", chunker).stdout
+    assert cli_json("inspect", classifier)["task"] == "maxent"

@@ -6,7 +6,7 @@ import time
 
 import click
 
-from partwise.cli.output import json_flag, peak_memory, print_json
+from partwise.cli.output import check_outputs, json_flag, peak_memory, print_json
 from partwise.cli.summary import result_fields
 from partwise.cli.tasks import task_of
 
@@ -14,9 +14,10 @@ from partwise.cli.tasks import task_of
 @click.command("evaluate")
 @click.argument("model")
 @click.argument("gold")
+@click.option("--report", metavar="FILE.html", help="Write a report with scores, confusion matrix, examples.")
 @click.option("--threads", type=int, default=1, show_default=True, help="Threads; -1: all processors.")
 @json_flag
-def command(model: str, gold: str, threads: int, as_json: bool) -> None:
+def command(model: str, gold: str, report: str | None, threads: int, as_json: bool) -> None:
     """Score a MODEL on labelled data (GOLD, "-": standard input) in the format of its training data.
 
     For chunks (labels such as B-NP) the table is conlleval's; precision, recall and F1 are of whole chunks.
@@ -24,11 +25,16 @@ def command(model: str, gold: str, threads: int, as_json: bool) -> None:
     from partwise import load
 
     begin = time.perf_counter()
+    check_outputs(report, inputs=(model, gold))
     fitted = load(model)
     fitted.n_jobs = threads
     task = task_of(fitted)
     data = task.read(gold, getattr(fitted, "input_settings_", {}), labelled=True)
     evaluation = task.evaluate(fitted, data)
+    if report:
+        from partwise.cli.reporting import write
+
+        write(report, task, fitted, data, evaluation, None, gold)
     if as_json:
         run = result_fields(fitted.result_)
         run["seconds"] = time.perf_counter() - begin

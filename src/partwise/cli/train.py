@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import time
 from collections.abc import Iterator
@@ -53,7 +54,9 @@ def make_command(task: Task) -> click.Command:
         ),
         click.Option(["--dev"], metavar="FILE", help="Labelled data to score on."),
         *training_flags(task),
-        click.Option(["--C", "C"], type=float, help="Inverse of the penalty's strength [default: 1]."),
+        click.Option(
+            ["--C", "C"], type=float, help=f"Inverse of the penalty's strength [default: {_default_strength(task):g}]."
+        ),
         click.Option(["--l2"], type=float, help="Strength of the penalty, 1 / C."),
         click.Option(
             ["--early-stopping"],
@@ -68,6 +71,7 @@ def make_command(task: Task) -> click.Command:
             show_default=True,
             help="What the score is compared with; maxent trains a model without structure besides.",
         ),
+        click.Option(["--report"], metavar="FILE.html", help="Write a report with plots, scores, weights, examples."),
         click.Option(["--history-file"], metavar="FILE", help="Write every certificate to a .csv or .json file."),
         click.Option(
             ["--dtype"],
@@ -86,6 +90,10 @@ def _help(task: Task) -> str:
     return f"{TASKS[task.name][2]}\n\n{task.__doc__ or ''}"
 
 
+def _default_strength(task: Task) -> float:
+    return float(inspect.signature(task.estimator).parameters["C"].default)
+
+
 def estimator_settings(task: Task, flags: dict[str, Any]) -> dict[str, Any]:
     """An estimator's parameters from flags; C and callbacks are the command's."""
     chosen = {name: flags[name] for name in (*TRAINING, *task.parameters)}
@@ -96,16 +104,16 @@ def estimator_settings(task: Task, flags: dict[str, Any]) -> dict[str, Any]:
     return chosen
 
 
-def strength(C: float | None, l2: float | None) -> float:
-    """C from --C or --l2."""
+def strength(C: float | None, l2: float | None) -> dict[str, float]:
+    """C from --C or --l2, if either is given."""
     if C is not None and l2 is not None:
         raise UserError("--C and --l2 say the same (l2 = 1 / C): give one of them")
     for name, value in (("--C", C), ("--l2", l2)):
         if value is not None and not 0 < value < float("inf"):
             raise UserError(f"{name} must be a number above 0, got {value:g}")
     if l2 is not None:
-        return 1.0 / l2
-    return 1.0 if C is None else C
+        return {"C": 1.0 / l2}
+    return {} if C is None else {"C": C}
 
 
 def default_output(data: str) -> str:
@@ -125,9 +133,9 @@ def train(
         raise UserError("--json and a model on standard output do not go together")
     if flags["early_stopping"] and dev is None:
         raise UserError("--early-stopping needs --dev")
-    check_outputs(output, flags["history_file"], inputs=(data, dev))
+    check_outputs(output, flags["report"], flags["history_file"], inputs=(data, dev))
     settings = estimator_settings(task, flags)
-    settings["C"] = strength(flags["C"], flags["l2"])
+    settings |= strength(flags["C"], flags["l2"])
     training = task.read(data, flags, labelled=True)
     held = task.read(dev, flags, labelled=True) if dev is not None else None
 
@@ -143,15 +151,18 @@ def train(
     evaluation = task.evaluate(model, scored)
     baseline = _baseline(task, flags["baseline"], training, scored, settings, flags)
     model.save(output, dtype=flags["dtype"])
+    if flags["report"]:
+        _write_report(flags["report"], task, model, scored, evaluation, baseline, data)
     fields = {
         "task": task.name,
         "model": output,
+        "report": flags["report"],
         "n_examples": training.n_examples,
         "n_tokens": training.n_tokens,
         "n_labels": len(getattr(model, "classes_", ())),
         "n_features": task.size(model),
         "loss": settings["loss"],
-        "C": settings["C"],
+        "C": model.C,
         **result_fields(model.result_),
         "total_seconds": time.perf_counter() - begin,
         "peak_memory": peak_memory(),
@@ -224,6 +235,20 @@ def _summary(task: Task, fields: dict[str, Any], evaluation: Evaluation) -> str:
         ("trained", f"{task.name} from {', '.join(sizes)}; loss {fields['loss']}, C = {fields['C']:g}"),
         *certificate_lines(fields),
         ("score", score),
-        ("model", f"{where}{size_text(where)}"),
+        ("model", f"{where}{size_text(where)}" + (f", report {fields['report']}" if fields["report"] else "")),
     ]
     return "\n".join(f"{head:10}{text}" for head, text in lines)
+
+
+def _write_report(
+    path: str,
+    task: Task,
+    model: Any,
+    scored: Data,
+    evaluation: Evaluation,
+    baseline: tuple[str, float] | None,
+    data: str,
+) -> None:
+    from partwise.cli.reporting import write
+
+    write(path, task, model, scored, evaluation, baseline, data)

@@ -27,6 +27,8 @@ ANIMALS = ["cat", "dog", "goat", "horse", "fish", "duck"]
 THINGS = ["letter", "boat", "table", "fence", "nail", "stone", "can", "watch", "saw", "picture", "wall", "bell"]
 FOOD = ["soup", "bread", "cake", "fish", "apple", "cheese"]
 PLACES = ["garden", "harbour", "kitchen", "tower", "market", "forest", "cellar", "yard"]
+# First parts of compounds: "a garden wall"; half of them are adjectives too.
+COMPOUNDED = ["garden", "harbour", "stone", "watch", "light", "plain", "green", "fast", "kind", "quiet"]
 # What one has on or about oneself: belongs to the noun.
 WORN = ["scarf", "hat", "beard", "coat", "limp", "smile", "medal"]
 TOOLS = {
@@ -189,6 +191,8 @@ class Grammar:
         children: list[Phrase | Word] = [under(word, "poss" if first.tag == "PRP$" else "det", first)]
         while self.chance(0.25) and len(children) < 3:
             children.append(under(word, "amod", self.open_class(self.one_of(ADJECTIVES), "JJ")))
+        if self.chance(0.15):
+            children.append(under(word, "compound", self.open_class(self.one_of(COMPOUNDED), "NN")))
         return Phrase("NP", [*children, word], word)
 
     def single(self, text: str, tag: str) -> Phrase:

@@ -18,6 +18,7 @@ import click
 #: Task: (module, class, what it is). The order is that of the help.
 TASKS = {
     "tag": ("partwise.cli.tasks.tag", "TagTask", "Label every token of a sentence (CRF, max-margin, maxent)."),
+    "maxent": ("partwise.cli.tasks.maxent", "MaxentTask", "Classify rows of features."),
 }
 
 
@@ -135,8 +136,8 @@ class Task(ABC):
         """Description and main score of a model trained without structure, or None where that makes no sense."""
         return None
 
-    def examples(self, model: Any, data: Data, n: int) -> list[str]:
-        """Drawings (SVG) of some predictions for the report."""
+    def examples(self, model: Any, data: Data, n: int) -> list[Any]:
+        """Drawings of some predictions for the report (of `partwise.report`)."""
         return []
 
     def strongest(self, model: Any, n: int) -> dict[str, list[tuple[str, float]]]:

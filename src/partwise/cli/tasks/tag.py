@@ -6,6 +6,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import nlargest
+from itertools import chain
 from typing import Any, ClassVar
 
 import click
@@ -16,6 +17,7 @@ from partwise.cli.output import plain
 from partwise.cli.tasks import Data, Evaluation, Request, Task
 from partwise.cli.tasks.labels import are_chunks, evaluate_sequences
 from partwise.cli.tasks.tagfiles import SEPARATORS, read_tagged
+from partwise.metrics import chunk_f1
 
 PRESETS = ("chunk", "pos", "ner")
 
@@ -29,7 +31,7 @@ class TagTask(Task):
 
     name: ClassVar[str] = "tag"
     parameters: ClassVar[tuple[str, ...]] = ("model", "min_count", "transitions", "ends", "history", "beam_width")
-    formats: ClassVar[tuple[str, ...]] = ("auto", "columns", "conllu")
+    formats: ClassVar[tuple[str, ...]] = ("auto", "columns", "items", "conllu")
 
     @property
     def estimator(self) -> type[Any]:
@@ -135,8 +137,11 @@ class TagTask(Task):
         best = {word: counts.most_common(1)[0][0] for word, counts in seen.items()}
         common = Counter(label for labels in train.y for label in labels).most_common(1)[0][0]
         guess = [[best.get(word, common) for word in words] for words in data.source.first_column()]
-        chunks = are_chunks({label for row in (*data.y, *guess) for label in row})
-        score = self.main_score(evaluate_sequences(data.y, guess, chunks))[1]
+        if self.metric(data) == "f1" and are_chunks({*best.values(), common}):
+            score = chunk_f1(data.y, guess)
+        else:
+            pairs = zip(chain.from_iterable(data.y), chain.from_iterable(guess), strict=True)
+            score = sum(a == b for a, b in pairs) / data.n_tokens
         return "each word's most frequent label", score
 
     def take(self, data: Data, indices: Sequence[int]) -> Data:
@@ -200,20 +205,48 @@ class TagTask(Task):
 
     def strongest(self, model: Any, n: int) -> dict[str, list[tuple[str, float]]]:
         found: dict[str, list[tuple[str, float]]] = {}
-        if getattr(model, "kernel", None) is None:
-            by_label: defaultdict[Any, list[tuple[str, float]]] = defaultdict(list)
-            for (attribute, label), weight in model.state_features_.items():
-                by_label[label].append((str(attribute), weight))
-            for label in model.classes_.tolist():
-                found[str(label)] = nlargest(n, by_label[label], key=lambda item: item[1])
+        if model.kernel is None:
+            attributes, labels, weights = model._model.node_features(model.coef_)
+            names = model.attributes_
+            for k, label in enumerate(model.classes_.tolist()):
+                own = np.flatnonzero(labels == k)
+                best = own[np.argsort(-weights[own], kind="stable")[:n]]
+                called = [str(a if names is None else names[a]) for a in attributes[best].tolist()]
+                found[str(label)] = list(zip(called, weights[best].tolist(), strict=True))
         pairs = ((" ".join(map(str, names)), weight) for names, weight in model.transition_features_.items())
         found["one label after another"] = nlargest(n, pairs, key=lambda item: abs(item[1]))
         return found
 
     def size(self, model: Any) -> int:
-        kernel = getattr(model, "kernel", None) is not None
-        states = 0 if kernel else len(model.state_features_)
+        states = 0 if model.kernel is not None else len(model._model.node_features(model.coef_)[2])
         return states + len(model.transition_features_) + len(model.boundary_features_)
+
+    def examples(self, model: Any, data: Data, n: int) -> list[Any]:
+        from partwise.report import draw_tags
+
+        some = self.take(data, _drawable(data))
+        guess = model.predict(some.X)
+        # Half of the examples have a mistake, if there are so many: they say more than the others.
+        wrong = [i for i, labels in enumerate(some.y) if guess[i] != labels]
+        right = [i for i, labels in enumerate(some.y) if guess[i] == labels]
+        few = min(len(wrong), max(n // 2, n - len(right)))
+        chosen = sorted([*_spread(wrong, few), *_spread(right, n - few)])
+        probabilities: dict[int, Any] = {}
+        if hasattr(model, "predict_marginals") and model.model == "crf":
+            rows = model.predict_marginals(self.take(some, chosen).X, output="array")
+            probabilities = {i: row.max(axis=1).tolist() for i, row in zip(chosen, rows, strict=True)}
+        words = some.source.first_column()
+        return [draw_tags(words[i], guess[i], gold=some.y[i], probabilities=probabilities.get(i)) for i in chosen]
+
+
+def _drawable(data: Data, most: int = 500) -> list[int]:
+    """Sentences of a length that can be drawn, spread over the data."""
+    fitting = [i for i, labels in enumerate(data.y) if 4 <= len(labels) <= 25] or list(range(len(data.y)))
+    return _spread(fitting, most)
+
+
+def _spread(items: list[int], n: int) -> list[int]:
+    return [items[k * len(items) // n] for k in range(n)] if n < len(items) else items
 
 
 def _json_line(value: Any) -> str:

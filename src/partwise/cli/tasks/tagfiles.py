@@ -52,6 +52,8 @@ def read_tagged(path: str, settings: Mapping[str, Any], labelled: bool) -> Data:
     kind = settings.get("format") or "auto"
     if kind == "auto":
         kind = detect(path)
+    if kind == "items":
+        return _read_items(path)
     table = _read_conllu(path) if kind == "conllu" else _read_table(path, settings)
     if not len(table):
         raise FormatError("there are no sentences", path)
@@ -116,6 +118,15 @@ def select(table: Sentences, columns: Sequence[int]) -> Sentences:
     for j in reversed([j for j in range(table.n_columns) if j not in columns]):
         table = table.without(j)
     return table
+
+
+def _read_items(path: str) -> Data:
+    from partwise.io import read_items
+
+    X, y = read_items(path)
+    if not len(X):
+        raise FormatError("there are no sentences", path)
+    return Data(X, y, len(X), sum(map(len, X)), Source("items", None, X))
 
 
 def _read_conllu(path: str) -> Sentences:

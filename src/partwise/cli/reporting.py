@@ -1,0 +1,43 @@
+"""The report of ``train --report`` and ``evaluate --report``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from partwise.cli.tasks import Data, Evaluation, Task
+
+#: Sentences that are drawn, and features of each label that are listed.
+EXAMPLES, TOP = 6, 10
+
+
+def write(
+    path: str,
+    task: Task,
+    model: Any,
+    scored: Data,
+    evaluation: Evaluation,
+    baseline: tuple[str, float] | None,
+    data: str,
+) -> None:
+    """Everything there is to say about a model, on one page."""
+    from partwise.report import write_report
+
+    scores: dict[str, Any] = dict(evaluation.scores)
+    if baseline is not None:
+        scores[f"{task.main_score(evaluation)[0]}, {baseline[0]}"] = baseline[1]
+    if evaluation.by_label:
+        scores["by label"] = {
+            row["label"]: {key: row[key] for key in row if key != "label"} for row in evaluation.by_label
+        }
+    settings = {name: value for name, value in model.get_params(deep=False).items() if value is not None}
+    write_report(
+        path,
+        result=model.result_,
+        title=f"partwise {task.name}: {data}",
+        subtitle=f"{scored.n_examples} {task.unit} were scored",
+        scores=scores,
+        confusion=evaluation.confusion,
+        top_features=task.strongest(model, TOP),
+        examples=task.examples(model, scored, EXAMPLES),
+        settings=settings,
+    )

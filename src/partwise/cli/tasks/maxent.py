@@ -1,0 +1,136 @@
+"""``partwise train maxent``: labels for rows of features."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import click
+import numpy as np
+
+from partwise.cli.errors import UserError
+from partwise.cli.output import plain
+from partwise.cli.tasks import Data, Evaluation, Request, Task
+from partwise.cli.tasks.labels import evaluate_labels
+
+
+class MaxentTask(Task):
+    """DATA is in svmlight's (LIBLINEAR's) format: a label and index:value pairs a line."""
+
+    name: ClassVar[str] = "maxent"
+    unit: ClassVar[str] = "rows"
+    parameters: ClassVar[tuple[str, ...]] = ("penalty", "l1_ratio", "fit_intercept")
+    formats: ClassVar[tuple[str, ...]] = ("svmlight",)
+
+    @property
+    def estimator(self) -> type[Any]:
+        from partwise.estimators import MaxentClassifier
+
+        return MaxentClassifier
+
+    def flags(self) -> list[click.Parameter]:
+        return [click.Option(["--format"], type=click.Choice(self.formats), default="svmlight", show_default=True)]
+
+    def read(self, path: str, settings: Mapping[str, Any], labelled: bool) -> Data:
+        from partwise.io import FormatError, read_svmlight
+
+        X, y = read_svmlight(path)
+        if not X.shape[0]:
+            raise FormatError("there are no rows", path)
+        return Data(X, y, X.shape[0], X.shape[0])
+
+    # training
+
+    def make(self, settings: Mapping[str, Any], data: Data, training: dict[str, Any]) -> Any:
+        return self.estimator(**training)
+
+    # scores
+
+    def evaluate(self, model: Any, data: Data) -> Evaluation:
+        fitted = _fit_columns(model, data.X)
+        found = evaluate_labels(data.y.tolist(), model.predict(fitted.X).tolist())
+        return replace(found, details={"unknown_rate": fitted.unknown_rate})
+
+    def main_score(self, evaluation: Evaluation) -> tuple[str, float]:
+        return "accuracy", evaluation.scores["accuracy"]
+
+    def baseline(self, train: Data, data: Data) -> tuple[str, float]:
+        common = Counter(train.y.tolist()).most_common(1)[0][0]
+        return "the most frequent label", float(np.mean(data.y == common))
+
+    def take(self, data: Data, indices: Sequence[int]) -> Data:
+        rows = np.asarray(indices)
+        return Data(data.X[rows], data.y[rows], len(rows), len(rows))
+
+    def strongest(self, model: Any, n: int) -> dict[str, list[tuple[str, float]]]:
+        names = [str(label) for label in model.classes_.tolist()]
+        rows = dict(
+            zip(names if len(model.coef_) > 1 else [f"{names[1]} (against {names[0]})"], model.coef_, strict=True)
+        )
+        found = {}
+        for label, weights in rows.items():
+            best = np.argsort(-np.abs(weights), kind="stable")[:n]
+            found[label] = [(f"column {k + 1}", float(weights[k])) for k in best]
+        return found
+
+    def size(self, model: Any) -> int:
+        return int(model.coef_.size + (model.intercept_.size if model.fit_intercept else 0))
+
+    # predictions
+
+    def predict(self, model: Any, data: Data, request: Request) -> Iterable[str]:
+        if request.constraints:
+            raise UserError("--constraints: a classifier's labels stand alone, there is nothing to constrain")
+        X = _fit_columns(model, data.X).X
+        names = [str(label) for label in model.classes_.tolist()]
+        if (request.marginals or request.k_best) and not hasattr(model, "predict_proba"):
+            if request.marginals:
+                raise UserError(
+                    f"--marginals: the loss {model.loss!r} gives no probabilities (log and softmax-margin do)"
+                )
+            scores = model.decision_function(X)
+            table = np.column_stack([-scores, scores]) / 2 if scores.ndim == 1 else scores
+        elif request.marginals or request.k_best:
+            table = model.predict_proba(X)
+        else:
+            for label in model.predict(X).tolist():
+                yield _json_line({"label": label}) if request.as_json else f"{label}\n"
+            return
+        keep = min(request.k_best or len(names), len(names))
+        for row in table:
+            best = np.argsort(-row, kind="stable")[:keep]
+            if request.as_json:
+                values = {names[k]: float(row[k]) for k in best}
+                yield _json_line({"label": model.classes_.tolist()[best[0]], "scores": values})
+            elif request.k_best:
+                yield "\t".join(f"{names[k]}/{row[k]:.6f}" for k in best) + "\n"
+            else:
+                values_text = "\t".join(f"{name}/{value:.6f}" for name, value in zip(names, row, strict=True))
+                yield f"{names[best[0]]}\t{values_text}\n"
+
+
+@dataclass(frozen=True)
+class _Fitted:
+    X: Any
+    unknown_rate: float
+
+
+def _fit_columns(model: Any, X: Any) -> _Fitted:
+    """Rows with as many columns as the model has; columns that were not in its training data are left out."""
+    from scipy import sparse
+
+    rows = sparse.csr_array(X)
+    n = int(model.n_features_in_)
+    total = rows.nnz
+    if rows.shape[1] > n:
+        rows = rows[:, :n]
+    elif rows.shape[1] < n:
+        rows = sparse.csr_array((rows.data, rows.indices, rows.indptr), shape=(rows.shape[0], n))
+    return _Fitted(rows, (total - rows.nnz) / total if total else 0.0)
+
+
+def _json_line(value: Any) -> str:
+    return json.dumps(plain(value), ensure_ascii=False, allow_nan=False) + "\n"
