@@ -47,6 +47,8 @@ def workplace(tmp_path, monkeypatch):
     command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m partwise "$@"\n')
     command.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
+    paths = [os.path.abspath(path) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
     folder = tmp_path / "work"
     folder.mkdir()
     monkeypatch.chdir(folder)

@@ -1,4 +1,4 @@
-"""Sums over many short examples, which the core does run by run, against NumPy; the Hessian's diagonal and its parts."""
+"""Sums over many short examples, which the core does run by run, against NumPy; the Hessian diagonal and its parts."""
 
 from __future__ import annotations
 
