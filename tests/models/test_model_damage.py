@@ -302,6 +302,24 @@ def test_classifiers_made_on_purpose(tmp_path, load):
             load(remade(data, change))
 
 
+def test_sparse_classifiers_made_on_purpose(tmp_path, load):
+    model = fitted_classifier(["a", "b", "c"]).estimator
+    model.prune(keep=3)
+    model.save(tmp_path / "model.pw")
+    data = (tmp_path / "model.pw").read_bytes()
+    assert np.count_nonzero(load(data).coef_) == 3
+    for change in (
+        set_setting("n_features", 1 << 40),
+        set_setting("n_features", 10**7),
+        set_setting("n_features", 0),
+        set_array("columns", first_is(4)),
+        set_array("offsets", last_is(2)),
+        set_array("weights", lambda array: array[:-1]),
+    ):
+        with pytest.raises(ModelFormatError):
+            load(remade(data, change))
+
+
 @pytest.mark.parametrize(
     ("kind", "change"),
     [

@@ -23,8 +23,6 @@ from partwise.result import HISTORY, Result, Status
 
 #: Parameters that say nothing about a model: they are None after loading.
 _NOT_SAVED = ("callbacks",)
-#: What a small file may ask for: 64 GB.
-_MOST_COEFFICIENTS = 1 << 33
 _NUMBERS = ("primal", "dual", "gap", "passes", "seconds", "l2")
 
 
@@ -107,7 +105,8 @@ def _read_history(found: Any) -> dict[str, Floats]:
 def coefficient_arrays(table: Floats) -> dict[str, Array]:
     """Rows of weights, all of them or, where most are zero, the others alone."""
     chosen = table != 0
-    if chosen.sum() > 0.6 * table.size:
+    n = int(chosen.sum())
+    if n > 0.6 * table.size or not _in_proportion(table.size, n):
         return {"weights": table}
     offsets = np.concatenate([[0], np.cumsum(chosen.sum(axis=1))]).astype(np.int64)
     columns = np.nonzero(chosen)[1].astype(np.int64)
@@ -122,14 +121,18 @@ def read_coefficients(parts: ModelParts, n_rows: int) -> Floats:
     columns = parts.ints("columns", None, low=0, high=n_columns)
     values = parts.floats("weights", len(columns))
     offsets = parts.pointers("offsets", n_rows, len(columns))
-    if n_rows * n_columns > _MOST_COEFFICIENTS:
-        raise ModelFormatError(f"has {n_rows} x {n_columns} weights, more than memory holds")
-    try:
-        table = np.zeros((n_rows, n_columns))
-    except MemoryError:
-        raise ModelFormatError(f"has {n_rows} x {n_columns} weights, more than memory holds") from None
+    if not _in_proportion(n_rows * n_columns, len(columns)):
+        raise ModelFormatError(
+            f"has {n_rows} x {n_columns} weights of which {len(columns)} are not zero: out of proportion"
+        )
+    table = np.zeros((n_rows, n_columns))
     table[np.repeat(np.arange(n_rows), np.diff(offsets)), columns] = values
     return table
+
+
+def _in_proportion(size: int, n: int) -> bool:
+    """Whether a file may hold n values of a table of this size: a small file must not ask for all memory."""
+    return size <= max(1 << 24, 1000 * n)
 
 
 # layouts
