@@ -15,11 +15,20 @@ from rich.console import Console
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from partwise import MaxentClassifier, Problem, RegularizationPathCV, Result, SequenceTagger, solve
+from partwise import (
+    DependencyParser,
+    MaxentClassifier,
+    Problem,
+    RegularizationPathCV,
+    Result,
+    SequenceTagger,
+    solve,
+)
 from partwise.callbacks import EarlyStopping, HistoryWriter, ProgressLine, TrainingCallback
 from partwise.callbacks.progress import time_left
+from partwise.datasets import make_treebank
 from partwise.result import Certificate
 from partwise.solvers.base import Progress
 
@@ -261,3 +270,21 @@ def test_two_labels_on_the_way():
     model = MaxentClassifier(solver="lbfgs", callbacks=watch).fit(X, y)
     assert watch.scores_[-1][1] == pytest.approx(model.score(X, y), abs=0.1)
     assert model.score(X, y) == watch.best_score_
+
+
+def test_parsers_in_searches_with_callbacks():
+    bank = make_treebank(60, seed=0)
+    X, y = bank.words, bank.heads
+    watch = EarlyStopping(X[40:], y[40:], patience=3)
+    parser = DependencyParser(tol=1e-2, random_state=0, callbacks=watch).fit(X[:40], y[:40])
+    assert parser.score(X[40:], y[40:]) == watch.best_score_
+    search = GridSearchCV(DependencyParser(tol=0.1, random_state=0), {"C": [0.1, 1.0]}, cv=2).fit(X, y)
+    assert search.best_score_ > 0.5
+    pipeline = make_pipeline(FunctionTransformer(), DependencyParser(tol=0.1, random_state=0))
+    assert len(pipeline.fit(X, y).predict(X[:3])) == 3
+
+
+def test_taggers_in_pipelines(data):
+    pipeline = make_pipeline(FunctionTransformer(), SequenceTagger(tol=1e-2))
+    search = GridSearchCV(pipeline, {"sequencetagger__C": [0.1, 1.0]}, cv=2).fit(*data)
+    assert search.score(*data) > 0.5
