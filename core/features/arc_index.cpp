@@ -74,13 +74,16 @@ class Counter {
 
 ArcIndex::ArcIndex(std::vector<Key> keys) : keys_(std::move(keys)) {
     if (keys_.size() >= kUnknown) throw InputError("too many features");
-    const std::size_t size = std::bit_ceil(std::max<std::size_t>(keys_.size() * 8 / 5 + 1, 16));
-    shift_ = 64 - std::countr_zero(size);
-    table_.assign(size, {0, kUnknown});
+    Bucket empty;
+    std::fill(std::begin(empty.marks), std::end(empty.marks), 0U);
+    std::fill(std::begin(empty.ids), std::end(empty.ids), kUnknown);
+    table_.assign(keys_.size() / 4 + 1, empty);
     for (std::size_t k = 0; k < keys_.size(); ++k) {
-        std::size_t at = keys_[k] >> shift_;
-        while (table_[at].id != kUnknown) at = (at + 1) & (size - 1);
-        table_[at] = {static_cast<std::uint32_t>(keys_[k]), static_cast<std::uint32_t>(k)};
+        std::size_t at = bucket_of(keys_[k]);
+        while (table_[at].ids[Bucket::kSize - 1] != kUnknown) at = at + 1 < table_.size() ? at + 1 : 0;
+        const auto free = std::find(std::begin(table_[at].ids), std::end(table_[at].ids), kUnknown);
+        *free = static_cast<std::uint32_t>(k);
+        table_[at].marks[free - std::begin(table_[at].ids)] = static_cast<std::uint32_t>(keys_[k]);
     }
 }
 
@@ -131,13 +134,21 @@ void ArcIndex::find(const Key* keys, std::size_t n, std::uint32_t* ids) const {
         for (std::size_t k = 0; k < n; ++k) ids[k] = static_cast<std::uint32_t>(keys[k] >> (64 - bits_));
         return;
     }
-    const std::size_t last = table_.size() - 1;
     for (std::size_t k = 0; k < n; ++k) {
-        if (k + kAhead < n) __builtin_prefetch(table_.data() + (keys[k + kAhead] >> shift_));
-        std::size_t at = keys[k] >> shift_;
+        if (k + kAhead < n) __builtin_prefetch(table_.data() + bucket_of(keys[k + kAhead]));
         const auto mark = static_cast<std::uint32_t>(keys[k]);
-        while (table_[at].mark != mark && table_[at].id != kUnknown) at = (at + 1) & last;
-        ids[k] = table_[at].id;
+        std::size_t at = bucket_of(keys[k]);
+        for (;;) {
+            const Bucket& bucket = table_[at];
+            std::uint32_t found = kUnknown;
+            // No early exit: without branches that nobody can foretell it is a few vector instructions.
+            for (int j = 0; j < Bucket::kSize; ++j) {
+                found = std::min(found, bucket.marks[j] == mark ? bucket.ids[j] : kUnknown);
+            }
+            ids[k] = found;
+            if (found != kUnknown || bucket.ids[Bucket::kSize - 1] == kUnknown) break;
+            at = at + 1 < table_.size() ? at + 1 : 0;
+        }
     }
 }
 

@@ -34,19 +34,21 @@ class ArcIndex {
     void find(const Key* keys, std::size_t n, std::uint32_t* ids) const;
 
    private:
-    struct Entry {
-        std::uint32_t mark;
-        std::uint32_t id;
+    // One cache line; a full one goes on in the next.
+    struct alignas(64) Bucket {
+        static constexpr int kSize = 8;
+        std::uint32_t marks[kSize];
+        std::uint32_t ids[kSize];
     };
+    std::size_t bucket_of(Key key) const { return static_cast<std::size_t>(((key >> 32) * table_.size()) >> 32); }
     struct Hashed {
         int bits;
     };
     explicit ArcIndex(Hashed hashed) : bits_(hashed.bits) {}
 
     int bits_ = 0;
-    int shift_ = 0;
     std::vector<Key> keys_;
-    std::vector<Entry> table_;
+    std::vector<Bucket> table_;
 };
 
 }  // namespace partwise

@@ -61,7 +61,7 @@ bool collect(const ArcRows& rows, const double* slots, double* values) {
 
 }  // namespace
 
-// A sentence's distinct features, ascending, and for each row the places of its features in that list.
+// A sentence's distinct features, and for each row the places of its features in that list.
 struct ArcMap::Block {
     std::vector<std::uint32_t> ids;
     std::vector<std::uint32_t> ends;           // of each row
@@ -95,7 +95,6 @@ struct ArcMap::Scratch {
     std::vector<std::uint32_t> plain_ends, plain_ids, found;
     std::vector<std::uint32_t> ends, ids;
     std::vector<std::pair<std::uint32_t, std::uint32_t>> places;  // a hash table from ids to their numbers
-    std::vector<std::uint64_t> order;                             // (id, number) pairs
     std::vector<double> rows;
     std::vector<double> values;  // of distinct features; zero between calls
     Block block;
@@ -189,7 +188,7 @@ void ArcMap::look_up(Index i, Scratch& s) const {
 
 void ArcMap::make_block(Index i, Scratch& s, Block& block) const {
     look_up(i, s);
-    // Number the distinct ids in the order of their first use, then again in their own order.
+    // Number the distinct ids in the order of their first use.
     const std::size_t size = std::bit_ceil(2 * s.ids.size() + 1);
     s.places.assign(size, {ArcIndex::kUnknown, 0});
     block.ids.clear();
@@ -202,26 +201,14 @@ void ArcMap::make_block(Index i, Scratch& s, Block& block) const {
         }
         id = s.places[at].second;
     }
-    s.order.resize(block.ids.size());
-    for (std::size_t k = 0; k < block.ids.size(); ++k) s.order[k] = (std::uint64_t{block.ids[k]} << 32) | k;
-    std::sort(s.order.begin(), s.order.end());
-    s.found.resize(block.ids.size());
-    for (std::size_t k = 0; k < s.order.size(); ++k) {
-        block.ids[k] = static_cast<std::uint32_t>(s.order[k] >> 32);
-        s.found[s.order[k] & 0xffffffffU] = static_cast<std::uint32_t>(k);
-    }
     block.ends = s.ends;
     block.small_members.clear();
     block.members.clear();
-    const auto copy_to = [&](auto& members) {
-        members.resize(s.ids.size());
-        for (std::size_t k = 0; k < s.ids.size(); ++k)
-            members[k] = static_cast<std::decay_t<decltype(members[k])>>(s.found[s.ids[k]]);
-    };
     if (block.ids.size() <= std::numeric_limits<std::uint16_t>::max()) {
-        copy_to(block.small_members);
+        block.small_members.resize(s.ids.size());
+        for (std::size_t k = 0; k < s.ids.size(); ++k) block.small_members[k] = static_cast<std::uint16_t>(s.ids[k]);
     } else {
-        copy_to(block.members);
+        block.members = s.ids;
     }
     block.ids.shrink_to_fit();
 }

@@ -44,7 +44,7 @@ class ArcMap final : public FeatureMap {
     void make_block(Index i, Scratch& s, Block& block) const;
     // The kept block, or one made in the scratch memory.
     const Block& block(Index i, Scratch& s) const;
-    // Calls sink(weight, value) for the nonzeros of A_i' slots, weights ascending.
+    // Calls sink(distinct features, their values in A_i' slots).
     template <class Sink>
     void visit(Index i, const double* slots, Sink&& sink) const;
 
