@@ -10,6 +10,7 @@ import click
 
 QUESTIONS = {
     "crf": "benchmarks.crf",
+    "dep": "benchmarks.dep",
     "growth": "benchmarks.growth",
     "maxent": "benchmarks.maxent",
     "solvers": "benchmarks.solvers",
