@@ -85,7 +85,7 @@ def test_new_tree_changes_its_columns_only(tmp_path):
     assert after[4] == "2\tn't\tnot\tPART\tRB\t\t0\tb\t_\tSpaceAfter=No "
     assert sentence.heads == [3, 3, 0, 3]
     assert other.heads == [2, 0, 2, 3]
-    with pytest.raises(ValueError, match="1 heads for a sentence of 4"):
+    with pytest.raises(ValueError, match="1 values of head for a sentence of 4"):
         sentence.with_tree([0])
 
 

@@ -8,6 +8,7 @@ ends), so that what is read and written again is the same to the byte. Files are
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import sys
 import zlib
@@ -91,21 +92,31 @@ class ConlluSentence:
         HEAD (and DEPREL, if given) are replaced; columns 9 and 10 of CoNLL-X and column 9 of CoNLL-U belong to the old
         tree and become `_`. All else stays as it is.
         """
-        for what, given in (("heads", heads), ("deprels", deprels)):
-            if given is not None and len(given) != len(self):
-                raise ValueError(f"{len(given)} {what} for a sentence of {len(self)} words")
+        columns: dict[int, Sequence[str]] = {HEAD: [str(int(head)) for head in heads], DEPS: ["_"] * len(self)}
+        if deprels is not None:
+            columns[DEPREL] = deprels
+        if self.dialect == "conllx":
+            columns[MISC] = ["_"] * len(self)
+        changed = self._with_columns(columns)
+        changed.heads = [int(head) for head in heads]
+        return changed
+
+    def with_misc(self, values: Sequence[str]) -> ConlluSentence:
+        """The sentence with another last column."""
+        return self._with_columns({MISC: values})
+
+    def _with_columns(self, columns: dict[int, Sequence[str]]) -> ConlluSentence:
+        for at, values in columns.items():
+            if len(values) != len(self):
+                raise ValueError(f"{len(values)} values of {COLUMNS[at]} for a sentence of {len(self)} words")
         lines = list(self.lines)
         for k, row in enumerate(self._rows):
             body = _body(lines[row])
             fields = body.split("\t")
-            fields[HEAD] = str(int(heads[k]))
-            if deprels is not None:
-                fields[DEPREL] = deprels[k]
-            fields[DEPS] = "_"
-            if self.dialect == "conllx":
-                fields[MISC] = "_"
+            for at, values in columns.items():
+                fields[at] = values[k]
             lines[row] = "\t".join(fields) + lines[row][len(body) :]
-        return ConlluSentence(lines, self._rows, [int(h) for h in heads], self.path, self.line, self.dialect)
+        return ConlluSentence(lines, self._rows, self.heads, self.path, self.line, self.dialect)
 
 
 class ConlluReader:
@@ -217,6 +228,8 @@ def _is_content(line: str) -> bool:
 def _open(path: str) -> Iterator[IO[bytes]]:
     with ExitStack() as opened:
         file: Any = sys.stdin.buffer if path == "-" else opened.enter_context(open(path, "rb"))
+        if not hasattr(file, "peek"):
+            file = io.BufferedReader(file)
         packed = file.peek(2)[:2] == b"\x1f\x8b"
         if packed:
             file = opened.enter_context(gzip.GzipFile(fileobj=file, mode="rb"))

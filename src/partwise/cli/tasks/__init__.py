@@ -19,6 +19,7 @@ import click
 TASKS = {
     "tag": ("partwise.cli.tasks.tag", "TagTask", "Label every token of a sentence (CRF, max-margin, maxent)."),
     "maxent": ("partwise.cli.tasks.maxent", "MaxentTask", "Classify rows of features."),
+    "dep": ("partwise.cli.tasks.dep", "DepTask", "Find the head of every word (projective and other trees)."),
 }
 
 

@@ -1,0 +1,254 @@
+"""``partwise train dep``: dependency trees."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import click
+
+from partwise.cli.errors import UserError
+from partwise.cli.output import plain
+from partwise.cli.tasks import Data, Evaluation, Request, Task
+from partwise.io import ConlluReader, ConlluSentence, FormatError, read_text
+from partwise.io.conllu import DEPS, MISC
+from partwise.metrics import attachment_scores
+
+
+class DepTask(Task):
+    """DATA is a CoNLL-U or CoNLL-X file with heads, and mostly with relations, which are learnt by a second classifier.
+
+    Columns form, lemma, upos, xpos and feats are what the parser looks at.
+    """
+
+    name: ClassVar[str] = "dep"
+    parameters: ClassVar[tuple[str, ...]] = (
+        "structure", "single_root", "non_projective", "label_C", "features", "hash_bits", "min_count", "max_length",
+        "memory_limit",
+    )  # fmt: skip
+    formats: ClassVar[tuple[str, ...]] = ("auto", "conllu", "conllx")
+
+    @property
+    def estimator(self) -> type[Any]:
+        from partwise.estimators import DependencyParser
+
+        return DependencyParser
+
+    def flags(self) -> list[click.Parameter]:
+        return [
+            click.Option(["--format"], type=click.Choice(self.formats), default="auto", show_default=True),
+            click.Option(["--lenient"], is_flag=True, help="Leave out sentences that are not well formed."),
+            click.Option(["--unlabelled"], is_flag=True, help="Learn heads only."),
+            click.Option(["--templates"], metavar="FILE", help="Features of arcs by a table of templates."),
+        ]
+
+    # files
+
+    def read(self, path: str, settings: Mapping[str, Any], labelled: bool) -> Data:
+        dialect = settings.get("format") or "auto"
+        reader = ConlluReader(
+            path, strict=not settings.get("lenient"), dialect="conllu" if dialect == "auto" else dialect
+        )
+        sentences = list(reader)
+        if not sentences:
+            raise FormatError(
+                "there are no sentences" + (f", {reader.skipped} bad ones aside" * bool(reader.skipped)), path
+            )
+        if dialect == "auto":
+            dialect = "conllx" if _looks_like_conllx(sentences[0]) else "conllu"
+            for sentence in sentences:
+                sentence.dialect = dialect
+        if labelled:
+            bare = next((sentence for sentence in sentences if not sentence.heads), None)
+            if bare is not None:
+                raise FormatError("a sentence without heads", path, bare.line)
+        y = [list(zip(s.heads, s.deprels, strict=True)) for s in sentences] if labelled else None
+        if reader.skipped:
+            click.echo(f"{path}: {reader.skipped} sentences left out, the first: {reader.errors[0]}", err=True)
+        return Data(sentences, y, len(sentences), sum(map(len, sentences)), dialect)
+
+    def remember(self, settings: Mapping[str, Any], data: Data) -> dict[str, Any]:
+        return {"format": data.source}
+
+    # training
+
+    def make(self, settings: Mapping[str, Any], data: Data, training: dict[str, Any]) -> Any:
+        table = read_text(settings["templates"]) if settings.get("templates") else None
+        labels: Any = False if settings.get("unlabelled") else "auto"
+        return self.estimator(templates=table, labels=labels, **training)
+
+    def unstructured(
+        self, settings: Mapping[str, Any], train: Data, data: Data, training: dict[str, Any]
+    ) -> tuple[str, float] | None:
+        raise UserError("--baseline maxent is not there for trees")
+
+    def baseline(self, train: Data, data: Data) -> tuple[str, float]:
+        guess = [list(range(len(sentence))) for sentence in data.X]
+        return "every word on the one before it", attachment_scores(data.X, guess).uas
+
+    def take(self, data: Data, indices: Sequence[int]) -> Data:
+        X = [data.X[i] for i in indices]
+        return Data(X, [data.y[i] for i in indices], len(X), sum(map(len, X)), data.source)
+
+    # scores
+
+    def evaluate(self, model: Any, data: Data) -> Evaluation:
+        guess = model.predict(data.X)
+        found = attachment_scores(data.X, guess)
+        scores = {"uas": found.uas}
+        if found.las is not None and found.clas is not None:
+            scores |= {"las": found.las, "clas": found.clas}
+        rest = found.without_punctuation
+        if rest is not None:
+            scores["uas_without_punctuation"] = rest.uas
+            if rest.las is not None:
+                scores["las_without_punctuation"] = rest.las
+        details = {"n_non_projective": model.n_non_projective_, "n_skipped": model.n_skipped_} if _done(model) else {}
+        return Evaluation(scores, str(found), _by_relation(data.y, guess), None, details)
+
+    def main_score(self, evaluation: Evaluation) -> tuple[str, float]:
+        return "uas", evaluation.scores["uas"]
+
+    # predictions
+
+    def predict(self, model: Any, data: Data, request: Request) -> Iterable[str]:
+        allowed = None
+        if request.constraints:
+            allowed = read_arc_constraints(request.constraints, [len(sentence) for sentence in data.X])
+        if request.k_best:
+            if allowed or request.marginals:
+                raise UserError("--k-best goes with neither --constraints nor --marginals")
+            return self._k_best_lines(model.predict_k_best(data.X, request.k_best), data, request)
+        best = model.predict(data.X, allowed=allowed)
+        rows = None
+        if request.marginals:
+            if not hasattr(model, "predict_marginals"):
+                raise UserError(
+                    f"--marginals: the loss {model.loss!r} gives no probabilities (log and softmax-margin do)"
+                )
+            if data.source == "conllx" and not request.as_json:
+                raise UserError("--marginals: a CoNLL-X file has no place for probabilities; use --json")
+            rows = model.predict_marginals(data.X, allowed=allowed)
+        return self._lines(best, rows, data, request)
+
+    def _lines(self, best: list[Any], marginals: list[Any] | None, data: Data, request: Request) -> Iterable[str]:
+        for i, tree in enumerate(best):
+            if request.as_json:
+                found = _json_tree(tree)
+                if marginals is not None:
+                    found["marginals"] = marginals[i].tolist()
+                yield _json_line(found)
+                continue
+            sentence = _with_tree(data.X[i], tree)
+            if marginals is not None:
+                chosen = [marginals[i][m, head] for m, head in enumerate(sentence.heads)]
+                sentence = _with_misc(sentence, [f"HeadProbability={p:.6f}" for p in chosen])
+            yield from sentence.lines
+
+    def _k_best_lines(self, found: list[Any], data: Data, request: Request) -> Iterable[str]:
+        for i, answers in enumerate(found):
+            if request.as_json:
+                yield _json_line({"best": [{**_json_tree(tree), "score": score} for tree, score in answers]})
+                continue
+            for rank, (tree, score) in enumerate(answers):
+                yield f"# rank = {rank}, score = {score:.6f}\n"
+                yield from _with_tree(data.X[i], tree).lines
+
+    def examples(self, model: Any, data: Data, n: int) -> list[str]:
+        from partwise.report import draw_arcs
+
+        drawn = []
+        short = [sentence for sentence in data.X if 3 <= len(sentence) <= 16] or list(data.X)
+        for sentence, tree in zip(short[:n], model.predict(short[:n]), strict=True):
+            heads, names = _split(tree)
+            drawn.append(str(draw_arcs(sentence.forms, heads, names, sentence.heads or None)))
+        return drawn
+
+
+def _done(model: Any) -> bool:
+    return hasattr(model, "n_skipped_")
+
+
+def _looks_like_conllx(sentence: ConlluSentence) -> bool:
+    """Whether column 9 holds plain numbers, which are projective heads; CoNLL-U has pairs such as 4:nsubj there."""
+    return all(value.isdigit() for value in sentence.column(DEPS))
+
+
+def _split(tree: Sequence[Any]) -> tuple[list[int], list[str] | None]:
+    if tree and isinstance(tree[0], tuple):
+        return [head for head, _ in tree], [name for _, name in tree]
+    return list(tree), None
+
+
+def _with_tree(sentence: ConlluSentence, tree: Sequence[Any]) -> ConlluSentence:
+    return sentence.with_tree(*_split(tree))
+
+
+def _with_misc(sentence: ConlluSentence, values: Sequence[str]) -> ConlluSentence:
+    old = sentence.column(MISC)
+    return sentence.with_misc(
+        [value if was in ("_", "") else f"{was}|{value}" for was, value in zip(old, values, strict=True)]
+    )
+
+
+def _json_tree(tree: Sequence[Any]) -> dict[str, Any]:
+    heads, names = _split(tree)
+    return {"heads": heads} if names is None else {"heads": heads, "relations": names}
+
+
+def _json_line(value: Any) -> str:
+    return json.dumps(plain(value), ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _by_relation(gold: Sequence[Any], guess: Sequence[Any]) -> list[dict[str, Any]]:
+    """Precision, recall and F1 of arcs by their relation; empty without relations."""
+    truth: Counter[str] = Counter()
+    found: Counter[str] = Counter()
+    right: Counter[str] = Counter()
+    for one, other in zip(gold, guess, strict=True):
+        for a, b in zip(one, other, strict=True):
+            if not isinstance(b, tuple):
+                return []
+            truth[a[1]] += 1
+            found[b[1]] += 1
+            right[a[1]] += a == b
+    return [
+        {
+            "label": name,
+            "precision": right[name] / found[name] if found[name] else 0.0,
+            "recall": right[name] / truth[name] if truth[name] else 0.0,
+            "f1": 2 * right[name] / (truth[name] + found[name]),
+            "gold": truth[name],
+            "found": found[name],
+        }
+        for name in sorted(truth | found, key=lambda name: (-truth[name], name))
+    ]
+
+
+def read_arc_constraints(path: str, lengths: Sequence[int]) -> list[Any]:
+    """Rules about heads, one a line: ``head SENTENCE WORD HEAD...`` and ``forbid SENTENCE WORD HEAD...``.
+
+    Everything is counted from 1, the head 0 is the root, and ``#`` begins a comment.
+    """
+    allowed: list[Any] = [None] * len(lengths)
+    for number, line in enumerate(read_text(path).splitlines(), start=1):
+        rule, *rest = line.partition("#")[0].split() or [""]
+        if not rule:
+            continue
+        if rule not in ("head", "forbid"):
+            raise FormatError(f"unknown rule {rule!r}: there are head and forbid", path, number)
+        if len(rest) < 3 or not all(word.isascii() and word.isdigit() for word in rest):
+            raise FormatError(f"{rule} takes the numbers of a sentence, of a word and of heads", path, number)
+        sentence, word, *heads = map(int, rest)
+        if not 1 <= sentence <= len(lengths):
+            raise FormatError(f"there is no sentence {sentence}: there are {len(lengths)}", path, number)
+        n = lengths[sentence - 1]
+        if not 1 <= word <= n or any(head > n for head in heads):
+            raise FormatError(f"sentence {sentence} has {n} words only", path, number)
+        before = allowed[sentence - 1] or {}
+        choices = set(before.get(word, range(n + 1)))
+        before[word] = sorted(choices & set(heads) if rule == "head" else choices - set(heads))
+        allowed[sentence - 1] = before
+    return allowed

@@ -1,0 +1,160 @@
+"""Dependency parsing on the command line, against the estimator used directly."""
+
+import json
+
+import numpy as np
+import pytest
+
+import partwise
+from partwise import DependencyParser
+from partwise.cli.tasks.dep import DepTask, read_arc_constraints
+from partwise.datasets import make_treebank
+from partwise.io import FormatError, read_conllu
+from partwise.metrics import attachment_scores
+
+
+@pytest.fixture(scope="module")
+def trees(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("trees")
+    for name, n, seed in (("train", 120, 3), ("dev", 40, 4)):
+        (folder / f"{name}.conllu").write_text(make_treebank(n, seed).conllu())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def parser(trees, cli):
+    path = trees / "parser.pw"
+    cli("train", "dep", trees / "train.conllu", "-o", path, "--C", "1", "-q")
+    return path
+
+
+def test_train_says_what_the_estimator_would(cli_json, trees, tmp_path):
+    said = cli_json("train", "dep", trees / "train.conllu", "-o", tmp_path / "m.pw", "--dev", trees / "dev.conllu")
+    model = DependencyParser(random_state=0).fit(read_conllu(trees / "train.conllu"))
+    dev = read_conllu(trees / "dev.conllu")
+    scores = attachment_scores(dev, model.predict(dev))
+    assert said["primal"] == pytest.approx(model.result_.primal, rel=1e-9)
+    assert said["C"] == 0.1
+    assert (said["uas"], said["las"], said["clas"]) == pytest.approx((scores.uas, scores.las, scores.clas))
+    assert said["n_features"] == len(model.coef_)
+    assert said["n_skipped"] == 0
+    assert said["baseline"]["score"] < said["uas"]
+
+
+def test_evaluate_and_predict(cli, cli_json, trees, parser, tmp_path):
+    dev = trees / "dev.conllu"
+    model, gold = partwise.load(parser), read_conllu(dev)
+    text = cli("evaluate", parser, dev).stdout
+    assert str(attachment_scores(gold, model.predict(gold))) in text
+    said = cli_json("evaluate", parser, dev)
+    assert sum(row["gold"] for row in said["labels"]) == said["n_tokens"] == sum(map(len, gold))
+    cli("predict", parser, dev, "-o", tmp_path / "out.conllu")
+    found = read_conllu(tmp_path / "out.conllu")
+    assert [s.heads for s in found] == [[h for h, _ in tree] for tree in model.predict(gold)]
+    assert [s.deprels for s in found] == [[r for _, r in tree] for tree in model.predict(gold)]
+    assert [s.forms for s in found] == [s.forms for s in gold]
+
+
+def test_predict_from_a_pipe_without_trees(cli, trees, parser):
+    gold = read_conllu(trees / "dev.conllu")[:3]
+    lines = [line for s in gold for line in s.lines]
+    blank = "".join(
+        "\t".join([*line.split("\t")[:6], "_", "_", "_", "_\n"]) if "\t" in line else line for line in lines
+    )
+    expected = partwise.load(parser).parse(gold)
+    assert cli("predict", parser, "-", stdin=blank).stdout == "".join(line for s in expected for line in s.lines)
+
+
+def test_marginals_k_best_json(cli, trees, parser):
+    gold = read_conllu(trees / "dev.conllu")
+    model = partwise.load(parser)
+    text = cli("predict", parser, trees / "dev.conllu", "--marginals").stdout
+    first = float(text.split("HeadProbability=")[1].split()[0])
+    marginals = model.predict_marginals(gold[:1])[0]
+    assert first == pytest.approx(marginals[0, model.predict(gold[:1])[0][0][0]], abs=1e-6)
+    rows = cli("predict", parser, trees / "dev.conllu", "--marginals", "--json").stdout.splitlines()
+    found = json.loads(rows[0])
+    np.testing.assert_allclose(found["marginals"], marginals, atol=1e-9)
+    assert found["heads"] == [head for head, _ in model.predict(gold[:1])[0]]
+    best = json.loads(cli("predict", parser, trees / "dev.conllu", "--k-best", "2", "--json").stdout.splitlines()[0])
+    assert [each["score"] for each in best["best"]] == pytest.approx(
+        [v for _, v in model.predict_k_best(gold[:1], 2)[0]]
+    )
+    assert "# rank = 1, score = " in cli("predict", parser, trees / "dev.conllu", "--k-best", "2").stdout
+
+
+def test_constraints_file(cli, trees, parser, tmp_path):
+    gold = read_conllu(trees / "dev.conllu")
+    n = len(gold[1])
+    (tmp_path / "rules").write_text(f"# heads\nhead 2 1 {n}   # the last word\n\nforbid 2 1 0\n")
+    text = cli("predict", parser, trees / "dev.conllu", "--constraints", tmp_path / "rules", "--json").stdout
+    assert json.loads(text.splitlines()[1])["heads"][0] == n
+    for rule, message in {
+        "allow 1 1 1": "unknown rule",
+        "head 1 1": "takes the numbers",
+        "head 1 x 1": "takes the numbers",
+        "head 99 1 1": "no sentence 99",
+        "head 1 1 99": "words only",
+    }.items():
+        (tmp_path / "rules").write_text(rule)
+        with pytest.raises(FormatError, match=f"rules:1: .*{message}"):
+            read_arc_constraints(str(tmp_path / "rules"), [3])
+
+
+def test_unlabelled_spanning_hashed(cli_json, trees, tmp_path):
+    options = (
+        "--unlabelled",
+        "--structure",
+        "spanning",
+        "--features",
+        "hashed",
+        "--hash-bits",
+        "16",
+        "--loss",
+        "hinge",
+    )
+    (tmp_path / "table").write_text("upos | upos\nform |\n| form\nupos | upos | upos\n")
+    said = cli_json(
+        "train", "dep", trees / "train.conllu", "-o", tmp_path / "m.pw", *options, "--solver", "bcfw", "--tol", "0.1",
+        "--templates", tmp_path / "table",
+    )  # fmt: skip
+    assert said["n_features"] == 2**16
+    assert said["n_labels"] == 0
+    assert "las" not in said
+    assert said["relative_gap"] <= 0.1
+
+
+def test_bad_files(cli, trees, tmp_path):
+    good = (trees / "train.conllu").read_text()
+    bad = tmp_path / "bad.conllu"
+    model = tmp_path / "m.pw"
+    bad.write_text(good + "1\ta\t_\t_\t_\t_\t2\tx\t_\t_\n2\tb\t_\t_\t_\t_\t1\tx\t_\t_\n\n")
+    answer = cli("train", "dep", bad, "-o", model, status=2)
+    assert f"bad.conllu:{good.count(chr(10)) + 1}: the heads make a cycle" in answer.stderr
+    assert not model.exists()
+    answer = cli("train", "dep", bad, "-o", model, "--lenient", "-q")
+    assert "1 sentences left out" in answer.stderr
+    assert model.exists()
+    bad.write_text("1\ta\t_\t_\t_\t_\t0\tx\t_\t_\n2\tb\t_\t_\t_\t_\t0\tx\t_\t_\n\n")
+    assert "2 roots" in cli("train", "dep", bad, "-o", tmp_path / "n.pw", status=2).stderr
+    bad.write_text("1\ta\t_\t_\t_\t_\t_\t_\t_\t_\n\n")
+    assert (
+        "bad.conllu:1: a sentence without heads" in cli("train", "dep", bad, "-o", tmp_path / "n.pw", status=2).stderr
+    )
+    bad.write_text("")
+    assert "no sentences" in cli("train", "dep", bad, "-o", tmp_path / "n.pw", status=2).stderr
+    assert not (tmp_path / "n.pw").exists()
+
+
+def test_formats_and_drawings(trees, parser, tmp_path):
+    task = DepTask()
+    path = tmp_path / "x.conll"
+    path.write_text("1\ta\t_\tN\tN\t_\t0\tROOT\t0\tROOT\n\n")
+    assert task.read(str(path), {}, labelled=True).source == "conllx"
+    data = task.read(str(trees / "dev.conllu"), {}, labelled=True)
+    assert data.source == "conllu"
+    drawn = task.examples(partwise.load(parser), data, 3)
+    assert len(drawn) == 3
+    assert all(svg.lstrip().startswith("<svg") for svg in drawn)
+    held = task.take(data, [0, 2])
+    assert (held.n_examples, held.n_tokens) == (2, len(data.X[0]) + len(data.X[2]))
