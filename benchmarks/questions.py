@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 QUESTIONS = {
+    "cli": "benchmarks.cli",
     "crf": "benchmarks.crf",
     "dep": "benchmarks.dep",
     "growth": "benchmarks.growth",

@@ -18,8 +18,8 @@ Index split_line(std::string_view text, std::size_t start, std::size_t end, char
         cells.push_back({len(from), len(to - from)});
         ++n;
     };
+    const auto blank = [&](std::size_t k) { return text[k] == ' ' || text[k] == '\t'; };
     if (separator == 0) {
-        const auto blank = [&](std::size_t k) { return text[k] == ' ' || text[k] == '\t'; };
         for (std::size_t k = start; k < end;) {
             if (blank(k)) {
                 ++k;
@@ -31,7 +31,9 @@ Index split_line(std::string_view text, std::size_t start, std::size_t end, char
         }
         return n;
     }
-    if (start == end) return 0;
+    std::size_t first = start;
+    while (first < end && blank(first)) ++first;
+    if (first == end) return 0;  // a blank line, even if it has tabs
     for (std::size_t from = start;;) {
         std::size_t to = from;
         while (to < end && text[to] != separator) ++to;

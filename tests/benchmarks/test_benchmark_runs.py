@@ -105,3 +105,13 @@ def test_unknown_system():
     answer = CliRunner().invoke(main, ["crf", "--systems", "nobody"])
     assert answer.exit_code == 2
     assert "nobody" in answer.output
+
+
+def test_ratios_of_whole_jobs():
+    from benchmarks.cli import ratios
+
+    ours = {"system": "partwise", "cpu_seconds": 2.0, "predict_cpu_seconds": 0.1}
+    theirs = {"system": "python-crfsuite", "cpu_seconds": 30.0, "predict_cpu_seconds": 1.0}
+    runs = [{**run, "seconds": run["cpu_seconds"] + k} for run in (ours, theirs) for k in range(3)]
+    assert ratios(runs) == pytest.approx({"seconds": 31 / 3, "cpu_seconds": 15, "predict_cpu_seconds": 10})
+    assert ratios([runs[0]]) == {}

@@ -38,7 +38,7 @@ def test_columns_with_a_separator_keep_spaces(tmp_path):
 def test_ragged_columns_name_the_line(tmp_path):
     path = tmp_path / "text"
     path.write_text("a X\n\nb\n")
-    with pytest.raises(ValueError, match="line 3: 1 columns"):
+    with pytest.raises(ValueError, match=r":3:2: 1 column where"):
         read_columns(path)
 
 

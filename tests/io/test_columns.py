@@ -45,6 +45,11 @@ def test_last_line_may_be_cut():
     assert list(parse_columns(b"a\n\nb\nc")) == [["a"], ["b", "c"]]
 
 
+@pytest.mark.parametrize("separator", [None, "\t", " "])
+def test_lines_of_white_space_are_blank(separator):
+    assert list(parse_columns(b"a\n\t\nb\n \t\r\nc\n", separator=separator)) == [["a"], ["b"], ["c"]]
+
+
 def test_a_separator_keeps_spaces():
     assert list(parse_columns(b"New York\tB-LOC\n", separator="\t")) == [[("New York", "B-LOC")]]
 
@@ -63,7 +68,7 @@ def test_one_byte_order_mark_is_dropped():
         ("\u00e9\u00e9 X\n\u00e9\u00e9 X Y".encode(), None, 2, 6, "3 columns"),
         (b"a\tX\nb\t\n", "\t", 2, 3, "empty field"),
         (b"a\t\tX\n", "\t", 1, 3, "empty field"),
-        (b"\t\n", "\t", 1, 1, "empty field"),
+        (b"\tX\n", "\t", 1, 1, "empty field"),
         (b"a  b\n", " ", 1, 3, "empty field"),
         (b"ab\n\xc3\xa9\xff c\n", None, 2, 2, "not UTF-8 (byte 0xFF)"),
         (b"a\xc0\x80", None, 1, 2, "not UTF-8 (byte 0xC0)"),  # overlong NUL
@@ -146,7 +151,7 @@ def test_a_byte_order_mark_that_is_a_word(tmp_path):
         assert list(read_columns(path)) == sentences
 
 
-@pytest.mark.parametrize("text", ["", "a\tb", "a\nb", "\r\n", "a\r", "\ud800"])
+@pytest.mark.parametrize("text", ["", "a\tb", "a\nb", "\r\n", "a\r", "\ud800", " "])
 def test_what_cannot_be_written(tmp_path, text):
     path = tmp_path / "text"
     with pytest.raises(ValueError):

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 
-from partwise.datasets.folder import open_bytes
+from partwise import io
 
 
 def read_columns(path: str | os.PathLike[str], *, separator: str | None = None) -> list[list[list[str]]]:
-    """Read sentences from a file of columns, gzipped or plain, in UTF-8.
+    """Read sentences from a file of columns, gzipped or plain, in UTF-8, as lists (see `partwise.io.read_columns`).
 
     Parameters
     ----------
     path : the file
-    separator : what parts columns; None: any run of white space
+    separator : what parts columns, a tab or a space; None: any run of spaces and tabs
 
     Returns
     -------
@@ -21,25 +21,9 @@ def read_columns(path: str | os.PathLike[str], *, separator: str | None = None) 
 
     Raises
     ------
-    ValueError
+    FormatError
         If lines have different numbers of columns, with the line's number.
     """
-    sentences: list[list[list[str]]] = []
-    rows: list[list[str]] = []
-    width = 0
-    with open_bytes(path) as file:
-        for number, raw in enumerate(file, 1):
-            line = raw.decode("utf-8").rstrip("\r\n")
-            if not line.strip():
-                if rows:
-                    sentences.append([list(column) for column in zip(*rows, strict=True)])
-                    rows = []
-                continue
-            row = line.split(separator)
-            width = width or len(row)
-            if len(row) != width:
-                raise ValueError(f"{path}, line {number}: {len(row)} columns where the lines before have {width}")
-            rows.append(row)
-    if rows:
-        sentences.append([list(column) for column in zip(*rows, strict=True)])
-    return sentences
+    table = io.read_columns(path, separator)
+    columns = [table.column(j) for j in range(table.n_columns)]
+    return [list(sentence) for sentence in zip(*columns, strict=True)]

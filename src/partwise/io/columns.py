@@ -22,7 +22,8 @@ def read_columns(path: Path, separator: str | None = None) -> Sentences:
     Parameters
     ----------
     path : the file; "-" is standard input
-    separator : None: any run of spaces and tabs. Or a tab or a space: every one parts two fields, none of them empty
+    separator : None: any run of spaces and tabs. Or a tab or a space: every one parts two fields, none of them empty.
+        Lines of spaces and tabs alone are blank lines in any case
 
     Raises
     ------
@@ -54,7 +55,7 @@ def write_columns(path: Path, sentences: Sentences | Iterable[Iterable[Any]], se
     ------
     ValueError
         If a string cannot be written so that it is read back: empty, with a line's end or the separator in it, or with
-        a carriage return at the end of a line; or if a sentence has no tokens.
+        a carriage return at the end of a line; or if a line would be blank or a sentence has no tokens.
     """
     if separator not in ("\t", " "):
         raise ValueError("separator must be a tab or a space")
@@ -65,7 +66,10 @@ def write_columns(path: Path, sentences: Sentences | Iterable[Iterable[Any]], se
     for i, rows in enumerate(zip(*columns, strict=True)):
         if not rows[0]:
             raise ValueError(f"sentence {i} has no tokens: a file of columns cannot hold it")
-        parts.append("\n".join(map(separator.join, zip(*rows, strict=True))))
+        lines = list(map(separator.join, zip(*rows, strict=True)))
+        if not all(line.strip(" \t") for line in lines):
+            raise ValueError(f"sentence {i} has a token of white space alone, which would be read as a blank line")
+        parts.append("\n".join(lines))
     text = "\n\n".join(parts) + "\n\n" if parts else ""
     with atomic_write(path) as file:
         file.write(("\ufeff" + text if text.startswith("\ufeff") else text).encode("utf-8"))
