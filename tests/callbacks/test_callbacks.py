@@ -229,6 +229,8 @@ def test_time_left():
     assert time_left(progress(5.0, 1.0, tol=1e-3, max_seconds=6.0), seen) == pytest.approx(1.0)
     assert time_left(progress(50.0, 1.0, tol=1e-3), seen) == 0.0
     assert time_left(progress(5.0, 1.0, tol=1e-3), [(2.0, 0.1), (4.0, 0.2)]) is None
+    assert time_left(progress(5.0, 10.0, tol=1e-3, max_passes=500.0), []) is None
+    assert time_left(progress(5.0, 10.0, tol=1e-3, max_passes=12.0), seen) == pytest.approx(1.0)
 
 
 def test_clones_pickles_and_searches(data, dev):

@@ -116,14 +116,15 @@ def time_left(progress: Progress, seen: list[tuple[float, float]]) -> float | No
     guesses = []
     if progress.max_seconds is not None:
         guesses.append(progress.max_seconds - progress.seconds)
-    if math.isfinite(progress.max_passes) and progress.passes > 0:
-        guesses.append((progress.max_passes / progress.passes - 1.0) * progress.seconds)
     usable = [(seconds, math.log(gap)) for seconds, gap in seen if gap > 0 and math.isfinite(gap)]
     if progress.tol > 0 and len(usable) >= 2:
         (first, high), (last, low) = usable[0], usable[-1]
         if low < high and last > first:
             rate = (high - low) / (last - first)
             guesses.append((low - math.log(progress.tol)) / rate - (progress.seconds - last))
+    # The limit on passes is far off: before the gap's way is known it would be given as the time left.
+    if math.isfinite(progress.max_passes) and progress.passes > 0 and (guesses or progress.tol == 0):
+        guesses.append((progress.max_passes / progress.passes - 1.0) * progress.seconds)
     return max(min(guesses), 0.0) if guesses else None
 
 

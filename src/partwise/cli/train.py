@@ -19,7 +19,6 @@ from partwise.cli.summary import certificate_lines, result_fields, size_text
 from partwise.cli.taskgroup import TaskGroup
 from partwise.cli.tasks import TASKS, Data, Evaluation, Task
 
-
 #: Training examples that are scored where there are no development data.
 SCORED = 2000
 

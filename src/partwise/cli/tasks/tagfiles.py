@@ -8,18 +8,22 @@ from typing import Any
 
 from partwise.cli.errors import UserError
 from partwise.cli.tasks import Data
-from partwise.io import FormatError, Sentences
+from partwise.io import ConlluSentence, FormatError, Sentences, read_conllu
 
 SEPARATORS = {"any": None, "tab": "\t", "space": " "}
 
 
 @dataclass(frozen=True)
 class Source:
-    """What was read, for writing it again with labels: the input's columns, or just the labels for items."""
+    """What was read, for writing it again with labels: the input's columns, or just the labels for items.
+
+    CoNLL-U is written as it was read, with the labels as its fourth column.
+    """
 
     format: str
     table: Sentences | None = None
     items: Sequence[Any] | None = None
+    conllu: Sequence[ConlluSentence] | None = None
 
     def first_column(self) -> list[list[str]]:
         """The word of each token; for items its first attribute."""
@@ -32,12 +36,16 @@ class Source:
         import numpy as np
 
         if self.table is not None:
-            return Source(self.format, self.table.take(np.asarray(indices)))
+            conllu = None if self.conllu is None else [self.conllu[i] for i in indices]
+            return Source(self.format, self.table.take(np.asarray(indices)), conllu=conllu)
         assert self.items is not None
         return Source(self.format, None, [self.items[i] for i in indices])
 
     def lines(self, i: int, ends: Sequence[str]) -> Iterator[str]:
         """Sentence i, with a text after each token."""
+        if self.conllu is not None:
+            yield from _with_tags(self.conllu[i], ends)
+            return
         if self.table is None:
             for end in ends:
                 yield f"{end}\n"
@@ -54,10 +62,13 @@ def read_tagged(path: str, settings: Mapping[str, Any], labelled: bool) -> Data:
         kind = detect(path)
     if kind == "items":
         return _read_items(path)
-    table = _read_conllu(path) if kind == "conllu" else _read_table(path, settings)
+    conllu = read_conllu(path) if kind == "conllu" else None
+    table = _read_table(path, settings) if conllu is None else _conllu_table(conllu)
     if not len(table):
         raise FormatError("there are no sentences", path)
-    return _split(table, path, kind, settings, labelled)
+    data = _split(table, path, settings, labelled)
+    data.source = Source(kind, table, conllu=conllu)
+    return data
 
 
 def detect(path: str) -> str:
@@ -88,7 +99,7 @@ def chosen_columns(settings: Mapping[str, Any], n_columns: int | None, path: str
     return numbers
 
 
-def _split(table: Sentences, path: str, kind: str, settings: Mapping[str, Any], labelled: bool) -> Data:
+def _split(table: Sentences, path: str, settings: Mapping[str, Any], labelled: bool) -> Data:
     """Features and labels of a table of columns."""
     numbers = chosen_columns(settings, table.n_columns, path)
     n_features = settings.get("n_columns")  # what a model remembers
@@ -105,7 +116,7 @@ def _split(table: Sentences, path: str, kind: str, settings: Mapping[str, Any], 
         raise FormatError(f"expected labels in column {label + 1}, found {table.n_columns} columns", path, 1)
     y = table.column(label) if labelled else None
     X = select(table, features)
-    return Data(X, y, len(table), int(table.n_tokens), Source(kind, table))
+    return Data(X, y, len(table), int(table.n_tokens))
 
 
 def select(table: Sentences, columns: Sequence[int]) -> Sentences:
@@ -129,9 +140,21 @@ def _read_items(path: str) -> Data:
     return Data(X, y, len(X), sum(map(len, X)), Source("items", None, X))
 
 
-def _read_conllu(path: str) -> Sentences:
-    from partwise.io import read_conllu
+def _conllu_table(sentences: Sequence[ConlluSentence]) -> Sentences:
+    """Words and their universal parts of speech."""
+    return Sentences.from_lists([list(zip(each.forms, each.column("upos"), strict=True)) for each in sentences])
 
-    return Sentences.from_lists(
-        [list(zip(sentence.forms, sentence.column("upos"), strict=True)) for sentence in read_conllu(path)]
-    )
+
+def _with_tags(sentence: ConlluSentence, ends: Sequence[str]) -> Iterator[str]:
+    """The lines of a sentence with other tags; what follows a tag (probabilities) goes to the last column."""
+    left = iter(ends)
+    for line in sentence.lines:
+        fields = line.rstrip("\r\n").split("\t")
+        if len(fields) == 10 and fields[0].isdecimal():
+            tag, _, more = next(left).partition("\t")
+            fields[3] = tag
+            if more:
+                fields[9] = "|".join([*(text for text in (fields[9],) if text != "_"), *more.split("\t")])
+            yield "\t".join(fields) + "\n"
+        else:
+            yield line

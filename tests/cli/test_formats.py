@@ -1,0 +1,105 @@
+"""Every input format of the taggers and classifiers, from file to prediction, and what odd text does to them."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import partwise
+from partwise.cli import main
+from partwise.cli.tasks.tagfiles import detect
+from partwise.datasets import make_treebank
+from partwise.datasets.treebank import UNIVERSAL
+from partwise.io import read_conllu, write_columns, write_items
+
+BANK = make_treebank(60, seed=8)
+ODD = ["\ufeffa", "b\u00a0c", "d\u2028e", "e\u0301", "\u05d0\u05d1", "a\u200db", "nul\x00", "\U0001f600", "#", "\u3000"]
+
+
+def test_items(cli, cli_json, tmp_path):
+    X = [[[f"w={word}", f"suffix={word[-2:]}"] for word in words] for words in BANK.words]
+    path, model = tmp_path / "train.crfsuite", tmp_path / "m.pw"
+    write_items(path, X, BANK.tags)
+    said = cli_json("train", "tag", path, "-o", model)
+    direct = partwise.SequenceTagger(random_state=0).fit(X, BANK.tags)
+    assert said["primal"] == pytest.approx(direct.result_.primal, rel=1e-9)
+    assert "f1" not in said
+    found = [json.loads(line)["labels"] for line in cli("predict", model, path, "--json").stdout.splitlines()]
+    assert found == direct.predict(X)
+    lines = cli("predict", model, path).stdout.split("\n\n")
+    assert lines[0].splitlines() == found[0]
+    assert cli_json("evaluate", model, path)["accuracy"] == pytest.approx(said["accuracy"])
+    answer = cli("train", "tag", path, "-o", model, "--features", "pos", status=2)
+    assert "items have their attributes already" in answer.stderr
+
+
+def test_conllu(cli, cli_json, tmp_path):
+    path, model = tmp_path / "train.conllu", tmp_path / "m.pw"
+    path.write_text(BANK.conllu(), encoding="utf-8")
+    said = cli_json("train", "tag", path, "-o", model)
+    assert said["n_labels"] == len(set(UNIVERSAL.values()))
+    assert said["accuracy"] > said["baseline"]["score"]
+    cli("predict", model, path, "-o", tmp_path / "out.conllu")
+    tagged = read_conllu(tmp_path / "out.conllu")
+    assert [sentence.column("upos") for sentence in tagged] == partwise.load(model).predict(BANK.words)
+    assert [sentence.heads for sentence in tagged] == BANK.heads
+    cli("predict", model, path, "-o", tmp_path / "out.conllu", "--marginals")
+    first = read_conllu(tmp_path / "out.conllu")[0].column("misc")[0].split("|")
+    assert sum(float(text.rpartition("/")[2]) for text in first) == pytest.approx(1, abs=1e-5)
+
+
+def test_names_tell_formats():
+    assert detect("a.conllu.gz") == "conllu"
+    assert detect("a.crfsuite") == "items"
+    assert detect("train.txt.gz") == detect("-") == "columns"
+
+
+def test_odd_text_comes_back(cli, tmp_path):
+    """Words of every kind go through training and prediction unchanged."""
+    sentences = [[(word, "A" if k % 2 else "B") for k, word in enumerate(ODD)]] * 3
+    path, model, out = tmp_path / "train.txt", tmp_path / "m.pw", tmp_path / "out.txt"
+    write_columns(path, sentences, "\t")
+    cli("train", "tag", path, "-o", model, "--separator", "tab", "-q")
+    cli("predict", model, path, "-o", out)
+    rows = out.read_bytes().decode("utf-8").removeprefix("\ufeff").split("\n\n")[0].split("\n")
+    assert [row.split("\t")[0].removeprefix("\ufeff") for row in rows] == [word.removeprefix("\ufeff") for word in ODD]
+    assert [row.split("\t")[2] for row in rows] == [label for _, label in sentences[0]]
+
+
+def test_a_lone_surrogate_is_an_error(cli, tmp_path):
+    path = tmp_path / "bad.txt"
+    path.write_bytes(b"a A\n\xed\xa0\x80 B\n")
+    answer = cli("train", "tag", path, "-o", tmp_path / "m.pw", status=2)
+    assert f"{path}:2:1: " in answer.stderr
+    assert "surrogate" in answer.stderr
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_rubbish(cli, tmp_path, chunker, classifier, seed):
+    """Random bytes as data, model, template or rules: a message or an answer, never a traceback."""
+    rng = np.random.default_rng(seed)
+    path, good = tmp_path / "rubbish", tmp_path / "good.txt"
+    good.write_text("a X B\nb Y I\n\na X B\nb Y O\n")
+    size = int(rng.integers(0, 400))
+    kinds = [bytes(rng.integers(0, 256, size).astype(np.uint8)), bytes(rng.choice(list(b"aB:%x[]01,\t\n -U"), size))]
+    for content in kinds:
+        path.write_bytes(content)
+        for args in (
+            ("train", "tag", path, "-o", tmp_path / "m.pw", "-q", "--tol", "0.1"),
+            ("train", "tag", path, "-o", tmp_path / "m.pw", "-q", "--tol", "0.1", "--format", "items"),
+            ("train", "tag", path, "-o", tmp_path / "m.pw", "-q", "--tol", "0.1", "--format", "conllu"),
+            ("train", "maxent", path, "-o", tmp_path / "m.pw", "-q", "--tol", "0.1"),
+            ("train", "tag", good, "-o", tmp_path / "m.pw", "-q", "--tol", "0.1", "--template", path),
+            ("predict", chunker, path),
+            ("predict", classifier, path),
+            ("predict", chunker, good, "--constraints", path),
+            ("evaluate", path, good),
+            ("inspect", path),
+        ):
+            before = set(tmp_path.iterdir())
+            answer = CliRunner().invoke(main, [str(arg) for arg in args])
+            assert answer.exit_code in (0, 2), (args, answer.output, answer.exception)
+            if answer.exit_code == 2:
+                assert answer.stderr.startswith("error: "), answer.stderr
+                assert set(tmp_path.iterdir()) == before
