@@ -53,7 +53,9 @@ def run_safely(run: Callable[[], Any]) -> NoReturn:
         message = message_of(error)
         if message is None:
             raise
-        click.echo(f"error: {message}", err=True)
+        # A command without its arguments is answered with its help.
+        help_only = type(error).__name__ == "NoArgsIsHelpError"
+        click.echo(str(error) if help_only else f"error: {message}", err=True)
         code = error.exit_code if isinstance(error, click.ClickException) else USER_ERROR
     sys.exit(code)
 

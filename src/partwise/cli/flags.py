@@ -74,7 +74,7 @@ def parameter_docs(cls: type[Any]) -> dict[str, tuple[str, str]]:
     for block in re.split(r"\n(?=\S)", found[1]):
         head, _, body = block.partition("\n")
         names, _, kind = head.partition(" : ")
-        sentence = re.split(r"(?<=[.;:])\s", " ".join(inspect.cleandoc(body).split()))[0].rstrip(".;:") + "."
+        sentence = re.split(r"(?<=\.)\s", " ".join(inspect.cleandoc(body).split()))[0].rstrip(".") + "."
         for name in names.split(", "):
             docs[name] = (kind, sentence.replace("`", ""))
     return docs

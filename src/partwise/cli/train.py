@@ -90,7 +90,7 @@ def make_command(task: Task) -> click.Command:
 
 
 def _help(task: Task) -> str:
-    return f"{TASKS[task.name][2]}\n\n{task.__doc__ or ''}"
+    return f"{TASKS[task.name][2]}\n\n{inspect.cleandoc(task.__doc__ or '')}"
 
 
 def _default_strength(task: Task) -> float:

@@ -68,8 +68,8 @@ class SequenceTagger(ReadableTagger, TrainedTagger):
     features : {"observed", "all"}
         Weights for the (attribute, label) pairs that occur in the training data, or for all pairs.
     transitions : {"auto", "observed", "all"}
-        The same for pairs of neighbouring labels; "auto" does as `features`. A pair without a weight has score 0; it is
-        not forbidden.
+        Weights for the pairs of neighbouring labels that occur, or for all; "auto" does as `features`. A pair without a
+        weight has score 0; it is not forbidden.
     transition_features : None, "all", or a list of name prefixes (strings) or column numbers (ints)
         None: one weight a pair of labels. Otherwise transitions are conditioned on observations: each of these
         attributes, at the right one of the two positions, has weights for pairs of labels (as well as the pair alone).
