@@ -123,6 +123,23 @@ def test_constraints(parser):
             parser.predict([sentence], allowed=wrong)
 
 
+def test_explanations_add_up_to_the_arcs_score(parser):
+    sentence = DEV[2]
+    n = len(sentence)
+    arcs = parser._arcs.features(_tokens([sentence])).scores(0, parser.coef_).reshape(n, n + 1)
+    for word, head in ((1, 2), (2, 0), (n, 1), (3, n)):
+        found = parser.explain(sentence, word, head)
+        assert sum(weight for _, weight in found) == pytest.approx(arcs[word - 1, head])
+        sizes = [abs(weight) for _, weight in found]
+        assert sizes == sorted(sizes, reverse=True)
+    top = dict(parser.explain(sentence, 1))
+    assert any(text.endswith(f"form={sentence.forms[0]}") for text in top)
+    assert parser.explain([("Ada", "PROPN")], 1, 0)
+    for word, head in ((0, 1), (1, 1), (1, n + 1), (n + 1, 1)):
+        with pytest.raises((ValueError, IndexError)):
+            parser.explain(sentence, word, head)
+
+
 def test_input_forms_agree(parser):
     source = DEV[3]
     forms, tags = source.forms, source.column("upos")

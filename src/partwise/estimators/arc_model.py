@@ -12,8 +12,9 @@ from partwise._core import ArcIndex, ArcMap, ArcTokens, Multiclass, RowLayout, d
 from partwise.estimators.chains import PairLayout
 from partwise.estimators.inputs import Floats, Ints
 from partwise.estimators.saving import layout_parts, read_layout
+from partwise.estimators.trees import Words
 from partwise.features import Attributes, multiclass_map
-from partwise.features.arcs import ArcTable
+from partwise.features.arcs import COLUMNS, PREFIX, ArcTable
 from partwise.models.errors import ModelFormatError
 from partwise.models.parts import ModelParts
 from partwise.problem import Problem
@@ -48,6 +49,34 @@ class ArcModel:
         same = keys[at] == mine
         out[same] = weights[order[at[same]]]
         return out
+
+    def explain(self, words: Words, word: int, head: int, weights: Floats) -> list[tuple[str, float]]:
+        """(template with its values, sum of its weights) of one arc of one sentence, the largest first."""
+        tokens, n = words.tokens(), int(words.lengths[0])
+        heads = np.where(np.arange(1, n + 1) == 1, min(2, n), 1)  # no matter what, but no word its own head
+        heads = np.where(np.arange(1, n + 1) == word, head, heads) if n > 1 else np.array([head])
+
+        def value(name: str, position: int) -> str:
+            if position == 0:
+                return "ROOT"
+            if not 1 <= position <= n:
+                return "-"
+            form = words.columns[0][position - 1]
+            return form[:PREFIX] if name == "prefix" else words.columns[COLUMNS.index(name)][position - 1]
+
+        found = []
+        for template in self.table.templates:
+            row_ptr, ids = self.index.attributes([template.compiled()], tokens, heads)
+            own = ids[row_ptr[word - 1] : row_ptr[word]]
+            if len(own):
+                sides = [
+                    " ".join(f"{name}{offset:+d}={value(name, at + offset)}" if offset else f"{name}={value(name, at)}"
+                             for name, offset in side)
+                    for at, side in ((head, template.head), (word, template.modifier))
+                ]  # fmt: skip
+                text = " | ".join([*sides, template.between] if template.between else sides).strip()
+                found.append((text, float(weights[own].sum())))
+        return sorted(found, key=lambda item: -abs(item[1]))
 
     @classmethod
     def restored(cls, templates: str, bits: int, keys: NDArray[np.uint64]) -> ArcModel:

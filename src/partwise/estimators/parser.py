@@ -259,6 +259,26 @@ class DependencyParser(TrainedParser):
             found[number] = [(tree, value) for tree, (value, _, _) in zip(trees, best, strict=True)]
         return found
 
+    def explain(self, sentence: Any, word: int, head: int | None = None) -> list[tuple[str, float]]:
+        """What speaks for and against an arc: (template with its values, weight), the largest first.
+
+        Parameters
+        ----------
+        sentence : a sentence as in `X`
+        word : int
+            Number of the modifier, from 1.
+        head : int, optional
+            Number of the head, 0 for the root; None: the predicted one.
+        """
+        tree = self.predict([sentence])[0]
+        if head is None:
+            head = tree[word - 1][0] if self._labeller is not None else tree[word - 1]
+        words = read_words([sentence], [0], int(self.max_length))
+        n = int(words.lengths[0])
+        if not 1 <= word <= n or not 0 <= head <= n or word == head:
+            raise ValueError(f"there is no arc from {head} to {word} in a sentence of {n} words")
+        return self._arcs.explain(words, word, head, self.coef_)
+
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Share of words with the right head (UAS); `sample_weight` is one weight a sentence."""
         sentences = as_sentences(X)
