@@ -255,3 +255,19 @@ def test_inspect(cli, cli_json, chunker, classifier):
     assert len(rows) <= 3
     assert "certified" in cli("inspect", chunker).stdout
     assert cli_json("inspect", classifier)["task"] == "maxent"
+
+
+def test_calibration(cli, cli_json, files, chunker, classifier, tmp_path):
+    from partwise.metrics import calibration
+
+    test = files / "treebank" / "test.txt"
+    X, y = read(test)
+    model = partwise.load(chunker)
+    expected = calibration(y, model.predict_marginals(X))
+    said = cli_json("evaluate", chunker, test, "--calibration")
+    assert (said["ece"], said["brier"]) == pytest.approx((expected.ece, expected.brier))
+    assert str(expected) in cli("evaluate", chunker, test, "--calibration").stdout
+    assert 0 < cli_json("evaluate", classifier, files / "digits" / "test.svm", "--calibration")["brier"] < 2
+    margin = tmp_path / "margin.pw"
+    cli("train", "tag", test, "-o", margin, "--loss", "hinge", "--tol", "0.1", "-q")
+    assert "no probabilities" in cli("evaluate", margin, test, "--calibration", status=2).stderr

@@ -115,7 +115,7 @@ def test_table_is_sound():
         for file in item.files:
             assert len(bytes.fromhex(file.sha256)) == 32
             assert not file.name.endswith(".gz")
-        for loader in filter(None, item.loader.split(", ")):
+        for loader in item.loader.split(", "):
             assert callable(getattr(datasets, loader))
 
 
@@ -149,6 +149,9 @@ def test_real_sets_have_their_sizes():
     data = wnut17()
     assert (len(data.X_train), len(data.X_test)) == (3394, 1287)
     assert len(wnut17(test="dev").X_test) == 1009
+    assert len(datasets.treebank_sample()) == 3914
+    spanish = datasets.conll2007_spanish()
+    assert (len(spanish.X_train), len(spanish.X_test)) == (2949, 563)
     X_train, y_train, X_test, y_test = datasets.a9a()
     assert (X_train.shape, X_test.shape) == ((32561, 123), (16281, 123))
     assert set(y_train) == set(y_test) == {-1, 1}
@@ -168,3 +171,6 @@ def test_treebanks(tmp_path):
     for part in ("train", "test"):
         (tmp_path / "conll2007-spanish" / f"esp.{part}").write_text(bank.conllu())
     assert datasets.conll2007_spanish(tmp_path).y_test == bank.heads
+    (tmp_path / "treebank-sample").mkdir()
+    (tmp_path / "treebank-sample" / "wsj_sample.mrg").write_text(bank.bracketed())
+    assert datasets.treebank_sample(tmp_path) == bank.trees

@@ -6,6 +6,7 @@ import time
 
 import click
 
+from partwise.cli.errors import UserError
 from partwise.cli.output import check_outputs, json_flag, peak_memory, print_json
 from partwise.cli.summary import result_fields
 from partwise.cli.tasks import task_of
@@ -14,10 +15,11 @@ from partwise.cli.tasks import task_of
 @click.command("evaluate")
 @click.argument("model")
 @click.argument("gold")
+@click.option("--calibration", is_flag=True, help="Whether the probabilities are what they say.")
 @click.option("--report", metavar="FILE.html", help="Write a report with scores, confusion matrix, examples.")
 @click.option("--threads", type=int, default=1, show_default=True, help="Threads; -1: all processors.")
 @json_flag
-def command(model: str, gold: str, report: str | None, threads: int, as_json: bool) -> None:
+def command(model: str, gold: str, calibration: bool, report: str | None, threads: int, as_json: bool) -> None:
     """Score a MODEL on labelled data (GOLD, "-": standard input) in the format of its training data.
 
     For chunks (labels such as B-NP) the table is conlleval's; precision, recall and F1 are of whole chunks.
@@ -31,6 +33,9 @@ def command(model: str, gold: str, report: str | None, threads: int, as_json: bo
     task = task_of(fitted)
     data = task.read(gold, getattr(fitted, "input_settings_", {}), labelled=True)
     evaluation = task.evaluate(fitted, data)
+    found = task.calibration(fitted, data) if calibration else None
+    if calibration and found is None:
+        raise UserError("--calibration: this model gives no probabilities of labels")
     if report:
         from partwise.cli.reporting import write
 
@@ -49,6 +54,7 @@ def command(model: str, gold: str, report: str | None, threads: int, as_json: bo
                 "peak_memory": peak_memory(),
                 **evaluation.scores,
                 **evaluation.details,
+                **({} if found is None else {"ece": found.ece, "brier": found.brier}),
                 "labels": evaluation.by_label,
             }
         )
@@ -56,3 +62,5 @@ def command(model: str, gold: str, report: str | None, threads: int, as_json: bo
     click.echo(evaluation.table)
     if "unknown_rate" in evaluation.details:
         click.echo(f"unknown features: {evaluation.details['unknown_rate']:.2%} of those in the data")
+    if found is not None:
+        click.echo(f"\n{found}")

@@ -14,7 +14,7 @@ from partwise.datasets.registry import DATA_SETS, DataFile, DataSet
 from partwise.datasets.rows import a9a, news20, w8a
 from partwise.datasets.text import chunk_features, conll2000, pos_features
 from partwise.datasets.treebank import Treebank, make_treebank
-from partwise.datasets.trees import conll2007_spanish, universal_dependencies
+from partwise.datasets.trees import conll2007_spanish, treebank_sample, universal_dependencies
 from partwise.datasets.words import brown, wnut17
 
 __all__ = [
@@ -40,6 +40,7 @@ __all__ = [
     "pos_features",
     "read_columns",
     "read_idx",
+    "treebank_sample",
     "universal_dependencies",
     "w8a",
     "wnut17",

@@ -25,7 +25,7 @@ class DataFile:
 
 @dataclass(frozen=True)
 class DataSet:
-    """A data set; `name` is its folder's name, `loader` the function of `partwise.datasets` that reads it, if any."""
+    """A data set; `name` is its folder's name, `loader` the function of `partwise.datasets` that reads it."""
 
     name: str
     summary: str
@@ -133,7 +133,7 @@ _SETS = (
         "treebank-sample",
         "constituent trees in brackets, with traces; 3914 trees",
         "non-commercial",
-        "",
+        "treebank_sample",
         (DataFile("wsj_sample.mrg", "f018900543fbff4571439fd5e5ebdae00ba53dfdd6543e48491230d76d0e06a1"),),
     ),
     DataSet(

@@ -137,6 +137,10 @@ class Task(ABC):
         """Description and main score of a model trained without structure, or None where that makes no sense."""
         return None
 
+    def calibration(self, model: Any, data: Data) -> Any:
+        """A `partwise.metrics.Calibration` of the model's probabilities, or None where it has none."""
+        return None
+
     def examples(self, model: Any, data: Data, n: int) -> list[Any]:
         """Drawings of some predictions for the report (of `partwise.report`)."""
         return []

@@ -15,6 +15,7 @@ from partwise.cli.errors import UserError
 from partwise.cli.output import plain
 from partwise.cli.tasks import Data, Evaluation, Request, Task
 from partwise.cli.tasks.labels import evaluate_labels
+from partwise.metrics import calibration
 
 
 class MaxentTask(Task):
@@ -53,6 +54,11 @@ class MaxentTask(Task):
         fitted = _fit_columns(model, data.X)
         found = evaluate_labels(data.y.tolist(), model.predict(fitted.X).tolist())
         return replace(found, details={"unknown_rate": fitted.unknown_rate})
+
+    def calibration(self, model: Any, data: Data) -> Any:
+        if not hasattr(model, "predict_proba"):
+            return None
+        return calibration([data.y.tolist()], [model.predict_proba(_fit_columns(model, data.X).X)], model.classes_)
 
     def main_score(self, evaluation: Evaluation) -> tuple[str, float]:
         return "accuracy", evaluation.scores["accuracy"]

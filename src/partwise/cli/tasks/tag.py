@@ -17,7 +17,7 @@ from partwise.cli.output import plain
 from partwise.cli.tasks import Data, Evaluation, Request, Task
 from partwise.cli.tasks.labels import are_chunks, evaluate_sequences
 from partwise.cli.tasks.tagfiles import SEPARATORS, read_tagged
-from partwise.metrics import chunk_f1
+from partwise.metrics import calibration, chunk_f1
 
 PRESETS = ("chunk", "pos", "ner")
 
@@ -121,6 +121,11 @@ class TagTask(Task):
         if unseen:
             details["unseen_labels"] = unseen
         return Evaluation(found.scores, found.table, found.by_label, found.confusion, details)
+
+    def calibration(self, model: Any, data: Data) -> Any:
+        if not hasattr(model, "predict_marginals") or model.model != "crf":
+            return None
+        return calibration(data.y, model.predict_marginals(data.X, output="array"), model.classes_)
 
     def main_score(self, evaluation: Evaluation) -> tuple[str, float]:
         name = "f1" if "f1" in evaluation.scores else "accuracy"
