@@ -222,7 +222,7 @@ def n_attributes(parts: ModelParts) -> int:
     """How many attributes a reader will know."""
     if parts.kind == ColumnReader.kind:
         return parts.integer("n_features", 1)
-    return len(parts.pointers("offsets", None, len(parts.bytes("bytes", None)))) - 1
+    return parts.length("offsets") - 1
 
 
 def read_reader(parts: ModelParts) -> NameReader | ColumnReader | TemplateReader:

@@ -6,19 +6,19 @@
 
 The digest is the SHA-256 of the whole file with its own 64 digits replaced by zeros, at the same place in every format
 version. It is checked before the header is read as JSON, so what is read is what was written; what follows guards
-against files that were made on purpose. The file is read into memory, not mapped: a mapped file can change, or
-vanish, after it was checked.
+against files that were made on purpose. A large file is mapped, not read: what other programs write to it meanwhile can
+change weights and names, but no number that an index depends on (`ModelParts` copies those before it checks them).
 """
 
 import hashlib
 import json
 import math
+import mmap
 import os
 import stat
 import struct
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -37,6 +37,8 @@ _DIGEST = slice(8 + len(_PREFIX), 8 + len(_PREFIX) + 64)
 #: Headers hold labels and settings, no more; safetensors draws the line there too.
 MAX_HEADER = 100_000_000
 _CHUNK = 1 << 24
+#: Bytes from which a file is mapped into memory.
+_LARGE = 1 << 26
 
 _DTYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U16": "<u2", "U8": "|u1"}
 _NAMES = {np.dtype(code): name for name, code in _DTYPES.items()}
@@ -134,29 +136,20 @@ def _read_checked(file: BinaryIO) -> tuple[Array, int]:
         block, found = _read_hashed(file, start, length)
     if start[_DIGEST].decode("latin-1") != found.hexdigest():
         raise ModelFormatError("is damaged: its content does not match its digest")
-    block.flags.writeable = False
     return block, size
 
 
 def _read_hashed(file: BinaryIO, start: bytes, length: int) -> tuple[Array, Any]:
-    """The file's bytes and their digest; one thread reads ahead while another hashes."""
-    block = np.empty(length, dtype=np.uint8)
-    block[: len(start)] = np.frombuffer(start, dtype=np.uint8)
-    view = block.data
+    """The file's bytes and their digest."""
+    if length > _LARGE:
+        # The page cache is read in place: a copy would take as long as the digest, most of it for new pages.
+        block = np.frombuffer(mmap.mmap(file.fileno(), length, access=mmap.ACCESS_READ), dtype=np.uint8)
+    else:
+        block = np.frombuffer(start + file.read(length - len(start)), dtype=np.uint8)
+    if len(block) != length:
+        raise ModelFormatError("is cut off: it became shorter while it was read")
     digest = hashlib.sha256(start[: _DIGEST.start] + _BLANK)
-    if length <= _CHUNK:
-        if file.readinto(view[len(start) :]) != length - len(start):  # type: ignore[attr-defined]
-            raise ModelFormatError("is cut off: it became shorter while it was read")
-        digest.update(view[len(start) :])
-        return block, digest
-    with ThreadPoolExecutor(1) as hasher:
-        at = len(start)
-        while at < length:
-            got = file.readinto(view[at : at + _CHUNK])  # type: ignore[attr-defined]
-            if not got:
-                raise ModelFormatError("is cut off: it became shorter while it was read")
-            hasher.submit(digest.update, view[at : at + got])
-            at += got
+    digest.update(block.data[_DIGEST.stop :])
     return block, digest
 
 
