@@ -100,25 +100,17 @@ void bind_features(nb::module_& m) {
              })
         .def(
             "pack",
-            [](const RowLayout& layout, const Floats& pair_values) {
+            [](const RowLayout& layout, const Floats& pair_values, Index room) {
                 check_size(pair_values, layout.num_pairs(), "pair_values");
-                std::vector<double> out(idx(layout.num_weights()));
+                if (room < 0) throw InputError("room must not be negative");
+                std::vector<double> out(idx(layout.num_weights() + room));
                 {
                     const nb::gil_scoped_release release;
                     layout.pack(pair_values.data(), out.data());
                 }
                 return numpy(std::move(out));
             },
-            "pair_values"_a)
-        .def(
-            "pack_into",
-            [](const RowLayout& layout, const Floats& pair_values, const MutableFloats& out) {
-                check_size(pair_values, layout.num_pairs(), "pair_values");
-                if (len(out.size()) != layout.num_weights()) throw InputError("out must have one value a weight");
-                const nb::gil_scoped_release release;
-                layout.pack(pair_values.data(), out.data());
-            },
-            "pair_values"_a.noconvert(), "out"_a.noconvert())
+            "pair_values"_a, "room"_a = 0)
         .def(
             "unpack",
             [](const RowLayout& layout, const Floats& weights) {

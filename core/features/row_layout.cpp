@@ -35,9 +35,11 @@ RowLayout RowLayout::dense(Index num_attributes, Index n_columns, Index width) {
 }
 
 template <class Column>
-RowLayout RowLayout::from_pairs(Index num_attributes, Index n_columns, Index width, std::span<const Index> indptr,
+RowLayout RowLayout::from_pairs(Index num_attributes, Index n_columns, Index width, std::span<const Index> pointers,
                                 std::span<const Column> columns) {
     RowLayout layout(num_attributes, n_columns, width);
+    // Copied before they are checked: the file they lie in may change at any time.
+    const std::vector<Index> indptr(pointers.begin(), pointers.end());
     if (len(indptr.size()) != num_attributes + 1)
         throw InputError("indptr must have one entry more than there are attributes");
     check_pointers(indptr, len(columns.size()), "indptr");
@@ -70,6 +72,7 @@ RowLayout RowLayout::from_pairs(Index num_attributes, Index n_columns, Index wid
         const Row& row = layout.rows_[idx(a)];
         for (Index k = indptr[idx(a)]; k < indptr[idx(a) + 1]; ++k) {
             const Index column = Index{columns[idx(k)]};
+            if (column < 0 || column >= n_columns) throw InputError("columns changed while they were read");
             const Index at = row.offset + (row.kind == kSparse ? k - indptr[idx(a)] : column);
             layout.columns_[idx(at)] = static_cast<std::int32_t>(column);
             layout.present_[idx(at)] = 1;

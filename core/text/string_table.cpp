@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
 namespace partwise {
 
@@ -43,23 +44,31 @@ Index StringTable::assign(std::string bytes, std::vector<Index> offsets) {
     offsets_ = std::move(offsets);
     if (size() >= std::numeric_limits<std::int32_t>::max()) throw InputError("more than two billion strings");
     slots_.assign(std::bit_ceil(std::max(kSmallest, idx(size()) * 8 / 5 + 1)), Slot{});
+    // The table of a large vocabulary lies in no cache: strings are put in by regions of the table, not in their order.
+    const int shift = std::max(0, std::countr_zero(slots_.size()) - kRegionBits);
     const std::size_t mask = slots_.size() - 1;
-    // The table of a large vocabulary lies in no cache: a block's slots are fetched while its strings are hashed.
-    constexpr Index kBlock = 64;
-    std::uint32_t hashes[kBlock];
-    for (Index begin = 0; begin < size(); begin += kBlock) {
-        const Index end = std::min(size(), begin + kBlock);
-        for (Index k = begin; k < end; ++k) {
-            hashes[k - begin] = hash_bytes(name(k));
-            __builtin_prefetch(&slots_[hashes[k - begin] & mask], 1);
-        }
-        for (Index k = begin; k < end; ++k) {
-            Slot& slot = slots_[place_of(name(k), hashes[k - begin])];
-            if (slot.id >= 0) return k;
-            slot = {hashes[k - begin], static_cast<std::int32_t>(k)};
-        }
+    std::vector<std::uint32_t> hashes(idx(size()));
+    std::vector<Index> begin((slots_.size() >> shift) + 1, 0);
+    for (Index k = 0; k < size(); ++k) {
+        hashes[idx(k)] = hash_bytes(name(k));
+        ++begin[((hashes[idx(k)] & mask) >> shift) + 1];
     }
-    return -1;
+    std::partial_sum(begin.begin(), begin.end(), begin.begin());
+    std::vector<Slot> ordered(idx(size()));
+    for (Index k = 0; k < size(); ++k) {
+        const std::uint32_t hash = hashes[idx(k)];
+        ordered[idx(begin[(hash & mask) >> shift]++)] = {hash, static_cast<std::int32_t>(k)};
+    }
+    Index twice = size();
+    for (const Slot& next : ordered) {
+        Slot& slot = slots_[place_of(name(next.id), next.hash)];
+        // Equal strings meet in one region, in their order.
+        if (slot.id >= 0)
+            twice = std::min<Index>(twice, next.id);
+        else
+            slot = next;
+    }
+    return twice < size() ? twice : -1;
 }
 
 void StringTable::grow(std::size_t n_slots) {

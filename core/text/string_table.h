@@ -63,6 +63,7 @@ class StringTable {
         std::int32_t id = -1;  // -1: free
     };
     static constexpr std::size_t kSmallest = 16;
+    static constexpr int kRegionBits = 9;  // of a large table: 512 regions, each small enough for a cache
 
     std::size_t place_of(std::string_view text, std::uint32_t hash) const;
     void grow(std::size_t n_slots);

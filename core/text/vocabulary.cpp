@@ -40,12 +40,14 @@ void check_names(const PackedStrings& names) {
 }  // namespace
 
 StringTable make_vocabulary(const PackedStrings& names) {
-    names.check();
-    check_names(names);
+    // Copied before they are checked: the file they lie in may change at any time.
+    std::vector<Index> offsets(names.offsets.begin(), names.offsets.end());
+    std::string bytes(reinterpret_cast<const char*>(names.bytes.data()), names.bytes.size());
+    const PackedStrings own{{reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()}, offsets};
+    own.check();
+    check_names(own);
     StringTable table;
-    const auto* first = reinterpret_cast<const char*>(names.bytes.data());
-    const Index twice =
-        table.assign(std::string(first, names.bytes.size()), {names.offsets.begin(), names.offsets.end()});
+    const Index twice = table.assign(std::move(bytes), std::move(offsets));
     if (twice >= 0) throw InputError("name " + std::to_string(twice) + " is there twice");
     return table;
 }

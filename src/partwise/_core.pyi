@@ -192,10 +192,8 @@ class RowLayout:
     def num_pairs(self) -> int: ...
     def pairs(self) -> tuple[Ints, Ints]:
         """(indptr, columns)"""
-    def pack(self, pair_values: Floats) -> Floats:
-        """Weights (num_weights) from one value a pair (num_pairs), in the order of pairs()."""
-    def pack_into(self, pair_values: Floats, out: Floats) -> None:
-        """The same into an array that is there."""
+    def pack(self, pair_values: Floats, room: int = 0) -> Floats:
+        """Weights (num_weights) from one value a pair (num_pairs), in the order of pairs(); then `room` zeros."""
     def unpack(self, weights: Floats) -> Floats:
         """The inverse of pack."""
 

@@ -160,11 +160,7 @@ def read_layout(parts: ModelParts, n_labels: int, room: int = 0) -> tuple[PairLa
         values = parts.floats("weights", len(columns))
         indptr = parts.pointers("offsets", n_attributes, len(columns))
         layout = PairLayout.some(n_attributes, n_labels, width, indptr, columns)
-    size = layout.core.num_weights
-    weights = np.empty(size + room)
-    weights[size:] = 0.0
-    layout.core.pack_into(np.ascontiguousarray(values), weights[:size])
-    return layout, weights
+    return layout, layout.core.pack(np.ascontiguousarray(values), room)
 
 
 def edge_layout_parts(layout: PairLayout, weights: Floats, n_labels: int) -> ModelParts:

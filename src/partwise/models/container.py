@@ -6,8 +6,8 @@
 
 The digest is the SHA-256 of the whole file with its own 64 digits replaced by zeros, at the same place in every format
 version. It is checked before the header is read as JSON, so what is read is what was written; what follows guards
-against files that were made on purpose. A large file is mapped, not read: what other programs write to it meanwhile can
-change weights and names, but no number that an index depends on (`ModelParts` copies those before it checks them).
+against files that were made on purpose. A large file is mapped, not read; the core copies, or looks at again, whatever
+an index depends on, so that a program that writes to the file meanwhile does no harm beyond wrong weights.
 """
 
 import hashlib

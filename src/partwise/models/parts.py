@@ -102,14 +102,14 @@ class ModelParts:
 
     def columns(self, name: str, *shape: int | None, low: int = 0, high: int) -> Array:
         """The same, but what is stored as uint16 stays so."""
-        found = np.array(self._array(name, "iu", shape))  # a copy: what was checked must not change
+        found = self._array(name, "iu", shape)
         if found.size and not (int(found.min()) >= low and int(found.max()) < high):
             raise ModelFormatError(f"has numbers in {name!r} outside [{low}, {high})")
         return found if found.dtype == np.uint16 else found.astype(np.int64, copy=False)
 
     def pointers(self, name: str, n: int | None, end: int) -> Ints:
         """Offsets of `n` runs (None: any number): from 0 to `end`, never falling."""
-        found = np.array(self._array(name, "i", (None if n is None else n + 1,)), dtype=np.int64)
+        found = self._array(name, "i", (None if n is None else n + 1,)).astype(np.int64, copy=False)
         if not len(found) or found[0] != 0 or found[-1] != end or bool((found[1:] < found[:-1]).any()):
             raise ModelFormatError(f"has offsets in {name!r} that are not in order from 0 to {end}")
         return found
