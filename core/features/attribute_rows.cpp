@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "features/segments.h"
 #include "structures/width_dispatch.h"
@@ -79,6 +80,27 @@ struct ProjectSink {
     void one(Index at, double v) const { out.append(first + at, &v, 1); }
 };
 
+// An entry of an example as one number, whose order is: by kind (so that the kernels' branch is predictable), then by
+// attribute, then by row.
+constexpr int kRowBits = 31;
+constexpr int kAttributeBits = 31;
+constexpr std::uint64_t kMask = (std::uint64_t{1} << 31) - 1;
+
+std::uint64_t entry_key(std::int32_t kind, Index attribute, Index row) {
+    return (static_cast<std::uint64_t>(kind) << (kAttributeBits + kRowBits)) |
+           (static_cast<std::uint64_t>(attribute) << kRowBits) | static_cast<std::uint64_t>(row);
+}
+std::int32_t kind_of(std::uint64_t key) { return static_cast<std::int32_t>(key >> (kAttributeBits + kRowBits)); }
+Index attribute_of(std::uint64_t key) { return static_cast<Index>((key >> kRowBits) & kMask); }
+std::int32_t row_of(std::uint64_t key) { return static_cast<std::int32_t>(key & kMask); }
+
+struct KeyAndValue {
+    std::uint64_t key;
+    double value;
+};
+std::uint64_t key_of(std::uint64_t key) { return key; }
+std::uint64_t key_of(const KeyAndValue& entry) { return entry.key; }
+
 }  // namespace
 
 AttributeRows::AttributeRows(std::shared_ptr<const RowLayout> layout, const AttributeTable& table)
@@ -89,44 +111,52 @@ AttributeRows::AttributeRows(std::shared_ptr<const RowLayout> layout, const Attr
     group_ptr_.assign(1, 0);
     entry_ptr_.assign(1, 0);
     rows_.reserve(attributes.size());
-    if (!values.empty()) values_.reserve(attributes.size());
+    if (values.empty()) {
+        add_examples<std::uint64_t>(table);
+    } else {
+        values_.reserve(attributes.size());
+        add_examples<KeyAndValue>(table);
+    }
+}
 
-    struct Entry {
-        std::int32_t kind;
-        std::int32_t attribute;
-        std::int32_t row;
-        double value;
-    };
+template <class Entry>
+void AttributeRows::add_examples(const AttributeTable& table) {
+    const auto& [example_ptr, row_ptr, attributes, values] = table;
     std::vector<Entry> entries;
-    for (Index i = 0; i < n; ++i) {
-        const Index first = example_ptr[idx(i)];
-        const Index last = example_ptr[idx(i) + 1];
+    for (std::size_t i = 0; i + 1 < example_ptr.size(); ++i) {
+        const Index first = example_ptr[i];
+        const Index last = example_ptr[i + 1];
         entries.clear();
+        const Index end = row_ptr[idx(last)];
         for (Index p = first; p < last; ++p) {
             for (Index k = row_ptr[idx(p)]; k < row_ptr[idx(p) + 1]; ++k) {
-                if (attributes[idx(k)] < 0) continue;
-                const auto attribute = static_cast<std::int32_t>(attributes[idx(k)]);
-                entries.push_back({layout_->row(attribute).kind, attribute, static_cast<std::int32_t>(p - first),
-                                   values.empty() ? 1.0 : values[idx(k)]});
+                if (k + kAhead < end && attributes[idx(k + kAhead)] >= 0) {
+                    __builtin_prefetch(&layout_->row(attributes[idx(k + kAhead)]));
+                }
+                const Index attribute = attributes[idx(k)];
+                if (attribute < 0) continue;
+                const std::uint64_t key = entry_key(layout_->row(attribute).kind, attribute, p - first);
+                if constexpr (std::is_same_v<Entry, KeyAndValue>) {
+                    entries.push_back({key, values[idx(k)]});
+                } else {
+                    entries.push_back(key);
+                }
             }
         }
-        // By kind (so that the kernels' branch is predictable), then by attribute, then by row.
-        std::sort(entries.begin(), entries.end(), [](const Entry& p, const Entry& q) {
-            return std::tie(p.kind, p.attribute, p.row) < std::tie(q.kind, q.attribute, q.row);
-        });
+        std::sort(entries.begin(), entries.end(), [](const Entry& p, const Entry& q) { return key_of(p) < key_of(q); });
         std::size_t k = 0;
         for (const std::int32_t kind : {RowLayout::kFull, RowLayout::kMasked, RowLayout::kSparse}) {
-            for (std::int32_t previous = -1; k < entries.size() && entries[k].kind == kind; ++k) {
-                const Entry& entry = entries[k];
-                if (entry.attribute != previous) {
-                    const RowLayout::Row& row = layout_->row(entry.attribute);
+            for (Index previous = -1; k < entries.size() && kind_of(key_of(entries[k])) == kind; ++k) {
+                const std::uint64_t key = key_of(entries[k]);
+                if (attribute_of(key) != previous) {
+                    previous = attribute_of(key);
+                    const RowLayout::Row& row = layout_->row(previous);
                     groups_.push_back(
                         {static_cast<std::uint32_t>(row.offset), static_cast<std::uint32_t>(row.length), 0});
-                    previous = entry.attribute;
                 }
                 ++groups_.back().n_entries;
-                rows_.push_back(entry.row);
-                if (!values.empty()) values_.push_back(entry.value);
+                rows_.push_back(row_of(key));
+                if constexpr (std::is_same_v<Entry, KeyAndValue>) values_.push_back(entries[k].value);
             }
             group_ptr_.push_back(len(groups_.size()));
         }

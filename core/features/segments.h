@@ -121,6 +121,8 @@ class AttributeRows final : public Segment {
         const double* values;  // null if all 1
     };
     Groups groups_of(Index i) const;
+    template <class Entry>
+    void add_examples(const AttributeTable& table);
     // Hands A_i' slots to a sink, row by row and weight by weight.
     template <int W, bool HasValues, class Sink>
     void visit(Index i, const double* slots, Sink& sink) const;

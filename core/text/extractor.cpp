@@ -214,10 +214,7 @@ std::vector<Extractor::LineResult> Extractor::run_lines(const StringTable* vocab
         result = run_line(lines_[idx(k)]);
         result.id.resize(result.first.size());
         if (vocabulary == nullptr) return;
-        for (std::size_t j = 0; j < result.id.size(); ++j) {
-            const Index from = result.offsets[j];
-            result.id[j] = vocabulary->find({result.text.data() + from, idx(result.offsets[j + 1] - from)});
-        }
+        vocabulary->find_all(result.text, result.offsets, result.id.data());
     });
     return results;
 }

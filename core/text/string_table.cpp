@@ -16,6 +16,31 @@ std::size_t StringTable::place_of(std::string_view text, std::uint32_t hash) con
 
 Index StringTable::find(std::string_view text) const { return slots_[place_of(text, hash_bytes(text))].id; }
 
+void StringTable::find_all(std::string_view text, const std::vector<Index>& offsets, Index* ids) const {
+    constexpr std::size_t kBlock = 64;
+    const std::size_t mask = slots_.size() - 1;
+    const std::size_t n = offsets.size() - 1;
+    const auto string = [&](std::size_t k) { return text.substr(idx(offsets[k]), idx(offsets[k + 1] - offsets[k])); };
+    std::uint32_t hashes[kBlock];
+    for (std::size_t first = 0; first < n; first += kBlock) {
+        const std::size_t size = std::min(kBlock, n - first);
+        for (std::size_t j = 0; j < size; ++j) {
+            hashes[j] = hash_bytes(string(first + j));
+            __builtin_prefetch(&slots_[hashes[j] & mask]);
+        }
+        // Each of these waits for the one before: slot, then where its string lies, then the string.
+        for (std::size_t j = 0; j < size; ++j) {
+            const Slot& slot = slots_[hashes[j] & mask];
+            if (slot.id >= 0) __builtin_prefetch(&offsets_[idx(slot.id)]);
+        }
+        for (std::size_t j = 0; j < size; ++j) {
+            const Slot& slot = slots_[hashes[j] & mask];
+            if (slot.id >= 0 && slot.hash == hashes[j]) __builtin_prefetch(bytes_.data() + offsets_[idx(slot.id)]);
+        }
+        for (std::size_t j = 0; j < size; ++j) ids[first + j] = slots_[place_of(string(first + j), hashes[j])].id;
+    }
+}
+
 Index StringTable::add(std::string_view text) {
     const std::uint32_t hash = hash_bytes(text);
     std::size_t at = place_of(text, hash);
