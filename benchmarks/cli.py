@@ -10,6 +10,8 @@ The prediction rows: from the test file to labels in memory, models loaded befor
 
 from __future__ import annotations
 
+import gzip
+import json
 import os
 import resource
 import shlex
@@ -96,8 +98,6 @@ class _Spent:
 
 
 def _run(name: str, train: str, test: str, l2: float, tol: float, threads: int, folder: Path) -> Record:
-    import json
-
     model = str(folder / f"{name}.model")
     spent = _Spent()
     if name == "partwise":
@@ -142,9 +142,21 @@ def _attributes(words: list[str], tags: list[str]) -> Any:
 
 
 def _read(path: str) -> list[list[list[str]]]:
-    from partwise.datasets import read_columns
-
-    return read_columns(path)
+    """Words, tags and labels of each sentence, in plain Python."""
+    opener: Any = gzip.open if path.endswith(".gz") else open
+    sentences: list[list[list[str]]] = []
+    rows: list[list[str]] = []
+    with opener(path, "rt", encoding="utf-8") as file:
+        for line in file:
+            fields = line.split()
+            if fields:
+                rows.append(fields)
+            elif rows:
+                sentences.append([list(column) for column in zip(*rows, strict=True)])
+                rows = []
+    if rows:
+        sentences.append([list(column) for column in zip(*rows, strict=True)])
+    return sentences
 
 
 def predict_python_crfsuite(model: str, test: str) -> Record:

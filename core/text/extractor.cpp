@@ -41,6 +41,14 @@ class Combinations {
         for (std::size_t k = 0; k < codes.size(); ++k) {
             key = key * static_cast<std::uint64_t>(radices_[k]) + static_cast<std::uint64_t>(codes[k]);
         }
+        return number(key);
+    }
+
+    // Whether combinations do not fit into one number.
+    bool wide() const { return wide_; }
+
+    // The same for codes that were put together, the first one highest.
+    std::int32_t number(std::uint64_t key) {
         if (!direct_.empty()) {
             std::int32_t& found = direct_[static_cast<std::size_t>(key)];
             if (found < 0) found = size_++;
@@ -181,6 +189,16 @@ void Extractor::write(const TemplateLine& line, const std::vector<Index>& codes,
     }
 }
 
+std::vector<Extractor::Cell> Extractor::cells_of(const TemplateLine& line) const {
+    std::vector<Cell> cells;
+    for (const TemplatePiece& piece : line.pieces) {
+        if (piece.kind != TemplatePiece::Kind::kCell) continue;
+        cells.push_back(
+            {columns_[idx(piece.column)]->codes.data(), piece.row, static_cast<std::uint64_t>(radix(piece))});
+    }
+    return cells;
+}
+
 Extractor::LineResult Extractor::run_line(const TemplateLine& line) const {
     const Index n_tokens = len(start_.size());
     std::vector<Index> radices;
@@ -191,10 +209,9 @@ Extractor::LineResult Extractor::run_line(const TemplateLine& line) const {
     LineResult result;
     result.number.assign(idx(n_tokens), -1);
     std::vector<Index> codes;
-    for (Index token = 0; token < n_tokens; ++token) {
-        if (!codes_at(line, token, codes)) continue;
-        const std::int32_t number = combinations.number(codes);
+    const auto found = [&](Index token, std::int32_t number, bool codes_known) {
         if (number == len(result.first.size())) {
+            if (!codes_known) codes_at(line, token, codes);
             result.first.push_back(token);
             result.count.push_back(0);
             write(line, codes, result.text);
@@ -202,6 +219,32 @@ Extractor::LineResult Extractor::run_line(const TemplateLine& line) const {
         }
         ++result.count[idx(number)];
         result.number[idx(token)] = number;
+    };
+    const std::vector<Cell> cells = cells_of(line);
+    // Where all cells lie inside the sentence their codes alone decide.
+    Index low = line.edge ? -1 : 0;
+    Index high = 0;
+    for (const Cell& cell : cells) {
+        low = std::min(low, cell.row);
+        high = std::max(high, cell.row);
+    }
+    const bool simple = !combinations.wide() && !cells.empty() &&
+                        std::all_of(line.pieces.begin(), line.pieces.end(), [](const TemplatePiece& piece) {
+                            return piece.kind == TemplatePiece::Kind::kText || piece.kind == TemplatePiece::Kind::kCell;
+                        });
+    for (Index token = 0; token < n_tokens; ++token) {
+        if (simple && token + low >= start_[idx(token)] && token + high < stop_[idx(token)]) {
+            std::uint64_t key = 0;
+            std::int32_t least = 0;
+            for (const Cell& cell : cells) {
+                const std::int32_t code = cell.codes[token + cell.row];
+                least = std::min(least, code);
+                key = key * cell.radix + static_cast<std::uint64_t>(code);
+            }
+            if (least >= 0) found(token, combinations.number(key), false);
+        } else if (codes_at(line, token, codes)) {
+            found(token, combinations.number(codes), true);
+        }
     }
     return result;
 }

@@ -59,6 +59,14 @@ class Extractor {
    private:
     struct LineResult;  // one line at all tokens
 
+    // What a line refers to, for the loop over tokens.
+    struct Cell {
+        const std::int32_t* codes;
+        Index row;
+        std::uint64_t radix;
+    };
+
+    std::vector<Cell> cells_of(const TemplateLine& line) const;
     LineResult run_line(const TemplateLine& line) const;
     std::vector<LineResult> run_lines(const StringTable* vocabulary, int n_jobs, Interrupt& interrupt) const;
     ExtractedRows assemble(const std::vector<LineResult>& results, int n_jobs, Interrupt& interrupt) const;
