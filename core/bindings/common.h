@@ -78,6 +78,7 @@ void bind_cd_l1(nb::module_& m);
 void bind_scaling(nb::module_& m);
 void bind_working_sets(nb::module_& m);
 void bind_dcd(nb::module_& m);
+void bind_bcfw_sets(nb::module_& m);
 void bind_inference(nb::module_& m);
 void bind_sentences(nb::module_& m);
 void bind_vocabulary(nb::module_& m);

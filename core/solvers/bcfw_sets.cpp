@@ -1,0 +1,223 @@
+#include "solvers/bcfw_sets.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "support/vector_math.h"
+
+namespace partwise {
+
+namespace {
+
+// The numbers of one block: values, coefficients, inner products.
+class Block {
+   public:
+    Block(std::size_t n, double ratio, double* v, double* x, const double* gram)
+        : n_(n), ratio_(ratio), v_(v), x_(x), gram_(gram) {}
+
+    double inner(std::size_t k, std::size_t l) const {
+        return k >= l ? gram_[k * (k + 1) / 2 + l] : gram_[l * (l + 1) / 2 + k];
+    }
+    // x_k += d
+    void move(std::size_t k, double d) {
+        x_[k] += d;
+        for (std::size_t l = 0; l < n_; ++l) v_[l] -= ratio_ * d * inner(k, l);
+    }
+
+    // One step; returns the dual's gain over omega, 0 if there is nothing to gain.
+    double pairwise() {
+        const std::size_t s = best();
+        std::size_t a = n_;
+        for (std::size_t k = 0; k < n_; ++k) {
+            if (x_[k] > 0.0 && (a == n_ || v_[k] < v_[a])) a = k;
+        }
+        if (a == n_ || !(v_[s] - v_[a] > noise())) return 0.0;
+        const double slope = v_[s] - v_[a];
+        const double curvature = ratio_ * std::max(0.0, inner(s, s) + inner(a, a) - 2.0 * inner(s, a));
+        const double gamma = slope < curvature * x_[a] ? slope / curvature : x_[a];
+        const bool drop = gamma == x_[a];
+        move(s, gamma);
+        move(a, -gamma);
+        if (drop) x_[a] = 0.0;
+        return gamma * (slope - 0.5 * gamma * curvature);
+    }
+
+    double towards() {
+        const std::size_t s = best();
+        double value = 0;  // <x, v>
+        for (std::size_t k = 0; k < n_; ++k) value += x_[k] * v_[k];
+        const double slope = v_[s] - value;
+        if (!(slope > noise())) return 0.0;
+        double cross = 0;   // <psi_s, psi_x>
+        double square = 0;  // |psi_x|^2
+        for (std::size_t k = 0; k < n_; ++k) {
+            if (x_[k] == 0.0) continue;
+            cross += x_[k] * inner(s, k);
+            for (std::size_t l = 0; l < n_; ++l) square += x_[k] * x_[l] * inner(k, l);
+        }
+        const double curvature = ratio_ * std::max(0.0, inner(s, s) - 2.0 * cross + square);
+        const double gamma = slope < curvature ? slope / curvature : 1.0;
+        for (std::size_t k = 0; k < n_; ++k) {
+            if (x_[k] == 0.0 && k != s) continue;
+            const double target = (1.0 - gamma) * x_[k] + (k == s ? gamma : 0.0);
+            move(k, target - x_[k]);
+            x_[k] = target;
+        }
+        return gamma * (slope - 0.5 * gamma * curvature);
+    }
+
+    double coordinate() {
+        double s = 0;
+        for (std::size_t k = 0; k < n_; ++k) s += x_[k];
+        std::size_t at = n_;
+        double gain = 0;
+        double step = 0;
+        for (std::size_t k = 0; k < n_; ++k) {
+            const double slope = v_[k] - 0.5 * s;
+            const double curvature = ratio_ * inner(k, k) + 0.5;
+            const double d = std::max(slope / curvature, -x_[k]);
+            const double g = d * (slope - 0.5 * d * curvature);
+            if (std::abs(slope) > noise() && g > gain) std::tie(at, gain, step) = std::tuple(k, g, d);
+        }
+        if (at == n_) return 0.0;
+        const bool drop = step == -x_[at];
+        move(at, step);
+        if (drop) x_[at] = 0.0;
+        return gain;
+    }
+
+   private:
+    std::size_t best() const { return static_cast<std::size_t>(std::max_element(v_, v_ + n_) - v_); }
+    // Differences of values below this are rounding.
+    double noise() const {
+        double largest = 1.0;
+        for (std::size_t k = 0; k < n_; ++k) largest = std::max(largest, std::abs(v_[k]));
+        return 1e-13 * largest;
+    }
+
+    std::size_t n_;
+    double ratio_;
+    double* v_;
+    double* x_;
+    const double* gram_;
+};
+
+class Visits {
+   public:
+    Visits(const Objective& objective, double l2, double* weights, WorkingSets& sets, double* gaps,
+           const SetOptions& options)
+        : objective_(objective), l2_(l2), w_(weights), sets_(sets), gaps_(gaps), options_(options) {}
+
+    SetReport report;
+
+    void visit(Index i) {
+        const double omega = objective_.weight(i);
+        if (omega == 0.0) return;
+        const double margin = options_.search ? search(i) : 0.0;
+        auto& atoms = sets_.of(i);
+        if (atoms.empty() || (!options_.search && atoms.size() < 2)) return;
+        const auto n = len(atoms.size());
+        Workspace::Frame frame(ws_);
+        double* v = frame.take(n);
+        double* x = frame.take(n);
+        for (std::size_t k = 0; k < atoms.size(); ++k) {
+            v[k] = atoms[k].cost - atoms[k].dot(w_);
+            x[k] = atoms[k].coefficient;
+        }
+        const double gap = omega * block_gap(options_.search ? margin : *std::max_element(v, v + n), v, x, n);
+        report.gap_estimate += gap;
+        if (options_.search) gaps_[i] = gap;
+        if (gap > 0.0) move(i, omega, v, x);
+        for (Atom& atom : atoms) {
+            if (atom.coefficient > 0.0) atom.stamp = options_.now;
+        }
+        sets_.remove_if(
+            i, [&](const Atom& atom) { return atom.coefficient == 0.0 && atom.stamp <= options_.now - options_.keep; });
+        if (options_.search && sets_.bytes() > options_.max_bytes && sets_.merge(objective_, i)) ++report.merged;
+    }
+
+    double bound() {
+        double sum = 0;
+        for (Index i = 0; i < objective_.num_examples(); ++i) {
+            double linear = 0;
+            double s = 0;
+            for (const Atom& atom : sets_.of(i)) {
+                linear += atom.coefficient * atom.cost;
+                s += atom.coefficient;
+            }
+            sum += objective_.weight(i) * (linear - objective_.conjugate(s));
+        }
+        return sum;
+    }
+
+   private:
+    // max over labellings of cost - <w, psi>; the labelling joins the working set.
+    double search(Index i) {
+        ++report.visits;
+        const Index n = objective_.num_slots(i);
+        Workspace::Frame frame(ws_);
+        double* scores = frame.take(n);
+        objective_.features().scores(i, w_, 1.0, scores);
+        const double gold = objective_.dot_gold(i, scores);
+        objective_.add_cost(i, objective_.loss().cost_scale, scores);
+        const double margin = objective_.structure().maximize(i, scores, answer_, ws_) - gold;
+        sets_.find_or_add(objective_, i, answer_, options_.now);
+        return margin;
+    }
+
+    // phi(margin) - [<x, v> - phi*(s)], with s = 1 for the identity link
+    double block_gap(double margin, const double* v, const double* x, Index n) const {
+        const double linear = dot(x, v, n);
+        if (objective_.loss().link == Link::kIdentity) return std::max(0.0, margin - linear);
+        double s = 0;
+        for (Index k = 0; k < n; ++k) s += x[k];
+        const double positive = std::max(margin, 0.0);
+        return std::max(0.0, positive * positive - linear + 0.25 * s * s);
+    }
+
+    void move(Index i, double omega, double* v, double* x) {
+        auto& atoms = sets_.of(i);
+        const double ratio = omega / l2_;
+        Block block(atoms.size(), ratio, v, x, sets_.gram(i, objective_.features().num_weights()));
+        for (Index step = 0; step < options_.steps; ++step) {
+            const double gain = objective_.loss().link == Link::kSquared ? block.coordinate()
+                                : options_.pairwise                      ? block.pairwise()
+                                                                         : block.towards();
+            if (!(gain > 0.0)) break;
+            ++report.steps;
+            report.dual_gain += omega * gain;
+        }
+        for (std::size_t k = 0; k < atoms.size(); ++k) {
+            const double d = x[k] - atoms[k].coefficient;
+            if (d == 0.0) continue;
+            atoms[k].axpy(ratio * d, w_);
+            atoms[k].coefficient = x[k];
+        }
+    }
+
+    const Objective& objective_;
+    double l2_;
+    double* w_;
+    WorkingSets& sets_;
+    double* gaps_;
+    SetOptions options_;
+    Workspace ws_;
+    SlotCounts answer_;
+};
+
+}  // namespace
+
+SetReport bcfw_set_epoch(const Objective& objective, double l2, std::span<const Index> order, double* weights,
+                         WorkingSets& sets, double* gaps, const SetOptions& options, Interrupt& interrupt) {
+    if (objective.loss().temperature != 0.0) throw InputError("bcfw needs a loss of temperature 0");
+    sets.attach(objective, interrupt);
+    Visits visits(objective, l2, weights, sets, gaps, options);
+    for (const Index i : order) {
+        interrupt.check();
+        visits.visit(i);
+    }
+    visits.report.bound = visits.bound();
+    return visits.report;
+}
+
+}  // namespace partwise

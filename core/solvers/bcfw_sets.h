@@ -1,0 +1,38 @@
+// Block-coordinate Frank-Wolfe with the labellings of each block kept apart: pairwise steps and cached labellings.
+//
+// Block i is a working set with coefficients x_k (of sum 1 for the identity link, >= 0 for the squared one). With
+// C = omega_i / l2, values v_k = cost_k - <w, psi_k> and inner products G_kl = <psi_k, psi_l>, all of a block's steps
+// are made on numbers: a change d of x changes v by -C G d, and w by C sum_k d_k psi_k, added once at the visit's end.
+//   towards   x <- (1 - gamma) x + gamma e_s,  s = argmax v
+//   pairwise  x <- x + gamma (e_s - e_a),      a = argmin of v over x_a > 0, gamma <= x_a
+//   squared   x_k <- max(0, x_k + (v_k - s/2) / (C G_kk + 1/2)) for the k with the largest gain (s = sum of x)
+// each with the gamma that maximises the dual.
+#pragma once
+
+#include "solvers/working_sets.h"
+
+namespace partwise {
+
+struct SetOptions {
+    bool search = true;    // ask the oracle and add its answer
+    bool pairwise = true;  // identity link: which of the two steps
+    Index steps = 1;       // at most, a visit
+    Index now = 0;         // the stamp of what is used in this pass
+    Index keep = 0;        // forget atoms of coefficient 0 that were not used since `now - keep`
+    Index max_bytes = 0;   // merge a searched example's atoms while all atoms together take more
+};
+
+struct SetReport {
+    Index visits = 0;  // oracle calls
+    Index steps = 0;
+    Index merged = 0;
+    double dual_gain = 0;
+    double gap_estimate = 0;  // sum of the blocks' gaps, each when it was visited (over known labellings if no search)
+    double bound = 0;         // b = sum_i omega_i (sum_k x_k cost_k - phi*(s_i)) after the last visit
+};
+
+// gaps (a value an example): the blocks' gaps as last seen by a search.
+SetReport bcfw_set_epoch(const Objective& objective, double l2, std::span<const Index> order, double* weights,
+                         WorkingSets& sets, double* gaps, const SetOptions& options, Interrupt& interrupt);
+
+}  // namespace partwise
