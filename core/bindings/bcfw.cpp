@@ -16,7 +16,7 @@ void bind_bcfw(nb::module_& m) {
         "bcfw_epoch",
         [](const Objective& o, double l2, const Ints& order, const MutableFloats& weights, const MutableFloats& counts,
            const MutableFloats& mass, const MutableFloats& linear, const MutableFloats& lag,
-           const MutableFloats& average) {
+           const MutableFloats& average, const std::optional<MutableFloats>& gaps) {
             check_l2(l2);
             check_order(o, order);
             check_size(weights, o.features().num_weights(), "weights");
@@ -25,14 +25,21 @@ void bind_bcfw(nb::module_& m) {
             check_size(mass, o.num_examples(), "mass");
             check_size(linear, o.num_examples(), "linear");
             check_size(average, 3, "average");
-            const BcfwState state{weights.data(), counts.data(), mass.data(),
-                                  linear.data(),  lag.data(),    average.data()};
+            if (gaps) check_size(*gaps, o.num_examples(), "gaps");
+            const BcfwState state{weights.data(),
+                                  counts.data(),
+                                  mass.data(),
+                                  linear.data(),
+                                  lag.data(),
+                                  average.data(),
+                                  gaps ? gaps->data() : nullptr};
             Interrupt interrupt = python_interrupt();
             const nb::gil_scoped_release release;
             return bcfw_epoch(o, l2, span_of(order), state, interrupt);
         },
         "objective"_a, "l2"_a, "order"_a.noconvert(), "weights"_a.noconvert(), "counts"_a.noconvert(),
-        "mass"_a.noconvert(), "linear"_a.noconvert(), "lag"_a.noconvert(), "average"_a.noconvert());
+        "mass"_a.noconvert(), "linear"_a.noconvert(), "lag"_a.noconvert(), "average"_a.noconvert(),
+        "gaps"_a.noconvert().none() = nb::none());
 }
 
 }  // namespace partwise::bindings

@@ -75,6 +75,11 @@ class Pass {
    private:
     double block_bound(Index i) const { return state_.linear[i] - objective_.conjugate(state_.mass[i]); }
 
+    void note_gap(Index i, double gap) {
+        report.gap_estimate += gap;
+        if (state_.gaps) state_.gaps[i] = gap;
+    }
+
     void subtract_answer(double scale, double* x) const {
         for (std::size_t k = 0; k < answer_.slots.size(); ++k) x[answer_.slots[k]] -= scale * answer_.counts[k];
     }
@@ -84,7 +89,7 @@ class Pass {
         const Index n = objective_.num_slots(i);
         double* mu = state_.counts + objective_.offset(i);
         const double gap = std::max(0.0, best - dot(augmented, mu, n));
-        report.gap_estimate += omega * gap;
+        note_gap(i, omega * gap);
         copy(mu, change, n);
         subtract_answer(1.0, change);
         const double norm = objective_.features().transpose_norm2(i, change);
@@ -122,7 +127,7 @@ class Pass {
         const Step z = best_step(la, lb, 0.5 * s * s + ratio * pp, 0.5 * s + ratio * pq, 0.5 + ratio * qq);
         // The block's gap: phi(margin) - [s margin_of_mu - phi*(s)], zero when s = 2 margin and mu is best.
         const double positive = std::max(margin, 0.0);
-        report.gap_estimate += omega * (positive * positive - (state_.linear[i] - dot(theta, p, n)) + 0.25 * s * s);
+        note_gap(i, omega * (positive * positive - (state_.linear[i] - dot(theta, p, n)) + 0.25 * s * s));
         if (z.alpha == 0.0 && z.beta == 0.0) return false;
         for (Index r = 0; r < n; ++r) {
             change[r] = z.alpha * p[r] + z.beta * q[r];

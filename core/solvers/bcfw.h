@@ -20,6 +20,7 @@ struct BcfwState {
     double* linear;   // kappa <s mu, c>, a value an example
     double* lag;      // a value a weight
     double* average;  // [steps so far, scale of lag, b of the average]
+    double* gaps;     // the blocks' gaps as last seen, a value an example; may be null
 };
 
 struct BcfwReport {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "support/vector_math.h"
 
@@ -72,12 +73,13 @@ class Block {
         std::size_t at = n_;
         double gain = 0;
         double step = 0;
+        const double noise = this->noise();
         for (std::size_t k = 0; k < n_; ++k) {
             const double slope = v_[k] - 0.5 * s;
             const double curvature = ratio_ * inner(k, k) + 0.5;
             const double d = std::max(slope / curvature, -x_[k]);
             const double g = d * (slope - 0.5 * d * curvature);
-            if (std::abs(slope) > noise() && g > gain) std::tie(at, gain, step) = std::tuple(k, g, d);
+            if (std::abs(slope) > noise && g > gain) std::tie(at, gain, step) = std::tuple(k, g, d);
         }
         if (at == n_) return 0.0;
         const bool drop = step == -x_[at];
@@ -105,17 +107,19 @@ class Block {
 class Visits {
    public:
     Visits(const Objective& objective, double l2, double* weights, WorkingSets& sets, double* gaps,
-           const SetOptions& options)
+           const BcfwSetOptions& options)
         : objective_(objective), l2_(l2), w_(weights), sets_(sets), gaps_(gaps), options_(options) {}
 
-    SetReport report;
+    BcfwSetReport report;
 
     void visit(Index i) {
         const double omega = objective_.weight(i);
         if (omega == 0.0) return;
         const double margin = options_.search ? search(i) : 0.0;
         auto& atoms = sets_.of(i);
-        if (atoms.empty() || (!options_.search && atoms.size() < 2)) return;
+        // On the simplex a single labelling has nowhere to go.
+        const std::size_t fewest = objective_.loss().link == Link::kIdentity && !options_.search ? 2 : 1;
+        if (atoms.size() < fewest) return;
         const auto n = len(atoms.size());
         Workspace::Frame frame(ws_);
         double* v = frame.take(n);
@@ -200,15 +204,15 @@ class Visits {
     double* w_;
     WorkingSets& sets_;
     double* gaps_;
-    SetOptions options_;
+    BcfwSetOptions options_;
     Workspace ws_;
     SlotCounts answer_;
 };
 
 }  // namespace
 
-SetReport bcfw_set_epoch(const Objective& objective, double l2, std::span<const Index> order, double* weights,
-                         WorkingSets& sets, double* gaps, const SetOptions& options, Interrupt& interrupt) {
+BcfwSetReport bcfw_set_epoch(const Objective& objective, double l2, std::span<const Index> order, double* weights,
+                             WorkingSets& sets, double* gaps, const BcfwSetOptions& options, Interrupt& interrupt) {
     if (objective.loss().temperature != 0.0) throw InputError("bcfw needs a loss of temperature 0");
     sets.attach(objective, interrupt);
     Visits visits(objective, l2, weights, sets, gaps, options);

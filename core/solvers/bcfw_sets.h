@@ -13,16 +13,16 @@
 
 namespace partwise {
 
-struct SetOptions {
+struct BcfwSetOptions {
     bool search = true;    // ask the oracle and add its answer
     bool pairwise = true;  // identity link: which of the two steps
     Index steps = 1;       // at most, a visit
-    Index now = 0;         // the stamp of what is used in this pass
-    Index keep = 0;        // forget atoms of coefficient 0 that were not used since `now - keep`
+    Index now = 0;         // the stamp of what is asked for or used in this visit
+    Index keep = 0;        // forget atoms of coefficient 0 with a stamp of now - keep or older
     Index max_bytes = 0;   // merge a searched example's atoms while all atoms together take more
 };
 
-struct SetReport {
+struct BcfwSetReport {
     Index visits = 0;  // oracle calls
     Index steps = 0;
     Index merged = 0;
@@ -32,7 +32,7 @@ struct SetReport {
 };
 
 // gaps (a value an example): the blocks' gaps as last seen by a search.
-SetReport bcfw_set_epoch(const Objective& objective, double l2, std::span<const Index> order, double* weights,
-                         WorkingSets& sets, double* gaps, const SetOptions& options, Interrupt& interrupt);
+BcfwSetReport bcfw_set_epoch(const Objective& objective, double l2, std::span<const Index> order, double* weights,
+                             WorkingSets& sets, double* gaps, const BcfwSetOptions& options, Interrupt& interrupt);
 
 }  // namespace partwise

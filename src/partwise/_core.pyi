@@ -498,10 +498,36 @@ def bcfw_epoch(
     linear: Floats,
     lag: Floats,
     average: Floats,
+    gaps: Floats | None = None,
 ) -> BcfwReport:
     """One pass of block-coordinate Frank-Wolfe. counts: s * mu per slot; mass: s; linear: kappa <s mu, c> of each
-    example;
-    lag: weights minus their average; average: [steps so far, scale of lag, b of the weighted average] (see bcfw.py)."""
+    example; lag: weights minus their average; average: [steps so far, scale of lag, b of the weighted average]; gaps:
+    the blocks' gaps as last seen (see bcfw.py)."""
+
+class BcfwSetReport:
+    visits: int
+    steps: int
+    merged: int
+    dual_gain: float
+    gap_estimate: float
+    bound: float
+
+def bcfw_set_epoch(
+    objective: Objective,
+    l2: float,
+    order: Ints,
+    weights: Floats,
+    sets: WorkingSets,
+    gaps: Floats,
+    search: bool = True,
+    pairwise: bool = True,
+    steps: int = 1,
+    now: int = 0,
+    keep: int = 0,
+    max_bytes: int = ...,
+) -> BcfwSetReport:
+    """One pass of block-coordinate Frank-Wolfe over working sets (see bcfw.py): with the oracle (search) or over the
+    labellings kept."""
 
 class Hessian:
     """Products with the Hessian of `objective.value` at these weights (temperature > 0, capability "covariance")."""

@@ -29,7 +29,7 @@ def epoch(small: Small, state, order):
 @pytest.mark.parametrize("kind", ["multiclass", "chain-tied", "chain-untied"])
 def test_the_same_iterates_as_the_transcription(kind, rng):
     small = Small(kind, "hinge", ties=False)
-    solver = BCFW()
+    solver = BCFW.plain()
     state = solver.init_state(small.problem, rng, None)
     reference = reference_start(small.dense)
     np.testing.assert_allclose(state.weights, 0.0, atol=1e-14)
@@ -48,7 +48,7 @@ def test_the_same_iterates_as_the_transcription(kind, rng):
 def test_a_visit_maximises_over_its_segment_or_cone(kind, loss, rng):
     """No other step from the old point towards the same corner has a larger dual."""
     small = Small(kind, loss)
-    solver = BCFW()
+    solver = BCFW.plain()
     state = solver.init_state(small.problem, rng, None)
     epoch(small, state, range(small.dense.n))
     offsets = small.structure.slot_offsets()
@@ -74,7 +74,7 @@ def test_a_visit_maximises_over_its_segment_or_cone(kind, loss, rng):
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge"])
 def test_the_dual_never_falls_and_sums_stay_true(loss, rng):
     small = Small("chain-tied", loss)
-    solver = BCFW()
+    solver = BCFW.plain()
     state = solver.init_state(small.problem, rng, None)
     last = -np.inf
     for _ in range(30):
@@ -93,7 +93,7 @@ def test_the_dual_never_falls_and_sums_stay_true(loss, rng):
 def test_the_average_helps_and_is_certified(loss):
     small = Small("chain-tied", loss, l2=0.3)
     result = solve(small.problem, "bcfw", tol=1e-2, random_state=3)
-    plain = solve(small.problem, BCFW(averaging=False), tol=1e-2, random_state=3, max_passes=5000)
+    plain = solve(small.problem, BCFW.plain(averaging=False), tol=1e-2, random_state=3, max_passes=5000)
     assert result.status == plain.status == "converged"
     assert plain.dual_point.kind == "slots"
     assert plain.gap == pytest.approx(

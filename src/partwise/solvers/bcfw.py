@@ -1,27 +1,48 @@
-"""Block-coordinate Frank-Wolfe on the dual of max-margin losses.
+"""Block-coordinate Frank-Wolfe on the dual of max-margin losses, with pairwise steps and cached labellings.
 
-Problem. max D(alpha) of `problem` at temperature 0 (hinge, squared hinge); l2 > 0.
+Problem. max D(alpha) of `problem` at temperature 0 (hinge, squared hinge); l2 > 0. Example i keeps a working set of
+labellings y with coefficients x_y >= 0 (the shares s_i p_i(y) of its dual block; they sum to 1 for the hinge). With
+psi_y = A_i'(g_i - counts(y)), w = sum_i omega_i / l2 sum_y x_y psi_y, and v_y = cost_y - <w, psi_y>.
 
-Update. A visit to example i finds the labelling y that maximises <counts(y), theta_i + kappa c_i>, a corner of the
-block's domain, and moves towards it by an exact line search:
+Update. A visit to example i asks the oracle for y = argmax v, lets it join the working set, and makes up to `steps`
+steps there, each with an exact line search:
+
+    hinge, pairwise        shift weight from a = argmin of v over x_a > 0 to y = argmax v: gamma <= x_a
+    hinge, pairwise=False  x <- (1 - gamma) x + gamma e_y
+    squared hinge          x_y <- max(0, x_y + (v_y - s_i / 2) / (omega_i / l2 |psi_y|^2 + 1/2)) where that gains most
+
+The inner products of a working set's psi are kept, so that a step costs as many numbers as there are labellings; w
+follows at the visit's end. Labellings that had no weight for `keep` passes are forgotten. A pass with the oracle is
+followed by up to `cached_sweeps` sweeps that do the same over the labellings kept, without the oracle: they go on as
+long as the last sweep's gain of D, for a cost of `sweep_cost` passes, is above the average since the pass began.
+A pass visits every example in the given order; with `gap_sampling`, examples by their share of the gap as last seen
+(systematic sampling, a tenth of the draws uniform), and every tenth pass all of them.
+
+passes counts calls of the oracle over n. Sweeps over kept labellings make none and are not counted; the result's
+message says how many there were.
+
+Average. After each sweep average <- 4/5 average + 1/5 w.
+
+Plain form (`BCFW.plain()`: no pairwise steps, sweeps or gap sampling). Of a block, s_i mu_i in slots is all that is
+kept. A visit moves it towards the oracle's corner:
 
     hinge           s_i mu_i <- (1 - gamma) mu_i + gamma counts(y), gamma in [0, 1] the maximiser of D
     squared hinge   s_i mu_i <- a s_i mu_i + b counts(y), the pair a, b >= 0 that maximises D (the mass s_i is free)
 
-w = 1/l2 sum_i omega_i s_i A_i'(g_i - mu_i) follows. After k visits the weighted average is
-
-    average_{k+1} = k/(k + 2) average_k + 2/(k + 2) w_{k+1}
-
-It is kept as average = w - scale * lag: with z = w - average the rule reads z_{k+1} = k/(k + 2) (z_k + w_{k+1} - w_k),
-so a visit adds its sparse change of w, over `scale`, to `lag` and shrinks `scale` by k/(k + 2). Its b is averaged
-likewise.
+and after k visits average_{k+1} = k/(k + 2) average_k + 2/(k + 2) w_{k+1}, kept as average = w - scale * lag: with
+z = w - average the rule reads z_{k+1} = k/(k + 2) (z_k + w_{k+1} - w_k), so a visit adds its sparse change of w, over
+`scale`, to `lag` and shrinks `scale` by k/(k + 2). Its b is averaged likewise.
 
 Stopping rule. The smaller of P(w) and P(average) minus the larger of their duals <= tol |P|, looked at when it may be
-near, at least every fifth pass. The iterate's dual is recomputed from s mu; the average is certified by its plane
-(u, b).
+near, at least every fifth pass. The iterate's dual is recomputed from the blocks; the average is certified by its
+plane (u, b).
 
-Source. Lacoste-Julien, Jaggi, Schmidt, Pletscher 2013, Algorithms 3 and 4 and their appendix on averaging; a rival
-("FW-Struct") in 004. Departures: sample weights; order "permuted" by default; the squared hinge, with scaled corners.
+Source. Lacoste-Julien, Jaggi, Schmidt, Pletscher 2013, Algorithms 3 and 4 and their appendix on averaging: the plain
+form, a rival ("FW-Struct") in 004. Osokin, Alayrac, Lukasewitz, Dokania, Lacoste-Julien 2016: gap sampling, pairwise
+steps, caching. Shah, Kolmogorov, Lampert 2015: sweeps over cached planes, and when to end them; there by measured
+time, here by `sweep_cost`, so that the same seed gives the same bits. Departures: sample weights; order "permuted" by
+default; the squared hinge, with scaled corners or coordinate steps; several steps a visit; bounded memory, by merging
+an example's labellings into one mixture when all of them together take more than `memory_mb`.
 """
 
 from dataclasses import dataclass
@@ -31,30 +52,42 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core import bcfw_epoch
+from .._core import BcfwSetReport, WorkingSets, bcfw_epoch, bcfw_set_epoch
 from ..dual import DualPoint
 from ..problem import Problem
 from ..result import Certificate, DivergenceError
-from .base import Certified, WarmStart, option, start_point
-from .online import OnlineSolver, OnlineState
+from .base import Certified, WarmStart, option
+from .online import Ints, OnlineSolver, OnlineState
 from .state import State
+from .working_sets import MEMORY_HELP, active_set, check_memory, max_bytes, start_sets
 
 Floats = NDArray[np.float64]
+
+#: Share of the newest weights in the average, after each sweep.
+NEWEST = 0.2
+#: With gap sampling: the share of uniform draws, and the passes from one over all examples to the next.
+UNIFORM = 0.1
+REFRESH = 10
 
 
 @dataclass(kw_only=True)
 class BCFWState(OnlineState):
-    """weights, lag: (d,). counts: s mu (all slots,). mass, linear: s and kappa <s mu, c>, (n,).
+    """weights, lag: (d,). gaps: the blocks' gaps as last seen (n,). average: [visits averaged, scale of lag, its b].
 
-    average: [visits averaged, scale, b of the average].
+    sets: the working sets; sweeps over them; merged: how many were merged. The plain form has None for sets, and counts
+    (s mu, all slots), mass and linear (s and kappa <s mu, c>, (n,)).
     """
 
     weights: Floats
-    counts: Floats
-    mass: Floats
-    linear: Floats
     lag: Floats
     average: Floats
+    gaps: Floats
+    sets: WorkingSets | None
+    counts: Floats | None = None
+    mass: Floats | None = None
+    linear: Floats | None = None
+    sweeps: int = 0
+    merged: int = 0
 
 
 @dataclass(frozen=True)
@@ -64,51 +97,139 @@ class BCFW(OnlineSolver[BCFWState]):
     name: ClassVar[str] = "bcfw"
     requires: ClassVar[frozenset[str]] = frozenset({"temperature 0", "max oracle", "explicit weights", "l2 > 0"})
     rate: ClassVar[str] = "sublinear"
-    advice: ClassVar[str] = "Raise max_passes or tol (the gap falls like 1 / passes), or take a larger l2 (a smaller C)"
+    advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 1000
     state_class: ClassVar[type[State]] = BCFWState
 
     averaging: bool = option(True, "certify the weighted average of the iterates too, and return the better of the two")
+    pairwise: bool = option(True, "shift weight from the worst labelling of an example to the best (hinge)")
+    cached_sweeps: int = option(50, "most sweeps over the labellings kept after each pass with the oracle")
+    sweep_cost: float = option(0.1, "cost of such a sweep in passes, for choosing how many to make; 0: always all")
+    gap_sampling: bool = option(False, "visit examples with a large share of the gap more often")
+    steps: int = option(10, "most steps a visit")
+    keep: int = option(3, "passes for which a labelling without weight is kept")
+    memory_mb: float = option(1024.0, MEMORY_HELP)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, least in (("cached_sweeps", 0), ("steps", 1), ("keep", 0)):
+            if getattr(self, name) < least:
+                raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
+        if not (isfinite(self.sweep_cost) and self.sweep_cost >= 0):
+            raise ValueError(f"sweep_cost must be a number >= 0, got {self.sweep_cost}")
+        check_memory(self.memory_mb)
+
+    @classmethod
+    def plain(cls, *, averaging: bool = True) -> "BCFW":
+        """The form of 2013: one step towards the oracle's corner a visit, nothing kept but expected counts."""
+        return cls(averaging=averaging, pairwise=False, cached_sweeps=0)
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> BCFWState:
-        counts, mass = self._start_blocks(problem, warm_start)
-        offsets = problem.structure.slot_offsets()
-        costs = problem.loss.cost_scale * problem.slot_costs() * counts
-        sums = np.concatenate([[0.0], np.cumsum(costs)])[offsets]
-        u, b = problem.dual_terms(DualPoint.of_counts(counts, mass))
-        return BCFWState(
+        sets = start_sets(problem, warm_start, self.name)
+        point = DualPoint.of_active_set(active_set(sets))
+        u, b = problem.dual_terms(point)
+        state = BCFWState(
             weights=u / problem.l2,
-            counts=counts,
-            mass=mass,
-            linear=np.diff(sums),
             lag=np.zeros(problem.n_weights),
             average=np.array([0.0, 1.0, b]),
+            gaps=np.zeros(problem.n_examples),
+            sets=sets,
             rng=rng,
         )
+        if not self.pairwise and self.cached_sweeps == 0:
+            offsets = problem.structure.slot_offsets()
+            assert point.active is not None
+            state.counts, state.mass = point.active.expected_counts(offsets)
+            costs = problem.loss.cost_scale * problem.slot_costs() * state.counts
+            state.linear = np.diff(np.concatenate([[0.0], np.cumsum(costs)])[offsets])
+            state.sets = None
+        return state
 
     def step(self, problem: Problem, state: BCFWState) -> None:
+        order = self._order(problem, state)
+        state.epoch += 1
+        if state.sets is None:
+            self._plain_pass(problem, state, order)
+        else:
+            self._pass(problem, state, state.sets, order)
+        state.gain = float(state.gaps.sum())
+        if not isfinite(state.gain):
+            raise DivergenceError(f"bcfw: the gap is {state.gain} after {state.epoch} epochs")
+
+    def _order(self, problem: Problem, state: BCFWState) -> Ints:
+        if not self.gap_sampling:
+            return self.draw_order(problem, state.rng)
+        active = problem.active
+        gaps = state.gaps[active]
+        if state.epoch % REFRESH == 0 or not gaps.sum() > 0:
+            return state.rng.permutation(active)
+        # Draws at even distances of the cumulated chances: no example is drawn more or less often than its chance,
+        # rounded up or down.
+        n = len(active)
+        chances = np.cumsum((1 - UNIFORM) * gaps / gaps.sum() + UNIFORM / n)
+        draws = np.searchsorted(chances, (state.rng.random() + np.arange(n)) / n * chances[-1], side="right")
+        return state.rng.permutation(active[np.minimum(draws, n - 1)])
+
+    def _pass(self, problem: Problem, state: BCFWState, sets: WorkingSets, order: Ints) -> None:
+        """A pass with the oracle, and sweeps without it as long as they are worth their cost."""
+        report = self._sweep(problem, state, sets, order, search=True)
+        state.visits += report.visits
+        state.merged += report.merged
+        gain, cost = report.dual_gain, report.visits / len(problem.active)
+        for _ in range(self.cached_sweeps):
+            last = self._sweep(problem, state, sets, self.draw_order(problem, state.rng), search=False).dual_gain
+            state.sweeps += 1
+            gain, cost = gain + last, cost + self.sweep_cost
+            if last * cost <= gain * self.sweep_cost:
+                break
+
+    def _sweep(
+        self, problem: Problem, state: BCFWState, sets: WorkingSets, order: Ints, *, search: bool
+    ) -> BcfwSetReport:
+        average = self.average_weights(state)
+        report = bcfw_set_epoch(
+            problem.objective,
+            problem.l2,
+            order,
+            state.weights,
+            sets,
+            state.gaps,
+            search=search,
+            pairwise=self.pairwise,
+            steps=self.steps,
+            now=state.epoch,
+            keep=self.keep,
+            max_bytes=max_bytes(self.memory_mb),
+        )
+        if self.averaging:
+            average += NEWEST * (state.weights - average)
+            np.subtract(state.weights, average, out=state.lag)
+            state.average[0] += 1.0
+            state.average[2] += NEWEST * (report.bound - state.average[2])
+        return report
+
+    def _plain_pass(self, problem: Problem, state: BCFWState, order: Ints) -> None:
+        assert state.counts is not None and state.mass is not None and state.linear is not None
         report = bcfw_epoch(
             problem.objective,
             problem.l2,
-            self.draw_order(problem, state.rng),
+            order,
             state.weights,
             state.counts,
             state.mass,
             state.linear,
             state.lag,
             state.average,
+            state.gaps,
         )
-        state.epoch += 1
         state.visits += report.visits
-        state.gain = report.gap_estimate
-        if not isfinite(report.gap_estimate):
-            raise DivergenceError(f"bcfw: the gap is {report.gap_estimate} after {state.epoch} epochs")
 
     def certificate(self, problem: Problem, state: BCFWState) -> Certified:
-        blocks = DualPoint.of_counts(state.counts.copy(), state.mass.copy())
+        blocks = self._blocks(state)
         u, b = problem.dual_terms(blocks)
-        now = problem.certificate_of(problem.value(u / problem.l2), u, b)
-        best = Certified(now, u / problem.l2, blocks)
+        weights = u / problem.l2
+        now = problem.certificate_of(problem.value(weights), u, b)
+        best = Certified(now, weights, blocks)
         if not self.averaging or state.average[0] == 0:
             return best
         weights = self.average_weights(state)
@@ -125,34 +246,22 @@ class BCFW(OnlineSolver[BCFWState]):
     def weights(self, problem: Problem, state: BCFWState) -> Floats:
         return self.average_weights(state) if self.averaging else state.weights.copy()
 
+    def remark(self, problem: Problem, state: BCFWState) -> str:
+        if state.sets is None:
+            return ""
+        kept = f"{state.sets.num_atoms} labellings kept in {state.sets.bytes / 2**20:.3g} MB"
+        merged = f", {state.merged} times merged to stay within memory_mb={self.memory_mb:g}" if state.merged else ""
+        return f"{state.sweeps} sweeps without the oracle, {kept}{merged}"
+
     @staticmethod
     def average_weights(state: BCFWState) -> Floats:
         """The weighted average of the iterates."""
-        return state.weights - float(state.average[1]) * state.lag
+        average: Floats = state.weights - float(state.average[1]) * state.lag
+        return average
 
-    def _start_blocks(self, problem: Problem, warm_start: WarmStart | None) -> tuple[Floats, Floats]:
-        """(s mu, s): the gold labellings (w = 0), or for the squared link nothing at all (w = 0 too)."""
-        n, offsets = problem.n_examples, problem.structure.slot_offsets()
-        if warm_start is None:
-            counts, mass = np.zeros(int(offsets[-1])), np.zeros(n)
-            if problem.loss.link == "identity":
-                indptr, slots, gold = problem.gold
-                np.add.at(counts, np.repeat(offsets[:-1], np.diff(indptr)) + slots, gold)
-                mass[:] = 1.0
-            return counts, mass
-        point = start_point(problem, warm_start, ("slots", "gibbs", "active"))
-        if point is None:
-            raise ValueError(
-                "bcfw starts from expected counts, slot scores or an active set (a dual point of kind 'slots', 'gibbs' "
-                "or 'active'); weights alone do not give them"
-            )
-        if point.active is not None:
-            counts, mass = point.active.expected_counts(offsets)
-        elif point.scores is not None:
-            counts, mass = problem.objective.marginals_of_scores(point.scores, problem.n_jobs)[0], np.ones(n)
-        else:
-            counts = np.array(point.counts, dtype=np.float64)
-            mass = np.ones(n) if point.mass is None else np.array(point.mass, dtype=np.float64)
-        if counts.shape != (int(offsets[-1]),) or mass.shape != (n,):
-            raise ValueError(f"warm start: {counts.size} slots of {mass.size} examples, not {offsets[-1]} of {n}")
-        return counts, mass
+    @staticmethod
+    def _blocks(state: BCFWState) -> DualPoint:
+        if state.sets is not None:
+            return DualPoint.of_active_set(active_set(state.sets))
+        assert state.counts is not None
+        return DualPoint.of_counts(state.counts.copy(), None if state.mass is None else state.mass.copy())
