@@ -44,7 +44,7 @@ class Visits {
         report.gap_estimate += objective_.weight(i) * std::max(0.0, positive * positive - 0.25 * s * s);
         if (!(margin - 0.5 * s >= options_.delta)) return;
         const Index before = len(sets_.of(i).size());
-        sets_.find_or_add(objective_, i, answer_, sets_.tick());
+        sets_.find_or_add(objective_, i, answer_, sets_.next_stamp(i));
         report.added += len(sets_.of(i).size()) - before;
     }
 

@@ -110,7 +110,6 @@ WorkingSets::WorkingSets(const AtomTable& table) {
             }
             sort_by_slot(labelling);
             sets_[i].atoms.emplace_back(labelling, x, table.stamps[k]);
-            clock_ = std::max(clock_, table.stamps[k]);
             bytes_ += sets_[i].atoms.back().bytes();
         }
     }
@@ -119,6 +118,12 @@ WorkingSets::WorkingSets(const AtomTable& table) {
 Index WorkingSets::num_atoms() const {
     return std::accumulate(sets_.begin(), sets_.end(), Index{0},
                            [](Index sum, const Set& set) { return sum + len(set.atoms.size()); });
+}
+
+Index WorkingSets::next_stamp(Index i) const {
+    Index latest = 0;
+    for (const Atom& atom : sets_[idx(i)].atoms) latest = std::max(latest, atom.stamp);
+    return latest + 1;
 }
 
 AtomTable WorkingSets::table() const {

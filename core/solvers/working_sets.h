@@ -80,8 +80,9 @@ class WorkingSets {
     // Memory of atoms. Not of inner products, which are few numbers beside the vectors, and are made anew when a run is
     // resumed: what is counted here must not depend on that.
     Index bytes() const { return bytes_; }
-    // A new stamp, later than all others.
-    Index tick() { return ++clock_; }
+    // A stamp later than those of all of example i's atoms. It depends on them alone, so that a resumed run has the
+    // same.
+    Index next_stamp(Index i) const;
     AtomTable table() const;
 
     std::vector<Atom>& of(Index i) { return sets_[idx(i)].atoms; }
@@ -124,7 +125,6 @@ class WorkingSets {
 
     std::vector<Set> sets_;
     Index bytes_ = 0;
-    Index clock_ = 0;
     Workspace ws_;
     SparseVector scratch_;
     std::vector<std::size_t> kept_;

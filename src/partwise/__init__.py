@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from .solvers import BCFW as BCFW
     from .solvers import CD as CD
     from .solvers import CDL1 as CDL1
+    from .solvers import CPD as CPD
+    from .solvers import DCD as DCD
     from .solvers import EG as EG
     from .solvers import GIS as GIS
     from .solvers import IIS as IIS
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
     from .solvers import SDCA as SDCA
     from .solvers import CDExact as CDExact
     from .solvers import Checkpoint as Checkpoint
+    from .solvers import DCDLight as DCDLight
     from .solvers import EGBatch as EGBatch
     from .solvers import EGPrimal as EGPrimal
     from .solvers import ExcessiveGap as ExcessiveGap
@@ -108,7 +111,10 @@ _MODULES = {
         "CD",
         "CDExact",
         "CDL1",
+        "CPD",
         "Checkpoint",
+        "DCD",
+        "DCDLight",
         "EG",
         "EGBatch",
         "EGPrimal",

@@ -8,6 +8,9 @@ from .cd_exact import CDExact
 from .cd_l1 import CDL1
 from .checkpoint import Checkpoint
 from .compatibility import compatibility_table
+from .cpd import CPD
+from .dcd import DCD
+from .dcd_light import DCDLight
 from .eg import EG
 from .eg_batch import EGBatch
 from .eg_primal import EGPrimal
@@ -29,6 +32,8 @@ __all__ = [
     "BCFW",
     "CD",
     "CDL1",
+    "CPD",
+    "DCD",
     "EG",
     "GIS",
     "IIS",
@@ -38,6 +43,7 @@ __all__ = [
     "CDExact",
     "Certified",
     "Checkpoint",
+    "DCDLight",
     "EGBatch",
     "EGPrimal",
     "ExcessiveGap",

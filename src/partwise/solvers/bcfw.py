@@ -75,7 +75,7 @@ class BCFWState(OnlineState):
     """weights, lag: (d,). gaps: the blocks' gaps as last seen (n,). average: [visits averaged, scale of lag, its b].
 
     sets: the working sets; sweeps over them; merged: how many were merged. The plain form has None for sets, and counts
-    (s mu, all slots), mass and linear (s and kappa <s mu, c>, (n,)).
+    (s mu, all slots), mass and linear (s and kappa <s mu, c>, (n,)). dual: D after the last sweep (plain form: 0).
     """
 
     weights: Floats
@@ -86,6 +86,7 @@ class BCFWState(OnlineState):
     counts: Floats | None = None
     mass: Floats | None = None
     linear: Floats | None = None
+    dual: float = 0.0
     sweeps: int = 0
     merged: int = 0
 
@@ -177,11 +178,12 @@ class BCFW(OnlineSolver[BCFWState]):
         state.merged += report.merged
         gain, cost = report.dual_gain, report.visits / len(problem.active)
         for _ in range(self.cached_sweeps):
-            last = self._sweep(problem, state, sets, self.draw_order(problem, state.rng), search=False).dual_gain
+            report = self._sweep(problem, state, sets, self.draw_order(problem, state.rng), search=False)
             state.sweeps += 1
-            gain, cost = gain + last, cost + self.sweep_cost
-            if last * cost <= gain * self.sweep_cost:
+            gain, cost = gain + report.dual_gain, cost + self.sweep_cost
+            if report.dual_gain * cost <= gain * self.sweep_cost:
                 break
+        state.dual = report.bound - 0.5 * problem.l2 * problem.norm2(state.weights)
 
     def _sweep(
         self, problem: Problem, state: BCFWState, sets: WorkingSets, order: Ints, *, search: bool
@@ -209,7 +211,9 @@ class BCFW(OnlineSolver[BCFWState]):
         return report
 
     def _plain_pass(self, problem: Problem, state: BCFWState, order: Ints) -> None:
-        assert state.counts is not None and state.mass is not None and state.linear is not None
+        assert state.counts is not None
+        assert state.mass is not None
+        assert state.linear is not None
         report = bcfw_epoch(
             problem.objective,
             problem.l2,
@@ -223,6 +227,9 @@ class BCFW(OnlineSolver[BCFWState]):
             state.gaps,
         )
         state.visits += report.visits
+
+    def guess_primal(self, state: BCFWState) -> float:
+        return state.checked_primal or state.dual
 
     def certificate(self, problem: Problem, state: BCFWState) -> Certified:
         blocks = self._blocks(state)

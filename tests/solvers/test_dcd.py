@@ -1,0 +1,182 @@
+"""Dual coordinate descent: working sets that are resumed to the same bits and stay within their memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from smallproblems import Small
+
+from partwise import BCFW, CPD, DCD, DCDLight, DualPoint, _core, solve
+from partwise.solvers.state import pack, unpack
+from partwise.solvers.working_sets import active_set
+
+SOLVERS = [DCD(), DCDLight(), CPD()]
+
+
+def words(l2=0.3, n=30):
+    return Small("chain-tied", "squared-hinge", l2=l2, n=n)
+
+
+def assert_same_bits(one, two):
+    arrays, scalars = pack(one)
+    others, other_scalars = pack(two)
+    assert scalars == other_scalars
+    assert arrays.keys() == others.keys()
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(array, others[name], err_msg=name)
+
+
+def resumed(solver, problem, memory_mb, epochs=6):
+    """Run on, with the state packed and unpacked after each epoch; beside it a run that goes through."""
+    solver = type(solver)(**{**solver.options(), "memory_mb": memory_mb})
+    through = solver.init_state(problem, np.random.default_rng(3), None)
+    broken = solver.init_state(problem, np.random.default_rng(3), None)
+    for _ in range(epochs):
+        solver.step(problem, through)
+        broken = unpack(solver.state_class, *pack(broken))
+        solver.step(problem, broken)
+    return solver, through, broken
+
+
+@pytest.mark.parametrize("memory_mb", [1024.0, 0.01])
+@pytest.mark.parametrize("solver", [*SOLVERS, BCFW(), BCFW(gap_sampling=True), BCFW(pairwise=False)], ids=str)
+def test_resumes_to_the_same_bits(solver, memory_mb):
+    problem = words().problem
+    _, through, broken = resumed(solver, problem, memory_mb)
+    assert_same_bits(through, broken)
+    assert (through.merged > 0) == (memory_mb < 1)
+
+
+@pytest.mark.parametrize("solver", [*SOLVERS, BCFW(), BCFW(pairwise=False)], ids=str)
+def test_memory_is_bounded_and_the_certificate_stays_true(solver):
+    small = words(l2=0.05)
+    free = solver.init_state(small.problem, np.random.default_rng(0), None)
+    for _ in range(25):
+        solver.step(small.problem, free)
+    limit = 0.5 * free.sets.bytes / 2**20
+    bounded = type(solver)(**{**solver.options(), "memory_mb": limit})
+    state = bounded.init_state(small.problem, np.random.default_rng(0), None)
+    one = largest_atom(free.sets, small)
+    for _ in range(25):
+        bounded.step(small.problem, state)
+        # Over the limit every set that the oracle visits is one mixture and one new labelling at most.
+        assert state.sets.bytes <= 2**20 * limit + small.dense.n * 2 * one
+        certified = bounded.certificate(small.problem, state)
+        assert certified.certificate.gap >= 0
+        assert certified.certificate.primal == pytest.approx(small.dense.primal(certified.weights), rel=1e-10)
+        assert small.problem.dual_value(certified.point) == pytest.approx(certified.certificate.dual, abs=1e-9)
+    assert state.merged > 0
+    assert state.sets.bytes < free.sets.bytes
+    assert "merged to stay within memory_mb" in bounded.remark(small.problem, state)
+    result = solve(small.problem, bounded, tol=5e-2, max_passes=5000, random_state=0)
+    assert result.status == "converged"
+
+
+def largest_atom(sets, small):
+    """Bytes that no labelling or mixture of this problem exceeds: twelve a slot and a weight, and a header."""
+    slots = np.diff(small.structure.slot_offsets()).max()
+    return 200 + 12 * (slots + small.problem.n_weights)
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=str)
+def test_a_merge_changes_neither_weights_nor_dual(solver, rng):
+    small = words()
+    state = solver.init_state(small.problem, rng, None)
+    for _ in range(3):
+        solver.step(small.problem, state)
+    before = DualPoint.of_active_set(active_set(state.sets))
+    u, b = small.problem.dual_terms(before)
+    report = _core.dcd_epoch(
+        small.problem.objective,
+        small.problem.l2,
+        np.arange(small.dense.n),
+        state.weights.copy(),
+        state.sets,
+        1,
+        search=True,
+        update=False,
+        delta=1e9,
+        max_bytes=0,
+    )
+    assert report.merged > 0
+    v, c = small.problem.dual_terms(DualPoint.of_active_set(active_set(state.sets)))
+    np.testing.assert_allclose(v, u, atol=1e-10)
+    assert c == pytest.approx(b, abs=1e-10)
+    assert max(np.diff(state.sets.to_arrays()["example_ptr"])) == 1
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=str)
+def test_the_same_seed_gives_the_same_bits(solver):
+    small = words()
+    one, two, other = (solve(small.problem, solver, tol=1e-2, random_state=seed).weights for seed in (1, 1, 2))
+    np.testing.assert_array_equal(one, two)
+    assert not np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("solver", [*SOLVERS, BCFW()], ids=str)
+def test_warm_starts(solver):
+    small = words()
+    cold = solve(small.problem, solver, tol=1e-2, random_state=0)
+    for other in ("bcfw", "dcd"):
+        start = solve(small.problem, other, tol=1e-2, random_state=0)
+        assert solve(small.problem, solver, tol=1e-2, random_state=0, warm_start=start).passes < cold.passes
+    with pytest.raises(ValueError, match="weights alone do not"):
+        solve(small.problem, solver, warm_start=cold.weights)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: DCD(rounds=-1), "rounds must be at least 0"),
+        (lambda: DCD(delta=-1.0), "delta must be a number >= 0"),
+        (lambda: DCDLight(delta=float("nan")), "delta must be a number >= 0"),
+        (lambda: DCD(memory_mb=0.0), "memory_mb must be a number above 0"),
+        (lambda: CPD(inner_tol=-1.0), "inner_tol must be a number >= 0"),
+        (lambda: CPD(max_rounds=0), "max_rounds must be at least 1"),
+        (lambda: BCFW(cached_sweeps=-1), "cached_sweeps must be at least 0"),
+        (lambda: BCFW(steps=0), "steps must be at least 1"),
+        (lambda: BCFW(keep=-1), "keep must be at least 0"),
+        (lambda: BCFW(sweep_cost=float("inf")), "sweep_cost must be a number >= 0"),
+        (lambda: BCFW(memory_mb=-1.0), "memory_mb must be a number above 0"),
+    ],
+)
+def test_bad_options(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"coefficients": np.array([-1.0])}, "negative or not finite"),
+        ({"slots": np.array([-1])}, "slot is negative"),
+        ({"counts": np.array([np.nan])}, "count is not finite"),
+        ({"stamps": np.array([1, 2])}, "lengths do not fit"),
+        ({"example_ptr": np.array([0, 2])}, "example_ptr"),
+    ],
+)
+def test_bad_working_sets(change, message):
+    good = {
+        "example_ptr": np.array([0, 1]),
+        "labelling_ptr": np.array([0, 1]),
+        "slots": np.array([0]),
+        "counts": np.ones(1),
+        "coefficients": np.ones(1),
+        "stamps": np.zeros(1, dtype=np.int64),
+    }
+    assert _core.WorkingSets.from_arrays(**good).num_atoms == 1
+    with pytest.raises(ValueError, match=message):
+        _core.WorkingSets.from_arrays(**{**good, **change})
+
+
+def test_working_sets_of_another_problem(rng):
+    small = words()
+    order, w = np.arange(small.dense.n), np.zeros(small.problem.n_weights)
+    with pytest.raises(ValueError, match="working sets of 3 examples"):
+        _core.dcd_epoch(small.problem.objective, 1.0, order, w, _core.WorkingSets(3), 0)
+    n = small.dense.n
+    far = _core.WorkingSets.from_arrays(
+        np.minimum(np.arange(n + 1), 1), np.array([0, 1]), np.array([10**6]), np.ones(1), np.ones(1), np.zeros(1, int)
+    )
+    with pytest.raises(ValueError, match="an atom has slot 1000000"):
+        _core.dcd_epoch(small.problem.objective, 1.0, order, w, far, 0)

@@ -1,0 +1,79 @@
+"""dcd, dcd-light and cpd against the transcription of 004's algorithms: same seed, same iterates; objective (4)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from smallproblems import Small
+
+from oracles import dcd_reference as reference
+from partwise import CPD, DCD, DCDLight, DualPoint, _core
+from partwise.solvers.working_sets import active_set
+
+KINDS = ("multiclass", "chain-tied", "chain-untied", "python")
+
+
+def reference_epoch(state, solver, rng):
+    """One epoch of the solver, drawing orders and seeds as it does."""
+
+    def visits(oracle, update=True):
+        order = rng.permutation(state.problem.n)
+        reference.visits(state, order, int(rng.integers(2**63)), solver.delta, oracle=oracle, update=update)
+
+    if solver.name == "cpd":
+        visits(True, update=False)
+        for _ in range(solver.max_rounds):
+            state.violation = 0.0
+            visits(False)
+            if state.violation <= solver.inner_tol:
+                break
+        return
+    for _ in range(getattr(solver, "rounds", 0)):
+        visits(False)
+    visits(True)
+
+
+@pytest.mark.parametrize("solver", [DCD(), DCD(rounds=2, delta=0.2), DCDLight(), CPD(), CPD(max_rounds=3)], ids=str)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_iterates_as_the_transcription(kind, solver):
+    small = Small(kind, "squared-hinge", ties=False)
+    state = solver.init_state(small.problem, np.random.default_rng(7), None)
+    expected, rng = reference.start(small.dense), np.random.default_rng(7)
+    for _ in range(8):
+        solver.step(small.problem, state)
+        reference_epoch(expected, solver, rng)
+        np.testing.assert_allclose(state.weights, expected.weights, atol=1e-9)
+        kept = state.sets.to_arrays()
+        np.testing.assert_array_equal(np.diff(kept["example_ptr"]), [len(working) for working in expected.working])
+        pairs = enumerate(zip(expected.alpha, expected.working, strict=True))
+        alpha = np.concatenate([a[w] / expected.c(i) for i, (a, w) in pairs])
+        np.testing.assert_allclose(kept["coefficients"], alpha, atol=1e-9)
+        # (4) is -D / l2
+        dual = small.problem.dual_value(DualPoint.of_active_set(active_set(state.sets)))
+        assert -dual / small.dense.l2 == pytest.approx(expected.objective(), abs=1e-9)
+    assert np.all(np.diff([0.0, *expected.objectives]) <= 1e-12)
+    assert expected.objectives[-1] < -1e-3
+
+
+@pytest.mark.parametrize("l2", [0.02, 0.7, 30.0])
+@pytest.mark.parametrize("kind", KINDS)
+def test_objective_4_never_increases(kind, l2, rng):
+    """At every visit of a random run, with the oracle, without it and without updates; the gain reported is true."""
+    small = Small(kind, "squared-hinge", l2=l2)
+    sets, weights = _core.WorkingSets(small.dense.n), np.zeros(small.problem.n_weights)
+    last = 0.0
+    for seed in range(150):
+        order = rng.integers(small.dense.n, size=1)
+        search, update = [(True, True), (False, True), (True, False)][rng.integers(3)]
+        report = _core.dcd_epoch(
+            small.problem.objective, l2, order, weights, sets, seed, search=search, update=update, delta=1e-6
+        )
+        point = DualPoint.of_active_set(active_set(sets))
+        value = -small.problem.dual_value(point) / l2
+        assert value <= last + 1e-11 * max(1.0, abs(last))
+        assert last - value == pytest.approx(report.dual_gain / l2, abs=1e-8 * max(1.0, abs(last)))
+        np.testing.assert_allclose(
+            weights, small.problem.weights_from_dual(point), atol=1e-9 * (1 + abs(weights).max())
+        )
+        last = value
+    assert last < 0
