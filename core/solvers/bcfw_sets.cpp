@@ -27,12 +27,13 @@ class Block {
 
     // One step; returns the dual's gain over omega, 0 if there is nothing to gain.
     double pairwise() {
-        const std::size_t s = best();
+        const double noise = this->noise();
+        const std::size_t s = best(noise);
         std::size_t a = n_;
         for (std::size_t k = 0; k < n_; ++k) {
-            if (x_[k] > 0.0 && (a == n_ || v_[k] < v_[a])) a = k;
+            if (x_[k] > 0.0 && (a == n_ || v_[k] < v_[a] - noise)) a = k;
         }
-        if (a == n_ || !(v_[s] - v_[a] > noise())) return 0.0;
+        if (a == n_ || !(v_[s] - v_[a] > noise)) return 0.0;
         const double slope = v_[s] - v_[a];
         const double curvature = ratio_ * std::max(0.0, inner(s, s) + inner(a, a) - 2.0 * inner(s, a));
         const double gamma = slope < curvature * x_[a] ? slope / curvature : x_[a];
@@ -44,11 +45,12 @@ class Block {
     }
 
     double towards() {
-        const std::size_t s = best();
+        const double noise = this->noise();
+        const std::size_t s = best(noise);
         double value = 0;  // <x, v>
         for (std::size_t k = 0; k < n_; ++k) value += x_[k] * v_[k];
         const double slope = v_[s] - value;
-        if (!(slope > noise())) return 0.0;
+        if (!(slope > noise)) return 0.0;
         double cross = 0;   // <psi_s, psi_x>
         double square = 0;  // |psi_x|^2
         for (std::size_t k = 0; k < n_; ++k) {
@@ -89,12 +91,19 @@ class Block {
     }
 
    private:
-    std::size_t best() const { return static_cast<std::size_t>(std::max_element(v_, v_ + n_) - v_); }
+    // The first of those that are largest up to rounding: an exact step leaves two values equal.
+    std::size_t best(double noise) const {
+        std::size_t s = 0;
+        for (std::size_t k = 1; k < n_; ++k) {
+            if (v_[k] > v_[s] + noise) s = k;
+        }
+        return s;
+    }
     // Differences of values below this are rounding.
     double noise() const {
         double largest = 1.0;
         for (std::size_t k = 0; k < n_; ++k) largest = std::max(largest, std::abs(v_[k]));
-        return 1e-13 * largest;
+        return 1e-11 * largest;
     }
 
     std::size_t n_;

@@ -11,10 +11,23 @@ from partwise.solvers.state import pack, unpack
 from partwise.solvers.working_sets import active_set
 
 SOLVERS = [DCD(), DCDLight(), CPD()]
+WITH_SETS = [
+    *(pytest.param(solver, "squared-hinge", id=solver.name) for solver in SOLVERS),
+    *(
+        pytest.param(solver, loss, id=f"{name}-{loss}")
+        for name, solver in (
+            ("bcfw", BCFW()),
+            ("gap sampling", BCFW(gap_sampling=True)),
+            ("towards", BCFW(pairwise=False)),
+            ("no sweeps", BCFW(cached_sweeps=0)),
+        )
+        for loss in ("hinge", "squared-hinge")
+    ),
+]
 
 
-def words(l2=0.3, n=30):
-    return Small("chain-tied", "squared-hinge", l2=l2, n=n)
+def words(loss="squared-hinge", l2=0.3, n=30):
+    return Small("chain-tied", loss, l2=l2, n=n)
 
 
 def assert_same_bits(one, two):
@@ -39,17 +52,17 @@ def resumed(solver, problem, memory_mb, epochs=6):
 
 
 @pytest.mark.parametrize("memory_mb", [1024.0, 0.01])
-@pytest.mark.parametrize("solver", [*SOLVERS, BCFW(), BCFW(gap_sampling=True), BCFW(pairwise=False)], ids=str)
-def test_resumes_to_the_same_bits(solver, memory_mb):
-    problem = words().problem
+@pytest.mark.parametrize(("solver", "loss"), WITH_SETS)
+def test_resumes_to_the_same_bits(solver, loss, memory_mb):
+    problem = words(loss).problem
     _, through, broken = resumed(solver, problem, memory_mb)
     assert_same_bits(through, broken)
     assert (through.merged > 0) == (memory_mb < 1)
 
 
-@pytest.mark.parametrize("solver", [*SOLVERS, BCFW(), BCFW(pairwise=False)], ids=str)
-def test_memory_is_bounded_and_the_certificate_stays_true(solver):
-    small = words(l2=0.05)
+@pytest.mark.parametrize(("solver", "loss"), WITH_SETS)
+def test_memory_is_bounded_and_the_certificate_stays_true(solver, loss):
+    small = words(loss, l2=0.05)
     free = solver.init_state(small.problem, np.random.default_rng(0), None)
     for _ in range(25):
         solver.step(small.problem, free)
@@ -78,7 +91,7 @@ def largest_atom(sets, small):
     return 200 + 12 * (slots + small.problem.n_weights)
 
 
-@pytest.mark.parametrize("solver", SOLVERS, ids=str)
+@pytest.mark.parametrize("solver", SOLVERS, ids=lambda solver: solver.name)
 def test_a_merge_changes_neither_weights_nor_dual(solver, rng):
     small = words()
     state = solver.init_state(small.problem, rng, None)
@@ -105,7 +118,7 @@ def test_a_merge_changes_neither_weights_nor_dual(solver, rng):
     assert max(np.diff(state.sets.to_arrays()["example_ptr"])) == 1
 
 
-@pytest.mark.parametrize("solver", SOLVERS, ids=str)
+@pytest.mark.parametrize("solver", SOLVERS, ids=lambda solver: solver.name)
 def test_the_same_seed_gives_the_same_bits(solver):
     small = words()
     one, two, other = (solve(small.problem, solver, tol=1e-2, random_state=seed).weights for seed in (1, 1, 2))
@@ -113,11 +126,11 @@ def test_the_same_seed_gives_the_same_bits(solver):
     assert not np.array_equal(one, other)
 
 
-@pytest.mark.parametrize("solver", [*SOLVERS, BCFW()], ids=str)
-def test_warm_starts(solver):
-    small = words()
+@pytest.mark.parametrize(("solver", "loss"), WITH_SETS)
+def test_warm_starts(solver, loss):
+    small = words(loss)
     cold = solve(small.problem, solver, tol=1e-2, random_state=0)
-    for other in ("bcfw", "dcd"):
+    for other in ("bcfw", "dcd" if loss == "squared-hinge" else "eg"):
         start = solve(small.problem, other, tol=1e-2, random_state=0)
         assert solve(small.problem, solver, tol=1e-2, random_state=0, warm_start=start).passes < cold.passes
     with pytest.raises(ValueError, match="weights alone do not"):

@@ -1,0 +1,174 @@
+"""Block-coordinate Frank-Wolfe with labellings kept apart, over enumerated labellings.
+
+Pairwise steps and gap sampling after Osokin et al. 2016; sweeps over cached planes, as long as the last one's slope is
+above the average, after Shah et al. 2015. x_i: the coefficients of example i's labellings; kept[i]: the labellings in
+its working set; found[i][y]: the epoch in which y was last of use. Of values that are equal up to rounding (an exact
+step leaves two) the first in the working set's order counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .objective import DenseProblem
+
+Floats = NDArray[np.float64]
+
+
+@dataclass
+class SetState:
+    problem: DenseProblem
+    xs: list[Floats]
+    kept: list[list[int]]
+    found: list[dict[int, int]]
+    gaps: Floats
+    average: Floats
+    epoch: int = 0
+    sweeps: int = 0
+
+    @property
+    def weights(self) -> Floats:
+        p = self.problem
+        return (
+            sum((o * x @ p.psi(i) for i, (o, x) in enumerate(zip(p.sample_weight, self.xs, strict=True))), 0.0) / p.l2
+        )
+
+    def dual(self) -> float:
+        p, w = self.problem, self.weights
+        value = -0.5 * p.l2 * float(w @ w)
+        for i, (o, x) in enumerate(zip(p.sample_weight, self.xs, strict=True)):
+            value += o * (float(x @ p.label_costs(i)) - (x.sum() ** 2 / 4 if p.link == "squared" else 0.0))
+        return value
+
+    def values(self, i: int) -> Floats:
+        """v_y of all labellings."""
+        return self.problem.label_costs(i) - self.problem.psi(i) @ self.weights
+
+
+def start(problem: DenseProblem) -> SetState:
+    """The gold labellings; nothing at all with the squared link."""
+    xs = [np.zeros(len(e)) for e in problem.examples]
+    kept: list[list[int]] = [[] for _ in xs]
+    if problem.link == "identity":
+        kept = [
+            [int(np.all(e.counts == g, axis=1).argmax())] for e, g in zip(problem.examples, problem.gold, strict=True)
+        ]
+        for x, (gold,) in zip(xs, kept, strict=True):
+            x[gold] = 1.0
+    found = [dict.fromkeys(own, 0) for own in kept]
+    return SetState(problem, xs, kept, found, np.zeros(problem.n), np.zeros(problem.dim))
+
+
+def _noise(values: Floats) -> float:
+    return 1e-11 * max(1.0, float(abs(values).max()))
+
+
+def _first_largest(among: Sequence[int], values: Floats, noise: float) -> int:
+    best = among[0]
+    for y in among[1:]:
+        if values[y] > values[best] + noise:
+            best = y
+    return best
+
+
+def _pairwise(state: SetState, i: int) -> bool:
+    x, kept, v, psi = state.xs[i], state.kept[i], state.values(i), state.problem.psi(i)
+    noise = _noise(v[kept])
+    to = _first_largest(kept, v, noise)
+    away = _first_largest([y for y in kept if x[y] > 0], -v, noise)
+    slope = v[to] - v[away]
+    if slope <= noise:
+        return False
+    curvature = state.problem.sample_weight[i] / state.problem.l2 * float(((psi[to] - psi[away]) ** 2).sum())
+    gamma = min(slope / curvature, x[away]) if curvature > 0 else x[away]
+    x[to], x[away] = x[to] + gamma, (0.0 if gamma == x[away] else x[away] - gamma)
+    return True
+
+
+def _towards(state: SetState, i: int) -> bool:
+    x, kept, v, psi = state.xs[i], state.kept[i], state.values(i), state.problem.psi(i)
+    corner = np.zeros(len(x))
+    corner[_first_largest(kept, v, _noise(v[kept]))] = 1.0
+    slope = float((corner - x) @ v)
+    if slope <= _noise(v[kept]):
+        return False
+    curvature = state.problem.sample_weight[i] / state.problem.l2 * float((((corner - x) @ psi) ** 2).sum())
+    gamma = min(slope / curvature, 1.0) if curvature > 0 else 1.0
+    x[:] = (1 - gamma) * x + gamma * corner
+    return True
+
+
+def _coordinate(state: SetState, i: int) -> bool:
+    x, v, psi = state.xs[i], state.values(i), state.problem.psi(i)
+    best, step, most = -1, 0.0, 0.0
+    for y in state.kept[i]:
+        slope = v[y] - x.sum() / 2
+        curvature = state.problem.sample_weight[i] / state.problem.l2 * float(psi[y] @ psi[y]) + 0.5
+        d = max(slope / curvature, -x[y])
+        gain = d * slope - d * d * curvature / 2
+        if abs(slope) > _noise(v[state.kept[i]]) and gain > most:
+            best, step, most = y, d, gain
+    if best < 0:
+        return False
+    x[best] = 0.0 if step == -x[best] else x[best] + step
+    return True
+
+
+def visits(state: SetState, order: Sequence[int], solver: Any, *, search: bool) -> float:
+    """Visit examples; returns how much D rose."""
+    before = state.dual()
+    for i in order:
+        x, kept, found, v = state.xs[i], state.kept[i], state.found[i], state.values(i)
+        squared = state.problem.link == "squared"
+        if search:
+            answer = int(v.argmax())
+            if answer not in kept:
+                kept.append(answer)
+            found[answer] = state.epoch
+            loss = max(v[answer], 0.0) ** 2 if squared else v[answer]
+            share = loss - x @ v + (x.sum() ** 2 / 4 if squared else 0.0)
+            state.gaps[i] = state.problem.sample_weight[i] * max(share, 0.0)
+        if not search and len(kept) < (1 if squared else 2):
+            continue
+        step = _coordinate if squared else _pairwise if solver.pairwise else _towards
+        for _ in range(solver.steps):
+            if not step(state, i):
+                break
+        found.update({y: state.epoch for y in kept if x[y] > 0})
+        state.kept[i] = [y for y in kept if x[y] > 0 or found[y] > state.epoch - solver.keep]
+    return state.dual() - before
+
+
+def gap_order(gaps: Floats, rng: np.random.Generator) -> list[int]:
+    """Systematic sampling by gaps, a tenth of it uniform."""
+    n = len(gaps)
+    chances = 0.9 * gaps / gaps.sum() + 0.1 / n
+    first, order, reached, at = rng.random(), [], chances[0], 0
+    for k in range(n):
+        while reached <= (first + k) / n and at < n - 1:
+            at += 1
+            reached += chances[at]
+        order.append(at)
+    return [int(i) for i in rng.permutation(order)]
+
+
+def epoch(state: SetState, solver: Any, rng: np.random.Generator) -> None:
+    """A pass with the oracle and the sweeps after it."""
+    n = state.problem.n
+    sampled = solver.gap_sampling and state.epoch % 10 > 0
+    order = gap_order(state.gaps, rng) if sampled else rng.permutation(n)
+    state.epoch += 1
+    gain, cost = visits(state, order, solver, search=True), 1.0
+    state.average = 0.8 * state.average + 0.2 * state.weights
+    for _ in range(solver.cached_sweeps):
+        last = visits(state, rng.permutation(n), solver, search=False)
+        state.average = 0.8 * state.average + 0.2 * state.weights
+        state.sweeps += 1
+        gain, cost = gain + last, cost + solver.sweep_cost
+        if last / solver.sweep_cost <= gain / cost:
+            break
