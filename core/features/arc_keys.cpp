@@ -149,14 +149,12 @@ void ArcKeys::arc(Index h, Index m, std::vector<Key>& out) const {
     modifier(m, bin, out);
 }
 
-void ArcKeys::all_pairs(std::vector<Key>& out, std::vector<std::uint32_t>& ends) const {
+void ArcKeys::all_pairs(Index m, std::vector<Key>& out, std::vector<std::uint32_t>& ends) const {
     out.clear();
     ends.clear();
-    for (Index m = 1; m <= n_; ++m) {
-        for (Index h = 0; h <= n_; ++h) {
-            if (h != m) pair(h, m, out);
-            ends.push_back(static_cast<std::uint32_t>(out.size()));
-        }
+    for (Index h = 0; h <= n_; ++h) {
+        if (h != m) pair(h, m, out);
+        ends.push_back(static_cast<std::uint32_t>(out.size()));
     }
 }
 

@@ -78,8 +78,8 @@ class ArcKeys {
     void modifier(Index m, Index bin, std::vector<Key>& out) const;
     // The keys of all rows that one arc has.
     void arc(Index h, Index m, std::vector<Key>& out) const;
-    // All pairs, or all other rows, in the order of ArcRows; ends: of each row.
-    void all_pairs(std::vector<Key>& out, std::vector<std::uint32_t>& ends) const;
+    // All pairs of a modifier, or all other rows, in the order of ArcRows; ends: of each row.
+    void all_pairs(Index m, std::vector<Key>& out, std::vector<std::uint32_t>& ends) const;
     void all_others(std::vector<Key>& out, std::vector<std::uint32_t>& ends) const;
 
    private:

@@ -134,42 +134,45 @@ ArcMap::ArcMap(std::vector<ArcTemplate> templates, std::shared_ptr<const ArcToke
 
 ArcMap::~ArcMap() = default;
 
-// s.ids: the weights of all rows' features, unknown ones left out; s.ends: of rows.
+// s.ids: the weights of all rows' features, unknown ones left out; s.ends: of rows. One modifier at a time, so that
+// keys need little memory.
 void ArcMap::look_up(Index i, Scratch& s) const {
     ArcKeys keys(templates_, *tokens_);
     keys.load(i);
     const Index n = keys.length();
-    keys.all_pairs(s.keys, s.plain_ends);
-    if (s.keys.size() >= std::numeric_limits<std::uint32_t>::max() / 2)
-        throw InputError("sentence " + std::to_string(i) + " has too many arcs");
-    s.plain_ids.resize(s.keys.size());
-    index_->find(s.keys.data(), s.keys.size(), s.plain_ids.data());
-    // The same with direction and distance, where it can be known.
-    std::size_t kept = 0;
     s.ends.clear();
-    for (Index m = 1, r = 0, k = 0; m <= n; ++m) {
-        for (Index h = 0; h <= n; ++h, ++r) {
-            const Key with = keys.with_bin(ArcDistance::bin(h, m));
-            for (; k < s.plain_ends[idx(r)]; ++k) {
-                s.keys[kept] = s.keys[idx(k)] + with;
-                s.plain_ids[kept] = s.plain_ids[idx(k)];
-                kept += s.plain_ids[idx(k)] != ArcIndex::kUnknown;
-            }
-            s.plain_ends[idx(r)] = static_cast<std::uint32_t>(kept);
-        }
-    }
-    s.found.resize(kept);
-    index_->find(s.keys.data(), kept, s.found.data());
-    s.ids.resize(2 * kept);
     std::size_t used = 0;
     std::size_t k = 0;
-    for (const std::uint32_t end : s.plain_ends) {
-        for (; k < end; ++k) {
-            s.ids[used++] = s.plain_ids[k];
-            s.ids[used] = s.found[k];
-            used += s.found[k] != ArcIndex::kUnknown;
+    for (Index m = 1; m <= n; ++m) {
+        keys.all_pairs(m, s.keys, s.plain_ends);
+        s.plain_ids.resize(s.keys.size());
+        index_->find(s.keys.data(), s.keys.size(), s.plain_ids.data());
+        // The same with direction and distance, where it can be known.
+        std::size_t kept = 0;
+        k = 0;
+        for (Index h = 0; h <= n; ++h) {
+            const Key with = keys.with_bin(ArcDistance::bin(h, m));
+            for (; k < s.plain_ends[idx(h)]; ++k) {
+                s.keys[kept] = s.keys[k] + with;
+                s.plain_ids[kept] = s.plain_ids[k];
+                kept += s.plain_ids[k] != ArcIndex::kUnknown;
+            }
+            s.plain_ends[idx(h)] = static_cast<std::uint32_t>(kept);
         }
-        s.ends.push_back(static_cast<std::uint32_t>(used));
+        s.found.resize(kept);
+        index_->find(s.keys.data(), kept, s.found.data());
+        s.ids.resize(used + 2 * kept);
+        k = 0;
+        for (const std::uint32_t end : s.plain_ends) {
+            for (; k < end; ++k) {
+                s.ids[used++] = s.plain_ids[k];
+                s.ids[used] = s.found[k];
+                used += s.found[k] != ArcIndex::kUnknown;
+            }
+            s.ends.push_back(static_cast<std::uint32_t>(used));
+        }
+        if (used >= std::numeric_limits<std::uint32_t>::max() / 2)
+            throw InputError("sentence " + std::to_string(i) + " has too many arcs");
     }
     keys.all_others(s.keys, s.plain_ends);
     s.found.resize(s.keys.size());
