@@ -38,7 +38,20 @@ def test_train_says_what_the_estimator_would(cli_json, trees, tmp_path):
     assert (said["uas"], said["las"], said["clas"]) == pytest.approx((scores.uas, scores.las, scores.clas))
     assert said["n_features"] == len(model.coef_)
     assert said["n_skipped"] == 0
+    assert said["labels_certificate"]["primal"] == pytest.approx(model.label_result_.primal, rel=1e-9)
     assert said["baseline"]["score"] < said["uas"]
+
+
+def test_summary_counts_crossing_trees(cli, tmp_path):
+    path = tmp_path / "crossing.conllu"
+    path.write_text(make_treebank(60, 5, nonprojective=0.4).conllu())
+    crossing = DependencyParser(tol=0.5).fit(read_conllu(path)).n_non_projective_
+    assert crossing > 5
+    for option, word in (("skip", "left out"), ("lift", "lifted")):
+        text = cli("train", "dep", path, "-o", tmp_path / "m.pw", "--non-projective", option).stdout
+        assert f"{crossing} gold trees have arcs that cross: {word}" in text
+        assert text.count("certified") == 2
+        assert "every word on the one after it" in text
 
 
 def test_evaluate_and_predict(cli, cli_json, trees, parser, tmp_path):

@@ -246,6 +246,7 @@ def _summary(task: Task, fields: dict[str, Any], evaluation: Evaluation) -> str:
     lines = [
         ("trained", f"{task.name} from {', '.join(sizes)}; loss {fields['loss']}, C = {fields['C']:g}"),
         *certificate_lines(fields),
+        *evaluation.notes,
         ("score", score),
         ("model", f"{where}{size_text(where)}" + (f", report {fields['report']}" if fields["report"] else "")),
     ]

@@ -56,6 +56,10 @@ class Evaluation:
         (labels, matrix) with a row a gold label, or None.
     details
         What else the JSON output has ("unknown_rate", ...).
+
+    Notes
+    -----
+        More lines of the summary of `train`: (heading, text).
     """
 
     scores: dict[str, float]
@@ -63,6 +67,7 @@ class Evaluation:
     by_label: list[dict[str, Any]] = field(default_factory=list)
     confusion: tuple[list[str], list[list[int]]] | None = None
     details: dict[str, Any] = field(default_factory=dict)
+    notes: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import click
 
 from partwise.cli.errors import UserError
 from partwise.cli.output import plain
+from partwise.cli.summary import certificate_lines, result_fields
 from partwise.cli.tasks import Data, Evaluation, Request, Task
 from partwise.io import ConlluReader, ConlluSentence, FormatError, read_text
 from partwise.io.conllu import DEPS, MISC
@@ -85,8 +86,12 @@ class DepTask(Task):
         raise UserError("--baseline maxent is not there for trees")
 
     def baseline(self, train: Data, data: Data) -> tuple[str, float]:
-        guess = [list(range(len(sentence))) for sentence in data.X]
-        return "every word on the one before it", attachment_scores(data.X, guess).uas
+        chains: dict[str, Callable[[int], list[int]]] = {
+            "every word on the one before it": lambda n: list(range(n)),
+            "every word on the one after it": lambda n: [*range(2, n + 1), 0],
+        }
+        best = max(chains, key=lambda name: _chain_score(train.X, chains[name]))
+        return best, _chain_score(data.X, chains[best])
 
     def take(self, data: Data, indices: Sequence[int]) -> Data:
         X = [data.X[i] for i in indices]
@@ -105,8 +110,7 @@ class DepTask(Task):
             scores["uas_without_punctuation"] = rest.uas
             if rest.las is not None:
                 scores["las_without_punctuation"] = rest.las
-        details = {"n_non_projective": model.n_non_projective_, "n_skipped": model.n_skipped_} if _done(model) else {}
-        return Evaluation(scores, str(found), _by_relation(data.y, guess), None, details)
+        return Evaluation(scores, str(found), _by_relation(data.y, guess), None, *_training_notes(model))
 
     def main_score(self, evaluation: Evaluation) -> tuple[str, float]:
         return "uas", evaluation.scores["uas"]
@@ -169,8 +173,25 @@ class DepTask(Task):
         return [draw_arcs(some[i].forms, *guess[i], gold_heads=some[i].heads) for i in chosen]
 
 
-def _done(model: Any) -> bool:
-    return hasattr(model, "n_skipped_")
+def _training_notes(model: Any) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """What to say besides scores: trees with crossing arcs, the second certificate. Nothing while training goes on."""
+    if not hasattr(model, "n_skipped_"):
+        return {}, []
+    crossing, names = model.n_non_projective_, model.label_result_
+    details: dict[str, Any] = {"n_non_projective": crossing, "n_skipped": model.n_skipped_}
+    notes = []
+    if names is not None:
+        details["labels_certificate"] = result_fields(names)
+        run, certificate = certificate_lines(details["labels_certificate"])
+        notes += [("relations", run[1]), (certificate[0], certificate[1])]
+    if crossing:
+        done = "left out" if model.n_skipped_ else "lifted"
+        notes.append(("crossing", f"{crossing} gold trees have arcs that cross: {done}"))
+    return details, notes
+
+
+def _chain_score(sentences: Sequence[ConlluSentence], chain: Callable[[int], list[int]]) -> float:
+    return attachment_scores(sentences, [chain(len(sentence)) for sentence in sentences]).uas
 
 
 def _looks_like_conllx(sentence: ConlluSentence) -> bool:
