@@ -11,8 +11,10 @@ from benchmarks.report import Record
 _MARKERS = "osD^vPX*<>hd"
 
 
-def draw(path: str | os.PathLike[str], records: Sequence[Record], targets: Sequence[float]) -> None:
-    """Relative gap against passes and against seconds: a row a loss, two panels a data set, a colour a system."""
+def draw(
+    path: str | os.PathLike[str], records: Sequence[Record], targets: Sequence[float], what: str = "relative gap"
+) -> None:
+    """`what` against passes and against seconds: a row a loss, two panels a data set, a colour a system."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -50,7 +52,7 @@ def draw(path: str | os.PathLike[str], records: Sequence[Record], targets: Seque
             panel.set_title(f"{dataset}: {loss}", fontsize=9)
             panel.set_xlabel(axis, fontsize=8)
             panel.tick_params(labelsize=7)
-        row[0].set_ylabel("relative gap", fontsize=8)
+        row[0].set_ylabel(what, fontsize=8)
     handles = [pyplot.Line2D([], [], label=name, **style[name]) for name in systems]
     figure.legend(handles=handles, loc="outside lower center", ncols=min(len(systems), 8), fontsize=8)
     figure.savefig(path, dpi=120)

@@ -14,6 +14,7 @@ QUESTIONS = {
     "dep": "benchmarks.dep",
     "growth": "benchmarks.growth",
     "maxent": "benchmarks.maxent",
+    "maxent-is": "benchmarks.maxent_is",
     "solvers": "benchmarks.solvers",
 }
 

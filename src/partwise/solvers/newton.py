@@ -50,6 +50,8 @@ Floats = NDArray[np.float64]
 
 ETA = (1e-4, 0.25, 0.75)
 SIGMA = (0.25, 0.5, 4.0)
+#: Expected counts are kept from P's evaluation to the Hessian's if they are at most so many (a second array of them).
+KEPT = 1 << 24
 #: Differences of P below this share of |P| are left to the gradients.
 NOISE = 1e-10
 
@@ -101,7 +103,8 @@ class Newton(PrimalSolver[NewtonState]):
         if self.preconditioner != "none" and problem.loss.link != "identity":
             raise ValueError(f"newton: there is no diagonal for the loss {problem.loss.name!r}; leave preconditioner")
         fields = self.start(problem, warm_start)
-        slots = int(problem.structure.slot_offsets()[-1]) if problem.hessian_of_marginals else 0
+        slots = int(problem.structure.slot_offsets()[-1])
+        slots = slots if problem.hessian_of_marginals and slots <= KEPT else 0
         return NewtonState(
             **fields, radius=sqrt(fields["best_norm2"]), marginals=np.zeros(slots), trial=np.zeros(slots)
         )
