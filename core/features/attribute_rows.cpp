@@ -52,6 +52,24 @@ struct AddSink {
     }
 };
 
+// Adds and measures nothing.
+template <int W>
+struct PlainSink {
+    double* w;
+
+    void prefetch(Index at) const { __builtin_prefetch(w + at, 1); }
+    void row(Index at, const double* __restrict v, Index width) const {
+        double* __restrict target = w + at;
+        if constexpr (W > 0) {
+#pragma omp simd
+            for (int b = 0; b < W; ++b) target[b] += v[b];
+        } else {
+            axpy(1.0, v, target, width);
+        }
+    }
+    void one(Index at, double v) const { w[at] += v; }
+};
+
 template <int W>
 struct NormSink {
     static constexpr int kLanes = W > 0 ? W : 1;
@@ -303,6 +321,25 @@ Added AttributeRows::add_transpose(Index i, const double* slots, double scale, d
         added = sink.added();
     });
     return added;
+}
+
+void AttributeRows::scores_of(Index begin, Index end, const double* w, double* out) const {
+    dispatch([&](auto width, auto has_values) {
+        for (Index i = begin; i < end; ++i) {
+            scores_of_width<width(), has_values()>(i, w, out);
+            out += num_slots(i);
+        }
+    });
+}
+
+void AttributeRows::add_transpose_of(Index begin, Index end, const double* slots, double* w) const {
+    dispatch([&](auto width, auto has_values) {
+        PlainSink<width()> sink{w};
+        for (Index i = begin; i < end; ++i) {
+            visit<width(), has_values()>(i, slots, sink);
+            slots += num_slots(i);
+        }
+    });
 }
 
 // Entries that are all 0 or 1 are their squares.

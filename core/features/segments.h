@@ -98,6 +98,8 @@ class AttributeRows final : public Segment {
     Index num_slots(Index i) const override { return n_rows_[idx(i)] * layout_->width(); }
     void scores(Index i, const double* w, double* out) const override;
     Added add_transpose(Index i, const double* slots, double scale, double* w) const override;
+    void scores_of(Index begin, Index end, const double* w, double* out) const override;
+    void add_transpose_of(Index begin, Index end, const double* slots, double* w) const override;
     void add_squares_of(Index begin, Index end, const double* slots, double* w) const override;
     void project(Index i, const double* slots, Index first, SparseVector& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "solvers/scaling_cells.h"
+#include "solvers/sum_examples.h"
 
 namespace partwise {
 
@@ -24,6 +25,12 @@ struct Jet {
 Jet exponential(double expectation, double steepness, double s) {
     const double growth = expectation * fast_exp(s * steepness);
     return {expectation * fast_expm1(s * steepness) / steepness, growth, growth * steepness};
+}
+
+// Its derivatives alone, for one exponential less.
+Jet exponential_slopes(double expectation, double steepness, double s) {
+    const double growth = expectation * fast_exp(s * steepness);
+    return {0.0, growth, growth * steepness};
 }
 
 // B of (39). With q = E / (F M), a mean of probabilities: B = M log(1 - q + q exp(sF)).
@@ -190,11 +197,15 @@ class Scaling {
         std::vector<ScalingReport> reports(idx(n_chunks));
         std::vector<Scratch> scratch(static_cast<std::size_t>(n_jobs_));
         std::vector<double> steps(order.size(), 0.0);
+        // All that GIS asks of the data are expectations, and rows give those of all weights in one go; S and T are
+        // then not needed (they are left as they were).
+        const bool by_rows = settings_.bound == Bound::kGis;
+        const std::vector<double> expectations = by_rows ? all_expectations() : std::vector<double>();
         parallel_for(n_chunks, n_jobs_, interrupt_, [&](Index chunk, int worker) {
             const Index end = std::min((chunk + 1) * kChunk, len(order.size()));
             for (Index j = chunk * kChunk; j < end; ++j) {
                 steps[idx(j)] = solve(columns_.column(order[idx(j)]), scratch[static_cast<std::size_t>(worker)],
-                                      reports[idx(chunk)], 0.0);
+                                      reports[idx(chunk)], 0.0, by_rows ? expectations.data() : nullptr);
             }
         });
         ScalingReport total;
@@ -206,7 +217,9 @@ class Scaling {
             state_.weights[columns_.column(order[j]).weight] += steps[j];
             total.updates += steps[j] != 0.0;
         }
-        scaling_refresh(objective_, state_.weights, state_.potentials, state_.inverse, n_jobs_, interrupt_);
+        if (!by_rows) {
+            scaling_refresh(objective_, state_.weights, state_.potentials, state_.inverse, n_jobs_, interrupt_);
+        }
         return total;
     }
 
@@ -215,6 +228,26 @@ class Scaling {
         ColumnView view;
         IisTerms terms;
     };
+
+    // sum_x omega_x E[f_t] under P_w of all weights.
+    std::vector<double> all_expectations() const {
+        const auto marginals = [&](Index begin, Index end, double* out, Workspace& ws) {
+            const Index first = objective_.offset(begin);
+            Workspace::Frame frame(ws);
+            double* scores = frame.take(objective_.offset(end) - first);
+            objective_.features().scores_of(begin, end, state_.weights, scores);
+            for (Index i = begin; i < end; ++i) {
+                objective_.add_cost(i, objective_.loss().cost_scale, scores + (objective_.offset(i) - first));
+            }
+            objective_.structure().log_partition_of(begin, end, scores, tau_, frame.take(end - begin), out,
+                                                    frame.take(end - begin), ws);
+            for (Index i = begin; i < end && cells_.omega; ++i) {
+                scale(cells_.omega[i], out + (objective_.offset(i) - first), objective_.num_slots(i));
+            }
+            return Term{};
+        };
+        return sum_runs(objective_, n_jobs_, interrupt_, true, marginals).u;
+    }
 
     void collect(Scratch& scratch) const {
         scratch.terms.collect(scratch.view, cell_sums_.data(), cells_.n, columns_.binary());
@@ -230,11 +263,13 @@ class Scaling {
         return f > 0.0 ? f : 1.0;
     }
 
-    // The step for one column: (an approximation of) argmin A_t, 0 if |A_t'(0)| is not above `flat`.
-    double solve(const Column& c, Scratch& scratch, ScalingReport& report, double flat) const {
+    // The step for one column: (an approximation of) argmin A_t, 0 if |A_t'(0)| is not above `flat`. expectations: of
+    // all weights, where they are known and are all that is asked for.
+    double solve(const Column& c, Scratch& scratch, ScalingReport& report, double flat,
+                 const double* expectations = nullptr) const {
         const OneVariable a = one_variable(c);
-        scratch.view.load(cells_, c);
-        const Moments at_zero = scratch.view.moments();
+        if (!expectations) scratch.view.load(cells_, c);
+        const Moments at_zero = expectations ? Moments{expectations[c.weight], 0.0} : scratch.view.moments();
         report.cells += c.size;
         const double slope = l2_ * a.weight - a.empirical + at_zero.mean;  // dL/dw_t
         if (std::abs(slope) <= flat) return 0.0;
@@ -259,12 +294,12 @@ class Scaling {
             value = function(z).value;
         } else {
             const double f = steepness(c);
-            const auto function = [&](double x) { return a.with(exponential(at_zero.mean, f, a.scale(x)), x); };
+            const auto slopes = [&](double x) { return a.with(exponential_slopes(at_zero.mean, f, a.scale(x)), x); };
             reach = reach_of(f);
             // (25) without a penalty.
-            z = l2_ > 0.0 ? minimum(function, reach, ceiling(a, at_zero.mean, f))
+            z = l2_ > 0.0 ? minimum(slopes, reach, ceiling(a, at_zero.mean, f))
                           : bounded(tau_ * std::log(a.empirical / at_zero.mean) / f, reach);
-            value = function(z).value;
+            value = a.with(exponential(at_zero.mean, f, a.scale(z)), z).value;
         }
         // By rounding, at the optimum only.
         if (!(value < 0.0)) return 0.0;

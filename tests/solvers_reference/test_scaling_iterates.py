@@ -27,7 +27,8 @@ def test_parallel_updates(name, form, loss):
         np.testing.assert_allclose(state.weights[state.columns], w[state.columns], atol=1e-9)
         assert report.updates == len(state.columns)
         assert report.cells == case.features.num_cells
-    check_cells(case, state)
+    if name == "iis":  # gis works from the weights alone
+        check_cells(case, state)
 
 
 @pytest.mark.parametrize("loss", ["log", "smoothed-hinge"])

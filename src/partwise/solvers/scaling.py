@@ -59,7 +59,8 @@ NEEDS = frozenset(
 
 @dataclass(kw_only=True)
 class ScalingState(State):
-    """weights, empirical, mass: (d,). potentials: S, (slots x examples,). inverse: 1 / T, (n,).
+    """weights, empirical, mass: (d,). potentials: S, (slots x examples,). inverse: 1 / T, (n,); GIS's parallel update
+    works from the weights alone and leaves both as they were.
 
     largest_sum: f# (GIS). updates: weights moved so far. cells: cells read so far. still: passes in a row in which no
     weight moved. capped: steps cut short in the last pass. gradient_norm: at the last certificate; reference:
