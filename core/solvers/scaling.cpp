@@ -192,7 +192,6 @@ class Scaling {
 
     ScalingReport parallel(std::span<const Index> order) {
         // The steps of all weights are known before any is taken.
-        constexpr Index kChunk = 256;
         const Index n_chunks = (len(order.size()) + kChunk - 1) / kChunk;
         std::vector<ScalingReport> reports(idx(n_chunks));
         std::vector<Scratch> scratch(static_cast<std::size_t>(n_jobs_));
@@ -202,16 +201,24 @@ class Scaling {
         const bool by_rows = settings_.bound == Bound::kGis;
         const std::vector<double> expectations = by_rows ? all_expectations() : std::vector<double>();
         parallel_for(n_chunks, n_jobs_, interrupt_, [&](Index chunk, int worker) {
-            const Index end = std::min((chunk + 1) * kChunk, len(order.size()));
-            for (Index j = chunk * kChunk; j < end; ++j) {
+            const Index begin = chunk * kChunk;
+            const Index end = std::min(begin + kChunk, len(order.size()));
+            ScalingReport& report = reports[idx(chunk)];
+            if (by_rows) {
+                solve_all(order.subspan(idx(begin), idx(end - begin)), expectations.data(), steps.data() + begin,
+                          report);
+                return;
+            }
+            for (Index j = begin; j < end; ++j) {
                 steps[idx(j)] = solve(columns_.column(order[idx(j)]), scratch[static_cast<std::size_t>(worker)],
-                                      reports[idx(chunk)], 0.0, by_rows ? expectations.data() : nullptr);
+                                      report, 0.0);
             }
         });
         ScalingReport total;
         for (const ScalingReport& report : reports) {
             total.cells += report.cells;
             total.gain += report.gain;
+            total.capped += report.capped;
         }
         for (std::size_t j = 0; j < order.size(); ++j) {
             state_.weights[columns_.column(order[j]).weight] += steps[j];
@@ -224,6 +231,8 @@ class Scaling {
     }
 
    private:
+    static constexpr Index kChunk = 256;
+
     struct Scratch {
         ColumnView view;
         IisTerms terms;
@@ -263,13 +272,64 @@ class Scaling {
         return f > 0.0 ? f : 1.0;
     }
 
-    // The step for one column: (an approximation of) argmin A_t, 0 if |A_t'(0)| is not above `flat`. expectations: of
-    // all weights, where they are known and are all that is asked for.
-    double solve(const Column& c, Scratch& scratch, ScalingReport& report, double flat,
-                 const double* expectations = nullptr) const {
+    // GIS's steps for these columns (at most kChunk), whose expectations are known. Loop by loop over all of them, for
+    // the sake of vector registers. A'(z) = l2 (w + z) - e + E exp(z F / tau) is increasing and convex, so Newton's
+    // method comes down to its root from any point to the right of it, such as the larger of 0 and `ceiling`.
+    void solve_all(std::span<const Index> order, const double* expectations, double* __restrict z,
+                   ScalingReport& report) const {
+        double e[kChunk], w[kChunk], mean[kChunk];
+        const Index n = len(order.size());
+        for (Index j = 0; j < n; ++j) {
+            const Column c = columns_.column(order[idx(j)]);
+            e[j] = settings_.empirical[c.weight];
+            w[j] = state_.weights[c.weight];
+            mean[j] = expectations[c.weight];
+            report.cells += c.size;
+        }
+        const double f = (settings_.largest_sum > 0.0 ? settings_.largest_sum : 1.0) / tau_;
+        const double reach = kMostExponent / f;
+        const double l2 = l2_;
+#pragma omp simd
+        for (Index j = 0; j < n; ++j) {
+            const double ratio = (e[j] - l2 * w[j]) / mean[j];
+            // Without a penalty this is (25). Nothing is expected of a feature that is 0 everywhere.
+            double at = ratio > 0.0 ? fast_log1p(ratio - 1.0) / f : -reach;
+            at = l2 > 0.0 && !(at > 0.0) ? 0.0 : at;
+            at = mean[j] > 0.0 ? at : (l2 > 0.0 ? (e[j] - l2 * w[j]) / l2 : 0.0);
+            z[j] = at < -reach ? -reach : (at > reach ? reach : at);
+        }
+        for (Index k = 0; l2 > 0.0 && k < settings_.max_newton; ++k) {
+            double off = 0;
+#pragma omp simd reduction(max : off)
+            for (Index j = 0; j < n; ++j) {
+                const double growth = mean[j] * fast_exp(z[j] * f);
+                const double slope = l2 * (w[j] + z[j]) - e[j] + growth;
+                const double next = z[j] - slope / (l2 + growth * f);
+                z[j] = next < -reach ? -reach : (next > reach ? reach : next);
+                const double size = next == z[j] ? std::abs(slope) : 0.0;
+                off = size > off ? size : off;
+            }
+            if (off <= settings_.newton_tol) break;
+        }
+        double gain = 0;
+        Index capped = 0;
+#pragma omp simd reduction(+ : gain, capped)
+        for (Index j = 0; j < n; ++j) {
+            const double value = l2 * (w[j] * z[j] + 0.5 * z[j] * z[j]) - z[j] * e[j] + mean[j] * fast_expm1(z[j] * f) / f;
+            const bool good = value < 0.0;  // else it is rounding, at the optimum
+            z[j] = good ? z[j] : 0.0;
+            gain -= good ? value : 0.0;
+            capped += std::abs(z[j]) >= reach ? 1 : 0;
+        }
+        report.gain += gain;
+        report.capped += capped;
+    }
+
+    // The step for one column: (an approximation of) argmin A_t, 0 if |A_t'(0)| is not above `flat`.
+    double solve(const Column& c, Scratch& scratch, ScalingReport& report, double flat) const {
         const OneVariable a = one_variable(c);
-        if (!expectations) scratch.view.load(cells_, c);
-        const Moments at_zero = expectations ? Moments{expectations[c.weight], 0.0} : scratch.view.moments();
+        scratch.view.load(cells_, c);
+        const Moments at_zero = scratch.view.moments();
         report.cells += c.size;
         const double slope = l2_ * a.weight - a.empirical + at_zero.mean;  // dL/dw_t
         if (std::abs(slope) <= flat) return 0.0;

@@ -22,8 +22,8 @@ def test_parallel_updates(name, form, loss):
     state, dense = begin(case, loss), case.dense(loss, 0.4)
     w = state.weights.copy()
     for _ in range(PASSES):
-        report = state.epoch(name, parallel=True)
-        w = parallel(dense, name, w)
+        report = state.epoch(name, parallel=True, newton_tol=1e-12)
+        w = parallel(dense, name, w, 1e-12)
         np.testing.assert_allclose(state.weights[state.columns], w[state.columns], atol=1e-9)
         assert report.updates == len(state.columns)
         assert report.cells == case.features.num_cells
