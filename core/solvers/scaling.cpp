@@ -210,8 +210,8 @@ class Scaling {
                 return;
             }
             for (Index j = begin; j < end; ++j) {
-                steps[idx(j)] = solve(columns_.column(order[idx(j)]), scratch[static_cast<std::size_t>(worker)],
-                                      report, 0.0);
+                steps[idx(j)] =
+                    solve(columns_.column(order[idx(j)]), scratch[static_cast<std::size_t>(worker)], report, 0.0);
             }
         });
         ScalingReport total;
@@ -315,7 +315,8 @@ class Scaling {
         Index capped = 0;
 #pragma omp simd reduction(+ : gain, capped)
         for (Index j = 0; j < n; ++j) {
-            const double value = l2 * (w[j] * z[j] + 0.5 * z[j] * z[j]) - z[j] * e[j] + mean[j] * fast_expm1(z[j] * f) / f;
+            const double value =
+                l2 * (w[j] * z[j] + 0.5 * z[j] * z[j]) - z[j] * e[j] + mean[j] * fast_expm1(z[j] * f) / f;
             const bool good = value < 0.0;  // else it is rounding, at the optimum
             z[j] = good ? z[j] : 0.0;
             gain -= good ? value : 0.0;
