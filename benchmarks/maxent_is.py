@@ -283,7 +283,7 @@ def fit_nltk(arrays: str, contexts: int, iterations: int) -> Record:
     ]
     encoding = GISEncoding.train(tokens, count_cutoff=0, alwayson_features=False)
     seconds = {}
-    for k in (1, 1 + iterations):  # the difference is free of what is done once
+    for k in (1, 1, 1 + iterations):  # the difference is free of what is done once
         begin = time.process_time()
         train_maxent_classifier_with_gis(tokens, trace=0, encoding=encoding, max_iter=k)
         seconds[k] = time.process_time() - begin

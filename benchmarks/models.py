@@ -28,13 +28,13 @@ def watched() -> Iterator[Watch]:
     watch = Watch()
     solve = common.solve
 
-    def watching(*arguments: Any, **options: Any) -> Any:
+    def watching(*arguments: Any, callback: Any = None, **options: Any) -> Any:
         begin = time.process_time()
 
         def note(progress: Any) -> bool:
             if progress.fresh:
                 watch.at[progress.passes] = time.process_time() - begin
-            return False
+            return callback is not None and bool(callback(progress))
 
         result = solve(*arguments, **options, callback=note)
         watch.total = time.process_time() - begin
