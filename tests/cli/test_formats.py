@@ -49,6 +49,34 @@ def test_conllu(cli, cli_json, tmp_path):
     assert sum(float(text.rpartition("/")[2]) for text in first) == pytest.approx(1, abs=1e-5)
 
 
+def test_models_made_in_python(cli, cli_json, tmp_path):
+    """A model that was not trained on the command line is read by what its features need."""
+    model, path = tmp_path / "m.pw", tmp_path / "test.txt"
+    path.write_text(BANK.columns(), encoding="utf-8")
+    sentences = [list(zip(*rows, strict=True)) for rows in zip(BANK.words, BANK.tags, strict=True)]
+    tagger = partwise.SequenceTagger(template="chunk").fit(sentences, BANK.chunks)
+    tagger.save(model)
+    said = cli_json("evaluate", model, path)
+    assert said["accuracy"] == pytest.approx(tagger.score(sentences, BANK.chunks))
+    X = [[[f"w={word}"] for word in words] for words in BANK.words]
+    partwise.SequenceTagger().fit(X, BANK.tags).save(model)
+    write_items(tmp_path / "items.txt", X, BANK.tags)
+    assert cli_json("evaluate", model, tmp_path / "items.txt")["n_tokens"] == sum(map(len, X))
+    arrays = [np.eye(3)[: len(words) % 3 + 1] for words in BANK.words[:6]]
+    partwise.SequenceTagger().fit(arrays, [["a", "b", "c"][: len(rows)] for rows in arrays]).save(model)
+    assert "from Python" in cli("predict", model, path, status=2).stderr
+
+
+@pytest.mark.parametrize("settings", [{"format": "x"}, {"separator": "y"}, {"n_columns": -3}, {"n_columns": 10**9}])
+def test_settings_that_make_no_sense(cli, tmp_path, chunker, settings):
+    model = partwise.load(chunker)
+    model.input_settings_ = {**model.input_settings_, **settings}
+    model.save(tmp_path / "m.pw")
+    path = tmp_path / "test.txt"
+    path.write_text(BANK.columns(), encoding="utf-8")
+    assert "make no sense" in cli("evaluate", tmp_path / "m.pw", path, status=2).stderr
+
+
 def test_names_tell_formats():
     assert detect("a.conllu.gz") == "conllu"
     assert detect("a.crfsuite") == "items"

@@ -31,7 +31,7 @@ def command(model: str, gold: str, calibration: bool, report: str | None, thread
     fitted = load(model)
     fitted.n_jobs = threads
     task = task_of(fitted)
-    data = task.read(gold, getattr(fitted, "input_settings_", {}), labelled=True)
+    data = task.read(gold, task.recall(fitted), labelled=True)
     evaluation = task.evaluate(fitted, data)
     found = task.calibration(fitted, data) if calibration else None
     if calibration and found is None:
@@ -60,6 +60,8 @@ def command(model: str, gold: str, calibration: bool, report: str | None, thread
         )
         return
     click.echo(evaluation.table)
+    if evaluation.details.get("unseen_labels"):
+        click.echo(f"labels that the model does not know: {', '.join(evaluation.details['unseen_labels'])}")
     if "unknown_rate" in evaluation.details:
         click.echo(f"unknown features: {evaluation.details['unknown_rate']:.2%} of those in the data")
     if found is not None:

@@ -26,7 +26,7 @@ def command(model: str, top: int, as_json: bool) -> None:
         "model": model,
         "estimator": type(fitted).__name__,
         "parameters": {name: value for name, value in fitted.get_params(deep=False).items() if value is not None},
-        "input": getattr(fitted, "input_settings_", {}),
+        "input": task.recall(fitted),
         "n_features": task.size(fitted),
         "labels": fitted.classes_.tolist() if hasattr(fitted, "classes_") else [],
         **result_fields(fitted.result_),

@@ -39,7 +39,7 @@ def command(
     fitted = load(model)
     fitted.n_jobs = threads
     task = task_of(fitted)
-    read = task.read(data, getattr(fitted, "input_settings_", {}), labelled=False)
+    read = task.read(data, task.recall(fitted), labelled=False)
     lines = task.predict(fitted, read, Request(marginals, k_best, constraints, as_json))
     with atomic_write(output, "w") as out:
         out.writelines(lines)

@@ -112,6 +112,10 @@ class Task(ABC):
         """What a model file keeps of how its training data were read: JSON values by name."""
         return {}
 
+    def recall(self, model: Any) -> dict[str, Any]:
+        """What a model remembers (see `remember`); for one that was not trained on the command line, what it needs."""
+        return dict(getattr(model, "input_settings_", {}))
+
     @abstractmethod
     def make(self, settings: Mapping[str, Any], data: Data, training: dict[str, Any]) -> Any:
         """The estimator, not yet fitted; `training` are the parameters that came from flags."""

@@ -16,7 +16,8 @@ from partwise.cli.errors import UserError
 from partwise.cli.output import plain
 from partwise.cli.tasks import Data, Evaluation, Request, Task
 from partwise.cli.tasks.labels import are_chunks, evaluate_sequences
-from partwise.cli.tasks.tagfiles import SEPARATORS, read_tagged
+from partwise.cli.tasks.tagfiles import FORMATS, SEPARATORS, read_tagged
+from partwise.estimators.templates import get_template
 from partwise.metrics import calibration, chunk_f1
 
 PRESETS = ("chunk", "pos", "ner")
@@ -31,7 +32,7 @@ class TagTask(Task):
 
     name: ClassVar[str] = "tag"
     parameters: ClassVar[tuple[str, ...]] = ("model", "min_count", "transitions", "ends", "history", "beam_width")
-    formats: ClassVar[tuple[str, ...]] = ("auto", "columns", "items", "conllu")
+    formats: ClassVar[tuple[str, ...]] = FORMATS
 
     @property
     def estimator(self) -> type[Any]:
@@ -72,6 +73,15 @@ class TagTask(Task):
         if data.source.table is not None:
             kept["n_columns"] = data.X.n_columns
         return {"format": data.source.format, **{name: value for name, value in kept.items() if value}}
+
+    def recall(self, model: Any) -> dict[str, Any]:
+        if hasattr(model, "input_settings_"):
+            return dict(model.input_settings_)
+        if model.template is None:
+            if model.attributes_ is None:
+                raise UserError("this model was trained on arrays of numbers: use it from Python")
+            return {"format": "items"}
+        return {"n_columns": get_template(model.template).n_columns}
 
     # training
 

@@ -10,6 +10,7 @@ from partwise.cli.errors import UserError
 from partwise.cli.tasks import Data
 from partwise.io import ConlluSentence, FormatError, Sentences, read_conllu
 
+FORMATS = ("auto", "columns", "items", "conllu")
 SEPARATORS = {"any": None, "tab": "\t", "space": " "}
 
 
@@ -58,6 +59,11 @@ class Source:
 def read_tagged(path: str, settings: Mapping[str, Any], labelled: bool) -> Data:
     """Read sentences for the tagger, in the format that the settings name or the file's name tells."""
     kind = settings.get("format") or "auto"
+    width, separator = settings.get("n_columns"), settings.get("separator") or "any"
+    if kind not in FORMATS or separator not in SEPARATORS or (width is not None and not 0 < int(width) < 10**6):
+        raise ValueError(
+            f"input settings that make no sense: {dict(settings)!r}"
+        )  # of a model file that was tampered with
     if kind == "auto":
         kind = detect(path)
     if kind == "items":
