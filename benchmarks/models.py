@@ -36,7 +36,7 @@ def watched() -> Iterator[Watch]:
                 watch.at[progress.passes] = time.process_time() - begin
             return callback is not None and bool(callback(progress))
 
-        result = solve(*arguments, **options, callback=note)
+        result = solve(*arguments, **{**options, "callback": note})
         watch.total = time.process_time() - begin
         return result
 

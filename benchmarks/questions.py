@@ -13,6 +13,7 @@ QUESTIONS = {
     "crf": "benchmarks.crf",
     "dep": "benchmarks.dep",
     "growth": "benchmarks.growth",
+    "load": "benchmarks.load",
     "maxent": "benchmarks.maxent",
     "maxent-is": "benchmarks.maxent_is",
     "solvers": "benchmarks.solvers",

@@ -79,6 +79,20 @@ def test_damaged_tables_are_refused(data, offsets, message):
         Vocabulary(np.frombuffer(data, dtype=np.uint8), np.array(offsets, dtype=np.int64))
 
 
+def test_repetitions_among_many_names():
+    names = [f"name {k}" for k in range(20_000)]
+    data = np.frombuffer("".join(names).encode(), dtype=np.uint8)
+    offsets = np.concatenate([[0], np.cumsum([len(name) for name in names])]).astype(np.int64)
+    table = Vocabulary(data, offsets)
+    assert table.ids([*names[::-1], "name", ""]).tolist() == [*range(19_999, -1, -1), -1, -1]
+    # the first repetition is the one that is named, wherever in the table it lies
+    repeated = [*names, "name 19999", "name 3"]
+    data = np.frombuffer("".join(repeated).encode(), dtype=np.uint8)
+    offsets = np.concatenate([[0], np.cumsum([len(name) for name in repeated])]).astype(np.int64)
+    with pytest.raises(ValueError, match="name 20000 is there twice"):
+        Vocabulary(data, offsets)
+
+
 @pytest.mark.parametrize("names", [["a", "\ud800"], ["a", 1], ["a", None]])
 def test_names_are_strings_of_characters(names):
     with pytest.raises(ValueError, match="name 1"):
