@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from partwise import MaxentClassifier, SequenceTagger
+from partwise import DependencyParser, MaxentClassifier, SequenceTagger
+from partwise.datasets import make_treebank
 
 
 @dataclass(frozen=True)
@@ -75,3 +76,17 @@ def fitted_classifier(labels: Any, seed: int = 0, **options: Any) -> Fitted:
     best = np.argmax(X @ rng.normal(size=(4, len(labels))), axis=1)
     best[: len(labels)] = np.arange(len(labels))
     return Fitted(MaxentClassifier(**options).fit(X, labels[best]), rng.normal(size=(15, 4)))
+
+
+PARSERS: dict[str, dict[str, Any]] = {
+    "parser": {},
+    "parser, hashed, unlabelled": {"features": "hashed", "hash_bits": 10, "labels": False, "structure": "spanning"},
+}
+
+
+def fitted_parser(name: str) -> Fitted:
+    bank = make_treebank(30, 0)
+    words = [list(zip(*rows, strict=True)) for rows in zip(bank.words, bank.tags, strict=True)]
+    trees = [list(zip(*rows, strict=True)) for rows in zip(bank.heads, bank.labels, strict=True)]
+    parser = DependencyParser(tol=0.1, random_state=0, **PARSERS[name]).fit(words[:20], trees[:20])
+    return Fitted(parser, words[20:])

@@ -189,6 +189,35 @@ def test_cycles_against_following_heads(heads):
         assert other == word
 
 
+FIELD = st.text(st.sampled_from("a_1.-0\u00e9 #"), max_size=3)
+LINES = st.one_of(
+    st.tuples(st.sampled_from("123"), FIELD, FIELD, FIELD, FIELD, FIELD, st.sampled_from("0123_"), FIELD, FIELD, FIELD),
+    st.lists(FIELD, max_size=11),
+).map("\t".join)
+
+
+@given(st.lists(st.tuples(LINES, st.sampled_from(["\n", "\r\n", "\n\n"])), max_size=8))
+def test_anything_is_refused_or_kept(tmp_path_factory, lines):
+    folder = tmp_path_factory.mktemp("any")
+    data = "".join(line + end for line, end in lines).encode()
+    path = folder / "a"
+    path.write_bytes(data)
+    lenient = read_conllu(path, strict=False)
+    if lenient.skipped:
+        with pytest.raises(FormatError) as caught:
+            read_conllu(path)
+        assert str(caught.value) == str(lenient.errors[0])
+        assert 1 <= caught.value.line <= data.count(b"\n") + 1
+        return
+    reader = ConlluReader(path)
+    bank = list(reader)
+    write_conllu(folder / "b", bank)
+    assert (folder / "b").read_bytes() + "".join(reader.tail).encode() == data
+    for sentence in bank:
+        assert find_cycle(sentence.heads) == 0
+        assert all(len(fields) == 10 for fields in sentence.fields())
+
+
 @pytest.mark.parametrize("folder", ["ud-english-ewt", "ud-basque-bdt", "conll2007-spanish"])
 def test_real_files_byte_for_byte(data_dir, tmp_path, folder):
     files = sorted((data_dir / folder).glob("*.gz"))

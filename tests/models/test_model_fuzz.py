@@ -9,7 +9,7 @@ import warnings
 
 import numpy as np
 import pytest
-from modelcases import TAGGERS, fitted_classifier, fitted_tagger
+from modelcases import PARSERS, TAGGERS, fitted_classifier, fitted_parser, fitted_tagger
 
 import partwise
 from partwise import ModelFormatError
@@ -81,13 +81,16 @@ def mutate_settings(rng, settings):
 
 
 ROUNDS = 50
-CASES = ["classifier", *TAGGERS]
+CASES = ["classifier", *TAGGERS, *PARSERS]
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_random_changes(name, tmp_path):
     rng = np.random.default_rng(CASES.index(name))
-    case = fitted_classifier(["a", "b", "c"]) if name == "classifier" else fitted_tagger(name)
+    if name in PARSERS:
+        case = fitted_parser(name)
+    else:
+        case = fitted_classifier(["a", "b", "c"]) if name == "classifier" else fitted_tagger(name)
     path = tmp_path / "model.pw"
     case.estimator.save(path)
     data = path.read_bytes()

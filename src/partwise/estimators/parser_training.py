@@ -52,6 +52,7 @@ class TrainedParser(TrainedEstimator):
         check_choice("non_projective", self.non_projective, ("skip", "lift", "error"))
         check_choice("labels", self.labels, ("auto", True, False))
         check_choice("features", self.features, ("gold", "all", "hashed"))
+        check_choice("single_root", self.single_root, (True, False))
         check_positive("label_C", self.label_C)
         check_positive("memory_limit", self.memory_limit, zero=True)
         for name, low, high in (("min_count", 1, 1 << 30), ("hash_bits", 1, 31), ("max_length", 1, 1 << 15)):

@@ -190,6 +190,8 @@ def _side(words: Sequence[str], line: str) -> tuple[Atom, ...]:
 
 def parse_templates(table: str) -> list[ArcTemplate]:
     """The templates of a table; blank lines and lines that begin with # are passed over."""
+    if not isinstance(table, str):
+        raise ValueError(f"a table of templates must be a string, got {table!r}")
     lines = [line for line in table.splitlines() if line.strip() and not line.lstrip().startswith("#")]
     if not lines:
         raise ValueError("the table holds no template")
