@@ -10,8 +10,6 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-from sklearn.metrics import check_scoring
-from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, assert_all_finite, get_tags, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -97,6 +95,8 @@ class RegularizationPathCV(MetaEstimatorMixin, BaseEstimator):
             if single:
                 X, y = indexable(X, y)
                 assert_all_finite(y, input_name="y")
+            from sklearn.model_selection import check_cv  # slow to import: not for everybody who uses an estimator
+
             folds = check_cv(self.cv, y if single else None, classifier=single)
             n = len(y)
             weight = check_sample_weight(sample_weight, n, "sample")
@@ -180,6 +180,8 @@ class RegularizationPathCV(MetaEstimatorMixin, BaseEstimator):
         return self._score(self.best_estimator_, X, y, sample_weight)
 
     def _score(self, estimator: Any, X: Any, y: Any, weight: Any) -> float:
+        from sklearn.metrics import check_scoring
+
         scorer = check_scoring(estimator, self.scoring)
         # A function of one's own takes three arguments, as in scikit-learn.
         weighted = weight is not None and not callable(self.scoring)
