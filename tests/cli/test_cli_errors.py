@@ -182,7 +182,7 @@ def test_full_disk(files, chunker, tmp_path):
     out = tmp_path / "m.pw"
     done = command("train", "tag", files / "treebank" / "train.txt", "-o", out, "-q", preexec_fn=limit)
     assert done.returncode == 2, done.stderr
-    assert done.stderr.startswith("error: ")
+    assert done.stderr.startswith(f"error: {out}: ")
     assert "Traceback" not in done.stderr
     assert list(tmp_path.iterdir()) == []
 
@@ -191,7 +191,7 @@ def test_full_disk(files, chunker, tmp_path):
 def test_full_device(files, chunker):
     done = command("predict", chunker, files / "treebank" / "test.txt", "-o", "/dev/full")
     assert done.returncode == 2
-    assert done.stderr.startswith("error: ")
+    assert done.stderr.startswith("error: /dev/full: ")
     assert "space" in done.stderr
     assert os.path.exists("/dev/full")
 

@@ -7,7 +7,8 @@ import math
 import os
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,17 @@ def check_outputs(*paths: str | None, inputs: Iterable[str | None] = ()) -> None
                 pass
         except OSError as error:
             raise UserError(f"{path}: cannot be written ({(error.strerror or str(error)).lower()})") from None
+
+
+@contextmanager
+def writing(path: str) -> Iterator[None]:
+    """Name the file in errors that do not: the system says "no space left on device" and no more."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno is not None and path != "-":
+            error.filename = path
+        raise
 
 
 def is_terminal() -> bool:

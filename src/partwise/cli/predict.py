@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from partwise.cli.output import check_outputs, json_flag
+from partwise.cli.output import check_outputs, json_flag, writing
 from partwise.cli.tasks import Request, task_of
 
 
@@ -41,5 +41,5 @@ def command(
     task = task_of(fitted)
     read = task.read(data, task.recall(fitted), labelled=False)
     lines = task.predict(fitted, read, Request(marginals, k_best, constraints, as_json))
-    with atomic_write(output, "w") as out:
+    with writing(output), atomic_write(output, "w") as out:
         out.writelines(lines)

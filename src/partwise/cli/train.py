@@ -14,7 +14,7 @@ import click
 
 from partwise.cli.errors import UserError
 from partwise.cli.flags import RENAMED, TRAINING, estimator_options, solver_options
-from partwise.cli.output import check_outputs, is_terminal, json_flag, peak_memory, print_json
+from partwise.cli.output import check_outputs, is_terminal, json_flag, peak_memory, print_json, writing
 from partwise.cli.summary import certificate_lines, result_fields, size_text
 from partwise.cli.taskgroup import TaskGroup
 from partwise.cli.tasks import TASKS, Data, Evaluation, Task
@@ -153,9 +153,11 @@ def train(
     assert scored is not None
     evaluation = task.evaluate(model, scored)
     baseline = _baseline(task, flags["baseline"], training, scored, settings, flags)
-    model.save(output, dtype=flags["dtype"])
+    with writing(output):
+        model.save(output, dtype=flags["dtype"])
     if flags["report"]:
-        _write_report(flags["report"], task, model, scored, evaluation, baseline, data)
+        with writing(flags["report"]):
+            _write_report(flags["report"], task, model, scored, evaluation, baseline, data)
     fields = {
         "task": task.name,
         "model": output,
