@@ -14,6 +14,7 @@ QUESTIONS = {
     "dep": "benchmarks.dep",
     "growth": "benchmarks.growth",
     "load": "benchmarks.load",
+    "kernel": "benchmarks.kernel",
     "maxent": "benchmarks.maxent",
     "maxent-is": "benchmarks.maxent_is",
     "solvers": "benchmarks.solvers",
