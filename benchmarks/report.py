@@ -58,7 +58,8 @@ def conclude(title: str, runs: list[Record], reference: Record, within: float) -
         finish(run, optimum, within)
     note = f"optimum {optimum:.5f} (accurate run: gap {reference['gap']:.1e}); target: {within:g} above it"
     failed = [f"{run['system']} failed: {run['error']}" for run in runs if "error" in run]
-    show(title, medians(good), "\n".join([note, *failed]))
+    slow = [f"{run['system']}: > {run['more_than_seconds']:.3g} s" for run in good if run.get("more_than_seconds")]
+    show(title, medians(good), "\n".join([note, *slow, *failed]))
 
 
 def medians(runs: list[Record]) -> list[Record]:
