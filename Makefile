@@ -33,7 +33,8 @@ help:
 	@echo "make demo | test | lint | format | bench | docs | sanitize | clean"
 
 demo: $(VENV)/.package
-	$(BIN)/partwise demo
+	mkdir -p build
+	$(BIN)/partwise demo --report build/partwise-demo.html
 
 test: $(VENV)/.package $(VENV)/.extra-dev
 	$(BIN)/python -m pytest $(PYTEST_ARGS)

@@ -271,3 +271,14 @@ def test_calibration(cli, cli_json, files, chunker, classifier, tmp_path):
     margin = tmp_path / "margin.pw"
     cli("train", "tag", test, "-o", margin, "--loss", "hinge", "--tol", "0.1", "-q")
     assert "no probabilities" in cli("evaluate", margin, test, "--calibration", status=2).stderr
+
+
+@pytest.mark.parametrize("columns", [3, 99])
+def test_development_data_with_other_columns(cli_json, files, tmp_path, columns):
+    dev = tmp_path / "dev.svm"
+    dev.write_text(f"1 1:0.5 {columns}:1\n2 2:1\n")
+    said = cli_json(
+        *("train", "maxent", files / "digits" / "train.svm", "-o", tmp_path / "m.pw", "--dev", dev),
+        *("--early-stopping", 1, "--solver", "sdca", "--tol", "1e-6"),
+    )
+    assert said["unknown_rate"] == pytest.approx(1 / 3 if columns == 99 else 0)

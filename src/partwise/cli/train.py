@@ -143,7 +143,7 @@ def train(
     held = task.read(dev, flags, labelled=True) if dev is not None else None
 
     model = task.make(flags, training, settings)
-    model.set_params(callbacks=_callbacks(task, flags, held, quiet or as_json))
+    model.set_params(callbacks=_callbacks(task, flags, training, held, quiet or as_json))
     with _nothing_left_of(flags["history_file"]):
         model.fit(training.X, training.y)
     model.set_params(callbacks=None)
@@ -182,13 +182,14 @@ def train(
         click.echo(_summary(task, fields, evaluation), err=output == "-")
 
 
-def _callbacks(task: Task, flags: dict[str, Any], held: Data | None, quiet: bool) -> list[Any]:
+def _callbacks(task: Task, flags: dict[str, Any], training: Data, held: Data | None, quiet: bool) -> list[Any]:
     from partwise.callbacks import EarlyStopping, HistoryWriter, ProgressLine
     from partwise.cli.devscore import DevScore
 
     found: list[Any] = []
     if held is not None and flags["early_stopping"]:
-        found.append(EarlyStopping(held.X, held.y, flags["early_stopping"], task.metric(held)))
+        data = task.align(held, training)
+        found.append(EarlyStopping(data.X, data.y, flags["early_stopping"], task.metric(data)))
     elif held is not None and not quiet and is_terminal():
         found.append(DevScore(task, held))
     if flags["history_file"]:

@@ -108,6 +108,10 @@ class Task(ABC):
         labelled : whether labels are needed (a file without them is then refused) or ignored.
         """
 
+    def align(self, data: Data, training: Data) -> Data:
+        """Other data as an estimator fitted to the training data takes them, where that is a matter of shape."""
+        return data
+
     def remember(self, settings: Mapping[str, Any], data: Data) -> dict[str, Any]:
         """What a model file keeps of how its training data were read: JSON values by name."""
         return {}

@@ -43,6 +43,9 @@ class MaxentTask(Task):
             raise FormatError("there are no rows", path)
         return Data(X, y, X.shape[0], X.shape[0])
 
+    def align(self, data: Data, training: Data) -> Data:
+        return replace(data, X=_with_columns(data.X, training.X.shape[1]))
+
     # training
 
     def make(self, settings: Mapping[str, Any], data: Data, training: dict[str, Any]) -> Any:
@@ -125,17 +128,20 @@ class _Fitted:
 
 
 def _fit_columns(model: Any, X: Any) -> _Fitted:
-    """Rows with as many columns as the model has; columns that were not in its training data are left out."""
+    """Rows with as many columns as the model has, and the share of values in columns that it does not know."""
+    total = X.nnz
+    rows = _with_columns(X, int(model.n_features_in_))
+    return _Fitted(rows, (total - rows.nnz) / total if total else 0.0)
+
+
+def _with_columns(X: Any, n: int) -> Any:
+    """Rows with n columns: the others are left out, missing ones are empty."""
     from scipy import sparse
 
     rows = sparse.csr_array(X)
-    n = int(model.n_features_in_)
-    total = rows.nnz
     if rows.shape[1] > n:
-        rows = rows[:, :n]
-    elif rows.shape[1] < n:
-        rows = sparse.csr_array((rows.data, rows.indices, rows.indptr), shape=(rows.shape[0], n))
-    return _Fitted(rows, (total - rows.nnz) / total if total else 0.0)
+        return rows[:, :n]
+    return sparse.csr_array((rows.data, rows.indices, rows.indptr), shape=(rows.shape[0], n))
 
 
 def _json_line(value: Any) -> str:
