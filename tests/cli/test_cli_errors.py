@@ -156,6 +156,15 @@ def test_input_that_does_not_fit_the_model(cli, chunker, classifier, tmp_path):
     assert f"{path}:1:" in refused(cli, "predict", classifier, path)
 
 
+def test_development_data_of_another_shape(cli, files, tmp_path):
+    dev = tmp_path / "dev.txt"
+    dev.write_text("word B-NP\n")
+    for command in ("train", "path"):
+        error = refused(cli, command, "tag", files / "treebank" / "train.txt", "-o", tmp_path / "m.pw", "--dev", dev)
+        assert f"{dev}:1: expected labels in column 3" in error
+    assert [path.name for path in tmp_path.iterdir()] == ["dev.txt"]
+
+
 def test_constraints_that_leave_nothing(cli, files, chunker, tmp_path):
     rules = tmp_path / "rules.txt"
     rules.write_text("token 1 1 B-NP\ntoken 1 1 B-VP\n")

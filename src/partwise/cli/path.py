@@ -68,7 +68,7 @@ def path(task: Task, *, data: str, output: str | None, dev: str | None, as_json:
     whole = task.read(data, flags, labelled=True)
     training, held, where = whole, None, dev
     if dev is not None:
-        held = task.read(dev, flags, labelled=True)
+        held = task.read(dev, {**flags, **task.remember(flags, whole)}, labelled=True)
     else:
         training, held = _hold_out(task, whole, flags["hold_out"], flags["seed"])
         where = f"{held.n_examples} {task.unit} held out"

@@ -140,7 +140,8 @@ def train(
     settings = estimator_settings(task, flags)
     settings |= strength(flags["C"], flags["l2"])
     training = task.read(data, flags, labelled=True)
-    held = task.read(dev, flags, labelled=True) if dev is not None else None
+    known = {**flags, **task.remember(flags, training)}  # --dev is read as a model's input is
+    held = task.read(dev, known, labelled=True) if dev is not None else None
 
     model = task.make(flags, training, settings)
     model.set_params(callbacks=_callbacks(task, flags, training, held, quiet or as_json))
