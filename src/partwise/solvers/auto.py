@@ -91,7 +91,7 @@ def choose(problem: Problem, tol: float) -> Choice:
         return Choice(LBFGS(), tol, "smooth")
     exact = "sdca" in fitting
     if exact and "newton" in fitting and MANY_EXAMPLES * problem.n_weights <= len(problem.active):
-        newton = Newton(preconditioner="diagonal", cg_tol=0.3, part=8)
+        newton = Newton(preconditioner="diagonal", cg_tol=0.3, part=4)
         return Choice(newton, tol, f"smooth, one part a labelling, few weights ({problem.n_weights})")
     curvature, weak = dual_curvature(problem), WEAK_EXACT if exact else WEAK
     if curvature > weak:

@@ -19,8 +19,8 @@ with eta = (1e-4, 0.25, 0.75), sigma = (0.25, 0.5, 4); radius starts at |grad P|
 Options. preconditioner "diagonal": lengths, residuals and the ball are those of |s|_M^2 = s'Ms and |r|_(1/M), with
 M = l2 + sum_i omega_i sum_r A_rj^2 v_r / tau, v_r = p_r (1 - p_r) where a labelling is one part, else the expected
 count: conjugate gradients on the scaled problem. part > 1: while the gap is above |P|, H and M are those of every
-part-th run of some hundred examples, weighted up to all of them, until a step made so has rho < eta1; P and its
-gradient are always those of all examples.
+part-th run of some hundred examples, weighted up to all of them, until a step made so has rho < eta1 (that one is
+not taken, and the radius is left alone); P and its gradient are always those of all examples.
 
 Stopping rule. gap = |grad P|^2 / (2 l2) <= tol |P|: the certificate of the oracle's own answer, for nothing. Ends as
 well when no step brings P or the gap down any more (the rounding floor). With l2 = 0: |grad P(w)| <= tol |grad P(0)|.
@@ -138,11 +138,12 @@ class Newton(PrimalSolver[NewtonState]):
             decrease = -0.5 * (slope + float(gradient @ found.step))
         if not isfinite(decrease):
             decrease = -float("inf")
-        state.radius = next_radius(
-            min(state.radius, length) if first else state.radius, length, slope, predicted, decrease
-        )
-        state.whole |= hessian.partial and decrease < ETA[1] * predicted
-        if decrease > ETA[0] * predicted:
+        radius = min(state.radius, length) if first else state.radius
+        if hessian.partial and decrease < ETA[1] * predicted:
+            state.whole, state.radius = True, radius  # it is the part that is wrong, not the ball
+        else:
+            state.radius = next_radius(radius, length, slope, predicted, decrease)
+        if decrease > (ETA[1] if hessian.partial else ETA[0]) * predicted:
             state.marginals, state.trial, state.known = state.trial, state.marginals, len(state.trial) > 0
             self.move(problem, state, weights, primal, gradient)
         else:
