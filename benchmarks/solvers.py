@@ -221,11 +221,17 @@ def check(cells: list[Record]) -> list[str]:
 
 
 def show(title: str, cells: list[Record], cap: float) -> None:
-    """Passes and seconds to each target, one row a system."""
-    headings = ["system", *(f"{what} to {t:.0e}" for what in ("passes", "s") for t in TARGETS), "last gap", "objective"]
+    """Passes, wall seconds and CPU seconds to each target, one row a system."""
+    columns = {"passes": "passes", "seconds": "s", "cpu_seconds": "CPU s"}
+    headings = [
+        "system",
+        *(f"{what} to {t:.0e}" for what in columns.values() for t in TARGETS),
+        "last gap",
+        "objective",
+    ]
     rows = []
     for cell in cells:
-        numbers = [cell.get(f"{what}_to_{t:g}") for what in ("passes", "seconds") for t in TARGETS]
+        numbers = [cell.get(f"{what}_to_{t:g}") for what in columns for t in TARGETS]
         cells_text = ["-" if value is None else format(value, ".3g") for value in numbers]
         gap = "-" if cell.get("gap") is None else format(cell["gap"], ".1e")
         objective = "-" if cell.get("objective") is None else format(cell["objective"], ".4f")
