@@ -9,7 +9,7 @@ namespace {
 
 // How many keys ahead the table is asked for: it is larger than the caches, and waiting for it would be most of the
 // time.
-constexpr std::size_t kAhead = 24;
+constexpr std::size_t kAhead = 64;
 
 // Counts keys; doubles when it is 5/8 full.
 class Counter {
