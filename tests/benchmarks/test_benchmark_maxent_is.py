@@ -129,6 +129,18 @@ def test_question(folder, tmp_path):
     assert plot.stat().st_size > 1000
 
 
+def test_findings():
+    cells = [
+        {"dataset": "brown", "system": name, "trace_gap": [1.0], "difference": end, "cpu_seconds_to_0.01": seconds}
+        for name, end, seconds in (("cd", 1e-3, 2.0), ("scgis", 1e-2, 3.0), ("gis", 0.5, None), ("lbfgs", 0.1, 1.0))
+    ]
+    lines = maxent_is.findings(cells)
+    assert [line.split()[0] for line in lines] == ["yes", "yes", "NO"]
+    for cell in cells:
+        cell["cpu_seconds_to_0.01"] = None
+    assert maxent_is.findings(cells)[1].startswith("yes  brown: neither is at 1e-2, scgis is nearer than gis")
+
+
 def test_nltk(folder, tmp_path):
     pytest.importorskip("nltk")
     path = str(tmp_path / "arrays.npz")
