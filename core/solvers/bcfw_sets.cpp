@@ -167,13 +167,7 @@ class Visits {
     // max over labellings of cost - <w, psi>; the labelling joins the working set.
     double search(Index i) {
         ++report.visits;
-        const Index n = objective_.num_slots(i);
-        Workspace::Frame frame(ws_);
-        double* scores = frame.take(n);
-        objective_.features().scores(i, w_, 1.0, scores);
-        const double gold = objective_.dot_gold(i, scores);
-        objective_.add_cost(i, objective_.loss().cost_scale, scores);
-        const double margin = objective_.structure().maximize(i, scores, answer_, ws_) - gold;
+        const double margin = objective_.worst_margin(i, w_, answer_, ws_);
         sets_.find_or_add(objective_, i, answer_, options_.now);
         return margin;
     }

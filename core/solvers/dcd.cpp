@@ -32,13 +32,7 @@ class Visits {
     // Algorithm 2, lines 5 to 8.
     void search(Index i) {
         ++report.visits;
-        const Index n = objective_.num_slots(i);
-        Workspace::Frame frame(ws_);
-        double* scores = frame.take(n);
-        objective_.features().scores(i, w_, 1.0, scores);
-        const double gold = objective_.dot_gold(i, scores);
-        objective_.add_cost(i, objective_.loss().cost_scale, scores);
-        const double margin = objective_.structure().maximize(i, scores, answer_, ws_) - gold;
+        const double margin = objective_.worst_margin(i, w_, answer_, ws_);
         const double s = mass(sets_.of(i));
         const double positive = std::max(margin, 0.0);
         report.gap_estimate += objective_.weight(i) * std::max(0.0, positive * positive - 0.25 * s * s);

@@ -83,6 +83,15 @@ double Objective::dot_gold(Index i, const double* scores) const {
     return sum;
 }
 
+double Objective::worst_margin(Index i, const double* w, SlotCounts& answer, Workspace& ws) const {
+    Workspace::Frame frame(ws);
+    double* scores = frame.take(num_slots(i));
+    features_->scores(i, w, 1.0, scores);
+    const double gold_score = dot_gold(i, scores);
+    add_cost(i, loss_.cost_scale, scores);
+    return structure_->maximize(i, scores, answer, ws) - gold_score;
+}
+
 void Objective::check_gold() const {
     Workspace ws;
     for (Index i = 0; i < num_examples(); ++i) structure_->check_labelling(i, gold(i), ws);

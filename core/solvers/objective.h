@@ -74,6 +74,8 @@ class Objective {
     // slots += scale * gold counts
     void add_gold(Index i, double scale, double* slots) const;
     double dot_gold(Index i, const double* scores) const;
+    // max over labellings of kappa cost - <w, psi>, psi = A'(g - count(y)), and the labelling: the hinges' oracle.
+    double worst_margin(Index i, const double* w, SlotCounts& answer, Workspace& ws) const;
     double conjugate(double mass) const { return loss_.link == Link::kSquared ? 0.25 * mass * mass : 0.0; }
 
     void check_gold() const;

@@ -158,7 +158,9 @@ def train(
         model.save(output, dtype=flags["dtype"])
     if flags["report"]:
         with writing(flags["report"]):
-            _write_report(flags["report"], task, model, scored, evaluation, baseline, data)
+            from partwise.cli import reporting
+
+            reporting.write(flags["report"], task, model, scored, evaluation, baseline, data)
     fields = {
         "task": task.name,
         "model": output,
@@ -255,17 +257,3 @@ def _summary(task: Task, fields: dict[str, Any], evaluation: Evaluation) -> str:
         ("model", f"{where}{size_text(where)}" + (f", report {fields['report']}" if fields["report"] else "")),
     ]
     return "\n".join(f"{head:10}{text}" for head, text in lines)
-
-
-def _write_report(
-    path: str,
-    task: Task,
-    model: Any,
-    scored: Data,
-    evaluation: Evaluation,
-    baseline: tuple[str, float] | None,
-    data: str,
-) -> None:
-    from partwise.cli.reporting import write
-
-    write(path, task, model, scored, evaluation, baseline, data)

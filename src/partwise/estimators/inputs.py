@@ -274,15 +274,12 @@ def _not_finite(value: float, where: str, what: str) -> None:
     raise ValueError(f"X: {where}, {what} is {value}: features must be finite (no NaN, no inf)")
 
 
-class NameReader:
-    """Reads sequences of attribute names: items are lists of strings or dicts {name: value}.
+class VocabularyReader:
+    """Numbers attributes that have names.
 
-    `vocabulary` maps names to ids, the most frequent first, so that the rows of weights used most lie together.
+    `vocabulary` maps names to ids, the most frequent first, so that the rows of weights used most lie together; None
+    before the first reading. `unknown_rate` is the share of attributes in the last input that are not in it.
     """
-
-    kind = "names"
-    forms = ("names",)
-    expected = "lists of attribute names or dicts"
 
     def __init__(self, vocabulary: Vocabulary | None = None) -> None:
         self.vocabulary = vocabulary
@@ -296,6 +293,14 @@ class NameReader:
     def names(self) -> list[str]:
         """Attribute names in the order of their ids."""
         return [] if self.vocabulary is None else self.vocabulary.names()
+
+
+class NameReader(VocabularyReader):
+    """Reads sequences of attribute names: items are lists of strings or dicts {name: value}."""
+
+    kind = "names"
+    forms = ("names",)
+    expected = "lists of attribute names or dicts"
 
     def with_vocabulary(self, vocabulary: Vocabulary) -> NameReader:
         """The same reader with other attributes."""

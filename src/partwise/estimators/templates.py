@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partwise._core import Sentences, Vocabulary
-from partwise.estimators.inputs import Ints, Rows, Sequences
+from partwise.estimators.inputs import Ints, Rows, Sequences, VocabularyReader
 from partwise.features import Attributes
 from partwise.features.macros import Gazetteer
 from partwise.features.template import Template
@@ -65,30 +65,16 @@ def check_template_options(tagger: Any) -> None:
         raise ValueError("with a kernel there are transitions: add the line 'B' to the template")
 
 
-class TemplateReader:
-    """Reads sentences of strings: attributes are what a template makes of them.
-
-    `vocabulary` numbers the attributes, the most frequent first. `unknown_rate` is the share of attributes in the last
-    input that are not in it.
-    """
+class TemplateReader(VocabularyReader):
+    """Reads sentences of strings: attributes are what a template makes of them."""
 
     forms = ("text",)
     expected = "sentences"
     kind = "template"
 
     def __init__(self, template: Template, vocabulary: Vocabulary | None = None) -> None:
+        super().__init__(vocabulary)
         self.template = template
-        self.vocabulary = vocabulary
-        self.unknown_rate = 0.0
-
-    @property
-    def n_attributes(self) -> int:
-        """Number of attributes it knows."""
-        return 0 if self.vocabulary is None else len(self.vocabulary)
-
-    def names(self) -> list[str]:
-        """Attribute names in the order of their ids."""
-        return [] if self.vocabulary is None else self.vocabulary.names()
 
     def with_vocabulary(self, vocabulary: Vocabulary) -> TemplateReader:
         """The same reader with other attributes."""
