@@ -148,3 +148,4 @@ def test_nltk(folder, tmp_path):
     found = maxent_is.fit_nltk(path, 100, 20)
     assert found["contexts"] == 100
     assert found["nltk_ratio"] > 1
+    assert found["nltk_iteration_ratio"] > 1
