@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "solvers/scaling_cells.h"
+#include "solvers/scaling_functions.h"
 #include "solvers/sum_examples.h"
 
 namespace partwise {
@@ -13,124 +14,6 @@ namespace {
 // No step multiplies a potential by more than exp(this): probabilities that have underflowed stay negligible.
 constexpr double kMostExponent = 50.0;
 constexpr Index kMostTrials = 60;
-
-// A function of one variable and its derivatives.
-struct Jet {
-    double value;
-    double first;
-    double second;
-};
-
-// B of GIS and SCGIS.
-Jet exponential(double expectation, double steepness, double s) {
-    const double growth = expectation * fast_exp(s * steepness);
-    return {expectation * fast_expm1(s * steepness) / steepness, growth, growth * steepness};
-}
-
-// Its derivatives alone, for one exponential less.
-Jet exponential_slopes(double expectation, double steepness, double s) {
-    const double growth = expectation * fast_exp(s * steepness);
-    return {0.0, growth, growth * steepness};
-}
-
-// B of (39). With q = E / (F M), a mean of probabilities: B = M log(1 - q + q exp(sF)).
-Jet logarithmic(double expectation, double steepness, double mass, double s) {
-    const double q = std::min(expectation / (steepness * mass), 1.0);
-    const double x = s * steepness;
-    // Where exp(x) would be large it is divided out.
-    const double up = q * (x > 0.0 ? 1.0 : fast_exp(x));
-    const double sum = up + (1.0 - q) * (x > 0.0 ? fast_exp(-x) : 1.0);
-    const double share = sum > 0.0 ? up / sum : q;
-    const double value = x > 1.0 ? x + std::log(sum) : fast_log1p(q * fast_expm1(x));
-    return {mass * value, mass * steepness * share, mass * steepness * steepness * share * (1.0 - share)};
-}
-
-// B of IIS: terms coefficient (exp(s F) - 1) / F. With 0/1 features F is a count, and cells of one count are one term.
-struct IisTerms {
-    std::vector<double> coefficients;
-    std::vector<double> sums;
-    std::vector<double> by_count;
-    double least = kInfinity;  // the smallest F
-
-    void collect(const ColumnView& view, const double* cell_sums, Index n, bool counts) {
-        coefficients.clear();
-        sums.clear();
-        by_count.clear();
-        const Column& c = view.column();
-        for (Index k = 0; k < c.size; ++k) {
-            const Index slot = c.slots ? c.slots[k] : c.slot;
-            const double term = view.weight(k) * view.probability(k) * value_at(c, k);
-            const double sum = cell_sums[slot * n + c.examples[k]];
-            if (counts) {
-                const auto count = static_cast<std::size_t>(sum);
-                if (count >= by_count.size()) by_count.resize(count + 1, 0.0);
-                by_count[count] += term;
-            } else {
-                coefficients.push_back(term);
-                sums.push_back(sum);
-            }
-        }
-        for (std::size_t count = 1; count < by_count.size(); ++count) {
-            if (by_count[count] == 0.0) continue;
-            coefficients.push_back(by_count[count]);
-            sums.push_back(static_cast<double>(count));
-        }
-        least = sums.empty() ? 1.0 : *std::min_element(sums.begin(), sums.end());
-    }
-
-    Jet at(double s) const {
-        double value = 0;
-        double first = 0;
-        double second = 0;
-        const double* __restrict a = coefficients.data();
-        const double* __restrict f = sums.data();
-        const Index n = len(sums.size());
-#pragma omp simd reduction(+ : value, first, second)
-        for (Index k = 0; k < n; ++k) {
-            const double growth = a[k] * fast_exp(s * f[k]);
-            value += a[k] * fast_expm1(s * f[k]) / f[k];
-            first += growth;
-            second += growth * f[k];
-        }
-        return {value, first, second};
-    }
-
-    double steepest() const { return sums.empty() ? 1.0 : *std::max_element(sums.begin(), sums.end()); }
-};
-
-// A(z) = Q(z) + tau B(z / tau), where Q(z) = l2 (w z + z^2/2) - z e.
-struct OneVariable {
-    double l2;
-    double weight;
-    double empirical;
-    double tau;
-
-    double scale(double z) const { return z / tau; }
-    double quadratic(double z) const { return l2 * (weight * z + 0.5 * z * z) - z * empirical; }
-    Jet with(const Jet& b, double z) const {
-        return {quadratic(z) + tau * b.value, l2 * (weight + z) - empirical + b.first, l2 + b.second / tau};
-    }
-};
-
-// The root of A', which is increasing: Newton's method without line search, as in section 5.1. What keeps it from
-// running away: steps of at most `reach`, `ceiling` (which no root exceeds), and the bracket that the signs of A' give.
-template <class F>
-double newton(F&& function, double reach, double ceiling, double tol, Index max_steps) {
-    double z = 0;
-    double low = -kInfinity;
-    double high = kInfinity;
-    for (Index k = 0; k < max_steps; ++k) {
-        const Jet a = function(z);
-        if (a.first == 0.0 || (k > 0 && std::abs(a.first) <= tol)) break;
-        (a.first > 0.0 ? high : low) = z;
-        const double step = a.second > 0.0 ? -a.first / a.second : (a.first > 0.0 ? -reach : reach);
-        double next = std::min(z + std::clamp(step, -reach, reach), ceiling);
-        if (!(next > low && next < high)) next = 0.5 * (low + high);
-        if (next == z || !std::isfinite(next)) break;
-        z = next;
-    }
-    return z;
-}
 
 class Scaling {
    public:
