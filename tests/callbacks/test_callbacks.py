@@ -219,6 +219,14 @@ def progress(seconds, passes, **limits):
     return Progress("eg", 1, passes, seconds, certificate, True, lambda: np.zeros(1), **limits)
 
 
+def test_lines_in_a_log_are_not_wrapped():
+    out = io.StringIO()
+    with ProgressLine(Console(file=out, width=30), every_seconds=0.0) as line:
+        line(progress(5.0, 10.0, max_seconds=20.0))
+    assert out.getvalue().count("\n") == 1
+    assert out.getvalue().endswith("left\n")
+
+
 def test_time_left():
     assert time_left(progress(5.0, 1.0), []) is None
     assert time_left(progress(5.0, 1.0, max_seconds=20.0), []) == 15.0

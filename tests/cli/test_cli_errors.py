@@ -10,6 +10,8 @@ import time
 
 import pytest
 
+import partwise
+
 LONG = pytest.mark.skipif(not hasattr(os, "fork"), reason="POSIX only")
 
 
@@ -253,3 +255,52 @@ def test_closed_pipe(files, chunker):
     running.wait(timeout=30)
     running.stderr.close()
     assert "Traceback" not in stderr
+    assert running.returncode == 2
+
+
+def test_closed_streams(files, chunker):
+    """Streams that were closed before the process began."""
+    for redirect, name, args in (
+        ("<&-", "input", ("predict", chunker, "-")),
+        ("<&-", "input", ("inspect", "-")),
+        (">&-", "output", ("predict", chunker, files / "treebank" / "test.txt")),
+    ):
+        shell = ["sh", "-c", f'exec "$@" {redirect}', "sh", sys.executable, "-m", "partwise", *map(str, args)]
+        done = subprocess.run(shell, check=False, stderr=subprocess.PIPE, text=True)
+        assert (done.returncode, done.stderr) == (2, f"error: standard {name}: is closed\n")
+
+
+def test_two_inputs_from_one_stream(cli, chunker, tmp_path):
+    for args in (("predict", chunker, "-", "--constraints", "-"), ("predict", "-", "-"), ("evaluate", "-", "-")):
+        assert "standard input" in refused(cli, *args, stdin="a X\n")
+    assert "standard input" in refused(cli, "train", "tag", "-", "--dev", "-", "-o", tmp_path / "m.pw")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+def test_report_that_cannot_be_written(cli, files, tmp_path):
+    """The model took longer: it stays, and the error says so."""
+    out = tmp_path / "m.pw"
+    error = refused(cli, "train", "tag", files / "treebank" / "train.txt", "-o", out, "-q", "--report", "/dev/full")
+    assert error.startswith("error: /dev/full: no space")
+    assert error.endswith(f"(the model is in {out})")
+    cli("inspect", out)
+    error = refused(cli, "evaluate", out, files / "treebank" / "test.txt", "--report", "/dev/full")
+    assert error.startswith("error: /dev/full: ")
+
+
+def test_one_class(cli, tmp_path):
+    path = tmp_path / "one.svm"
+    path.write_text("1 1:1\n1 2:1\n")
+    assert "one class only (1)" in refused(cli, "train", "maxent", path, "-o", tmp_path / "m.pw")
+
+
+def test_version_without_an_installation(cli, monkeypatch):
+    import importlib.metadata
+
+    def absent(name):
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", absent)
+    monkeypatch.setitem(vars(partwise), "__version__", "")  # taken back at the end, whatever is asked for below
+    del partwise.__version__
+    assert cli("--version").stdout.startswith("partwise, version ")

@@ -32,6 +32,13 @@ def test_forbidden_pairs(rules):
     assert found.last.tolist() == [True, True, True, True, False]
 
 
+@pytest.mark.parametrize(("rule", "place"), [("token 3 1 O", "2:7: "), ("token 2 2 O", "2:9: ")])
+def test_tokens_that_are_not_there(rules, rule, place):
+    found = rules(f"token 1 1 O\n{rule}\n")
+    with pytest.raises(FormatError, match=f"{place}there is no"):
+        found.allowed([["a"], ["b"]])
+
+
 def test_words_and_tokens(rules):
     found = rules("word Rockwell B-N I-N\ntoken 2 1 O\n")
     first, second, third = found.allowed([["Mr", "Rockwell"], ["so"], ["x"]])

@@ -143,7 +143,7 @@ def test_bad_files(cli, trees, tmp_path):
     model = tmp_path / "m.pw"
     bad.write_text(good + "1\ta\t_\t_\t_\t_\t2\tx\t_\t_\n2\tb\t_\t_\t_\t_\t1\tx\t_\t_\n\n")
     answer = cli("train", "dep", bad, "-o", model, status=2)
-    assert f"bad.conllu:{good.count(chr(10)) + 1}: the heads make a cycle" in answer.stderr
+    assert f"bad.conllu:{good.count(chr(10)) + 1}:13: the heads make a cycle" in answer.stderr
     assert not model.exists()
     answer = cli("train", "dep", bad, "-o", model, "--lenient", "-q")
     assert "1 sentences left out" in answer.stderr

@@ -121,6 +121,24 @@ BAD = {
 }
 
 
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [
+        ("1\tw\t_\n", 6),  # behind the last
+        (LINE.format(1, 0).replace("\n", "\tmore\n"), 21),
+        (LINE.format(1, "x"), 13),
+        (LINE.format(1, 5), 13),
+        (LINE.format(1, 1).replace("w", "word"), 16),
+    ],
+)
+def test_errors_have_a_column(tmp_path, text, column):
+    with pytest.raises(FormatError) as caught:
+        read_conllu(put(tmp_path, text + "\n"))
+    assert (caught.value.line, caught.value.column) == (1, column)
+    line = text.splitlines()[0]
+    assert line[column - 1 :].split("\t")[0] in ("", "more", "x", "5", "1")
+
+
 @pytest.mark.parametrize("name", list(BAD))
 def test_strict_says_where_lenient_counts(tmp_path, name):
     text, line, message = BAD[name]
@@ -129,6 +147,7 @@ def test_strict_says_where_lenient_counts(tmp_path, name):
     with pytest.raises(FormatError, match=message) as caught:
         read_conllu(path)
     assert str(caught.value).startswith(place + ":")
+    assert (caught.value.column is None) == (name == "no words")
     bank = read_conllu(path, strict=False)
     assert (len(bank), bank.skipped, len(bank.errors)) == (4, 1, 1)
     assert message.split()[0] in str(bank.errors[0])

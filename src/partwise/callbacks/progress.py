@@ -55,7 +55,7 @@ class ProgressLine(TrainingCallback):
         if self._live is not None:
             self._live.update(self._text(text), refresh=True)
         else:
-            self._console.print(self._text(text))
+            self._console.print(text, soft_wrap=True, markup=False, highlight=False)
 
     def end(self, session: Session, result: Result | None) -> Result | None:
         self._stop()

@@ -52,7 +52,15 @@ class _Commands(click.Group):
         return run_safely(run) if alone else run()
 
 
+def _version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        from partwise import __version__
+
+        click.echo(f"partwise, version {__version__}")
+        ctx.exit()
+
+
 @click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="partwise")
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version.")
 def main() -> None:
     """Train linear structured predictors, each run with a certificate."""

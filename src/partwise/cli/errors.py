@@ -36,13 +36,16 @@ def run_safely(run: Callable[[], Any]) -> NoReturn:
     try:
         with plain_warnings():
             answer = run()
-            sys.stdout.flush()
+            if sys.stdout is not None:  # closed before the process began
+                sys.stdout.flush()
         code = answer if isinstance(answer, int) else 0
     except click.exceptions.Exit as done:
         code = done.exit_code
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
         code = INTERRUPTED
+    except SystemExit:
+        code = USER_ERROR  # click's own answer to a closed pipe, with standard output made safe to flush
     except BrokenPipeError:
         # Whoever read the output has enough: nothing more can be written, at exit neither.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

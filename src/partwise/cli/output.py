@@ -7,8 +7,7 @@ import math
 import os
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,11 +57,14 @@ def check_outputs(*paths: str | None, inputs: Iterable[str | None] = ()) -> None
     Raises
     ------
     UserError
-        If a folder is missing or does not take files, a path is a folder, two outputs are the same file, or one of
-        them is an input.
+        If a folder is missing or does not take files, a path is a folder, two outputs are the same file, one of them is
+        an input, or two inputs are standard input.
     """
     seen: dict[str, str] = {}
-    sources = {os.path.realpath(path) for path in inputs if path not in (None, "-")}
+    named = list(inputs)
+    if named.count("-") > 1:
+        raise UserError("standard input (-) can be read once: two inputs are to come from it")
+    sources = {os.path.realpath(path) for path in named if path not in (None, "-")}
     for path in paths:
         if path is None:
             continue
@@ -84,17 +86,6 @@ def check_outputs(*paths: str | None, inputs: Iterable[str | None] = ()) -> None
                 pass
         except OSError as error:
             raise UserError(f"{path}: cannot be written ({(error.strerror or str(error)).lower()})") from None
-
-
-@contextmanager
-def writing(path: str) -> Iterator[None]:
-    """Name the file in errors that do not: the system says "no space left on device" and no more."""
-    try:
-        yield
-    except OSError as error:
-        if error.filename is None and error.errno is not None and path != "-":
-            error.filename = path
-        raise
 
 
 def is_terminal() -> bool:

@@ -9,7 +9,7 @@ import click
 import numpy as np
 
 from partwise.cli.errors import UserError
-from partwise.cli.output import check_outputs, json_flag, peak_memory, print_json, table, writing
+from partwise.cli.output import check_outputs, json_flag, peak_memory, print_json, table
 from partwise.cli.summary import result_fields, size_text
 from partwise.cli.taskgroup import TaskGroup
 from partwise.cli.tasks import TASKS, Data, Task
@@ -87,8 +87,7 @@ def path(task: Task, *, data: str, output: str | None, dev: str | None, as_json:
     else:
         model._fit_path(Cs[: best + 1], whole.X, whole.y)
     model.input_settings_ = {"task": task.name, **task.remember(flags, whole)}
-    with writing(output):
-        model.save(output)
+    model.save(output)
     fields = {
         "task": task.name,
         "model": output,

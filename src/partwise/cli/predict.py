@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from partwise.cli.output import check_outputs, json_flag, writing
+from partwise.cli.output import check_outputs, json_flag
 from partwise.cli.tasks import Request, task_of
 
 
@@ -29,8 +29,10 @@ def command(
 ) -> None:
     """Label the INPUT ("-": standard input) with a MODEL that `train` wrote.
 
-    The input is in the format of the training data; a column of labels may be there or not. The output is the input
-    with the predictions added; with --json one object a sentence or row, each on a line of its own.
+    The input is in the format of the training data; a column of labels may be there or not. The output of columns is
+    the input with the labels as one more column, with tabs between columns; of CoNLL-U the input with the predictions
+    in their columns; of rows and CRFsuite's items a label a line. With --json it is one object a sentence or row,
+    each on a line of its own.
     """
     from partwise import load
     from partwise.io import atomic_write
@@ -41,5 +43,5 @@ def command(
     task = task_of(fitted)
     read = task.read(data, task.recall(fitted), labelled=False)
     lines = task.predict(fitted, read, Request(marginals, k_best, constraints, as_json))
-    with writing(output), atomic_write(output, "w") as out:
+    with atomic_write(output, "w") as out:
         out.writelines(lines)

@@ -18,8 +18,9 @@ def write(
     evaluation: Evaluation,
     baseline: tuple[str, float] | None,
     data: str,
+    where: str | None = None,
 ) -> None:
-    """Everything there is to say about a model, on one page."""
+    """Everything there is to say about a model, on one page; `where`: what was scored, if not the data."""
     from partwise.report import write_report
 
     scores: dict[str, Any] = dict(evaluation.scores)
@@ -34,7 +35,7 @@ def write(
         path,
         result=model.result_,
         title=f"partwise {task.name}: {data}",
-        subtitle=f"{scored.n_examples} {task.unit} were scored",
+        subtitle=f"Scored on {where or f'{scored.n_examples} {task.unit}'}",
         scores=scores,
         confusion=evaluation.confusion,
         top_features=task.strongest(model, TOP),

@@ -12,9 +12,9 @@ from typing import Any
 
 import click
 
-from partwise.cli.errors import UserError
+from partwise.cli.errors import UserError, message_of
 from partwise.cli.flags import RENAMED, TRAINING, estimator_options, solver_options
-from partwise.cli.output import check_outputs, is_terminal, json_flag, peak_memory, print_json, writing
+from partwise.cli.output import check_outputs, is_terminal, json_flag, peak_memory, print_json
 from partwise.cli.summary import certificate_lines, result_fields, size_text
 from partwise.cli.taskgroup import TaskGroup
 from partwise.cli.tasks import TASKS, Data, Evaluation, Task
@@ -154,13 +154,15 @@ def train(
     assert scored is not None
     evaluation = task.evaluate(model, scored)
     baseline = _baseline(task, flags["baseline"], training, scored, settings, flags)
-    with writing(output):
-        model.save(output, dtype=flags["dtype"])
+    model.save(output, dtype=flags["dtype"])
     if flags["report"]:
-        with writing(flags["report"]):
-            from partwise.cli import reporting
+        from partwise.cli import reporting
 
-            reporting.write(flags["report"], task, model, scored, evaluation, baseline, data)
+        try:
+            reporting.write(flags["report"], task, model, scored, evaluation, baseline, data, where)
+        except OSError as error:
+            # Training may have taken hours: the model is kept.
+            raise UserError(f"{message_of(error)} (the model is in {output})") from None
     fields = {
         "task": task.name,
         "model": output,

@@ -173,7 +173,7 @@ class MaxentClassifier(ClassifierMixin, TrainedEstimator):
                 X, y, weight = X[keep], y[keep], weight[keep]
             classes, labels = np.unique(y, return_inverse=True)
             if len(classes) < 2:
-                raise ValueError(f"y holds one class only ({classes[0]!r}): there is nothing to learn")
+                raise ValueError(f"y holds one class only ({classes.tolist()[0]!r}): there is nothing to learn")
 
             structure = Multiclass(len(y), len(classes))
             rows = _rows(X, bool(self.fit_intercept))

@@ -10,14 +10,13 @@ from __future__ import annotations
 import gzip
 import io
 import os
-import sys
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import IO, Any
 
 from partwise.io.errors import FormatError
-from partwise.io.files import atomic_write
+from partwise.io.files import atomic_write, standard_input
 
 Path = str | os.PathLike[str]
 
@@ -227,7 +226,7 @@ def _is_content(line: str) -> bool:
 @contextmanager
 def _open(path: str) -> Iterator[IO[bytes]]:
     with ExitStack() as opened:
-        file: Any = sys.stdin.buffer if path == "-" else opened.enter_context(open(path, "rb"))
+        file: Any = standard_input() if path == "-" else opened.enter_context(open(path, "rb"))
         if not hasattr(file, "peek"):
             file = io.BufferedReader(file)
         packed = file.peek(2)[:2] == b"\x1f\x8b"
@@ -285,7 +284,8 @@ def _parse(lines: list[str], path: str, first: int, dialect: str) -> ConlluSente
         fields = _body(line.removeprefix("\ufeff")).split("\t")
         if len(fields) != 10:
             hint = " (spaces instead of tabs?)" if len(fields) == 1 and " " in line else ""
-            raise FormatError(f"{len(fields)} columns where 10 are expected{hint}", path, number)
+            at = _column(fields, 10) if len(fields) > 10 else len("\t".join(fields)) + 1
+            raise FormatError(f"{len(fields)} columns where 10 are expected{hint}", path, number, at)
         name = fields[ID]
         n = len(rows)
         if name.isascii() and name.isdigit():
@@ -311,7 +311,7 @@ def _parse(lines: list[str], path: str, first: int, dialect: str) -> ConlluSente
         raise FormatError("a sentence without words", path, first)
     if span_end > len(rows):
         raise FormatError(f"a multi-word token ends at word {span_end} of {len(rows)}", path, first + rows[-1], 1)
-    numbers = _check_heads(heads, [first + row for row in rows], path)
+    numbers = _check_heads(heads, lines, rows, path, first)
     return ConlluSentence(lines, rows, numbers, path, first + rows[0], dialect)
 
 
@@ -322,21 +322,31 @@ def _pair(name: str, separator: str, path: str, number: int) -> tuple[int, int]:
     return int(a), int(b)
 
 
-def _check_heads(heads: list[str], numbers: list[int], path: str) -> list[int]:
+def _column(fields: list[str], k: int) -> int:
+    """Where field k begins, counted from 1."""
+    return 1 + sum(len(field) + 1 for field in fields[:k])
+
+
+def _check_heads(heads: list[str], lines: list[str], rows: list[int], path: str, first: int) -> list[int]:
     """Heads as numbers; none at all if the sentence has no tree."""
+
+    def error(word: int, message: str) -> FormatError:
+        row = rows[word - 1]
+        return FormatError(message, path, first + row, _column(lines[row].removeprefix("\ufeff").split("\t"), HEAD))
+
     n = len(heads)
     if all(head == "_" for head in heads):
         return []
     found = []
-    for word, (head, number) in enumerate(zip(heads, numbers, strict=True), start=1):
+    for word, head in enumerate(heads, start=1):
         if not (head.isascii() and head.isdigit()):
-            raise FormatError(f"head {head!r} of word {word} is not a number", path, number)
+            raise error(word, f"head {head!r} of word {word} is not a number")
         if int(head) > n:
-            raise FormatError(f"head {head} of word {word} is out of range: there are {n} words", path, number)
+            raise error(word, f"head {head} of word {word} is out of range: there are {n} words")
         found.append(int(head))
     word = find_cycle(found)
     if word:
-        raise FormatError(f"the heads make a cycle through word {word}", path, numbers[word - 1])
+        raise error(word, f"the heads make a cycle through word {word}")
     return found
 
 

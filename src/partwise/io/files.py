@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import os
@@ -11,13 +12,29 @@ import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import IO, Any, cast
+from typing import IO, Any, BinaryIO, cast
 
 from partwise.io.errors import FormatError
 
 Path = str | os.PathLike[str]
 
 _GZIP = b"\x1f\x8b"
+
+
+def standard_input() -> BinaryIO:
+    """The bytes of standard input. OSError if it was closed before the process began."""
+    return _bytes_of(sys.stdin, "standard input")
+
+
+def standard_output() -> BinaryIO:
+    """The bytes of standard output. OSError if it was closed before the process began."""
+    return _bytes_of(sys.stdout, "standard output")
+
+
+def _bytes_of(stream: Any, name: str) -> BinaryIO:
+    if stream is None:
+        raise OSError(errno.EBADF, "is closed", name)
+    return cast(BinaryIO, stream.buffer)
 
 
 def read_bytes(path: Path) -> bytes:
@@ -29,7 +46,7 @@ def read_bytes(path: Path) -> bytes:
         If a gzip file is damaged or cut short.
     """
     if os.fspath(path) == "-":
-        data = sys.stdin.buffer.read()
+        data = standard_input().read()
     else:
         with open(path, "rb") as file:
             data = file.read()
@@ -67,7 +84,7 @@ def atomic_write(path: Path, mode: str = "wb") -> Iterator[Any]:
 
     The block writes to a temporary file in the same folder, which is then flushed to the disk and renamed. A name
     that ends in ".gz" is compressed (equal content gives equal bytes). "-" is standard output, and devices and pipes
-    are written to as they are.
+    are written to as they are. Errors of the system's name the file.
 
     Parameters
     ----------
@@ -78,21 +95,23 @@ def atomic_write(path: Path, mode: str = "wb") -> Iterator[Any]:
         raise ValueError(f"mode must be 'wb' or 'w', got {mode!r}")
     name = os.fspath(path)
     if name == "-":
-        with _layers(sys.stdout.buffer, mode, packed=False) as file:
-            yield file
-        sys.stdout.buffer.flush()
+        out = standard_output()
+        with _naming("standard output"):
+            with _layers(out, mode, packed=False) as file:
+                yield file
+            out.flush()
         return
     packed = name.endswith(".gz")
     target = os.path.realpath(name)
     if os.path.exists(target) and not stat.S_ISREG(os.stat(target).st_mode):
-        with open(target, "wb") as raw, _layers(raw, mode, packed) as file:
+        with _naming(name), open(target, "wb") as raw, _layers(raw, mode, packed) as file:
             yield file
         return
     folder, base = os.path.split(target)
     temporary = os.path.join(folder, f".{base[:100]}.{secrets.token_hex(6)}.tmp")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     try:
-        with os.fdopen(descriptor, "wb") as raw:
+        with _naming(name), os.fdopen(descriptor, "wb") as raw:
             with _layers(raw, mode, packed) as file:
                 yield file
             raw.flush()
@@ -103,6 +122,17 @@ def atomic_write(path: Path, mode: str = "wb") -> Iterator[Any]:
             os.unlink(temporary)
         raise
     _sync_folder(folder)
+
+
+@contextmanager
+def _naming(path: str) -> Iterator[None]:
+    """Name the file in errors that do not: the system says "no space left on device" and no more."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno is not None:
+            error.filename = path
+        raise
 
 
 @contextmanager

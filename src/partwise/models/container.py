@@ -17,13 +17,13 @@ import mmap
 import os
 import stat
 import struct
-import sys
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..io.files import standard_input
 from .errors import ModelFormatError
 
 Array = NDArray[Any]
@@ -84,7 +84,7 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, str], dict[str, Array]
     """
     try:
         if os.fspath(path) == "-":
-            block, size = _read_checked(sys.stdin.buffer)
+            block, size = _read_checked(standard_input())
         else:
             with open(path, "rb") as file:
                 block, size = _read_checked(file)

@@ -35,9 +35,22 @@ class Constraints:
     last: Bools
     words: dict[str, Bools] = field(default_factory=dict)
     tokens: dict[tuple[int, int], Bools] = field(default_factory=dict)
+    #: For each place of `tokens` the errors if there is no such sentence, no such token of it.
+    absent: dict[tuple[int, int], tuple[FormatError, FormatError]] = field(default_factory=dict, repr=False)
 
     def allowed(self, sentences: Sequence[Sequence[str]]) -> list[Any]:
-        """A mask (length, labels) for each sentence that has one, else None; `sentences` are first columns."""
+        """A mask (length, labels) for each sentence that has one, else None; `sentences` are first columns.
+
+        Raises
+        ------
+        FormatError
+            If a rule is for a token that is not there.
+        """
+        for (sentence, token), (no_sentence, no_token) in self.absent.items():
+            if sentence >= len(sentences):
+                raise no_sentence
+            if token >= len(sentences[sentence]):
+                raise no_token
         found: list[Any] = []
         by_sentence: dict[int, list[tuple[int, Bools]]] = {}
         for (sentence, token), mask in self.tokens.items():
@@ -45,7 +58,7 @@ class Constraints:
         ends = not (self.first.all() and self.last.all())
         for number, words in enumerate(sentences):
             named = [(t, self.words[word]) for t, word in enumerate(words) if word in self.words]
-            placed = [(t, mask) for t, mask in by_sentence.get(number, ()) if t < len(words)]
+            placed = by_sentence.get(number, [])
             if not (named or placed or (ends and words)):
                 found.append(None)
                 continue
@@ -132,6 +145,10 @@ class _Line:
                 raise self.error(f"expected a number from 1, got {text!r}", column)
         place = int(rest[0][0]) - 1, int(rest[1][0]) - 1
         mask = self._mask(rules, rest[2:])
+        rules.absent[place] = (
+            self.error(f"there is no sentence {rest[0][0]}", rest[0][1]),
+            self.error(f"there is no token {rest[1][0]} in sentence {rest[0][0]}", rest[1][1]),
+        )
         rules.tokens[place] = rules.tokens[place] & mask if place in rules.tokens else mask
 
     def _mask(self, rules: Constraints, words: list[tuple[str, int]], star: bool = False) -> Bools:
