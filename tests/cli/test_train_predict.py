@@ -99,13 +99,16 @@ def test_marginals(cli, files, chunker):
 def test_k_best(cli, files, chunker):
     test = files / "treebank" / "test.txt"
     X, _ = read(test)
-    expected = partwise.load(chunker).predict_k_best(X, 3)
+    expected = partwise.load(chunker).predict_k_best(X, 3, probabilities=True)
     lines = [json.loads(line) for line in cli("predict", chunker, test, "--k-best", 3, "--json").stdout.splitlines()]
     assert [[answer["labels"] for answer in line["best"]] for line in lines] == [
         [labels for labels, _ in answers] for answers in expected
     ]
+    assert [[answer["probability"] for answer in line["best"]] for line in lines] == [
+        pytest.approx([p for _, p in answers]) for answers in expected
+    ]
     text = cli("predict", chunker, test, "--k-best", 2).stdout
-    assert text.startswith("# 0 ")
+    assert text.startswith(f"# 0 {expected[0][0][1]:.6f}\n")
     assert text.count("# 1 ") == len(X)
 
 
@@ -118,6 +121,9 @@ def test_constraints(cli, files, chunker, tmp_path):
     ]
     assert "B-NP" not in {row[3] for row in rows}
     assert {row[3] for row in rows if row[0] == "the"} == {"B-VP"}
+    several = cli("predict", chunker, test, "--constraints", rules, "--k-best", 2).stdout
+    assert "# 1 " in several
+    assert not [line for line in several.splitlines() if line.endswith("\tB-NP") and not line.startswith("#")]
 
 
 def test_compressed_output(cli, files, chunker, tmp_path):
@@ -290,3 +296,13 @@ def test_the_report_says_what_was_scored(cli, files, tmp_path):
     for more, where in (((), "the training data"), (("--dev", dev), str(dev))):
         cli("train", "tag", train, "-o", tmp_path / "m.pw", "-q", "--tol", "0.1", "--report", report, *more)
         assert f"Scored on {where}" in report.read_text()
+    size = partwise.load(tmp_path / "m.pw").result_.weights
+    assert f"{(size != 0).sum():,}</" in report.read_text()
+    assert f" of {len(size):,}" not in report.read_text()  # some weights belong to no feature
+
+
+def test_labels_that_a_classifier_does_not_know(cli, cli_json, files, classifier, tmp_path):
+    rows = tmp_path / "rows.svm"
+    rows.write_text((files / "digits" / "test.svm").read_text() + "17 1:1\n")
+    assert cli_json("evaluate", classifier, rows)["unseen_labels"] == [17]
+    assert "labels that the model does not know: 17" in cli("evaluate", classifier, rows).stdout

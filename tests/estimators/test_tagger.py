@@ -65,6 +65,35 @@ class TestBruteForce:
             np.testing.assert_allclose([value for _, value in ranked], order, atol=1e-10)
             np.testing.assert_allclose([scores[tuple(found)] for found, _ in ranked], order, atol=1e-10)
 
+    def test_probabilities_of_labellings(self, fitted, fresh_sentences, all_scores):
+        for tokens in fresh_sentences.dicts:
+            scores = all_scores(fitted, tokens)
+            total = np.logaddexp.reduce(list(scores.values()))
+            for found, p in fitted.predict_k_best([tokens], 5, probabilities=True)[0]:
+                assert p == pytest.approx(np.exp(scores[tuple(found)] - total), abs=1e-12)
+        assert fitted.predict_k_best([[]], 2, probabilities=True) == [[([], 1.0)]]
+
+    def test_k_best_under_constraints(self, fitted, fresh_sentences, all_scores):
+        """The best of those that are left, with probabilities given that the constraints hold."""
+        classes = fitted.classes_.tolist()
+        pairs = np.ones((len(classes), len(classes)), dtype=bool)
+        pairs[0, 1] = False
+        for tokens in fresh_sentences.dicts:
+            rules = [classes[:2], *[None] * (len(tokens) - 1)]
+            given = {"allowed": [rules], "allowed_transitions": pairs}
+            left = {
+                labels: score
+                for labels, score in all_scores(fitted, tokens).items()
+                if labels[0] in classes[:2]
+                and not any(a == classes[0] and b == classes[1] for a, b in zip(labels, labels[1:], strict=False))
+            }
+            order = sorted(left.values(), reverse=True)[:4]
+            ranked = fitted.predict_k_best([tokens], 4, **given)[0]
+            np.testing.assert_allclose([left[tuple(found)] for found, _ in ranked], order, atol=1e-10)
+            ranked = fitted.predict_k_best([tokens], len(left) + 9, probabilities=True, **given)[0]
+            assert len(ranked) == len(left)
+            assert sum(p for _, p in ranked) == pytest.approx(1.0)
+
     def test_node_scores(self, fitted, fresh_sentences):
         states = fitted.state_features_
         for tokens, array in zip(fresh_sentences.dicts, fitted.decision_function(fresh_sentences.dicts), strict=True):

@@ -263,3 +263,11 @@ def test_any_text_is_read_or_refused(text):
         line, column = 1, 1
     assert 1 <= line <= text.count("\n") + 1
     assert column >= 1
+
+
+@pytest.mark.parametrize("text", ["", "\n# nothing but a comment\n"])
+def test_a_file_without_templates(tmp_path, text):
+    path = tmp_path / "template"
+    path.write_text(text)
+    with pytest.raises(FormatError, match="no templates"):
+        Template.from_file(path)

@@ -61,7 +61,7 @@ def command(model: str, gold: str, calibration: bool, report: str | None, thread
         return
     click.echo(evaluation.table)
     if evaluation.details.get("unseen_labels"):
-        click.echo(f"labels that the model does not know: {', '.join(evaluation.details['unseen_labels'])}")
+        click.echo(f"labels that the model does not know: {', '.join(map(str, evaluation.details['unseen_labels']))}")
     if "unknown_rate" in evaluation.details:
         click.echo(f"unknown features: {evaluation.details['unknown_rate']:.2%} of those in the data")
     if found is not None:

@@ -19,8 +19,13 @@ json_flag = click.option("--json", "as_json", is_flag=True, help="Machine-readab
 
 
 def print_json(value: Any) -> None:
+    """One JSON object on standard output."""
+    click.echo(json_line(value), nl=False)
+
+
+def json_line(value: Any) -> str:
     """One JSON object on one line; numbers that JSON does not know become null."""
-    click.echo(json.dumps(plain(value), ensure_ascii=False, allow_nan=False))
+    return json.dumps(plain(value), ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def plain(value: Any) -> Any:

@@ -257,6 +257,13 @@ def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}")
 
 
+def check_count(name: str, value: Any) -> int:
+    """A number of things, at least one."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
+        raise ValueError(f"{name} must be an integer >= 1, got {value!r}")
+    return int(value)
+
+
 def seed_of(random_state: Any) -> int | None:
     """scikit-learn's random_state as a seed: None, an int, or a draw from a generator."""
     if random_state is None or isinstance(random_state, numbers.Integral):

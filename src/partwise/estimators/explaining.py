@@ -162,10 +162,3 @@ def largest(names: Any, ids: Ints, weights: Floats, n: int) -> Named:
         some = some[np.argpartition(-np.abs(weights[some]), n - 1)[:n]]
     some = some[np.lexsort((ids[some], -np.abs(weights[some])))]
     return [(None if i < 0 else names(i), w) for i, w in zip(ids[some].tolist(), weights[some].tolist(), strict=True)]
-
-
-def check_count(n: Any) -> int:
-    """A number of features to show."""
-    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
-        raise ValueError(f"n must be an integer >= 1, got {n!r}")
-    return int(n)

@@ -26,6 +26,7 @@ from partwise.estimators.common import (
     TrainedEstimator,
     Training,
     check_choice,
+    check_count,
     check_positive,
     check_sample_weight,
     needs_probabilities,
@@ -36,7 +37,6 @@ from partwise.estimators.explaining import (
     Explanation,
     Pruning,
     TopFeatures,
-    check_count,
     choose_kept,
     explanation,
     largest,
@@ -267,7 +267,7 @@ class MaxentClassifier(ClassifierMixin, TrainedEstimator):
         ids = np.arange(self.coef_.shape[1], dtype=np.int64)
         return TopFeatures(
             {
-                label: largest(names, ids, row, check_count(n))
+                label: largest(names, ids, row, check_count("n", n))
                 for label, row in zip(self.classes_.tolist(), self._label_weights()[0], strict=True)
             }
         )

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from partwise._core import ArcMap, ArcTokens, Tree, decode, infer
 from partwise.estimators.common import (
+    check_count,
     check_sample_weight,
     count_jobs,
     needs_probabilities,
@@ -245,14 +246,13 @@ class DependencyParser(TrainedParser):
 
         Scores are sums of weights: with the log loss, differences of scores are differences of log-probabilities.
         """
-        if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
-            raise ValueError(f"k must be an integer >= 1, got {k!r}")
+        k = check_count("k", k)
         lengths, words = self._read(X)
         structure, _, features = self._prepare(words, None, len(lengths))
         found: list[list[tuple[list[Any], float]]] = [[([], 0.0)] for _ in lengths]
         for i, number in enumerate(words.numbers):
             n = int(words.lengths[i])
-            best = structure.k_best(i, features.scores(i, self.coef_), int(k))
+            best = structure.k_best(i, features.scores(i, self.coef_), k)
             one = read_words([words.sources[i]] * len(best), [number] * len(best), n)
             heads = np.concatenate([np.sort(slots) % (n + 1) for _, slots, _ in best])
             trees = self._named(one.lengths, one.tokens(), heads)

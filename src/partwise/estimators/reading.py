@@ -8,7 +8,8 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from partwise.estimators.chains import ChainModel
-from partwise.estimators.explaining import Explanation, Pruning, TopFeatures, check_count, without_certificate
+from partwise.estimators.common import check_count
+from partwise.estimators.explaining import Explanation, Pruning, TopFeatures, without_certificate
 from partwise.estimators.inputs import ColumnReader, Floats, Ints, Rows
 from partwise.estimators.inspecting import explain_tags, prune_tagger, top_of_tagger
 from partwise.estimators.kernel_chain import KernelChainModel
@@ -85,7 +86,7 @@ class ReadableTagger:
         check_is_fitted(self)
         if isinstance(self._model, KernelChainModel):
             raise AttributeError("with a kernel there are no weights of attributes")
-        return top_of_tagger(self._reader, self._model, self.coef_, self.classes_.tolist(), check_count(n))
+        return top_of_tagger(self._reader, self._model, self.coef_, self.classes_.tolist(), check_count("n", n))
 
     def explain(self, sequence: Any) -> Explanation:
         """Which features make the best labelling of a sequence better than the second-best one.

@@ -12,8 +12,10 @@ from partwise._core import Chain, LinearMap, all_scores, decode, infer
 from partwise.estimators.chains import ChainModel
 from partwise.estimators.common import (
     check_choice,
+    check_count,
     check_sample_weight,
     count_jobs,
+    has_probabilities,
     needs_probabilities,
     unchanged_on_failure,
 )
@@ -337,23 +339,37 @@ class SequenceTagger(ReadableTagger, TrainedTagger):
         """Marginals of one sequence."""
         return self.predict_marginals([sequence], output=output)[0]
 
-    def predict_k_best(self, X: Any, k: int) -> list[list[tuple[list[Any], float]]]:
+    def predict_k_best(
+        self, X: Any, k: int, *, probabilities: bool = False, allowed: Any = None, allowed_transitions: Any = None
+    ) -> list[list[tuple[list[Any], float]]]:
         """For each sequence its k best labellings (fewer if it has fewer) with their scores, best first.
 
         Scores are sums of weights: with the log loss, differences of scores are differences of log-probabilities.
+
+        probabilities : bool
+            Probabilities of the labellings instead of scores. Not there with hinge losses.
+        allowed, allowed_transitions
+            As for `predict`: the best labellings that the constraints allow.
         """
-        if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
-            raise ValueError(f"k must be an integer >= 1, got {k!r}")
+        if probabilities:
+            has_probabilities(self)
+        k = check_count("k", k)
         lengths, structure, features = self._prepare(X)
+        set_masks(structure, lengths, self.classes_, allowed, allowed_transitions)
         found: list[list[tuple[list[Any], float]]] = []
         i = 0
         for length in lengths.tolist():
             if length == 0:
-                found.append([([], 0.0)])
+                found.append([([], float(probabilities))])
                 continue
-            best = structure.k_best(i, features.scores(i, self.coef_), int(k))
+            scores = features.scores(i, self.coef_)
+            best = structure.k_best(i, scores, k)
             labels = [self.classes_[labels_of(slots, length, structure.width)].tolist() for _, slots, _ in best]
-            found.append([(row, value) for row, (value, _, _) in zip(labels, best, strict=True)])
+            values = [value for value, _, _ in best]
+            if probabilities:
+                t = get_loss(self.loss).temperature
+                values = np.exp(np.subtract(values, structure.log_partition(i, scores, t)[0]) / t).clip(0, 1).tolist()
+            found.append(list(zip(labels, values, strict=True)))
             i += 1
         return found
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from partwise.estimators.chains import ChainModel, make_model
-from partwise.estimators.common import TrainedEstimator, Training, check_choice, count_jobs
+from partwise.estimators.common import TrainedEstimator, Training, check_choice, check_count, count_jobs
 from partwise.estimators.inputs import ColumnReader, Floats, Ints, NameReader, Rows, Sequences, input_form
 from partwise.estimators.kernel_chain import KernelChainModel, check_kernel_options, make_kernel_model
 from partwise.estimators.local import LocalModel, check_options, make_local_model
@@ -40,8 +40,7 @@ class TrainedTagger(TrainedEstimator):
         check_choice("model", self.model, ("crf", "maxent"))
         if self.model == "maxent":
             check_options(self)
-        if isinstance(self.min_count, bool) or not isinstance(self.min_count, (int, np.integer)) or self.min_count < 1:
-            raise ValueError(f"min_count must be an integer >= 1, got {self.min_count!r}")
+        check_count("min_count", self.min_count)
         check_kernel_options(self)
         check_template_options(self)
 

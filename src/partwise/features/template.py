@@ -82,7 +82,10 @@ class Template:
     @classmethod
     def from_file(cls, path: Path, **resources: Any) -> Template:
         """A template from a file, such as one made for CRF++. FormatError if it is none."""
-        return cls(read_text(path), path=str(path), **resources)
+        found = cls(read_text(path), path=str(path), **resources)
+        if not (found._lines or found.transitions):
+            raise FormatError("there are no templates", path)
+        return found
 
     @staticmethod
     def preset(name: str, **options: Any) -> Template:

@@ -120,7 +120,8 @@ def summary(result: Result, plots: bool = True) -> dict[str, Any]:
             sentence += "without a penalty there is no dual value, and the gradient norm is what was brought down."
         else:
             sentence += "the weights were changed after training."
-    weights = f"{np.count_nonzero(result.weights):,} of {len(result.weights):,}"
+    # Of how many is not said: some weights are there to fill the core's registers and belong to no feature.
+    weights = f"{np.count_nonzero(result.weights):,}"
     cards += [
         {"name": "passes", "value": f"{result.passes:.4g}"},
         {"name": "seconds", "value": f"{result.seconds:.3g}"},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
@@ -10,7 +9,7 @@ from typing import Any, ClassVar
 import click
 
 from partwise.cli.errors import UserError
-from partwise.cli.output import plain
+from partwise.cli.output import json_line
 from partwise.cli.summary import certificate_lines, result_fields
 from partwise.cli.tasks import Data, Evaluation, Request, Task
 from partwise.io import ConlluReader, ConlluSentence, FormatError, read_text
@@ -143,7 +142,7 @@ class DepTask(Task):
                 found = _json_tree(tree)
                 if marginals is not None:
                     found["marginals"] = marginals[i].tolist()
-                yield _json_line(found)
+                yield json_line(found)
                 continue
             sentence = _with_tree(data.X[i], tree)
             if marginals is not None:
@@ -154,7 +153,7 @@ class DepTask(Task):
     def _k_best_lines(self, found: list[Any], data: Data, request: Request) -> Iterable[str]:
         for i, answers in enumerate(found):
             if request.as_json:
-                yield _json_line({"best": [{**_json_tree(tree), "score": score} for tree, score in answers]})
+                yield json_line({"best": [{**_json_tree(tree), "score": score} for tree, score in answers]})
                 continue
             for rank, (tree, score) in enumerate(answers):
                 yield f"# rank = {rank}, score = {score:.6f}\n"
@@ -219,10 +218,6 @@ def _with_misc(sentence: ConlluSentence, values: Sequence[str]) -> ConlluSentenc
 def _json_tree(tree: Sequence[Any]) -> dict[str, Any]:
     heads, names = _split(tree)
     return {"heads": heads} if names is None else {"heads": heads, "relations": names}
-
-
-def _json_line(value: Any) -> str:
-    return json.dumps(plain(value), ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _by_relation(gold: Sequence[Any], guess: Sequence[Any]) -> list[dict[str, Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +11,7 @@ import click
 import numpy as np
 
 from partwise.cli.errors import UserError
-from partwise.cli.output import plain
+from partwise.cli.output import json_line
 from partwise.cli.tasks import Data, Evaluation, Request, Task
 from partwise.cli.tasks.labels import evaluate_labels
 from partwise.metrics import calibration
@@ -56,7 +55,11 @@ class MaxentTask(Task):
     def evaluate(self, model: Any, data: Data) -> Evaluation:
         fitted = _fit_columns(model, data.X)
         found = evaluate_labels(data.y.tolist(), model.predict(fitted.X).tolist())
-        return replace(found, details={"unknown_rate": fitted.unknown_rate})
+        details: dict[str, Any] = {"unknown_rate": fitted.unknown_rate}
+        unseen = sorted(set(data.y.tolist()) - set(model.classes_.tolist()))
+        if unseen:
+            details["unseen_labels"] = unseen
+        return replace(found, details=details)
 
     def calibration(self, model: Any, data: Data) -> Any:
         if not hasattr(model, "predict_proba"):
@@ -106,14 +109,14 @@ class MaxentTask(Task):
             table = model.predict_proba(X)
         else:
             for label in model.predict(X).tolist():
-                yield _json_line({"label": label}) if request.as_json else f"{label}\n"
+                yield json_line({"label": label}) if request.as_json else f"{label}\n"
             return
         keep = min(request.k_best or len(names), len(names))
         for row in table:
             best = np.argsort(-row, kind="stable")[:keep]
             if request.as_json:
                 values = {names[k]: float(row[k]) for k in best}
-                yield _json_line({"label": model.classes_.tolist()[best[0]], "scores": values})
+                yield json_line({"label": model.classes_.tolist()[best[0]], "scores": values})
             elif request.k_best:
                 yield "\t".join(f"{names[k]}/{row[k]:.6f}" for k in best) + "\n"
             else:
@@ -142,7 +145,3 @@ def _with_columns(X: Any, n: int) -> Any:
     if rows.shape[1] > n:
         return rows[:, :n]
     return sparse.csr_array((rows.data, rows.indices, rows.indptr), shape=(rows.shape[0], n))
-
-
-def _json_line(value: Any) -> str:
-    return json.dumps(plain(value), ensure_ascii=False, allow_nan=False) + "\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import nlargest
@@ -13,7 +12,7 @@ import click
 import numpy as np
 
 from partwise.cli.errors import UserError
-from partwise.cli.output import plain
+from partwise.cli.output import json_line
 from partwise.cli.tasks import Data, Evaluation, Request, Task
 from partwise.cli.tasks.labels import are_chunks, evaluate_sequences
 from partwise.cli.tasks.tagfiles import FORMATS, SEPARATORS, read_tagged
@@ -169,9 +168,11 @@ class TagTask(Task):
     def predict(self, model: Any, data: Data, request: Request) -> Iterable[str]:
         options = self._constraints(model, data, request)
         if request.k_best:
-            if options or request.marginals:
-                raise UserError("--k-best goes with neither --constraints nor --marginals")
-            return self._k_best_lines(model.predict_k_best(data.X, request.k_best), data, request)
+            if request.marginals:
+                raise UserError("--k-best and --marginals do not go together")
+            likely = hasattr(model, "predict_marginals")
+            found = model.predict_k_best(data.X, request.k_best, probabilities=likely, **options)
+            return self._k_best_lines(found, "probability" if likely else "score", data, request)
         best = model.predict(data.X, **options)
         rows = None
         if request.marginals:
@@ -201,7 +202,7 @@ class TagTask(Task):
                 found: dict[str, Any] = {"labels": labels}
                 if rows is not None:
                     found["marginals"] = [dict(zip(names, row, strict=True)) for row in rows]
-                yield _json_line(found)
+                yield json_line(found)
                 continue
             ends = [str(label) for label in labels]
             if rows is not None:
@@ -209,13 +210,15 @@ class TagTask(Task):
                 ends = [f"{label}\t{text}" for label, text in zip(ends, texts, strict=True)]
             yield from data.source.lines(i, ends)
 
-    def _k_best_lines(self, found: list[list[tuple[list[Any], float]]], data: Data, request: Request) -> Iterable[str]:
+    def _k_best_lines(
+        self, found: list[list[tuple[list[Any], float]]], what: str, data: Data, request: Request
+    ) -> Iterable[str]:
         for i, answers in enumerate(found):
             if request.as_json:
-                yield _json_line({"best": [{"labels": labels, "score": score} for labels, score in answers]})
+                yield json_line({"best": [{"labels": labels, what: value} for labels, value in answers]})
                 continue
-            for rank, (labels, score) in enumerate(answers):
-                yield f"# {rank} {score:.6f}\n"
+            for rank, (labels, value) in enumerate(answers):
+                yield f"# {rank} {value:.6f}\n"
                 yield from data.source.lines(i, [str(label) for label in labels])
 
     def strongest(self, model: Any, n: int) -> dict[str, list[tuple[str, float]]]:
@@ -262,7 +265,3 @@ def _drawable(data: Data, most: int = 500) -> list[int]:
 
 def _spread(items: list[int], n: int) -> list[int]:
     return [items[k * len(items) // n] for k in range(n)] if n < len(items) else items
-
-
-def _json_line(value: Any) -> str:
-    return json.dumps(plain(value), ensure_ascii=False, allow_nan=False) + "\n"
