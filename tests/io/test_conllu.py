@@ -111,6 +111,9 @@ BAD = {
     "head range": (LINE.format(1, 0) + LINE.format(2, 3), 2, "out of range: there are 2 words"),
     "head text": (LINE.format(1, "x"), 1, "is not a number"),
     "negative": (LINE.format(1, "-1"), 1, "is not a number"),
+    "endless id": (LINE.format("1" * 5000, 0), 1, "is no id"),
+    "endless span": (LINE.format("1-" + "1" * 5000, 0), 1, "is no id"),
+    "endless head": (LINE.format(1, "1" * 5000), 1, "is not a number"),
     "half a tree": (LINE.format(1, 0) + LINE.format(2, "_"), 2, "is not a number"),
     "self": (LINE.format(1, 0) + LINE.format(2, 2), 2, "cycle through word 2"),
     "cycle": (LINE.format(1, 2) + LINE.format(2, 3) + LINE.format(3, 2) + LINE.format(4, 0), 2, "cycle through word 2"),
@@ -179,6 +182,44 @@ def test_a_failed_write_leaves_nothing(tmp_path):
     with pytest.raises(RuntimeError):
         write_conllu(tmp_path / "out", broken())
     assert not (tmp_path / "out").exists()
+
+
+def test_what_cannot_be_written_is_refused():
+    sentence = make_sentence([("a", "a", "X"), ("b",)], [0, 1], ["x", "y"])
+    for heads, deprels, message in [
+        ([0, 3], None, "head 3 of word 2 is out of range"),
+        ([0, -1], None, "head -1 of word 2 is out of range"),
+        ([2, 1], None, "cycle through word 1"),
+        ([0, 1], ["x", "y\tz"], "tab or a line end"),
+        ([0, 1], ["x", "y\n"], "tab or a line end"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            sentence.with_tree(heads, deprels)
+    for values in (["a\t", "b"], ["a", "b\r"]):
+        with pytest.raises(ValueError, match="tab or a line end"):
+            sentence.with_misc(values)
+    for words, heads, deprels, comments, message in [
+        ([("a\nb",)], [0], ["x"], (), "tab or a line end"),
+        ([("a",)], [0], ["x\t"], (), "tab or a line end"),
+        ([("a",), ("b",)], [0], None, (), "1 heads for a sentence of 2"),
+        ([("a",), ("b",)], [0, 1], ["x"], (), "1 deprels for a sentence of 2"),
+        ([("a",)], [0], ["x"], ["a\nb"], "a comment has a line end"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            make_sentence(words, heads, deprels, comments)
+
+
+def test_byte_order_mark_is_no_part_of_a_column(tmp_path):
+    text = LINE.format(1, 0) + "\n"
+    assert read_conllu(put(tmp_path, "\ufeff" + text))[0].column("id") == ["1"]
+    assert read_conllu(put(tmp_path, "\ufeff# x\n" + text))[0].comments == ["# x"]
+
+
+def test_a_reader_counts_anew(tmp_path):
+    reader = ConlluReader(put(tmp_path, LINE.format(1, 7) + "\n" + TEXT), strict=False)
+    for _ in range(2):
+        assert len(list(reader)) == 2
+        assert (reader.skipped, len(reader.errors)) == (1, 1)
 
 
 def test_without_a_tree():

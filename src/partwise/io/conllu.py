@@ -61,7 +61,7 @@ class ConlluSentence:
 
     def fields(self) -> list[list[str]]:
         """The ten columns of each word (multi-word tokens and empty nodes are no words)."""
-        return [_body(self.lines[row]).split("\t") for row in self._rows]
+        return [_body(self.lines[row]).removeprefix("\ufeff").split("\t") for row in self._rows]
 
     def column(self, which: int | str) -> list[str]:
         """One column of all words, by its number (0 to 9) or its name (`COLUMNS`)."""
@@ -79,7 +79,7 @@ class ConlluSentence:
     @property
     def comments(self) -> list[str]:
         """Comment lines, without their ends."""
-        return [_body(line) for line in self.lines if line.startswith(("#", "\ufeff#"))]
+        return [_body(line).removeprefix("\ufeff") for line in self.lines if line.startswith(("#", "\ufeff#"))]
 
     def line_of(self, word: int) -> int:
         """The line of a word (1-based) in the file."""
@@ -89,15 +89,22 @@ class ConlluSentence:
         """The sentence with another tree.
 
         HEAD (and DEPREL, if given) are replaced; columns 9 and 10 of CoNLL-X and column 9 of CoNLL-U belong to the old
-        tree and become `_`. All else stays as it is.
+        tree and become `_`. All else stays as it is. ValueError unless the heads make a tree.
         """
-        columns: dict[int, Sequence[str]] = {HEAD: [str(int(head)) for head in heads], DEPS: ["_"] * len(self)}
+        numbers = [int(head) for head in heads]
+        columns: dict[int, Sequence[str]] = {HEAD: list(map(str, numbers)), DEPS: ["_"] * len(self)}
         if deprels is not None:
             columns[DEPREL] = deprels
         if self.dialect == "conllx":
             columns[MISC] = ["_"] * len(self)
         changed = self._with_columns(columns)
-        changed.heads = [int(head) for head in heads]
+        for word, head in enumerate(numbers, start=1):
+            if not 0 <= head <= len(self):
+                raise ValueError(f"head {head} of word {word} is out of range: there are {len(self)} words")
+        word = find_cycle(numbers)
+        if word:
+            raise ValueError(f"the heads make a cycle through word {word}")
+        changed.heads = numbers
         return changed
 
     def with_misc(self, values: Sequence[str]) -> ConlluSentence:
@@ -108,6 +115,7 @@ class ConlluSentence:
         for at, values in columns.items():
             if len(values) != len(self):
                 raise ValueError(f"{len(values)} values of {COLUMNS[at]} for a sentence of {len(self)} words")
+            _check_fields(values)
         lines = list(self.lines)
         for k, row in enumerate(self._rows):
             body = _body(lines[row])
@@ -151,6 +159,7 @@ class ConlluReader:
         self.tail: list[str] = []
 
     def __iter__(self) -> Iterator[ConlluSentence]:
+        self.skipped, self.errors, self.tail = 0, [], []
         for first, lines, error in _blocks(self.path):
             if error is None:
                 if not any(map(_is_content, lines)):
@@ -204,15 +213,29 @@ def make_sentence(
     deprels: Sequence[str] | None = None,
     comments: Sequence[str] = (),
 ) -> ConlluSentence:
-    """A CoNLL-U sentence from words given as (form, lemma, upos, xpos, feats) or less; what is missing becomes `_`."""
+    """A CoNLL-U sentence from words given as (form, lemma, upos, xpos, feats) or less; what is missing becomes `_`.
+
+    ValueError if a column has a tab or a line end, a comment a line end, or there are not as many heads as words.
+    """
+    for name, values in (("heads", heads), ("deprels", deprels)):
+        if values is not None and len(values) != len(words):
+            raise ValueError(f"{len(values)} {name} for a sentence of {len(words)} words")
+    if any("\n" in comment for comment in comments):
+        raise ValueError("a comment has a line end")
     lines = [f"# {comment}\n" for comment in comments]
-    rows = []
     for k, word in enumerate(words):
+        _check_fields([*word, *([] if deprels is None else [deprels[k]])])
         given = [*word, *["_"] * (5 - len(word))]
         tree = [str(heads[k]) if heads is not None else "_", deprels[k] if deprels is not None else "_"]
-        rows.append(len(lines))
         lines.append("\t".join([str(k + 1), *given, *tree, "_", "_"]) + "\n")
     return _parse([*lines, "\n"], "<sentence>", 1, "conllu")
+
+
+def _check_fields(values: Sequence[str]) -> None:
+    """Refuse what would be read as something else once it is written."""
+    for value in values:
+        if "\t" in value or "\n" in value or value.endswith("\r"):
+            raise ValueError(f"{value!r} cannot be a column: it has a tab or a line end")
 
 
 def _body(line: str) -> str:
@@ -288,7 +311,7 @@ def _parse(lines: list[str], path: str, first: int, dialect: str) -> ConlluSente
             raise FormatError(f"{len(fields)} columns where 10 are expected{hint}", path, number, at)
         name = fields[ID]
         n = len(rows)
-        if name.isascii() and name.isdigit():
+        if _is_number(name):
             if int(name) != n + 1:
                 what = "duplicate id" if 0 < int(name) <= n else "id"
                 raise FormatError(f"{what} {name} where {n + 1} is expected", path, number, 1)
@@ -317,9 +340,14 @@ def _parse(lines: list[str], path: str, first: int, dialect: str) -> ConlluSente
 
 def _pair(name: str, separator: str, path: str, number: int) -> tuple[int, int]:
     a, _, b = name.partition(separator)
-    if not (a.isascii() and a.isdigit() and b.isascii() and b.isdigit()):
+    if not (_is_number(a) and _is_number(b)):
         raise FormatError(f"{name!r} is no id", path, number, 1)
     return int(a), int(b)
+
+
+def _is_number(text: str) -> bool:
+    # No sentence has so many words; Python refuses numbers of some thousand digits with an error of its own.
+    return text.isascii() and text.isdigit() and len(text) <= 18
 
 
 def _column(fields: list[str], k: int) -> int:
@@ -339,7 +367,7 @@ def _check_heads(heads: list[str], lines: list[str], rows: list[int], path: str,
         return []
     found = []
     for word, head in enumerate(heads, start=1):
-        if not (head.isascii() and head.isdigit()):
+        if not _is_number(head):
             raise error(word, f"head {head!r} of word {word} is not a number")
         if int(head) > n:
             raise error(word, f"head {head} of word {word} is out of range: there are {n} words")
