@@ -1,8 +1,8 @@
 // Which keys have a weight, and which one.
 //
 // Indexed: the keys seen in training, numbered by frequency, so that the weights asked for most lie together. The table
-// keeps 32 bits of a key beside its place, four keys to a place on average: an unknown key is taken for a known one with a
-// chance of about 2^-30 a look-up, and is then a feature hashed onto its weight.
+// keeps 32 bits of a key beside its place, four keys to a place on average: an unknown key is taken for a known one
+// with a chance of about 2^-30 a look-up, and is then a feature hashed onto its weight.
 // Hashed: a key's first `bits` bits are its weight (the hash kernel), and there is nothing to store.
 #pragma once
 

@@ -102,7 +102,7 @@ def test_constraints(parser):
     free = [head for head, _ in parser.predict([sentence])[0]]
     word = 1
     other = next(h for h in range(1, n + 1) if h not in (word, free[word - 1]))
-    for allowed in ({word: other}, {word: [other]}):
+    for allowed in ({word: other}, {word: [other]}, {word: {other}}, {word: np.array([other])}):
         forced = [head for head, _ in parser.predict([sentence], allowed=[allowed])[0]]
         assert forced[word - 1] == other
     mask = np.ones((n, n + 1), dtype=bool)
@@ -111,8 +111,13 @@ def test_constraints(parser):
     marginals = parser.predict_marginals([sentence], allowed=[mask])[0]
     assert marginals[word - 1, free[word - 1]] == 0
     np.testing.assert_allclose(marginals.sum(axis=1), 1.0)
+    best = parser.predict_k_best([DEV[1], sentence], 4, allowed=[None, {word: other}])
+    assert best[0] == parser.predict_k_best([DEV[1]], 4)[0]
+    assert best[1][0][0] == parser.predict([sentence], allowed=[{word: other}])[0]
+    assert all(tree[word - 1][0] == other for tree, _ in best[1])
     for wrong, message in [
         ([None, None], "one entry for each of 1"),
+        (iter([None]), "one entry for each of 1"),
         ([{99: 1}], "no numbers of words"),
         ([{0: 1}], "the root has no head"),
         ([{1: []}], "word 1 has no head left"),
@@ -135,9 +140,11 @@ def test_explanations_add_up_to_the_arcs_score(parser):
     top = dict(parser.explain(sentence, 1))
     assert any(text.endswith(f"form={sentence.forms[0]}") for text in top)
     assert parser.explain([("Ada", "PROPN")], 1, 0)
-    for word, head in ((0, 1), (1, 1), (1, n + 1), (n + 1, 1)):
-        with pytest.raises((ValueError, IndexError)):
+    for word, head in ((0, 1), (1, 1), (1, n + 1), (n + 1, 1), (n + 1, None), (0, None)):
+        with pytest.raises(ValueError, match="there is no"):
             parser.explain(sentence, word, head)
+    with pytest.raises(ValueError, match="no word 1 in a sentence of 0"):
+        parser.explain([], 1)
 
 
 def test_input_forms_agree(parser):
@@ -172,6 +179,29 @@ def test_features_hashed_all_or_recomputed():
     assert hashed.score(DEV) > 0.8
     rare = DependencyParser(min_count=3, **options).fit(TRAIN[:50])
     assert len(rare.coef_) < len(gold.coef_)
+
+
+def test_faults_of_the_second_classifier_come_before_the_first_is_trained(monkeypatch):
+    monkeypatch.setattr(DependencyParser, "_train", lambda *_, **__: pytest.fail("trained"))
+    with pytest.raises(ValueError, match="no feature occurs 100000 times"):
+        DependencyParser(features="hashed", hash_bits=12, min_count=100000).fit(TRAIN[:20])
+    with pytest.raises(ValueError, match="no template is left"):
+        DependencyParser(label_templates="lemma |").fit(TRAIN[:20])
+
+
+def test_score_takes_what_fit_takes(parser):
+    heads = [list(zip(s.heads, s.deprels, strict=True)) for s in DEV]
+    expected = parser.score(DEV)
+    assert parser.score(DEV, [[list(arc) for arc in tree] for tree in heads]) == expected
+    assert parser.score(DEV, [s.heads for s in DEV]) == expected
+    weight = [*np.ones(len(DEV)), 5.0]
+    assert parser.score([*DEV, []], [*heads, []], sample_weight=weight) == pytest.approx(expected)
+    with pytest.raises(ValueError, match="sentence 0 has no tree"):
+        parser.score([["a", "b"]])
+    with pytest.raises(ValueError, match="X has 1 sentences, y has 2"):
+        parser.score(DEV[:1], heads[:2], sample_weight=[1.0])
+    with pytest.raises(ValueError, match="no words to score"):
+        parser.score([[]], [[]], sample_weight=[1.0])
 
 
 def test_own_templates():

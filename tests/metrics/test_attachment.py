@@ -44,6 +44,14 @@ def test_perfect_and_plain_lists():
     assert pairs.without_punctuation.uas == 1.0
 
 
+def test_pairs_may_be_lists():
+    pairs = [[(2, "nsubj"), (0, "root")]]
+    assert attachment_scores([[[2, "nsubj"], [0, "root"]]], pairs).las == 1.0
+    for wrong in ([["a", "b"]], [[[1], [0]]], [[None, 0]]):
+        with pytest.raises(ValueError, match="gold sentence 0 must be a list of heads"):
+            attachment_scores(wrong, pairs)
+
+
 def test_given_punctuation_and_text():
     scores = attachment_scores([GOLD], [GUESS], punctuation=[[True] * 6 + [False]])
     assert scores.without_punctuation is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -63,7 +63,7 @@ class DependencyParser(TrainedParser):
     hash_bits : int
         features="hashed": logarithm of the number of weights.
     min_count : int
-        Leave out features that occur less often (not with "hashed").
+        Leave out features that occur less often; features="hashed": those of arcs' names only.
     max_length : int
         Longer sentences are refused.
     memory_limit : float
@@ -185,7 +185,7 @@ class DependencyParser(TrainedParser):
     def _prepare(self, words: Words, allowed: Any, n_sentences: int) -> tuple[Tree, ArcTokens, ArcMap]:
         structure, tokens = self._make_structure(words.lengths), words.tokens()
         if allowed is not None:
-            if isinstance(allowed, (str, dict)) or len(allowed) != n_sentences:
+            if isinstance(allowed, (str, dict)) or not hasattr(allowed, "__len__") or len(allowed) != n_sentences:
                 raise ValueError(f"allowed must hold one entry for each of {n_sentences} sentences")
             for i, number in enumerate(words.numbers):
                 mask = _arc_mask(allowed[number], words.name(i), int(words.lengths[i]))
@@ -241,14 +241,15 @@ class DependencyParser(TrainedParser):
             for n, end in zip(lengths.tolist(), ends.tolist(), strict=True)
         ]
 
-    def predict_k_best(self, X: Any, k: int) -> list[list[tuple[list[Any], float]]]:
+    def predict_k_best(self, X: Any, k: int, *, allowed: Any = None) -> list[list[tuple[list[Any], float]]]:
         """For each sentence its k best trees (fewer if it has fewer) with their scores, best first.
 
         Scores are sums of weights: with the log loss, differences of scores are differences of log-probabilities.
+        `allowed` as for `predict`.
         """
         k = check_count("k", k)
         lengths, words = self._read(X)
-        structure, _, features = self._prepare(words, None, len(lengths))
+        structure, _, features = self._prepare(words, allowed, len(lengths))
         found: list[list[tuple[list[Any], float]]] = [[([], 0.0)] for _ in lengths]
         for i, number in enumerate(words.numbers):
             n = int(words.lengths[i])
@@ -270,12 +271,15 @@ class DependencyParser(TrainedParser):
         head : int, optional
             Number of the head, 0 for the root; None: the predicted one.
         """
-        tree = self.predict([sentence])[0]
-        if head is None:
-            head = tree[word - 1][0] if self._labeller is not None else tree[word - 1]
+        check_is_fitted(self)
         words = read_words([sentence], [0], int(self.max_length))
         n = int(words.lengths[0])
-        if not 1 <= word <= n or not 0 <= head <= n or word == head:
+        if not 1 <= word <= n:
+            raise ValueError(f"there is no word {word} in a sentence of {n} words")
+        if head is None:
+            tree = self.predict([sentence])[0]
+            head = tree[word - 1][0] if self._labeller is not None else tree[word - 1]
+        if not 0 <= head <= n or word == head:
             raise ValueError(f"there is no arc from {head} to {word} in a sentence of {n} words")
         return self._arcs.explain(words, word, head, self.coef_)
 
@@ -283,12 +287,20 @@ class DependencyParser(TrainedParser):
         """Share of words with the right head (UAS); `sample_weight` is one weight a sentence."""
         sentences = as_sentences(X)
         gold = sentences if y is None else as_sentences(y, "y")
+        bare = [i for i, sentence in enumerate(gold) if y is None and not hasattr(sentence, "deprels")]
+        if bare:
+            raise ValueError(f"sentence {bare[0]} has no tree: give y, or sentences from a file with trees")
         predicted = self.predict(sentences)
         weight = check_sample_weight(sample_weight, len(sentences), "sentence")
         if weight is None:
             return attachment_scores(gold, predicted).uas
-        pairs = [attachment_scores([a], [b]) for a, b in zip(gold, predicted, strict=True)]
-        counts = np.array([[each.n_right_heads, each.n_words] for each in pairs]).T @ weight
+        if len(gold) != len(predicted):
+            raise ValueError(f"X has {len(predicted)} sentences, y has {len(gold)} trees")
+        # A sentence without words counts for nothing.
+        pairs = [attachment_scores([a], [b]) if len(b) else None for a, b in zip(gold, predicted, strict=True)]
+        counts = np.array([[each.n_right_heads, each.n_words] if each else [0, 0] for each in pairs]).T @ weight
+        if not counts[1]:
+            raise ValueError("there are no words to score")
         return float(counts[0] / counts[1])
 
     def _named(self, lengths: Ints, tokens: ArcTokens, heads: Ints) -> list[list[Any]]:
@@ -307,7 +319,7 @@ def _arc_mask(value: Any, name: str, n: int) -> NDArray[np.uint8] | None:
     mask = np.ones((n, n + 1), dtype=np.uint8)
     if isinstance(value, dict):
         for word, heads in value.items():
-            choices = list(heads) if isinstance(heads, Sequence) and not isinstance(heads, str) else [heads]
+            choices = list(heads) if isinstance(heads, Collection) and not isinstance(heads, str) else [heads]
             numbers = [word, *choices]
             if not all(isinstance(x, (int, np.integer)) and not isinstance(x, bool) and 0 <= x <= n for x in numbers):
                 raise ValueError(f"allowed: {name}: {word!r}: {heads!r} are no numbers of words (there are {n})")

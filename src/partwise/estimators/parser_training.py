@@ -84,6 +84,8 @@ class TrainedParser(TrainedEstimator):
         table = ArcTable.fitted(self.templates or ARC_TEMPLATES, tokens)
         model = ArcModel(table, self._make_index(table, tokens, heads[chosen]))
         structure = self._make_structure(used.lengths)
+        # Before the trees: what is wrong with it should not be found out after hours of training.
+        naming = self._label_model(words, gold) if named else None
         fitted = {"_arcs": model, "_labeller": None}
         result = self._train(
             training,
@@ -96,8 +98,8 @@ class TrainedParser(TrainedEstimator):
             sample_weight=None if weight is None else weight[kept],
         )
         labeller, label_result = None, None
-        if named:
-            labeller, label_result = self._fit_labels(training, words, gold, weight)
+        if naming is not None:
+            labeller, label_result = self._fit_labels(training, naming, words, gold, weight)
         self._arcs, self._labeller = model, labeller
         self.label_result_ = label_result
         self.n_non_projective_ = n_crossing
@@ -134,20 +136,26 @@ class TrainedParser(TrainedEstimator):
     def _make_index(self, table: ArcTable, tokens: Any, heads: Ints) -> ArcIndex:
         if self.features == "hashed":
             return ArcIndex.hashed(int(self.hash_bits))
-        index = table.index(tokens, heads if self.features == "gold" else None, int(self.min_count))
+        return self._seen(table, tokens, heads if self.features == "gold" else None)
+
+    def _seen(self, table: ArcTable, tokens: Any, heads: Ints | None) -> ArcIndex:
+        index = table.index(tokens, heads, int(self.min_count))
         if not index.num_weights:
-            raise ValueError(f"no feature occurs {self.min_count} times")
+            raise ValueError(f"no feature occurs {self.min_count} times: min_count is too high")
         return index
 
-    def _fit_labels(
-        self, training: Training, words: Words, gold: Trees, weight: Floats | None
-    ) -> tuple[ArcLabeller, Result]:
-        assert gold.relations is not None
+    def _label_model(self, words: Words, gold: Trees) -> ArcModel:
         tokens = words.tokens()
         table = ArcTable.fitted(self.label_templates or LABEL_TEMPLATES, tokens)
+        return ArcModel(table, self._seen(table, tokens, gold.heads))
+
+    def _fit_labels(
+        self, training: Training, model: ArcModel, words: Words, gold: Trees, weight: Floats | None
+    ) -> tuple[ArcLabeller, Result]:
+        assert gold.relations is not None
         return ArcLabeller.fitted(
-            ArcModel(table, table.index(tokens, gold.heads, int(self.min_count))),
-            tokens,
+            model,
+            words.tokens(),
             gold.heads,
             gold.relations,
             None if weight is None else np.repeat(weight, words.lengths),

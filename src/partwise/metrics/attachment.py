@@ -134,7 +134,12 @@ def _tree(sentence: Any, i: int, name: str) -> list[tuple[int, str | None]]:
         if len(sentence.heads) != len(sentence):
             raise ValueError(f"{name} sentence {i} has no heads")
         return list(zip(sentence.heads, sentence.deprels, strict=True))
-    return [(int(word[0]), str(word[1])) if isinstance(word, tuple) else (int(word), None) for word in sentence]
+    try:
+        return [
+            (int(word[0]), str(word[1])) if isinstance(word, (tuple, list)) else (int(word), None) for word in sentence
+        ]
+    except (IndexError, TypeError, ValueError):
+        raise ValueError(f"{name} sentence {i} must be a list of heads or of (head, relation) pairs") from None
 
 
 def _punctuation(sentence: Any, tree: list[tuple[int, str | None]]) -> list[bool]:
