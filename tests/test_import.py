@@ -44,3 +44,8 @@ def test_import_leaves_heavy_packages_alone(statement):
 def test_estimators_load_scikit_learn_when_they_are_used():
     # The check above would pass for a package that never gets to scikit-learn; this one shows it sees it.
     assert "sklearn" in run("from partwise import SequenceTagger")[1]
+
+
+def test_packages_are_there_without_an_import():
+    run("import partwise; partwise.datasets.make_treebank(1); partwise.io.FormatError; partwise.report.draw_tags")
+    run("import partwise; assert {'callbacks', 'datasets', 'io', 'metrics', 'report'} < {*dir(partwise)}")

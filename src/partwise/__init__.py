@@ -11,6 +11,16 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from . import callbacks as callbacks
+    from . import datasets as datasets
+    from . import features as features
+    from . import io as io
+    from . import kernels as kernels
+    from . import metrics as metrics
+    from . import models as models
+    from . import report as report
+    from . import solvers as solvers
+    from . import structures as structures
     from .dual import ActiveSet as ActiveSet
     from .dual import DualPoint as DualPoint
     from .estimators import DependencyParser as DependencyParser
@@ -144,6 +154,20 @@ _MODULES = {
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 
+#: Packages that `import partwise` makes reachable, imported when they are first used.
+_PACKAGES = (
+    "callbacks",
+    "datasets",
+    "features",
+    "io",
+    "kernels",
+    "metrics",
+    "models",
+    "report",
+    "solvers",
+    "structures",
+)
+
 __all__ = sorted(_HOME)
 
 
@@ -155,6 +179,8 @@ def __getattr__(name: str) -> Any:
             value: Any = version("partwise")
         except PackageNotFoundError:  # imported from a source tree that is not installed
             value = "0+unknown"
+    elif name in _PACKAGES:
+        value = importlib.import_module(f".{name}", __name__)
     elif name in _HOME:
         value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
     else:
@@ -164,4 +190,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, "__version__"})
+    return sorted({*globals(), *__all__, *_PACKAGES, "__version__"})

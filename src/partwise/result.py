@@ -65,7 +65,7 @@ class Result:
         Arrays `passes`, `seconds`, `primal`, `dual`, `gap`: one entry each time a certificate was issued.
     """
 
-    weights: Floats
+    weights: Floats = field(repr=False)
     primal: float
     dual: float
     gap: float

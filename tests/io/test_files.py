@@ -109,6 +109,13 @@ def test_a_failure_leaves_nothing(tmp_path, error):
     assert (os.listdir(tmp_path), path.read_bytes()) == (["a"], b"before")
 
 
+def test_errors_name_the_file(tmp_path):
+    path = tmp_path / "no folder" / "out.txt"
+    with pytest.raises(FileNotFoundError) as caught, atomic_write(path):
+        pass
+    assert caught.value.filename == str(path)
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
 def test_a_full_disk_is_an_error():
     with pytest.raises(OSError, match="space"), atomic_write("/dev/full") as file:

@@ -84,6 +84,11 @@ def test_every_part(result, tmp_path):
     assert text.count("href") == 1  # the empty icon
 
 
+def test_a_result_is_shown_without_its_weights(result):
+    assert "array" not in repr(result)
+    assert f"gap={result.gap!r}" in repr(result)
+
+
 def test_parts_are_optional(tmp_path):
     write_report(tmp_path / "r.html")
     assert read((tmp_path / "r.html").read_text()).ids == []

@@ -109,7 +109,12 @@ def atomic_write(path: Path, mode: str = "wb") -> Iterator[Any]:
         return
     folder, base = os.path.split(target)
     temporary = os.path.join(folder, f".{base[:100]}.{secrets.token_hex(6)}.tmp")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    try:
+        descriptor = os.open(temporary, flags, 0o666)
+    except OSError as error:
+        error.filename = name
+        raise
     try:
         with _naming(name), os.fdopen(descriptor, "wb") as raw:
             with _layers(raw, mode, packed) as file:
