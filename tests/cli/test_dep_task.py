@@ -90,10 +90,53 @@ def test_marginals_k_best_json(cli, trees, parser):
     np.testing.assert_allclose(found["marginals"], marginals, atol=1e-9)
     assert found["heads"] == [head for head, _ in model.predict(gold[:1])[0]]
     best = json.loads(cli("predict", parser, trees / "dev.conllu", "--k-best", "2", "--json").stdout.splitlines()[0])
-    assert [each["score"] for each in best["best"]] == pytest.approx(
-        [v for _, v in model.predict_k_best(gold[:1], 2)[0]]
+    assert [each["probability"] for each in best["best"]] == pytest.approx(
+        [v for _, v in model.predict_k_best(gold[:1], 2, probabilities=True)[0]]
     )
-    assert "# rank = 1, score = " in cli("predict", parser, trees / "dev.conllu", "--k-best", "2").stdout
+    assert "# rank = 1, probability = " in cli("predict", parser, trees / "dev.conllu", "--k-best", "2").stdout
+
+
+LINE = "{}\t{}\t_\t{}\t{}\t_\t_\t_\t_\t_"
+WORDS = "\n".join(map(LINE.format, "123", ("the", "sailor", "slept"), ("DET", "NOUN", "VERB"), ("DT", "NN", "VBD")))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [WORDS, WORDS + "\n", WORDS + "\n\n", "\n\ufeff" + WORDS, "\ufeff# x\n" + WORDS, (WORDS + "\n\n# y\n" + WORDS)],
+    ids=["no-end", "end", "blank", "blanks-mark", "mark", "two"],
+)
+@pytest.mark.parametrize("crlf", [False, True], ids=["lf", "crlf"])
+def test_k_best_trees_can_be_read_back(cli, parser, tmp_path, text, crlf):
+    path = tmp_path / "in.conllu"
+    path.write_bytes((text.replace("\n", "\r\n") if crlf else text).encode())
+    cli("predict", parser, path, "--k-best", "3", "-o", tmp_path / "out.conllu")
+    found = read_conllu(tmp_path / "out.conllu")
+    given = read_conllu(path)
+    expected = partwise.load(parser).predict_k_best(given, 3)
+    assert [s.heads for s in found] == [[head for head, _ in tree] for answers in expected for tree, _ in answers]
+    assert [s.comments[0].split(",")[0] for s in found] == [f"# rank = {k}" for _ in given for k in range(3)]
+    data = (tmp_path / "out.conllu").read_bytes()
+    assert data.count(b"\xef\xbb\xbf") == path.read_bytes().count(b"\xef\xbb\xbf")
+    assert data.endswith(b"\n") == text.endswith("\n")
+    if crlf:
+        assert data.count(b"\n") == data.count(b"\r\n")
+
+
+def test_odd_files_change_in_heads_and_relations_only(cli, parser, tmp_path):
+    """A byte order mark, carriage returns, comments, multi-word tokens, empty nodes, odd spaces, no end."""
+    given = (
+        "\ufeff# a\r\n1-2\tx\u00a0y\t_\t_\t_\t_\t_\t_\t_\t\r\n1\tx\u00a0 z\t\tDET\tDT\t_\t{}\t{}\t_\t \r\n# b\r\n"
+        "2\t\u2028\t_\tNOUN\tNN\t_\t{}\t{}\t_\tA=b\r\n2.1\te\t_\t_\t_\t_\t_\t_\t0:root\t_\r\n"
+        " \r\n\r\n1\tw\t_\tVERB\tVB\t_\t{}\t{}\t_\t_"
+    )
+    path, out = tmp_path / "in.conllu", tmp_path / "out.conllu"
+    path.write_bytes(given.format(*"______").encode())
+    cli("predict", parser, path, "-o", out)
+    trees = partwise.load(parser).predict(read_conllu(path))
+    assert [len(tree) for tree in trees] == [2, 1]
+    assert out.read_bytes().decode() == given.format(*(part for tree in trees for arc in tree for part in arc))
+    cli("predict", parser, path, "-o", out, "--marginals")
+    assert [s.column("misc")[0].split("=")[0] for s in read_conllu(out)] == [" |HeadProbability", "HeadProbability"]
 
 
 def test_constraints_file(cli, trees, parser, tmp_path):
@@ -102,16 +145,45 @@ def test_constraints_file(cli, trees, parser, tmp_path):
     (tmp_path / "rules").write_text(f"# heads\nhead 2 1 {n}   # the last word\n\nforbid 2 1 0\n")
     text = cli("predict", parser, trees / "dev.conllu", "--constraints", tmp_path / "rules", "--json").stdout
     assert json.loads(text.splitlines()[1])["heads"][0] == n
+    options = ("--constraints", tmp_path / "rules", "--json", "--k-best", "3")
+    best = json.loads(cli("predict", parser, trees / "dev.conllu", *options).stdout.splitlines()[1])["best"]
+    assert [tree["heads"][0] for tree in best] == [n] * 3
+    (tmp_path / "rules").write_text("head 1 1 2\nhead 1 2 1\n")
+    out = tmp_path / "out.conllu"
+    answer = cli("predict", parser, trees / "dev.conllu", "--constraints", tmp_path / "rules", "-o", out, status=2)
+    assert "no tree is allowed" in answer.stderr
+    assert not out.exists()
     for rule, message in {
         "allow 1 1 1": "unknown rule",
         "head 1 1": "takes the numbers",
         "head 1 x 1": "takes the numbers",
+        "head 1 1 " + "1" * 5000: "takes the numbers",
         "head 99 1 1": "no sentence 99",
         "head 1 1 99": "words only",
     }.items():
         (tmp_path / "rules").write_text(rule)
         with pytest.raises(FormatError, match=f"rules:1: .*{message}"):
             read_arc_constraints(str(tmp_path / "rules"), [3])
+
+
+def test_what_cannot_be_done_is_said_before_training(cli, trees, tmp_path, monkeypatch):
+    monkeypatch.setattr(DependencyParser, "fit", lambda *_, **__: pytest.fail("trained"))
+    train, model = trees / "train.conllu", tmp_path / "m.pw"
+    assert "not there for trees" in cli("train", "dep", train, "-o", model, "--baseline", "maxent", status=2).stderr
+    long = tmp_path / "long.conllu"
+    long.write_text("".join(f"{k}\tw\t_\t_\t_\t_\t{k - 1}\tx\t_\t_\n" for k in range(1, 62)) + "\n")
+    answer = cli("train", "dep", train, "-o", model, "--dev", long, "--max-length", "60", status=2)
+    assert "long.conllu:1) has 61 words, more than max_length = 60: it would take about" in answer.stderr
+    assert not model.exists()
+
+
+def test_scores_without_content_words(cli_json, parser, tmp_path):
+    path = tmp_path / "in.conllu"
+    path.write_text("1\tthe\t_\tDET\tDT\t_\t2\tdet\t_\t_\n2\t.\t_\tPUNCT\t.\t_\t0\tpunct\t_\t_\n\n")
+    said = cli_json("evaluate", parser, path)
+    assert {"uas", "las", "uas_without_punctuation", "las_without_punctuation"} <= set(said)
+    path.write_text(make_treebank(5, 8).conllu())
+    assert {"clas", "clas_without_punctuation"} <= set(cli_json("evaluate", parser, path))
 
 
 def test_unlabelled_spanning_hashed(cli_json, trees, tmp_path):

@@ -131,3 +131,23 @@ def test_rubbish(cli, tmp_path, chunker, classifier, seed):
             if answer.exit_code == 2:
                 assert answer.stderr.startswith("error: "), answer.stderr
                 assert set(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("top", ["\ufeff", "", "# x\r\n"], ids=["mark", "bare", "comment"])
+def test_tags_of_odd_conllu_files(cli, tmp_path, top):
+    """Carriage returns, no end of the last line, a byte order mark: tags change and nothing else."""
+    (tmp_path / "train.conllu").write_text(BANK.conllu(), encoding="utf-8")
+    cli("train", "tag", tmp_path / "train.conllu", "-o", tmp_path / "m.pw", "-q", "--tol", "0.1")
+    given = top + "1\tthe\t_\t{}\tDT\t\t_\t_\t_\t_\r\n2\tsailor\t_\t{}\tNN\t_\t_\t_\t_\ta"
+    path, out = tmp_path / "in.conllu", tmp_path / "out.conllu"
+    path.write_bytes(given.format("X", "X").encode())
+    cli("predict", tmp_path / "m.pw", path, "-o", out)
+    tags = read_conllu(out)[0].column("upos")
+    assert "X" not in tags
+    assert out.read_bytes().decode() == given.format(*tags)
+    cli("predict", tmp_path / "m.pw", path, "-o", out, "--k-best", "3")
+    best = read_conllu(out)
+    assert [s.comments[0].split()[1] for s in best] == ["0", "1", "2"]
+    assert best[0].column("upos") == tags
+    cli("predict", tmp_path / "m.pw", path, "-o", out, "--marginals")
+    assert read_conllu(out)[0].column("misc")[1].startswith("a|")

@@ -84,6 +84,9 @@ def test_predictions_are_those_of_all_trees(parser):
     np.testing.assert_allclose([value for _, value in best], scores[order[:3]])
     p = np.exp(scores - scores.max())
     p /= p.sum()
+    found = [value for _, value in parser.predict_k_best([sentence, []], 1000, probabilities=True)[0]]
+    np.testing.assert_allclose(found, p[order], atol=1e-12)
+    assert parser.predict_k_best([[]], 2, probabilities=True) == [[([], 1.0)]]
     expected = np.zeros((4, 5))
     for heads, share in zip(trees, p, strict=True):
         expected[np.arange(4), heads] += share

@@ -14,6 +14,7 @@ from partwise.estimators.common import (
     check_count,
     check_sample_weight,
     count_jobs,
+    has_probabilities,
     needs_probabilities,
     unchanged_on_failure,
 )
@@ -241,23 +242,36 @@ class DependencyParser(TrainedParser):
             for n, end in zip(lengths.tolist(), ends.tolist(), strict=True)
         ]
 
-    def predict_k_best(self, X: Any, k: int, *, allowed: Any = None) -> list[list[tuple[list[Any], float]]]:
+    def predict_k_best(
+        self, X: Any, k: int, *, probabilities: bool = False, allowed: Any = None
+    ) -> list[list[tuple[list[Any], float]]]:
         """For each sentence its k best trees (fewer if it has fewer) with their scores, best first.
 
         Scores are sums of weights: with the log loss, differences of scores are differences of log-probabilities.
-        `allowed` as for `predict`.
+
+        probabilities : bool
+            Probabilities of the trees (not of their arcs' names) instead of scores. Not there with hinge losses.
+        allowed
+            As for `predict`: the best trees that the constraints allow.
         """
+        if probabilities:
+            has_probabilities(self)
         k = check_count("k", k)
         lengths, words = self._read(X)
         structure, _, features = self._prepare(words, allowed, len(lengths))
-        found: list[list[tuple[list[Any], float]]] = [[([], 0.0)] for _ in lengths]
+        found: list[list[tuple[list[Any], float]]] = [[([], float(probabilities))] for _ in lengths]
         for i, number in enumerate(words.numbers):
             n = int(words.lengths[i])
-            best = structure.k_best(i, features.scores(i, self.coef_), k)
+            scores = features.scores(i, self.coef_)
+            best = structure.k_best(i, scores, k)
             one = read_words([words.sources[i]] * len(best), [number] * len(best), n)
             heads = np.concatenate([np.sort(slots) % (n + 1) for _, slots, _ in best])
             trees = self._named(one.lengths, one.tokens(), heads)
-            found[number] = [(tree, value) for tree, (value, _, _) in zip(trees, best, strict=True)]
+            values = [value for value, _, _ in best]
+            if probabilities:
+                t = get_loss(self.loss).temperature
+                values = np.exp(np.subtract(values, structure.log_partition(i, scores, t)[0]) / t).clip(0, 1).tolist()
+            found[number] = list(zip(trees, values, strict=True))
         return found
 
     def explain(self, sentence: Any, word: int, head: int | None = None) -> list[tuple[str, float]]:

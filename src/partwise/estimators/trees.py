@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from partwise._core import ArcTokens, Tree
 from partwise.features.arcs import COLUMNS, arc_tokens
-from partwise.io.conllu import FEATS, FORM, LEMMA, UPOS, XPOS, ConlluSentence, find_cycle
+from partwise.io.conllu_sentence import FEATS, FORM, LEMMA, UPOS, XPOS, ConlluSentence, find_cycle
 
 Ints = NDArray[np.int64]
 
@@ -66,6 +66,25 @@ def as_sentences(X: Any, name: str = "X") -> list[Any]:
 
 def read_words(sentences: Sequence[Any], numbers: Sequence[int], max_length: int) -> Words:
     """Columns of all words; sentences above `max_length` are refused before anything is done with them."""
+    words = check_lengths(sentences, numbers, max_length)
+    for i, sentence in enumerate(sentences):
+        if isinstance(sentence, ConlluSentence):
+            for fields in sentence.fields():
+                for column, place in zip(words.columns, _PLACES, strict=True):
+                    column.append(fields[place])
+        else:
+            for k, word in enumerate(sentence):
+                try:
+                    values = _word(word)
+                except ValueError as error:
+                    raise ValueError(f"sentence {numbers[i]}, word {k + 1}: {error}") from None
+                for column, value in zip(words.columns, values, strict=True):
+                    column.append(value)
+    return words
+
+
+def check_lengths(sentences: Sequence[Any], numbers: Sequence[int], max_length: int) -> Words:
+    """The sentences' lengths, with no columns yet; ValueError if one is no list of words or too long."""
     lengths = np.empty(len(sentences), dtype=np.int64)
     for i, sentence in enumerate(sentences):
         if isinstance(sentence, (str, bytes, dict)) or not isinstance(sentence, Sized):
@@ -80,19 +99,6 @@ def read_words(sentences: Sequence[Any], numbers: Sequence[int], max_length: int
             f"{words.name(int(long[0]))} has {n} words, more than max_length = {max_length}: it would take about "
             f"{4e-4 * n * n:.0f} MB and {3e-9 * n**3:.1f} s a visit; leave it out or raise max_length"
         )
-    for i, sentence in enumerate(sentences):
-        if isinstance(sentence, ConlluSentence):
-            for fields in sentence.fields():
-                for column, place in zip(words.columns, _PLACES, strict=True):
-                    column.append(fields[place])
-        else:
-            for k, word in enumerate(sentence):
-                try:
-                    values = _word(word)
-                except ValueError as error:
-                    raise ValueError(f"sentence {numbers[i]}, word {k + 1}: {error}") from None
-                for column, value in zip(words.columns, values, strict=True):
-                    column.append(value)
     return words
 
 

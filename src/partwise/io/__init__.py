@@ -4,7 +4,6 @@ from partwise._core import Sentences
 from partwise.io.columns import parse_columns, read_columns, write_columns
 from partwise.io.conllu import (
     ConlluReader,
-    ConlluSentence,
     ConlluSentences,
     make_sentence,
     read_conllu,
@@ -12,6 +11,7 @@ from partwise.io.conllu import (
     write_conllu,
     write_conllx,
 )
+from partwise.io.conllu_sentence import ConlluSentence
 from partwise.io.errors import FormatError
 from partwise.io.files import atomic_write, read_bytes, read_text
 from partwise.io.items import read_items, write_items

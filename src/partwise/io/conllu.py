@@ -15,115 +15,24 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import IO, Any
 
+from partwise.io.conllu_sentence import (
+    HEAD,
+    ID,
+    ConlluSentence,
+    body_of,
+    check_fields,
+    find_cycle,
+    is_content,
+    is_number,
+)
 from partwise.io.errors import FormatError
 from partwise.io.files import atomic_write, standard_input
 
 Path = str | os.PathLike[str]
 
-ID, FORM, LEMMA, UPOS, XPOS, FEATS, HEAD, DEPREL, DEPS, MISC = range(10)
-#: CoNLL-X names columns 4, 5, 9 and 10 CPOSTAG, POSTAG, PHEAD and PDEPREL.
-COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 DIALECTS = ("conllu", "conllx")
 #: Errors that a lenient reader remembers.
 KEPT_ERRORS = 20
-
-
-class ConlluSentence:
-    """One sentence of a CoNLL-U or CoNLL-X file.
-
-    Attributes
-    ----------
-    lines : list of str
-        All lines as they stand in the file, with their ends.
-    heads : list of int
-        Head of each word, 0 for the root; empty where the file has no heads (column `_`).
-    path, line : str, int
-        The file, and the line where the sentence's words begin.
-    """
-
-    __slots__ = ("_rows", "dialect", "heads", "line", "lines", "path")
-
-    def __init__(
-        self, lines: list[str], rows: list[int], heads: list[int], path: str, line: int, dialect: str = "conllu"
-    ) -> None:
-        self.lines = lines
-        self._rows = rows
-        self.heads = heads
-        self.path = path
-        self.line = line
-        self.dialect = dialect
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def __repr__(self) -> str:
-        return f"<{len(self)} words: {' '.join(self.column(FORM))}>"
-
-    def fields(self) -> list[list[str]]:
-        """The ten columns of each word (multi-word tokens and empty nodes are no words)."""
-        return [_body(self.lines[row]).removeprefix("\ufeff").split("\t") for row in self._rows]
-
-    def column(self, which: int | str) -> list[str]:
-        """One column of all words, by its number (0 to 9) or its name (`COLUMNS`)."""
-        at = COLUMNS.index(which) if isinstance(which, str) else which
-        return [fields[at] for fields in self.fields()]
-
-    @property
-    def forms(self) -> list[str]:
-        return self.column(FORM)
-
-    @property
-    def deprels(self) -> list[str]:
-        return self.column(DEPREL)
-
-    @property
-    def comments(self) -> list[str]:
-        """Comment lines, without their ends."""
-        return [_body(line).removeprefix("\ufeff") for line in self.lines if line.startswith(("#", "\ufeff#"))]
-
-    def line_of(self, word: int) -> int:
-        """The line of a word (1-based) in the file."""
-        return self.line + self._rows[word - 1] - self._rows[0]
-
-    def with_tree(self, heads: Sequence[int], deprels: Sequence[str] | None = None) -> ConlluSentence:
-        """The sentence with another tree.
-
-        HEAD (and DEPREL, if given) are replaced; columns 9 and 10 of CoNLL-X and column 9 of CoNLL-U belong to the old
-        tree and become `_`. All else stays as it is. ValueError unless the heads make a tree.
-        """
-        numbers = [int(head) for head in heads]
-        columns: dict[int, Sequence[str]] = {HEAD: list(map(str, numbers)), DEPS: ["_"] * len(self)}
-        if deprels is not None:
-            columns[DEPREL] = deprels
-        if self.dialect == "conllx":
-            columns[MISC] = ["_"] * len(self)
-        changed = self._with_columns(columns)
-        for word, head in enumerate(numbers, start=1):
-            if not 0 <= head <= len(self):
-                raise ValueError(f"head {head} of word {word} is out of range: there are {len(self)} words")
-        word = find_cycle(numbers)
-        if word:
-            raise ValueError(f"the heads make a cycle through word {word}")
-        changed.heads = numbers
-        return changed
-
-    def with_misc(self, values: Sequence[str]) -> ConlluSentence:
-        """The sentence with another last column."""
-        return self._with_columns({MISC: values})
-
-    def _with_columns(self, columns: dict[int, Sequence[str]]) -> ConlluSentence:
-        for at, values in columns.items():
-            if len(values) != len(self):
-                raise ValueError(f"{len(values)} values of {COLUMNS[at]} for a sentence of {len(self)} words")
-            _check_fields(values)
-        lines = list(self.lines)
-        for k, row in enumerate(self._rows):
-            body = _body(lines[row])
-            fields = body.split("\t")
-            for at, values in columns.items():
-                fields[at] = values[k]
-            lines[row] = "\t".join(fields) + lines[row][len(body) :]
-        return ConlluSentence(lines, self._rows, self.heads, self.path, self.line, self.dialect)
 
 
 class ConlluReader:
@@ -162,7 +71,7 @@ class ConlluReader:
         self.skipped, self.errors, self.tail = 0, [], []
         for first, lines, error in _blocks(self.path):
             if error is None:
-                if not any(map(_is_content, lines)):
+                if not any(map(is_content, lines)):
                     self.tail = lines
                     continue
                 try:
@@ -224,26 +133,11 @@ def make_sentence(
         raise ValueError("a comment has a line end")
     lines = [f"# {comment}\n" for comment in comments]
     for k, word in enumerate(words):
-        _check_fields([*word, *([] if deprels is None else [deprels[k]])])
+        check_fields([*word, *([] if deprels is None else [deprels[k]])])
         given = [*word, *["_"] * (5 - len(word))]
         tree = [str(heads[k]) if heads is not None else "_", deprels[k] if deprels is not None else "_"]
         lines.append("\t".join([str(k + 1), *given, *tree, "_", "_"]) + "\n")
     return _parse([*lines, "\n"], "<sentence>", 1, "conllu")
-
-
-def _check_fields(values: Sequence[str]) -> None:
-    """Refuse what would be read as something else once it is written."""
-    for value in values:
-        if "\t" in value or "\n" in value or value.endswith("\r"):
-            raise ValueError(f"{value!r} cannot be a column: it has a tab or a line end")
-
-
-def _body(line: str) -> str:
-    return line.rstrip("\r\n")
-
-
-def _is_content(line: str) -> bool:
-    return bool(line.strip("\ufeff \t\r\n"))
 
 
 @contextmanager
@@ -283,7 +177,7 @@ def _blocks(path: str) -> Iterator[tuple[int, list[str], FormatError | None]]:
             except UnicodeDecodeError as bad:
                 line = raw.decode(errors="replace")
                 fault = FormatError("not UTF-8", path, number, len(raw[: bad.start].decode()) + 1)
-            blank = not _is_content(line)
+            blank = not is_content(line)
             if not blank and ended:
                 yield first, lines, error
                 first, lines, error, content, ended = number, [], None, False, False
@@ -301,17 +195,17 @@ def _parse(lines: list[str], path: str, first: int, dialect: str) -> ConlluSente
     heads: list[str] = []
     span_end, empty = 0, 0
     for k, line in enumerate(lines):
-        if line.startswith(("#", "\ufeff#")) or not _is_content(line):
+        if line.startswith(("#", "\ufeff#")) or not is_content(line):
             continue
         number = first + k
-        fields = _body(line.removeprefix("\ufeff")).split("\t")
+        fields = body_of(line.removeprefix("\ufeff")).split("\t")
         if len(fields) != 10:
             hint = " (spaces instead of tabs?)" if len(fields) == 1 and " " in line else ""
             at = _column(fields, 10) if len(fields) > 10 else len("\t".join(fields)) + 1
             raise FormatError(f"{len(fields)} columns where 10 are expected{hint}", path, number, at)
         name = fields[ID]
         n = len(rows)
-        if _is_number(name):
+        if is_number(name):
             if int(name) != n + 1:
                 what = "duplicate id" if 0 < int(name) <= n else "id"
                 raise FormatError(f"{what} {name} where {n + 1} is expected", path, number, 1)
@@ -340,14 +234,9 @@ def _parse(lines: list[str], path: str, first: int, dialect: str) -> ConlluSente
 
 def _pair(name: str, separator: str, path: str, number: int) -> tuple[int, int]:
     a, _, b = name.partition(separator)
-    if not (_is_number(a) and _is_number(b)):
+    if not (is_number(a) and is_number(b)):
         raise FormatError(f"{name!r} is no id", path, number, 1)
     return int(a), int(b)
-
-
-def _is_number(text: str) -> bool:
-    # No sentence has so many words; Python refuses numbers of some thousand digits with an error of its own.
-    return text.isascii() and text.isdigit() and len(text) <= 18
 
 
 def _column(fields: list[str], k: int) -> int:
@@ -367,7 +256,7 @@ def _check_heads(heads: list[str], lines: list[str], rows: list[int], path: str,
         return []
     found = []
     for word, head in enumerate(heads, start=1):
-        if not _is_number(head):
+        if not is_number(head):
             raise error(word, f"head {head!r} of word {word} is not a number")
         if int(head) > n:
             raise error(word, f"head {head} of word {word} is out of range: there are {n} words")
@@ -376,24 +265,3 @@ def _check_heads(heads: list[str], lines: list[str], rows: list[int], path: str,
     if word:
         raise error(word, f"the heads make a cycle through word {word}")
     return found
-
-
-def find_cycle(heads: Sequence[int]) -> int:
-    """The first word (1-based) that lies on a cycle, or 0 if the heads make a tree. Heads must be in range."""
-    state: list[Any] = [0] * (len(heads) + 1)  # the walk that came by; -1: leads to the root
-    state[0] = -1
-    for start in range(1, len(heads) + 1):
-        word = start
-        while state[word] == 0:
-            state[word] = start
-            word = heads[word - 1]
-        if state[word] == start:
-            least, other = word, heads[word - 1]
-            while other != word:
-                least, other = min(least, other), heads[other - 1]
-            return least
-        word = start
-        while state[word] == start:
-            state[word] = -1
-            word = heads[word - 1]
-    return 0

@@ -13,8 +13,8 @@ from partwise.cli.output import json_line
 from partwise.cli.summary import certificate_lines, result_fields
 from partwise.cli.tasks import Data, Evaluation, Request, Task
 from partwise.io import ConlluReader, ConlluSentence, FormatError, read_text
-from partwise.io.conllu import DEPS, MISC
-from partwise.metrics import attachment_scores
+from partwise.io.conllu_sentence import DEPS, MISC, is_number
+from partwise.metrics import AttachmentScores, attachment_scores
 
 
 class DepTask(Task):
@@ -51,6 +51,8 @@ class DepTask(Task):
         reader = ConlluReader(
             path, strict=not settings.get("lenient"), dialect="conllu" if dialect == "auto" else dialect
         )
+        from partwise.estimators.trees import check_lengths
+
         sentences = list(reader)
         if not sentences:
             raise FormatError(
@@ -60,6 +62,9 @@ class DepTask(Task):
             dialect = "conllx" if _looks_like_conllx(sentences[0]) else "conllu"
             for sentence in sentences:
                 sentence.dialect = dialect
+        if settings.get("max_length"):
+            # Here, so that a sentence of --dev is not found too long after hours of training.
+            check_lengths(sentences, range(len(sentences)), int(settings["max_length"]))
         if labelled:
             bare = next((sentence for sentence in sentences if not sentence.heads), None)
             if bare is not None:
@@ -75,14 +80,11 @@ class DepTask(Task):
     # training
 
     def make(self, settings: Mapping[str, Any], data: Data, training: dict[str, Any]) -> Any:
+        if settings.get("baseline") == "maxent":
+            raise UserError("--baseline maxent is not there for trees")
         table = read_text(settings["templates"]) if settings.get("templates") else None
         labels: Any = False if settings.get("unlabelled") else "auto"
         return self.estimator(templates=table, labels=labels, **training)
-
-    def unstructured(
-        self, settings: Mapping[str, Any], train: Data, data: Data, training: dict[str, Any]
-    ) -> tuple[str, float] | None:
-        raise UserError("--baseline maxent is not there for trees")
 
     def baseline(self, train: Data, data: Data) -> tuple[str, float]:
         chains: dict[str, Callable[[int], list[int]]] = {
@@ -101,14 +103,10 @@ class DepTask(Task):
     def evaluate(self, model: Any, data: Data) -> Evaluation:
         guess = model.predict(data.X)
         found = attachment_scores(data.X, guess)
-        scores = {"uas": found.uas}
-        if found.las is not None and found.clas is not None:
-            scores |= {"las": found.las, "clas": found.clas}
-        rest = found.without_punctuation
-        if rest is not None:
-            scores["uas_without_punctuation"] = rest.uas
-            if rest.las is not None:
-                scores["las_without_punctuation"] = rest.las
+        scores: dict[str, float] = {}
+        scores |= _shares(found, "")
+        if found.without_punctuation is not None:
+            scores |= _shares(found.without_punctuation, "_without_punctuation")
         return Evaluation(scores, str(found), _by_relation(data.y, guess), None, *_training_notes(model))
 
     def main_score(self, evaluation: Evaluation) -> tuple[str, float]:
@@ -121,9 +119,11 @@ class DepTask(Task):
         if request.constraints:
             allowed = read_arc_constraints(request.constraints, [len(sentence) for sentence in data.X])
         if request.k_best:
-            if allowed or request.marginals:
-                raise UserError("--k-best goes with neither --constraints nor --marginals")
-            return self._k_best_lines(model.predict_k_best(data.X, request.k_best), data, request)
+            if request.marginals:
+                raise UserError("--k-best and --marginals do not go together")
+            likely = hasattr(model, "predict_marginals")
+            found = model.predict_k_best(data.X, request.k_best, probabilities=likely, allowed=allowed)
+            return self._k_best_lines(found, "probability" if likely else "score", data, request)
         best = model.predict(data.X, allowed=allowed)
         rows = None
         if request.marginals:
@@ -150,14 +150,15 @@ class DepTask(Task):
                 sentence = _with_misc(sentence, [f"HeadProbability={p:.6f}" for p in chosen])
             yield from sentence.lines
 
-    def _k_best_lines(self, found: list[Any], data: Data, request: Request) -> Iterable[str]:
+    def _k_best_lines(self, found: list[Any], what: str, data: Data, request: Request) -> Iterable[str]:
         for i, answers in enumerate(found):
             if request.as_json:
-                yield json_line({"best": [{**_json_tree(tree), "score": score} for tree, score in answers]})
+                yield json_line({"best": [{**_json_tree(tree), what: value} for tree, value in answers]})
                 continue
-            for rank, (tree, score) in enumerate(answers):
-                yield f"# rank = {rank}, score = {score:.6f}\n"
-                yield from _with_tree(data.X[i], tree).lines
+            for rank, (tree, value) in enumerate(answers):
+                version = _with_tree(data.X[i], tree)
+                text = f"rank = {rank}, {what} = {value:.6f}"
+                yield from version.lines_under(text, first=rank == 0, last=rank == len(answers) - 1)
 
     def examples(self, model: Any, data: Data, n: int) -> list[Any]:
         from partwise.report import draw_arcs
@@ -187,6 +188,11 @@ def _training_notes(model: Any) -> tuple[dict[str, Any], list[tuple[str, str]]]:
         done = "left out" if model.n_skipped_ else "lifted"
         notes.append(("crossing", f"{crossing} gold trees have arcs that cross: {done}"))
     return details, notes
+
+
+def _shares(found: AttachmentScores, suffix: str) -> dict[str, float]:
+    shares = {"uas": found.uas, "las": found.las, "clas": found.clas}
+    return {name + suffix: value for name, value in shares.items() if value is not None}
 
 
 def _chain_score(sentences: Sequence[ConlluSentence], chain: Callable[[int], list[int]]) -> float:
@@ -251,13 +257,13 @@ def read_arc_constraints(path: str, lengths: Sequence[int]) -> list[Any]:
     Everything is counted from 1, the head 0 is the root, and ``#`` begins a comment.
     """
     allowed: list[Any] = [None] * len(lengths)
-    for number, line in enumerate(read_text(path).splitlines(), start=1):
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
         rule, *rest = line.partition("#")[0].split() or [""]
         if not rule:
             continue
         if rule not in ("head", "forbid"):
             raise FormatError(f"unknown rule {rule!r}: there are head and forbid", path, number)
-        if len(rest) < 3 or not all(word.isascii() and word.isdigit() for word in rest):
+        if len(rest) < 3 or not all(map(is_number, rest)):
             raise FormatError(f"{rule} takes the numbers of a sentence, of a word and of heads", path, number)
         sentence, word, *heads = map(int, rest)
         if not 1 <= sentence <= len(lengths):

@@ -218,8 +218,9 @@ class TagTask(Task):
                 yield json_line({"best": [{"labels": labels, what: value} for labels, value in answers]})
                 continue
             for rank, (labels, value) in enumerate(answers):
-                yield f"# {rank} {value:.6f}\n"
-                yield from data.source.lines(i, [str(label) for label in labels])
+                ends = [str(label) for label in labels]
+                first, last = rank == 0, rank == len(answers) - 1
+                yield from data.source.version(i, ends, f"{rank} {value:.6f}", first, last)
 
     def strongest(self, model: Any, n: int) -> dict[str, list[tuple[str, float]]]:
         found: dict[str, list[tuple[str, float]]] = {}

@@ -9,6 +9,7 @@ from typing import Any
 from partwise.cli.errors import UserError
 from partwise.cli.tasks import Data
 from partwise.io import ConlluSentence, FormatError, Sentences, read_conllu
+from partwise.io.conllu_sentence import MISC, UPOS
 
 FORMATS = ("auto", "columns", "items", "conllu")
 SEPARATORS = {"any": None, "tab": "\t", "space": " "}
@@ -42,10 +43,18 @@ class Source:
         assert self.items is not None
         return Source(self.format, None, [self.items[i] for i in indices])
 
+    def version(self, i: int, ends: Sequence[str], comment: str, first: bool, last: bool) -> Iterator[str]:
+        """The same under a comment, as one of several labellings of the sentence."""
+        if self.conllu is not None:
+            yield from _with_tags(self.conllu[i], ends).lines_under(comment, first, last)
+            return
+        yield f"# {comment}\n"
+        yield from self.lines(i, ends)
+
     def lines(self, i: int, ends: Sequence[str]) -> Iterator[str]:
         """Sentence i, with a text after each token."""
         if self.conllu is not None:
-            yield from _with_tags(self.conllu[i], ends)
+            yield from _with_tags(self.conllu[i], ends).lines
             return
         if self.table is None:
             for end in ends:
@@ -151,16 +160,14 @@ def _conllu_table(sentences: Sequence[ConlluSentence]) -> Sentences:
     return Sentences.from_lists([list(zip(each.forms, each.column("upos"), strict=True)) for each in sentences])
 
 
-def _with_tags(sentence: ConlluSentence, ends: Sequence[str]) -> Iterator[str]:
-    """The lines of a sentence with other tags; what follows a tag (probabilities) goes to the last column."""
-    left = iter(ends)
-    for line in sentence.lines:
-        fields = line.rstrip("\r\n").split("\t")
-        if len(fields) == 10 and fields[0].isdecimal():
-            tag, _, more = next(left).partition("\t")
-            fields[3] = tag
-            if more:
-                fields[9] = "|".join([*(text for text in (fields[9],) if text != "_"), *more.split("\t")])
-            yield "\t".join(fields) + "\n"
-        else:
-            yield line
+def _with_tags(sentence: ConlluSentence, ends: Sequence[str]) -> ConlluSentence:
+    """A sentence with other tags; what follows a tag (probabilities) goes to the last column."""
+    parts = [end.partition("\t") for end in ends]
+    columns = {UPOS: [tag for tag, _, _ in parts]}
+    if any(more for _, _, more in parts):
+        texts = [more.split("\t") for _, _, more in parts]
+        columns[MISC] = [
+            "|".join(text if was in ("_", "") else [was, *text])
+            for was, text in zip(sentence.column(MISC), texts, strict=True)
+        ]
+    return sentence.with_columns(columns)
