@@ -301,6 +301,21 @@ def test_the_report_says_what_was_scored(cli, files, tmp_path):
     assert f" of {len(size):,}" not in report.read_text()  # some weights belong to no feature
 
 
+def test_rows_that_scikit_learn_wrote(cli, cli_json, tmp_path):
+    from sklearn.datasets import dump_svmlight_file
+
+    X = np.array([[1.0, 0.0, 2.0], [0.0, 3.0, 0.0], [2.0, 0.0, 1.0], [0.0, 1.0, 0.5]])
+    for zero_based in (False, True):
+        rows, model = str(tmp_path / "rows.svm"), tmp_path / "m.pw"
+        dump_svmlight_file(X, [1, 2, 1, 2], rows, zero_based=zero_based)
+        cli("train", "maxent", rows, "-o", model, "-q", *["--zero-based"] * zero_based)
+        assert partwise.load(model).n_features_in_ == 3
+        assert cli_json("evaluate", model, rows)["accuracy"] == 1.0  # how to read it is remembered
+        first = cli_json("inspect", model, "--top", 3)["top"]
+        names = sorted(name for [pairs] in [first.values()] for name, _ in pairs)
+        assert names == [f"column {k + (not zero_based)}" for k in range(3)]
+
+
 def test_labels_that_a_classifier_does_not_know(cli, cli_json, files, classifier, tmp_path):
     rows = tmp_path / "rows.svm"
     rows.write_text((files / "digits" / "test.svm").read_text() + "17 1:1\n")

@@ -32,15 +32,25 @@ class MaxentTask(Task):
         return MaxentClassifier
 
     def flags(self) -> list[click.Parameter]:
-        return [click.Option(["--format"], type=click.Choice(self.formats), default="svmlight", show_default=True)]
+        return [
+            click.Option(["--format"], type=click.Choice(self.formats), default="svmlight", show_default=True),
+            click.Option(
+                ["--zero-based"],
+                is_flag=True,
+                help="Indices are counted from 0, as scikit-learn writes them, not from 1.",
+            ),
+        ]
 
     def read(self, path: str, settings: Mapping[str, Any], labelled: bool) -> Data:
         from partwise.io import FormatError, read_svmlight
 
-        X, y = read_svmlight(path)
+        X, y = read_svmlight(path, zero_based=bool(settings.get("zero_based")))
         if not X.shape[0]:
             raise FormatError("there are no rows", path)
         return Data(X, y, X.shape[0], X.shape[0])
+
+    def remember(self, settings: Mapping[str, Any], data: Data) -> dict[str, Any]:
+        return {"zero_based": 1} if settings["zero_based"] else {}
 
     def align(self, data: Data, training: Data) -> Data:
         return replace(data, X=_with_columns(data.X, training.X.shape[1]))
@@ -83,9 +93,10 @@ class MaxentTask(Task):
             zip(names if len(model.coef_) > 1 else [f"{names[1]} (against {names[0]})"], model.coef_, strict=True)
         )
         found = {}
+        first = 0 if self.recall(model).get("zero_based") else 1
         for label, weights in rows.items():
             best = np.argsort(-np.abs(weights), kind="stable")[:n]
-            found[label] = [(f"column {k + 1}", float(weights[k])) for k in best]
+            found[label] = [(f"column {k + first}", float(weights[k])) for k in best]
         return found
 
     def size(self, model: Any) -> int:
