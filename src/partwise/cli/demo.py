@@ -13,7 +13,7 @@ from typing import Any
 import click
 import numpy as np
 
-from partwise.cli.output import check_outputs, json_flag, print_json, table
+from partwise.cli.output import check_outputs, json_flag, print_json, table, threads_flag
 from partwise.cli.summary import result_fields
 from partwise.cli.tasks.labels import evaluate_sequences
 from partwise.cli.tasks.tag import TagTask
@@ -203,9 +203,11 @@ RUNS: list[Callable[[Options], Row]] = [
 @click.command("demo")
 @click.option("--strings", default=300, show_default=True, help="Training strings.", type=click.IntRange(min=10))
 @click.option("--sentences", default=600, show_default=True, help="Training sentences.", type=click.IntRange(min=10))
-@click.option("--seed", default=0, show_default=True, help="Seed of the data and of the solvers.")
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the data and of the solvers."
+)
 @click.option("--tol", default=1e-3, show_default=True, help="Stop at a duality gap of this share of the objective.")
-@click.option("--threads", default=1, show_default=True, help="Threads; -1: all processors.")
+@threads_flag
 @click.option("--report", default="partwise-demo.html", show_default=True, metavar="FILE.html", help="The report.")
 @json_flag
 def command(strings: int, sentences: int, seed: int, tol: float, threads: int, report: str, as_json: bool) -> None:

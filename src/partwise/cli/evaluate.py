@@ -7,7 +7,7 @@ import time
 import click
 
 from partwise.cli.errors import UserError
-from partwise.cli.output import check_outputs, json_flag, peak_memory, print_json
+from partwise.cli.output import check_outputs, json_flag, peak_memory, print_json, threads_flag
 from partwise.cli.summary import result_fields
 from partwise.cli.tasks import task_of
 
@@ -17,7 +17,7 @@ from partwise.cli.tasks import task_of
 @click.argument("gold")
 @click.option("--calibration", is_flag=True, help="Whether the probabilities are what they say.")
 @click.option("--report", metavar="FILE.html", help="Write a report with scores, confusion matrix, examples.")
-@click.option("--threads", type=int, default=1, show_default=True, help="Threads; -1: all processors.")
+@threads_flag
 @json_flag
 def command(model: str, gold: str, calibration: bool, report: str | None, threads: int, as_json: bool) -> None:
     """Score a MODEL on labelled data (GOLD, "-": standard input) in the format of its training data.

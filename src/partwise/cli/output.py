@@ -18,6 +18,17 @@ from partwise.cli.errors import UserError
 json_flag = click.option("--json", "as_json", is_flag=True, help="Machine-readable output on standard output.")
 
 
+def _not_zero(ctx: click.Context, param: click.Parameter, value: int) -> int:
+    if value == 0:
+        raise click.BadParameter("0 threads do nothing.", ctx, param)
+    return value
+
+
+threads_flag = click.option(
+    "--threads", type=int, default=1, show_default=True, callback=_not_zero, help="Threads; -1: all processors."
+)
+
+
 def print_json(value: Any) -> None:
     """One JSON object on standard output."""
     click.echo(json_line(value), nl=False)

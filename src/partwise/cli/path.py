@@ -9,7 +9,7 @@ import click
 import numpy as np
 
 from partwise.cli.errors import UserError
-from partwise.cli.output import check_outputs, json_flag, peak_memory, print_json, table
+from partwise.cli.output import check_outputs, json_flag, peak_memory, print_json, table, threads_flag
 from partwise.cli.summary import result_fields, size_text
 from partwise.cli.taskgroup import TaskGroup
 from partwise.cli.tasks import TASKS, Data, Task
@@ -51,7 +51,9 @@ def make_command(task: Task) -> click.Command:
         ),
         *training_flags(task),
     ]
-    return json_flag(click.Command(task.name, params=parameters, callback=run, help=f"{TASKS[task.name][2]}"))
+    return json_flag(
+        threads_flag(click.Command(task.name, params=parameters, callback=run, help=f"{TASKS[task.name][2]}"))
+    )
 
 
 def path(task: Task, *, data: str, output: str | None, dev: str | None, as_json: bool, **flags: Any) -> None:

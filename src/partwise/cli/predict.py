@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from partwise.cli.output import check_outputs, json_flag
+from partwise.cli.output import check_outputs, json_flag, threads_flag
 from partwise.cli.tasks import Request, task_of
 
 
@@ -15,7 +15,7 @@ from partwise.cli.tasks import Request, task_of
 @click.option("--marginals", is_flag=True, help="Probabilities besides (losses log and softmax-margin).")
 @click.option("--k-best", type=click.IntRange(1), metavar="K", help="The K best answers with their scores.")
 @click.option("--constraints", metavar="FILE", help="What answers may be; docs/file_formats.md describes the file.")
-@click.option("--threads", type=int, default=1, show_default=True, help="Threads; -1: all processors.")
+@threads_flag
 @json_flag
 def command(
     model: str,

@@ -14,7 +14,7 @@ import click
 
 from partwise.cli.errors import UserError, message_of
 from partwise.cli.flags import RENAMED, TRAINING, estimator_options, solver_options
-from partwise.cli.output import check_outputs, is_terminal, json_flag, peak_memory, print_json
+from partwise.cli.output import check_outputs, is_terminal, json_flag, peak_memory, print_json, threads_flag
 from partwise.cli.summary import certificate_lines, result_fields, size_text
 from partwise.cli.taskgroup import TaskGroup
 from partwise.cli.tasks import TASKS, Data, Evaluation, Task
@@ -39,8 +39,13 @@ def training_flags(task: Task) -> list[click.Parameter]:
             metavar="NAME=VALUE",
             help="An option of the solver; `partwise solvers NAME` lists them.",
         ),
-        click.Option(["--threads"], type=int, default=1, show_default=True, help="Threads; -1: all processors."),
-        click.Option(["--seed"], type=int, default=0, show_default=True, help="Seed of solvers that draw examples."),
+        click.Option(
+            ["--seed"],
+            type=click.IntRange(0),
+            default=0,
+            show_default=True,
+            help="Seed of solvers that draw examples.",
+        ),
     ]
 
 
@@ -86,7 +91,7 @@ def make_command(task: Task) -> click.Command:
         click.Option(["-q", "--quiet"], is_flag=True, help="No progress line, no summary."),
     ]
     made = click.Command(task.name, params=parameters, callback=run, help=_help(task), short_help=TASKS[task.name][2])
-    return json_flag(made)
+    return json_flag(threads_flag(made))
 
 
 def _help(task: Task) -> str:
