@@ -83,7 +83,7 @@ struct SpanMasses {
     const double* chart;
     double* mass;
     double* marginals;
-    double* scratch;  // n + 1 values; 2n + 2 with tangents
+    double* scratch;  // n + 1 values
     bool want_entropy = false;
     double entropy = 0;
     const double* chart_d = nullptr;

@@ -243,6 +243,8 @@ std::vector<Scored> SpanningTree::k_best(Index i, const double* scores, Index k,
             enter(m, part.heads, std::move(forbidden));
         }
     }
+    // A part's best tree is found with rounding: near ties may have come in the wrong order.
+    std::stable_sort(out.begin(), out.end(), [](const Scored& p, const Scored& q) { return p.value > q.value; });
     return out;
 }
 

@@ -177,6 +177,20 @@ def test_what_cannot_be_done_is_said_before_training(cli, trees, tmp_path, monke
     assert not model.exists()
 
 
+def test_calibration_of_heads(cli, cli_json, trees, parser):
+    gold = read_conllu(trees / "dev.conllu")
+    rows = partwise.load(parser).predict_marginals(gold)
+    sure = np.concatenate([row.max(axis=1) for row in rows])
+    right = np.concatenate([row.argmax(axis=1) == s.heads for row, s in zip(rows, gold, strict=True)])
+    bins = np.minimum(np.ceil(10 * sure) - 1, 9)
+    ece = sum(abs(right[bins == b].sum() - sure[bins == b].sum()) for b in range(10)) / len(sure)
+    errors = [((row - np.eye(len(s) + 1)[s.heads]) ** 2).sum(axis=1) for row, s in zip(rows, gold, strict=True)]
+    said = cli_json("evaluate", parser, trees / "dev.conllu", "--calibration")
+    assert said["ece"] == pytest.approx(ece, abs=1e-9)
+    assert said["brier"] == pytest.approx(np.concatenate(errors).mean(), abs=1e-9)
+    assert "Brier score" in cli("evaluate", parser, trees / "dev.conllu", "--calibration").stdout
+
+
 def test_scores_without_content_words(cli_json, parser, tmp_path):
     path = tmp_path / "in.conllu"
     path.write_text("1\tthe\t_\tDET\tDT\t_\t2\tdet\t_\t_\n2\t.\t_\tPUNCT\t.\t_\t0\tpunct\t_\t_\n\n")

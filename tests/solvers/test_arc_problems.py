@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from partwise import Problem, ProjectiveTree, SpanningTree, solve, suitable_solvers
+from partwise import ConvergenceWarning, Problem, ProjectiveTree, SpanningTree, solve, suitable_solvers
 from partwise.datasets import make_treebank
 from partwise.features.arcs import ArcTable, arc_tokens
 
@@ -39,3 +39,16 @@ def test_all_solvers_agree(structure, memory, loss):
         assert problem.value(result.weights) == pytest.approx(result.primal, rel=1e-9), name
     lowest = min(result.primal for result in results.values())
     assert all(result.dual <= lowest + 1e-9 for result in results.values())
+
+
+@pytest.mark.parametrize(("loss", "solver"), [("log", "eg"), ("hinge", "bcfw"), ("squared-hinge", "dcd")])
+@pytest.mark.parametrize(("structure", "memory"), [(ProjectiveTree, 2e4), (SpanningTree, 0.0)])
+def test_resumed_runs_give_the_same_bits(tmp_path, structure, memory, loss, solver):
+    """Also where the run was broken off with all features kept and goes on with some or none."""
+    path, options = tmp_path / "run.ckpt", {"tol": 1e-3, "random_state": 0}
+    whole = solve(parsing_problem(structure, loss, 1e9), solver, **options)
+    with pytest.warns(ConvergenceWarning):
+        solve(parsing_problem(structure, loss, 1e9), solver, max_passes=3, checkpoint=path, **options)
+    resumed = solve(parsing_problem(structure, loss, memory), solver, checkpoint=path, **options)
+    np.testing.assert_array_equal(resumed.weights, whole.weights)
+    assert (resumed.primal, resumed.dual, resumed.passes) == (whole.primal, whole.dual, whole.passes)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import click
+import numpy as np
 
 from partwise.cli.errors import UserError
 from partwise.cli.output import json_line
@@ -14,7 +15,7 @@ from partwise.cli.summary import certificate_lines, result_fields
 from partwise.cli.tasks import Data, Evaluation, Request, Task
 from partwise.io import ConlluReader, ConlluSentence, FormatError, read_text
 from partwise.io.conllu_sentence import DEPS, MISC, is_number
-from partwise.metrics import AttachmentScores, attachment_scores
+from partwise.metrics import AttachmentScores, attachment_scores, calibration
 
 
 class DepTask(Task):
@@ -108,6 +109,14 @@ class DepTask(Task):
         if found.without_punctuation is not None:
             scores |= _shares(found.without_punctuation, "_without_punctuation")
         return Evaluation(scores, str(found), _by_relation(data.y, guess), None, *_training_notes(model))
+
+    def calibration(self, model: Any, data: Data) -> Any:
+        if not hasattr(model, "predict_marginals"):
+            return None
+        rows = model.predict_marginals(data.X)
+        width = max(row.shape[1] for row in rows)  # heads from 0 to the longest sentence's last word
+        padded = [np.pad(row, ((0, 0), (0, width - row.shape[1]))) for row in rows]
+        return calibration([sentence.heads for sentence in data.X], padded, range(width))
 
     def main_score(self, evaluation: Evaluation) -> tuple[str, float]:
         return "uas", evaluation.scores["uas"]
