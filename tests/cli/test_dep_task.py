@@ -196,6 +196,9 @@ def test_scores_without_content_words(cli_json, parser, tmp_path):
     path.write_text("1\tthe\t_\tDET\tDT\t_\t2\tdet\t_\t_\n2\t.\t_\tPUNCT\t.\t_\t0\tpunct\t_\t_\n\n")
     said = cli_json("evaluate", parser, path)
     assert {"uas", "las", "uas_without_punctuation", "las_without_punctuation"} <= set(said)
+    assert "unseen_labels" not in said
+    path.write_text(path.read_text().replace("det", "odd:one").replace("punct", "new"))
+    assert cli_json("evaluate", parser, path)["unseen_labels"] == ["new", "odd:one"]
     path.write_text(make_treebank(5, 8).conllu())
     assert {"clas", "clas_without_punctuation"} <= set(cli_json("evaluate", parser, path))
 

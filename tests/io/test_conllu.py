@@ -226,6 +226,7 @@ def test_without_a_tree():
     sentence = make_sentence([("a", "a", "X"), ("b",)])
     assert sentence.heads == []
     assert sentence.column("upos") == ["X", "_"]
+    assert make_sentence(["the", "dog"], [2, 0]).forms == ["the", "dog"]
     assert sentence.with_tree([0, 1]).heads == [0, 1]
 
 

@@ -44,6 +44,17 @@ def test_perfect_and_plain_lists():
     assert pairs.without_punctuation.uas == 1.0
 
 
+def test_blank_relations_are_none():
+    bare = GOLD.with_tree(GOLD.heads, ["_"] * 7)
+    for gold, guess in ((bare, GUESS), (GOLD, bare), (bare, bare)):
+        scores = attachment_scores([gold], [guess])
+        assert (scores.las, scores.clas) == (None, None)
+        assert scores.without_punctuation is not None
+        assert scores.without_punctuation.las is None
+    half = GOLD.with_tree(GOLD.heads, ["_"] * 6 + ["punct"])
+    assert attachment_scores([GOLD], [half]).las == 1 / 7
+
+
 def test_pairs_may_be_lists():
     pairs = [[(2, "nsubj"), (0, "root")]]
     assert attachment_scores([[[2, "nsubj"], [0, "root"]]], pairs).las == 1.0

@@ -117,12 +117,12 @@ write_conllx = write_conllu
 
 
 def make_sentence(
-    words: Sequence[Sequence[str]],
+    words: Sequence[str | Sequence[str]],
     heads: Sequence[int] | None = None,
     deprels: Sequence[str] | None = None,
     comments: Sequence[str] = (),
 ) -> ConlluSentence:
-    """A CoNLL-U sentence from words given as (form, lemma, upos, xpos, feats) or less; what is missing becomes `_`.
+    """A CoNLL-U sentence from forms, or (form, lemma, upos, xpos, feats) or less; what is missing becomes `_`.
 
     ValueError if a column has a tab or a line end, a comment a line end, or there are not as many heads as words.
     """
@@ -133,8 +133,9 @@ def make_sentence(
         raise ValueError("a comment has a line end")
     lines = [f"# {comment}\n" for comment in comments]
     for k, word in enumerate(words):
-        check_fields([*word, *([] if deprels is None else [deprels[k]])])
-        given = [*word, *["_"] * (5 - len(word))]
+        columns = [word] if isinstance(word, str) else list(word)
+        check_fields([*columns, *([] if deprels is None else [deprels[k]])])
+        given = [*columns, *["_"] * (5 - len(columns))]
         tree = [str(heads[k]) if heads is not None else "_", deprels[k] if deprels is not None else "_"]
         lines.append("\t".join([str(k + 1), *given, *tree, "_", "_"]) + "\n")
     return _parse([*lines, "\n"], "<sentence>", 1, "conllu")

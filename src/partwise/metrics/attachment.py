@@ -2,7 +2,8 @@
 
 UAS is the share of words with the right head; LAS the share with the right head and the right universal relation (what
 is before ":"); CLAS the F1 of the latter over content words, which are neither function words nor punctuation (a word
-counts as predicted content where its predicted relation is one).
+counts as predicted content where its predicted relation is one). Relations that Universal Dependencies does not have
+count as content here; that evaluation leaves them out.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from typing import Any
 #: Relations of function words, which CLAS leaves out along with punctuation.
 FUNCTIONAL = frozenset(("aux", "cop", "mark", "det", "clf", "case", "cc"))
 PUNCTUATION = "punct"
+#: A column without a value.
+BLANK = "_"
 
 
 @dataclass(frozen=True)
 class AttachmentScores:
-    """Counts of right words; shares are between 0 and 1. Without relations `las` and `clas` are None.
+    """Counts of right words; shares are between 0 and 1. Without relations (all are `_`) `las` and `clas` are None.
 
     Attributes
     ----------
@@ -104,6 +107,7 @@ class _Counts:
     def __init__(self) -> None:
         self.n = self.heads = self.both = self.gold = self.predicted = self.content = 0
         self.labelled = True
+        self.named_gold = self.named_guess = False
 
     def add(self, truth: tuple[int, str | None], guess: tuple[int, str | None]) -> None:
         self.n += 1
@@ -113,6 +117,8 @@ class _Counts:
             self.labelled = False
             return
         one, other = truth[1].partition(":")[0], guess[1].partition(":")[0]
+        self.named_gold |= one != BLANK
+        self.named_guess |= other != BLANK
         same = same and one == other
         self.both += same
         self.gold += _is_content(one)
@@ -120,7 +126,7 @@ class _Counts:
         self.content += same and _is_content(one)
 
     def scores(self, without: AttachmentScores | None = None) -> AttachmentScores:
-        if not self.labelled:
+        if not (self.labelled and self.named_gold and self.named_guess):
             return AttachmentScores(self.n, self.heads, without_punctuation=without)
         return AttachmentScores(self.n, self.heads, self.both, self.gold, self.predicted, self.content, without)
 

@@ -108,7 +108,12 @@ class DepTask(Task):
         scores |= _shares(found, "")
         if found.without_punctuation is not None:
             scores |= _shares(found.without_punctuation, "_without_punctuation")
-        return Evaluation(scores, str(found), _by_relation(data.y, guess), None, *_training_notes(model))
+        details, notes = _training_notes(model)
+        rows = _by_relation(data.y, guess)
+        unseen = sorted({row["label"] for row in rows} - set(getattr(model, "classes_", ())))
+        if unseen and found.las is not None:
+            details["unseen_labels"] = unseen
+        return Evaluation(scores, str(found), rows, None, details, notes)
 
     def calibration(self, model: Any, data: Data) -> Any:
         if not hasattr(model, "predict_marginals"):
