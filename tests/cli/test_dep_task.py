@@ -177,6 +177,21 @@ def test_what_cannot_be_done_is_said_before_training(cli, trees, tmp_path, monke
     assert not model.exists()
 
 
+def test_long_sentences_by_an_old_model(cli, cli_json, parser, chunker, tmp_path):
+    """The limit of a model is a matter of memory and time, which somebody else may have more of."""
+    path, out = tmp_path / "long.conllu", tmp_path / "out.conllu"
+    path.write_text("".join(f"{k}\tw\t_\tNOUN\tNN\t_\t{k - 1}\tx\t_\t_\n" for k in range(1, 503)) + "\n")
+    for command in (("predict", parser, path, "-o", out), ("evaluate", parser, path)):
+        answer = cli(*command, status=2)
+        assert "has 502 words, more than max_length = 500: it would take about" in answer.stderr
+    assert not out.exists()
+    cli("predict", parser, path, "-o", out, "--max-length", "502")
+    assert len(read_conllu(out)[0]) == 502
+    assert cli_json("evaluate", parser, path, "--max-length", "502")["n_tokens"] == 502
+    assert cli("predict", parser, path, "-o", out, "--max-length", "501", status=2).stderr.count("\n") == 1
+    assert "sentences of any length" in cli("predict", chunker, path, "--max-length", "9", status=2).stderr
+
+
 def test_calibration_of_heads(cli, cli_json, trees, parser):
     gold = read_conllu(trees / "dev.conllu")
     rows = partwise.load(parser).predict_marginals(gold)

@@ -7,9 +7,9 @@ import time
 import click
 
 from partwise.cli.errors import UserError
+from partwise.cli.loading import length_flag, load_model
 from partwise.cli.output import check_outputs, json_flag, peak_memory, print_json, threads_flag
 from partwise.cli.summary import result_fields
-from partwise.cli.tasks import task_of
 
 
 @click.command("evaluate")
@@ -17,20 +17,25 @@ from partwise.cli.tasks import task_of
 @click.argument("gold")
 @click.option("--calibration", is_flag=True, help="Whether the probabilities are what they say.")
 @click.option("--report", metavar="FILE.html", help="Write a report with scores, confusion matrix, examples.")
+@length_flag
 @threads_flag
 @json_flag
-def command(model: str, gold: str, calibration: bool, report: str | None, threads: int, as_json: bool) -> None:
+def command(
+    model: str,
+    gold: str,
+    calibration: bool,
+    report: str | None,
+    max_length: int | None,
+    threads: int,
+    as_json: bool,
+) -> None:
     """Score a MODEL on labelled data (GOLD, "-": standard input) in the format of its training data.
 
     For chunks (labels such as B-NP) the table is conlleval's; precision, recall and F1 are of whole chunks.
     """
-    from partwise import load
-
     begin = time.perf_counter()
     check_outputs(report, inputs=(model, gold))
-    fitted = load(model)
-    fitted.n_jobs = threads
-    task = task_of(fitted)
+    fitted, task = load_model(model, threads, max_length)
     data = task.read(gold, task.recall(fitted), labelled=True)
     evaluation = task.evaluate(fitted, data)
     found = task.calibration(fitted, data) if calibration else None

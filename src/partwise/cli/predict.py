@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
+from partwise.cli.loading import length_flag, load_model
 from partwise.cli.output import check_outputs, json_flag, threads_flag
-from partwise.cli.tasks import Request, task_of
+from partwise.cli.tasks import Request
 
 
 @click.command("predict")
@@ -15,6 +16,7 @@ from partwise.cli.tasks import Request, task_of
 @click.option("--marginals", is_flag=True, help="Probabilities besides (losses log and softmax-margin).")
 @click.option("--k-best", type=click.IntRange(1), metavar="K", help="The K best answers with their scores.")
 @click.option("--constraints", metavar="FILE", help="What answers may be; docs/file_formats.md describes the file.")
+@length_flag
 @threads_flag
 @json_flag
 def command(
@@ -24,6 +26,7 @@ def command(
     marginals: bool,
     k_best: int | None,
     constraints: str | None,
+    max_length: int | None,
     threads: int,
     as_json: bool,
 ) -> None:
@@ -34,13 +37,10 @@ def command(
     in their columns; of rows and CRFsuite's items a label a line. With --json it is one object a sentence or row,
     each on a line of its own.
     """
-    from partwise import load
     from partwise.io import atomic_write
 
     check_outputs(output, inputs=(model, data, constraints))
-    fitted = load(model)
-    fitted.n_jobs = threads
-    task = task_of(fitted)
+    fitted, task = load_model(model, threads, max_length)
     read = task.read(data, task.recall(fitted), labelled=False)
     lines = task.predict(fitted, read, Request(marginals, k_best, constraints, as_json))
     with atomic_write(output, "w") as out:

@@ -97,7 +97,7 @@ def check_lengths(sentences: Sequence[Any], numbers: Sequence[int], max_length: 
         # Measured: 150 bytes an arc and 4 more for each of its features, and 3 n^3 nanoseconds for marginals.
         raise ValueError(
             f"{words.name(int(long[0]))} has {n} words, more than max_length = {max_length}: it would take about "
-            f"{4e-4 * n * n:.2g} MB and {3e-9 * n**3:.2g} s a visit; leave it out or raise max_length"
+            f"{4e-4 * n * n:.2g} MB and {3e-9 * n**3:.2g} s a visit; leave it out or raise that limit"
         )
     return words
 
