@@ -224,7 +224,15 @@ def test_lines_in_a_log_are_not_wrapped():
     with ProgressLine(Console(file=out, width=30), every_seconds=0.0) as line:
         line(progress(5.0, 10.0, max_seconds=20.0))
     assert out.getvalue().count("\n") == 1
-    assert out.getvalue().endswith("left\n")
+    assert out.getvalue().endswith("dual 9\n")
+
+
+def test_the_time_left_fits_on_a_narrow_terminal():
+    line = ProgressLine(Console(file=io.StringIO()))
+    with line:
+        shown = progress(1000.0, 11.23, max_seconds=20000.0)
+        shown.scores["dev"] = 0.9
+        assert line.line(shown).index("left") < 76
 
 
 def test_time_left():

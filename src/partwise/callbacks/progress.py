@@ -62,18 +62,22 @@ class ProgressLine(TrainingCallback):
         return result
 
     def line(self, progress: Progress) -> str:
-        """What is shown."""
+        """What is shown; what matters least comes last, where a narrow terminal cuts it off."""
         parts = [progress.solver, f"pass {progress.passes:.4g}"]
         c = progress.certificate
-        if c is not None:
-            parts.append(f"primal {c.primal:.6g}")
-            if math.isfinite(c.gap):
-                parts += [f"dual {c.dual:.6g}", f"gap {relative(c.gap, c.primal):.1e}"]
+        certified = c is not None and math.isfinite(c.gap)
+        if c is not None and certified:
+            parts.append(f"gap {relative(c.gap, c.primal):.1e}")
         parts += [f"{name} {score:.4f}" for name, score in progress.scores.items()]
         parts.append(_clock(progress.seconds))
         left = time_left(progress, self._seen[-_RECENT:])
-        parts.append("" if left is None else f"about {_clock(left)} left")
-        return "  ".join(part for part in parts if part)
+        if left is not None:
+            parts.append(f"about {_clock(left)} left")
+        if c is not None:
+            parts.append(f"primal {c.primal:.6g}")
+            if certified:
+                parts.append(f"dual {c.dual:.6g}")
+        return "  ".join(parts)
 
     def _start(self) -> None:
         from rich.console import Console
