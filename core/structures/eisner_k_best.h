@@ -99,9 +99,7 @@ class KBest {
         return derivation(p.span, rank)->value + (p.arc >= 0 ? arcs_[p.arc] : 0.0);
     }
 
-    const Derivation* derivation(const Span& x, Index rank) {
-        static constexpr Derivation kUnit{0.0, 0, {0, 0}};
-        if (is_unit(x)) return rank == 0 ? &kUnit : nullptr;
+    List& list_of(const Span& x) {
         List& list = lists_[(x.kind * (c_.n + 1) + x.s) * (c_.n + 1) + x.t];
         if (!list.started) {
             list.started = true;
@@ -112,14 +110,50 @@ class KBest {
             }
             std::make_heap(list.heap.begin(), list.heap.end(), worse);
         }
-        while (len(list.found.size()) <= rank) {
-            if (list.extended < list.found.size()) extend(x, list, list.found[list.extended++]);
-            if (list.heap.empty()) return nullptr;
+        return list;
+    }
+
+    const Derivation* derivation(const Span& x, Index rank) {
+        static constexpr Derivation kUnit{0.0, 0, {0, 0}};
+        if (is_unit(x)) return rank == 0 ? &kUnit : nullptr;
+        List& own = list_of(x);
+        if (len(own.found.size()) > rank) return &own.found[idx(rank)];
+        // What waits for what: spans are nested as deep as sentences are long, which is too deep for calls.
+        std::vector<std::pair<Span, Index>> waiting{{x, rank}};
+        while (!waiting.empty()) {
+            const auto [span, wanted] = waiting.back();
+            List& list = list_of(span);
+            if (len(list.found.size()) <= wanted && list.extended < list.found.size()) {
+                const Derivation taken = list.found[list.extended];
+                if (waits_for(span, taken, waiting)) continue;
+                ++list.extended;
+                extend(span, list, taken);
+            }
+            if (len(list.found.size()) > wanted || list.heap.empty()) {
+                waiting.pop_back();
+                continue;
+            }
             std::pop_heap(list.heap.begin(), list.heap.end(), worse);
             list.found.push_back(list.heap.back());
             list.heap.pop_back();
         }
-        return &list.found[idx(rank)];
+        return len(own.found.size()) > rank ? &own.found[idx(rank)] : nullptr;
+    }
+
+    // Puts a derivation of a part that `extend` asks for and that was not looked for yet on the stack.
+    bool waits_for(const Span& x, const Derivation& taken, std::vector<std::pair<Span, Index>>& waiting) {
+        for (int side = 0; side < 2; ++side) {
+            if (side == 0 && taken.rank[1] != 0) continue;
+            const Span span = part(x, taken.choice, side).span;
+            if (is_unit(span)) continue;
+            const List& list = list_of(span);
+            const Index wanted = taken.rank[side] + 1;
+            const bool exhausted = list.heap.empty() && list.extended == list.found.size();
+            if (exhausted || len(list.found.size()) > wanted) continue;
+            waiting.emplace_back(span, wanted);
+            return true;
+        }
+        return false;
     }
 
     // The neighbours of a derivation that was just taken: (i, j) leads to (i, j + 1), and to (i + 1, j) where j is 0,

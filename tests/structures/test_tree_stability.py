@@ -221,3 +221,28 @@ def test_two_thousand_words_if_asked_for(kind):
     value, marginals, _ = trees.log_partition(0, scores)
     assert value >= 2000 * log(2)
     np.testing.assert_allclose(marginals.reshape(2000, 2001).sum(axis=1), 1.0, atol=1e-9)
+
+
+DEEP = """
+import threading
+import numpy as np
+from partwise import ProjectiveTree
+
+def best(n=900):
+    for heads in (range(n), [*range(2, n + 1), 0], [0] + [1] * (n - 1)):
+        scores = np.zeros((n, n + 1))
+        scores[np.arange(n), list(heads)] = 10.0
+        print([value for value, _, _ in ProjectiveTree(np.array([n])).k_best(0, scores.ravel(), 3)])
+
+threading.stack_size(128 * 1024)
+thread = threading.Thread(target=best)
+thread.start()
+thread.join()
+"""
+
+
+def test_k_best_of_a_long_sentence_in_a_small_stack():
+    """Threads have 128 kB on some systems, and spans are nested as deep as the sentence is long."""
+    done = subprocess.run([sys.executable, "-c", DEEP], capture_output=True, text=True, env=os.environ, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split("\n")[:3] == ["[9000.0, 8990.0, 8990.0]"] * 3
