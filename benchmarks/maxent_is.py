@@ -39,7 +39,7 @@ _ACCURATE = 1e-5
 @click.option("--data", type=click.Path(exists=True, file_okay=False), help="Data folder [PARTWISE_DATA].")
 @click.option("--json", "json_file", type=click.Path(dir_okay=False), help="JSON lines [benchmarks/results].")
 @click.option("--plot", "plot_file", type=click.Path(dir_okay=False), help="Figure, PNG [benchmarks/results].")
-@click.option("--cap", default=10.0, show_default=True, help="Seconds a cell.")
+@click.option("--cap", default=60.0, show_default=True, help="Seconds a cell.")
 @click.option("--threads", default=1, show_default=True, help="Threads of a solver.")
 @click.option("--datasets", default="", help=f"Only these of {', '.join(DATASETS)}, with commas.")
 @click.option("--systems", default="", help="Only these methods, with commas.")

@@ -283,12 +283,17 @@ class Scaling {
         double z = bounded(-slope / curvature, reach);
         if (!std::isfinite(z)) return 0.0;
         report.capped += std::abs(z) >= reach;
-        const bool has_bound = settings_.check_bound && c.size > 0 && c.lowest >= 0.0;
+        // Labels that the column does not have are at 0.
+        const double range = std::max(c.highest, 0.0) - std::min(c.lowest, 0.0);
         for (Index trial = 0; trial < kMostTrials; ++trial, z *= settings_.beta) {
             const double enough = settings_.gamma * z * slope;
             const double s = a.scale(z);
-            if (has_bound) {  // (38)
-                const double bound = a.with(logarithmic(at_zero.mean, c.highest, mass(c), s), z).value;
+            if (settings_.check_bound && c.size > 0) {  // (38), with either of two bounds
+                const double q = a.quadratic(z);
+                double bound = q + tau_ * third_order(at_zero, range, s);
+                if (bound > enough && c.lowest >= 0.0) {
+                    bound = q + tau_ * logarithmic(at_zero.mean, c.highest, mass(c), s).value;
+                }
                 if (bound <= enough) {
                     report.gain -= bound;
                     return z;

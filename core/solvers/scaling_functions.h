@@ -41,6 +41,14 @@ inline Jet logarithmic(double expectation, double steepness, double mass, double
     return {mass * value, mass * steepness * share, mass * steepness * steepness * share * (1.0 - share)};
 }
 
+// An upper bound of CD's B at s from its mean and variance at 0. B is a sum of log partition functions of one variable,
+// whose third derivative is at most R times the second, R the range of the feature: with V = B''(0),
+//   B(s) <= s E + V (exp(R|s|) - 1 - R|s|) / R^2.
+inline double third_order(const Moments& at_zero, double range, double s) {
+    const double x = range * std::abs(s);
+    return s * at_zero.mean + at_zero.variance * (fast_expm1(x) - x) / (range * range);
+}
+
 // B of IIS: terms coefficient (exp(s F) - 1) / F. With 0/1 features F is a count, and cells of one count are one term.
 struct IisTerms {
     std::vector<double> coefficients;

@@ -113,15 +113,19 @@ class ColumnView {
             double* __restrict s = cells.potentials + c_.slot * cells.n;
             double* __restrict inverse = cells.inverse;
             const double* __restrict p = p_.data();
+            const std::int32_t* __restrict examples = c_.examples;
+            const double* __restrict values = c_.values;
+            // No example is there twice, so that its cells may be written side by side.
+#pragma omp simd reduction(min : low) reduction(max : high)
             for (Index k = 0; k < c_.size; ++k) {
-                const std::int32_t i = c_.examples[k];
-                const double g = c_.values ? fast_exp(z * c_.values[k]) : growth;
+                const std::int32_t i = examples[k];
+                const double g = values ? fast_exp(z * values[k]) : growth;
                 const double ratio = 1.0 + p[k] * (g - 1.0);
                 const double updated = inverse[i] / ratio;
                 s[i] *= g;
                 inverse[i] = updated;
-                low = std::min(low, updated);
-                high = std::max(high, updated);
+                low = updated < low ? updated : low;
+                high = updated > high ? updated : high;
             }
         } else {
             for_each_example(c_, [&](Index i, Index first, Index last) {

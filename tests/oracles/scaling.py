@@ -58,6 +58,16 @@ class Maxent:
             return q
         return q + self.tau * mass * np.log1p(np.expm1(s * steep) / (steep * mass) * self.expectation(t))
 
+    def third_order(self, t: int, z: float) -> float:
+        """A bound of our own on A_t(z) of "cd", from its derivatives at 0 and the feature's range."""
+        column = self.column(t)
+        if not column:
+            return self.value("cd", t, z)
+        reach = max(max(0.0, f.max()) for _, _, f, _ in column) - min(min(0.0, f.min()) for _, _, f, _ in column)
+        variance = sum(o * (p @ f**2 - (p @ f) ** 2) for o, p, f, _ in column)
+        q, x = self.l2 * (self.w[t] * z + z * z / 2) - z * self.empirical[t], reach * abs(z) / self.tau
+        return q + z * self.expectation(t) + self.tau * variance * (np.expm1(x) - x) / reach**2
+
     def derivatives(self, name: str, t: int, z: float) -> tuple[float, float]:
         """A_t'(z) and A_t''(z): (27), (28), (30)-(31)."""
         s, first, second = z / self.tau, self.l2 * (self.w[t] + z) - self.empirical[t], self.l2
@@ -120,14 +130,20 @@ def sequential(problem: DenseProblem, name: str, w: Floats, order: Sequence[int]
 def coordinate_descent(
     problem: DenseProblem, w: Floats, order: Sequence[int], beta: float, gamma: float, bound: bool = False
 ) -> tuple[Floats, int]:
-    """One iteration of Algorithm 3, with step 2' if `bound`. Weights, and how often A_t itself was evaluated."""
+    """One iteration of Algorithm 3, with step 2' if `bound`. Weights, and how often A_t itself was evaluated.
+
+    Step 2' has two bounds: (39), if no feature is negative, and our own.
+    """
     w, evaluations = np.array(w), 0
     for t in order:
         at = Maxent(problem, w)
         first, second = at.derivatives("cd", t, 0.0)
         z = -first / second
         while abs(z) > 1e-13:
-            if bound and min(f[:, t].min() for f in at.f) >= 0 and at.value("log", t, z) <= gamma * z * first:
+            bounds = [at.third_order(t, z)] if bound else []
+            if bound and min(f[:, t].min() for f in at.f) >= 0:
+                bounds.append(at.value("log", t, z))
+            if bounds and min(bounds) <= gamma * z * first:
                 break
             evaluations += 1
             if at.value("cd", t, z) <= gamma * z * first:

@@ -71,6 +71,25 @@ def test_parallel_bounds_hold_for_all_weights_at_once(case, z):
         assert change <= bound + 1e-9 * (1 + abs(bound))
 
 
+@pytest.mark.parametrize("form", ["binary", "real", "matrix", "negative"])
+@pytest.mark.parametrize("loss", ["log", "softmax-margin"])
+def test_the_bound_by_a_features_range(form, loss):
+    """It lies above A_t, is as good as Newton's model near 0, and saves evaluations of A_t."""
+    case = maxent_case(17, form=form)
+    start = np.zeros(case.features.num_weights)
+    columns = begin(case, loss, l2=0.2).columns
+    start[columns] = 2.0 * np.sin(np.arange(len(columns)))
+    at = Maxent(case.dense(loss, 0.2), start)
+    for t in columns:
+        for z in (-3.0, -0.5, -1e-2, 1e-2, 0.5, 3.0):
+            value = at.value("cd", t, z)
+            assert value <= at.third_order(t, z) + 1e-12 * (1 + abs(value))
+        first, second = at.derivatives("cd", t, 0.0)
+        assert at.third_order(t, 1e-3) == pytest.approx(1e-3 * first + 0.5e-6 * second, abs=1e-8)
+    searches = [begin(case, loss, l2=0.2).epoch("cd", check_bound=bound).searches for bound in (False, True)]
+    assert searches[1] < searches[0]
+
+
 def test_small_steps_lose_no_digits():
     """A_t(z) for tiny z is z A_t'(0) + z^2 A_t''(0) / 2 to many digits: neither exp(z) - 1 nor log(1 + x) cancels."""
     case = maxent_case(12)
