@@ -275,3 +275,23 @@ def test_formats_and_drawings(trees, parser, tmp_path):
     assert all(svg.lstrip().startswith("<svg") for svg in drawn)
     held = task.take(data, [0, 2])
     assert (held.n_examples, held.n_tokens) == (2, len(data.X[0]) + len(data.X[2]))
+
+
+def test_report_names_features_and_confusions(cli, trees, parser, tmp_path):
+    report = tmp_path / "r.html"
+    cli("evaluate", parser, trees / "dev.conllu", "--report", report)
+    page = report.read_text()
+    model, dev = partwise.load(parser), read_conllu(trees / "dev.conllu")
+    best, worst = model.top_features(dev, 10)
+    assert best[0][1] > best[-1][1] > 0 > worst[-1][1] > worst[0][1]
+    name, weight = best[0]
+    assert f"{weight:.3g}"[:4] in page
+    assert "for an arc (in 40 sentences)" in page
+    # the feature is one of an arc that is predicted, and has this weight there
+    arcs = [(s, m, arc[0]) for s, tree in zip(dev, model.predict(dev), strict=True) for m, arc in enumerate(tree, 1)]
+    assert any((name, weight) in model.explain(*arc) for arc in arcs)
+    found = DepTask().evaluate(model, DepTask().read(str(trees / "dev.conllu"), {}, labelled=True))
+    names, counts = found.confusion
+    assert sum(map(sum, counts)) == sum(sentence.heads[m - 1] == head for sentence, m, head in arcs)
+    assert {*names} <= {relation for sentence in dev for relation in sentence.deprels} | {*model.classes_}
+    assert "Confusion" in page

@@ -38,7 +38,7 @@ def write(
         subtitle=f"Scored on {where or f'{scored.n_examples} {task.unit}'}",
         scores=scores,
         confusion=evaluation.confusion,
-        top_features=task.strongest(model, TOP),
+        top_features=task.strongest(model, TOP, scored),
         examples=task.examples(model, scored, EXAMPLES),
         settings=settings,
     )

@@ -297,6 +297,22 @@ class DependencyParser(TrainedParser):
             raise ValueError(f"there is no arc from {head} to {word} in a sentence of {n} words")
         return self._arcs.explain(words, word, head, self.coef_)
 
+    def top_features(self, X: Any, n: int = 10) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
+        """The strongest features for, and those against, the arcs that are predicted for sentences `X`.
+
+        A parser keeps no names: those of these sentences' features are made anew. Each list has (template with its
+        values, weight), the strongest first.
+        """
+        weights: dict[str, float] = {}
+        for sentence, tree in zip(X, self.predict(X), strict=True):
+            for word, arc in enumerate(tree, 1):
+                weights |= dict(self.explain(sentence, word, arc[0] if self._labeller is not None else arc))
+        ranked = sorted(weights.items(), key=lambda item: (-item[1], item[0]))
+        return (
+            [item for item in ranked[:n] if item[1] > 0],
+            [item for item in ranked[: -n - 1 : -1] if item[1] < 0],
+        )
+
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Share of words with the right head (UAS); `sample_weight` is one weight a sentence."""
         sentences = as_sentences(X)

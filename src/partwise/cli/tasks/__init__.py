@@ -158,8 +158,11 @@ class Task(ABC):
         """Drawings of some predictions for the report (of `partwise.report`)."""
         return []
 
-    def strongest(self, model: Any, n: int) -> dict[str, list[tuple[str, float]]]:
-        """The n strongest features under each heading (a label, ...): (name, weight), the strongest first."""
+    def strongest(self, model: Any, n: int, data: Data | None = None) -> dict[str, list[tuple[str, float]]]:
+        """The n strongest features under each heading (a label, ...): (name, weight), the strongest first.
+
+        A model that does not keep the names of its features has them for those of `data` only.
+        """
         return {}
 
     def size(self, model: Any) -> int:

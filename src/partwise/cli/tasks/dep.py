@@ -15,7 +15,10 @@ from partwise.cli.summary import certificate_lines, result_fields
 from partwise.cli.tasks import Data, Evaluation, Request, Task
 from partwise.io import ConlluReader, ConlluSentence, FormatError, read_text
 from partwise.io.conllu_sentence import DEPS, MISC, is_number
-from partwise.metrics import AttachmentScores, attachment_scores, calibration
+from partwise.metrics import AttachmentScores, attachment_scores, calibration, confusion_matrix
+
+#: Sentences whose features are named in a report.
+NAMED = 100
 
 
 class DepTask(Task):
@@ -113,7 +116,7 @@ class DepTask(Task):
         unseen = sorted({row["label"] for row in rows} - set(getattr(model, "classes_", ())))
         if unseen and found.las is not None:
             details["unseen_labels"] = unseen
-        return Evaluation(scores, str(found), rows, None, details, notes)
+        return Evaluation(scores, str(found), rows, _confused(data.y, guess), details, notes)
 
     def calibration(self, model: Any, data: Data) -> Any:
         if not hasattr(model, "predict_marginals"):
@@ -173,6 +176,13 @@ class DepTask(Task):
                 version = _with_tree(data.X[i], tree)
                 text = f"rank = {rank}, {what} = {value:.6f}"
                 yield from version.lines_under(text, first=rank == 0, last=rank == len(answers) - 1)
+
+    def strongest(self, model: Any, n: int, data: Data | None = None) -> dict[str, list[tuple[str, float]]]:
+        if data is None:
+            return {}
+        some = data.X[:NAMED]
+        best, worst = model.top_features(some, n)
+        return {f"for an arc (in {len(some)} sentences)": best, "against an arc": worst}
 
     def examples(self, model: Any, data: Data, n: int) -> list[Any]:
         from partwise.report import draw_arcs
@@ -263,6 +273,17 @@ def _by_relation(gold: Sequence[Any], guess: Sequence[Any]) -> list[dict[str, An
         }
         for name in sorted(truth | found, key=lambda name: (-truth[name], name))
     ]
+
+
+def _confused(gold: Sequence[Any], guess: Sequence[Any]) -> tuple[list[str], list[list[int]]] | None:
+    """Relations of the words whose head is right, gold ones in rows; None without relations."""
+    words = [pair for one, other in zip(gold, guess, strict=True) for pair in zip(one, other, strict=True)]
+    pairs = [(a[1], b[1]) for a, b in words if isinstance(b, tuple) and a[0] == b[0]]
+    if not pairs:
+        return None
+    truth, found = zip(*pairs, strict=True)
+    names = [name for name, _ in Counter(truth + found).most_common()]
+    return names, confusion_matrix([truth], [found], labels=names).counts.tolist()
 
 
 def read_arc_constraints(path: str, lengths: Sequence[int]) -> list[Any]:

@@ -87,7 +87,7 @@ class MaxentTask(Task):
         rows = np.asarray(indices)
         return Data(data.X[rows], data.y[rows], len(rows), len(rows))
 
-    def strongest(self, model: Any, n: int) -> dict[str, list[tuple[str, float]]]:
+    def strongest(self, model: Any, n: int, data: Data | None = None) -> dict[str, list[tuple[str, float]]]:
         names = [str(label) for label in model.classes_.tolist()]
         rows = dict(
             zip(names if len(model.coef_) > 1 else [f"{names[1]} (against {names[0]})"], model.coef_, strict=True)

@@ -222,7 +222,7 @@ class TagTask(Task):
                 first, last = rank == 0, rank == len(answers) - 1
                 yield from data.source.version(i, ends, f"{rank} {value:.6f}", first, last)
 
-    def strongest(self, model: Any, n: int) -> dict[str, list[tuple[str, float]]]:
+    def strongest(self, model: Any, n: int, data: Data | None = None) -> dict[str, list[tuple[str, float]]]:
         found: dict[str, list[tuple[str, float]]] = {}
         if model.kernel is None:
             attributes, labels, weights = model._model.node_features(model.coef_)
