@@ -177,6 +177,20 @@ def test_what_cannot_be_done_is_said_before_training(cli, trees, tmp_path, monke
     assert not model.exists()
 
 
+def test_conllx_from_file_to_prediction(cli, tmp_path):
+    """Columns 9 and 10 are a tree too, which is not the predicted one; a model remembers the format."""
+    path, model, out = tmp_path / "train.conll", tmp_path / "m.pw", tmp_path / "out.conll"
+    rows = [line.split("\t") for line in make_treebank(40, 3).conllu().split("\n") if not line.startswith("#")]
+    path.write_text("\n".join("\t".join([*row[:8], *row[6:8]]) if len(row) == 10 else "" for row in rows))
+    cli("train", "dep", path, "-o", model, "-q", "--tol", "0.1")
+    cli("predict", model, path, "-o", out)
+    for before, after in zip(path.read_text().split("\n"), out.read_text().split("\n"), strict=True):
+        assert before.split("\t")[:6] == after.split("\t")[:6]
+        assert after.split("\t")[8:] == (["_", "_"] if before else [])
+    assert "no place for probabilities" in cli("predict", model, out, "--marginals", status=2).stderr
+    assert json.loads(cli("predict", model, out, "--marginals", "--json").stdout.split("\n")[0])["marginals"]
+
+
 def test_long_sentences_by_an_old_model(cli, cli_json, parser, chunker, tmp_path):
     """The limit of a model is a matter of memory and time, which somebody else may have more of."""
     path, out = tmp_path / "long.conllu", tmp_path / "out.conllu"
