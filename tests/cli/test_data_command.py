@@ -92,3 +92,8 @@ def test_solvers_are_listed_with_their_options():
     assert "bcfw" in table
     assert "lbfgs" not in table
     assert "did you mean 'lbfgs'?" in run("solvers", "lbfg", status=2).stderr
+
+
+def test_check_of_a_folder_that_is_not_there(cli, tmp_path):
+    result = cli("data", "check", "--data", tmp_path / "nosuch", status=2)
+    assert "nosuch: no such folder" in result.stderr

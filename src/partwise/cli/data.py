@@ -87,6 +87,8 @@ def check_sets(names: tuple[str, ...], data: str | None, as_json: bool) -> None:
 
     for name in names:
         _check_name(name)
+    if data and not Path(data).is_dir():
+        raise UserError(f"{data}: no such folder")
     found: dict[str, Any] = {name: check(name, data) for name in names or DATA_SETS if name in DATA_SETS}
     if as_json:
         print_json({"data": found})
