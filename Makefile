@@ -83,10 +83,10 @@ $(VENV)/.extra-%: $(VENV)/.build
 	touch $@
 
 $(VENV)/.package: $(VENV)/.build $(PACKAGE_FILES)
-	$(install_package) -C build-dir=build/release .
+	$(install_package) --config-settings build-dir=build/release .
 	touch $@
 
 $(SANITIZED)/.package: $(VENV)/.build $(PACKAGE_FILES)
-	$(install_package) --upgrade --target $(SANITIZED)/site -C build-dir=$(SANITIZED)/objects \
-		-C cmake.define.PARTWISE_SANITIZE=address,undefined .
+	$(install_package) --upgrade --target $(SANITIZED)/site --config-settings build-dir=$(SANITIZED)/objects \
+		--config-settings cmake.define.PARTWISE_SANITIZE=address,undefined .
 	touch $@
