@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import re
 import signal
 import time
 
@@ -267,8 +268,8 @@ class TestHistoryAndMessages:
         assert result.converged
         assert "eg: converged after" in result.message
         assert result.relative_gap <= 1e-3
-        assert "weights" in repr(result)
-        assert "history" not in repr(result)
+        assert "primal=" in repr(result)
+        assert not {"weights", "history"} & set(re.findall(r"\w+", repr(result)))  # numbers by the thousand
 
 
 def test_hyper_parameters_have_help():
