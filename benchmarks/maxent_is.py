@@ -72,7 +72,8 @@ def command(
             for system, seconds in [("reference", 2.0 * limit), *((m, limit) for m in choose(systems, [*METHODS]))]:
                 head = {"question": "maxent-is", "dataset": dataset, "system": system, "l2": l2, "binary": binary}
                 head |= {"loss": "log", "threads": threads, "part": quick, "cap": seconds, **machine()}
-                options = {"arrays": arrays, "solver": _reference(dataset) if system == "reference" else system, "l2": l2}
+                solver = _reference(dataset) if system == "reference" else system
+                options = {"arrays": arrays, "solver": solver, "l2": l2}
                 cell = _apart("run_cell", threads, **options, cap=seconds, n_jobs=threads)
                 cells.append({**head, **cell})
                 write_json(out, [*records, *cells])
