@@ -13,12 +13,18 @@ namespace {
 // Numbers combinations of codes in the order they come.
 class Combinations {
    public:
-    // radices: codes of place k are below radices[k].
-    Combinations(const std::vector<Index>& radices, Index n_tokens) : radices_(radices) {
+    // Starts again, with what it has of memory: codes of place k are below radices[k].
+    void reset(std::vector<Index> radices, Index n_tokens) {
+        radices_ = std::move(radices);
+        size_ = 0;
+        wide_ = false;
+        direct_.clear();
+        slots_.clear();
         std::uint64_t product = 1;
         for (const Index radix : radices_) {
             if (product > std::numeric_limits<std::uint64_t>::max() / 2 / static_cast<std::uint64_t>(radix)) {
                 wide_ = true;
+                strings_ = StringTable();
                 return;
             }
             product *= static_cast<std::uint64_t>(radix);
@@ -26,7 +32,7 @@ class Combinations {
         if (product <= 1024 + 4 * static_cast<std::uint64_t>(n_tokens)) {
             direct_.assign(static_cast<std::size_t>(product), -1);
         } else {
-            slots_.resize(1024);
+            slots_.assign(1024, Slot{});
         }
     }
 
@@ -60,7 +66,10 @@ class Combinations {
         return slot.number;
     }
 
-    std::int32_t size() const { return size_; }
+    // Asks for the memory that number(key) will look at.
+    void expect(std::uint64_t key) const {
+        if (!slots_.empty()) __builtin_prefetch(&slots_[hash(key) & (slots_.size() - 1)]);
+    }
 
    private:
     struct Slot {
@@ -68,52 +77,67 @@ class Combinations {
         std::int32_t number = -1;
     };
 
+    static std::size_t hash(std::uint64_t key) {
+        const std::uint64_t product = key * 0x9E3779B97F4A7C15ULL;
+        return static_cast<std::size_t>(product ^ (product >> 32));
+    }
     std::size_t place_of(std::uint64_t key) const {
         const std::size_t mask = slots_.size() - 1;
-        std::uint64_t hash = key * 0x9E3779B97F4A7C15ULL;
-        hash ^= hash >> 32;
-        std::size_t at = static_cast<std::size_t>(hash) & mask;
+        std::size_t at = hash(key) & mask;
         while (slots_[at].number >= 0 && slots_[at].key != key) at = (at + 1) & mask;
         return at;
     }
     void grow() {
-        const std::vector<Slot> old = std::move(slots_);
-        slots_.assign(old.size() * 2, Slot{});
-        for (const Slot& slot : old) {
+        slots_.swap(old_);
+        slots_.assign(old_.size() * 4, Slot{});
+        for (const Slot& slot : old_) {
             if (slot.number >= 0) slots_[place_of(slot.key)] = slot;
         }
     }
 
-    const std::vector<Index>& radices_;
+    std::vector<Index> radices_;
     bool wide_ = false;
     std::int32_t size_ = 0;
     std::vector<std::int32_t> direct_;  // few combinations: one entry each
     std::vector<Slot> slots_;           // more, if they fit into 64 bits: a hash table
+    std::vector<Slot> old_;             // the table before it grew
     StringTable strings_;               // else
 };
 
+constexpr std::int32_t kUnknown = -1;  // an attribute that the vocabulary has not
+constexpr std::int32_t kNothing = -2;  // no attribute
+
 }  // namespace
 
+// One line at all tokens.
 struct Extractor::LineResult {
-    std::vector<std::int32_t> number;  // of what the line gives at each token, -1: nothing
-    std::vector<Index> first;          // token where each number came first
-    std::vector<Index> count;
-    std::string text;  // the attributes end to end
-    std::vector<Index> offsets{0};
-    std::vector<Index> id;  // in the vocabulary
+    std::vector<std::int32_t> numbers;  // of what the line gives at each token, or kNothing
+    std::string text;                   // what the numbers stand for, end to end
+    std::vector<Index> offsets;
+
+    std::size_t n_strings() const { return offsets.size() - 1; }
+    std::string_view string(std::size_t k) const {
+        return {text.data() + offsets[k], idx(offsets[k + 1] - offsets[k])};
+    }
+};
+
+// What a thread needs besides, kept from line to line.
+struct Extractor::Scratch {
+    Combinations combinations;
+    std::vector<Index> codes;
+    std::vector<std::uint64_t> keys;
+    std::vector<std::int32_t> ids;
 };
 
 Extractor::Extractor(std::vector<TemplateLine> lines, std::vector<std::shared_ptr<const CodedColumn>> columns,
-                     std::vector<Index> lengths)
-    : lines_(std::move(lines)), columns_(std::move(columns)) {
+                     const std::vector<Index>& lengths)
+    : lines_(std::move(lines)), columns_(std::move(columns)), sentence_ptr_{0} {
     for (const Index length : lengths) {
         if (length < 0) throw InputError("a length is negative");
-        const Index from = len(start_.size());
-        start_.insert(start_.end(), idx(length), from);
-        stop_.insert(stop_.end(), idx(length), from + length);
+        sentence_ptr_.push_back(sentence_ptr_.back() + length);
     }
     for (const auto& column : columns_) {
-        if (column->codes.size() != start_.size()) throw InputError("a column must have one code a token");
+        if (len(column->codes.size()) != n_tokens()) throw InputError("a column must have one code a token");
     }
     for (const TemplateLine& line : lines_) {
         for (const TemplatePiece& piece : line.pieces) {
@@ -134,9 +158,8 @@ Index Extractor::radix(const TemplatePiece& piece) const {
 }
 
 // Numbers of the strings a line refers to; false if the line gives nothing here.
-bool Extractor::codes_at(const TemplateLine& line, Index token, std::vector<Index>& codes) const {
-    const Index start = start_[idx(token)];
-    const Index stop = stop_[idx(token)];
+bool Extractor::codes_at(const TemplateLine& line, Index token, Index start, Index stop,
+                         std::vector<Index>& codes) const {
     if (line.edge && token == start) return false;
     codes.clear();
     for (const TemplatePiece& piece : line.pieces) {
@@ -193,140 +216,191 @@ std::vector<Extractor::Cell> Extractor::cells_of(const TemplateLine& line) const
     std::vector<Cell> cells;
     for (const TemplatePiece& piece : line.pieces) {
         if (piece.kind != TemplatePiece::Kind::kCell) continue;
-        cells.push_back(
-            {columns_[idx(piece.column)]->codes.data(), piece.row, static_cast<std::uint64_t>(radix(piece))});
+        cells.push_back({columns_[idx(piece.column)]->codes.data(), piece.row, radix(piece)});
     }
     return cells;
 }
 
-Extractor::LineResult Extractor::run_line(const TemplateLine& line) const {
-    const Index n_tokens = len(start_.size());
-    std::vector<Index> radices;
-    for (const TemplatePiece& piece : line.pieces) {
-        if (piece.kind == TemplatePiece::Kind::kCell) radices.push_back(radix(piece));
-    }
-    Combinations combinations(radices, n_tokens);
-    LineResult result;
-    result.number.assign(idx(n_tokens), -1);
-    std::vector<Index> codes;
-    const auto found = [&](Index token, std::int32_t number, bool codes_known) {
-        if (number == len(result.first.size())) {
-            if (!codes_known) codes_at(line, token, codes);
-            result.first.push_back(token);
-            result.count.push_back(0);
-            write(line, codes, result.text);
-            result.offsets.push_back(len(result.text.size()));
-        }
-        ++result.count[idx(number)];
-        result.number[idx(token)] = number;
-    };
+void Extractor::run_line(const TemplateLine& line, Scratch& scratch, LineResult& result) const {
+    result.numbers.assign(idx(n_tokens()), kNothing);
+    result.text.clear();
+    result.offsets.assign(1, 0);
     const std::vector<Cell> cells = cells_of(line);
+    std::vector<Index>& codes = scratch.codes;
+    const auto add_string = [&] {
+        write(line, codes, result.text);
+        result.offsets.push_back(len(result.text.size()));
+    };
+    // With one cell its codes are the numbers; they are as few as the column's strings.
+    const bool one = cells.size() == 1;
+    Combinations& combinations = scratch.combinations;
+    if (one) {
+        for (Index code = 0; code < cells[0].radix; ++code) {
+            codes.assign(1, code);
+            add_string();
+        }
+    } else {
+        std::vector<Index> radices;
+        for (const Cell& cell : cells) radices.push_back(cell.radix);
+        combinations.reset(std::move(radices), n_tokens());
+    }
+    const auto anywhere = [&](Index token, Index start, Index stop) {
+        if (!codes_at(line, token, start, stop, codes)) return;
+        const std::int32_t number = one ? static_cast<std::int32_t>(codes[0]) : combinations.number(codes);
+        result.numbers[idx(token)] = number;
+        if (idx(number) == result.n_strings()) add_string();
+    };
     // Where all cells lie inside the sentence their codes alone decide.
+    const auto inside = [&](Index first, Index last) {
+        if (one) {
+            const std::int32_t* own = cells[0].codes + cells[0].row;
+            for (Index t = first; t < last; ++t) result.numbers[idx(t)] = own[t] < 0 ? kNothing : own[t];
+            return;
+        }
+        constexpr std::uint64_t kNoKey = std::numeric_limits<std::uint64_t>::max();
+        scratch.keys.resize(idx(last - first));
+        for (Index t = first; t < last; ++t) {
+            std::uint64_t key = 0;
+            std::int32_t least = 0;
+            for (const Cell& cell : cells) {
+                const std::int32_t code = cell.codes[t + cell.row];
+                least = std::min(least, code);
+                key = key * static_cast<std::uint64_t>(cell.radix) + static_cast<std::uint64_t>(code);
+            }
+            scratch.keys[idx(t - first)] = least < 0 ? kNoKey : key;
+            if (least >= 0) combinations.expect(key);
+        }
+        for (Index t = first; t < last; ++t) {
+            const std::uint64_t key = scratch.keys[idx(t - first)];
+            if (key == kNoKey) continue;
+            const std::int32_t number = combinations.number(key);
+            result.numbers[idx(t)] = number;
+            if (idx(number) < result.n_strings()) continue;
+            codes.clear();
+            for (const Cell& cell : cells) codes.push_back(cell.codes[t + cell.row]);
+            add_string();
+        }
+    };
     Index low = line.edge ? -1 : 0;
     Index high = 0;
     for (const Cell& cell : cells) {
         low = std::min(low, cell.row);
         high = std::max(high, cell.row);
     }
-    const bool simple = !combinations.wide() && !cells.empty() &&
-                        std::all_of(line.pieces.begin(), line.pieces.end(), [](const TemplatePiece& piece) {
-                            return piece.kind == TemplatePiece::Kind::kText || piece.kind == TemplatePiece::Kind::kCell;
-                        });
-    for (Index token = 0; token < n_tokens; ++token) {
-        if (simple && token + low >= start_[idx(token)] && token + high < stop_[idx(token)]) {
-            std::uint64_t key = 0;
-            std::int32_t least = 0;
-            for (const Cell& cell : cells) {
-                const std::int32_t code = cell.codes[token + cell.row];
-                least = std::min(least, code);
-                key = key * cell.radix + static_cast<std::uint64_t>(code);
-            }
-            if (least >= 0) found(token, combinations.number(key), false);
-        } else if (codes_at(line, token, codes)) {
-            found(token, combinations.number(codes), true);
-        }
+    const bool simple =
+        !cells.empty() && (one || !combinations.wide()) &&
+        std::all_of(line.pieces.begin(), line.pieces.end(), [](const TemplatePiece& piece) {
+            return piece.kind == TemplatePiece::Kind::kText || piece.kind == TemplatePiece::Kind::kCell;
+        });
+    for (std::size_t i = 0; i + 1 < sentence_ptr_.size(); ++i) {
+        const Index start = sentence_ptr_[i];
+        const Index stop = sentence_ptr_[i + 1];
+        const Index first = simple ? std::min(stop, start - low) : stop;
+        const Index last = std::max(first, stop - high);
+        for (Index t = start; t < first; ++t) anywhere(t, start, stop);
+        if (first < last) inside(first, last);
+        for (Index t = last; t < stop; ++t) anywhere(t, start, stop);
     }
-    return result;
-}
-
-std::vector<Extractor::LineResult> Extractor::run_lines(const StringTable* vocabulary, int n_jobs,
-                                                        Interrupt& interrupt) const {
-    std::vector<LineResult> results(lines_.size());
-    parallel_for(len(lines_.size()), n_jobs, interrupt, [&](Index k, int) {
-        LineResult& result = results[idx(k)];
-        result = run_line(lines_[idx(k)]);
-        result.id.resize(result.first.size());
-        if (vocabulary == nullptr) return;
-        vocabulary->find_all(result.text, result.offsets, result.id.data());
-    });
-    return results;
 }
 
 StringTable Extractor::learn(Index min_count, int n_jobs, Interrupt& interrupt, ExtractedRows& rows) const {
-    std::vector<LineResult> results = run_lines(nullptr, n_jobs, interrupt);
     const Index n_lines = len(lines_.size());
+    std::vector<LineResult> results(idx(n_lines));
+    std::vector<Scratch> scratch(idx(std::max(1, n_jobs)));
+    parallel_for(n_lines, n_jobs, interrupt, [&](Index k, int worker) {
+        run_line(lines_[idx(k)], scratch[idx(worker)], results[idx(k)]);
+    });
     StringTable seen;
     std::vector<Index> counts;
     std::vector<Index> first;  // where a string came first, as token * n_lines + line
+    std::vector<std::int32_t> ids;
     for (Index k = 0; k < n_lines; ++k) {
         LineResult& result = results[idx(k)];
         interrupt.check();
-        for (std::size_t j = 0; j < result.id.size(); ++j) {
-            const Index from = result.offsets[j];
-            const Index id = seen.add({result.text.data() + from, idx(result.offsets[j + 1] - from)});
-            const Index place = result.first[j] * n_lines + k;
-            if (id == len(counts.size())) {
-                counts.push_back(0);
-                first.push_back(place);
+        ids.assign(result.n_strings(), -1);
+        for (Index t = 0; t < n_tokens(); ++t) {
+            std::int32_t& number = result.numbers[idx(t)];
+            if (number < 0) continue;
+            std::int32_t& id = ids[idx(number)];
+            const Index place = t * n_lines + k;
+            if (id < 0) {
+                id = static_cast<std::int32_t>(seen.add(result.string(idx(number))));
+                if (id == len(counts.size())) {
+                    counts.push_back(0);
+                    first.push_back(place);
+                }
+                first[idx(id)] = std::min(first[idx(id)], place);
             }
-            counts[idx(id)] += result.count[j];
-            first[idx(id)] = std::min(first[idx(id)], place);
-            result.id[j] = id;
+            ++counts[idx(id)];
+            number = id;
         }
+        result.text = {};
+        result.offsets = {};
     }
     std::vector<Index> rank;
     StringTable vocabulary = by_frequency(seen, counts, first, min_count, rank);
-    for (LineResult& result : results) {
-        for (Index& id : result.id) id = rank[idx(id)];
-    }
-    rows = assemble(results, n_jobs, interrupt);
+    std::vector<std::vector<std::int32_t>> lines(results.size());
+    parallel_for(n_lines, n_jobs, interrupt, [&](Index k, int) {
+        lines[idx(k)] = std::move(results[idx(k)].numbers);
+        for (std::int32_t& id : lines[idx(k)]) {
+            if (id >= 0) id = static_cast<std::int32_t>(rank[idx(id)]);
+        }
+    });
+    rows = assemble(lines, n_jobs, interrupt);
     return vocabulary;
 }
 
 ExtractedRows Extractor::look_up(const StringTable& vocabulary, int n_jobs, Interrupt& interrupt) const {
-    return assemble(run_lines(&vocabulary, n_jobs, interrupt), n_jobs, interrupt);
+    std::vector<std::vector<std::int32_t>> lines(lines_.size());
+    std::vector<LineResult> results(idx(std::max(1, n_jobs)));
+    std::vector<Scratch> scratch(results.size());
+    parallel_for(len(lines_.size()), n_jobs, interrupt, [&](Index k, int worker) {
+        LineResult& result = results[idx(worker)];
+        std::vector<std::int32_t>& ids = scratch[idx(worker)].ids;
+        run_line(lines_[idx(k)], scratch[idx(worker)], result);
+        ids.resize(result.n_strings());
+        vocabulary.find_all(result.text, result.offsets, ids.data());
+        for (std::int32_t& number : result.numbers) {
+            if (number >= 0) number = ids[idx(number)];
+        }
+        lines[idx(k)] = std::move(result.numbers);
+    });
+    return assemble(lines, n_jobs, interrupt);
 }
 
-ExtractedRows Extractor::assemble(const std::vector<LineResult>& results, int n_jobs, Interrupt& interrupt) const {
-    const Index n_tokens = len(start_.size());
+// From lines to tokens: ids of a line at all tokens, kUnknown or kNothing.
+ExtractedRows Extractor::assemble(const std::vector<std::vector<std::int32_t>>& lines, int n_jobs,
+                                  Interrupt& interrupt) const {
     ExtractedRows rows;
-    rows.row_ptr.assign(idx(n_tokens) + 1, 0);
-    for (const LineResult& result : results) {
-        for (std::size_t t = 0; t < idx(n_tokens); ++t) rows.row_ptr[t + 1] += result.number[t] >= 0 ? 1 : 0;
+    rows.row_ptr.assign(idx(n_tokens()) + 1, 0);
+    for (const auto& ids : lines) {
+        for (std::size_t t = 0; t < ids.size(); ++t) {
+            rows.row_ptr[t + 1] += ids[t] != kNothing ? 1 : 0;
+            rows.n_unknown += ids[t] == kUnknown ? 1 : 0;
+        }
     }
     std::partial_sum(rows.row_ptr.begin(), rows.row_ptr.end(), rows.row_ptr.begin());
     rows.attributes.resize(idx(rows.row_ptr.back()));
     constexpr Index kBlock = 1 << 13;
-    parallel_for((n_tokens + kBlock - 1) / kBlock, n_jobs, interrupt, [&](Index block, int) {
-        const Index end = std::min(n_tokens, (block + 1) * kBlock);
+    parallel_for((n_tokens() + kBlock - 1) / kBlock, n_jobs, interrupt, [&](Index block, int) {
+        const Index end = std::min(n_tokens(), (block + 1) * kBlock);
         for (Index t = block * kBlock; t < end; ++t) {
             Index at = rows.row_ptr[idx(t)];
-            for (const LineResult& result : results) {
-                const std::int32_t number = result.number[idx(t)];
-                if (number >= 0) rows.attributes[idx(at++)] = result.id[idx(number)];
+            for (const auto& ids : lines) {
+                if (ids[idx(t)] != kNothing) rows.attributes[idx(at++)] = ids[idx(t)];
             }
         }
     });
-    rows.n_unknown = std::count(rows.attributes.begin(), rows.attributes.end(), Index{-1});
     return rows;
 }
 
 std::vector<std::string> Extractor::attributes(Index token) const {
-    if (token < 0 || token >= len(start_.size())) throw InputError("no token " + std::to_string(token));
+    if (token < 0 || token >= n_tokens()) throw InputError("no token " + std::to_string(token));
+    const auto after = std::upper_bound(sentence_ptr_.begin(), sentence_ptr_.end(), token);
     std::vector<std::string> out;
     std::vector<Index> codes;
     for (const TemplateLine& line : lines_) {
-        if (codes_at(line, token, codes)) write(line, codes, out.emplace_back());
+        if (codes_at(line, token, after[-1], after[0], codes)) write(line, codes, out.emplace_back());
     }
     return out;
 }

@@ -45,7 +45,7 @@ class Extractor {
    public:
     // Every column has one code a token; sentences end to end have these lengths.
     Extractor(std::vector<TemplateLine> lines, std::vector<std::shared_ptr<const CodedColumn>> columns,
-              std::vector<Index> lengths);
+              const std::vector<Index>& lengths);
 
     // The attributes seen at least min_count times, the most frequent first (ties: as seen), and every token's.
     StringTable learn(Index min_count, int n_jobs, Interrupt& interrupt, ExtractedRows& rows) const;
@@ -57,27 +57,27 @@ class Extractor {
     std::vector<std::string> attributes(Index token) const;
 
    private:
-    struct LineResult;  // one line at all tokens
+    struct LineResult;
+    struct Scratch;
 
     // What a line refers to, for the loop over tokens.
     struct Cell {
         const std::int32_t* codes;
         Index row;
-        std::uint64_t radix;
+        Index radix;
     };
 
     std::vector<Cell> cells_of(const TemplateLine& line) const;
-    LineResult run_line(const TemplateLine& line) const;
-    std::vector<LineResult> run_lines(const StringTable* vocabulary, int n_jobs, Interrupt& interrupt) const;
-    ExtractedRows assemble(const std::vector<LineResult>& results, int n_jobs, Interrupt& interrupt) const;
-    bool codes_at(const TemplateLine& line, Index token, std::vector<Index>& codes) const;
+    void run_line(const TemplateLine& line, Scratch& scratch, LineResult& result) const;
+    ExtractedRows assemble(const std::vector<std::vector<std::int32_t>>& lines, int n_jobs, Interrupt& interrupt) const;
+    bool codes_at(const TemplateLine& line, Index token, Index start, Index stop, std::vector<Index>& codes) const;
     void write(const TemplateLine& line, const std::vector<Index>& codes, std::string& out) const;
     Index radix(const TemplatePiece& piece) const;
+    Index n_tokens() const { return sentence_ptr_.back(); }
 
     std::vector<TemplateLine> lines_;
     std::vector<std::shared_ptr<const CodedColumn>> columns_;
-    std::vector<Index> start_;  // of each token's sentence
-    std::vector<Index> stop_;
+    std::vector<Index> sentence_ptr_;  // first token of each sentence, and the number of tokens
 };
 
 }  // namespace partwise

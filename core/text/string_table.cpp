@@ -16,7 +16,7 @@ std::size_t StringTable::place_of(std::string_view text, std::uint32_t hash) con
 
 Index StringTable::find(std::string_view text) const { return slots_[place_of(text, hash_bytes(text))].id; }
 
-void StringTable::find_all(std::string_view text, const std::vector<Index>& offsets, Index* ids) const {
+void StringTable::find_all(std::string_view text, const std::vector<Index>& offsets, std::int32_t* ids) const {
     constexpr std::size_t kBlock = 64;
     const std::size_t mask = slots_.size() - 1;
     const std::size_t n = offsets.size() - 1;

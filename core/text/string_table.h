@@ -47,7 +47,7 @@ class StringTable {
 
     // The numbers of strings that lie end to end, string k at [offsets[k], offsets[k + 1]); -1 for unknown ones. Faster
     // than one by one: a large table's memory is asked for ahead of its use.
-    void find_all(std::string_view text, const std::vector<Index>& offsets, Index* ids) const;
+    void find_all(std::string_view text, const std::vector<Index>& offsets, std::int32_t* ids) const;
 
     // The string's number, a new one if it is new.
     Index add(std::string_view text);
