@@ -129,15 +129,16 @@ void bind_features(nb::module_& m) {
         .def(
             "__init__",
             [](AttributeSegment* self, std::shared_ptr<RowLayout> layout, const Ints& example_ptr, const Ints& row_ptr,
-               const Ints& attributes, const std::optional<Floats>& values) {
+               const Ints& attributes, const std::optional<Floats>& values, bool once) {
                 if (values) check_size(*values, len(attributes.size()), "values");
                 const nb::gil_scoped_release release;
-                new (self)
-                    AttributeSegment(std::move(layout), {span_of(example_ptr), span_of(row_ptr), span_of(attributes),
-                                                         values ? span_of(*values) : std::span<const double>{}});
+                new (self) AttributeSegment(std::move(layout),
+                                            {span_of(example_ptr), span_of(row_ptr), span_of(attributes),
+                                             values ? span_of(*values) : std::span<const double>{}},
+                                            once);
             },
             "layout"_a, "example_ptr"_a.noconvert(), "row_ptr"_a.noconvert(), "attributes"_a.noconvert(),
-            "values"_a.none() = nb::none());
+            "values"_a.none() = nb::none(), "once"_a = false);
 
     nb::class_<DenseSegment, Segment>(m, "DenseSegment")
         .def(

@@ -128,7 +128,9 @@ void sort_entries(std::vector<Entry>& entries, std::vector<Entry>& buffer, int a
     constexpr std::size_t kFew = 48;
     constexpr int kDigit = 8;
     if (entries.size() < kFew) {
-        std::sort(entries.begin(), entries.end(), [](const Entry& p, const Entry& q) { return key_of(p) < key_of(q); });
+        // Stable, as the digits are: an attribute's values in one row keep their order.
+        std::stable_sort(entries.begin(), entries.end(),
+                         [](const Entry& p, const Entry& q) { return key_of(p) < key_of(q); });
         return;
     }
     buffer.resize(entries.size());

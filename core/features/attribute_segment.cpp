@@ -16,10 +16,15 @@ void check(const RowLayout& layout, const AttributeTable& table) {
     if (!all_finite(table.values.data(), len(table.values.size()))) {
         throw InputError("a feature value is NaN or infinite");
     }
+    // Extremes first: that is a loop of vector instructions.
+    Index low = -1;
+    Index high = -1;
     for (const Index attribute : table.attributes) {
-        if (attribute < -1 || attribute >= layout.num_attributes()) {
-            throw InputError("attribute " + std::to_string(attribute) + " is out of range");
-        }
+        low = std::min(low, attribute);
+        high = std::max(high, attribute);
+    }
+    if (low < -1 || high >= layout.num_attributes()) {
+        throw InputError("attribute " + std::to_string(low < -1 ? low : high) + " is out of range");
     }
     if (layout.num_weights() > Index{0xFFFFFFFF}) throw InputError("more than 2^32 weights in one segment");
 }
@@ -34,10 +39,12 @@ bool single_rows(const RowLayout& layout, const AttributeTable& table) {
 
 }  // namespace
 
-AttributeSegment::AttributeSegment(std::shared_ptr<const RowLayout> layout, const AttributeTable& table) {
+AttributeSegment::AttributeSegment(std::shared_ptr<const RowLayout> layout, const AttributeTable& table, bool once) {
     check(*layout, table);
     if (single_rows(*layout, table)) {
         rows_ = std::make_unique<SingleRows>(std::move(layout), table);
+    } else if (once) {
+        rows_ = std::make_unique<PassingRows>(std::move(layout), table);
     } else {
         rows_ = std::make_unique<AttributeRows>(std::move(layout), table);
     }

@@ -17,10 +17,11 @@ struct AttributeTable {
     std::span<const double> values;
 };
 
-// Rows of sparse attributes, stored in the way that suits them: SingleRows or AttributeRows.
+// Rows of sparse attributes, stored in the way that suits them: SingleRows, AttributeRows or PassingRows.
 class AttributeSegment final : public Segment {
    public:
-    AttributeSegment(std::shared_ptr<const RowLayout> layout, const AttributeTable& table);
+    // once: every example's scores will be asked for about once, as in prediction. The answers are the same.
+    AttributeSegment(std::shared_ptr<const RowLayout> layout, const AttributeTable& table, bool once = false);
 
     Index num_examples() const override { return rows_->num_examples(); }
     Index num_weights() const override { return rows_->num_weights(); }
@@ -140,6 +141,35 @@ class AttributeRows final : public Segment {
     std::vector<Group> groups_;
     std::vector<std::int32_t> rows_;  // row within the example, an entry
     std::vector<double> values_;      // an entry; empty if all 1
+};
+
+// The same for examples that are looked at once: rows stay as they came, because to store them by attribute takes longer
+// than one pass over them. Scores are those of AttributeRows to the bit; for all else it makes them of the example.
+class PassingRows final : public Segment {
+   public:
+    PassingRows(std::shared_ptr<const RowLayout> layout, const AttributeTable& table);
+
+    Index num_examples() const override { return len(example_ptr_.size()) - 1; }
+    Index num_weights() const override { return layout_->num_weights(); }
+    Index num_slots(Index i) const override {
+        return (example_ptr_[idx(i) + 1] - example_ptr_[idx(i)]) * layout_->width();
+    }
+    void scores(Index i, const double* w, double* out) const override;
+    Added add_transpose(Index i, const double* slots, double scale, double* w) const override;
+    void project(Index i, const double* slots, Index first, SparseVector& out) const override;
+    double transpose_norm2(Index i, const double* slots) const override;
+    double psi2_bound(Index i) const override;
+
+   private:
+    AttributeRows stored(Index i) const;
+    template <int W, bool HasValues>
+    void scores_of_width(Index i, const double* w, double* out) const;
+
+    std::shared_ptr<const RowLayout> layout_;
+    std::vector<Index> example_ptr_;
+    std::vector<Index> row_ptr_;
+    std::vector<std::int32_t> attributes_;  // -1: passed over
+    std::vector<double> values_;            // an attribute; empty if all 1
 };
 
 // A matrix that somebody else stores; owner keeps it alive.

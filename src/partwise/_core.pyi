@@ -207,10 +207,17 @@ class Segment:
 
 class AttributeSegment(Segment):
     """Rows of sparse attributes. Row p has attributes[row_ptr[p]:row_ptr[p + 1]]; example i has rows
-    example_ptr[i]:example_ptr[i + 1]. Attribute -1 is ignored. values None: all 1. Repeated attributes add up."""
+    example_ptr[i]:example_ptr[i + 1]. Attribute -1 is ignored. values None: all 1. Repeated attributes add up.
+    once: scores will be asked for about once an example (the same scores, sooner)."""
 
     def __init__(
-        self, layout: RowLayout, example_ptr: Ints, row_ptr: Ints, attributes: Ints, values: Floats | None = None
+        self,
+        layout: RowLayout,
+        example_ptr: Ints,
+        row_ptr: Ints,
+        attributes: Ints,
+        values: Floats | None = None,
+        once: bool = False,
     ) -> None: ...
 
 class DenseSegment(Segment):

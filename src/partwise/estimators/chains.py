@@ -74,8 +74,8 @@ class ChainModel:
         """The labellings of sequences of these lengths (none of them 0)."""
         return Chain(lengths, self.n_labels, tied=self.edges is None, ends=self.ends)
 
-    def features(self, rows: Rows, structure: Chain) -> LinearMap:
-        """The feature map of these rows."""
+    def features(self, rows: Rows, structure: Chain, *, once: bool = False) -> LinearMap:
+        """The feature map of these rows; once: for a single look at each, as in prediction."""
         dense = self.nodes.all_pairs and not isinstance(rows.table, Attributes)
         return chain_map(
             structure,
@@ -84,6 +84,7 @@ class ChainModel:
             edge_rows=None if self.edge_ids is None else edge_attributes(rows, self.edge_ids),
             edge_layout=None if self.edges is None else self.edges.core,
             transition_mask=self.transition_mask,
+            once=once,
         )
 
     def split(self, weights: Floats) -> tuple[Floats, Floats, Floats]:

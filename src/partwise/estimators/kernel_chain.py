@@ -53,8 +53,8 @@ class KernelChainModel:
         """The feature map of the training rows."""
         return self.training.training_map(structure, transition_mask=self.transition_mask)
 
-    def features(self, rows: Rows, structure: Chain) -> LinearMap:
-        """The feature map of other rows, for the weights that `with_weights` gave."""
+    def features(self, rows: Rows, structure: Chain, *, once: bool = False) -> LinearMap:
+        """The feature map of other rows, for the weights that `with_weights` gave; it is the same for a single look."""
         table = _like(rows, self.support.nodes.rows)
         return self.support.map(
             structure,

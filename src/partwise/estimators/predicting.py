@@ -43,7 +43,7 @@ class PredictingTagger:
         lengths, rows = self._read(X)
         model = self._chain()
         structure = model.structure(rows.lengths)
-        return lengths, structure, model.features(rows, structure)
+        return lengths, structure, model.features(rows, structure, once=True)
 
     def _read(self, X: Any) -> tuple[Ints, Rows]:
         """Lengths of all sequences, and the rows of those that have positions."""

@@ -100,7 +100,7 @@ class ReadableTagger:
         if not lengths[0]:
             raise ValueError("a sequence without positions has nothing to explain")
         structure = self._model.structure(rows.lengths)
-        scores = self._model.features(rows, structure).scores(0, self.coef_)
+        scores = self._model.features(rows, structure, once=True).scores(0, self.coef_)
         two = structure.k_best(0, scores, 2)
         answers = [(labels_of(slots, int(lengths[0]), structure.width), value) for value, slots, _ in two]
         return explain_tags(self._reader, self._model, self.coef_, self.classes_.tolist(), rows, answers)

@@ -67,6 +67,7 @@ def chain_map(
     edge_rows: Any = None,
     edge_layout: RowLayout | None = None,
     transition_mask: Bytes | None = None,
+    once: bool = False,
 ) -> LinearMap:
     """One row of input a position, all sequences end to end.
 
@@ -82,9 +83,12 @@ def chain_map(
         Untied chains: which (edge attribute, label * width + next label) pairs have a weight (default: all).
     transition_mask : bytes of n_labels * width, optional
         Tied chains: which transitions have a weight (default: all).
+    once : bool
+        Scores will be asked for about once a sequence, as in prediction: do not prepare the rows for many passes. The
+        scores are the same.
     """
     lengths, n_labels, width = structure.lengths, structure.n_labels, structure.width
-    segments = [_row_segment(rows, _pointers(lengths), n_labels, width, layout)]
+    segments = [_row_segment(rows, _pointers(lengths), n_labels, width, layout, once)]
     table = n_labels * width
     if structure.tied:
         if edge_rows is not None or edge_layout is not None:
@@ -95,13 +99,15 @@ def chain_map(
             raise ValueError("a transition mask needs a tied chain; untied ones take an edge_layout")
         edge_ptr = _pointers(lengths - 1)
         edges = _bias_rows(int(edge_ptr[-1])) if edge_rows is None else edge_rows
-        segments.append(_row_segment(edges, edge_ptr, table, table, edge_layout))
+        segments.append(_row_segment(edges, edge_ptr, table, table, edge_layout, once))
     if structure.ends:
         segments.append(SharedSegment(2 * width, np.full(len(lengths), 2, dtype=np.int64)))
     return LinearMap(segments)
 
 
-def _row_segment(rows: Any, example_ptr: Ints, n_columns: int, width: int, layout: RowLayout | None) -> Segment:
+def _row_segment(
+    rows: Any, example_ptr: Ints, n_columns: int, width: int, layout: RowLayout | None, once: bool = False
+) -> Segment:
     rows = as_rows(rows)
     found, expected = (rows.n_rows if isinstance(rows, Attributes) else len(rows)), int(example_ptr[-1])
     if found != expected:
@@ -113,7 +119,7 @@ def _row_segment(rows: Any, example_ptr: Ints, n_columns: int, width: int, layou
                 f"the layout has {layout.n_columns} columns in rows of {layout.width}, "
                 f"the structure {n_columns} in rows of {width}"
             )
-        return AttributeSegment(layout, example_ptr, rows.row_ptr, rows.attributes, rows.values)
+        return AttributeSegment(layout, example_ptr, rows.row_ptr, rows.attributes, rows.values, once)
     if layout is not None:
         raise ValueError("dense input has a weight for every (input, label): a layout needs sparse rows")
     return DenseSegment(rows, example_ptr, n_columns, width)
