@@ -67,6 +67,11 @@ struct Scratch {
     std::vector<Entry> entries;
     std::vector<std::uint32_t> known;  // the entries whose attributes are known
     RowOrder order;
+
+    static Scratch& own() {
+        thread_local Scratch s;
+        return s;
+    }
 };
 
 }  // namespace
@@ -108,7 +113,7 @@ void PassingRows::scores_of_width(Index i, const double* __restrict w, double* _
     fill(out, num_slots(i), 0.0);
 
     // All places first, so that weights are on their way when a row is summed.
-    thread_local Scratch s;
+    Scratch& s = Scratch::own();
     s.entries.resize(idx(end - begin));
     for (Index k = begin; k < end; ++k) {
         if (k + kAhead < end) {

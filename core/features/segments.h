@@ -143,8 +143,9 @@ class AttributeRows final : public Segment {
     std::vector<double> values_;      // an entry; empty if all 1
 };
 
-// The same for examples that are looked at once: rows stay as they came, because to store them by attribute takes longer
-// than one pass over them. Scores are those of AttributeRows to the bit; for all else it makes them of the example.
+// The same for examples that are looked at once: rows stay as they came, because to store them by attribute takes
+// longer than one pass over them. Scores are those of AttributeRows to the bit; for all else it makes them of the
+// example.
 class PassingRows final : public Segment {
    public:
     PassingRows(std::shared_ptr<const RowLayout> layout, const AttributeTable& table);

@@ -287,11 +287,10 @@ void Extractor::run_line(const TemplateLine& line, Scratch& scratch, LineResult&
         low = std::min(low, cell.row);
         high = std::max(high, cell.row);
     }
-    const bool simple =
-        !cells.empty() && (one || !combinations.wide()) &&
-        std::all_of(line.pieces.begin(), line.pieces.end(), [](const TemplatePiece& piece) {
-            return piece.kind == TemplatePiece::Kind::kText || piece.kind == TemplatePiece::Kind::kCell;
-        });
+    const bool simple = !cells.empty() && (one || !combinations.wide()) &&
+                        std::all_of(line.pieces.begin(), line.pieces.end(), [](const TemplatePiece& piece) {
+                            return piece.kind == TemplatePiece::Kind::kText || piece.kind == TemplatePiece::Kind::kCell;
+                        });
     for (std::size_t i = 0; i + 1 < sentence_ptr_.size(); ++i) {
         const Index start = sentence_ptr_[i];
         const Index stop = sentence_ptr_[i + 1];
@@ -307,9 +306,8 @@ StringTable Extractor::learn(Index min_count, int n_jobs, Interrupt& interrupt, 
     const Index n_lines = len(lines_.size());
     std::vector<LineResult> results(idx(n_lines));
     std::vector<Scratch> scratch(idx(std::max(1, n_jobs)));
-    parallel_for(n_lines, n_jobs, interrupt, [&](Index k, int worker) {
-        run_line(lines_[idx(k)], scratch[idx(worker)], results[idx(k)]);
-    });
+    parallel_for(n_lines, n_jobs, interrupt,
+                 [&](Index k, int worker) { run_line(lines_[idx(k)], scratch[idx(worker)], results[idx(k)]); });
     StringTable seen;
     std::vector<Index> counts;
     std::vector<Index> first;  // where a string came first, as token * n_lines + line

@@ -72,7 +72,7 @@ def stacks(draw):
     else:
         rows = random_rows(rng, int(lengths.sum()), 4, values=draw(st.booleans()))
         layout = random_layout(rng, kind, 4, n_labels, width, rows)
-        segments = [_core.AttributeSegment(layout, example_ptr, *rows)]
+        segments = [_core.AttributeSegment(layout, example_ptr, *rows, once=draw(st.booleans()))]
         blocks = [[attribute_matrix(layout, example_ptr, *rows, i)] for i in range(3)]
         real = layout.pack(np.ones(layout.num_pairs)) > 0
     mask = (rng.random(n_labels * width) < 0.6).astype(np.uint8) if draw(st.booleans()) else None
@@ -151,6 +151,25 @@ def test_bound_of_psi(stack):
         gram = features_of @ features_of.T
         largest = float((np.diag(gram)[:, None] + np.diag(gram)[None, :] - 2 * gram).max())
         assert stack.features.psi2_bound(i) >= largest * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("n_labels", [3, 7, 22, 61])  # 61: no kernel is compiled for this width
+@pytest.mark.parametrize("per_row", [0, 5, 8, 20, 31, 90])
+@pytest.mark.parametrize("values", [False, True])
+@pytest.mark.parametrize("kind", ["dense", "observed", "pairs"])
+def test_scores_asked_for_once_are_the_same_to_the_bit(kind, values, per_row, n_labels):
+    rng = np.random.default_rng(per_row)
+    lengths = np.array([3, 1, 0, 9])
+    example_ptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    row_ptr = np.concatenate([[0], np.cumsum(rng.integers(per_row // 2, per_row + 1, 13))]).astype(np.int64)
+    attributes = rng.integers(-1, 40, row_ptr[-1]).astype(np.int64)  # many are repeated in their row
+    rows = row_ptr, attributes, rng.normal(size=len(attributes)) if values else None
+    layout = random_layout(rng, kind, 40, n_labels, -(-n_labels // 4) * 4, rows)
+    segments = (_core.AttributeSegment(layout, example_ptr, *rows, once) for once in (False, True))
+    kept, passing = (_core.LinearMap([segment]) for segment in segments)
+    w = rng.normal(size=layout.num_weights) * 10.0 ** rng.integers(-8, 9, layout.num_weights)
+    for i in range(4):
+        np.testing.assert_array_equal(passing.scores(i, w), kept.scores(i, w))
 
 
 def test_repeated_attributes_in_a_sentence_are_merged_before_squaring():

@@ -210,10 +210,13 @@ def test_templates_are_values():
 
 
 WIDE = "A " + "|".join(f"%x[{k},{j}]" for k in range(-6, 7) for j in range(2)) + "\n"
-CASES = [CRFPP_TEMPLATE, Template.preset("chunk").text, Template.preset("pos").text, "U1:%x[0,0]\nU1:%x[0,0]\n", WIDE]
+PARTLY = "A f=%first%x[0,0]\nA l=%x[4,0,END]%last\nB1:%x[2,0]\nU2:%x[-9,1]\nA p=%prefix[0,0,2]/%x[1,1]\n"
+CASES = [CRFPP_TEMPLATE, Template.preset("chunk").text, Template.preset("pos").text, PARTLY, WIDE]
 
 
-@pytest.mark.parametrize("text", [*CASES, "A const\n", "B\n", "U:%x[-3,0]%x[3,0]%x[0,1]%x[-1,1]\n"])
+@pytest.mark.parametrize(
+    "text", [*CASES, "U1:%x[0,0]\nU1:%x[0,0]\n", "A const\n", "B\n", "U:%x[-3,0]%x[3,0]%x[0,1]%x[-1,1]\n"]
+)
 @pytest.mark.parametrize("n_jobs", [1, 3])
 def test_extraction_is_reading_what_is_written_out(text, n_jobs):
     template = Template(text)

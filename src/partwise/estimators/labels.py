@@ -58,6 +58,12 @@ def encode_labels(flat: list[Any], classes: NDArray[Any]) -> Ints:
     return np.fromiter(map(index.get, flat, repeat(-1)), dtype=np.int64, count=len(flat))
 
 
+def label_lists(indices: Ints, classes: NDArray[Any], lengths: Ints) -> list[list[Any]]:
+    """The labels that these indices into `classes` stand for, cut into sequences."""
+    labels = classes.astype(object)  # one string a label: of an array of strings it would be one a position
+    return split(labels[indices].tolist(), lengths)
+
+
 def split(values: list[Any], lengths: Ints) -> list[list[Any]]:
     """Cut a list of all positions' values into sequences."""
     ends = np.cumsum(lengths).tolist()

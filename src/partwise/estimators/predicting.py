@@ -20,7 +20,7 @@ from partwise.estimators.common import (
 from partwise.estimators.constraints import set_masks
 from partwise.estimators.inputs import Floats, Ints, Rows, Sequences, input_form
 from partwise.estimators.kernel_chain import KernelChainModel
-from partwise.estimators.labels import encode_labels, flatten_labels, split
+from partwise.estimators.labels import encode_labels, flatten_labels, label_lists
 from partwise.estimators.local import LocalModel
 from partwise.estimators.slots import label_rows, labels_of
 from partwise.estimators.templates import TemplateReader, TextSequences
@@ -82,13 +82,13 @@ class PredictingTagger:
         lengths, structure, features = self._prepare(X)
         set_masks(structure, lengths, self.classes_, allowed, allowed_transitions)
         best = structure.decode(*decode(structure, features, self.coef_, count_jobs(self.n_jobs))[:3])
-        return split(self.classes_[best].tolist(), lengths)
+        return label_lists(best, self.classes_, lengths)
 
     def _predict_locally(self, model: LocalModel, X: Any, constraints: tuple[Any, ...]) -> list[list[Any]]:
         if any(constraint is not None for constraint in constraints):
             raise ValueError("constraints are not there for model='maxent'")
         lengths, rows = self._read(X)
-        return split(self.classes_[model.decode(rows, self.coef_, self.beam_width)].tolist(), lengths)
+        return label_lists(model.decode(rows, self.coef_, self.beam_width), self.classes_, lengths)
 
     def predict_single(self, sequence: Any) -> list[Any]:
         """The best labels of one sequence."""
