@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <numeric>
-#include <type_traits>
 
 #include "features/segments.h"
 #include "structures/width_dispatch.h"
@@ -116,8 +114,8 @@ void PassingRows::scores_of_width(Index i, const double* __restrict w, double* _
     Scratch& s = Scratch::own();
     s.entries.resize(idx(end - begin));
     for (Index k = begin; k < end; ++k) {
-        if (k + kAhead < end) {
-            __builtin_prefetch(&layout_->row(std::max(std::int32_t{0}, attributes_[idx(k + kAhead)])));
+        if (k + kAhead < end && attributes_[idx(k + kAhead)] >= 0) {
+            __builtin_prefetch(&layout_->row(attributes_[idx(k + kAhead)]));
         }
         const std::int32_t attribute = attributes_[idx(k)];
         if (attribute < 0) continue;
