@@ -148,11 +148,12 @@ def test_constraints_file(cli, trees, parser, tmp_path):
     options = ("--constraints", tmp_path / "rules", "--json", "--k-best", "3")
     best = json.loads(cli("predict", parser, trees / "dev.conllu", *options).stdout.splitlines()[1])["best"]
     assert [tree["heads"][0] for tree in best] == [n] * 3
-    (tmp_path / "rules").write_text("head 1 1 2\nhead 1 2 1\n")
     out = tmp_path / "out.conllu"
-    answer = cli("predict", parser, trees / "dev.conllu", "--constraints", tmp_path / "rules", "-o", out, status=2)
-    assert "no tree is allowed" in answer.stderr
-    assert not out.exists()
+    for rules, place in {"head 2 1 2\nhead 2 2 1\n": "sentence 2", "head 2 1 1\n": "sentence 2, word 1"}.items():
+        (tmp_path / "rules").write_text(rules)
+        answer = cli("predict", parser, trees / "dev.conllu", "--constraints", tmp_path / "rules", "-o", out, status=2)
+        assert answer.stderr.endswith(f"rules: the rules leave {place} without an answer\n")
+        assert not out.exists()
     for rule, message in {
         "allow 1 1 1": "unknown rule",
         "head 1 1": "takes the numbers",

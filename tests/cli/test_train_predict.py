@@ -126,6 +126,49 @@ def test_constraints(cli, files, chunker, tmp_path):
     assert not [line for line in several.splitlines() if line.endswith("\tB-NP") and not line.startswith("#")]
 
 
+def test_maxent_tagger_answers_as_a_crf_does(cli, cli_json, files, tmp_path):
+    """Marginals, k best and constraints of --model maxent, and its report and calibration."""
+    train, test = files / "treebank" / "train.txt", files / "treebank" / "test.txt"
+    model, rules, report = tmp_path / "m.pw", tmp_path / "rules.txt", tmp_path / "r.html"
+    cli("train", "tag", train, "-o", model, "--model", "maxent", "--tol", "0.01", "-q", "--report", report)
+    assert "<svg" in report.read_text()
+    tagger = partwise.load(model)
+    X, _ = read(test)
+    found = [json.loads(line) for line in cli("predict", model, test, "--marginals", "--json").stdout.splitlines()]
+    expected = tagger.predict_marginals(X)
+    assert [line["labels"] for line in found] == tagger.predict(X)
+    assert [line["marginals"][0] for line in found] == [pytest.approx(rows[0]) for rows in expected]
+
+    rules.write_text("scheme iob2\nforbid * B-NP\nforbid ^ B-NP\nword the B-VP\n")
+    options = ("--constraints", rules, "--k-best", 3, "--json")
+    best = [json.loads(line)["best"] for line in cli("predict", model, test, *options).stdout.splitlines()]
+    free = cli("predict", model, test, *options[2:]).stdout.splitlines()
+    assert best != [json.loads(line)["best"] for line in free]
+    for words, answers in zip(X.column(0), best, strict=True):
+        values = [answer["probability"] for answer in answers]
+        assert values == sorted(values, reverse=True)
+        assert sum(values) <= 1 + 1e-9
+        for answer in answers:
+            assert "B-NP" not in answer["labels"]
+            assert all(label == "B-VP" for word, label in zip(words, answer["labels"], strict=True) if word == "the")
+    assert 0 < cli_json("evaluate", model, test, "--calibration")["brier"] < 2
+
+
+@pytest.mark.parametrize("options", [(), ("--model", "maxent")])
+@pytest.mark.parametrize("more", [(), ("--k-best", 2), ("--marginals",)])
+def test_rules_that_leave_nothing_are_counted_as_rules_count(cli, tmp_path, options, more):
+    """From 1, sentences and tokens."""
+    data, model, rules = tmp_path / "data.txt", tmp_path / "m.pw", tmp_path / "rules.txt"
+    data.write_text("a A\nb B\nc A\n\nb A\na A\nc B\n\nd B\n")
+    cli("train", "tag", data, "-o", model, "-q", *options)
+    rules.write_text("token 2 3 A\ntoken 2 3 B\n")
+    said = cli("predict", model, data, "--constraints", rules, *more, status=2).stderr
+    assert said == f"error: {rules}: the rules leave sentence 2, token 3 without an answer\n"
+    rules.write_text("token 2 1 A\ntoken 2 2 B\nforbid A B\n")
+    said = cli("predict", model, data, "--constraints", rules, *more, status=2).stderr
+    assert said == f"error: {rules}: the rules leave sentence 2 without an answer\n"
+
+
 def test_compressed_output(cli, files, chunker, tmp_path):
     test = files / "treebank" / "test.txt"
     cli("predict", chunker, test, "-o", tmp_path / "out.txt.gz")

@@ -195,7 +195,7 @@ def test_numbers_in_messages_are_the_callers():
 
 def labels_of(y, lengths):
     targets = Sequences.of(y, "y")
-    flat = flatten_labels(targets, Sequences.of([[0] * n for n in lengths]), np.array(lengths))
+    flat = flatten_labels(targets, np.array(lengths))
     return flat, make_classes(flat, targets, np.array(lengths))
 
 

@@ -9,7 +9,8 @@ import pytest
 from scipy.special import log_softmax
 
 from partwise import MaxentClassifier, SequenceTagger
-from partwise.estimators.local import beam_search
+from partwise.estimators.local_chains import LocalChains
+from partwise.estimators.local_search import best_labels
 
 
 def sentences(rng, n=40, n_words=12, n_tags=3):
@@ -25,6 +26,10 @@ def sentences(rng, n=40, n_words=12, n_tags=3):
         X.append([[f"w={word}", f"odd={word % 2}"] for word in words])
         y.append(tags)
     return X, y
+
+
+def beam_search(scores, after, lengths, history, beam_width):
+    return best_labels(LocalChains(scores, after, lengths, history), beam_width)
 
 
 def total(scores, after, tags, history):
@@ -140,13 +145,3 @@ def test_arrays_and_two_labels(rng):
 def test_bad_options(rng, options, message):
     with pytest.raises(ValueError, match=message):
         SequenceTagger(**({"model": "maxent"} | options)).fit(*sentences(rng))
-
-
-def test_what_it_does_not_have(rng):
-    X, y = sentences(rng)
-    tagger = SequenceTagger(model="maxent").fit(X, y)
-    for call in (lambda: tagger.predict_marginals(X), lambda: tagger.predict_k_best(X, 2)):
-        with pytest.raises(ValueError, match="not there for model='maxent'"):
-            call()
-    with pytest.raises(ValueError, match="constraints are not there"):
-        tagger.predict(X, allowed=[None] * len(X))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import click
 
 from partwise.cli.loading import length_flag, load_model
@@ -37,11 +39,13 @@ def command(
     in their columns; of rows and CRFsuite's items a label a line. With --json it is one object a sentence or row,
     each on a line of its own.
     """
+    from partwise.cli.tasks.constraints import counting_from_one
     from partwise.io import atomic_write
 
     check_outputs(output, inputs=(model, data, constraints))
     fitted, task = load_model(model, threads, max_length)
     read = task.read(data, task.recall(fitted), labelled=False)
-    lines = task.predict(fitted, read, Request(marginals, k_best, constraints, as_json))
+    with counting_from_one(constraints, task.part) if constraints else nullcontext():
+        lines = task.predict(fitted, read, Request(marginals, k_best, constraints, as_json))
     with atomic_write(output, "w") as out:
         out.writelines(lines)

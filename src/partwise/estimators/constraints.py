@@ -9,8 +9,17 @@ from numpy.typing import NDArray
 
 from partwise._core import Chain
 from partwise.estimators.inputs import Ints
+from partwise.estimators.local_chains import Masks
 
 Booleans = NDArray[np.bool_]
+
+
+class ConstraintError(ValueError):
+    """Constraints that leave a sequence (or a sentence) nothing to choose from; places are counted from 0."""
+
+    def __init__(self, message: str, sequence: int, position: int | None = None) -> None:
+        super().__init__(message)
+        self.sequence, self.position = sequence, position
 
 
 def set_masks(structure: Chain, lengths: Ints, classes: NDArray[Any], allowed: Any, allowed_transitions: Any) -> None:
@@ -32,15 +41,36 @@ def set_masks(structure: Chain, lengths: Ints, classes: NDArray[Any], allowed: A
         rows = None if allowed is None else _label_mask(allowed[number], number, length, index)
         if rows is not None and not rows.any(axis=1).all():
             position = int(np.argmin(rows.any(axis=1)))
-            raise ValueError(f"allowed: sequence {number}, position {position} has no label left")
+            message = f"allowed: sequence {number}, position {position} has no label left"
+            raise ConstraintError(message, number, position)
         if length == 0:
             continue
         if rows is not None or pairs is not None:
             try:
                 structure.set_mask(i, _slot_mask(structure, i, length, rows, pairs))
             except ValueError as error:
-                raise ValueError(f"sequence {number}: no labelling is allowed ({error})") from None
+                raise ConstraintError(f"sequence {number}: no labelling is allowed ({error})", number) from None
         i += 1
+
+
+def position_masks(lengths: Ints, classes: NDArray[Any], allowed: Any, allowed_transitions: Any) -> Masks | None:
+    """The same constraints as arrays, for the maxent tagger; None where there are none."""
+    if allowed is None and allowed_transitions is None:
+        return None
+    # A chain checks them, as it does for the CRF tagger.
+    n_labels, full = len(classes), lengths[lengths > 0]
+    chain = Chain(full, n_labels)
+    set_masks(chain, lengths, classes, allowed, allowed_transitions)
+    labels = np.ones((int(full.sum()), n_labels), dtype=bool)
+    ends = np.cumsum(full)
+    for i, (end, length) in enumerate(zip(ends.tolist(), full.tolist(), strict=True)):
+        mask = chain.mask(i)
+        if mask is not None:
+            labels[end - length : end] = mask[: length * chain.width].reshape(length, -1)[:, :n_labels]
+    follow = np.ones((n_labels, n_labels), dtype=bool)
+    if allowed_transitions is not None:
+        follow = np.asarray(allowed_transitions).astype(bool)
+    return Masks(labels, follow)
 
 
 def _as_booleans(value: Any, shape: tuple[int, ...]) -> Booleans | None:

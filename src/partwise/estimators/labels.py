@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from partwise.estimators.inputs import Ints, Sequences
 
 
-def flatten_labels(labels: Sequences, sequences: Sequences, lengths: Ints) -> list[Any]:
-    """All labels end to end, after checking that they fit the sequences."""
-    if len(labels.items) != len(sequences.items):
-        raise ValueError(f"X has {len(sequences.items)} sequences but y has {len(labels.items)}")
+def flatten_labels(labels: Sequences, lengths: Ints) -> list[Any]:
+    """All labels end to end, after checking that they fit sequences of these lengths."""
+    if len(labels.items) != len(lengths):
+        raise ValueError(f"X has {len(lengths)} sequences but y has {len(labels.items)}")
     label_lengths = labels.lengths("y")
     wrong = np.flatnonzero(label_lengths != lengths)
     if len(wrong):
@@ -64,8 +64,8 @@ def label_lists(indices: Ints, classes: NDArray[Any], lengths: Ints) -> list[lis
     return split(labels[indices].tolist(), lengths)
 
 
-def split(values: list[Any], lengths: Ints) -> list[list[Any]]:
-    """Cut a list of all positions' values into sequences."""
+def split(values: Any, lengths: Ints) -> list[Any]:
+    """Cut a list or an array of all positions' values into sequences."""
     ends = np.cumsum(lengths).tolist()
     return [values[end - length : end] for end, length in zip(ends, lengths.tolist(), strict=True)]
 

@@ -1,10 +1,11 @@
-"""The maxent tagger: a classifier for each position that sees the tags before it, and beam search for whole sequences.
+"""The maxent tagger: a classifier for each position that sees the tags before it.
 
     log p(y | x) = sum_t log p(y_t | x_t, y_{t-1}, y_{t-2}),   p(. | x_t, a, b) ~ exp(scores of x_t + of a + of (b, a))
 
 (003, section 5.1, after Ratnaparkhi 1996.) In training the tags before a position are the gold ones, so that positions
 are examples of a multinomial problem; features are those of the position, one for the tag before it and one for the two
-tags before it. Sequences begin after two tags "none".
+tags before it. Sequences begin after two tags "none". `local_chains` has sums over the labellings of sequences,
+`local_search` the search for the best ones.
 """
 
 from __future__ import annotations
@@ -13,13 +14,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import log_softmax
 
 from partwise._core import LinearMap, Multiclass, RowLayout, all_scores, padded_width
 from partwise.estimators.chains import PairLayout, expand_pairs
 from partwise.estimators.common import check_choice
 from partwise.estimators.inputs import Floats, Ints, Rows, pointers
+from partwise.estimators.local_chains import LocalChains, Masks, tags_before
 from partwise.features import Attributes, multiclass_map
 from partwise.losses import get_loss
 
@@ -100,11 +100,10 @@ class LocalModel:
         scores = all_scores(structure, multiclass_map(structure, table, layout=layout), weights)
         return scores.reshape(rows.n_rows, self.width)[:, : self.n_labels]
 
-    def decode(self, rows: Rows, weights: Floats, beam_width: int | None) -> Ints:
-        """Tags of all positions; beam_width None: every history is kept."""
+    def chains(self, rows: Rows, weights: Floats, masks: Masks | None = None) -> LocalChains:
+        """The sequences of these rows, ready for sums and searches."""
         scores, after = self.position_scores(rows, weights), self.history_scores(weights)
-        width = self.n_states if beam_width is None else int(beam_width)
-        return beam_search(scores, after, rows.lengths, self.history, width)
+        return LocalChains(scores, after, rows.lengths, self.history, masks)
 
 
 def check_options(estimator: Any) -> None:
@@ -115,7 +114,11 @@ def check_options(estimator: Any) -> None:
         if getattr(estimator, name) != value:
             raise ValueError(f"{name} is not there for model='maxent', got {getattr(estimator, name)!r}")
     check_choice("history", estimator.history, (1, 2))
-    width = estimator.beam_width
+    check_beam_width(estimator.beam_width)
+
+
+def check_beam_width(width: Any) -> None:
+    """None or a number of histories."""
     if width is not None and (isinstance(width, bool) or not isinstance(width, (int, np.integer)) or width < 1):
         raise ValueError(f"beam_width must be None or an integer >= 1, got {width!r}")
 
@@ -140,7 +143,7 @@ def with_history(rows: Rows, labels: Ints, n_labels: int, history: int) -> Attri
     """Rows with one more attribute for the tag before, and with history = 2 one for the two tags before."""
     found = rows.attributes()
     tags = n_labels + 1
-    one, two = _tags_before(rows.lengths, labels, n_labels)
+    one, two = tags_before(rows.lengths, labels, n_labels)
     more = [rows.n_attributes + one]
     if history == 2:
         more.append(rows.n_attributes + tags + two * tags + one)
@@ -159,92 +162,3 @@ def with_history(rows: Rows, labels: Ints, n_labels: int, history: int) -> Attri
         values[~is_new] = found.values
     size = rows.n_attributes + tags + (tags * tags if history == 2 else 0)
     return Attributes(row_ptr, attributes, size, values)
-
-
-def _tags_before(lengths: Ints, labels: Ints, none: int) -> tuple[Ints, Ints]:
-    """Tags one and two positions back; `none` before the sequence's beginning."""
-    place = np.arange(len(labels)) - np.repeat(pointers(lengths)[:-1], lengths)
-    one = np.full(len(labels), none, dtype=np.int64)
-    two = one.copy()
-    one[1:] = np.where(place[1:] >= 1, labels[:-1], none)
-    two[2:] = np.where(place[2:] >= 2, labels[:-2], none)
-    return one, two
-
-
-def beam_search(scores: Floats, after: Floats, lengths: Ints, history: int, beam_width: int) -> Ints:
-    """The best tags found for sequences that lie end to end.
-
-    Parameters
-    ----------
-    scores : (positions, n_labels)
-    after : (n_states, n_labels), scores of labels after each history
-    beam_width : how many histories are kept at each position. Of partial sequences with the same history only the best
-        is kept, which loses nothing: with beam_width >= n_states this is Viterbi's algorithm.
-    """
-    n_labels = scores.shape[1]
-    tags = n_labels + 1
-    starts = pointers(lengths)[:-1]
-    best = np.zeros(len(scores), dtype=np.int64)
-    # Sequences of like length side by side: position t of all of them is one step.
-    order = np.argsort(-lengths, kind="stable")
-    order = order[lengths[order] > 0]
-    if not len(order):
-        return best
-    begins, sizes = starts[order], lengths[order]
-    states = np.full((len(order), 1), len(after) - 1, dtype=np.int64)  # "none" for every tag
-    values = np.zeros((len(order), 1))
-    links: list[tuple[Ints, Ints]] = []  # of each position: (beam entry before, tag) of every beam entry
-    ends: list[tuple[Floats, int]] = [(np.empty((0, 0)), 0)] * len(order)
-    for t in range(int(sizes[0])):
-        going = int(np.searchsorted(-sizes, -t, side="left"))  # sequences longer than t
-        for i in range(going, len(values)):
-            ends[i] = (values[i], t)
-        states, values = states[:going], values[:going]
-        logs = log_softmax(scores[begins[:going] + t][:, None, :] + after[states], axis=2)
-        grown = values[:, :, None] + logs  # sequence x beam entry x label
-        nexts = np.broadcast_to(np.arange(n_labels), grown.shape)
-        if history == 2:
-            nexts = (states % tags)[:, :, None] * tags + nexts
-        before, tag, states, values = _best_of(grown, nexts, beam_width)
-        links.append((before, tag))
-    for i in range(len(values)):
-        ends[i] = (values[i], int(sizes[i]))
-    for i in range(len(order)):
-        final, length = ends[i]
-        entry = int(np.argmax(final))
-        for t in range(length - 1, -1, -1):
-            before, tag = links[t]
-            best[begins[i] + t] = tag[i, entry]
-            entry = int(before[i, entry])
-    return best
-
-
-def _best_of(grown: Floats, nexts: Ints, beam_width: int) -> tuple[Ints, Ints, Ints, Floats]:
-    """(entry before, tag, history, value) of the best `beam_width` histories, best first; -inf where fewer."""
-    n, entries, n_labels = grown.shape
-    flat, targets = grown.reshape(n, -1), nexts.reshape(n, -1)
-    # A history is reached from at most `entries` entries: the best beam_width of them lie among this many candidates.
-    most = min(flat.shape[1], beam_width * entries)
-    columns: Ints = np.broadcast_to(np.arange(flat.shape[1]), flat.shape)
-    if most < flat.shape[1]:
-        columns = np.argpartition(-flat, most - 1, axis=1)[:, :most]
-    values = np.take_along_axis(flat, columns, axis=1)
-    found = np.take_along_axis(targets, columns, axis=1)
-    # By value, the best first; ties go to the lowest label, as everywhere.
-    rank = np.lexsort((columns, -values), axis=1)
-    columns, values, found = _reordered(rank, columns, values, found)
-    # The first of each history stays: sort by history, keeping the order by value within it.
-    by_state = np.argsort(found, axis=1, kind="stable")
-    ordered = np.take_along_axis(found, by_state, axis=1)
-    first = np.ones_like(ordered, dtype=bool)
-    first[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-    keep = np.empty_like(first)
-    np.put_along_axis(keep, by_state, first, axis=1)
-    values = np.where(keep, values, -np.inf)
-    chosen = np.argsort(~keep, axis=1, kind="stable")[:, :beam_width]
-    columns, values, found = _reordered(chosen, columns, values, found)
-    return columns // n_labels, columns % n_labels, found, values
-
-
-def _reordered(order: Ints, *arrays: NDArray[Any]) -> list[NDArray[Any]]:
-    return [np.take_along_axis(array, order, axis=1) for array in arrays]

@@ -18,6 +18,7 @@ from partwise.estimators.common import (
     needs_probabilities,
     unchanged_on_failure,
 )
+from partwise.estimators.constraints import ConstraintError
 from partwise.estimators.inputs import Floats, Ints
 from partwise.estimators.parser_training import TrainedParser
 from partwise.estimators.trees import Words, as_sentences, read_trees, read_words
@@ -189,12 +190,12 @@ class DependencyParser(TrainedParser):
             if isinstance(allowed, (str, dict)) or not hasattr(allowed, "__len__") or len(allowed) != n_sentences:
                 raise ValueError(f"allowed must hold one entry for each of {n_sentences} sentences")
             for i, number in enumerate(words.numbers):
-                mask = _arc_mask(allowed[number], words.name(i), int(words.lengths[i]))
+                mask = _arc_mask(allowed[number], number, words.name(i), int(words.lengths[i]))
                 if mask is not None:
                     try:
                         structure.set_mask(i, mask)
                     except ValueError as error:
-                        raise ValueError(f"{words.name(i)}: no tree is allowed ({error})") from None
+                        raise ConstraintError(f"{words.name(i)}: no tree is allowed ({error})", number) from None
         return structure, tokens, self._arcs.features(tokens)
 
     def predict(self, X: Any, *, allowed: Any = None) -> list[list[Any]]:
@@ -343,7 +344,7 @@ class DependencyParser(TrainedParser):
         return [flat[end - n : end] for n, end in zip(lengths.tolist(), ends, strict=True)]
 
 
-def _arc_mask(value: Any, name: str, n: int) -> NDArray[np.uint8] | None:
+def _arc_mask(value: Any, number: int, name: str, n: int) -> NDArray[np.uint8] | None:
     if value is None:
         return None
     mask = np.ones((n, n + 1), dtype=np.uint8)
@@ -365,5 +366,5 @@ def _arc_mask(value: Any, name: str, n: int) -> NDArray[np.uint8] | None:
     np.fill_diagonal(mask[:, 1:], 0)
     short = np.flatnonzero(~mask.any(axis=1))
     if len(short):
-        raise ValueError(f"allowed: {name}: word {short[0] + 1} has no head left")
+        raise ConstraintError(f"allowed: {name}: word {short[0] + 1} has no head left", number, int(short[0]))
     return mask.ravel()

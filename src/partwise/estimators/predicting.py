@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,13 @@ from partwise.estimators.common import (
     has_probabilities,
     needs_probabilities,
 )
-from partwise.estimators.constraints import set_masks
+from partwise.estimators.constraints import position_masks, set_masks
 from partwise.estimators.inputs import Floats, Ints, Rows, Sequences, input_form
 from partwise.estimators.kernel_chain import KernelChainModel
-from partwise.estimators.labels import encode_labels, flatten_labels, label_lists
-from partwise.estimators.local import LocalModel
+from partwise.estimators.labels import encode_labels, flatten_labels, label_lists, split
+from partwise.estimators.local import LocalModel, check_beam_width
+from partwise.estimators.local_chains import LocalChains
+from partwise.estimators.local_search import best_labels, k_best_labels
 from partwise.estimators.slots import label_rows, labels_of
 from partwise.estimators.templates import TemplateReader, TextSequences
 from partwise.losses import get_loss
@@ -38,10 +41,9 @@ class PredictingTagger:
     _reader: Any
     _model: ChainModel | KernelChainModel | LocalModel
 
-    def _prepare(self, X: Any) -> tuple[Ints, Chain, LinearMap]:
+    def _prepare(self, model: ChainModel | KernelChainModel, X: Any) -> tuple[Ints, Chain, LinearMap]:
         """Lengths of all sequences, and the structure and features of those that have positions."""
         lengths, rows = self._read(X)
-        model = self._chain()
         structure = model.structure(rows.lengths)
         return lengths, structure, model.features(rows, structure, once=True)
 
@@ -59,10 +61,14 @@ class PredictingTagger:
             rows = self._reader.read(sequences)
         return lengths, Rows(lengths[lengths > 0], rows.n_attributes, rows.table)
 
-    def _chain(self) -> ChainModel | KernelChainModel:
-        if isinstance(self._model, LocalModel):
-            raise ValueError("this is not there for model='maxent', whose positions are classified one after another")
-        return self._model
+    def _local_chains(
+        self, model: LocalModel, X: Any, allowed: Any, allowed_transitions: Any
+    ) -> tuple[Ints, LocalChains]:
+        """model="maxent": lengths of all sequences, and those that have positions."""
+        check_beam_width(self.beam_width)
+        lengths, rows = self._read(X)
+        masks = position_masks(lengths, self.classes_, allowed, allowed_transitions)
+        return lengths, model.chains(rows, self.coef_, masks)
 
     def predict(self, X: Any, *, allowed: Any = None, allowed_transitions: Any = None) -> list[list[Any]]:
         """The best label sequence of each sequence.
@@ -78,17 +84,12 @@ class PredictingTagger:
         """
         check_is_fitted(self)
         if isinstance(self._model, LocalModel):
-            return self._predict_locally(self._model, X, (allowed, allowed_transitions))
-        lengths, structure, features = self._prepare(X)
+            lengths, chains = self._local_chains(self._model, X, allowed, allowed_transitions)
+            return label_lists(best_labels(chains, self.beam_width), self.classes_, lengths)
+        lengths, structure, features = self._prepare(self._model, X)
         set_masks(structure, lengths, self.classes_, allowed, allowed_transitions)
         best = structure.decode(*decode(structure, features, self.coef_, count_jobs(self.n_jobs))[:3])
         return label_lists(best, self.classes_, lengths)
-
-    def _predict_locally(self, model: LocalModel, X: Any, constraints: tuple[Any, ...]) -> list[list[Any]]:
-        if any(constraint is not None for constraint in constraints):
-            raise ValueError("constraints are not there for model='maxent'")
-        lengths, rows = self._read(X)
-        return label_lists(model.decode(rows, self.coef_, self.beam_width), self.classes_, lengths)
 
     def predict_single(self, sequence: Any) -> list[Any]:
         """The best labels of one sequence."""
@@ -106,10 +107,16 @@ class PredictingTagger:
             As for `predict`: probabilities given that the constraints hold.
         """
         check_choice("output", output, ("dict", "array"))
-        lengths, structure, features = self._prepare(X)
-        set_masks(structure, lengths, self.classes_, allowed, allowed_transitions)
-        marginals = infer(structure, features, self.coef_, get_loss(self.loss).temperature, count_jobs(self.n_jobs))[0]
-        arrays = label_rows(structure, lengths, marginals)
+        check_is_fitted(self)
+        if isinstance(self._model, LocalModel):
+            lengths, chains = self._local_chains(self._model, X, allowed, allowed_transitions)
+            arrays = split(chains.sums()[0], lengths)
+        else:
+            lengths, structure, features = self._prepare(self._model, X)
+            set_masks(structure, lengths, self.classes_, allowed, allowed_transitions)
+            temperature = get_loss(self.loss).temperature
+            marginals = infer(structure, features, self.coef_, temperature, count_jobs(self.n_jobs))[0]
+            arrays = label_rows(structure, lengths, marginals)
         if output == "array":
             return arrays
         labels = self.classes_.tolist()
@@ -126,6 +133,8 @@ class PredictingTagger:
         """For each sequence its k best labellings (fewer if it has fewer) with their scores, best first.
 
         Scores are sums of weights: with the log loss, differences of scores are differences of log-probabilities.
+        model="maxent": scores are log-probabilities, and the labellings are the best that a beam of `beam_width`
+        histories, or of k if that is more, finds; with ``beam_width=None`` the best of all.
 
         probabilities : bool
             Probabilities of the labellings instead of scores. Not there with hinge losses.
@@ -135,7 +144,10 @@ class PredictingTagger:
         if probabilities:
             has_probabilities(self)
         k = check_count("k", k)
-        lengths, structure, features = self._prepare(X)
+        check_is_fitted(self)
+        if isinstance(self._model, LocalModel):
+            return self._k_best_locally(self._model, X, k, probabilities, (allowed, allowed_transitions))
+        lengths, structure, features = self._prepare(self._model, X)
         set_masks(structure, lengths, self.classes_, allowed, allowed_transitions)
         found: list[list[tuple[list[Any], float]]] = []
         i = 0
@@ -154,13 +166,58 @@ class PredictingTagger:
             i += 1
         return found
 
+    def _k_best_locally(
+        self, model: LocalModel, X: Any, k: int, probabilities: bool, constraints: tuple[Any, Any]
+    ) -> list[list[tuple[list[Any], float]]]:
+        lengths, chains = self._local_chains(model, X, *constraints)
+        best = iter(k_best_labels(chains, self.beam_width, k))
+        constants = iter(chains.sums()[1] if probabilities and chains.masks is not None else repeat(0.0))
+        found: list[list[tuple[list[Any], float]]] = []
+        for length in lengths.tolist():
+            if length == 0:
+                found.append([([], float(probabilities))])
+                continue
+            answers, constant = next(best), next(constants)
+            values = [value for _, value in answers]
+            if probabilities:
+                values = np.exp(np.subtract(values, constant)).clip(0, 1).tolist()
+            labels = [self.classes_[labels].tolist() for labels, _ in answers]
+            found.append(list(zip(labels, values, strict=True)))
+        return found
+
+    @needs_probabilities
+    def log_probability(self, X: Any, y: Any) -> Floats:
+        """Log-probability of each label sequence in `y`: an array of shape (n_sequences,). Not there with hinge losses.
+
+        It is -inf for a sequence with a label that was not in the training data, and 0 for one without positions.
+        """
+        check_is_fitted(self)
+        if isinstance(self._model, LocalModel):
+            lengths, chains = self._local_chains(self._model, X, None, None)
+            labels = encode_labels(flatten_labels(Sequences.of(y, "y"), lengths), self.classes_)
+            values = chains.log_probabilities(np.maximum(labels, 0))
+        else:
+            lengths, structure, features = self._prepare(self._model, X)
+            labels = encode_labels(flatten_labels(Sequences.of(y, "y"), lengths), self.classes_)
+            temperature, n_jobs = get_loss(self.loss).temperature, count_jobs(self.n_jobs)
+            scores = all_scores(structure, features, self.coef_, n_jobs)
+            values = -infer(structure, features, self.coef_, temperature, n_jobs)[1]
+            indptr, slots, counts = structure.encode(np.maximum(labels, 0))
+            owner = np.repeat(np.arange(len(values)), np.diff(indptr))
+            np.add.at(values, owner, counts * scores[slots + structure.slot_offsets()[owner]])
+            values /= temperature
+        found = np.zeros(len(lengths))
+        found[lengths > 0] = values
+        found[np.repeat(np.arange(len(lengths)), lengths)[labels < 0]] = -np.inf
+        return found
+
     def decision_function(self, X: Any) -> list[Floats]:
         """Scores of labels at positions before transitions: an array of shape (length, n_labels) a sequence."""
         check_is_fitted(self)
         if isinstance(self._model, LocalModel):
             lengths, rows = self._read(X)
-            return np.split(self._model.position_scores(rows, self.coef_), np.cumsum(lengths)[:-1])
-        lengths, structure, features = self._prepare(X)
+            return split(self._model.position_scores(rows, self.coef_), lengths)
+        lengths, structure, features = self._prepare(self._model, X)
         return label_rows(structure, lengths, all_scores(structure, features, self.coef_, count_jobs(self.n_jobs)))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -169,9 +226,8 @@ class PredictingTagger:
         Labels that were not in the training data count as errors.
         """
         predicted = self.predict(X)
-        targets, guesses = Sequences.of(y, "y"), Sequences.of(predicted)
-        lengths = guesses.lengths()
-        truth = encode_labels(flatten_labels(targets, guesses, lengths), self.classes_)
+        lengths = Sequences.of(predicted).lengths()
+        truth = encode_labels(flatten_labels(Sequences.of(y, "y"), lengths), self.classes_)
         weight = check_sample_weight(sample_weight, len(lengths))
         each = np.repeat(np.ones(len(lengths)) if weight is None else weight, lengths)
         if not each.any():

@@ -47,12 +47,12 @@ class SequenceTagger(PredictingTagger, ReadableTagger, TrainedTagger):
         Inverse of the penalty's strength.
     model : {"crf", "maxent"}
         "maxent": a classifier of positions that sees the tags before them (Ratnaparkhi 1996), trained with the log loss
-        on the gold tags and decoded by beam search. It has no `transitions`, `transition_features`, `ends`,
-        constraints, marginals or k-best labellings.
+        on the gold tags and decoded by beam search. It has no `transitions`, `transition_features`, `ends`. Its
+        marginals are exact whatever the `beam_width`.
     history : {2, 1}
         model="maxent": how many tags before a position are seen.
     beam_width : int or None
-        model="maxent": how many histories the search keeps; None: all, which finds the best labelling.
+        model="maxent": how many histories the search keeps; None: all, which finds the best labelling(s).
     features : {"observed", "all"}
         Weights for the (attribute, label) pairs that occur in the training data, or for all pairs.
     transitions : {"auto", "observed", "all"}
@@ -178,7 +178,7 @@ class SequenceTagger(PredictingTagger, ReadableTagger, TrainedTagger):
             if not len(sequences.items):
                 raise ValueError("X holds no sequences")
             lengths = sequences.lengths()
-            flatten_labels(targets, sequences, lengths)
+            flatten_labels(targets, lengths)
             weight = check_sample_weight(sample_weight, len(sequences.items))
             if weight is not None and not weight.all():
                 keep = np.flatnonzero(weight)
@@ -192,7 +192,7 @@ class SequenceTagger(PredictingTagger, ReadableTagger, TrainedTagger):
                 number = sequences.numbers[int(np.flatnonzero(lengths == 0)[0])]
                 raise ValueError(f"sequence {number} has no positions: leave it out")
 
-            flat = flatten_labels(targets, sequences, lengths)
+            flat = flatten_labels(targets, lengths)
             classes = make_classes(flat, targets, lengths)
             if len(classes) < 2:
                 raise ValueError(f"y holds one label only ({classes.tolist()[0]!r}): there is nothing to learn")

@@ -87,6 +87,8 @@ class Task(ABC):
     name: ClassVar[str]
     #: What a unit is called in messages.
     unit: ClassVar[str] = "sentences"
+    #: What a position in a unit is called.
+    part: ClassVar[str] = "token"
     #: The parameters of the estimator that are flags, besides those of all tasks (`flags.TRAINING`).
     parameters: ClassVar[tuple[str, ...]] = ()
     #: File formats, the default first; "auto" looks at the file.

@@ -10,19 +10,34 @@ One rule a line; ``#`` begins a comment; blank lines are nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from partwise.cli.errors import UserError
+from partwise.estimators.constraints import ConstraintError
 from partwise.io import FormatError, read_text
 
 Bools = NDArray[np.bool_]
 
 BEGIN, END, ANY = "^", "$", "*"
 SCHEMES = ("iob1", "iob2", "iobes")
+
+
+@contextmanager
+def counting_from_one(path: str, part: str) -> Iterator[None]:
+    """Say what constraints leave without an answer as the file of rules counts, from 1; `part` is a token or a word."""
+    try:
+        yield
+    except ConstraintError as error:
+        place = f"sentence {error.sequence + 1}"
+        if error.position is not None:
+            place += f", {part} {error.position + 1}"
+        raise UserError(f"{path}: the rules leave {place} without an answer") from None
 
 
 @dataclass

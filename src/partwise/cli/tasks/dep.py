@@ -28,6 +28,7 @@ class DepTask(Task):
     """
 
     name: ClassVar[str] = "dep"
+    part: ClassVar[str] = "word"
     parameters: ClassVar[tuple[str, ...]] = (
         "structure", "single_root", "non_projective", "label_C", "features", "hash_bits", "min_count", "max_length",
         "memory_limit",

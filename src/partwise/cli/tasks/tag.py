@@ -132,7 +132,7 @@ class TagTask(Task):
         return Evaluation(found.scores, found.table, found.by_label, found.confusion, details)
 
     def calibration(self, model: Any, data: Data) -> Any:
-        if not hasattr(model, "predict_marginals") or model.model != "crf":
+        if not hasattr(model, "predict_marginals"):
             return None
         return calibration(data.y, model.predict_marginals(data.X, output="array"), model.classes_)
 
@@ -251,7 +251,7 @@ class TagTask(Task):
         few = min(len(wrong), max(n // 2, n - len(right)))
         chosen = sorted([*_spread(wrong, few), *_spread(right, n - few)])
         probabilities: dict[int, Any] = {}
-        if hasattr(model, "predict_marginals") and model.model == "crf":
+        if hasattr(model, "predict_marginals"):
             rows = model.predict_marginals(self.take(some, chosen).X, output="array")
             probabilities = {i: row.max(axis=1).tolist() for i, row in zip(chosen, rows, strict=True)}
         words = some.source.first_column()
