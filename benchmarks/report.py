@@ -25,7 +25,9 @@ COLUMNS = (
     ("threads", "threads", "d"),
     ("seconds_to_target", "s to target", ".3g"),
     ("cpu_seconds_to_target", "CPU s to target", ".3g"),
+    ("times_ours", "CPU s / ours", ".3g"),
     ("passes_to_target", "passes to target", ".4g"),
+    ("how", "how found", ""),
     ("solver_seconds", "solver s", ".3g"),
     ("solver_cpu_seconds", "solver CPU s", ".3g"),
     ("fit_seconds", "fit s", ".3g"),
@@ -50,16 +52,36 @@ def finish(run: Record, optimum: float, within: float) -> None:
         run[f"{name}_to_target"] = None if at is None else run[f"trace_{name}"][at]
 
 
-def conclude(title: str, runs: list[Record], reference: Record, within: float) -> None:
-    """Complete the runs of one problem and show them; those that failed have an "error" and are named below."""
-    good = [run for run in runs if "error" not in run]
+def conclude(title: str, runs: list[Record], reference: Record, within: float, ours: str = "") -> None:
+    """Complete the runs of one problem and show them.
+
+    Those that failed or were skipped ("error", "skipped") are named below. A run that was stopped short of the target
+    ("more_than_seconds") shows that it would have taken longer. ours: the system that CPU seconds are compared with.
+    """
+    good = [run for run in runs if "error" not in run and "skipped" not in run]
     optimum = min(run["objective"] for run in [reference, *good])
     for run in good:
         finish(run, optimum, within)
     note = f"optimum {optimum:.5f} (accurate run: gap {reference['gap']:.1e}); target: {within:g} above it"
-    failed = [f"{run['system']} failed: {run['error']}" for run in runs if "error" in run]
-    slow = [f"{run['system']}: > {run['more_than_seconds']:.3g} s" for run in good if run.get("more_than_seconds")]
-    show(title, medians(good), "\n".join([note, *slow, *failed]))
+    others = [f"{run['system']} failed: {run['error']}" for run in runs if "error" in run]
+    others += [f"{run['system']} left out: {run['skipped']}" for run in runs if "skipped" in run]
+    show(title, comparison(medians(good), ours), "\n".join([note, *others]))
+
+
+def comparison(rows: list[Record], ours: str) -> list[Record]:
+    """Rows with CPU seconds in units of our system's, and "> ..." for systems stopped short of the target."""
+    unit = next((row["cpu_seconds_to_target"] for row in rows if row["system"] == ours), None)
+    rows = [dict(row) for row in rows]
+    for row in rows:
+        seconds = {"seconds_to_target": row.get("more_than_seconds")}
+        seconds["cpu_seconds_to_target"] = row.get("more_than_cpu_seconds")
+        stopped = row["seconds_to_target"] is None and row.get("more_than_seconds") is not None
+        cpu = seconds["cpu_seconds_to_target"] if stopped else row.get("cpu_seconds_to_target")
+        if unit and cpu is not None:
+            row["times_ours"] = f"> {cpu / unit:.3g}" if stopped else cpu / unit
+        if stopped:
+            row.update({name: f"> {value:.3g}" for name, value in seconds.items() if value is not None})
+    return rows
 
 
 def medians(runs: list[Record]) -> list[Record]:
@@ -99,7 +121,7 @@ def print_table(title: str, headings: Sequence[str], rows: Sequence[Sequence[str
     """Print rows of text; the first column is to the left, the others to the right."""
     table = Table(title=title, caption=note)
     for k, heading in enumerate(headings):
-        table.add_column(heading, justify="right" if k else "left")
+        table.add_column(heading, justify="right" if k else "left", no_wrap=k == 0)  # names are not cut off
     for row in rows:
         table.add_row(*row)
     Console(width=None if os.isatty(1) else 240).print(table)
@@ -113,7 +135,9 @@ def show(title: str, records: Sequence[Mapping[str, Any]], note: str = "") -> No
 
 
 def _cell(value: Any, form: str) -> str:
-    return "-" if value is None else format(value, form)
+    if value is None:
+        return "-"
+    return value if isinstance(value, str) else format(value, form)
 
 
 def _finite(value: Any) -> Any:

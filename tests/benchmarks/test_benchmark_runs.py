@@ -7,30 +7,9 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks.__main__ import main
-from benchmarks.maxent import fewest
 from benchmarks.measure import SystemFailed, first_within, run_apart
 from benchmarks.questions import QUESTIONS, choose
-from benchmarks.report import conclude, finish, medians, save, write_json
-
-
-@pytest.mark.parametrize("needed", [1, 2, 3, 4, 7, 8, 9, 31, 33, 100, 999, 1000])
-@pytest.mark.parametrize(
-    "shape", [lambda k, n: (n - k) / 7, lambda k, n: 1.0 if k < n else -1.0, lambda k, n: (n / k) ** 3 - 1]
-)
-def test_fewest(needed, shape):
-    asked = []
-
-    def distance(k):
-        asked.append(k)
-        return shape(k, needed)
-
-    assert fewest(distance, 1000) == needed
-    assert len(asked) == len(set(asked)) <= 25
-
-
-@pytest.mark.parametrize("most", [1, 5, 100])
-def test_fewest_gives_up(most):
-    assert fewest(lambda k: 1.0 / k, most) is None
+from benchmarks.report import comparison, conclude, finish, medians, save, write_json
 
 
 def test_target_is_the_first_certificate_below_it():
@@ -55,6 +34,25 @@ def test_medians_by_system():
     assert [(row["system"], row["seconds"]) for row in rows] == [("a", 2.0), ("b", 7.0)]
 
 
+def test_a_stopped_run_shows_what_it_has_taken():
+    rows = [
+        {"system": "ours", "seconds_to_target": 1.0, "cpu_seconds_to_target": 2.0},
+        {"system": "slower", "seconds_to_target": 5.0, "cpu_seconds_to_target": 5.0, "more_than_seconds": None},
+        {
+            "system": "stopped",
+            "seconds_to_target": None,
+            "cpu_seconds_to_target": None,
+            "more_than_seconds": 30.0,
+            "more_than_cpu_seconds": 24.0,
+        },
+    ]
+    ours, slower, stopped = comparison(rows, "ours")
+    assert (ours["times_ours"], slower["times_ours"], stopped["times_ours"]) == (1.0, 2.5, "> 12")
+    assert (stopped["seconds_to_target"], stopped["cpu_seconds_to_target"]) == ("> 30", "> 24")
+    assert rows[2]["seconds_to_target"] is None
+    assert "times_ours" not in comparison(rows[1:], "ours")[0]
+
+
 def test_json_lines(tmp_path):
     path = tmp_path / "records"
     write_json(path, [{"a": 1.5, "b": [float("inf"), 2.0]}, {"a": None}])
@@ -70,13 +68,15 @@ def test_a_failed_system_is_named_and_the_others_are_kept(tmp_path, capsys):
         "trace_cpu_seconds": [1.0],
         "trace_passes": [1.0],
     }
-    runs = [good, {"system": "b", "error": "ended with signal 9"}]
+    runs = [good, {"system": "b", "error": "ended with signal 9"}, {"system": "c", "skipped": "too large"}]
     conclude("title", runs, {"objective": 9.999, "gap": 1e-9}, 1e-3)
-    assert "b failed: ended with signal 9" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "b failed: ended with signal 9" in shown
+    assert "c left out: too large" in shown
     assert good["seconds_to_target"] == 1.0
     with pytest.raises(SystemExit):
         save(tmp_path / "records", runs)
-    assert len((tmp_path / "records").read_text().splitlines()) == 2
+    assert len((tmp_path / "records").read_text().splitlines()) == 3
 
 
 def report_threads(number):
