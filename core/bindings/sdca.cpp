@@ -30,8 +30,9 @@ void bind_sdca(nb::module_& m) {
             Index slots = 0;
             for (const Index i : span_of(examples)) slots += o.num_slots(i);
             {
+                Interrupt interrupt = python_interrupt();
                 const nb::gil_scoped_release release;
-                found = slot_curvatures(o, span_of(examples));
+                found = slot_curvatures(o, span_of(examples), interrupt);
             }
             if (len(found.size()) != slots) return std::nullopt;
             return numpy(std::move(found));
@@ -39,28 +40,41 @@ void bind_sdca(nb::module_& m) {
         "objective"_a, "examples"_a.noconvert());
 
     m.def(
+        "sdca_start",
+        [](const Objective& o, double reach, const MutableFloats& scores, int n_jobs) {
+            check_one_part(o);
+            check_size(scores, o.total_slots(), "scores");
+            std::vector<double> entropies(idx(o.num_examples()));
+            Interrupt interrupt = python_interrupt();
+            {
+                const nb::gil_scoped_release release;
+                sdca_start(o, reach, scores.data(), entropies.data(), n_jobs, interrupt);
+            }
+            return numpy(std::move(entropies));
+        },
+        "objective"_a, "reach"_a, "scores"_a.noconvert(), "n_jobs"_a = 1);
+
+    m.def(
         "sdca_epoch",
         [](const Objective& o, double l2, const Ints& order, const Floats& curvatures, const MutableFloats& weights,
-           const MutableFloats& scores, const MutableFloats& marginals, const MutableFloats& entropies,
-           const MutableFloats& gains) {
+           const MutableFloats& scores, const MutableFloats& entropies, const MutableFloats& gains) {
             check_l2(l2);
             check_one_part(o);
             check_order(o, order);
             check_size(curvatures, o.total_slots(), "curvatures");
             check_size(weights, o.features().num_weights(), "weights");
             check_size(scores, o.total_slots(), "scores");
-            check_size(marginals, o.total_slots(), "marginals");
             check_size(entropies, o.num_examples(), "entropies");
             check_size(gains, o.num_examples(), "gains");
             if (o.loss().link != Link::kIdentity) throw InputError("exact blocks need the identity link");
             if (!(o.loss().temperature > 0.0)) throw InputError("exact blocks need a temperature above 0");
-            const SdcaState state{weights.data(), scores.data(), marginals.data(), entropies.data(), gains.data()};
+            const SdcaState state{weights.data(), scores.data(), entropies.data(), gains.data()};
             Interrupt interrupt = python_interrupt();
             const nb::gil_scoped_release release;
             return sdca_epoch(o, l2, span_of(order), curvatures.data(), state, interrupt);
         },
         "objective"_a, "l2"_a, "order"_a.noconvert(), "curvatures"_a.noconvert(), "weights"_a.noconvert(),
-        "scores"_a.noconvert(), "marginals"_a.noconvert(), "entropies"_a.noconvert(), "gains"_a.noconvert());
+        "scores"_a.noconvert(), "entropies"_a.noconvert(), "gains"_a.noconvert());
 }
 
 }  // namespace partwise::bindings

@@ -1,5 +1,6 @@
 #include "solvers/sdca.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -21,7 +22,6 @@ constexpr double kSettled = 1e-11;
                                                          const double* __restrict used, double* __restrict logs,
                                                          double* __restrict q, double* __restrict inverse,
                                                          double* __restrict change, const Index n) {
-    for (Index a = 0; a < n; ++a) q[a] = used[a] * fast_exp(logs[a]);
     for (int k = 1; k <= kMostIterations; ++k) {
         double sum = 0;
         double slope = 0;
@@ -59,7 +59,7 @@ struct Block {
     const double* rho;
     const double* used;
     double* logs;    // log q, in: a guess
-    double* q;       // out, sums to one
+    double* q;       // its exponential where used, in and out; out: sums to one
     double* change;  // scratch
 };
 
@@ -77,6 +77,7 @@ std::optional<int> newton(const Block& block, Index slots) {
             rho[a] = block.rho[a];
             used[a] = block.used[a];
             logs[a] = block.logs[a];
+            q[a] = block.q[a];
         }
         const auto steps = descend(target, rho, used, logs, q, inverse, change, Index{W});
         for (int a = 0; a < W; ++a) {
@@ -146,8 +147,8 @@ class Pass {
         const Index first = objective_.offset(i);
         const double tau = objective_.loss().temperature;
         double* __restrict logs = state_.scores + first;
-        double* __restrict p = state_.marginals + first;
         Workspace::Frame frame(ws_);
+        double* __restrict p = frame.take(n);
         double* __restrict t = frame.take(n);
         double* __restrict target = frame.take(n);
         double* __restrict rho = frame.take(n);
@@ -161,10 +162,13 @@ class Pass {
         const double scale = omega / (l2_ * tau);
         for (Index a = 0; a < n; ++a) {
             t[a] *= inverse;
-            rho[a] = scale * curvatures_[first + a];
-            used[a] = p[a] > 0.0 ? 1.0 : 0.0;
-            target[a] = t[a] + rho[a] * p[a];
+            const double curvature = curvatures_[first + a];
+            used[a] = curvature >= 0.0 ? 1.0 : 0.0;
+            rho[a] = scale * used[a] * curvature;
             trial[a] = logs[a];
+            p[a] = used[a] * fast_exp(trial[a]);
+            q[a] = p[a];
+            target[a] = t[a] + rho[a] * p[a];
         }
         const Block block{target, rho, used, trial, q, scratch};
         if (const auto steps = newton<W>(block, n)) {
@@ -201,10 +205,7 @@ class Pass {
         const Added added = objective_.features().add_transpose(i, d, omega / l2_, state_.weights);
         check_geometry(i, added.norm2 * 0.5 * scale, quadratic);
         report.dual_gain += omega * tau * gain;
-        for (Index a = 0; a < n; ++a) {
-            logs[a] = used[a] > 0.0 ? trial[a] : 0.0;
-            p[a] = q[a];
-        }
+        for (Index a = 0; a < n; ++a) logs[a] = used[a] > 0.0 ? trial[a] : 0.0;
         state_.entropies[i] = entropy;
     }
 
@@ -239,16 +240,45 @@ void used_slots(const Objective& objective, Index i, std::vector<double>& zeros,
     objective.structure().log_partition(i, zeros.data(), 1.0, out.data(), nullptr, ws);
 }
 
+// A_i A_i' 1 over the slots in use: the diagonal of A_i A_i', if that is diagonal, for as much work as a visit.
+class RowSums {
+   public:
+    explicit RowSums(const FeatureMap& features) : features_(features) {}
+
+    void find(Index i, const std::vector<double>& used, std::vector<double>& out) {
+        weights_.resize(idx(features_.num_weights()), 0.0);
+        ones_.resize(used.size());
+        for (std::size_t a = 0; a < used.size(); ++a) ones_[a] = used[a] > 0.0 ? 1.0 : 0.0;
+        out.resize(used.size());
+        features_.project(i, ones_.data(), vector_);
+        vector_.axpy(1.0, weights_.data());
+        features_.scores(i, weights_.data(), 1.0, out.data());
+        for (const SparseVector::Run& run : vector_.runs()) std::fill_n(weights_.data() + run.start, run.length, 0.0);
+    }
+
+   private:
+    const FeatureMap& features_;
+    std::vector<double> weights_;  // zero between calls
+    std::vector<double> ones_;
+    SparseVector vector_;
+};
+
 }  // namespace
 
-std::vector<double> slot_curvatures(const Objective& objective, std::span<const Index> examples) {
+std::vector<double> slot_curvatures(const Objective& objective, std::span<const Index> examples, Interrupt& interrupt) {
     const FeatureMap& features = objective.features();
     std::vector<double> all;
+    std::size_t total = 0;
+    for (const Index i : examples) total += idx(objective.num_slots(i));
+    all.reserve(total);  // a vector that grows would take twice the room
     std::vector<double> v;
     std::vector<double> uniform;
     std::vector<double> zeros;
+    std::vector<double> sums;
+    RowSums row_sums(features);
     Workspace ws;
     for (const Index i : examples) {
+        interrupt.check();
         const Index n = objective.num_slots(i);
         used_slots(objective, i, zeros, uniform, ws);
         v.assign(idx(n), 0.0);
@@ -270,22 +300,40 @@ std::vector<double> slot_curvatures(const Objective& objective, std::span<const 
         };
         const auto matches = [&](double expected) { return std::abs(found - expected) <= 1e-9 * (found + expected); };
         const std::size_t begin = all.size();
-        all.resize(begin + idx(n), 0.0);
+        all.resize(begin + idx(n), -1.0);
         const double same = slot(some);
         if (matches(same * norm)) {  // one curvature for all slots, as for full rows of features
-            for (Index a = 0; a < n; ++a) all[begin + idx(a)] = uniform[idx(a)] > 0.0 ? same : 0.0;
+            for (Index a = 0; a < n; ++a) all[begin + idx(a)] = uniform[idx(a)] > 0.0 ? same : -1.0;
             continue;
         }
+        if (features.explicit_weights()) row_sums.find(i, uniform, sums);
         double expected = 0;
         for (Index a = 0; a < n; ++a) {
             if (uniform[idx(a)] == 0.0) continue;
-            const double k = slot(a);
+            const double k = sums.empty() ? slot(a) : std::max(sums[idx(a)], 0.0);
             all[begin + idx(a)] = k;
             expected += k * v[idx(a)] * v[idx(a)];
         }
         if (!matches(expected)) return {};
     }
     return all;
+}
+
+void sdca_start(const Objective& objective, double reach, double* scores, double* entropies, int n_jobs,
+                Interrupt& interrupt) {
+    const int workers = objective.jobs(n_jobs);
+    std::vector<Workspace> scratch(static_cast<std::size_t>(workers));
+    parallel_for(objective.num_examples(), workers, interrupt, [&](Index i, int worker) {
+        Workspace& ws = scratch[static_cast<std::size_t>(worker)];
+        const Index n = objective.num_slots(i);
+        double* logs = scores + objective.offset(i);
+        Workspace::Frame frame(ws);
+        double* p = frame.take(n);
+        const double gold = objective.dot_gold(i, logs);
+        for (Index a = 0; a < n; ++a) logs[a] = std::clamp(logs[a] - gold, -reach, reach);
+        const double log_partition = objective.structure().log_partition(i, logs, 1.0, p, entropies + i, ws);
+        for (Index a = 0; a < n; ++a) logs[a] = p[a] > 0.0 ? logs[a] - log_partition : 0.0;
+    });
 }
 
 SdcaReport sdca_epoch(const Objective& objective, double l2, std::span<const Index> order, const double* curvatures,

@@ -18,17 +18,23 @@ struct SdcaReport {
     double dual_gain = 0;
 };
 
-// State of all examples, updated in place. scores: log p. gains: dual gain of each example's last visit.
+// State of all examples, updated in place. scores: log p, the only form in which the distributions are kept (a number a
+// slot is most of the memory of a run). gains: dual gain of each example's last visit.
 struct SdcaState {
     double* weights;
     double* scores;
-    double* marginals;
     double* entropies;
     double* gains;
 };
 
-// |A_i' e_a|^2 of every slot of these examples, end to end; empty unless A_i A_i' is diagonal for all of them.
-std::vector<double> slot_curvatures(const Objective& objective, std::span<const Index> examples);
+// |A_i' e_a|^2 of every slot of these examples, end to end, and -1 for slots that no labelling uses; empty unless A_i
+// A_i' is diagonal for all of them.
+std::vector<double> slot_curvatures(const Objective& objective, std::span<const Index> examples, Interrupt& interrupt);
+
+// Turns slot scores into log p of their Gibbs distributions, in place (0 for slots that are not in use), and gives the
+// entropies; differences to the gold slot's score are cut off at `reach`.
+void sdca_start(const Objective& objective, double reach, double* scores, double* entropies, int n_jobs,
+                Interrupt& interrupt);
 
 // curvatures: of all slots of all examples (those of examples that `order` does not have are not read).
 SdcaReport sdca_epoch(const Objective& objective, double l2, std::span<const Index> order, const double* curvatures,

@@ -556,13 +556,18 @@ class Hessian:
         """Whether only every `every`-th run of examples is in it (weighted up to all)."""
 
 def slot_curvatures(objective: Objective, examples: Ints) -> Floats | None:
-    """|A_i' e_a|^2 of every slot a of these examples, end to end; None unless A_i A_i' is diagonal for all of them."""
+    """|A_i' e_a|^2 of every slot a of these examples, end to end, -1 for slots that no labelling uses; None unless
+    A_i A_i' is diagonal for all of them."""
 
 class SdcaReport:
     visits: int
     dual_gain: float
     iterations: int
     refused: int
+
+def sdca_start(objective: Objective, reach: float, scores: Floats, n_jobs: int = 1) -> Floats:
+    """Slot scores turned into the logarithms of their Gibbs probabilities, in place (0 for slots not in use);
+    differences to the gold slot's score are cut off at `reach`. Gives the entropies."""
 
 def sdca_epoch(
     objective: Objective,
@@ -571,12 +576,11 @@ def sdca_epoch(
     curvatures: Floats,
     weights: Floats,
     scores: Floats,
-    marginals: Floats,
     entropies: Floats,
     gains: Floats,
 ) -> SdcaReport:
-    """One pass of exact block ascent over `order`, for structures with one part a labelling. scores: logarithms of the
-    marginals; a slot of marginal 0 is in no labelling. gains: the dual gain of each example's last visit."""
+    """One pass of exact block ascent over `order`, for structures with one part a labelling. scores: logarithms of
+    probabilities. curvatures: as from `slot_curvatures`. gains: the dual gain of each example's last visit."""
 
 class WorkingColumns:
     """The columns of some weights (ascending): where they meet slots of examples. One part a labelling only."""

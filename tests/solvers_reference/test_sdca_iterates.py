@@ -21,11 +21,14 @@ class State:
         everyone = np.arange(objective.num_examples)
         self.objective, self.l2 = objective, l2
         self.curvatures = _core.slot_curvatures(objective, everyone) if curvatures is None else curvatures
-        self.marginals, self.entropies = objective.marginals_of_scores(scores)
-        self.scores = np.log(self.marginals, out=np.zeros_like(scores), where=self.marginals > 0)
+        self.scores = scores.copy()
+        self.entropies = _core.sdca_start(objective, 300.0, self.scores)
         self.gains = np.zeros(objective.num_examples)
-        u, self.b = objective.dual_terms_slots(self.marginals, None, self.entropies)
-        self.weights = u / l2
+        self.weights = objective.dual_terms_gibbs(self.scores)[0] / l2
+
+    @property
+    def marginals(self):
+        return self.objective.marginals_of_scores(self.scores)[0]
 
     def run(self, order):
         return _core.sdca_epoch(
@@ -35,7 +38,6 @@ class State:
             self.curvatures,
             self.weights,
             self.scores,
-            self.marginals,
             self.entropies,
             self.gains,
         )
@@ -96,7 +98,53 @@ def test_masks_and_padding_stay_at_zero(rng):
     state.run([0, 1] * 5)
     assert state.marginals[3] == 0
     assert np.all((state.marginals[4:] > 0) == (allowed > 0))
+    assert np.all((state.curvatures[4:] >= 0) == (allowed > 0))
+    assert np.all(state.scores[4:][allowed == 0] == 0)
     np.testing.assert_allclose(state.marginals.reshape(2, 4).sum(axis=1), 1.0, rtol=1e-14)
+    np.testing.assert_allclose(
+        (np.exp(state.scores) * (state.curvatures >= 0)).reshape(2, 4).sum(axis=1), 1.0, rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_start_is_the_logarithm_of_the_distribution(rng, n_jobs):
+    case = make_case("multiclass", seed=5, n=4)
+    objective = case.objective("log")
+    scores = start(case, 3.0, rng)
+    marginals, entropies = objective.marginals_of_scores(scores)
+    logs = scores + 7.0 * np.repeat(rng.normal(size=4), 4)  # but for a constant an example
+    np.testing.assert_allclose(_core.sdca_start(objective, 300.0, logs, n_jobs), entropies, rtol=1e-12)
+    there = marginals > 0
+    np.testing.assert_allclose(logs[there], np.log(marginals[there]), rtol=1e-11, atol=1e-12)
+    assert np.all(logs[~there] == 0)
+    # the gold slot is the zero from which differences are cut off
+    near = scores.copy()
+    _core.sdca_start(objective, 0.5, near)
+    gold = np.arange(0, 16, 4) + case.gold[1]
+    away = (near - np.repeat(near[gold], 4))[there]
+    assert np.abs(away).max() == pytest.approx(0.5)
+    np.testing.assert_allclose(away, np.clip(scores - np.repeat(scores[gold], 4), -0.5, 0.5)[there], atol=1e-12)
+
+
+def test_curvatures_are_the_norms_of_slots(rng):
+    """Features of one label each, attributes twice in a row and values of very different size among them."""
+    n, n_labels, n_attributes = 30, 5, 40
+    pairs = [np.flatnonzero(rng.random(n_labels) < 0.5) for _ in range(n_attributes)]
+    pair_ptr = np.concatenate([[0], np.cumsum([len(p) for p in pairs])]).astype(np.int64)
+    layout = _core.RowLayout.from_pairs(n_attributes, n_labels, 8, pair_ptr, np.concatenate(pairs).astype(np.int64))
+    row_ptr = np.arange(0, 6 * n + 1, 6, dtype=np.int64)
+    attributes = rng.integers(n_attributes, size=6 * n)
+    values = 10.0 ** rng.integers(-6, 7, size=n).repeat(6) * rng.normal(size=6 * n)
+    segment = _core.AttributeSegment(layout, np.arange(n + 1, dtype=np.int64), row_ptr, attributes, values)
+    structure = _core.Multiclass(n, n_labels)
+    gold = structure.encode(np.zeros(n, dtype=np.int64))
+    features = _core.LinearMap([segment])
+    objective = _core.Objective(structure, features, *gold, 1.0, 0.0, "identity")
+    found = _core.slot_curvatures(objective, np.arange(n)).reshape(n, 8)
+    unit = np.eye(8)
+    expected = [[features.transpose_norm2(i, unit[a]) for a in range(n_labels)] for i in range(n)]
+    np.testing.assert_allclose(found[:, :n_labels], expected, rtol=1e-12)
+    assert np.all(found[:, n_labels:] == -1)
 
 
 def test_features_of_single_labels_have_a_curvature_each():
@@ -107,7 +155,7 @@ def test_features_of_single_labels_have_a_curvature_each():
     gold = structure.encode(np.array([0, 2]))
     objective = _core.Objective(structure, _core.LinearMap([segment]), *gold, 1.0, 0.0, "identity")
     found = _core.slot_curvatures(objective, np.arange(2))
-    np.testing.assert_allclose(found, [5, 0, 4, 0, 9, 16, 9, 0])
+    np.testing.assert_allclose(found, [5, 0, 4, -1, 9, 16, 9, -1])
     state = State(objective, np.zeros(8), 0.3)
     before = state.dual()
     for _ in range(200):
