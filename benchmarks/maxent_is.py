@@ -2,20 +2,22 @@
 
 Parts of speech and chunks of CoNLL-2000 and parts of speech of the Brown corpus with 0/1 features (l2 = 0.1), and
 20news with rows of length 1, without and with a bias (l2 = 1/8). Every method minimises l2/2 |w|^2 + sum of log losses
-from w = 0 on equal contexts merged. A cell ends at a gap of 1e-5 or after --cap seconds of steps (Brown: four times
-that); objective, gradient and accuracy are evaluated after every step and later every 5 % of the steps made, and that
-time is not counted. The reference is the lowest objective of all cells, among them a run of sdca (Brown: cd, whose
-memory is a third of sdca's) with twice the cap; the table says how far above the optimum it may be (certified).
+from w = 0 on equal contexts merged. The reference of a data set is solved first: sdca (Brown: cd) with twice the cap.
+A cell ends when it is certified to be within 1e-5 of the optimum, by its own gap or by the reference's dual, or after
+--cap seconds of steps (Brown: twice that); objective, gradient and accuracy are evaluated after every step and later
+every 5 % of the steps made; that time is not counted, and ends the cell too when it comes to a quarter of the cap. The
+optimum is taken to be the lowest objective of all cells, and the table says how far above it may be (certified).
+Records are written after every cell, and --resume goes on where a run was stopped. By default there are 45 cells, of at
+most 75 minutes in all.
 NLTK's GIS runs on 2000 contexts without a penalty; beside it our GIS, by the time of an iteration, and cd, by the time
 to the objective that NLTK's has reached.
 """
 
 from __future__ import annotations
 
-import math
+import json
 import tempfile
 import time
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,8 @@ _QUICK = 150  # sentences, articles or documents
 _SLICE = 2000  # contexts that NLTK is given
 _NLTK_ITERATIONS = 30  # its default is 100
 _ACCURATE = 1e-5
+_BROWN = 2.0  # its cap over that of the others
+_LOOKING = 0.25  # seconds spent on looking over the cap, at most
 
 
 @click.command("maxent-is", help=__doc__)
@@ -45,6 +49,7 @@ _ACCURATE = 1e-5
 @click.option("--datasets", default="", help=f"Only these of {', '.join(DATASETS)}, with commas.")
 @click.option("--systems", default="", help="Only these methods, with commas.")
 @click.option("--nltk/--no-nltk", default=True, show_default=True, help="Compare with NLTK's GIS.")
+@click.option("--resume", is_flag=True, help="Keep the cells that the JSON file has, if made with the same options.")
 @click.option("--quick", is_flag=True, help="A small part of the data, to see that all runs.")
 def command(
     data: str | None,
@@ -55,34 +60,50 @@ def command(
     datasets: str,
     systems: str,
     nltk: bool,
+    resume: bool,
     quick: bool,
 ) -> None:
     from benchmarks.plots import draw
 
     records: list[Record] = []
     RESULTS.mkdir(exist_ok=True)
-    out = json_file or RESULTS / "maxent-is.jsonl"
+    out = Path(json_file) if json_file else RESULTS / "maxent-is.jsonl"
+    done = finished(out) if resume else []
     with tempfile.TemporaryDirectory() as folder:
         for dataset in choose(datasets, list(DATASETS), "--datasets"):
             make, l2, binary = DATASETS[dataset]
-            arrays = str(Path(folder) / f"{dataset}.npz")
-            make(data, _QUICK if quick else None).save(arrays)
-            limit = 4.0 * cap if dataset == "brown" else cap
+            arrays = Path(folder) / f"{dataset}.npz"
+            limit = _BROWN * cap if dataset == "brown" else cap
             cells: list[Record] = []
+            bound = None
             for system, seconds in [("reference", 2.0 * limit), *((m, limit) for m in choose(systems, [*METHODS]))]:
                 head = {"question": "maxent-is", "dataset": dataset, "system": system, "l2": l2, "binary": binary}
-                head |= {"loss": "log", "threads": threads, "part": quick, "cap": seconds, **machine()}
-                solver = _reference(dataset) if system == "reference" else system
-                options = {"arrays": arrays, "solver": solver, "l2": l2}
-                cell = _apart("run_cell", threads, **options, cap=seconds, n_jobs=threads)
-                cells.append({**head, **cell})
-                write_json(out, [*records, *cells])
+                head |= {"loss": "log", "threads": threads, "part": quick, "cap": seconds}
+                cell = next((old for old in done if head.items() <= old.items()), None)
+                if cell is None:
+                    if not arrays.exists():
+                        make(data, _QUICK if quick else None).save(str(arrays))
+                    solver = _reference(dataset) if system == "reference" else system
+                    options = {"arrays": str(arrays), "solver": solver, "l2": l2, "cap": seconds, "bound": bound}
+                    # A step cannot be interrupted, so a cell may be late; one that never ends must not stop the others.
+                    timeout = 5.0 * seconds + 600.0
+                    cell = {
+                        **head,
+                        **machine(),
+                        **_apart("maxent_is:run_cell", threads, timeout, **options, n_jobs=threads),
+                    }
+                if system == "reference":
+                    bound = cell.get("best_dual")
+                cells.append(cell)
+                write_json(out, [*records, *cells, *_later(done, records, cells)])
+                click.echo(progress(cell), err=True)
+            arrays.unlink(missing_ok=True)
             conclude(f"{dataset}{' (part)' if quick else ''}, l2 = {l2:g}", cells)
             records += cells
-            write_json(out, records)
+            write_json(out, [*records, *_later(done, records)])
         if nltk:
             records.append(against_nltk(data, folder, threads))
-            write_json(out, records)
+        write_json(out, records)
     drawn = [r for r in records if r.get("trace_gap") and r["system"] != "reference"]
     draw(plot_file or RESULTS / "maxent-is.png", drawn, TARGETS, what="relative difference")
     for line in [] if quick else findings(records):
@@ -93,13 +114,38 @@ def command(
 
 
 def _reference(dataset: str) -> str:
-    """The method of the long run: sdca is quickest, but keeps a dual variable for every context and label."""
+    """The method of the long run: sdca is quickest, but not at Brown's weak penalty."""
     return "cd" if dataset == "brown" else "sdca"
 
 
-def _apart(function: str, threads: int, **options: Any) -> Record:
+def finished(path: Path) -> list[Record]:
+    """The cells of an earlier run that came to an end."""
+    if not path.exists():
+        return []
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    return [record for record in records if "trace_primal" in record]
+
+
+def _later(done: list[Record], *written: list[Record]) -> list[Record]:
+    """Cells of an earlier run that this one has not come to yet: they stay in the file."""
+    seen = [(r["dataset"], r["system"]) for some in written for r in some]
+    return [record for record in done if (record["dataset"], record["system"]) not in seen]
+
+
+def progress(cell: Record) -> str:
+    """One line on a cell, for those who wait."""
+    name = f"{cell['dataset']}, {cell['system']}"
+    if "error" in cell:
+        return f"{name}: {cell['error']}"
+    return (
+        f"{name}: {cell['status']}, objective {cell['objective']:.6g} in {cell['trace_steps'][-1]:.0f} steps and "
+        f"{cell['solver_seconds']:.1f} s (CPU {cell['solver_cpu_seconds']:.1f} s), {cell['peak_mb']:.0f} MB"
+    )
+
+
+def _apart(function: str, threads: int, timeout: float | None = None, **options: Any) -> Record:
     try:
-        return run_apart(f"benchmarks.maxent_is:{function}", threads, **options)
+        return run_apart(f"benchmarks.{function}", threads, timeout, **options)
     except SystemFailed as error:
         return {"error": str(error)}
 
@@ -128,8 +174,11 @@ def make_problem(contexts: Contexts, l2: float, n_jobs: int) -> Any:
     ), layout
 
 
-def run_cell(arrays: str, solver: str, l2: float, cap: float, n_jobs: int) -> Record:
-    """Run one method and note objective, gradient norm and accuracy on the way."""
+def run_cell(arrays: str, solver: str, l2: float, cap: float, n_jobs: int, bound: float | None = None) -> Record:
+    """Run one method and note objective, gradient norm and accuracy on the way.
+
+    bound: a dual value that is known already.
+    """
     from partwise import get_solver
 
     contexts = Contexts.load(arrays)
@@ -140,10 +189,9 @@ def run_cell(arrays: str, solver: str, l2: float, cap: float, n_jobs: int) -> Re
     chosen = get_solver(solver)
     names = ("passes", "seconds", "cpu_seconds", "steps", "updates", "primal", "dual", "gradient", "accuracy")
     trace: dict[str, list[float]] = {name: [] for name in names}
-    wall = cpu = 0.0
+    wall = cpu = looking = 0.0
     peak = before
     state, due, status = None, 0, "not reached"
-    started = time.perf_counter()
     while True:
         begin, cpu_begin = time.perf_counter(), time.process_time()
         if state is None:
@@ -151,12 +199,12 @@ def run_cell(arrays: str, solver: str, l2: float, cap: float, n_jobs: int) -> Re
         else:
             chosen.step(problem, state)
         wall, cpu = wall + time.perf_counter() - begin, cpu + time.process_time() - cpu_begin
-        # Looking on must not take much longer than the run.
-        late = wall >= cap or time.perf_counter() - started >= 1.5 * cap
+        late = wall >= cap or looking >= _LOOKING * cap
         if state.epoch < due and not late:
             continue
         due = state.epoch + max(1, state.epoch // 20)
         peak = peak_mb()
+        begin = time.perf_counter()
         weights = chosen.weights(problem, state)
         primal, gradient = problem.value_and_gradient(weights)
         certificate = problem.certificate_at(primal, gradient)
@@ -164,11 +212,14 @@ def run_cell(arrays: str, solver: str, l2: float, cap: float, n_jobs: int) -> Re
         row = (state.visits / len(problem.active), wall, cpu, state.epoch, updates, primal, certificate.dual)
         for column, value in zip(trace.values(), (*row, np.linalg.norm(gradient), accuracy(weights)), strict=True):
             column.append(float(value))
-        if certificate.gap <= _ACCURATE * abs(primal):
+        looking += time.perf_counter() - begin
+        best = certificate.dual if bound is None else max(certificate.dual, bound)
+        if primal - best <= _ACCURATE * abs(primal):
             status = "converged"
             break
         if late:
             break
+    own = chosen.certificate(problem, state).certificate.dual  # of a dual method: better than that of its weights
     return {
         "solver": solver,
         "status": status,
@@ -176,8 +227,9 @@ def run_cell(arrays: str, solver: str, l2: float, cap: float, n_jobs: int) -> Re
         "features": int(problem.n_weights),
         "solver_seconds": wall,
         "solver_cpu_seconds": cpu,
+        "looking_seconds": looking,
         "objective": min(trace["primal"]),
-        "best_dual": max(trace["dual"]),
+        "best_dual": max(own, *trace["dual"]),
         "gradient_norm": trace["gradient"][-1],
         "final_accuracy": trace["accuracy"][-1],
         "data_mb": before,
@@ -214,11 +266,11 @@ def conclude(title: str, cells: list[Record]) -> None:
     final = max(cell["final_accuracy"] for cell in good if cell["objective"] <= optimum * 1.001)
     for cell in good:
         finish(cell, optimum, final)
-    headings = ["method", *(f"{what} to {t:.0e}" for what in ("s", "steps") for t in TARGETS)]
-    headings += ["updates", "difference", "|gradient|", "s to 99% acc", "accuracy", "peak MB"]
-    fields = [(f"{what}_to_{t:g}", ".3g") for what in ("seconds", "steps") for t in TARGETS]
-    fields += [("updates", ".3g"), ("difference", ".1e"), ("gradient_norm", ".3g"), ("seconds_to_accuracy", ".3g")]
-    fields += [("final_accuracy", ".4f"), ("peak_mb", ".0f")]
+    headings = ["method", *(f"{what} to {t:.0e}" for what in ("s", "updates") for t in TARGETS)]
+    headings += ["steps", "s", "difference", "|gradient|", "s to 99% acc", "accuracy", "peak MB"]
+    fields = [(f"seconds_to_{t:g}", ".3g") for t in TARGETS] + [(f"updates_to_{t:g}", ".2e") for t in TARGETS]
+    fields += [("steps", ".0f"), ("solver_seconds", ".3g"), ("difference", ".1e"), ("gradient_norm", ".3g")]
+    fields += [("seconds_to_accuracy", ".3g"), ("final_accuracy", ".4f"), ("peak_mb", ".0f")]
     rows = [[cell["system"], *(_number(cell[name], form) for name, form in fields)] for cell in good]
     first = good[0]
     note = f"{first['contexts']} contexts, {first['features']} weights; lowest objective {optimum:.4f}, at most "
@@ -230,7 +282,7 @@ def finish(cell: Record, optimum: float, final_accuracy: float) -> None:
     """Times to each relative difference to the reference and to 99 % of the final accuracy."""
     differences = [primal / optimum - 1.0 for primal in cell["trace_primal"]]
     cell["optimum"], cell["difference"] = optimum, differences[-1]
-    cell["updates"] = cell["trace_updates"][-1]
+    cell["updates"], cell["steps"] = cell["trace_updates"][-1], cell["trace_steps"][-1]
     cell["trace_gap"] = [primal - optimum for primal in cell["trace_primal"]]
     for target in TARGETS:
         at = first_within(differences, target)
@@ -274,7 +326,7 @@ def against_nltk(data: str | None, folder: str, threads: int) -> Record:
     arrays = str(Path(folder) / "nltk.npz")
     DATASETS["conll-pos"][0](data, _QUICK).save(arrays)
     head = {"question": "maxent-is", "dataset": "slice of conll-pos", "system": "nltk-gis", **machine()}
-    cell = _apart("fit_nltk", threads, arrays=arrays, contexts=_SLICE, iterations=_NLTK_ITERATIONS)
+    cell = _apart("maxent_nltk:fit_nltk", threads, arrays=arrays, contexts=_SLICE, iterations=_NLTK_ITERATIONS)
     if "error" not in cell:
         fields = ("cpu_seconds", "our_cpu_seconds", "ratio", "iteration", "our_iteration", "iteration_ratio")
         row = [_number(cell[f"nltk_{name}"], ".4g") for name in fields]
@@ -282,74 +334,6 @@ def against_nltk(data: str | None, folder: str, threads: int) -> Record:
         note = f"to the objective that NLTK's GIS has after {_NLTK_ITERATIONS} iterations, {cell['nltk_objective']:.1f}"
         print_table(f"{cell['contexts']} contexts, no penalty", headings, [row], note)
     return {**head, **cell}
-
-
-def fit_nltk(arrays: str, contexts: int, iterations: int) -> Record:
-    """NLTK's GIS and ours on the first contexts."""
-    from nltk.classify.maxent import GISEncoding, train_maxent_classifier_with_gis
-
-    from partwise import Attributes, FeatureWarning, Multiclass, Problem, get_solver, maxent_map
-
-    given = Contexts.load(arrays)
-    n = min(contexts, len(given.labels))
-    row_ptr, labels = given.row_ptr[: n + 1], given.labels[:n]
-    rows = np.split(given.attributes[: row_ptr[-1]], row_ptr[1:-1])
-    tokens = [
-        (dict.fromkeys(map(str, row.tolist()), True), int(label)) for row, label in zip(rows, labels, strict=True)
-    ]
-    encoding = GISEncoding.train(tokens, count_cutoff=0, alwayson_features=False)
-    seconds = {}
-    for k in (1, 1, iterations):  # the difference of two is free of what is done once
-        begin = time.process_time()
-        model = train_maxent_classifier_with_gis(tokens, trace=0, encoding=encoding, max_iter=k)
-        seconds[k] = time.process_time() - begin
-    reached = -sum(math.log(model.prob_classify(names).prob(label)) for names, label in tokens)
-
-    n_attributes, n_labels = given.sizes.tolist()
-    table = Attributes(row_ptr, given.attributes[: row_ptr[-1]], n_attributes)
-    owner = np.repeat(np.arange(n), np.diff(row_ptr))
-    structure = Multiclass(n, n_labels)
-    features = maxent_map(structure, table, pairs=(table.attributes, labels[owner]))  # those that occur, as NLTK's
-    problem = Problem(features, structure, structure.encode(labels), "log", 0.0)  # NLTK's has no penalty
-    with warnings.catch_warnings():  # some labels are not in the slice
-        warnings.simplefilter("ignore", FeatureWarning)
-        our_iteration = np.median([_iteration(problem, get_solver("gis"), 50) for _ in range(3)])
-        ours = np.median([_seconds_to(problem, get_solver("cd"), reached) for _ in range(5)])
-    iteration = (seconds[iterations] - seconds[1]) / (iterations - 1)
-    return {
-        "contexts": n,
-        "features": problem.n_weights,
-        "nltk_features": encoding.length(),
-        "nltk_objective": reached,
-        "nltk_cpu_seconds": seconds[iterations],
-        "nltk_our_cpu_seconds": float(ours),
-        "nltk_ratio": seconds[iterations] / float(ours),
-        "nltk_iteration": iteration,
-        "nltk_our_iteration": float(our_iteration),
-        "nltk_iteration_ratio": iteration / float(our_iteration),
-    }
-
-
-def _iteration(problem: Any, solver: Any, steps: int) -> float:
-    """CPU seconds of a step, the first one left out."""
-    state = solver.init_state(problem, np.random.default_rng(0), None)
-    solver.step(problem, state)
-    begin = time.process_time()
-    for _ in range(steps):
-        solver.step(problem, state)
-    return (time.process_time() - begin) / steps
-
-
-def _seconds_to(problem: Any, solver: Any, objective: float) -> float:
-    """CPU seconds from w = 0 until the objective is no higher; looking at it is not counted."""
-    begin = time.process_time()
-    state = solver.init_state(problem, np.random.default_rng(0), None)
-    seconds = time.process_time() - begin
-    while problem.value(solver.weights(problem, state)) > objective:
-        begin = time.process_time()
-        solver.step(problem, state)
-        seconds += time.process_time() - begin
-    return seconds
 
 
 def _number(value: float | None, form: str) -> str:

@@ -23,15 +23,21 @@ class SystemFailed(RuntimeError):
     """A system's process ended before it gave an answer."""
 
 
-def run_apart(function: str, threads: int, **options: Any) -> dict[str, Any]:
-    """Call ``module:function`` with JSON-able options in a fresh interpreter; its dict comes back."""
+def run_apart(function: str, threads: int, timeout: float | None = None, **options: Any) -> dict[str, Any]:
+    """Call ``module:function`` with JSON-able options in a fresh interpreter; its dict comes back.
+
+    timeout: seconds after which it is ended.
+    """
     root = str(Path(__file__).resolve().parents[1])
     path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
     environment = os.environ | dict.fromkeys(_THREAD_VARIABLES, str(threads)) | {"PYTHONPATH": path}
     with tempfile.TemporaryDirectory() as folder:
         answer = Path(folder) / "answer.json"
         command = [sys.executable, "-m", "benchmarks.measure", function, json.dumps(options), str(answer)]
-        done = subprocess.run(command, env=environment, check=False)
+        try:
+            done = subprocess.run(command, env=environment, check=False, timeout=timeout)
+        except subprocess.TimeoutExpired:
+            raise SystemFailed(f"{function} was ended after {timeout:.0f} s") from None
         if done.returncode:
             how = f"status {done.returncode}" if done.returncode > 0 else f"signal {-done.returncode}"
             raise SystemFailed(f"{function} ended with {how}")

@@ -114,7 +114,9 @@ def save(path: str | os.PathLike[str] | None, records: Sequence[Record]) -> None
 def write_json(path: str | os.PathLike[str], records: Sequence[Mapping[str, Any]]) -> None:
     """One record a line; what is not finite is null, as JSON knows no infinity."""
     lines = [json.dumps(_finite(dict(record)), allow_nan=False) for record in records]
-    Path(path).write_text("".join(line + "\n" for line in lines))
+    new = Path(f"{os.fspath(path)}.new")
+    new.write_text("".join(line + "\n" for line in lines))
+    new.replace(path)  # a stop in the midst of it leaves the old file
 
 
 def print_table(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]], note: str = "") -> None:

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 from scipy.special import logsumexp
 
-from benchmarks import contexts, maxent_is
+from benchmarks import contexts, maxent_is, maxent_nltk
 from benchmarks.__main__ import main
 from partwise.datasets import pos_features
 
@@ -129,6 +129,58 @@ def test_question(folder, tmp_path):
     assert plot.stat().st_size > 1000
 
 
+def test_a_run_goes_on_where_it_was_stopped(folder, tmp_path, monkeypatch):
+    out = tmp_path / "records.jsonl"
+    common = ["maxent-is", "--data", folder, "--datasets", "conll-chunks", "--no-nltk", "--cap", "1"]
+    common += ["--json", str(out), "--plot", str(tmp_path / "plot.png")]
+    assert CliRunner().invoke(main, [*common, "--systems", "cd,gis"]).exit_code == 0
+    first = [json.loads(line) for line in out.read_text().splitlines()]
+    asked = []
+    run = maxent_is.run_apart
+
+    def noting(function, threads, timeout=None, **options):
+        asked.append(options["solver"])
+        assert options["bound"] == first[0]["best_dual"]
+        return run(function, threads, timeout, **options)
+
+    monkeypatch.setattr(maxent_is, "run_apart", noting)
+    answer = CliRunner().invoke(main, [*common, "--systems", "cd,newton", "--resume"])
+    assert answer.exit_code == 0, answer.output
+    assert asked == ["newton"]
+    second = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [record["system"] for record in second] == ["reference", "cd", "newton"]
+    assert second[:2] == [{**old, **new} for old, new in zip(first[:2], second[:2], strict=True)]
+    assert second[1]["trace_primal"] == first[1]["trace_primal"]
+    # another cap is another run
+    asked.clear()
+    monkeypatch.setattr(
+        maxent_is,
+        "run_apart",
+        lambda function, threads, timeout=None, **options: asked.append(options["solver"]) or {"error": "stopped"},
+    )
+    answer = CliRunner().invoke(main, [*common[:-6], "--cap", "2", *common[-4:], "--systems", "cd", "--resume"])
+    assert answer.exit_code == 1
+    assert "conll-chunks, cd failed: stopped" in answer.output
+    assert asked == ["sdca", "cd"]
+
+
+def test_cells_not_yet_reached_stay_in_the_file():
+    done = [{"dataset": "a", "system": "cd"}, {"dataset": "b", "system": "cd"}]
+    assert maxent_is._later(done, [done[0]], []) == [done[1]]
+
+
+def test_a_known_bound_ends_a_cell(folder, tmp_path):
+    path = str(tmp_path / "arrays.npz")
+    contexts.conll_chunks(folder, None).save(path)
+    accurate = maxent_is.run_cell(path, "sdca", 0.1, 4.0, 1)
+    assert accurate["best_dual"] <= accurate["objective"] <= accurate["best_dual"] * (1 + 1e-5)
+    alone = maxent_is.run_cell(path, "lbfgs", 0.1, 4.0, 1)
+    told = maxent_is.run_cell(path, "lbfgs", 0.1, 4.0, 1, accurate["best_dual"])
+    assert told["status"] == "converged"
+    assert told["trace_steps"][-1] <= alone["trace_steps"][-1]
+    assert told["objective"] <= accurate["best_dual"] * (1 + 1.1e-5)
+
+
 def test_findings():
     cells = [
         {"dataset": "brown", "system": name, "trace_gap": [1.0], "difference": end, "cpu_seconds_to_0.01": seconds}
@@ -145,7 +197,7 @@ def test_nltk(folder, tmp_path):
     pytest.importorskip("nltk")
     path = str(tmp_path / "arrays.npz")
     contexts.conll_pos(folder, None).save(path)
-    found = maxent_is.fit_nltk(path, 100, 20)
+    found = maxent_nltk.fit_nltk(path, 100, 20)
     assert found["contexts"] == 100
     assert found["nltk_ratio"] > 1
     assert found["nltk_iteration_ratio"] > 1

@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 
 import pytest
 from click.testing import CliRunner
@@ -87,6 +88,16 @@ def test_run_apart():
     assert run_apart(f"{__name__}:report_threads", 2, number=4) == {"threads": "2", "double": 8}
     with pytest.raises(SystemFailed, match="status 1"):
         run_apart("benchmarks.measure:no_such_function", 1)
+
+
+def wait(seconds):
+    time.sleep(seconds)
+    return {}
+
+
+def test_a_system_that_never_ends_is_ended():
+    with pytest.raises(SystemFailed, match="wait was ended after 1 s"):
+        run_apart(f"{__name__}:wait", 1, 1.0, seconds=60)
 
 
 def test_choose():
