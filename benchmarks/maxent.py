@@ -4,13 +4,14 @@ MNIST (pixels between 0 and 1), 20news (counts), and a9a and w8a with two labels
 the same objective. All minimise l2/2 |w|^2 + sum of log losses without intercept (scikit-learn's C is 1/l2), in
 float64. The optimum is that of an accurate partwise run made first or of any system that goes below it.
 
-How the time to the target is found ("how found"): partwise from the certificates of its one run, which are in its time.
-scikit-learn's solvers are watched: one fit, the objective computed after every iteration with the clock standing still,
-until the target; then plain fits with just that many iterations, and the fastest of all counts. LIBLINEAR's stopping
-tolerance is divided by sqrt(2) from 1 on until it reaches the target; only the run that does is counted, the fastest of
-several. A rival that has not reached the target when its CPU time is --patience times ours (and 2 s at least) is
-stopped, and the table says "> so many s". scikit-learn's newton-cholesky is left out where its Hessian, (labels x
-inputs)^2 numbers, has more than 4 GB.
+How the time to the target is found ("how found"): partwise's from the certificates of its one run, which are in its
+time ("certified"). scikit-learn's solvers are watched: one fit, the objective computed after every iteration with the
+clock standing still, until the target ("watched"); then --repeat plain fits with just that many iterations ("plain fit"
+if one is at the target too), and the fastest of all counts. LIBLINEAR's stopping tolerance is divided by sqrt(2) from 1
+on until it reaches the target; only the run that does is counted, the fastest of one more than --repeat. A rival that
+has not reached the target when its CPU time is --patience times ours (and 2 s at least) is "stopped", and the table
+says "> so many s". scikit-learn's newton-cholesky is left out where its Hessian, (labels x inputs)^2 numbers, has more
+than 4 GB.
 
 What is timed: "fit" is from a matrix in memory to a model (LIBLINEAR: its own copy of the matrix and training;
 partwise: checks, its own copy, training); "solver" is without that copy (LIBLINEAR: `train` on a ready problem;
@@ -178,7 +179,7 @@ def fit_sklearn(
     found = [(watch.cpu, watch.wall)]
     objective = watch.objectives[-1] if iterations else value(_zeros(shared))
     weights = watch.weights if iterations else _zeros(shared)
-    how = "watched, stopped"
+    how = "stopped"
     if watch.reached:
         how = "watched"
         for _ in range(repeat):
@@ -189,7 +190,7 @@ def fit_sklearn(
             # sag and saga visit the examples in another order when they run in one go, and may just miss the target.
             if value(model.coef_) <= watch.target:
                 found.append((fit.cpu, fit.wall))
-                how = "watched, plain fit"
+                how = "plain fit"
     cpu, wall = min(found)
     return {
         "how": how,
@@ -304,7 +305,7 @@ def fit_partwise(
         accuracy = model.score(shared.X_test, shared.y_test)
     return {
         **models.history_of(model.result_, watch),
-        "how": f"{model.result_.solver}'s certificates",
+        "how": f"{model.result_.solver}, certified",
         "coefficients": int(model.coef_.size),
         "fit_seconds": fit.wall,
         "fit_cpu_seconds": fit.cpu,

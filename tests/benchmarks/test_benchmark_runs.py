@@ -4,11 +4,12 @@ import json
 import os
 import time
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from benchmarks.__main__ import main
-from benchmarks.measure import SystemFailed, first_within, run_apart
+from benchmarks.measure import SystemFailed, first_within, peak_mb, run_apart
 from benchmarks.questions import QUESTIONS, choose
 from benchmarks.report import comparison, conclude, finish, medians, save, write_json
 
@@ -88,6 +89,17 @@ def test_run_apart():
     assert run_apart(f"{__name__}:report_threads", 2, number=4) == {"threads": "2", "double": 8}
     with pytest.raises(SystemFailed, match="status 1"):
         run_apart("benchmarks.measure:no_such_function", 1)
+
+
+def report_memory():
+    return {"peak_mb": peak_mb()}
+
+
+def test_peak_is_that_of_the_process_alone():
+    block = np.ones(60_000_000)
+    assert peak_mb() > 480
+    del block
+    assert 1 < run_apart(f"{__name__}:report_memory", 1)["peak_mb"] < 400
 
 
 def wait(seconds):

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -84,6 +88,35 @@ def test_a_start_far_away_is_cut_off():
     far = np.tile([1e4, -1e4, 1e4, 0.0], small.problem.n_weights // 4)
     result = solve(small.problem, "sdca", tol=1e-8, warm_start=far)
     assert result.converged
+
+
+_MEMORY = """
+import numpy as np
+from partwise import Attributes, Multiclass, Problem, RowLayout, multiclass_map, solve
+from partwise._core import padded_width
+
+def peak():
+    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")) * 1024
+
+rng = np.random.default_rng(0)
+n, labels, attributes = 50_000, 200, 500
+y = rng.integers(labels, size=n)
+row_ptr = np.arange(0, 4 * n + 1, 4)
+rows = Attributes(row_ptr, rng.integers(attributes, size=4 * n), attributes)
+layout = RowLayout.observed(attributes, labels, padded_width(labels), row_ptr, rows.attributes, y, 1)
+structure = Multiclass(n, labels)
+problem = Problem(multiclass_map(structure, rows, layout=layout), structure, structure.encode(y), "log", 1.0)
+before = peak()
+result = solve(problem, "sdca", tol=0.9, max_passes=3)
+assert result.passes >= 1 and len(result.history["gap"]) >= 1
+print((peak() - before) / (8 * structure.slot_offsets()[-1]))
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
+def test_memory_is_two_numbers_a_slot():
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", _MEMORY], capture_output=True, text=True, check=True)
+    assert 1.5 < float(done.stdout) < 2.5
 
 
 @pytest.mark.parametrize(
