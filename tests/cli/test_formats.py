@@ -151,3 +151,11 @@ def test_tags_of_odd_conllu_files(cli, tmp_path, top):
     assert best[0].column("upos") == tags
     cli("predict", tmp_path / "m.pw", path, "-o", out, "--marginals")
     assert read_conllu(out)[0].column("misc")[1].startswith("a|")
+
+
+def test_many_columns_cost_no_more_than_their_number(cli, tmp_path):
+    """A line of a million characters: finding the columns to keep once took minutes."""
+    path, n = tmp_path / "wide.txt", 200_000
+    path.write_text("".join(" ".join(["a"] * n) + f" {label}\n" for label in "XYX") + "\n")
+    cli("train", "tag", path, "-o", tmp_path / "m.pw", "--features", "pos", "-q")
+    cli("train", "tag", path, "-o", tmp_path / "m.pw", "--columns", f"1,{n + 1}", "-q")

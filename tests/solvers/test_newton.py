@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from smallproblems import Small
 
-from partwise import ConvergenceWarning, Loss, Multiclass, Newton, Problem, multiclass_map, solve
+from partwise import ConvergenceWarning, Loss, MaxentClassifier, Multiclass, Newton, Problem, multiclass_map, solve
 from partwise.solvers.newton import conjugate_gradients, next_radius
 
 
@@ -215,6 +215,18 @@ def test_large_features_do_not_hurt():
     structure = Multiclass(30, 3)
     problem = Problem(multiclass_map(structure, rows), structure, structure.encode(rng.integers(0, 3, 30)), "log", 1e-2)
     assert solve(problem, "newton", tol=1e-10, max_passes=5000).status == "converged"
+
+
+@pytest.mark.parametrize("scale", [1e80, 1e120, 1e160, 1e300])
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning", "ignore:invalid value:RuntimeWarning")
+def test_features_whose_squares_overflow_end_the_run(rng, scale):
+    """No step can be computed: the run stalls, says so, and keeps finite weights."""
+    model = MaxentClassifier(solver="newton")
+    with pytest.warns(ConvergenceWarning) as told:
+        model.fit(np.abs(rng.normal(size=(30, 4))) * scale, np.arange(30) % 3)
+    assert model.result_.status == "stalled"
+    assert np.isfinite(model.coef_).all()
+    assert not any("l2 = 0" in str(each.message) for each in told)
 
 
 def test_structures_without_covariance_are_refused():

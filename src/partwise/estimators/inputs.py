@@ -18,6 +18,7 @@ from scipy import sparse
 
 from partwise._core import Sentences, Vocabulary
 from partwise.estimators.dicts import add_dict, add_names
+from partwise.estimators.sparse_inputs import check_sparse
 from partwise.features import Attributes
 from partwise.models.names import read_vocabulary
 from partwise.models.parts import ModelParts
@@ -235,7 +236,9 @@ class ColumnReader:
                         f"X: sequence {number}, position {position} has {row.shape[1]} features, "
                         f"expected {rows[0].shape[1]}"
                     )
+                check_sparse(row, f"X: sequence {number}, position {position}")
             item = sparse.vstack(rows, format="csr")
+        check_sparse(item, f"X: sequence {number}")
         if item.ndim != 2 or np.dtype(item.dtype).kind not in "biuf":
             raise ValueError(f"X: sequence {number} must be a 2-D sparse matrix of real numbers")
         return sparse.csr_array(item, dtype=np.float64)

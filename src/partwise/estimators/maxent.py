@@ -50,6 +50,7 @@ from partwise.estimators.saving import (
     read_result,
     start_model,
 )
+from partwise.estimators.sparse_inputs import check_sparse
 from partwise.features import multiclass_map
 from partwise.losses import get_loss
 from partwise.models.errors import ModelFormatError
@@ -164,6 +165,7 @@ class MaxentClassifier(ClassifierMixin, TrainedEstimator):
         """
         with unchanged_on_failure(self):
             training = self._with_penalty(self._check_training())
+            check_sparse(X)
             X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
             check_classification_targets(y)
             weight = check_sample_weight(sample_weight, X.shape[0], "sample")
@@ -278,6 +280,7 @@ class MaxentClassifier(ClassifierMixin, TrainedEstimator):
         Their amounts add up to the difference of the two scores.
         """
         check_is_fitted(self)
+        check_sparse(x, "x")
         row = x if sparse.issparse(x) else np.asarray(x)
         row = row if row.ndim == 2 else row.reshape(1, -1)
         if row.shape[0] != 1:
@@ -327,6 +330,7 @@ class MaxentClassifier(ClassifierMixin, TrainedEstimator):
     def decision_function(self, X: Any) -> Floats:
         """Scores: shape (n,) for two labels (positive: the second), else (n, n_classes)."""
         check_is_fitted(self)
+        check_sparse(X)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         scores: Floats = np.asarray(X @ self.coef_.T) + self.intercept_
         return scores[:, 0] if len(self.classes_) == 2 else scores

@@ -139,7 +139,7 @@ class Run:
             self._save(state)
         c = latest.certificate
         name, passes = self.solver.name, self.passes(state)
-        message = f"{name}: {status} after {passes:.4g} passes, {_gap_text(c)}"
+        message = f"{name}: {status} after {passes:.4g} passes, {_gap_text(c, self.problem.l2)}"
         remark = self.solver.remark(self.problem, state)
         message += f"; {remark}" if remark else ""
         logger.log(logging.INFO if self.verbose else logging.DEBUG, message)
@@ -166,7 +166,11 @@ class Run:
     def _report(self, state: State, last: Certificate | None, *, fresh: bool) -> None:
         if fresh and last is not None and self.verbose:
             logger.info(
-                "%s: pass %.4g, %.2f s, %s", self.solver.name, self.passes(state), self.seconds, _gap_text(last)
+                "%s: pass %.4g, %.2f s, %s",
+                self.solver.name,
+                self.passes(state),
+                self.seconds,
+                _gap_text(last, self.problem.l2),
             )
 
     def _called_off(self, state: State, last: Certificate | None, *, fresh: bool) -> bool:
@@ -230,9 +234,10 @@ class Run:
         return self.identity
 
 
-def _gap_text(certificate: Certificate) -> str:
+def _gap_text(certificate: Certificate, l2: float) -> str:
     if math.isinf(certificate.gap):
-        return f"primal {certificate.primal:.8g}, no certificate (l2 = 0)"
+        reason = "beyond double precision" if l2 > 0 else "l2 = 0"
+        return f"primal {certificate.primal:.8g}, no certificate ({reason})"
     share = relative(certificate.gap, certificate.primal)
     return f"primal {certificate.primal:.8g}, gap {certificate.gap:.3g} (relative {share:.3g})"
 

@@ -125,6 +125,9 @@ class Newton(PrimalSolver[NewtonState]):
             if first:
                 state.radius = sqrt(float(state.gradient @ (state.gradient / scaling)))
         found = conjugate_gradients(hessian, state.gradient, state.radius, self.cg_tol, self.max_cg, scaling)
+        if not np.isfinite(found.step).all():  # values whose squares are beyond double precision
+            state.stalled = True
+            return
         weights = state.weights + found.step
         primal, gradient = problem.value_and_gradient(weights, state.trial if len(state.trial) else None)
         products = -(-found.products // self.part) if hessian.partial else found.products
@@ -226,4 +229,6 @@ def _to_boundary(step: Floats, direction: Floats, radius: float, scaling: Floats
     along, length2 = _dot(step, direction, scaling), _dot(direction, direction, scaling)
     room = max(radius * radius - _dot(step, step, scaling), 0.0)
     root = sqrt(along * along + length2 * room)
+    if along + root == 0:  # no room at all, or less than the square of a double can say
+        return 0.0
     return room / (along + root) if along >= 0 else (root - along) / length2

@@ -138,10 +138,12 @@ def select(table: Sentences, columns: Sequence[int]) -> Sentences:
     """Some columns of a table, in their order."""
     if list(columns) == list(range(table.n_columns)):
         return table
-    if list(columns) != sorted(columns):
+    kept = set(columns)
+    # Columns are taken out one by one, which is fast unless there are hundreds.
+    if list(columns) != sorted(columns) or table.n_columns - len(columns) > 100:
         lists = [table.column(j) for j in columns]
         return Sentences.from_lists([list(zip(*rows, strict=True)) for rows in zip(*lists, strict=True)])
-    for j in reversed([j for j in range(table.n_columns) if j not in columns]):
+    for j in reversed([j for j in range(table.n_columns) if j not in kept]):
         table = table.without(j)
     return table
 
