@@ -13,6 +13,7 @@ from typing import Any
 import click
 import numpy as np
 
+from partwise.cli.flags import File
 from partwise.cli.output import check_outputs, json_flag, print_json, table, threads_flag
 from partwise.cli.summary import result_fields
 from partwise.cli.tasks.labels import evaluate_sequences
@@ -208,7 +209,9 @@ RUNS: list[Callable[[Options], Row]] = [
 )
 @click.option("--tol", default=1e-3, show_default=True, help="Stop at a duality gap of this share of the objective.")
 @threads_flag
-@click.option("--report", default="partwise-demo.html", show_default=True, metavar="FILE.html", help="The report.")
+@click.option(
+    "--report", default="partwise-demo.html", show_default=True, type=File(), metavar="FILE.html", help="The report."
+)
 @json_flag
 def command(strings: int, sentences: int, seed: int, tol: float, threads: int, report: str, as_json: bool) -> None:
     """Train every estimator on built-in data, show their certificates and write a report.

@@ -44,8 +44,10 @@ def run_safely(run: Callable[[], Any]) -> NoReturn:
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
         code = INTERRUPTED
-    except SystemExit:
-        code = USER_ERROR  # click's own answer to a closed pipe, with standard output made safe to flush
+    except SystemExit as done:
+        # Completions for a shell end well; else it is click's own answer to a closed pipe, with standard output made
+        # safe to flush.
+        code = USER_ERROR if done.code else 0
     except BrokenPipeError:
         # Whoever read the output has enough: nothing more can be written, at exit neither.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

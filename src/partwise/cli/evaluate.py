@@ -7,16 +7,19 @@ import time
 import click
 
 from partwise.cli.errors import UserError
+from partwise.cli.flags import File
 from partwise.cli.loading import length_flag, load_model
 from partwise.cli.output import check_outputs, json_flag, peak_memory, print_json, threads_flag
 from partwise.cli.summary import result_fields
 
 
 @click.command("evaluate")
-@click.argument("model")
-@click.argument("gold")
+@click.argument("model", type=File())
+@click.argument("gold", type=File())
 @click.option("--calibration", is_flag=True, help="Whether the probabilities are what they say.")
-@click.option("--report", metavar="FILE.html", help="Write a report with scores, confusion matrix, examples.")
+@click.option(
+    "--report", type=File(), metavar="FILE.html", help="Write a report with scores, confusion matrix, examples."
+)
 @length_flag
 @threads_flag
 @json_flag
@@ -66,7 +69,9 @@ def command(
         return
     click.echo(evaluation.table)
     if evaluation.details.get("unseen_labels"):
-        click.echo(f"labels that the model does not know: {', '.join(map(str, evaluation.details['unseen_labels']))}")
+        unseen = list(map(str, evaluation.details["unseen_labels"]))
+        more = f", ... ({len(unseen)} in all)" if len(unseen) > 20 else ""
+        click.echo(f"labels that the model does not know: {', '.join(unseen[:20])}{more}")
     if "unknown_rate" in evaluation.details:
         click.echo(f"unknown features: {evaluation.details['unknown_rate']:.2%} of those in the data")
     if found is not None:

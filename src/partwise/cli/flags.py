@@ -12,6 +12,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from partwise.cli.errors import UserError
 
@@ -48,6 +49,38 @@ class Name(_ParamType):
         close = difflib.get_close_matches(str(value), names, 1)
         hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(names)}"
         return self.fail(f"unknown {self.what} {value!r}: {hint}", param, ctx)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """The names that begin so."""
+        return [CompletionItem(name) for name in self.names() if name.startswith(incomplete)]
+
+
+class File(_ParamType):
+    """A file's name, which shells complete."""
+
+    name = "file"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Leave it to the shell."""
+        return [CompletionItem(incomplete, type="file")]
+
+
+class OrNone(_ParamType):
+    """A number, or "none"."""
+
+    name = "number|none"
+
+    def __init__(self, kind: type[Any]) -> None:
+        self.kind = kind
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        return f"{'INTEGER' if self.kind is int else self.kind.__name__.upper()}|none"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number, or None."""
+        if isinstance(value, str) and value.lower() == "none":
+            return None
+        return click.types.convert_type(self.kind).convert(value, param, ctx)
 
 
 def loss_names() -> list[str]:
@@ -109,6 +142,8 @@ def _option(name: str, parameter: inspect.Parameter, docs: tuple[str, str]) -> c
     else:
         members = typing.get_args(parameter.annotation) or (parameter.annotation,)
         kind_of = next((member for member in (int, float, str) if member in members), str)
+        if type(None) in members and default is not None:  # what is None cannot be said otherwise
+            kind_of = OrNone(kind_of)
     return click.Option([flag, name], type=kind_of, default=default, show_default=shown, help=text)
 
 

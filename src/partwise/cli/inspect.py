@@ -6,21 +6,37 @@ from typing import Any
 
 import click
 
-from partwise.cli.output import json_flag, print_json
+from partwise.cli.errors import UserError
+from partwise.cli.flags import File
+from partwise.cli.output import check_outputs, json_flag, print_json
 from partwise.cli.summary import certificate_lines, result_fields, size_text
 from partwise.cli.tasks import task_of
 
 
 @click.command("inspect")
-@click.argument("model")
+@click.argument("model", type=File())
 @click.option("--top", type=click.IntRange(0), default=5, show_default=True, help="How many features of each label.")
+@click.option(
+    "--dump",
+    type=File(),
+    metavar="FILE",
+    help="Write all weights instead (-: to standard output), a line each: kind, names, weight, parted by tabs.",
+)
 @json_flag
-def command(model: str, top: int, as_json: bool) -> None:
+def command(model: str, top: int, dump: str | None, as_json: bool) -> None:
     """Show what a MODEL file holds: parameters, certificate, labels, strongest features."""
     from partwise import load
+    from partwise.io import atomic_write
 
+    check_outputs(dump, inputs=(model,))
     fitted = load(model)
     task = task_of(fitted)
+    if dump:
+        if as_json:
+            raise UserError("--dump writes lines of text: --json does not go with it")
+        with atomic_write(dump, "w") as out:
+            out.writelines("\t".join(map(escape, row)) + "\n" for row in task.weights(fitted))
+        return
     fields: dict[str, Any] = {
         "task": task.name,
         "model": model,
@@ -48,6 +64,11 @@ def command(model: str, top: int, as_json: bool) -> None:
         click.echo(f"\n{heading}")
         for name, weight in rows:
             click.echo(f"  {weight:+9.4f}  {name}")
+
+
+def escape(text: str) -> str:
+    """A text without tabs and line ends, which part fields and lines."""
+    return text.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
 
 
 def _name(loss: Any) -> str:

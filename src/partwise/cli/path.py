@@ -9,6 +9,7 @@ import click
 import numpy as np
 
 from partwise.cli.errors import UserError
+from partwise.cli.flags import File
 from partwise.cli.output import check_outputs, json_flag, peak_memory, print_json, table, threads_flag
 from partwise.cli.summary import result_fields, size_text
 from partwise.cli.taskgroup import TaskGroup
@@ -32,11 +33,14 @@ def make_command(task: Task) -> click.Command:
         path(task, **flags)
 
     parameters: list[click.Parameter] = [
-        click.Argument(["data"]),
+        click.Argument(["data"], type=File()),
         click.Option(
-            ["-o", "--output"], metavar="MODEL", help="Where the best model goes [default: DATA's name, .pw]."
+            ["-o", "--output"],
+            type=File(),
+            metavar="MODEL",
+            help="Where the best model goes [default: DATA's name, .pw].",
         ),
-        click.Option(["--dev"], metavar="FILE", help="Labelled data to choose C by."),
+        click.Option(["--dev"], type=File(), metavar="FILE", help="Labelled data to choose C by."),
         click.Option(
             ["--hold-out"],
             type=click.FloatRange(0, 1, min_open=True, max_open=True),

@@ -6,18 +6,26 @@ from contextlib import nullcontext
 
 import click
 
+from partwise.cli.flags import File
 from partwise.cli.loading import length_flag, load_model
 from partwise.cli.output import check_outputs, json_flag, threads_flag
 from partwise.cli.tasks import Request
 
+#: More answers a sentence than anybody reads would fill the memory.
+MOST = 10_000
+
 
 @click.command("predict")
-@click.argument("model")
-@click.argument("data", metavar="INPUT")
-@click.option("-o", "--output", default="-", metavar="OUT", help="Where predictions go [default: standard output].")
+@click.argument("model", type=File())
+@click.argument("data", type=File(), metavar="INPUT")
+@click.option(
+    "-o", "--output", default="-", type=File(), metavar="OUT", help="Where predictions go [default: standard output]."
+)
 @click.option("--marginals", is_flag=True, help="Probabilities besides (losses log and softmax-margin).")
-@click.option("--k-best", type=click.IntRange(1), metavar="K", help="The K best answers with their scores.")
-@click.option("--constraints", metavar="FILE", help="What answers may be; docs/file_formats.md describes the file.")
+@click.option("--k-best", type=click.IntRange(1, MOST), metavar="K", help="The K best answers with their scores.")
+@click.option(
+    "--constraints", type=File(), metavar="FILE", help="What answers may be; docs/file_formats.md describes the file."
+)
 @length_flag
 @threads_flag
 @json_flag

@@ -12,8 +12,9 @@ from typing import Any
 
 import click
 
+from partwise.cli import crossval
 from partwise.cli.errors import UserError, message_of
-from partwise.cli.flags import RENAMED, TRAINING, estimator_options, solver_options
+from partwise.cli.flags import RENAMED, TRAINING, File, estimator_options, solver_options
 from partwise.cli.output import check_outputs, is_terminal, json_flag, peak_memory, print_json, threads_flag
 from partwise.cli.summary import certificate_lines, result_fields, size_text
 from partwise.cli.taskgroup import TaskGroup
@@ -56,11 +57,14 @@ def make_command(task: Task) -> click.Command:
         train(task, **flags)
 
     parameters: list[click.Parameter] = [
-        click.Argument(["data"]),
+        click.Argument(["data"], type=File()),
         click.Option(
-            ["-o", "--output"], metavar="MODEL", help="Where the model goes [default: DATA's name with .pw, here]."
+            ["-o", "--output"],
+            type=File(),
+            metavar="MODEL",
+            help="Where the model goes [default: DATA's name with .pw, here].",
         ),
-        click.Option(["--dev"], metavar="FILE", help="Labelled data to score on."),
+        click.Option(["--dev"], type=File(), metavar="FILE", help="Labelled data to score on."),
         *training_flags(task),
         click.Option(
             ["--C", "C"], type=float, help=f"Inverse of the penalty's strength [default: {_default_strength(task):g}]."
@@ -73,14 +77,24 @@ def make_command(task: Task) -> click.Command:
             help="Stop after K scores on --dev without a better one, and keep the best.",
         ),
         click.Option(
+            ["--folds"],
+            type=click.IntRange(2),
+            metavar="K",
+            help="Cross-validate besides: train K models more, each scored on its own K-th of DATA.",
+        ),
+        click.Option(
             ["--baseline"],
             type=click.Choice(["majority", "maxent", "none"]),
             default="majority",
             show_default=True,
             help="What the score is compared with; maxent trains a model without structure besides.",
         ),
-        click.Option(["--report"], metavar="FILE.html", help="Write a report with plots, scores, weights, examples."),
-        click.Option(["--history-file"], metavar="FILE", help="Write every certificate to a .csv or .json file."),
+        click.Option(
+            ["--report"], type=File(), metavar="FILE.html", help="Write a report with plots, scores, weights, examples."
+        ),
+        click.Option(
+            ["--history-file"], type=File(), metavar="FILE", help="Write every certificate to a .csv or .json file."
+        ),
         click.Option(
             ["--dtype"],
             type=click.Choice(["float64", "float32"]),
@@ -141,6 +155,8 @@ def train(
         raise UserError("--json and a model on standard output do not go together")
     if flags["early_stopping"] and dev is None:
         raise UserError("--early-stopping needs --dev")
+    if flags["early_stopping"] and flags["folds"]:
+        raise UserError("--folds and --early-stopping do not go together: folds have no development data")
     check_outputs(output, flags["report"], flags["history_file"], inputs=(data, dev))
     settings = estimator_settings(task, flags)
     settings |= strength(flags["C"], flags["l2"])
@@ -159,6 +175,7 @@ def train(
     assert scored is not None
     evaluation = task.evaluate(model, scored)
     baseline = _baseline(task, flags["baseline"], training, scored, settings, flags)
+    folds = crossval.cross_validate(task, flags, training, settings, flags["folds"]) if flags["folds"] else None
     model.save(output, dtype=flags["dtype"])
     if flags["report"]:
         from partwise.cli import reporting
@@ -185,6 +202,7 @@ def train(
         **evaluation.scores,
         **evaluation.details,
         "baseline": {"name": baseline[0], "score": baseline[1]} if baseline else None,
+        **({"cross_validation": folds} if folds else {}),
     }
     if as_json:
         print_json(fields)
@@ -261,6 +279,7 @@ def _summary(task: Task, fields: dict[str, Any], evaluation: Evaluation) -> str:
         *certificate_lines(fields),
         *evaluation.notes,
         ("score", score),
+        *([("folds", crossval.as_text(fields["cross_validation"]))] if "cross_validation" in fields else []),
         ("model", f"{where}{size_text(where)}" + (f", report {fields['report']}" if fields["report"] else "")),
     ]
     return "\n".join(f"{head:10}{text}" for head, text in lines)

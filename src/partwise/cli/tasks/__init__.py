@@ -15,6 +15,8 @@ from typing import Any, ClassVar
 
 import click
 
+from partwise.cli.errors import UserError
+
 #: Task: (module, class, what it is). The order is that of the help.
 TASKS = {
     "tag": ("partwise.cli.tasks.tag", "TagTask", "Label every token of a sentence (CRF, max-margin, maxent)."),
@@ -166,6 +168,10 @@ class Task(ABC):
         A model that does not keep the names of its features has them for those of `data` only.
         """
         return {}
+
+    def weights(self, model: Any) -> Iterable[tuple[str, ...]]:
+        """All weights that are not zero, for `inspect --dump`: a kind, names, the weight; all rows as texts."""
+        raise UserError(f"--dump: task {self.name!r} does not keep the names of its features")
 
     def size(self, model: Any) -> int:
         """Number of features: weights of the model."""

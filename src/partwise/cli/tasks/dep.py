@@ -10,6 +10,7 @@ import click
 import numpy as np
 
 from partwise.cli.errors import UserError
+from partwise.cli.flags import File
 from partwise.cli.output import json_line
 from partwise.cli.summary import certificate_lines, result_fields
 from partwise.cli.tasks import Data, Evaluation, Request, Task
@@ -46,7 +47,9 @@ class DepTask(Task):
             click.Option(["--format"], type=click.Choice(self.formats), default="auto", show_default=True),
             click.Option(["--lenient"], is_flag=True, help="Leave out sentences that are not well formed."),
             click.Option(["--unlabelled"], is_flag=True, help="Learn heads only."),
-            click.Option(["--templates"], metavar="FILE", help="Features of arcs by a table of templates."),
+            click.Option(
+                ["--templates"], type=File(), metavar="FILE", help="Features of arcs by a table of templates."
+            ),
         ]
 
     # files

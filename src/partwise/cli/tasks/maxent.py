@@ -39,6 +39,12 @@ class MaxentTask(Task):
                 is_flag=True,
                 help="Indices are counted from 0, as scikit-learn writes them, not from 1.",
             ),
+            click.Option(
+                ["--class-weight", "class_weights"],
+                metavar="LABEL=WEIGHT",
+                multiple=True,
+                help="Weight of the rows of a label, as LIBLINEAR's -w; balanced: all labels weigh the same.",
+            ),
         ]
 
     def read(self, path: str, settings: Mapping[str, Any], labelled: bool) -> Data:
@@ -58,7 +64,7 @@ class MaxentTask(Task):
     # training
 
     def make(self, settings: Mapping[str, Any], data: Data, training: dict[str, Any]) -> Any:
-        return self.estimator(**training)
+        return self.estimator(class_weight=_class_weight(settings["class_weights"]), **training)
 
     # scores
 
@@ -99,6 +105,15 @@ class MaxentTask(Task):
             found[label] = [(f"column {k + first}", float(weights[k])) for k in best]
         return found
 
+    def weights(self, model: Any) -> Iterable[tuple[str, ...]]:
+        labels = model.classes_.tolist() if len(model.coef_) > 1 else model.classes_.tolist()[1:]
+        first = 0 if self.recall(model).get("zero_based") else 1
+        for label, row, intercept in zip(labels, model.coef_, model.intercept_.tolist(), strict=True):
+            for k in np.flatnonzero(row).tolist():
+                yield "column", str(k + first), str(label), repr(float(row[k]))
+            if model.fit_intercept:
+                yield "intercept", "", str(label), repr(intercept)
+
     def size(self, model: Any) -> int:
         return int(model.coef_.size + (model.intercept_.size if model.fit_intercept else 0))
 
@@ -133,6 +148,24 @@ class MaxentTask(Task):
             else:
                 values_text = "\t".join(f"{name}/{value:.6f}" for name, value in zip(names, row, strict=True))
                 yield f"{names[best[0]]}\t{values_text}\n"
+
+
+def _class_weight(given: Sequence[str]) -> str | dict[float, float] | None:
+    """The estimator's class_weight from flags; labels of svmlight files are numbers."""
+    if "balanced" in given:
+        if len(given) > 1:
+            raise UserError("--class-weight: balanced says it all, other weights do not go with it")
+        return "balanced"
+    found: dict[float, float] = {}
+    for text in given:
+        try:
+            label, weight = map(float, text.split("="))
+        except ValueError:
+            raise UserError(f"--class-weight: expected LABEL=WEIGHT with numbers, or balanced, got {text!r}") from None
+        if label in found:
+            raise UserError(f"--class-weight: label {label:g} has two weights")
+        found[int(label) if label.is_integer() else label] = weight
+    return found or None
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import click
 import numpy as np
 
 from partwise.cli.errors import UserError
+from partwise.cli.flags import File
 from partwise.cli.output import json_line
 from partwise.cli.tasks import Data, Evaluation, Request, Task
 from partwise.cli.tasks.labels import are_chunks, evaluate_sequences
@@ -20,6 +21,8 @@ from partwise.estimators.templates import get_template
 from partwise.metrics import calibration, chunk_f1
 
 PRESETS = ("chunk", "pos", "ner")
+#: What stands before the first tag in a file of weights (model="maxent").
+BEGIN = "^"
 
 
 class TagTask(Task):
@@ -42,11 +45,24 @@ class TagTask(Task):
     def flags(self) -> list[click.Parameter]:
         return [
             click.Option(["--format"], type=click.Choice(self.formats), default="auto", show_default=True),
-            click.Option(["--template"], metavar="FILE", help="Features by a CRF++ template."),
+            click.Option(["--template"], type=File(), metavar="FILE", help="Features by a CRF++ template."),
             click.Option(["--features"], type=click.Choice(PRESETS), help="Features by name."),
-            click.Option(["--clusters"], metavar="FILE", help="ner: Brown clusters, lines of bits, tab, word."),
             click.Option(
-                ["--gazetteer", "gazetteers"], metavar="FILE", multiple=True, help="ner: a list of names, one a line."
+                ["--states"],
+                type=click.Choice(["observed", "all"]),
+                default="observed",
+                show_default=True,
+                help="Weights for the pairs of an attribute and a label that occur, or for all.",
+            ),
+            click.Option(
+                ["--clusters"], type=File(), metavar="FILE", help="ner: Brown clusters, lines of bits, tab, word."
+            ),
+            click.Option(
+                ["--gazetteer", "gazetteers"],
+                type=File(),
+                metavar="FILE",
+                multiple=True,
+                help="ner: a list of names, one a line.",
             ),
             click.Option(
                 ["--columns"],
@@ -85,7 +101,8 @@ class TagTask(Task):
     # training
 
     def make(self, settings: Mapping[str, Any], data: Data, training: dict[str, Any]) -> Any:
-        return self.estimator(template=self._template(settings, data), **training)
+        template = self._template(settings, data)
+        return self.estimator(template=template, features=settings.get("states", "observed"), **training)
 
     def _template(self, settings: Mapping[str, Any], data: Data) -> Any:
         from partwise.features import Template
@@ -235,6 +252,16 @@ class TagTask(Task):
         pairs = ((" ".join(map(str, names)), weight) for names, weight in model.transition_features_.items())
         found["one label after another"] = nlargest(n, pairs, key=lambda item: abs(item[1]))
         return found
+
+    def weights(self, model: Any) -> Iterable[tuple[str, ...]]:
+        if model.kernel is not None:
+            raise UserError("--dump: with a kernel there are no weights of attributes")
+        for (attribute, label), weight in model.state_features_.items():
+            yield "state", str(attribute), str(label), repr(weight)
+        for names, weight in model.transition_features_.items():
+            yield "transition", *(BEGIN if name is None else str(name) for name in names), repr(weight)
+        for (end, label), weight in model.boundary_features_.items():
+            yield end, "", str(label), repr(weight)
 
     def size(self, model: Any) -> int:
         states = 0 if model.kernel is not None else len(model._model.node_features(model.coef_)[2])
