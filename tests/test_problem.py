@@ -21,7 +21,8 @@ from partwise import (
     get_loss,
     multiclass_map,
 )
-from partwise.problem import resolve_n_jobs, structure_capabilities
+from partwise.problem import resolve_n_jobs
+from partwise.structures.capabilities import structure_capabilities
 
 
 @pytest.fixture(params=[(kind, loss) for kind in KINDS for loss in LOSSES], ids="-".join)

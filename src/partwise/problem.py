@@ -40,6 +40,7 @@ from .dual import DualPoint
 from .losses import Loss, get_loss
 from .penalties import L2, ElasticNet, Penalty
 from .result import Certificate, CertificateError
+from .structures.capabilities import structure_capabilities
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -356,25 +357,6 @@ class SecondDerivatives:
     def partial(self) -> bool:
         """Whether it is an estimate from a part of the examples."""
         return self._losses.partial
-
-
-def structure_capabilities(structure: Structure) -> frozenset[str]:
-    """The oracles a structure has, besides its optional capabilities.
-
-    A structure written in Python has the oracles that it implements; the compiled ones have both.
-    """
-    names = {"maximize": "max oracle", "log_partition": "expectation oracle"}
-    found = {label for method, label in names.items() if _implements(type(structure), method)}
-    return frozenset(found | set(structure.capabilities()))
-
-
-def _implements(cls: type, method: str) -> bool:
-    for base in cls.__mro__:
-        if base is Structure:
-            return False
-        if base.__module__ == Structure.__module__ or method in vars(base):
-            return True
-    return False
 
 
 def resolve_n_jobs(n_jobs: int) -> int:

@@ -269,8 +269,16 @@ def test_classifier(cli, cli_json, files, classifier, tmp_path):
     rows = cli("predict", classifier, test, "--marginals").stdout.splitlines()
     first = [float(cell.rpartition("/")[2]) for cell in rows[0].split("\t")[1:]]
     np.testing.assert_allclose(first, model.predict_proba(X[:1])[0], atol=1e-6)
-    best = json.loads(cli("predict", classifier, test, "--k-best", 2, "--json").stdout.splitlines()[0])
-    assert len(best["scores"]) == 2
+    expected = model.predict_proba(X[:1])[0]
+    names = model.classes_.tolist()
+    best = json.loads(cli("predict", classifier, test, "--k-best", 2, "--json").stdout.splitlines()[0])["best"]
+    assert [answer["label"] for answer in best] == [names[k] for k in np.argsort(-expected)[:2]]
+    assert [answer["probability"] for answer in best] == pytest.approx(np.sort(expected)[::-1][:2].tolist())
+    one = json.loads(cli("predict", classifier, test, "--marginals", "--json").stdout.splitlines()[0])
+    assert one["label"] == best[0]["label"]
+    assert one["marginals"] == pytest.approx(dict(zip(map(str, names), expected.tolist(), strict=True)))
+    said = cli("predict", classifier, test, "--k-best", 2, "--marginals", status=2).stderr
+    assert "do not go together" in said
 
 
 def test_unknown_columns_are_counted(cli_json, classifier, tmp_path):

@@ -47,6 +47,21 @@ def test_learns_trees_and_names(parser):
     assert parsed[0].forms == DEV[0].forms
 
 
+def test_max_seconds_is_for_trees_and_names_together():
+    """What the trees take is not there for the names, which have one pass at least."""
+    model = DependencyParser(tol=0.0, max_seconds=0.05, random_state=0).fit(TRAIN)
+    assert model.result_.status == model.label_result_.status == "max_seconds"
+    assert model.label_result_.passes <= 1
+    assert np.abs(model._labeller.weights).max() > 0
+
+
+def test_parameters_set_after_fit_are_checked(parser):
+    changed = pickle.loads(pickle.dumps(parser)).set_params(structure="rubbish")
+    for call in (changed.predict, changed.predict_marginals, lambda X: changed.predict_k_best(X, 2)):
+        with pytest.raises(ValueError, match="structure must be one of 'projective', 'spanning'; got 'rubbish'"):
+            call(DEV[:2])
+
+
 @pytest.mark.parametrize("structure", ["projective", "spanning"])
 @pytest.mark.parametrize(
     ("loss", "solver"), [("log", "eg"), ("hinge", "bcfw"), ("squared-hinge", "dcd"), ("softmax-margin", "lbfgs")]

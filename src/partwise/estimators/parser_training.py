@@ -70,6 +70,7 @@ class TrainedParser(TrainedEstimator):
         return get_solver("eg") if quick else super()._make_solver()
 
     def _make_structure(self, lengths: Ints) -> Tree:
+        check_choice("structure", self.structure, tuple(_STRUCTURES))  # it may have been set since fit
         made: Tree = _STRUCTURES[self.structure](lengths, bool(self.single_root), int(self.max_length))
         return made
 
@@ -99,7 +100,8 @@ class TrainedParser(TrainedEstimator):
         )
         labeller, label_result = None, None
         if naming is not None:
-            labeller, label_result = self._fit_labels(training, naming, words, gold, weight)
+            left = None if self.max_seconds is None else max(0.0, float(self.max_seconds) - result.seconds)
+            labeller, label_result = self._fit_labels(training, naming, words, gold, weight, left)
         self._arcs, self._labeller = model, labeller
         self.label_result_ = label_result
         self.n_non_projective_ = n_crossing
@@ -150,7 +152,13 @@ class TrainedParser(TrainedEstimator):
         return ArcModel(table, self._seen(table, tokens, gold.heads))
 
     def _fit_labels(
-        self, training: Training, model: ArcModel, words: Words, gold: Trees, weight: Floats | None
+        self,
+        training: Training,
+        model: ArcModel,
+        words: Words,
+        gold: Trees,
+        weight: Floats | None,
+        max_seconds: float | None,
     ) -> tuple[ArcLabeller, Result]:
         assert gold.relations is not None
         return ArcLabeller.fitted(
@@ -161,6 +169,7 @@ class TrainedParser(TrainedEstimator):
             None if weight is None else np.repeat(weight, words.lengths),
             l2=1.0 / float(self.label_C),
             tol=training.tol,
+            max_seconds=max_seconds,
             n_jobs=training.n_jobs,
             random_state=seed_of(self.random_state),
             verbose=self.verbose,

@@ -52,7 +52,8 @@ class SequenceTagger(PredictingTagger, ReadableTagger, TrainedTagger):
     history : {2, 1}
         model="maxent": how many tags before a position are seen.
     beam_width : int or None
-        model="maxent": how many histories the search keeps; None: all, which finds the best labelling(s).
+        model="maxent": how many histories the search keeps, all if there are fewer. With all of them, also by None, it
+        finds the best labelling.
     features : {"observed", "all"}
         Weights for the (attribute, label) pairs that occur in the training data, or for all pairs.
     transitions : {"auto", "observed", "all"}

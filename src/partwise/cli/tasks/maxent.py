@@ -123,31 +123,31 @@ class MaxentTask(Task):
         if request.constraints:
             raise UserError("--constraints: a classifier's labels stand alone, there is nothing to constrain")
         X = _fit_columns(model, data.X).X
-        names = [str(label) for label in model.classes_.tolist()]
-        if (request.marginals or request.k_best) and not hasattr(model, "predict_proba"):
-            if request.marginals:
-                raise UserError(
-                    f"--marginals: the loss {model.loss!r} gives no probabilities (log and softmax-margin do)"
-                )
-            scores = model.decision_function(X)
-            table = np.column_stack([-scores, scores]) / 2 if scores.ndim == 1 else scores
-        elif request.marginals or request.k_best:
-            table = model.predict_proba(X)
-        else:
+        if request.k_best and request.marginals:
+            raise UserError("--k-best and --marginals do not go together")
+        likely = hasattr(model, "predict_proba")
+        if request.marginals and not likely:
+            raise UserError(f"--marginals: the loss {model.loss!r} gives no probabilities (log and softmax-margin do)")
+        labels = model.classes_.tolist()
+        if not (request.marginals or request.k_best):
             for label in model.predict(X).tolist():
                 yield json_line({"label": label}) if request.as_json else f"{label}\n"
             return
-        keep = min(request.k_best or len(names), len(names))
+        what, table = "probability", model.predict_proba(X) if likely else model.decision_function(X)
+        if not likely:
+            what, table = "score", np.column_stack([-table, table]) / 2 if table.ndim == 1 else table
         for row in table:
-            best = np.argsort(-row, kind="stable")[:keep]
-            if request.as_json:
-                values = {names[k]: float(row[k]) for k in best}
-                yield json_line({"label": model.classes_.tolist()[best[0]], "scores": values})
+            best = np.argsort(-row, kind="stable")[: request.k_best]
+            if request.k_best and request.as_json:
+                yield json_line({"best": [{"label": labels[k], what: float(row[k])} for k in best]})
             elif request.k_best:
-                yield "\t".join(f"{names[k]}/{row[k]:.6f}" for k in best) + "\n"
+                yield "\t".join(f"{labels[k]}/{row[k]:.6f}" for k in best) + "\n"
+            elif request.as_json:
+                values = {str(label): value for label, value in zip(labels, row.tolist(), strict=True)}
+                yield json_line({"label": labels[best[0]], "marginals": values})
             else:
-                values_text = "\t".join(f"{name}/{value:.6f}" for name, value in zip(names, row, strict=True))
-                yield f"{names[best[0]]}\t{values_text}\n"
+                text = "\t".join(f"{label}/{value:.6f}" for label, value in zip(labels, row, strict=True))
+                yield f"{labels[best[0]]}\t{text}\n"
 
 
 def _class_weight(given: Sequence[str]) -> str | dict[float, float] | None:
