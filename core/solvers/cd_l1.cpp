@@ -155,7 +155,7 @@ class Descent {
     double* sums_;
 };
 
-// The entries of A_i in selected columns, through products A_i' v: a map has no other way to tell them.
+// The entries of A_i in selected columns, through products A_i' v: a map without columns has no other way to tell them.
 class RowReader {
    public:
     explicit RowReader(const FeatureMap& features) : features_(features) {}
@@ -233,15 +233,52 @@ class RowReader {
 }  // namespace
 
 Columns::Columns(const Objective& objective, std::span<const Index> selected, Interrupt& interrupt) {
-    const Index n = len(selected.size());
+    const std::size_t n = selected.size();
     std::vector<std::int32_t> number(idx(objective.features().num_weights()), -1);
-    for (Index k = 0; k < n; ++k) number[idx(selected[idx(k)])] = static_cast<std::int32_t>(k);
+    for (std::size_t k = 0; k < n; ++k) number[idx(selected[k])] = static_cast<std::int32_t>(k);
+    gold_.assign(n, 0.0);
+    largest_.assign(n, 0.0);
+    ptr_.assign(n + 1, 0);
+    if (const ColumnAccess* access = objective.features().columns()) {
+        copy(objective, *access, number, interrupt);
+    } else {
+        find(objective, number, interrupt);
+    }
+}
+
+void Columns::copy(const Objective& objective, const ColumnAccess& access, const std::vector<std::int32_t>& number,
+                   Interrupt& interrupt) {
+    std::vector<Column> found(gold_.size(), Column{});  // size 0 for weights without a column, which are padding
+    for (Index k = 0; k < access.num_columns(); ++k) {
+        const Column c = access.column(k);
+        if (number[idx(c.weight)] >= 0) found[idx(number[idx(c.weight)])] = c;
+    }
+    // The gold labellings' slots, to look up those of a column's cells.
+    std::vector<double> gold(idx(objective.total_slots()), 0.0);
+    for (Index i = 0; i < objective.num_examples(); ++i) {
+        objective.add_gold(i, 1.0, gold.data() + objective.offset(i));
+    }
+    for (std::size_t k = 0; k < found.size(); ++k) {
+        interrupt.check();
+        const Column& c = found[k];
+        for (Index j = 0; j < c.size; ++j) {
+            const Index i = c.examples[j];
+            const double weight = objective.weight(i);
+            if (weight == 0.0) continue;
+            const Index slot = c.slots ? Index{c.slots[j]} : c.slot;
+            const double value = value_at(c, j);
+            entries_.push_back({c.examples[j], static_cast<std::int32_t>(slot), value});
+            gold_[k] += weight * value * gold[idx(objective.offset(i) + slot)];
+            largest_[k] = std::max(largest_[k], std::abs(value));
+        }
+        ptr_[k + 1] = len(entries_.size());
+    }
+}
+
+void Columns::find(const Objective& objective, const std::vector<std::int32_t>& number, Interrupt& interrupt) {
     std::vector<std::pair<std::int32_t, Entry>> found;
     std::vector<double> gold;
     RowReader reader(objective.features());
-    gold_.assign(idx(n), 0.0);
-    largest_.assign(idx(n), 0.0);
-    ptr_.assign(idx(n) + 1, 0);
     for (Index i = 0; i < objective.num_examples(); ++i) {
         interrupt.check();
         if (objective.weight(i) == 0.0) continue;

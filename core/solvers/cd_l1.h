@@ -34,6 +34,11 @@ class Columns {
     double largest(Index k) const { return largest_[idx(k)]; }
 
    private:
+    // number: the place of a weight among the selected ones, -1 for the others.
+    void copy(const Objective& objective, const ColumnAccess& access, const std::vector<std::int32_t>& number,
+              Interrupt& interrupt);
+    void find(const Objective& objective, const std::vector<std::int32_t>& number, Interrupt& interrupt);
+
     std::vector<Index> ptr_;
     std::vector<Entry> entries_;
     std::vector<double> gold_;

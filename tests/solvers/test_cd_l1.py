@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.optimize import minimize
 from smallproblems import Small
 
 from partwise import CDL1, ElasticNet, LinearMap, Multiclass, Problem, _core, solve, suitable_solvers
+from partwise.features import maxent_map, maxent_matrix_map, multiclass_map
 
 LOSSES = ["log", "softmax-margin", "smoothed-hinge"]
 
@@ -108,6 +110,53 @@ def test_features_shared_between_labels():
 
     found = minimize(value, np.full(16, 0.1), method="L-BFGS-B", bounds=[(0, None)] * 16, options={"ftol": 1e-14})
     assert result.primal == pytest.approx(found.fun, rel=1e-6)
+
+
+@pytest.mark.parametrize("binary", [True, False])
+@pytest.mark.parametrize("l2", [0.0, 0.1])
+def test_maps_with_columns_give_what_maps_of_rows_give(rng, binary, l2):
+    """Columns as a map stores them, and columns found by products with rows: the same problem, the same weights."""
+    n, d, n_labels = 60, 8, 3
+    table = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.4)
+    table = (table != 0).astype(float) if binary else table
+    structure = Multiclass(n, n_labels)
+    gold = structure.encode(rng.integers(0, n_labels, size=n))
+    weight = rng.integers(0, 3, size=n).astype(float)
+    maps = {
+        "rows": multiclass_map(structure, sparse.csr_array(table)),
+        "columns": maxent_map(structure, sparse.csr_array(table)),
+        "matrix": maxent_matrix_map(structure, sparse.csr_array(np.kron(table, np.eye(n_labels)))),
+    }
+    found = {}
+    for name, features in maps.items():
+        problem = Problem(features, structure, gold, "log", ElasticNet(1.0, l2), sample_weight=weight)
+        assert suitable_solvers(problem) == ["cd-l1"]
+        assert ("column access" in problem.capabilities()) == (name != "rows")
+        result = solve(problem, tol=1e-10, random_state=0)
+        assert result.converged
+        found[name] = result
+    np.testing.assert_array_equal(found["rows"].weights, found["columns"].weights)
+    padded = found["rows"].weights.reshape(d, -1)[:, :n_labels].ravel()
+    np.testing.assert_allclose(found["matrix"].weights, padded, atol=1e-7)
+    assert 0 < np.count_nonzero(padded) < padded.size
+
+
+def test_a_column_with_several_slots_of_an_example(rng):
+    """A matrix of features that labels share, against SciPy."""
+    n, d, n_labels = 25, 6, 4
+    matrix = rng.normal(size=(n * n_labels, d)) * (rng.random((n * n_labels, d)) < 0.6)
+    structure = Multiclass(n, n_labels)
+    gold = structure.encode(rng.integers(0, n_labels, size=n))
+    problem = Problem(maxent_matrix_map(structure, sparse.csr_array(matrix)), structure, gold, "log", ElasticNet(0.5))
+    result = solve(problem, tol=1e-10, random_state=0)
+    assert result.converged
+
+    def value(x):
+        return problem.value(x[:d] - x[d:]) - 0.5 * np.abs(x[:d] - x[d:]).sum() + 0.5 * x.sum()
+
+    found = minimize(value, np.full(2 * d, 0.1), method="L-BFGS-B", bounds=[(0, None)] * 2 * d, options={"ftol": 1e-14})
+    assert result.primal == pytest.approx(found.fun, rel=1e-6)
+    assert result.primal <= found.fun * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("options", [{"inner": 1.0}, {"max_sweeps": 0}, {"growth": 0.0}, {"least": 0}])
