@@ -60,19 +60,13 @@ class RowOrder {
     std::vector<std::uint32_t> sorted_;
 };
 
-// Memory of one thread.
-struct Scratch {
+}  // namespace
+
+struct PassingRows::Scratch {
     std::vector<Entry> entries;
     std::vector<std::uint32_t> known;  // the entries whose attributes are known
     RowOrder order;
-
-    static Scratch& own() {
-        thread_local Scratch s;
-        return s;
-    }
 };
-
-}  // namespace
 
 PassingRows::PassingRows(std::shared_ptr<const RowLayout> layout, const AttributeTable& table)
     : layout_(std::move(layout)),
@@ -101,7 +95,7 @@ AttributeRows PassingRows::stored(Index i) const {
 // Each score is the sum that AttributeRows makes, term by term in the same order: whole rows without gaps first, then
 // those with gaps, then sparse ones; by attribute; by entry.
 template <int W, bool HasValues>
-void PassingRows::scores_of_width(Index i, const double* __restrict w, double* __restrict out) const {
+void PassingRows::scores_of_width(Index i, const double* __restrict w, double* __restrict out, Scratch& s) const {
     const Index width = W > 0 ? W : layout_->width();
     const std::int32_t* all_columns = layout_->all_columns();
     const Index first = example_ptr_[idx(i)];
@@ -111,7 +105,6 @@ void PassingRows::scores_of_width(Index i, const double* __restrict w, double* _
     fill(out, num_slots(i), 0.0);
 
     // All places first, so that weights are on their way when a row is summed.
-    Scratch& s = Scratch::own();
     s.entries.resize(idx(end - begin));
     for (Index k = begin; k < end; ++k) {
         if (k + kAhead < end && attributes_[idx(k + kAhead)] >= 0) {
@@ -151,11 +144,12 @@ void PassingRows::scores_of_width(Index i, const double* __restrict w, double* _
 }
 
 void PassingRows::scores(Index i, const double* w, double* out) const {
+    thread_local Scratch scratch;
     with_width(layout_->width(), [&](auto width) {
         if (values_.empty()) {
-            scores_of_width<width(), false>(i, w, out);
+            scores_of_width<width(), false>(i, w, out, scratch);
         } else {
-            scores_of_width<width(), true>(i, w, out);
+            scores_of_width<width(), true>(i, w, out, scratch);
         }
     });
 }

@@ -162,9 +162,10 @@ class PassingRows final : public Segment {
     double psi2_bound(Index i) const override;
 
    private:
+    struct Scratch;  // memory of one thread
     AttributeRows stored(Index i) const;
     template <int W, bool HasValues>
-    void scores_of_width(Index i, const double* w, double* out) const;
+    void scores_of_width(Index i, const double* w, double* out, Scratch& s) const;
 
     std::shared_ptr<const RowLayout> layout_;
     std::vector<Index> example_ptr_;
