@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <numeric>
 
 #include "features/segments.h"
 #include "structures/width_dispatch.h"
@@ -15,56 +16,62 @@ struct Entry {
     std::int64_t key;  // orders the entries of a row
     std::uint32_t offset;
     std::uint32_t length;
+    std::uint32_t number;  // among the example's entries
     bool sparse() const { return key >> 31 == RowLayout::kSparse; }
 };
 
-// Sorts the entries of a row by their keys; equal ones keep their order.
+// The order of a row's entries by their keys; equal ones stay as they are.
 class RowOrder {
    public:
-    // entries[known[k]], k below n, in order.
-    const std::uint32_t* sort(const Entry* entries, const std::uint32_t* known, std::size_t n) {
-        sorted_.resize(n);
-        const auto lanes = (n + 7) / 8;
-        if (lanes == 1) {
-            count_smaller<8>(entries, known, n);
-        } else if (lanes == 2) {
-            count_smaller<16>(entries, known, n);
-        } else if (lanes == 3) {
-            count_smaller<24>(entries, known, n);
-        } else if (lanes == 4) {
-            count_smaller<32>(entries, known, n);
-        } else {
-            std::copy(known, known + n, sorted_.begin());
-            std::stable_sort(sorted_.begin(), sorted_.end(),
-                             [&](std::uint32_t a, std::uint32_t b) { return entries[a].key < entries[b].key; });
+    const std::uint32_t* sort(const Entry* entries, std::size_t n) {
+        order_.resize(n);
+        switch ((n + 7) / 8) {
+            case 0:
+                break;
+            case 1:
+                count_smaller<8>(entries, n);
+                break;
+            case 2:
+                count_smaller<16>(entries, n);
+                break;
+            case 3:
+                count_smaller<24>(entries, n);
+                break;
+            case 4:
+                count_smaller<32>(entries, n);
+                break;
+            default:
+                std::iota(order_.begin(), order_.end(), 0U);
+                std::stable_sort(order_.begin(), order_.end(),
+                                 [&](std::uint32_t a, std::uint32_t b) { return entries[a].key < entries[b].key; });
         }
-        return sorted_.data();
+        return order_.data();
     }
 
    private:
     // An entry's place is the number of smaller ones: for a few entries faster than sorts whose branches cannot be
     // foretold.
-    template <int N>
-    void count_smaller(const Entry* entries, const std::uint32_t* known, std::size_t n) {
+    template <std::size_t N>
+    void count_smaller(const Entry* entries, std::size_t n) {
         std::int64_t keys[N];
         std::int64_t smaller[N] = {};
         for (std::size_t k = 0; k < N; ++k) {
-            keys[k] = k < n ? entries[known[k]].key * N + static_cast<std::int64_t>(k) : 0;
+            keys[k] = k < n ? entries[k].key * static_cast<std::int64_t>(N) + static_cast<std::int64_t>(k) : 0;
         }
         for (std::size_t j = 0; j < n; ++j) {
             for (std::size_t k = 0; k < N; ++k) smaller[k] += keys[j] < keys[k] ? 1 : 0;
         }
-        for (std::size_t k = 0; k < n; ++k) sorted_[idx(smaller[k])] = known[k];
+        for (std::size_t k = 0; k < n; ++k) order_[idx(smaller[k])] = static_cast<std::uint32_t>(k);
     }
 
-    std::vector<std::uint32_t> sorted_;
+    std::vector<std::uint32_t> order_;
 };
 
 }  // namespace
 
 struct PassingRows::Scratch {
-    std::vector<Entry> entries;
-    std::vector<std::uint32_t> known;  // the entries whose attributes are known
+    std::vector<Entry> entries;  // of an example, those whose attributes are known
+    std::vector<std::size_t> row_ptr;
     RowOrder order;
 };
 
@@ -103,41 +110,47 @@ void PassingRows::scores_of_width(Index i, const double* __restrict w, double* _
     const Index begin = row_ptr_[idx(first)];
     const Index end = row_ptr_[idx(last)];
     fill(out, num_slots(i), 0.0);
+    if (layout_->num_attributes() == 0) return;
 
-    // All places first, so that weights are on their way when a row is summed.
-    s.entries.resize(idx(end - begin));
-    for (Index k = begin; k < end; ++k) {
-        if (k + kAhead < end && attributes_[idx(k + kAhead)] >= 0) {
-            __builtin_prefetch(&layout_->row(attributes_[idx(k + kAhead)]));
+    // All places first, so that weights are on their way when a row is summed. Unknown attributes are written and
+    // passed over: whether one is known cannot be foretold.
+    const std::int32_t* attributes = attributes_.data();
+    s.entries.resize(idx(end - begin) + 1);
+    s.row_ptr.clear();
+    std::size_t n = 0;
+    for (Index p = first; p < last; ++p) {
+        s.row_ptr.push_back(n);
+        for (Index k = row_ptr_[idx(p)]; k < row_ptr_[idx(p) + 1]; ++k) {
+            if (k + kAhead < end) __builtin_prefetch(&layout_->row(std::max(0, attributes[k + kAhead])));
+            const std::int32_t attribute = std::max(0, attributes[k]);
+            const RowLayout::Row& row = layout_->row(attribute);
+            s.entries[n] = {(static_cast<std::int64_t>(row.kind) << 31) | attribute,
+                            static_cast<std::uint32_t>(row.offset), static_cast<std::uint32_t>(row.length),
+                            static_cast<std::uint32_t>(k - begin)};
+            n += attributes[k] >= 0 ? 1 : 0;
+            __builtin_prefetch(w + row.offset);
+            if (row.kind == RowLayout::kSparse) __builtin_prefetch(all_columns + row.offset);
         }
-        const std::int32_t attribute = attributes_[idx(k)];
-        if (attribute < 0) continue;
-        const RowLayout::Row& row = layout_->row(attribute);
-        s.entries[idx(k - begin)] = {(static_cast<std::int64_t>(row.kind) << 31) | attribute,
-                                     static_cast<std::uint32_t>(row.offset), static_cast<std::uint32_t>(row.length)};
-        __builtin_prefetch(w + row.offset);
-        if (row.kind == RowLayout::kSparse) __builtin_prefetch(all_columns + row.offset);
     }
+    s.row_ptr.push_back(n);
 
     const double* values = HasValues ? values_.data() + begin : nullptr;
-    for (Index p = first; p < last; ++p, out += width) {
-        s.known.clear();
-        for (Index k = row_ptr_[idx(p)]; k < row_ptr_[idx(p) + 1]; ++k) {
-            if (attributes_[idx(k)] >= 0) s.known.push_back(static_cast<std::uint32_t>(k - begin));
-        }
-        const std::uint32_t* k = s.order.sort(s.entries.data(), s.known.data(), s.known.size());
-        const std::uint32_t* row_end = k + s.known.size();
-        for (; k < row_end && !s.entries[*k].sparse(); ++k) {
-            const double* __restrict weights = w + s.entries[*k].offset;
-            const double x = HasValues ? values[*k] : 1.0;
+    for (std::size_t p = 0; p + 1 < s.row_ptr.size(); ++p, out += width) {
+        const Entry* entries = s.entries.data() + s.row_ptr[p];
+        const std::size_t size = s.row_ptr[p + 1] - s.row_ptr[p];
+        const std::uint32_t* k = s.order.sort(entries, size);
+        const std::uint32_t* row_end = k + size;
+        for (; k < row_end && !entries[*k].sparse(); ++k) {
+            const double* __restrict weights = w + entries[*k].offset;
+            const double x = HasValues ? values[entries[*k].number] : 1.0;
             for (Index b = 0; b < width; ++b) out[b] += x * weights[b];
         }
         for (; k < row_end; ++k) {
-            const Entry& entry = s.entries[*k];
+            const Entry& entry = entries[*k];
             const double* __restrict weights = w + entry.offset;
             const std::int32_t* __restrict columns = all_columns + entry.offset;
             for (std::uint32_t j = 0; j < entry.length; ++j) {
-                out[columns[j]] += HasValues ? values[*k] * weights[j] : weights[j];
+                out[columns[j]] += HasValues ? values[entry.number] * weights[j] : weights[j];
             }
         }
     }
