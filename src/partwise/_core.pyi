@@ -723,6 +723,10 @@ def infer(
 def all_scores(structure: Structure, features: FeatureMap, weights: Floats, n_jobs: int = 1) -> Floats:
     """Slot scores of all examples end to end."""
 
+def stacked_products(left: Floats, right: Floats, n_jobs: int = 1) -> Floats:
+    """out[i, a] = left[i, a] @ right[a] of arrays of shapes (n, k, inner) and (k, inner, m): the same bits for any n
+    and n_jobs."""
+
 # text
 
 class ParseError(ValueError):

@@ -9,7 +9,7 @@ import pytest
 from scipy.special import log_softmax, logsumexp
 
 from partwise import SequenceTagger
-from partwise._core import Chain
+from partwise._core import Chain, stacked_products
 from partwise.estimators import local_chains
 from partwise.estimators.local_chains import LocalChains, LogProduct, Masks
 from partwise.estimators.local_search import best_labels, k_best_labels
@@ -102,6 +102,18 @@ def test_log_products_mend_what_is_lost(rng):
     expected = logsumexp(x[:, :, :, None] + table, axis=2)
     np.testing.assert_allclose(LogProduct(table)(x), expected, rtol=1e-12)
     assert np.isneginf(expected[1, 0, 3])
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1, 1), (200, 3, 5, 7), (70, 1, 300, 33), (0, 2, 3, 4)])
+def test_stacked_products(rng, shape):
+    n, stack, inner, columns = shape
+    left, right = rng.normal(size=(n, stack, inner)), rng.normal(size=(stack, inner, columns))
+    found = stacked_products(left, right)
+    np.testing.assert_allclose(found, np.einsum("nai,aim->nam", left, right), atol=1e-12)
+    np.testing.assert_array_equal(stacked_products(left, right, 3), found)
+    np.testing.assert_array_equal(stacked_products(left[: n // 2].copy(), right), found[: n // 2])
+    with pytest.raises(ValueError, match="shapes that do not fit"):
+        stacked_products(left, rng.normal(size=(stack, inner + 1, columns)))
 
 
 @CASES
@@ -260,6 +272,21 @@ def test_estimator_under_constraints(tagger, fresh_sentences):
         assert best[i] == likely[i][0][0]
         p = sum(np.exp(value - total) for labels, value in values.items() if labels[-1] == classes[1])
         assert marginals[i][-1, 1] == pytest.approx(p, abs=1e-10)
+
+
+def test_order_subsets_and_threads_change_nothing(tagger, fresh_sentences, rng):
+    X = fresh_sentences.dicts
+    whole = tagger.predict_marginals(X, output="array")
+    order = rng.permutation(len(X))
+    shuffled = tagger.predict_marginals([X[i] for i in order], output="array")
+    for j, i in enumerate(order.tolist()):
+        np.testing.assert_allclose(shuffled[j], whole[i], atol=1e-14)
+        np.testing.assert_allclose(tagger.predict_marginals([X[i]], output="array")[0], whole[i], atol=1e-14)
+    assert tagger.predict([X[i] for i in order]) == [tagger.predict_single(X[i]) for i in order]
+    tagger.set_params(n_jobs=2)
+    for one, two in zip(tagger.predict_marginals(X, output="array"), whole, strict=True):
+        np.testing.assert_array_equal(one, two)
+    tagger.set_params(n_jobs=None)
 
 
 def test_empty_and_unknown(tagger, fresh_sentences):

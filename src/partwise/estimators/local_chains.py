@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax, logsumexp
 
+from partwise._core import stacked_products
 from partwise.estimators.inputs import Floats, Ints, pointers
 
 Booleans = NDArray[np.bool_]
@@ -91,16 +92,16 @@ def batches(lengths: Ints, each: int, whole: bool) -> Iterator[Batch]:
 class LogProduct:
     """log sum_k exp(x[n, a, k] + table[a, k, m]), by products of matrices."""
 
-    def __init__(self, table: Floats) -> None:
-        self.table = table
+    def __init__(self, table: Floats, n_jobs: int = 1) -> None:
+        self.table, self.n_jobs = table, n_jobs
         self.top = table.max(axis=1)  # (a, m)
-        self.factor = np.exp(table - _finite(self.top)[:, None, :])
+        self.factor = np.ascontiguousarray(np.exp(table - _finite(self.top)[:, None, :]))
 
     def __call__(self, x: Floats) -> Floats:
         """(n, a, m) from x (n, a, k)."""
         top = x.max(axis=2)
         shift = _finite(top)
-        sums = np.matmul(np.exp(x - shift[:, :, None]).transpose(1, 0, 2), self.factor).transpose(1, 0, 2)
+        sums = stacked_products(np.ascontiguousarray(np.exp(x - shift[:, :, None])), self.factor, self.n_jobs)
         with np.errstate(divide="ignore"):
             found: Floats = np.log(sums) + shift[:, :, None] + _finite(self.top)
         # The largest terms of both sides need not meet: where nothing is left of a sum, add up its logs one by one.
@@ -169,16 +170,16 @@ class LocalChains:
         np.add.at(found, np.repeat(np.arange(len(self.lengths)), self.lengths), each)
         return found
 
-    def sums(self) -> tuple[Floats, Floats]:
+    def sums(self, n_jobs: int = 1) -> tuple[Floats, Floats]:
         """Marginals, (positions, n_labels), and log of the probability that the constraints hold, one a sequence."""
         marginals = np.zeros_like(self.scores)
         constants = np.zeros(len(self.lengths))
         # The older tag of a history, which a step forgets, and the one that stays: (old, stay, label).
         stay = self.n_states // self.tags
         table = self.after_masked.reshape(self.tags, stay, self.n_labels)
-        normal = LogProduct(self.after.T[None])
-        forward = LogProduct(table.transpose(1, 0, 2))
-        backward = LogProduct(table.transpose(1, 2, 0)) if self.masks is not None else None
+        normal = LogProduct(self.after.T[None], n_jobs)
+        forward = LogProduct(table.transpose(1, 0, 2), n_jobs)
+        backward = LogProduct(table.transpose(1, 2, 0), n_jobs) if self.masks is not None else None
         for batch in batches(self.lengths, self.n_states, whole=True):
             alphas, normals = self._forward(batch, normal, forward)
             ends = np.zeros(len(batch.sizes))

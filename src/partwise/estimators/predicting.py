@@ -110,7 +110,7 @@ class PredictingTagger:
         check_is_fitted(self)
         if isinstance(self._model, LocalModel):
             lengths, chains = self._local_chains(self._model, X, allowed, allowed_transitions)
-            arrays = split(chains.sums()[0], lengths)
+            arrays = split(chains.sums(count_jobs(self.n_jobs))[0], lengths)
         else:
             lengths, structure, features = self._prepare(self._model, X)
             set_masks(structure, lengths, self.classes_, allowed, allowed_transitions)
@@ -171,7 +171,8 @@ class PredictingTagger:
     ) -> list[list[tuple[list[Any], float]]]:
         lengths, chains = self._local_chains(model, X, *constraints)
         best = iter(k_best_labels(chains, self.beam_width, k))
-        constants = iter(chains.sums()[1] if probabilities and chains.masks is not None else repeat(0.0))
+        conditional = probabilities and chains.masks is not None
+        constants = iter(chains.sums(count_jobs(self.n_jobs))[1] if conditional else repeat(0.0))
         found: list[list[tuple[list[Any], float]]] = []
         for length in lengths.tolist():
             if length == 0:
