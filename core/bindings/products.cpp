@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "bindings/common.h"
 #include "support/multiply.h"
 
