@@ -177,8 +177,8 @@ def fit_sklearn(
     watch_fit(options, shared.X_train, shared.y_train, watch)
     iterations = len(watch.objectives)
     found = [(watch.cpu, watch.wall)]
-    objective = watch.objectives[-1] if iterations else value(_zeros(shared))
-    weights = watch.weights if iterations else _zeros(shared)
+    weights = watch.weights if watch.weights is not None else _zeros(shared)
+    objective = value(weights)
     how = "stopped"
     if watch.reached:
         how = "watched"

@@ -120,6 +120,15 @@ def test_looking_is_not_timed(folder):
     assert 0 < watch.wall <= total - looks * 0.05
 
 
+def test_far_from_the_target_the_systems_own_word_will_do():
+    watch = Watch(lambda weights: 1.5, 1.0, 60.0)
+    watch.see(np.zeros((1, 2)), 2.0)
+    watch.see(np.zeros((1, 2)), 1.0009)
+    watch.see(np.zeros((1, 2)))
+    assert watch.objectives == [2.0, 1.5, 1.5]
+    assert not watch.reached
+
+
 def test_an_iteration_that_takes_too_long_is_ended():
     watch = Watch(lambda weights: 2.0, 1.0, 0.05)
     X, y = np.zeros((4, 2)), np.arange(4) % 2
