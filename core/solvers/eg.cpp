@@ -2,6 +2,7 @@
 
 #include <barrier>
 #include <cmath>
+#include <limits>
 #include <mutex>
 #include <thread>
 #include <unordered_map>
@@ -11,6 +12,9 @@
 namespace partwise {
 
 namespace {
+
+// Relative error of a dot product of a few hundred slots.
+constexpr double kRounding = 16 * std::numeric_limits<double>::epsilon();
 
 struct Update {  // what a lane did to one example, so that other lanes can follow it or it can be undone
     Index example = 0;
@@ -64,11 +68,17 @@ class Lane {
             const double change = entropy_change + linear + quadratic;
             // Below this the change is rounding: the parts are differences of larger sums.
             const double noise = 1e-13 * (1.0 + tau * (state_.entropies[i] + entropy) + std::abs(linear) + quadratic);
-            if (options_.adaptive && !(change <= noise) && !(eta <= safe_step)) {
+            // An entropy is log Z - <mu, s>, which is exact to the rounding of its parts. Near a single labelling they
+            // are much larger than it: to refuse steps for their rounding would shrink them until the example stands
+            // still.
+            const auto rounding = [&] {
+                return kRounding * tau * (std::abs(dot(mu, trial, n)) + std::abs(dot(marginals, scores, n)));
+            };
+            if (options_.adaptive && !(eta <= safe_step) && !(change <= noise) && !(change <= noise + rounding())) {
                 ++report.rejected;
                 safe_step = 1.0 / (tau + omega / l2_ * objective_.features().psi2_bound(i));
                 objective_.features().add_transpose(i, d, -omega / l2_, w);
-                eta *= 0.5;
+                eta = std::max(0.5 * eta, std::min(safe_step, options_.max_step));
                 continue;
             }
             const double gain = -omega * change;

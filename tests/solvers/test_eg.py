@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from smallproblems import Small
 
-from partwise import EG, ConvergenceWarning, DivergenceError, DualPoint, solve
+from partwise import EG, ConvergenceWarning, DivergenceError, DualPoint, SequenceTagger, solve
+from partwise.datasets import make_treebank
 
 
 def test_a_constant_step_that_is_too_large_is_an_error():
@@ -114,3 +115,14 @@ def test_passes_count_every_trial():
     state = solver.init_state(small.problem, np.random.default_rng(0), None)
     solver.step(small.problem, state)
     assert state.visits > small.dense.n
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_weak_penalties_do_not_bring_examples_to_a_standstill(n_jobs):
+    """Early steps put examples on a single labelling; rounding once shrank their next steps to 1e-17."""
+    bank = make_treebank(300, seed=0)
+    sentences = [list(zip(words, tags, strict=True)) for words, tags in zip(bank.words, bank.tags, strict=True)]
+    tagger = SequenceTagger(template="chunk", solver="eg", C=1e4, tol=1e-6, n_jobs=n_jobs, random_state=0)
+    run = tagger.fit(sentences, bank.chunks).result_
+    assert run.status == "converged"
+    assert run.passes < 250

@@ -9,7 +9,8 @@ along the block's gradient divided by omega_i, in the geometry of the Kullback-L
 
 and w follows the change of mu_i. Step sizes:
 
-    adaptive   eta_i starts at `initial_step`, is halved until the dual does not fall, and grows by `growth` a visit
+    adaptive   eta_i starts at `initial_step`, is halved until the dual does not fall by more than the rounding of its
+               parts, and grows by `growth` a visit
     theorem    eta_i = 1 / (tau + omega_i |A|), |A| = max_i max_y |A_i'(g_i - counts(y))|^2 / l2 (an upper bound of it)
     a number   that one; a run whose dual falls back for good raises DivergenceError
 
