@@ -168,6 +168,7 @@ AttributeRows::AttributeRows(std::shared_ptr<const RowLayout> layout, const Attr
 template <class Entry>
 void AttributeRows::add_examples(const AttributeTable& table) {
     const auto& [example_ptr, row_ptr, attributes, values] = table;
+    const bool single = has_single_rows(table);
     std::vector<Entry> entries;
     std::vector<Entry> buffer;
     const auto attribute_bits = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(layout_->num_attributes())));
@@ -205,6 +206,11 @@ void AttributeRows::add_examples(const AttributeTable& table) {
                 ++groups_.back().n_entries;
                 rows_.push_back(row_of(key));
                 if constexpr (std::is_same_v<Entry, KeyAndValue>) values_.push_back(entries[k].value);
+            }
+            // With one row and all values 1 the order of groups is free: loops of rising length are foretold better.
+            if (kind == RowLayout::kSparse && single && values.empty()) {
+                std::stable_sort(groups_.begin() + group_ptr_.back(), groups_.end(),
+                                 [](const Group& p, const Group& q) { return p.length < q.length; });
             }
             group_ptr_.push_back(len(groups_.size()));
         }
@@ -246,9 +252,10 @@ void AttributeRows::scores_of_width(Index i, const double* __restrict w, double*
         }
         const double* __restrict weights = w + g->offset;
         const std::int32_t* __restrict columns = all_columns + g->offset;
-        for (std::uint32_t j = 0; j < g->length; ++j) {
-            for (std::uint32_t e = 0; e < g->n_entries; ++e) {
-                out[rows[e] * width + columns[j]] += HasValues ? values[e] * weights[j] : weights[j];
+        for (std::uint32_t e = 0; e < g->n_entries; ++e) {
+            double* __restrict target = out + rows[e] * width;
+            for (std::uint32_t j = 0; j < g->length; ++j) {
+                target[columns[j]] += HasValues ? values[e] * weights[j] : weights[j];
             }
         }
         rows += g->n_entries;
@@ -302,6 +309,14 @@ void AttributeRows::visit(Index i, const double* __restrict slots, Sink& sink) c
             __builtin_prefetch(all_columns + g[kAhead].offset);
         }
         const std::int32_t* __restrict columns = all_columns + g->offset;
+        if (g->n_entries == 1) {  // all that there is where an example is one row
+            const double* __restrict source = slots + rows[0] * width;
+            const double x = HasValues ? values[0] : 1.0;
+            for (std::uint32_t j = 0; j < g->length; ++j) sink.one(Index{g->offset} + j, x * source[columns[j]]);
+            rows += 1;
+            if (HasValues) values += 1;
+            continue;
+        }
         for (std::uint32_t j = 0; j < g->length; ++j) {
             double v = 0;
             for (std::uint32_t e = 0; e < g->n_entries; ++e) {

@@ -29,21 +29,22 @@ void check(const RowLayout& layout, const AttributeTable& table) {
     if (layout.num_weights() > Index{0xFFFFFFFF}) throw InputError("more than 2^32 weights in one segment");
 }
 
-bool single_rows(const RowLayout& layout, const AttributeTable& table) {
+}  // namespace
+
+bool has_single_rows(const AttributeTable& table) {
     const auto ptr = table.example_ptr;
     for (std::size_t i = 1; i < ptr.size(); ++i) {
         if (ptr[i] - ptr[i - 1] != 1) return false;
     }
-    return layout.all_full();
+    return true;
 }
-
-}  // namespace
 
 AttributeSegment::AttributeSegment(std::shared_ptr<const RowLayout> layout, const AttributeTable& table, bool once) {
     check(*layout, table);
-    if (single_rows(*layout, table)) {
+    const bool single = has_single_rows(table);
+    if (single && layout->all_full()) {
         rows_ = std::make_unique<SingleRows>(std::move(layout), table);
-    } else if (once) {
+    } else if (once && !single) {
         rows_ = std::make_unique<PassingRows>(std::move(layout), table);
     } else {
         rows_ = std::make_unique<AttributeRows>(std::move(layout), table);

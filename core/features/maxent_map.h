@@ -41,6 +41,7 @@ class MaxentMap final : public FeatureMap, public ColumnAccess {
     const ColumnAccess* columns() const override { return this; }
     Index num_columns() const override { return len(columns_.size()); }
     Column column(Index k) const override;
+    Index weight_of(Index k) const override { return columns_[idx(k)].weight; }
     Index width() const override { return width_; }
     Index num_cells() const override { return num_cells_; }
     bool binary() const override { return values_.empty(); }

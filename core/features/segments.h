@@ -17,6 +17,9 @@ struct AttributeTable {
     std::span<const double> values;
 };
 
+// Whether every example is one row.
+bool has_single_rows(const AttributeTable& table);
+
 // Rows of sparse attributes, stored in the way that suits them: SingleRows, AttributeRows or PassingRows.
 class AttributeSegment final : public Segment {
    public:

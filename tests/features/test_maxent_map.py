@@ -190,11 +190,19 @@ class TestMerging:
     def test_by_hand(self):
         rows = Attributes(np.array([0, 2, 4, 5, 7, 7, 7, 8]), np.array([3, 1, 1, 3, 1, 3, 1, -1]), 4)
         merged = merge_contexts(rows, [0, 0, 0, 1, 2, 2, 2], [1, 2, 4, 8, 16, 32, 64])
-        assert merged.rows.row_ptr.tolist() == [0, 2, 3, 5, 5]
-        assert merged.rows.attributes.tolist() == [1, 3, 1, 1, 3]
-        assert merged.labels.tolist() == [0, 0, 1, 2]
-        assert merged.sample_weight.tolist() == [3, 4, 8, 112]  # a row of what is ignored is an empty one
-        assert merged.index.tolist() == [0, 0, 1, 2, 3, 3, 3]
+        # Rows without frequent attributes first; a row of what is ignored is an empty one.
+        assert merged.rows.row_ptr.tolist() == [0, 0, 1, 3, 5]
+        assert merged.rows.attributes.tolist() == [1, 1, 3, 1, 3]
+        assert merged.labels.tolist() == [2, 0, 0, 1]
+        assert merged.sample_weight.tolist() == [112, 4, 3, 8]
+        assert merged.index.tolist() == [2, 2, 1, 3, 0, 0, 0]
+
+    def test_rows_that_share_frequent_attributes_are_neighbours(self):
+        # Attribute 2 is the most frequent, then 0, then 1.
+        rows = [[2, 0], [1], [2], [0], [2, 0, 1], [], [2, 1], [2]]
+        row_ptr = np.cumsum([0, *map(len, rows)])
+        merged = merge_contexts(Attributes(row_ptr, np.concatenate(rows).astype(np.int64), 3), np.arange(8))
+        assert merged.labels.tolist() == [5, 1, 3, 2, 7, 6, 0, 4]
 
     @given(seed=st.integers(0, 2**32 - 1), values=st.booleans(), weighted=st.booleans())
     def test_the_objective_is_the_same(self, seed, values, weighted):
