@@ -41,6 +41,12 @@ class State:
             **options,
         )
 
+    def rounds(self, function, wait, rest, **options):
+        options = {"max_newton": 1 if function == "cd" else 100} | options
+        constants = self.empirical, self.mass, self.largest_sum
+        cells = self.weights, self.potentials, self.inverse
+        return _core.scaling_rounds(self.objective, self.l2, function, wait, rest, *constants, *cells, **options)
+
     def value(self, function, k, z):
         return _core.scaling_function(
             self.objective,

@@ -24,6 +24,7 @@ using FloatRows = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::devic
 using Ints = nb::ndarray<const Index, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using MutableFloats = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using MutableInts = nb::ndarray<Index, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using NumPy = nb::ndarray<nb::numpy, T, nb::ndim<1>, nb::c_contig>;
 

@@ -35,6 +35,15 @@ ScalingSettings settings_of(const Objective& o, double l2, const std::string& fu
     return settings;
 }
 
+void set_minimiser(ScalingSettings& settings, bool check_bound, double beta, double gamma, double newton_tol,
+                   Index max_newton) {
+    settings.check_bound = check_bound;
+    settings.beta = beta;
+    settings.gamma = gamma;
+    settings.newton_tol = newton_tol;
+    settings.max_newton = max_newton;
+}
+
 }  // namespace
 
 void bind_scaling(nb::module_& m) {
@@ -120,15 +129,12 @@ void bind_scaling(nb::module_& m) {
            Index max_newton, int n_jobs) {
             ScalingSettings settings = settings_of(o, l2, function, empirical, mass, largest_sum);
             settings.parallel = parallel;
-            settings.check_bound = check_bound;
-            settings.beta = beta;
-            settings.gamma = gamma;
-            settings.newton_tol = newton_tol;
-            settings.max_newton = max_newton;
+            set_minimiser(settings, check_bound, beta, gamma, newton_tol, max_newton);
             check_size(weights, o.features().num_weights(), "weights");
             check_cells(o, potentials, inverse);
+            const Index n_columns = scaling_columns(o).num_columns();
             for (const Index k : span_of(order)) {
-                if (k < 0 || k >= scaling_columns(o).num_columns()) throw InputError("no column " + std::to_string(k));
+                if (k < 0 || k >= n_columns) throw InputError("no column " + std::to_string(k));
             }
             Interrupt interrupt = python_interrupt();
             const nb::gil_scoped_release release;
@@ -139,6 +145,29 @@ void bind_scaling(nb::module_& m) {
         "weights"_a.noconvert(), "potentials"_a.noconvert(), "inverse"_a.noconvert(), "parallel"_a = false,
         "check_bound"_a = true, "beta"_a = 0.5, "gamma"_a = 0.001, "newton_tol"_a = 1e-5, "max_newton"_a = 1,
         "n_jobs"_a = 1);
+
+    m.def(
+        "scaling_rounds",
+        [](const Objective& o, double l2, const std::string& function, const MutableInts& wait, const MutableInts& rest,
+           const Floats& empirical, const Floats& mass, double largest_sum, const MutableFloats& weights,
+           const MutableFloats& potentials, const MutableFloats& inverse, bool check_bound, double beta, double gamma,
+           double newton_tol, Index max_newton) {
+            ScalingSettings settings = settings_of(o, l2, function, empirical, mass, largest_sum);
+            set_minimiser(settings, check_bound, beta, gamma, newton_tol, max_newton);
+            check_size(weights, o.features().num_weights(), "weights");
+            check_cells(o, potentials, inverse);
+            const Index n_columns = scaling_columns(o).num_columns();
+            check_size(wait, n_columns, "wait");
+            check_size(rest, n_columns, "rest");
+            VisitPlan plan(wait.data(), rest.data(), n_columns);
+            Interrupt interrupt = python_interrupt();
+            const nb::gil_scoped_release release;
+            return scaling_rounds(o, l2, settings, plan, {weights.data(), potentials.data(), inverse.data()},
+                                  interrupt);
+        },
+        "objective"_a, "l2"_a, "function"_a, "wait"_a.noconvert(), "rest"_a.noconvert(), "empirical"_a, "mass"_a,
+        "largest_sum"_a, "weights"_a.noconvert(), "potentials"_a.noconvert(), "inverse"_a.noconvert(),
+        "check_bound"_a = true, "beta"_a = 0.5, "gamma"_a = 0.001, "newton_tol"_a = 1e-5, "max_newton"_a = 1);
 }
 
 }  // namespace partwise::bindings

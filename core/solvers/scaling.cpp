@@ -58,18 +58,24 @@ class Scaling {
     ScalingReport sequential(std::span<const Index> order) {
         ScalingReport report;
         Scratch scratch;
-        const Index most = settings_.bound == Bound::kCd ? settings_.max_newton : 1;
-        for (const Index k : order) {
-            interrupt_.check();
-            const Column c = columns_.column(k);
-            for (Index step = 0; step < most; ++step) {
-                const double z = solve(c, scratch, report, step > 0 ? settings_.newton_tol : 0.0);
-                if (z == 0.0) break;
-                ++report.updates;
-                state_.weights[c.weight] += z;
-                scratch.view.update(cells_, z / tau_, columns_.width());
-            }
-        }
+        for (const Index k : order) visit(k, scratch, report);
+        return report;
+    }
+
+    ScalingReport rounds(VisitPlan& plan) {
+        // What a visit costs besides its cells, in cells.
+        constexpr double kVisit = 100.0;
+        ScalingReport report;
+        Scratch scratch;
+        const auto gain = [&](Index k) {
+            const double before = report.gain;
+            visit(k, scratch, report);
+            return report.gain - before;
+        };
+        const auto cost = [&](Index k) { return kVisit + static_cast<double>(columns_.column(k).size); };
+        do {
+            plan.round(gain, cost);
+        } while (report.cells < columns_.num_cells());
         return report;
     }
 
@@ -98,13 +104,14 @@ class Scaling {
             }
         });
         ScalingReport total;
+        if (by_rows) total.cells = columns_.num_cells();
         for (const ScalingReport& report : reports) {
             total.cells += report.cells;
             total.gain += report.gain;
             total.capped += report.capped;
         }
         for (std::size_t j = 0; j < order.size(); ++j) {
-            state_.weights[columns_.column(order[j]).weight] += steps[j];
+            state_.weights[columns_.weight_of(order[j])] += steps[j];
             total.updates += steps[j] != 0.0;
         }
         if (!by_rows) {
@@ -120,6 +127,20 @@ class Scaling {
         ColumnView view;
         IisTerms terms;
     };
+
+    // Algorithm 1's step for one weight.
+    void visit(Index k, Scratch& scratch, ScalingReport& report) {
+        interrupt_.check();
+        const Column c = columns_.column(k);
+        const Index most = settings_.bound == Bound::kCd ? settings_.max_newton : 1;
+        for (Index step = 0; step < most; ++step) {
+            const double z = solve(c, scratch, report, step > 0 ? settings_.newton_tol : 0.0);
+            if (z == 0.0) break;
+            ++report.updates;
+            state_.weights[c.weight] += z;
+            scratch.view.update(cells_, z / tau_, columns_.width());
+        }
+    }
 
     // sum_x omega_x E[f_t] under P_w of all weights.
     std::vector<double> all_expectations() const {
@@ -163,11 +184,10 @@ class Scaling {
         double e[kChunk], w[kChunk], mean[kChunk];
         const Index n = len(order.size());
         for (Index j = 0; j < n; ++j) {
-            const Column c = columns_.column(order[idx(j)]);
-            e[j] = settings_.empirical[c.weight];
-            w[j] = state_.weights[c.weight];
-            mean[j] = expectations[c.weight];
-            report.cells += c.size;
+            const Index t = columns_.weight_of(order[idx(j)]);
+            e[j] = settings_.empirical[t];
+            w[j] = state_.weights[t];
+            mean[j] = expectations[t];
         }
         const double f = (settings_.largest_sum > 0.0 ? settings_.largest_sum : 1.0) / tau_;
         const double reach = kMostExponent / f;
@@ -322,6 +342,14 @@ class Scaling {
     std::vector<double> cell_sums_;  // f#(x, y), for IIS
 };
 
+void check_signs(const Objective& objective, const ScalingSettings& settings) {
+    const ColumnAccess& columns = scaling_columns(objective);
+    if (settings.bound != Bound::kCd && columns.negative() >= 0) {
+        throw InputError("this method needs features that are not negative: " + columns.describe(columns.negative()) +
+                         " is");
+    }
+}
+
 }  // namespace
 
 double scaling_function(const Objective& objective, double l2, const ScalingSettings& settings,
@@ -331,14 +359,17 @@ double scaling_function(const Objective& objective, double l2, const ScalingSett
 
 ScalingReport scaling_epoch(const Objective& objective, double l2, const ScalingSettings& settings,
                             std::span<const Index> order, const ScalingState& state, int n_jobs, Interrupt& interrupt) {
-    if (settings.bound != Bound::kCd && scaling_columns(objective).negative() >= 0) {
-        throw InputError("this method needs features that are not negative: " +
-                         scaling_columns(objective).describe(scaling_columns(objective).negative()) + " is");
-    }
+    check_signs(objective, settings);
     if (settings.parallel && settings.bound != Bound::kGis && settings.bound != Bound::kIis)
         throw InputError("the parallel update needs a bound that holds for all weights at once (gis or iis)");
     Scaling scaling(objective, l2, settings, state, n_jobs, interrupt);
     return settings.parallel ? scaling.parallel(order) : scaling.sequential(order);
+}
+
+ScalingReport scaling_rounds(const Objective& objective, double l2, const ScalingSettings& settings, VisitPlan& plan,
+                             const ScalingState& state, Interrupt& interrupt) {
+    check_signs(objective, settings);
+    return Scaling(objective, l2, settings, state, 1, interrupt).rounds(plan);
 }
 
 }  // namespace partwise

@@ -23,6 +23,7 @@
 
 #include "solvers/objective.h"
 #include "solvers/scaling_kernels.h"
+#include "solvers/visit_plan.h"
 
 namespace partwise {
 
@@ -92,5 +93,9 @@ double scaling_function(const Objective& objective, double l2, const ScalingSett
 // One pass over the columns in `order`.
 ScalingReport scaling_epoch(const Objective& objective, double l2, const ScalingSettings& settings,
                             std::span<const Index> order, const ScalingState& state, int n_jobs, Interrupt& interrupt);
+
+// Rounds over the columns that are due by `plan`, until as many cells were read as all columns have.
+ScalingReport scaling_rounds(const Objective& objective, double l2, const ScalingSettings& settings, VisitPlan& plan,
+                             const ScalingState& state, Interrupt& interrupt);
 
 }  // namespace partwise

@@ -108,25 +108,8 @@ class ColumnView {
     void update(const Cells& cells, double z, Index n_slots) const {
         double low = 1;  // 1 / T
         double high = 1;
-        const double growth = fast_exp(z);
         if (c_.slot >= 0) {
-            double* __restrict s = cells.potentials + c_.slot * cells.n;
-            double* __restrict inverse = cells.inverse;
-            const double* __restrict p = p_.data();
-            const std::int32_t* __restrict examples = c_.examples;
-            const double* __restrict values = c_.values;
-            // No example is there twice, so that its cells may be written side by side.
-#pragma omp simd reduction(min : low) reduction(max : high)
-            for (Index k = 0; k < c_.size; ++k) {
-                const std::int32_t i = examples[k];
-                const double g = values ? fast_exp(z * values[k]) : growth;
-                const double ratio = 1.0 + p[k] * (g - 1.0);
-                const double updated = inverse[i] / ratio;
-                s[i] *= g;
-                inverse[i] = updated;
-                low = updated < low ? updated : low;
-                high = updated > high ? updated : high;
-            }
+            c_.values ? update_slot<false>(cells, z, low, high) : update_slot<true>(cells, z, low, high);
         } else {
             for_each_example(c_, [&](Index i, Index first, Index last) {
                 double ratio = 1;
@@ -174,6 +157,31 @@ class ColumnView {
             variance += pf * (1.0 - p[k]) * (Binary ? 1.0 : values[k]);
         }
         return {mean, variance};
+    }
+
+    template <bool Binary>
+    void update_slot(const Cells& cells, double z, double& lowest, double& highest) const {
+        double* __restrict s = cells.potentials + c_.slot * cells.n;
+        double* __restrict inverse = cells.inverse;
+        const double* __restrict p = p_.data();
+        const std::int32_t* __restrict examples = c_.examples;
+        const double* __restrict values = c_.values;
+        const double growth = Binary ? fast_exp(z) : 0.0;
+        double low = lowest;
+        double high = highest;
+        // No example is there twice, so that its cells may be written side by side.
+#pragma omp simd reduction(min : low) reduction(max : high)
+        for (Index k = 0; k < c_.size; ++k) {
+            const std::int32_t i = examples[k];
+            const double g = Binary ? growth : fast_exp(z * values[k]);
+            const double updated = inverse[i] / (1.0 + p[k] * (g - 1.0));
+            s[i] *= g;
+            inverse[i] = updated;
+            low = updated < low ? updated : low;
+            high = updated > high ? updated : high;
+        }
+        lowest = low;
+        highest = high;
     }
 
     template <bool Binary, bool Weighted>

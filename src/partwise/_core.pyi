@@ -667,6 +667,27 @@ def scaling_epoch(
 ) -> ScalingReport:
     """One pass over the columns in `order`; weights, potentials and inverse are updated in place."""
 
+def scaling_rounds(
+    objective: Objective,
+    l2: float,
+    function: str,
+    wait: Ints,
+    rest: Ints,
+    empirical: Floats,
+    mass: Floats,
+    largest_sum: float,
+    weights: Floats,
+    potentials: Floats,
+    inverse: Floats,
+    check_bound: bool = True,
+    beta: float = 0.5,
+    gamma: float = 0.001,
+    newton_tol: float = 1e-5,
+    max_newton: int = 1,
+) -> ScalingReport:
+    """Visits of the columns that are due (see core/solvers/visit_plan.h) until as many cells were read as all columns
+    have; wait, rest, weights, potentials and inverse are updated in place."""
+
 class WorkingSets:
     """Labellings kept for each example, each with a coefficient and a stamp (when the oracle last answered it)."""
 

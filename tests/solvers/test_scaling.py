@@ -152,7 +152,16 @@ def test_the_objective_never_rises(solver, rng):
 
 
 @pytest.mark.parametrize(
-    "solver", [CD(order="permuted"), SCGIS(order="permuted"), CD(bound=False), CDExact(max_newton=3)]
+    "solver",
+    [
+        CD(order="cyclic"),
+        CD(order="permuted"),
+        SCGIS(order="permuted"),
+        SCGIS(order="adaptive"),
+        IIS(update="sequential", order="adaptive"),
+        CD(bound=False),
+        CDExact(max_newton=3),
+    ],
 )
 def test_options(solver, rng):
     x, labels = documents(rng)
@@ -291,7 +300,8 @@ class TestDataThatSaysLittle:
     [
         ("cd", {"beta": 1.0}, "beta"),
         ("cd", {"gamma": 0.5}, "gamma"),
-        ("cd", {"order": "random"}, "order must be one of cyclic, permuted"),
+        ("cd", {"order": "random"}, "order must be one of cyclic, permuted, adaptive"),
+        ("gis", {"order": "adaptive"}, "needs update='sequential'"),
         ("gis", {"update": "both"}, "update must be one of parallel, sequential"),
         ("iis", {"newton_tol": 0.0}, "newton_tol"),
         ("scgis", {"newton_tol": np.nan}, "newton_tol"),

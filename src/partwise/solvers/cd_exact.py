@@ -17,7 +17,7 @@ from .._core import ScalingReport
 from ..problem import Problem
 from .base import option
 from .cd import CD
-from .scaling import ScalingState, check_positive
+from .scaling import ORDERS, Order, ScalingState, check_positive
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,7 @@ class CDExact(CD):
 
     name: ClassVar[str] = "cd-exact"
 
+    order: Order = option("cyclic", ORDERS)
     newton_tol: float = option(1e-5, "weights are moved until the derivative is at most this")
     max_newton: int = option(100, "Newton steps on one weight")
 

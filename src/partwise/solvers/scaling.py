@@ -6,7 +6,9 @@ and the features can be had one by one ("column access"); l2 = 0 is allowed.
 Update. One weight at a time: w_t += z with z a minimiser, or nearly one, of a function A_t(z) >= P(w + z e_t) - P(w)
 with A_t(0) = 0. The methods are their A_t (003, Table 1 and (39), all in core/solvers/scaling.h) and
 
-    sequential   the next weight sees this one's step (003, Algorithm 1), in cyclic or permuted order
+    sequential   the next weight sees this one's step (003, Algorithm 1), in cyclic or permuted order, or in the
+                 adaptive one: weights whose last visit gained little for its cost wait longer, up to 64 rounds
+                 (core/solvers/visit_plan.h). A pass is then as much work as a visit of every weight
     parallel     all steps are computed before the first is taken (Algorithm 2); needs an A that bounds them all at once
 
 Stopping rule. gap = |grad P|^2 / (2 l2) <= tol |P|; looked at when it may be near, at least every fifth pass. Ends as
@@ -19,7 +21,7 @@ from w every `REFRESH` passes, as their products drift; no step multiplies a pro
 import warnings
 from abc import ABC
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +33,7 @@ from .._core import (
     scaling_extremes,
     scaling_largest_sum,
     scaling_refresh,
+    scaling_rounds,
 )
 from ..dual import DualPoint
 from ..problem import Problem
@@ -42,9 +45,13 @@ from .state import State
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Order = Literal["cyclic", "permuted"]
+Order = Literal["cyclic", "permuted", "adaptive"]
 UpdateKind = Literal["parallel", "sequential"]
 
+ORDERS = (
+    "order of the weights: cyclic (frequent features first), permuted anew each pass, or adaptive (by turns, those "
+    "less often that gain little for their cost)"
+)
 #: Passes between two recomputations of S and T.
 REFRESH = 20
 #: Certificates without progress before a run counts as stalled.
@@ -62,9 +69,9 @@ class ScalingState(State):
     """weights, empirical, mass: (d,). potentials: S, (slots x examples,). inverse: 1 / T, (n,); GIS's parallel update
     works from the weights alone and leaves both as they were.
 
-    largest_sum: f# (GIS). updates: weights moved so far. cells: cells read so far. still: passes in a row in which no
-    weight moved. capped: steps cut short in the last pass. gradient_norm: at the last certificate; reference:
-    |grad P(0)|, for l2 = 0.
+    wait, rest: the adaptive order's plan, a number a column. largest_sum: f# (GIS). updates: weights moved so far.
+    cells: cells read so far. still: passes in a row in which no weight moved. capped: steps cut short in the last pass.
+    gradient_norm: at the last certificate; reference: |grad P(0)|, for l2 = 0.
     """
 
     weights: Floats
@@ -72,6 +79,8 @@ class ScalingState(State):
     inverse: Floats
     empirical: Floats
     mass: Floats
+    wait: Ints
+    rest: Ints
     n_columns: int
     n_cells: int
     largest_sum: float
@@ -120,12 +129,19 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
             inverse=inverse,
             empirical=empirical,
             mass=mass,
+            wait=np.ones(len(columns), dtype=np.int64),
+            rest=np.zeros(len(columns), dtype=np.int64),
             n_columns=len(columns),
             n_cells=n_cells,
             largest_sum=largest_sum,
             rng=rng,
             reference=reference,
         )
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether weights are visited by plan."""
+        return False
 
     def columns(self, state: ScalingState) -> Ints:
         """The columns of one pass, in the order of their visits."""
@@ -138,6 +154,8 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
     def step(self, problem: Problem, state: ScalingState) -> None:
         if state.capped or state.still or (state.epoch and state.epoch % REFRESH == 0):
             scaling_refresh(problem.objective, state.weights, state.potentials, state.inverse, problem.n_jobs)
+        if state.still:  # whether it is the end takes a look at all of them
+            state.rest[:] = 0
         report = self.epoch(problem, state)
         state.epoch += 1
         state.still = 0 if report.updates else state.still + 1
@@ -156,32 +174,17 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
         state: ScalingState,
         *,
         parallel: bool = False,
-        check_bound: bool = True,
-        beta: float = 0.5,
-        gamma: float = 0.001,
-        newton_tol: float = 1e-5,
-        max_newton: int = 100,
+        **minimiser: Any,
     ) -> ScalingReport:
-        """The core's pass over `columns`."""
-        return scaling_epoch(
-            problem.objective,
-            problem.l2,
-            self.function,
-            self.columns(state),
-            state.empirical,
-            state.mass,
-            state.largest_sum,
-            state.weights,
-            state.potentials,
-            state.inverse,
-            parallel=parallel,
-            check_bound=check_bound,
-            beta=beta,
-            gamma=gamma,
-            newton_tol=newton_tol,
-            max_newton=max_newton,
-            n_jobs=problem.n_jobs,
-        )
+        """The core's pass over `columns`. minimiser: its parameters, where they are not those of the paper."""
+        minimiser = {"max_newton": 100, **minimiser}
+        constants = state.empirical, state.mass, state.largest_sum
+        cells = state.weights, state.potentials, state.inverse
+        head = problem.objective, problem.l2, self.function
+        if self.adaptive:
+            return scaling_rounds(*head, state.wait, state.rest, *constants, *cells, **minimiser)
+        minimiser |= {"parallel": parallel, "n_jobs": problem.n_jobs}
+        return scaling_epoch(*head, self.columns(state), *constants, *cells, **minimiser)
 
     def certificate(self, problem: Problem, state: ScalingState) -> Certified:
         primal, gradient = problem.value_and_gradient(state.weights)
@@ -222,12 +225,16 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
 class SequentialSolver(ScalingSolver, ABC):
     """Algorithm 1."""
 
-    order: Order = option("cyclic", "order of the weights: cyclic (frequent features first) or permuted anew each pass")
+    order: Order = option("cyclic", ORDERS)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.order not in get_args(Order):
             raise ValueError(f"order must be one of {', '.join(get_args(Order))}, got {self.order!r}")
+
+    @property
+    def adaptive(self) -> bool:
+        return self.order == "adaptive"
 
     def columns(self, state: ScalingState) -> Ints:
         return state.rng.permutation(state.n_columns) if self.order == "permuted" else super().columns(state)
@@ -244,6 +251,8 @@ class ParallelSolver(SequentialSolver, ABC):
         super().__post_init__()
         if self.update not in get_args(UpdateKind):
             raise ValueError(f"update must be one of {', '.join(get_args(UpdateKind))}, got {self.update!r}")
+        if self.update == "parallel" and self.adaptive:
+            raise ValueError("order='adaptive' needs update='sequential': in parallel all weights move at once")
         check_positive("newton_tol", self.newton_tol)
 
     def epoch(self, problem: Problem, state: ScalingState) -> ScalingReport:
