@@ -174,3 +174,14 @@ def test_completion_in_a_shell(monkeypatch, words, expected):
     answer = CliRunner().invoke(main, [], prog_name="partwise")
     assert answer.exit_code == 0
     assert sorted(answer.stdout.split()) == sorted(expected)
+
+
+def test_a_report_on_hundreds_of_labels_lists_the_frequent_ones(cli, files, tmp_path):
+    path, report = tmp_path / "many.txt", tmp_path / "r.html"
+    path.write_text("".join(f"w{k} T{k}\n" * (2 if k < 50 else 1) + "\n" for k in range(70)))
+    cli("train", "tag", path, "-o", tmp_path / "m.pw", "--report", report, "-q", "--tol", "0.1")
+    text = report.read_text()
+    table = text[text.index("the 50 most frequent labels") :]
+    table = table[: table.index("</table>")]
+    assert ">T49<" in table
+    assert ">T50<" not in table

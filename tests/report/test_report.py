@@ -209,6 +209,20 @@ def test_a_result_without_a_certificate(result, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"dual": -math.inf, "gap": math.inf}, "the dual value is beyond double precision"),
+        ({"primal": math.nan, "gap": math.inf}, "the weights were changed after training"),
+        ({"primal": 0.1 + 0.2, "dual": 0.1 + 0.2, "gap": 1e-20}, "can reach is 0.3 in double precision"),
+        ({"primal": 3.5, "dual": 3.25, "gap": 0.25}, "lies between 3.25 and 3.5"),
+    ],
+)
+def test_what_is_said_of_a_certificate(result, tmp_path, changes, told):
+    Result(**{**vars(result), **changes}).report(tmp_path / "r.html")
+    assert told in (tmp_path / "r.html").read_text()
+
+
+@pytest.mark.parametrize(
     ("low", "high"), [(1, 1e6), (3, 4), (1e-12, 1e-3), (202.1, 202.9), (0.5, 70), (1e-300, 1e300), (99.99, 100.0)]
 )
 def test_ticks(low, high):

@@ -8,6 +8,8 @@ from partwise.cli.tasks import Data, Evaluation, Task
 
 #: Sentences that are drawn, and features of each label that are listed.
 EXAMPLES, TOP = 6, 10
+#: Labels in the table of scores.
+LABELS = 50
 
 
 def write(
@@ -27,9 +29,11 @@ def write(
     if baseline is not None:
         scores[f"{task.main_score(evaluation)[0]}, {baseline[0]}"] = baseline[1]
     if evaluation.by_label:
-        scores["by label"] = {
-            row["label"]: {key: row[key] for key in row if key != "label"} for row in evaluation.by_label
-        }
+        rows = evaluation.by_label
+        if len(rows) > LABELS:
+            rows = sorted(rows, key=lambda row: -row["gold"])[:LABELS]  # the others are in the output of --json
+        called = "by label" if rows is evaluation.by_label else f"the {LABELS} most frequent labels"
+        scores[called] = {row["label"]: {key: row[key] for key in row if key != "label"} for row in rows}
     settings = {name: value for name, value in model.get_params(deep=False).items() if value is not None}
     write_report(
         path,

@@ -110,16 +110,22 @@ def summary(result: Result, plots: bool = True) -> dict[str, Any]:
             {"name": "dual", "value": number(result.dual)},
             {"name": "gap / primal", "value": f"{result.relative_gap:.1e}"},
         ]
+        dual, primal = _apart(result)
+        where = (
+            f"lies between {dual} and {primal}" if dual != primal else f"is {result.primal:.10g} in double precision"
+        )
         sentence = (
-            f"The best objective that any weights can reach lies between {' and '.join(_apart(result))}: "
+            f"The best objective that any weights can reach {where}: "
             f"these weights are at most {_percent(result.relative_gap)} of their objective away from it."
         )
     else:
         sentence = "There is no certificate: "
         if result.l2 == 0:
             sentence += "without a penalty there is no dual value, and the gradient norm is what was brought down."
-        else:
+        elif math.isnan(result.primal):
             sentence += "the weights were changed after training."
+        else:
+            sentence += "the dual value is beyond double precision."
     # Of how many is not said: some weights are there to fill the core's registers and belong to no feature.
     weights = f"{np.count_nonzero(result.weights):,}"
     cards += [
