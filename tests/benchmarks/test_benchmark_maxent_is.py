@@ -88,13 +88,14 @@ def test_brown_is_split_by_article(folder):
     assert len(found.labels) / total == pytest.approx(0.8, abs=0.1)
 
 
-@pytest.mark.parametrize("solver", maxent_is.METHODS)
-def test_cells_agree(folder, tmp_path, solver):
+@pytest.mark.parametrize("method", maxent_is.METHODS)
+def test_cells_agree(folder, tmp_path, method):
     given = contexts.conll_chunks(folder, None)
     path = str(tmp_path / "arrays.npz")
     given.save(path)
-    slow = solver in ("gis", "iis")
-    cell = maxent_is.run_cell(path, solver, 0.1, 0.5 if slow else 4.0, 1)
+    slow = method in ("gis", "iis")
+    solver, options = maxent_is.METHODS[method]
+    cell = maxent_is.run_cell(path, solver, 0.1, 0.5 if slow else 4.0, 1, options=options)
     assert cell["status"] == ("not reached" if slow else "converged")
     assert cell["trace_seconds"] == sorted(cell["trace_seconds"])
     # the same objective from the arrays alone
