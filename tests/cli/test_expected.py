@@ -185,3 +185,19 @@ def test_a_report_on_hundreds_of_labels_lists_the_frequent_ones(cli, files, tmp_
     table = table[: table.index("</table>")]
     assert ">T49<" in table
     assert ">T50<" not in table
+
+
+@pytest.mark.parametrize("text", ["", "\n\n"])
+def test_nothing_gives_nothing(cli, files, chunker, classifier, tmp_path, text):
+    """An empty part of a pipeline is not an error for a filter; for training and scores it is."""
+    path, parser, out = tmp_path / "empty.conllu", tmp_path / "p.pw", tmp_path / "out.txt"
+    path.write_text(text)
+    cli("train", "dep", files / "treebank" / "dev.conllu", "-o", parser, "-q")
+    for model in (chunker, classifier, parser):
+        for flags in ((), ("--json",)):
+            answer = cli("predict", model, "-", *flags, stdin=text)
+            assert answer.stdout == ""
+            assert answer.stderr.startswith("warning: -: there are no ")
+        cli("predict", model, path, "-o", out)
+        assert out.read_text() == ""
+        assert "there are no " in cli("evaluate", model, path, status=2).stderr

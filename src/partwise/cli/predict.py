@@ -9,7 +9,7 @@ import click
 from partwise.cli.flags import File
 from partwise.cli.loading import length_flag, load_model
 from partwise.cli.output import check_outputs, json_flag, threads_flag
-from partwise.cli.tasks import Request
+from partwise.cli.tasks import NoExamples, Request
 
 #: More answers a sentence than anybody reads would fill the memory.
 MOST = 10_000
@@ -52,7 +52,12 @@ def command(
 
     check_outputs(output, inputs=(model, data, constraints))
     fitted, task = load_model(model, threads, max_length)
-    read = task.read(data, task.recall(fitted), labelled=False)
+    try:
+        read = task.read(data, task.recall(fitted), labelled=False)
+    except NoExamples as empty:  # a filter gives nothing for nothing
+        click.echo(f"warning: {empty}", err=True)
+        with atomic_write(output, "w"):
+            return
     with counting_from_one(constraints, task.part) if constraints else nullcontext():
         lines = task.predict(fitted, read, Request(marginals, k_best, constraints, as_json))
     with atomic_write(output, "w") as out:

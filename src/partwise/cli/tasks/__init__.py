@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import click
 
 from partwise.cli.errors import UserError
+from partwise.io.errors import FormatError
 
 #: Task: (module, class, what it is). The order is that of the help.
 TASKS = {
@@ -23,6 +24,10 @@ TASKS = {
     "maxent": ("partwise.cli.tasks.maxent", "MaxentTask", "Classify rows of features."),
     "dep": ("partwise.cli.tasks.dep", "DepTask", "Find the head of every word (projective and other trees)."),
 }
+
+
+class NoExamples(FormatError):
+    """A file without a sentence or row: nothing to learn from, and nothing to label either."""
 
 
 @dataclass

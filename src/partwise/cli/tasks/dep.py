@@ -13,7 +13,7 @@ from partwise.cli.errors import UserError
 from partwise.cli.flags import File
 from partwise.cli.output import json_line
 from partwise.cli.summary import certificate_lines, result_fields
-from partwise.cli.tasks import Data, Evaluation, Request, Task
+from partwise.cli.tasks import Data, Evaluation, NoExamples, Request, Task
 from partwise.io import ConlluReader, ConlluSentence, FormatError, read_text
 from partwise.io.conllu_sentence import DEPS, MISC, is_number
 from partwise.metrics import AttachmentScores, attachment_scores, calibration, confusion_matrix
@@ -63,7 +63,7 @@ class DepTask(Task):
 
         sentences = list(reader)
         if not sentences:
-            raise FormatError(
+            raise NoExamples(
                 "there are no sentences" + (f", {reader.skipped} bad ones aside" * bool(reader.skipped)), path
             )
         if dialect == "auto":

@@ -12,7 +12,7 @@ import numpy as np
 
 from partwise.cli.errors import UserError
 from partwise.cli.output import json_line
-from partwise.cli.tasks import Data, Evaluation, Request, Task
+from partwise.cli.tasks import Data, Evaluation, NoExamples, Request, Task
 from partwise.cli.tasks.labels import evaluate_labels
 from partwise.metrics import calibration
 
@@ -48,11 +48,11 @@ class MaxentTask(Task):
         ]
 
     def read(self, path: str, settings: Mapping[str, Any], labelled: bool) -> Data:
-        from partwise.io import FormatError, read_svmlight
+        from partwise.io import read_svmlight
 
         X, y = read_svmlight(path, zero_based=bool(settings.get("zero_based")))
         if not X.shape[0]:
-            raise FormatError("there are no rows", path)
+            raise NoExamples("there are no rows", path)
         return Data(X, y, X.shape[0], X.shape[0])
 
     def remember(self, settings: Mapping[str, Any], data: Data) -> dict[str, Any]:

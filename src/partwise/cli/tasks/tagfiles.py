@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from partwise.cli.errors import UserError
-from partwise.cli.tasks import Data
+from partwise.cli.tasks import Data, NoExamples
 from partwise.io import ConlluSentence, FormatError, Sentences, read_conllu
 from partwise.io.conllu_sentence import MISC, UPOS
 
@@ -80,7 +80,7 @@ def read_tagged(path: str, settings: Mapping[str, Any], labelled: bool) -> Data:
     conllu = read_conllu(path) if kind == "conllu" else None
     table = _read_table(path, settings) if conllu is None else _conllu_table(conllu)
     if not len(table):
-        raise FormatError("there are no sentences", path)
+        raise NoExamples("there are no sentences", path)
     data = _split(table, path, settings, labelled)
     data.source = Source(kind, table, conllu=conllu)
     return data
@@ -153,7 +153,7 @@ def _read_items(path: str) -> Data:
 
     X, y = read_items(path)
     if not len(X):
-        raise FormatError("there are no sentences", path)
+        raise NoExamples("there are no sentences", path)
     return Data(X, y, len(X), sum(map(len, X)), Source("items", None, X))
 
 
