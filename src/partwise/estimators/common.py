@@ -21,8 +21,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from partwise._core import FeatureMap, Multiclass, RowLayout
 from partwise.callbacks.base import Callbacks, Session, check_callbacks
 from partwise.estimators.inputs import Floats
+from partwise.features import maxent_map, multiclass_map
 from partwise.losses import Loss, get_loss
 from partwise.penalties import L2, ElasticNet, Penalty
 from partwise.problem import Problem
@@ -46,6 +48,11 @@ class Training:
     @property
     def penalty(self) -> Penalty:
         return ElasticNet(self.l1, self.l2) if self.l1 else L2(self.l2)
+
+    def classifier_map(self, structure: Multiclass, rows: Any, layout: RowLayout | None = None) -> FeatureMap:
+        """The features of rows with a label each; single features can be had too if the solver goes by them."""
+        by_features = self.l1 > 0 or (isinstance(self.solver, Solver) and "column access" in self.solver.requires)
+        return (maxent_map if by_features else multiclass_map)(structure, rows, layout=layout)
 
 
 @contextmanager

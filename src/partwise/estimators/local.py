@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from partwise._core import LinearMap, Multiclass, RowLayout, all_scores, padded_width
+from partwise._core import Multiclass, RowLayout, all_scores, padded_width
 from partwise.estimators.chains import PairLayout, expand_pairs
 from partwise.estimators.common import check_choice
 from partwise.estimators.inputs import Floats, Ints, Rows, pointers
@@ -47,11 +47,9 @@ class LocalModel:
         """The labels of all positions, each for itself."""
         return Multiclass(int(lengths.sum()), self.n_labels)
 
-    def features(self, rows: Rows, structure: Multiclass, labels: Ints) -> LinearMap:
-        """The feature map of positions with these tags before them."""
-        return multiclass_map(
-            structure, with_history(rows, labels, self.n_labels, self.history), layout=self.nodes.core
-        )
+    def contexts(self, rows: Rows, labels: Ints) -> Attributes:
+        """The attributes of positions with these tags before them."""
+        return with_history(rows, labels, self.n_labels, self.history)
 
     def table(self, weights: Floats) -> Floats:
         """All weights as (attributes, then tags before, then pairs of tags before) x labels, 0 where there is none."""

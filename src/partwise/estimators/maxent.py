@@ -51,7 +51,6 @@ from partwise.estimators.saving import (
     start_model,
 )
 from partwise.estimators.sparse_inputs import check_sparse
-from partwise.features import multiclass_map
 from partwise.losses import get_loss
 from partwise.models.errors import ModelFormatError
 from partwise.models.names import decode_names, encode_names
@@ -185,7 +184,7 @@ class MaxentClassifier(ClassifierMixin, TrainedEstimator):
                 (len(y), len(classes)),
                 self._warm_weights(rows.n_attributes, classes),
                 {"classes_": classes},
-                features=multiclass_map(structure, rows.table),
+                features=training.classifier_map(structure, rows.table),
                 structure=structure,
                 gold=structure.encode(labels.astype(np.int64)),
                 sample_weight=weight,

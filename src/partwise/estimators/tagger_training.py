@@ -139,7 +139,7 @@ class TrainedTagger(TrainedEstimator):
             ("maxent", n_labels, rows.lengths),
             None,
             {**fitted, "_model": model},
-            features=model.features(rows, structure, labels),
+            features=training.classifier_map(structure, model.contexts(rows, labels), model.nodes.core),
             structure=structure,
             gold=structure.encode(labels),
             sample_weight=None if weight is None else np.repeat(weight, rows.lengths),
