@@ -54,13 +54,15 @@ class Contribution:
     """What one feature adds to the score of the best answer, over the second-best one.
 
     kind
-        "attribute", "transition", "begin", "end" or "intercept".
+        "attribute", "transition", "begin", "end" or "intercept"; with model="maxent" also "normaliser": what the labels
+        that could stand at the position take off, log Z after the tags before it.
     name
         The attribute; None for a transition's own weight and an intercept.
     position
         Where it is (a transition: at its right end); None for a classifier.
     best, second
-        The labels (transitions: pairs of labels) that the two answers have there.
+        The labels that the two answers have there (transitions: pairs of labels, with model="maxent" also threes;
+        normalisers: the tags before, None is before the sequence's beginning).
     amount
         The score that it adds to the best answer, less what it adds to the second-best one.
     """
@@ -118,7 +120,7 @@ def explanation(best: Any, second: Any, scores: tuple[float, float], found: list
     """Contributions of the same feature put together, the largest first."""
     merged: dict[tuple[Any, ...], Contribution] = {}
     for each in found:
-        key = (each.kind, each.name, each.position)
+        key = (each.kind, each.name, each.position, each.best, each.second)
         before = merged.get(key)
         merged[key] = each if before is None else replace(each, amount=before.amount + each.amount)
     kept = [each for each in merged.values() if each.amount]

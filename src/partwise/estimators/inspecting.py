@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy.special import logsumexp
 
 from partwise._core import Vocabulary
 from partwise.estimators.chains import ChainModel, PairLayout, edge_attributes, expand_pairs
@@ -14,6 +15,7 @@ from partwise.estimators.explaining import Contribution, Explanation, TopFeature
 from partwise.estimators.inputs import ColumnReader, Floats, Ints, Rows, pointers
 from partwise.estimators.kernel_chain import KernelChainModel
 from partwise.estimators.local import LocalModel
+from partwise.estimators.local_chains import tags_before
 from partwise.estimators.warm import look_up
 
 
@@ -64,17 +66,7 @@ def explain_tags(
     """The features that make one labelling of a sequence better than another."""
     (one, score), (two, other) = answers
     names = name_of(reader)
-    found: list[Contribution] = []
-    # positions
-    table = rows.attributes()
-    owner = np.repeat(np.arange(len(one)), np.diff(table.row_ptr))
-    differ = np.flatnonzero((one != two)[owner] & (table.attributes >= 0))
-    ids, place = table.attributes[differ], owner[differ]
-    values = 1.0 if table.values is None else table.values[differ]
-    features = model.node_features(weights)
-    amounts = values * (look_up(features, ids, one[place]) - look_up(features, ids, two[place]))
-    for i, t, amount in zip(ids.tolist(), place.tolist(), amounts.tolist(), strict=True):
-        found.append(Contribution("attribute", names(i), t, classes[one[t]], classes[two[t]], amount))
+    found = _positions(names, model, weights, classes, rows, one, two)
     # transitions: their own weight is edge attribute 0
     if len(one) > 1:
         found += _edges(names, model, weights, classes, rows, one, two)
@@ -85,6 +77,64 @@ def explain_tags(
             found.append(Contribution(kind, None, t, classes[one[t]], classes[two[t]], amount))
     best, second = ([classes[label] for label in labels] for labels in (one.tolist(), two.tolist()))
     return explanation(best, second, (score, other), found)
+
+
+def explain_local_tags(
+    reader: Any,
+    model: LocalModel,
+    weights: Floats,
+    classes: list[Any],
+    rows: Rows,
+    answers: list[tuple[Ints, float]],
+) -> Explanation:
+    """The features that make one labelling of a sequence likelier than another under a maxent tagger.
+
+    log p(y) is the scores of y's features less, at each position, log Z of the labels that could stand there after
+    y's tags: where the tags before differ, so does Z.
+    """
+    (one, score), (two, other) = answers
+    found = _positions(name_of(reader), model, weights, classes, rows, one, two)
+    none, names = model.n_labels, [*classes, None]
+    scores, after = model.position_scores(rows, weights), model.history_scores(weights)
+    tables = model.history_tables(weights)
+    sides = []
+    for labels in (one, two):
+        back = tags_before(rows.lengths, labels, none)[: model.history]
+        states = back[0] if model.history == 1 else back[1] * (none + 1) + back[0]
+        sides.append((np.stack([*back[::-1], labels]), logsumexp(scores + after[states], axis=1)))
+    (tags, constants), (others, other_constants) = sides  # tags: oldest first, then the label itself
+    for t in range(len(one)):
+        best, second = (tuple(names[tag] for tag in side[:, t].tolist()) for side in (tags, others))
+        for n, table in enumerate(tables, start=1):
+            amount = float(table[tuple(tags[-1 - n :, t])] - table[tuple(others[-1 - n :, t])])
+            found.append(Contribution("transition", None, t, best[-1 - n :], second[-1 - n :], amount))
+        if best[:-1] != second[:-1]:
+            amount = float(other_constants[t] - constants[t])
+            found.append(Contribution("normaliser", None, t, best[:-1], second[:-1], amount))
+    first, last = ([classes[label] for label in labels] for labels in (one.tolist(), two.tolist()))
+    return explanation(first, last, (score, other), found)
+
+
+def _positions(
+    names: Callable[[int], Any],
+    model: ChainModel | LocalModel,
+    weights: Floats,
+    classes: list[Any],
+    rows: Rows,
+    one: Ints,
+    two: Ints,
+) -> list[Contribution]:
+    found: list[Contribution] = []
+    table = rows.attributes()
+    owner = np.repeat(np.arange(len(one)), np.diff(table.row_ptr))
+    differ = np.flatnonzero((one != two)[owner] & (table.attributes >= 0))
+    ids, place = table.attributes[differ], owner[differ]
+    values = 1.0 if table.values is None else table.values[differ]
+    features = model.node_features(weights)
+    amounts = values * (look_up(features, ids, one[place]) - look_up(features, ids, two[place]))
+    for i, t, amount in zip(ids.tolist(), place.tolist(), amounts.tolist(), strict=True):
+        found.append(Contribution("attribute", names(i), t, classes[one[t]], classes[two[t]], amount))
+    return found
 
 
 def _edges(

@@ -61,11 +61,17 @@ class LocalModel:
 
     def history_scores(self, weights: Floats) -> Floats:
         """Scores of labels after each history: (n_states, n_labels); history (b, a) is b * (n_labels + 1) + a."""
+        first, *second = self.history_tables(weights)
+        return (first + second[0]).reshape(self.n_states, self.n_labels) if second else first
+
+    def history_tables(self, weights: Floats) -> list[Floats]:
+        """Weights of labels after each tag, (tags, n_labels); with history = 2 also after each two.
+
+        Those are (tags, tags, n_labels), the older tag first.
+        """
         tags = self.n_labels + 1
         after = self.table(weights)[self.n_attributes :]
-        if self.history == 1:
-            return after
-        return np.tile(after[:tags], (tags, 1)) + after[tags:]
+        return [after] if self.history == 1 else [after[:tags], after[tags:].reshape(tags, tags, self.n_labels)]
 
     def node_features(self, weights: Floats) -> tuple[Ints, Ints, Floats]:
         """(attributes, labels, weights) of the features of positions."""

@@ -11,9 +11,10 @@ from partwise.estimators.chains import ChainModel
 from partwise.estimators.common import check_count
 from partwise.estimators.explaining import Explanation, Pruning, TopFeatures, without_certificate
 from partwise.estimators.inputs import ColumnReader, Floats, Ints, Rows
-from partwise.estimators.inspecting import explain_tags, prune_tagger, top_of_tagger
+from partwise.estimators.inspecting import explain_local_tags, explain_tags, prune_tagger, top_of_tagger
 from partwise.estimators.kernel_chain import KernelChainModel
-from partwise.estimators.local import LocalModel
+from partwise.estimators.local import LocalModel, check_beam_width
+from partwise.estimators.local_search import k_best_labels
 from partwise.estimators.slots import labels_of
 from partwise.estimators.warm import edge_names
 from partwise.result import Result
@@ -24,6 +25,7 @@ class ReadableTagger:
 
     classes_: Any
     coef_: Floats
+    beam_width: int | None
     _reader: Any
     _model: ChainModel | KernelChainModel | LocalModel
     result_: Result
@@ -91,14 +93,20 @@ class ReadableTagger:
     def explain(self, sequence: Any) -> Explanation:
         """Which features make the best labelling of a sequence better than the second-best one.
 
-        Their amounts add up to the difference of the two scores.
+        Their amounts add up to the difference of the two scores. model="maxent": scores are log-probabilities, the
+        labellings are those of `predict_k_best`, and besides features there are the local normalisers ("normaliser").
         """
         check_is_fitted(self)
-        if not isinstance(self._model, ChainModel):
-            raise ValueError("explain is there for model='crf' without a kernel")
+        if isinstance(self._model, KernelChainModel):
+            raise ValueError("with a kernel there are no weights of attributes to explain an answer by")
+        if isinstance(self._model, LocalModel):
+            check_beam_width(self.beam_width)
         lengths, rows = self._read([sequence])
         if not lengths[0]:
             raise ValueError("a sequence without positions has nothing to explain")
+        if isinstance(self._model, LocalModel):
+            best = k_best_labels(self._model.chains(rows, self.coef_), self.beam_width, 2)[0]
+            return explain_local_tags(self._reader, self._model, self.coef_, self.classes_.tolist(), rows, best)
         structure = self._model.structure(rows.lengths)
         scores = self._model.features(rows, structure, once=True).scores(0, self.coef_)
         two = structure.k_best(0, scores, 2)
