@@ -41,11 +41,10 @@ bool has_single_rows(const AttributeTable& table) {
 
 AttributeSegment::AttributeSegment(std::shared_ptr<const RowLayout> layout, const AttributeTable& table, bool once) {
     check(*layout, table);
-    const bool single = has_single_rows(table);
-    if (single && layout->all_full()) {
-        rows_ = std::make_unique<SingleRows>(std::move(layout), table);
-    } else if (once && !single) {
+    if (once) {  // whatever the other examples are like: the bits of one must not depend on them
         rows_ = std::make_unique<PassingRows>(std::move(layout), table);
+    } else if (has_single_rows(table) && layout->all_full()) {
+        rows_ = std::make_unique<SingleRows>(std::move(layout), table);
     } else {
         rows_ = std::make_unique<AttributeRows>(std::move(layout), table);
     }

@@ -23,7 +23,8 @@ bool has_single_rows(const AttributeTable& table);
 // Rows of sparse attributes, stored in the way that suits them: SingleRows, AttributeRows or PassingRows.
 class AttributeSegment final : public Segment {
    public:
-    // once: every example's scores will be asked for about once, as in prediction. The answers are the same.
+    // once: every example's scores will be asked for about once, as in prediction. The answers are the same; where all
+    // examples are one row, but for rounding.
     AttributeSegment(std::shared_ptr<const RowLayout> layout, const AttributeTable& table, bool once = false);
 
     Index num_examples() const override { return rows_->num_examples(); }
@@ -147,8 +148,8 @@ class AttributeRows final : public Segment {
 };
 
 // The same for examples that are looked at once: rows stay as they came, because to store them by attribute takes
-// longer than one pass over them. Scores are those of AttributeRows to the bit; for all else it makes them of the
-// example.
+// longer than one pass over them. Scores are those of AttributeRows to the bit (which has an order of its own if all
+// examples are one row); for all else it makes them of the example.
 class PassingRows final : public Segment {
    public:
     PassingRows(std::shared_ptr<const RowLayout> layout, const AttributeTable& table);

@@ -219,6 +219,19 @@ class TestInvariance:
         assert all(self.same(shuffled[j], whole[i]) for j, i in enumerate(order))
         assert all(map(self.same, single, whole))
 
+    @pytest.mark.parametrize("features", ["observed", "all"])
+    def test_sequences_of_one_position(self, features, rng):
+        """Alone or beside others, to the bit: sums of many attributes show any other order."""
+        x = [
+            [[f"a{k}" for k in rng.choice(400, 30, replace=False).tolist()] for _ in range(length)]
+            for length in [1, 2] * 20
+        ]
+        y = [rng.integers(0, 9, len(tokens)).astype(str).tolist() for tokens in x]
+        fitted = SequenceTagger(features=features, C=10.0).fit(x, y)
+        for method in self.METHODS:
+            single = [getattr(fitted, method)([tokens])[0] for tokens in x]
+            assert all(map(self.same, single, getattr(fitted, method)(x)))
+
     @pytest.mark.parametrize("method", METHODS)
     def test_threads(self, tagger, fresh_sentences, method):
         x = fresh_sentences.dicts * 20

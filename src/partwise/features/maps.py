@@ -85,7 +85,7 @@ def chain_map(
         Tied chains: which transitions have a weight (default: all).
     once : bool
         Scores will be asked for about once a sequence, as in prediction: do not prepare the rows for many passes. The
-        scores are the same.
+        scores are the same (but for rounding where all sequences have one position).
     """
     lengths, n_labels, width = structure.lengths, structure.n_labels, structure.width
     segments = [_row_segment(rows, _pointers(lengths), n_labels, width, layout, once)]
