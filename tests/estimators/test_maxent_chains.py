@@ -12,7 +12,7 @@ from partwise import SequenceTagger
 from partwise._core import Chain, stacked_products
 from partwise.estimators import local_chains
 from partwise.estimators.local_chains import LocalChains, LogProduct, Masks
-from partwise.estimators.local_search import best_labels, k_best_labels
+from partwise.estimators.local_search import _largest, best_labels, k_best_labels
 
 LENGTHS = np.array([4, 1, 3, 5, 2, 2])
 
@@ -146,6 +146,22 @@ def test_a_narrow_beam_gives_k_allowed_labellings(rng, history, masked, beam_wid
                 assert value <= bound + 1e-11
             if k <= beam_width:
                 np.testing.assert_array_equal(ranked[0][0], best[part])
+
+
+@pytest.mark.parametrize("n", [1, 7, 60])
+def test_ties_go_to_the_lowest_columns(rng, n):
+    for count in (1, 2, n // 2 + 1, n):
+        values = rng.integers(0, 3, size=(50, n)).astype(float)
+        values[values == 0] = -np.inf
+        expected = np.argsort(-values, axis=1, kind="stable")[:, :count]
+        np.testing.assert_array_equal(_largest(values, count), expected)
+
+
+@pytest.mark.parametrize("history", [1, 2])
+def test_more_labellings_asked_for_than_there_are(rng, history):
+    """Neither time nor memory for what cannot be: 10^12 numbers would not fit anywhere."""
+    chains = make_chains(rng, history, False)
+    assert [len(found) for found in k_best_labels(chains, 2, 10**12)] == (3**LENGTHS).tolist()
 
 
 def test_a_narrow_beam_does_not_run_into_a_dead_end():

@@ -42,6 +42,9 @@ def k_best_labels(chains: LocalChains, beam_width: int | None, k: int) -> list[l
 
 
 def _searches(chains: LocalChains, beam_width: int | None, k: int) -> Iterator[tuple[Batch, Ints, Floats]]:
+    if not len(chains.lengths):
+        return
+    k = min(k, chains.n_labels ** int(chains.lengths.max()))  # no sequence has more labellings
     width = chains.n_states
     if beam_width is not None:
         width = min(max(int(beam_width), k), width)
@@ -132,7 +135,10 @@ def _largest(values: Floats, count: int) -> Ints:
     """Columns of the largest values of each row, the largest first; ties go to the lowest labels, as everywhere."""
     some: Ints = np.broadcast_to(np.arange(values.shape[1]), values.shape)
     if count < values.shape[1]:
-        some = np.sort(np.argpartition(-values, count - 1, axis=1)[:, :count], axis=1)
+        least = np.partition(values, -count, axis=1)[:, -count, None]
+        more, tied = values > least, values == least
+        room = count - more.sum(axis=1, keepdims=True)
+        some = np.nonzero(more | (tied & (tied.cumsum(axis=1) <= room)))[1].reshape(len(values), count)
     order = np.argsort(-np.take_along_axis(values, some, axis=1), axis=1, kind="stable")
     return np.take_along_axis(some, order, axis=1)
 
