@@ -10,8 +10,9 @@ along the block's gradient divided by omega_i, in the geometry of the Kullback-L
 and w follows the change of mu_i. Step sizes:
 
     adaptive   eta_i starts at `initial_step`, is halved until the dual does not fall by more than the rounding of its
-               parts, and grows by `growth` a visit
-    theorem    eta_i = 1 / (tau + omega_i |A|), |A| = max_i max_y |A_i'(g_i - counts(y))|^2 / l2 (an upper bound of it)
+               parts (but not below 1 / (tau + omega_i |A_i|), where it cannot fall), and grows by `growth` a visit
+    theorem    eta_i = 1 / (tau + omega_i |A|), |A| = max_i |A_i|, |A_i| = max_y |A_i'(g_i - counts(y))|^2 / l2 (an
+               upper bound of it)
     a number   that one; a run whose dual falls back for good raises DivergenceError
 
 Options. initial_step "calibrate": the first step is found on a tenth of the data (`calibration`). anneal > 1: the
