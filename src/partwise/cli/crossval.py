@@ -6,8 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from partwise.cli.errors import UserError
+from partwise.cli.errors import UserError, message_of
 from partwise.cli.tasks import Data, Task
+
+
+def check_folds(task: Task, data: Data, folds: int) -> None:
+    """UserError for more folds than there are examples."""
+    if not 2 <= folds <= data.n_examples:
+        raise UserError(f"--folds: {data.n_examples} {task.unit} make no {folds} folds")
 
 
 def cross_validate(
@@ -20,15 +26,16 @@ def cross_validate(
     dict with `folds`, `score_name`, `scores` (one a fold), their `mean` and `deviation`, and whether all runs
     `converged`
     """
-    if not 2 <= folds <= data.n_examples:
-        raise UserError(f"--folds: {data.n_examples} {task.unit} make no {folds} folds")
     order = np.random.default_rng(flags["seed"]).permutation(data.n_examples)
     scores, name, converged = [], "", True
-    for part in np.array_split(order, folds):
+    for number, part in enumerate(np.array_split(order, folds), 1):
         rest = np.setdiff1d(order, part)
         model = task.make(flags, data, settings)
         train = task.take(data, rest.tolist())
-        model.fit(train.X, train.y)
+        try:
+            model.fit(train.X, train.y)
+        except ValueError as error:  # such as a label that is in no other fold
+            raise UserError(f"--folds: without fold {number} of {folds}: {message_of(error)}") from None
         converged &= model.result_.status == "converged"
         name, score = task.main_score(task.evaluate(model, task.take(data, np.sort(part).tolist())))
         scores.append(float(score))

@@ -148,7 +148,10 @@ def default_output(data: str) -> str:
 def train(
     task: Task, *, data: str, output: str | None, dev: str | None, as_json: bool, quiet: bool, **flags: Any
 ) -> None:
-    """Read, fit, score, save, report; in this order, so that nothing is written before all went well."""
+    """Read, fit, score, save, report, cross-validate; in this order, so that nothing is written before all went well.
+
+    Training may have taken hours: what goes wrong once the model is saved does not take it away.
+    """
     begin = time.perf_counter()
     output = output or default_output(data)
     if as_json and output == "-":
@@ -161,6 +164,8 @@ def train(
     settings = estimator_settings(task, flags)
     settings |= strength(flags["C"], flags["l2"])
     training = task.read(data, flags, labelled=True)
+    if flags["folds"]:
+        crossval.check_folds(task, training, flags["folds"])
     known = {**flags, **task.remember(flags, training)}  # --dev is read as a model's input is
     held = task.read(dev, known, labelled=True) if dev is not None else None
 
@@ -175,16 +180,17 @@ def train(
     assert scored is not None
     evaluation = task.evaluate(model, scored)
     baseline = _baseline(task, flags["baseline"], training, scored, settings, flags)
-    folds = crossval.cross_validate(task, flags, training, settings, flags["folds"]) if flags["folds"] else None
     model.save(output, dtype=flags["dtype"])
-    if flags["report"]:
-        from partwise.cli import reporting
+    folds = None
+    try:
+        if flags["report"]:
+            from partwise.cli import reporting
 
-        try:
             reporting.write(flags["report"], task, model, scored, evaluation, baseline, data, where)
-        except OSError as error:
-            # Training may have taken hours: the model is kept.
-            raise UserError(f"{message_of(error)} (the model is in {output})") from None
+        if flags["folds"]:
+            folds = crossval.cross_validate(task, flags, training, settings, flags["folds"])
+    except (OSError, UserError) as error:
+        raise UserError(f"{message_of(error)} (the model is in {output})") from None
     fields = {
         "task": task.name,
         "model": output,
