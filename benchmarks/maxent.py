@@ -114,8 +114,10 @@ def command(
 
 
 def our_seconds(runs: list[Record], optimum: float, within: float) -> float:
-    """CPU seconds to the target of the first partwise run that has them."""
+    """CPU seconds to the target of the first partwise run that has them (the reference has no name of a system)."""
     for run in runs:
+        if not run.get("system", "partwise").startswith("partwise"):
+            continue
         at = first_within(run.get("trace_objective", []), (1.0 + within) * optimum)
         if at is not None and run["trace_cpu_seconds"][at] is not None:
             return float(run["trace_cpu_seconds"][at])

@@ -156,6 +156,16 @@ def test_liblinear_agrees(folder, solver):
     assert theirs["accuracy"] == pytest.approx(ours["accuracy"], abs=0.1)
 
 
+def test_how_long_rivals_may_take_goes_by_our_own_time():
+    rival = {"system": "sklearn-lbfgs", "trace_objective": [1.0], "trace_cpu_seconds": [50.0]}
+    failed = {"system": "partwise-auto", "error": "ended with signal 9"}
+    ours = {"system": "partwise-sdca", "trace_objective": [2.0, 1.0], "trace_cpu_seconds": [1.0, 4.0]}
+    reference = {"trace_objective": [3.0, 1.0], "trace_cpu_seconds": [1.0, 6.0]}
+    assert maxent.our_seconds([rival, failed, ours, reference], 1.0, 1e-3) == 4.0
+    assert maxent.our_seconds([rival, failed, reference], 1.0, 1e-3) == 6.0
+    assert maxent.our_seconds([rival], 1.0, 1e-3) == 0.0
+
+
 def test_a_slow_rival_is_given_up(folder):
     theirs = maxent.fit_sklearn(folder, 1.0, None, "sag", 1.0, 1e-3, 1, patience=0.0)
     finish(theirs, 1.0, 1e-3)
