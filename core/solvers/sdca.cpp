@@ -224,8 +224,7 @@ class Pass {
     Workspace ws_;
 };
 
-// Entries between 1/2 and 3/2 without a pattern: A A' is diagonal if |A' v|^2 = sum_a k_a v_a^2 for such a v (or v hits
-// a set of measure zero).
+// Entries between 1/2 and 3/2 without a pattern, all different.
 double probe(Index a) {
     const double x = 0.6180339887498949 * static_cast<double>(a + 1);
     return 0.5 + (x - std::floor(x));
@@ -240,17 +239,15 @@ void used_slots(const Objective& objective, Index i, std::vector<double>& zeros,
     objective.structure().log_partition(i, zeros.data(), 1.0, out.data(), nullptr, ws);
 }
 
-// A_i A_i' 1 over the slots in use: the diagonal of A_i A_i', if that is diagonal, for as much work as a visit.
-class RowSums {
+// A_i A_i' v, for as much work as a visit.
+class BlockProducts {
    public:
-    explicit RowSums(const FeatureMap& features) : features_(features) {}
+    explicit BlockProducts(const FeatureMap& features) : features_(features) {}
 
-    void find(Index i, const std::vector<double>& used, std::vector<double>& out) {
+    void find(Index i, const std::vector<double>& v, std::vector<double>& out) {
         weights_.resize(idx(features_.num_weights()), 0.0);
-        ones_.resize(used.size());
-        for (std::size_t a = 0; a < used.size(); ++a) ones_[a] = used[a] > 0.0 ? 1.0 : 0.0;
-        out.resize(used.size());
-        features_.project(i, ones_.data(), vector_);
+        out.resize(v.size());
+        features_.project(i, v.data(), vector_);
         vector_.axpy(1.0, weights_.data());
         features_.scores(i, weights_.data(), 1.0, out.data());
         for (const SparseVector::Run& run : vector_.runs()) std::fill_n(weights_.data() + run.start, run.length, 0.0);
@@ -259,7 +256,6 @@ class RowSums {
    private:
     const FeatureMap& features_;
     std::vector<double> weights_;  // zero between calls
-    std::vector<double> ones_;
     SparseVector vector_;
 };
 
@@ -272,22 +268,27 @@ std::vector<double> slot_curvatures(const Objective& objective, std::span<const 
     for (const Index i : examples) total += idx(objective.num_slots(i));
     all.reserve(total);  // a vector that grows would take twice the room
     std::vector<double> v;
+    std::vector<double> ones;
     std::vector<double> uniform;
     std::vector<double> zeros;
     std::vector<double> sums;
-    RowSums row_sums(features);
+    std::vector<double> along;
+    BlockProducts products(features);
     Workspace ws;
+    const auto match = [](double one, double two) { return std::abs(one - two) <= 1e-9 * (one + two); };
     for (const Index i : examples) {
         interrupt.check();
         const Index n = objective.num_slots(i);
         used_slots(objective, i, zeros, uniform, ws);
         v.assign(idx(n), 0.0);
+        ones.assign(idx(n), 0.0);
         double norm = 0;
         Index some = -1;
         for (Index a = 0; a < n; ++a) {
             if (uniform[idx(a)] == 0.0) continue;
             some = a;
             v[idx(a)] = probe(a);
+            ones[idx(a)] = 1.0;
             norm += v[idx(a)] * v[idx(a)];
         }
         const double found = features.transpose_norm2(i, v.data());
@@ -298,23 +299,35 @@ std::vector<double> slot_curvatures(const Objective& objective, std::span<const 
             unit[idx(a)] = 0.0;
             return k;
         };
-        const auto matches = [&](double expected) { return std::abs(found - expected) <= 1e-9 * (found + expected); };
         const std::size_t begin = all.size();
         all.resize(begin + idx(n), -1.0);
         const double same = slot(some);
-        if (matches(same * norm)) {  // one curvature for all slots, as for full rows of features
+        if (match(found, same * norm)) {  // one curvature for all slots, as for full rows of features
             for (Index a = 0; a < n; ++a) all[begin + idx(a)] = uniform[idx(a)] > 0.0 ? same : -1.0;
             continue;
         }
-        if (features.explicit_weights()) row_sums.find(i, uniform, sums);
+        if (features.explicit_weights()) {
+            // If A A' is diagonal, A A' 1 is its diagonal k, and A A' v is k v. If not, some slot tells: both hold only
+            // where sum_b (A A')_ab (v_b - v_a) = 0. (Sums over all slots tell too little: what two slots share adds
+            // the square of v_b - v_a to them, which may be next to nothing among hundreds of slots.)
+            products.find(i, ones, sums);
+            products.find(i, v, along);
+            for (Index a = 0; a < n; ++a) {
+                if (uniform[idx(a)] == 0.0) continue;
+                const double k = std::max(sums[idx(a)], 0.0);
+                if (!match(along[idx(a)], k * v[idx(a)])) return {};
+                all[begin + idx(a)] = k;
+            }
+            continue;
+        }
         double expected = 0;
         for (Index a = 0; a < n; ++a) {
             if (uniform[idx(a)] == 0.0) continue;
-            const double k = sums.empty() ? slot(a) : std::max(sums[idx(a)], 0.0);
+            const double k = slot(a);
             all[begin + idx(a)] = k;
             expected += k * v[idx(a)] * v[idx(a)];
         }
-        if (!matches(expected)) return {};
+        if (!match(found, expected)) return {};
     }
     return all;
 }

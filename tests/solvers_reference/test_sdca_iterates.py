@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 
 from oracles.problems import make_case
 from oracles.sdca_reference import best_block, exact_blocks
-from partwise import _core
+from partwise import _core, maxent_matrix_map
 
 LOSSES = ["log", "softmax-margin", "smoothed-hinge"]
 
@@ -145,6 +146,25 @@ def test_curvatures_are_the_norms_of_slots(rng):
     expected = [[features.transpose_norm2(i, unit[a]) for a in range(n_labels)] for i in range(n)]
     np.testing.assert_allclose(found[:, :n_labels], expected, rtol=1e-12)
     assert np.all(found[:, n_labels:] == -1)
+
+
+@pytest.mark.parametrize("pair", [(0, 1), (0, 144), (17, 161), (39, 183)])
+def test_one_feature_of_two_labels_among_thousands_is_found(pair, rng):
+    """Also of labels 144 apart, a Fibonacci number: the core's probe has nearly the same entry for them."""
+    n, n_labels, n_own = 3, 184, 50
+    own = sparse.kron(rng.uniform(0.5, 1.5, size=(n, n_own)), sparse.eye(n_labels))
+    shared = np.zeros((n, n_labels, 1))
+    structure = _core.Multiclass(n, n_labels)
+
+    def curvatures():
+        features = maxent_matrix_map(structure, sparse.csr_array(sparse.hstack([own, shared.reshape(-1, 1)])))
+        gold = structure.encode(np.zeros(n, dtype=np.int64))
+        return _core.slot_curvatures(_core.Objective(structure, features, *gold, 1.0, 0.0, "identity"), np.arange(n))
+
+    shared[2, pair[0]] = 1.0
+    assert curvatures() is not None
+    shared[2, pair[1]] = 1.0
+    assert curvatures() is None
 
 
 def test_features_of_single_labels_have_a_curvature_each():
