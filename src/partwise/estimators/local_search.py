@@ -14,6 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.special import log_softmax
 
+from partwise.estimators import local_chains
 from partwise.estimators.inputs import Floats, Ints
 from partwise.estimators.local_chains import Batch, LocalChains, batches
 
@@ -103,17 +104,24 @@ def _grow(
     chosen = _largest(best, beam_width)
     chosen = chosen[:, : int((np.take_along_axis(best, chosen, axis=1) > -np.inf).sum(axis=1).max())]
     group, tags = chosen // chains.n_labels, chosen % chains.n_labels
-    # The k best of each of those, from all the entries that lead to it.
+    # The k best of each of those, from all the entries that lead to it; some at a time, as there may be many of them.
     leading = np.take_along_axis(members, group[:, :, None], axis=1)  # (n, new histories, size)
-    grown = (values[rows, leading] + logs[rows, leading, tags[:, :, None]][..., None]).reshape(*chosen.shape, -1)
-    order = np.argsort(-grown, axis=2, kind="stable")[:, :, :k] if k > 1 else grown.argmax(axis=2)[:, :, None]
-    before = np.minimum(np.take_along_axis(leading, order // k, axis=2), n_histories - 1) * k + order % k
+    before: Ints = np.empty((*chosen.shape, k), dtype=np.int32 if n_histories * k < 2**31 else np.int64)
+    kept = np.empty((*chosen.shape, k))
+    each = max(1, local_chains.ROOM // (n * leading.shape[2] * k))
+    for first in range(0, chosen.shape[1], each):
+        at = (slice(None), slice(first, first + each))
+        grown = values[rows, leading[at]] + logs[rows, leading[at], tags[at][:, :, None]][..., None]
+        grown = grown.reshape(*grown.shape[:2], -1)
+        order = np.argsort(-grown, axis=2, kind="stable")[:, :, :k] if k > 1 else grown.argmax(axis=2)[:, :, None]
+        before[at] = np.minimum(np.take_along_axis(leading[at], order // k, axis=2), n_histories - 1) * k + order % k
+        kept[at] = np.take_along_axis(grown, order, axis=2)
     if chains.history == 2:
         last = np.append(states % chains.tags, np.zeros((n, 1), dtype=np.int64), axis=1)
         states = np.take_along_axis(last, leading[:, :, 0], axis=1) * chains.tags + tags
     else:
         states = tags
-    return before, tags, states, np.take_along_axis(grown, order, axis=2)
+    return before, tags, states, kept
 
 
 def _best_of_groups(grown: Floats, members: Ints) -> Floats:
