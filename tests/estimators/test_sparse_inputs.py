@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from partwise import MaxentClassifier, SequenceTagger
-from partwise.estimators.sparse_inputs import check_sparse
+from partwise import MaxentClassifier, Multiclass, RegularizationPathCV, SequenceTagger, maxent_map, multiclass_map
+from partwise.features.sparse_inputs import check_sparse
 
 Y = [0, 1, 0, 1]
 
@@ -35,9 +35,17 @@ def damaged(kind, where, rng):
 def test_damaged_matrices_are_refused_before_anyone_follows_them(kind, where, rng):
     X = damaged(kind, where, rng)
     fitted = MaxentClassifier().fit(matrix(kind, rng), Y)
-    for call in (lambda: MaxentClassifier().fit(X, Y), lambda: fitted.predict(X), lambda: fitted.predict_proba(X)):
+    for call in (
+        lambda: MaxentClassifier().fit(X, Y),
+        lambda: RegularizationPathCV(MaxentClassifier(), cv=2).fit(X, Y),
+        lambda: fitted.predict(X),
+        lambda: fitted.predict_proba(X),
+    ):
         with pytest.raises(ValueError, match="X is a damaged sparse matrix"):
             call()
+    for make in (multiclass_map, maxent_map):
+        with pytest.raises(ValueError, match="the matrix of rows is a damaged sparse matrix"):
+            make(Multiclass(4, 2), X)
     with pytest.raises(ValueError, match="sequence 0 is a damaged sparse matrix"):
         SequenceTagger().fit([X], [Y])
 

@@ -31,7 +31,7 @@ def write(
     if evaluation.by_label:
         rows = evaluation.by_label
         if len(rows) > LABELS:
-            rows = sorted(rows, key=lambda row: -row["gold"])[:LABELS]  # the others are in the output of --json
+            rows = sorted(rows, key=lambda row: -row["gold"])[:LABELS]  # all are in what `evaluate --json` says
         called = "by label" if rows is evaluation.by_label else f"the {LABELS} most frequent labels"
         scores[called] = {row["label"]: {key: row[key] for key in row if key != "label"} for row in rows}
     settings = {name: value for name, value in model.get_params(deep=False).items() if value is not None}

@@ -18,8 +18,8 @@ from scipy import sparse
 
 from partwise._core import Sentences, Vocabulary
 from partwise.estimators.dicts import add_dict, add_names
-from partwise.estimators.sparse_inputs import check_sparse
 from partwise.features import Attributes
+from partwise.features.sparse_inputs import check_sparse
 from partwise.models.names import read_vocabulary
 from partwise.models.parts import ModelParts
 

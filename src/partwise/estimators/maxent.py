@@ -50,7 +50,7 @@ from partwise.estimators.saving import (
     read_result,
     start_model,
 )
-from partwise.estimators.sparse_inputs import check_sparse
+from partwise.features.sparse_inputs import check_sparse
 from partwise.losses import get_loss
 from partwise.models.errors import ModelFormatError
 from partwise.models.names import decode_names, encode_names

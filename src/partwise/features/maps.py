@@ -130,6 +130,9 @@ def as_rows(rows: Any) -> "Attributes | Floats":
     if isinstance(rows, Attributes):
         return rows
     if hasattr(rows, "tocsr"):  # SciPy's, without importing it
+        from .sparse_inputs import check_sparse
+
+        check_sparse(rows, "the matrix of rows")
         matrix = rows.tocsr()
         return Attributes(
             np.ascontiguousarray(matrix.indptr, dtype=np.int64),
