@@ -33,7 +33,8 @@ SparseRows parse_svmlight(std::string_view text, Index first) {
     std::size_t line = text.starts_with("\xEF\xBB\xBF") ? 3 : 0;
     while (line < text.size()) {
         const std::size_t newline = std::min(text.find('\n', line), text.size());
-        const std::size_t stop = std::min(text.find('#', line), newline);
+        const std::size_t comment = text.substr(line, newline - line).find('#');  // in the line: the text may be long
+        const std::size_t stop = comment == std::string_view::npos ? newline : line + comment;
         const auto blank = [&](std::size_t k) {
             return text[k] == ' ' || text[k] == '\t' || (text[k] == '\r' && k + 1 == newline);
         };
