@@ -152,15 +152,15 @@ void bind_sentences(nb::module_& m) {
     nb::class_<Sentences>(m, "Sentences")
         .def_static(
             "parse",
-            [](const nb::bytes& data, const std::string& separator) {
+            [](const nb::bytes& data, const std::string& separator, Index n_columns) {
                 if (!separator.empty() && separator != "\t" && separator != " ") {
                     throw InputError("separator must be a tab or a space");
                 }
                 const nb::gil_scoped_release release;
-                return Sentences::parse(std::string(data.c_str(), data.size()),
-                                        separator.empty() ? '\0' : separator[0]);
+                return Sentences::parse(std::string(data.c_str(), data.size()), separator.empty() ? '\0' : separator[0],
+                                        n_columns);
             },
-            "data"_a, "separator"_a = "")
+            "data"_a, "separator"_a = "", "n_columns"_a = 0)
         .def_static("from_lists", &from_lists, "sentences"_a)
         .def("__len__", &Sentences::size)
         .def("__getitem__", &sentence, "i"_a)

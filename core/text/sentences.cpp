@@ -65,13 +65,13 @@ Sentences::Sentences(std::shared_ptr<const std::string> text, std::vector<Index>
     }
 }
 
-Sentences Sentences::parse(std::string source, char separator) {
+Sentences Sentences::parse(std::string source, char separator, Index n_columns) {
+    if (n_columns < 0) throw InputError("the number of columns is negative");
     const auto kept = std::make_shared<const std::string>(std::move(source));
     const std::string_view text = *kept;
     check_utf8(text);
     std::vector<Index> sentence_ptr{0};
     std::vector<Cell> cells;
-    Index n_columns = 0;
     Index n_tokens = 0;
     std::size_t k = text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
     while (k < text.size()) {

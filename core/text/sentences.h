@@ -22,8 +22,8 @@ class Sentences {
               std::vector<Cell> cells);
 
     // A file of columns. separator 0: runs of spaces and tabs; else that character, and no field may be empty.
-    // Throws ParseError.
-    static Sentences parse(std::string text, char separator);
+    // n_columns 0: as many as the first line has. Throws ParseError.
+    static Sentences parse(std::string text, char separator, Index n_columns = 0);
 
     Index size() const { return len(sentence_ptr_.size()) - 1; }
     Index n_tokens() const { return sentence_ptr_.back(); }

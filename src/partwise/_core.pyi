@@ -757,8 +757,8 @@ class Sentences:
     """A table of sentences x tokens x string columns, held once as UTF-8. Tables made from it share its text."""
 
     @staticmethod
-    def parse(data: bytes, separator: str = "") -> Sentences:
-        """A file of columns; separator "" is any run of spaces and tabs. ParseError."""
+    def parse(data: bytes, separator: str = "", n_columns: int = 0) -> Sentences:
+        """A file of columns. separator "": runs of spaces and tabs; n_columns 0: as in the first line. ParseError."""
     @staticmethod
     def from_lists(sentences: Iterable[Iterable[str | Sequence[str]]]) -> Sentences:
         """Sentences of tokens, each a string or a tuple or list of as many strings as the others."""

@@ -37,6 +37,7 @@ def test_tokens_that_are_not_there(rules, rule, place):
     found = rules(f"token 1 1 O\n{rule}\n")
     with pytest.raises(FormatError, match=f"{place}there is no"):
         found.allowed([["a"], ["b"]])
+        found.check(2)
 
 
 def test_words_and_tokens(rules):

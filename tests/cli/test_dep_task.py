@@ -7,7 +7,8 @@ import pytest
 
 import partwise
 from partwise import DependencyParser
-from partwise.cli.tasks.dep import DepTask, read_arc_constraints
+from partwise.cli.tasks.constraints import read_arc_rules
+from partwise.cli.tasks.dep import DepTask
 from partwise.datasets import make_treebank
 from partwise.io import FormatError, read_conllu
 from partwise.metrics import attachment_scores
@@ -164,7 +165,9 @@ def test_constraints_file(cli, trees, parser, tmp_path):
     }.items():
         (tmp_path / "rules").write_text(rule)
         with pytest.raises(FormatError, match=f"rules:1: .*{message}"):
-            read_arc_constraints(str(tmp_path / "rules"), [3])
+            rules = read_arc_rules(str(tmp_path / "rules"))
+            rules.allowed([3])
+            rules.check(1)
 
 
 def test_what_cannot_be_done_is_said_before_training(cli, trees, tmp_path, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import replace
 
 import click
 
@@ -13,6 +14,8 @@ from partwise.cli.tasks import NoExamples, Request
 
 #: More answers a sentence than anybody reads would fill the memory.
 MOST = 10_000
+#: Bytes of the input that are read, labelled and written at a time: about 3000 sentences of three columns.
+BLOCK = 1 << 20
 
 
 @click.command("predict")
@@ -52,13 +55,21 @@ def command(
 
     check_outputs(output, inputs=(model, data, constraints))
     fitted, task = load_model(model, threads, max_length)
-    try:
-        read = task.read(data, task.recall(fitted), labelled=False)
-    except NoExamples as empty:  # a filter gives nothing for nothing
-        click.echo(f"warning: {empty}", err=True)
-        with atomic_write(output, "w"):
-            return
-    with counting_from_one(constraints, task.part) if constraints else nullcontext():
-        lines = task.predict(fitted, read, Request(marginals, k_best, constraints, as_json))
+    blocks = task.blocks(data, task.recall(fitted), BLOCK)
+    request, n = Request(marginals, k_best, None, as_json), 0
     with atomic_write(output, "w") as out:
-        out.writelines(lines)
+        try:
+            for block in blocks:
+                if constraints and request.rules is None:
+                    request = replace(request, rules=task.rules(fitted, constraints))
+                with counting_from_one(constraints, task.part, block.first) if constraints else nullcontext():
+                    lines = task.predict(fitted, block, request)
+                out.writelines(lines)
+                if not output.endswith(".gz"):  # whose bytes depend on it
+                    out.flush()
+                n = block.first + block.n_examples
+        except NoExamples as empty:  # a filter gives nothing for nothing
+            click.echo(f"warning: {empty}", err=True)
+        else:
+            if request.rules is not None:
+                request.rules.check(n)

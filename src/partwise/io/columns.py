@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from partwise._core import ParseError, Sentences
-from partwise.io.errors import FormatError
+from partwise._core import Sentences
+from partwise.io.blocks import from_line
 from partwise.io.files import Path, atomic_write, read_bytes
 
 
@@ -33,13 +33,20 @@ def read_columns(path: Path, separator: str | None = None) -> Sentences:
     return parse_columns(read_bytes(path), path, separator)
 
 
-def parse_columns(data: bytes, path: Path = "<input>", separator: str | None = None) -> Sentences:
-    """`read_columns` of bytes in memory; `path` is for messages."""
-    try:
-        return Sentences.parse(data, separator or "")
-    except ParseError as error:
-        line, column, message = error.args
-        raise FormatError(message, path, line, column) from None
+def parse_columns(
+    data: bytes, path: Path = "<input>", separator: str | None = None, *, line: int = 1, n_columns: int = 0
+) -> Sentences:
+    """`read_columns` of bytes in memory.
+
+    Parameters
+    ----------
+    data, separator : as for `read_columns`
+    path : for messages
+    line : at which line of the file the data begin; a byte order mark is dropped in the first one only
+    n_columns : how many columns there must be; 0: as many as the first line has
+    """
+    with from_line(data, path, line) as text:
+        return Sentences.parse(text, separator or "", n_columns)
 
 
 def write_columns(path: Path, sentences: Sentences | Iterable[Iterable[Any]], separator: str = "\t") -> None:

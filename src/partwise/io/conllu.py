@@ -7,13 +7,9 @@ ends), so that what is read and written again is the same to the byte. Files are
 
 from __future__ import annotations
 
-import gzip
 import io
 import os
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from typing import IO, Any
 
 from partwise.io.conllu_sentence import (
     HEAD,
@@ -26,7 +22,7 @@ from partwise.io.conllu_sentence import (
     is_number,
 )
 from partwise.io.errors import FormatError
-from partwise.io.files import atomic_write, standard_input
+from partwise.io.files import DAMAGES, atomic_write, open_bytes
 
 Path = str | os.PathLike[str]
 
@@ -69,7 +65,7 @@ class ConlluReader:
 
     def __iter__(self) -> Iterator[ConlluSentence]:
         self.skipped, self.errors, self.tail = 0, [], []
-        for first, lines, error in _blocks(self.path):
+        for first, lines, error in _blocks(_lines(self.path), self.path):
             if error is None:
                 if not any(map(is_content, lines)):
                     self.tail = lines
@@ -99,6 +95,20 @@ def read_conllu(path: Path, *, strict: bool = True, dialect: str = "conllu") -> 
     bank = ConlluSentences(reader)
     bank.skipped, bank.errors = reader.skipped, reader.errors
     return bank
+
+
+def parse_conllu(
+    data: bytes, path: Path = "<input>", *, dialect: str = "conllu", line: int = 1
+) -> list[ConlluSentence]:
+    """The sentences of bytes in memory, read strictly; `path` and the number of their first line are for messages."""
+    name = os.fspath(path)
+    found = []
+    for first, lines, error in _blocks(io.BytesIO(data), name, line):
+        if error is not None:
+            raise error
+        if any(map(is_content, lines)):
+            found.append(_parse(lines, name, first, dialect))
+    return found
 
 
 def read_conllx(path: Path, *, strict: bool = True) -> ConlluSentences:
@@ -141,51 +151,44 @@ def make_sentence(
     return _parse([*lines, "\n"], "<sentence>", 1, "conllu")
 
 
-@contextmanager
-def _open(path: str) -> Iterator[IO[bytes]]:
-    with ExitStack() as opened:
-        file: Any = standard_input() if path == "-" else opened.enter_context(open(path, "rb"))
-        if not hasattr(file, "peek"):
-            file = io.BufferedReader(file)
-        packed = file.peek(2)[:2] == b"\x1f\x8b"
-        if packed:
-            file = opened.enter_context(gzip.GzipFile(fileobj=file, mode="rb"))
-        yield file
+def _lines(path: str) -> Iterator[bytes]:
+    number = 1
+    with open_bytes(path) as (file, _):
+        source = iter(file)
+        while True:
+            try:
+                line = next(source, None)
+            except DAMAGES as damage:
+                raise FormatError(f"damaged gzip file: {damage}", path, number) from None
+            if line is None:
+                return
+            yield line
+            number += 1
 
 
-def _blocks(path: str) -> Iterator[tuple[int, list[str], FormatError | None]]:
+def _blocks(source: Iterable[bytes], path: str, first: int = 1) -> Iterator[tuple[int, list[str], FormatError | None]]:
     """(first line's number, lines, error) of each sentence with the blank lines that follow it.
 
     Blank lines before the first sentence are that sentence's.
     """
-    number, first = 0, 1
     lines: list[str] = []
     error: FormatError | None = None
     content, ended = False, False
-    with _open(path) as file:
-        source = iter(file)
-        while True:
-            try:
-                raw = next(source, None)
-            except (EOFError, gzip.BadGzipFile, zlib.error) as damage:
-                raise FormatError(f"damaged gzip file: {damage}", path, number + 1) from None
-            if raw is None:
-                break
-            number += 1
-            fault = None
-            try:
-                line = raw.decode()
-            except UnicodeDecodeError as bad:
-                line = raw.decode(errors="replace")
-                fault = FormatError("not UTF-8", path, number, len(raw[: bad.start].decode()) + 1)
-            blank = not is_content(line)
-            if not blank and ended:
-                yield first, lines, error
-                first, lines, error, content, ended = number, [], None, False, False
-            error = error or fault
-            lines.append(line)
-            content = content or not blank
-            ended = content and blank
+    for number, raw in enumerate(source, first):
+        fault = None
+        try:
+            line = raw.decode()
+        except UnicodeDecodeError as bad:
+            line = raw.decode(errors="replace")
+            fault = FormatError("not UTF-8", path, number, len(raw[: bad.start].decode()) + 1)
+        blank = not is_content(line)
+        if not blank and ended:
+            yield first, lines, error
+            first, lines, error, content, ended = number, [], None, False, False
+        error = error or fault
+        lines.append(line)
+        content = content or not blank
+        ended = content and blank
     if lines:
         yield first, lines, error
 

@@ -11,7 +11,7 @@ import stat
 import sys
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import IO, Any, BinaryIO, cast
 
 from partwise.io.errors import FormatError
@@ -19,6 +19,8 @@ from partwise.io.errors import FormatError
 Path = str | os.PathLike[str]
 
 _GZIP = b"\x1f\x8b"
+#: What reading a damaged gzip file raises.
+DAMAGES = (EOFError, gzip.BadGzipFile, zlib.error)
 
 
 def standard_input() -> BinaryIO:
@@ -35,6 +37,23 @@ def _bytes_of(stream: Any, name: str) -> BinaryIO:
     if stream is None:
         raise OSError(errno.EBADF, "is closed", name)
     return cast(BinaryIO, stream.buffer)
+
+
+@contextmanager
+def open_bytes(path: Path) -> Iterator[tuple[Any, bool]]:
+    """A file's bytes to be read bit by bit, unpacked if they are gzip's, and whether they are; "-" is standard input.
+
+    What is wrong with a gzip file shows when it is read, as one of `DAMAGES`.
+    """
+    with ExitStack() as opened:
+        name = os.fspath(path)
+        file: Any = standard_input() if name == "-" else opened.enter_context(open(name, "rb"))
+        if not hasattr(file, "peek"):
+            file = io.BufferedReader(file)
+        packed = bool(file.peek(2)[:2] == _GZIP)
+        if packed:
+            file = opened.enter_context(gzip.GzipFile(fileobj=file, mode="rb"))
+        yield file, packed
 
 
 def read_bytes(path: Path) -> bytes:
@@ -66,16 +85,21 @@ def read_text(path: Path) -> str:
     FormatError
         At the first byte that is not UTF-8, or for a damaged gzip file.
     """
-    data = read_bytes(path)
+    return decode_text(read_bytes(path), path)
+
+
+def decode_text(data: bytes, path: Path = "<input>", line: int = 1) -> str:
+    """`read_text` of bytes in memory, which begin at this line of a file."""
     try:
-        return data.decode("utf-8").removeprefix("\ufeff")
+        text = data.decode("utf-8")
+        return text.removeprefix("\ufeff") if line == 1 else text
     except UnicodeDecodeError as error:
         before = data[: error.start].decode("utf-8")
         byte = data[error.start]
         surrogate = byte == 0xED and data[error.start + 1 : error.start + 2] >= b"\xa0"
         message = "a lone surrogate is no character" if surrogate else f"not UTF-8 (byte 0x{byte:02X})"
-        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
-        raise FormatError(message, path, line, column) from None
+        column = len(before) - before.rfind("\n")
+        raise FormatError(message, path, line + before.count("\n"), column) from None
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from partwise.io.errors import FormatError
-from partwise.io.files import Path, atomic_write, read_text
+from partwise.io.files import Path, atomic_write, decode_text, read_bytes
 
 Item = list[str] | dict[str, float]
 
@@ -32,20 +32,25 @@ def read_items(path: Path) -> tuple[list[list[Item]], list[list[str]]]:
     ------
     FormatError
     """
+    return parse_items(read_bytes(path), path)
+
+
+def parse_items(data: bytes, path: Path = "<input>", *, line: int = 1) -> tuple[list[list[Item]], list[list[str]]]:
+    """`read_items` of bytes in memory; `path` and the number of their first line in it are for messages."""
     X: list[list[Item]] = []
     y: list[list[str]] = []
     items: list[Item] = []
     labels: list[str] = []
-    for number, raw in enumerate(read_text(path).split("\n"), 1):
-        line = raw.removesuffix("\r")
-        if not line:
+    for number, raw in enumerate(decode_text(data, path, line).split("\n"), line):
+        text = raw.removesuffix("\r")
+        if not text:
             if items:
                 X.append(items)
                 y.append(labels)
                 items, labels = [], []
             continue
-        fields = line.split("\t")
-        if ":" not in line and "\\" not in line and all(fields):
+        fields = text.split("\t")
+        if ":" not in text and "\\" not in text and all(fields):
             labels.append(fields[0])
             items.append(fields[1:])
             continue

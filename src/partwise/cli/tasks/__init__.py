@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import click
 
@@ -40,6 +40,8 @@ class Data:
         How many there are (a classifier's rows are their own tokens).
     source
         What is needed to write predictions next to the input.
+    first
+        How many examples of the file come before these.
     """
 
     X: Any
@@ -47,6 +49,7 @@ class Data:
     n_examples: int
     n_tokens: int
     source: Any = None
+    first: int = 0
 
 
 @dataclass(frozen=True)
@@ -79,12 +82,19 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Request:
-    """What `predict` is asked for besides the best labels."""
+    """What `predict` is asked for besides the best labels; `rules` are what the task's `rules` read."""
 
     marginals: bool = False
     k_best: int | None = None
-    constraints: str | None = None
+    rules: Any = None
     as_json: bool = False
+
+
+class Rules(Protocol):
+    """What answers may be, from a file of rules."""
+
+    def check(self, n_examples: int) -> None:
+        """FormatError if a rule is for an example that a file of so many does not have."""
 
 
 class Task(ABC):
@@ -116,6 +126,17 @@ class Task(ABC):
 
         labelled : whether labels are needed (a file without them is then refused) or ignored.
         """
+
+    def blocks(self, path: str, settings: Mapping[str, Any], size: int) -> Iterator[Data]:
+        """A file for `predict`, without its labels, in parts of about `size` bytes, one after another.
+
+        NoExamples if there is nothing in any of them.
+        """
+        yield self.read(path, settings, labelled=False)
+
+    def rules(self, model: Any, path: str) -> Rules:
+        """Read a file of constraints."""
+        raise UserError(f"--constraints is not there for task {self.name!r}")
 
     def align(self, data: Data, training: Data) -> Data:
         """Other data as an estimator fitted to the training data takes them, where that is a matter of shape."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 from partwise.cli.errors import UserError
 from partwise.estimators.constraints import ConstraintError
 from partwise.io import FormatError, read_text
+from partwise.io.conllu_sentence import is_number
 
 Bools = NDArray[np.bool_]
 
@@ -29,12 +31,15 @@ SCHEMES = ("iob1", "iob2", "iobes")
 
 
 @contextmanager
-def counting_from_one(path: str, part: str) -> Iterator[None]:
-    """Say what constraints leave without an answer as the file of rules counts, from 1; `part` is a token or a word."""
+def counting_from_one(path: str, part: str, first: int) -> Iterator[None]:
+    """Say what constraints leave without an answer as the file of rules counts, from 1; `part` is a token or a word.
+
+    `first` sentences come before those that are being labelled.
+    """
     try:
         yield
     except ConstraintError as error:
-        place = f"sentence {error.sequence + 1}"
+        place = f"sentence {first + error.sequence + 1}"
         if error.position is not None:
             place += f", {part} {error.position + 1}"
         raise UserError(f"{path}: the rules leave {place} without an answer") from None
@@ -53,27 +58,37 @@ class Constraints:
     #: For each place of `tokens` the errors if there is no such sentence, no such token of it.
     absent: dict[tuple[int, int], tuple[FormatError, FormatError]] = field(default_factory=dict, repr=False)
 
-    def allowed(self, sentences: Sequence[Sequence[str]]) -> list[Any]:
+    def check(self, n_examples: int) -> None:
+        """FormatError if a rule is for a sentence that a file of so many does not have."""
+        for (sentence, _), (no_sentence, _) in self.absent.items():
+            if sentence >= n_examples:
+                raise no_sentence
+
+    @cached_property
+    def _by_sentence(self) -> dict[int, list[tuple[int, Bools]]]:
+        found: dict[int, list[tuple[int, Bools]]] = {}
+        for (sentence, token), mask in self.tokens.items():
+            found.setdefault(sentence, []).append((token, mask))
+        return found
+
+    def allowed(self, sentences: Sequence[Sequence[str]], before: int = 0) -> list[Any]:
         """A mask (length, labels) for each sentence that has one, else None; `sentences` are first columns.
+
+        So many sentences of the file come `before` these.
 
         Raises
         ------
         FormatError
             If a rule is for a token that is not there.
         """
-        for (sentence, token), (no_sentence, no_token) in self.absent.items():
-            if sentence >= len(sentences):
-                raise no_sentence
-            if token >= len(sentences[sentence]):
-                raise no_token
         found: list[Any] = []
-        by_sentence: dict[int, list[tuple[int, Bools]]] = {}
-        for (sentence, token), mask in self.tokens.items():
-            by_sentence.setdefault(sentence, []).append((token, mask))
         ends = not (self.first.all() and self.last.all())
-        for number, words in enumerate(sentences):
+        for number, words in enumerate(sentences, before):
             named = [(t, self.words[word]) for t, word in enumerate(words) if word in self.words]
-            placed = by_sentence.get(number, [])
+            placed = self._by_sentence.get(number, [])
+            for t, _ in placed:
+                if t >= len(words):
+                    raise self.absent[number, t][1]
             if not (named or placed or (ends and words)):
                 found.append(None)
                 continue
@@ -101,6 +116,58 @@ def read_constraints(path: str, labels: Sequence[Any]) -> Constraints:
         text = line.split("#", 1)[0] if line.lstrip().startswith("#") else line.rstrip("\r")
         _Line(path, number, text).add_to(rules)
     return rules
+
+
+@dataclass(frozen=True)
+class ArcRules:
+    """Rules about heads, by sentence: (line in the file of rules, rule, word, heads); all numbers from 1."""
+
+    path: str
+    by_sentence: dict[int, list[tuple[int, str, int, list[int]]]]
+
+    def check(self, n_examples: int) -> None:
+        """FormatError if a rule is for a sentence that a file of so many does not have."""
+        wrong = [
+            (rules[0][0], sentence) for sentence, rules in self.by_sentence.items() if not 1 <= sentence <= n_examples
+        ]
+        if wrong:
+            line, sentence = min(wrong)
+            raise FormatError(f"there is no sentence {sentence}: there are {n_examples}", self.path, line)
+
+    def allowed(self, lengths: Sequence[int], before: int = 0) -> list[Any]:
+        """For each sentence None or {word: heads that it may have}; so many sentences of the file come `before` these.
+
+        FormatError if a rule is for a word that is not there.
+        """
+        allowed: list[Any] = []
+        for sentence, n in enumerate(lengths, before + 1):
+            found: dict[int, list[int]] = {}
+            for line, rule, word, heads in self.by_sentence.get(sentence, ()):
+                if not 1 <= word <= n or any(head > n for head in heads):
+                    raise FormatError(f"sentence {sentence} has {n} words only", self.path, line)
+                choices = set(found.get(word, range(n + 1)))
+                found[word] = sorted(choices & set(heads) if rule == "head" else choices - set(heads))
+            allowed.append(found or None)
+        return allowed
+
+
+def read_arc_rules(path: str) -> ArcRules:
+    """Rules about heads, one a line: ``head SENTENCE WORD HEAD...`` and ``forbid SENTENCE WORD HEAD...``.
+
+    Everything is counted from 1, the head 0 is the root, and ``#`` begins a comment.
+    """
+    rules: dict[int, list[tuple[int, str, int, list[int]]]] = {}
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        rule, *rest = line.partition("#")[0].split() or [""]
+        if not rule:
+            continue
+        if rule not in ("head", "forbid"):
+            raise FormatError(f"unknown rule {rule!r}: there are head and forbid", path, number)
+        if len(rest) < 3 or not all(map(is_number, rest)):
+            raise FormatError(f"{rule} takes the numbers of a sentence, of a word and of heads", path, number)
+        sentence, word, *heads = map(int, rest)
+        rules.setdefault(sentence, []).append((number, rule, word, heads))
+    return ArcRules(path, rules)
 
 
 class _Line:

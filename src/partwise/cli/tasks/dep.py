@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import click
@@ -13,9 +13,10 @@ from partwise.cli.errors import UserError
 from partwise.cli.flags import File
 from partwise.cli.output import json_line
 from partwise.cli.summary import certificate_lines, result_fields
-from partwise.cli.tasks import Data, Evaluation, NoExamples, Request, Task
-from partwise.io import ConlluReader, ConlluSentence, FormatError, read_text
-from partwise.io.conllu_sentence import DEPS, MISC, is_number
+from partwise.cli.tasks import Data, Evaluation, NoExamples, Request, Rules, Task
+from partwise.io import ConlluReader, ConlluSentence, FormatError, parse_conllu, read_text, text_blocks
+from partwise.io.blocks import before_sentences
+from partwise.io.conllu_sentence import DEPS, MISC
 from partwise.metrics import AttachmentScores, attachment_scores, calibration, confusion_matrix
 
 #: Sentences whose features are named in a report.
@@ -82,6 +83,27 @@ class DepTask(Task):
             click.echo(f"{path}: {reader.skipped} sentences left out, the first: {reader.errors[0]}", err=True)
         return Data(sentences, y, len(sentences), sum(map(len, sentences)), dialect)
 
+    def blocks(self, path: str, settings: Mapping[str, Any], size: int) -> Iterator[Data]:
+        dialect = settings.get("format") or "auto"
+        known, first = "conllu" if dialect == "auto" else dialect, 0
+        for block in text_blocks(path, before_sentences, size):
+            sentences = parse_conllu(block.data, path, dialect=known, line=block.line)
+            if not sentences:
+                continue
+            if dialect == "auto":
+                dialect = "conllx" if _looks_like_conllx(sentences[0]) else "conllu"
+            for sentence in sentences:
+                sentence.dialect = dialect
+            yield Data(sentences, None, len(sentences), sum(map(len, sentences)), dialect, first)
+            first += len(sentences)
+        if not first:
+            raise NoExamples("there are no sentences", path)
+
+    def rules(self, model: Any, path: str) -> Rules:
+        from partwise.cli.tasks.constraints import read_arc_rules
+
+        return read_arc_rules(path)
+
     def remember(self, settings: Mapping[str, Any], data: Data) -> dict[str, Any]:
         return {"format": data.source}
 
@@ -136,9 +158,12 @@ class DepTask(Task):
     # predictions
 
     def predict(self, model: Any, data: Data, request: Request) -> Iterable[str]:
+        from partwise.estimators.trees import check_lengths
+
+        check_lengths(data.X, range(data.first, data.first + len(data.X)), model.max_length)
         allowed = None
-        if request.constraints:
-            allowed = read_arc_constraints(request.constraints, [len(sentence) for sentence in data.X])
+        if request.rules is not None:
+            allowed = request.rules.allowed([len(sentence) for sentence in data.X], data.first)
         if request.k_best:
             if request.marginals:
                 raise UserError("--k-best and --marginals do not go together")
@@ -288,30 +313,3 @@ def _confused(gold: Sequence[Any], guess: Sequence[Any]) -> tuple[list[str], lis
     truth, found = zip(*pairs, strict=True)
     names = [name for name, _ in Counter(truth + found).most_common()]
     return names, confusion_matrix([truth], [found], labels=names).counts.tolist()
-
-
-def read_arc_constraints(path: str, lengths: Sequence[int]) -> list[Any]:
-    """Rules about heads, one a line: ``head SENTENCE WORD HEAD...`` and ``forbid SENTENCE WORD HEAD...``.
-
-    Everything is counted from 1, the head 0 is the root, and ``#`` begins a comment.
-    """
-    allowed: list[Any] = [None] * len(lengths)
-    for number, line in enumerate(read_text(path).split("\n"), start=1):
-        rule, *rest = line.partition("#")[0].split() or [""]
-        if not rule:
-            continue
-        if rule not in ("head", "forbid"):
-            raise FormatError(f"unknown rule {rule!r}: there are head and forbid", path, number)
-        if len(rest) < 3 or not all(map(is_number, rest)):
-            raise FormatError(f"{rule} takes the numbers of a sentence, of a word and of heads", path, number)
-        sentence, word, *heads = map(int, rest)
-        if not 1 <= sentence <= len(lengths):
-            raise FormatError(f"there is no sentence {sentence}: there are {len(lengths)}", path, number)
-        n = lengths[sentence - 1]
-        if not 1 <= word <= n or any(head > n for head in heads):
-            raise FormatError(f"sentence {sentence} has {n} words only", path, number)
-        before = allowed[sentence - 1] or {}
-        choices = set(before.get(word, range(n + 1)))
-        before[word] = sorted(choices & set(heads) if rule == "head" else choices - set(heads))
-        allowed[sentence - 1] = before
-    return allowed

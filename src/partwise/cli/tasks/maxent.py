@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -12,8 +12,10 @@ import numpy as np
 
 from partwise.cli.errors import UserError
 from partwise.cli.output import json_line
-from partwise.cli.tasks import Data, Evaluation, NoExamples, Request, Task
+from partwise.cli.tasks import Data, Evaluation, NoExamples, Request, Rules, Task
 from partwise.cli.tasks.labels import evaluate_labels
+from partwise.io import parse_rows, read_svmlight, text_blocks
+from partwise.io.blocks import after_lines
 from partwise.metrics import calibration
 
 
@@ -48,12 +50,23 @@ class MaxentTask(Task):
         ]
 
     def read(self, path: str, settings: Mapping[str, Any], labelled: bool) -> Data:
-        from partwise.io import read_svmlight
-
         X, y = read_svmlight(path, zero_based=bool(settings.get("zero_based")))
         if not X.shape[0]:
             raise NoExamples("there are no rows", path)
         return Data(X, y, X.shape[0], X.shape[0])
+
+    def blocks(self, path: str, settings: Mapping[str, Any], size: int) -> Iterator[Data]:
+        first = 0
+        for block in text_blocks(path, after_lines, size):
+            X, _ = parse_rows(block.data, path, zero_based=bool(settings.get("zero_based")), line=block.line)
+            if X.shape[0]:
+                yield Data(X, None, X.shape[0], X.shape[0], first=first)
+                first += X.shape[0]
+        if not first:
+            raise NoExamples("there are no rows", path)
+
+    def rules(self, model: Any, path: str) -> Rules:
+        raise UserError("--constraints: a classifier's labels stand alone, there is nothing to constrain")
 
     def remember(self, settings: Mapping[str, Any], data: Data) -> dict[str, Any]:
         return {"zero_based": 1} if settings["zero_based"] else {}
@@ -120,8 +133,6 @@ class MaxentTask(Task):
     # predictions
 
     def predict(self, model: Any, data: Data, request: Request) -> Iterable[str]:
-        if request.constraints:
-            raise UserError("--constraints: a classifier's labels stand alone, there is nothing to constrain")
         X = _fit_columns(model, data.X).X
         if request.k_best and request.marginals:
             raise UserError("--k-best and --marginals do not go together")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import nlargest
 from itertools import chain
 from typing import Any, ClassVar
@@ -14,9 +14,9 @@ import numpy as np
 from partwise.cli.errors import UserError
 from partwise.cli.flags import File
 from partwise.cli.output import json_line
-from partwise.cli.tasks import Data, Evaluation, Request, Task
+from partwise.cli.tasks import Data, Evaluation, Request, Rules, Task
 from partwise.cli.tasks.labels import are_chunks, evaluate_sequences
-from partwise.cli.tasks.tagfiles import FORMATS, SEPARATORS, read_tagged
+from partwise.cli.tasks.tagfiles import FORMATS, SEPARATORS, read_tagged, tagged_blocks
 from partwise.estimators.templates import get_template
 from partwise.metrics import calibration, chunk_f1
 
@@ -82,6 +82,14 @@ class TagTask(Task):
 
     def read(self, path: str, settings: Mapping[str, Any], labelled: bool) -> Data:
         return read_tagged(path, settings, labelled)
+
+    def blocks(self, path: str, settings: Mapping[str, Any], size: int) -> Iterator[Data]:
+        return tagged_blocks(path, settings, size)
+
+    def rules(self, model: Any, path: str) -> Rules:
+        from partwise.cli.tasks.constraints import read_constraints
+
+        return read_constraints(path, model.classes_.tolist())
 
     def remember(self, settings: Mapping[str, Any], data: Data) -> dict[str, Any]:
         kept = {name: settings.get(name) for name in ("columns", "separator")}
@@ -183,7 +191,11 @@ class TagTask(Task):
     # predictions
 
     def predict(self, model: Any, data: Data, request: Request) -> Iterable[str]:
-        options = self._constraints(model, data, request)
+        options: dict[str, Any] = {}
+        if request.rules is not None:
+            follow = request.rules.follow
+            options["allowed"] = request.rules.allowed(data.source.first_column(), data.first)
+            options["allowed_transitions"] = None if follow.all() else follow
         if request.k_best:
             if request.marginals:
                 raise UserError("--k-best and --marginals do not go together")
@@ -199,15 +211,6 @@ class TagTask(Task):
                 )
             rows = model.predict_marginals(data.X, output="array", **options)
         return self._lines(model, best, rows, data, request)
-
-    def _constraints(self, model: Any, data: Data, request: Request) -> dict[str, Any]:
-        if not request.constraints:
-            return {}
-        from partwise.cli.tasks.constraints import read_constraints
-
-        rules = read_constraints(request.constraints, model.classes_.tolist())
-        allowed = rules.allowed(data.source.first_column())
-        return {"allowed": allowed, "allowed_transitions": None if rules.follow.all() else rules.follow}
 
     def _lines(
         self, model: Any, best: list[list[Any]], marginals: list[Any] | None, data: Data, request: Request

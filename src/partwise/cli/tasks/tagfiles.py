@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from partwise.cli.errors import UserError
 from partwise.cli.tasks import Data, NoExamples
-from partwise.io import ConlluSentence, FormatError, Sentences, read_conllu
+from partwise.io import (
+    ConlluSentence,
+    FormatError,
+    Sentences,
+    parse_columns,
+    parse_conllu,
+    parse_items,
+    read_columns,
+    read_conllu,
+    read_items,
+    text_blocks,
+)
+from partwise.io.blocks import after_blank_lines, after_empty_lines, before_sentences
 from partwise.io.conllu_sentence import MISC, UPOS
 
 FORMATS = ("auto", "columns", "items", "conllu")
+#: Where a file of each format may be cut.
+CUTS = {"columns": after_blank_lines, "items": after_empty_lines, "conllu": before_sentences}
 SEPARATORS = {"any": None, "tab": "\t", "space": " "}
 
 
@@ -67,23 +81,51 @@ class Source:
 
 def read_tagged(path: str, settings: Mapping[str, Any], labelled: bool) -> Data:
     """Read sentences for the tagger, in the format that the settings name or the file's name tells."""
+    kind = _kind(path, settings)
+    if kind == "items":
+        found = _items(*read_items(path))
+    elif kind == "conllu":
+        sentences = read_conllu(path)
+        found = _table(_conllu_table(sentences), path, settings, labelled, sentences)
+    else:
+        table = read_columns(path, SEPARATORS[settings.get("separator") or "any"])
+        found = _table(table, path, settings, labelled)
+    if found is None:
+        raise NoExamples("there are no sentences", path)
+    return found
+
+
+def tagged_blocks(path: str, settings: Mapping[str, Any], size: int) -> Iterator[Data]:
+    """Read sentences as `read_tagged` does without labels, in blocks of about `size` bytes."""
+    kind = _kind(path, settings)
+    first, n_columns = 0, 0
+    for block in text_blocks(path, CUTS[kind], size):
+        if kind == "items":
+            found = _items(*parse_items(block.data, path, line=block.line))
+        elif kind == "conllu":
+            sentences = parse_conllu(block.data, path, line=block.line)
+            found = _table(_conllu_table(sentences), path, settings, False, sentences)
+        else:
+            separator = SEPARATORS[settings.get("separator") or "any"]
+            table = parse_columns(block.data, path, separator, line=block.line, n_columns=n_columns)
+            n_columns = table.n_columns
+            found = _table(table, path, settings, False)
+        if found is not None:
+            yield replace(found, first=first)
+            first += found.n_examples
+    if not first:
+        raise NoExamples("there are no sentences", path)
+
+
+def _kind(path: str, settings: Mapping[str, Any]) -> str:
+    """The file's format; the settings, which may be a model file's, are checked."""
     kind = settings.get("format") or "auto"
     width, separator = settings.get("n_columns"), settings.get("separator") or "any"
     if kind not in FORMATS or separator not in SEPARATORS or (width is not None and not 0 < int(width) < 10**6):
         raise ValueError(
             f"input settings that make no sense: {dict(settings)!r}"
         )  # of a model file that was tampered with
-    if kind == "auto":
-        kind = detect(path)
-    if kind == "items":
-        return _read_items(path)
-    conllu = read_conllu(path) if kind == "conllu" else None
-    table = _read_table(path, settings) if conllu is None else _conllu_table(conllu)
-    if not len(table):
-        raise NoExamples("there are no sentences", path)
-    data = _split(table, path, settings, labelled)
-    data.source = Source(kind, table, conllu=conllu)
-    return data
+    return detect(path) if kind == "auto" else str(kind)
 
 
 def detect(path: str) -> str:
@@ -92,12 +134,6 @@ def detect(path: str) -> str:
     if name.endswith((".conllu", ".conllx", ".conll-u")):
         return "conllu"
     return "items" if name.endswith((".crfsuite", ".items")) else "columns"
-
-
-def _read_table(path: str, settings: Mapping[str, Any]) -> Sentences:
-    from partwise.io import read_columns
-
-    return read_columns(path, SEPARATORS[settings.get("separator") or "any"])
 
 
 def chosen_columns(settings: Mapping[str, Any], n_columns: int | None, path: str) -> list[int] | None:
@@ -148,13 +184,23 @@ def select(table: Sentences, columns: Sequence[int]) -> Sentences:
     return table
 
 
-def _read_items(path: str) -> Data:
-    from partwise.io import read_items
+def _items(X: list[Any], y: list[list[str]]) -> Data | None:
+    return Data(X, y, len(X), sum(map(len, X)), Source("items", None, X)) if X else None
 
-    X, y = read_items(path)
-    if not len(X):
-        raise NoExamples("there are no sentences", path)
-    return Data(X, y, len(X), sum(map(len, X)), Source("items", None, X))
+
+def _table(
+    table: Sentences,
+    path: str,
+    settings: Mapping[str, Any],
+    labelled: bool,
+    conllu: Sequence[ConlluSentence] | None = None,
+) -> Data | None:
+    """A table with what it was read from; None if it is empty."""
+    if not len(table):
+        return None
+    data = _split(table, path, settings, labelled)
+    data.source = Source("columns" if conllu is None else "conllu", table, conllu=conllu)
+    return data
 
 
 def _conllu_table(sentences: Sequence[ConlluSentence]) -> Sentences:

@@ -1,0 +1,134 @@
+"""Text files in blocks of whole sentences: for files larger than the memory, and for pipes that wait for answers.
+
+A block is as long as it may be, or shorter if no more input is there yet (on a pipe or a terminal): whoever writes a
+sentence and waits gets an answer. Only a sentence that is longer than a block makes it longer.
+"""
+
+from __future__ import annotations
+
+import select
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from partwise._core import ParseError
+from partwise.io.conllu_sentence import is_content
+from partwise.io.errors import FormatError
+from partwise.io.files import DAMAGES, Path, open_bytes
+
+#: Where a text may be cut, from its whole lines and the beginning of one of them, before which there is no such place;
+#: 0 if nowhere.
+Cut = Callable[[bytearray, int], int]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some lines of a file, and the number of the first of them, counted from 1."""
+
+    data: bytes
+    line: int = 1
+
+
+def text_blocks(path: Path, cut: Cut, size: int) -> Iterator[Block]:
+    """All of a file, gzipped or plain, in blocks of about `size` bytes that end where it may be cut.
+
+    "-" is standard input.
+
+    Raises
+    ------
+    FormatError
+        If a gzip file is damaged or cut short.
+    """
+    held, line = bytearray(), 1
+    seen, fresh = 0, False  # where the last line began that was looked at, whether there are lines after it
+    with open_bytes(path) as (file, packed):
+        while chunk := _read(file, packed, size - len(held) if len(held) < size else size, path):
+            held += chunk
+            fresh = fresh or b"\n" in chunk
+            if not fresh or (len(held) < size and (packed or _more_is_ready(file))):
+                continue
+            fresh = False
+            end = cut(held, seen)
+            if not end:
+                seen = held.rfind(b"\n", seen, held.rfind(b"\n", seen)) + 1 or seen
+                continue
+            data = bytes(held[:end])
+            del held[:end]
+            yield Block(data, line)
+            line += data.count(b"\n")
+            seen = 0
+    if held:
+        yield Block(bytes(held), line)
+
+
+def _read(file: Any, packed: bool, size: int, path: Path) -> bytes:
+    try:
+        # Of a pipe what is there, without waiting for more.
+        data: bytes = file.read(size) if packed else file.read1(size)
+    except DAMAGES as error:
+        raise FormatError(f"damaged gzip file ({error})", path) from None
+    return data
+
+
+def _more_is_ready(file: Any) -> bool:
+    """Whether reading would not wait. `read1` leaves nothing in Python's buffer, so the system knows."""
+    try:
+        return bool(select.select([file], [], [], 0)[0])
+    except (OSError, ValueError, TypeError):  # no file of the system's, or one that it cannot tell about
+        return True
+
+
+def _lines_from_the_end(held: bytearray, first: int) -> Iterator[tuple[int, bytes]]:
+    """(where it ends, line) of the whole lines after `first`, the last one first."""
+    stop = held.rfind(b"\n", first) + 1
+    while stop > first:
+        start = held.rfind(b"\n", first, stop - 1) + 1 or first
+        yield stop, bytes(held[start:stop])
+        stop = start
+
+
+def after_blank_lines(held: bytearray, first: int) -> int:
+    """Cut files of columns: behind a line of spaces and tabs."""
+    lines = _lines_from_the_end(held, first)
+    return next((stop for stop, line in lines if not _body(line).strip(b" \t")), 0)
+
+
+def after_empty_lines(held: bytearray, first: int) -> int:
+    """Cut files of items: behind an empty line."""
+    return next((stop for stop, line in _lines_from_the_end(held, first) if not _body(line)), 0)
+
+
+def after_lines(held: bytearray, first: int) -> int:
+    """Cut files of rows: behind any line."""
+    return held.rfind(b"\n", first) + 1
+
+
+def before_sentences(held: bytearray, first: int) -> int:
+    """Cut CoNLL-U: before the first line of a sentence, as the blank lines before it belong to the one before."""
+    after_content = False
+    for stop, line in _lines_from_the_end(held, first):
+        content = is_content(line.decode(errors="replace"))
+        if after_content and not content:
+            # Blank lines at the file's beginning belong to its first sentence.
+            return stop if is_content(held[:stop].decode(errors="replace")) else 0
+        after_content = content
+    return 0
+
+
+def _body(line: bytes) -> bytes:
+    return line[:-1].removesuffix(b"\r")
+
+
+@contextmanager
+def from_line(data: bytes, path: Path, line: int) -> Iterator[bytes]:
+    """What to give to a native parser of data that begin at this line of a file; its errors become FormatErrors.
+
+    Parsers drop a byte order mark at the beginning, which is one in a file's first line only.
+    """
+    marked = line > 1 and data.startswith(b"\xef\xbb\xbf")
+    try:
+        yield b"\n" + data if marked else data
+    except ParseError as error:
+        found, column, message = error.args
+        raise FormatError(message, path, line - 1 - marked + found, column) from None
