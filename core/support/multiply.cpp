@@ -1,10 +1,21 @@
 #include "support/multiply.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace partwise {
 
 namespace {
+
+// One rounding where the machine can. Left to the compiler, tiles of different shapes would round differently, and a
+// row's product would depend on how many rows there are.
+inline double multiply_add(double x, double y, double sum) {
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+    return std::fma(x, y, sum);
+#else
+    return sum + x * y;
+#endif
+}
 
 // R x C values of out: the sums stay in registers while the rows of b go by.
 template <int R, int C>
@@ -18,7 +29,7 @@ void tile(Matrix a, Matrix b, Index inner, double* __restrict out, Index out_str
         for (int r = 0; r < R; ++r) {
             const double x = a.data[r * a.stride + p];
 #pragma omp simd
-            for (int c = 0; c < C; ++c) sum[r][c] += x * y[c];
+            for (int c = 0; c < C; ++c) sum[r][c] = multiply_add(x, y[c], sum[r][c]);
         }
     }
     for (int r = 0; r < R; ++r) {

@@ -11,7 +11,7 @@ struct Matrix {
 };
 
 // out (rows x columns, out_stride apart) = a (rows x inner) b (inner x columns). Each value is summed in the order of
-// `inner`, whatever the shape.
+// `inner`, with the same roundings whatever the shape.
 void multiply(Matrix a, Matrix b, Index rows, Index inner, Index columns, double* out, Index out_stride);
 
 }  // namespace partwise

@@ -111,7 +111,8 @@ def test_stacked_products(rng, shape):
     found = stacked_products(left, right)
     np.testing.assert_allclose(found, np.einsum("nai,aim->nam", left, right), atol=1e-12)
     np.testing.assert_array_equal(stacked_products(left, right, 3), found)
-    np.testing.assert_array_equal(stacked_products(left[: n // 2].copy(), right), found[: n // 2])
+    for i in range(n):  # the same bits for a row whatever the others are
+        np.testing.assert_array_equal(stacked_products(left[i : i + 1].copy(), right), found[i : i + 1])
     with pytest.raises(ValueError, match="shapes that do not fit"):
         stacked_products(left, rng.normal(size=(stack, inner + 1, columns)))
 
