@@ -247,14 +247,15 @@ print(peak_memory(), file=sys.stderr)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["columns", "items", "conllu", "rows"])
-@pytest.mark.parametrize("piped", [False, True])
+@pytest.mark.parametrize(
+    ("name", "piped"), [("columns", False), ("columns", True), ("items", False), ("conllu", False), ("rows", True)]
+)
 def test_memory_does_not_grow_with_the_input(name, piped, cases, tmp_path):
-    """The peak with 60 MB of input is about that with 6 MB."""
+    """The peak with 30 MB of input is about that with 5 MB."""
     model, data = cases[name]
     text = data.read_bytes().removeprefix(b"\xef\xbb\xbf").rstrip(b"\n") + (b"\n" if name == "rows" else b"\n\n")
     peaks = []
-    for megabytes in (6, 60):
+    for megabytes in (5, 30):
         path = tmp_path / ("large" + data.suffix)
         path.write_bytes(text * (megabytes * 1_000_000 // len(text)))
         with path.open("rb") as file:
@@ -263,4 +264,4 @@ def test_memory_does_not_grow_with_the_input(name, piped, cases, tmp_path):
                 command, stdin=file if piped else None, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=True
             )
         peaks.append(int(done.stderr))
-    assert peaks[1] - peaks[0] < 20_000_000
+    assert peaks[1] - peaks[0] < 10_000_000

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from partwise.io import FormatError, parse_columns, parse_conllu, parse_items, parse_rows, read_columns, text_blocks
-from partwise.io.blocks import after_blank_lines, after_empty_lines, after_lines, before_sentences
+from partwise.io import FormatError, parse_columns, parse_conllu, parse_items, parse_svmlight, read_columns
+from partwise.io.blocks import after_blank_lines, after_empty_lines, after_lines, before_sentences, text_blocks
 
 COLUMNS = "\ufeffa b\nc d\n\n\n \t\r\ne f\r\n\r\n\ufeffg h\n \ni j\nk l\nm n\n\no p".encode()
 ITEMS = "\ufeffX\ta\tb:2\n \tc\n\n\r\nY\td\r\n\r\n\ufeffX\te\nY\tf\n\n\n".encode()
@@ -67,8 +67,8 @@ def test_parsed_blocks_are_the_parsed_file(size, write):
     assert found[2][0] == ("\ufeffg", "h")  # a mark that is none
     parts = [parse_items(b.data, line=b.line) for b in blocks(ITEMS, after_empty_lines)]
     assert tuple([s for part in parts for s in part[k]] for k in range(2)) == parse_items(ITEMS)
-    parts = [parse_rows(b.data, n_features=4, line=b.line) for b in blocks(ROWS, after_lines)]
-    X, y = parse_rows(ROWS)
+    parts = [parse_svmlight(b.data, n_features=4, line=b.line) for b in blocks(ROWS, after_lines)]
+    X, y = parse_svmlight(ROWS)
     assert [row for some, _ in parts for row in some.toarray().tolist()] == X.toarray().tolist()
     assert [label for _, some in parts for label in some.tolist()] == y.tolist()
     sentences = [s for b in blocks(CONLLU, before_sentences) for s in parse_conllu(b.data, line=b.line)]
@@ -86,8 +86,8 @@ def test_parsed_blocks_are_the_parsed_file(size, write):
         (COLUMNS + b"\n\n\xef\xbb\xbfq", after_blank_lines, parse_columns, (":16:3", "1 column")),
         (ITEMS + b"X\ta:b\n", after_empty_lines, parse_items, (":11:5", "not a number")),
         (ITEMS + b"X\ta\xff\n", after_empty_lines, parse_items, (":11:4", "UTF-8")),
-        (ROWS + b"\n1 2:1 1:1\n", after_lines, parse_rows, (":7:7", "rise")),
-        (ROWS + b"\n\xef\xbb\xbf1 2:1\n", after_lines, parse_rows, (":7:1", "label")),
+        (ROWS + b"\n1 2:1 1:1\n", after_lines, parse_svmlight, (":7:7", "rise")),
+        (ROWS + b"\n\xef\xbb\xbf1 2:1\n", after_lines, parse_svmlight, (":7:1", "label")),
         (CONLLU + b"1\ta\n\n", before_sentences, parse_conllu, (":17:4", "2 columns")),
         (CONLLU + b"\xff\n\n", before_sentences, parse_conllu, (":17:1", "UTF-8")),
     ],

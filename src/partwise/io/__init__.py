@@ -1,7 +1,6 @@
 """Files: readers that say where a file is wrong, writers that leave no half-written file behind."""
 
 from partwise._core import Sentences
-from partwise.io.blocks import Block, text_blocks
 from partwise.io.columns import parse_columns, read_columns, write_columns
 from partwise.io.conllu import (
     ConlluReader,
@@ -17,11 +16,10 @@ from partwise.io.conllu_sentence import ConlluSentence
 from partwise.io.errors import FormatError
 from partwise.io.files import atomic_write, read_bytes, read_text
 from partwise.io.items import parse_items, read_items, write_items
-from partwise.io.svmlight import parse_rows, read_svmlight, write_svmlight
+from partwise.io.svmlight import parse_svmlight, read_svmlight, write_svmlight
 from partwise.io.trees import format_tree, iterate_trees, parse_trees, read_trees, write_trees
 
 __all__ = [
-    "Block",
     "ConlluReader",
     "ConlluSentence",
     "ConlluSentences",
@@ -34,7 +32,7 @@ __all__ = [
     "parse_columns",
     "parse_conllu",
     "parse_items",
-    "parse_rows",
+    "parse_svmlight",
     "parse_trees",
     "read_bytes",
     "read_columns",
@@ -44,7 +42,6 @@ __all__ = [
     "read_svmlight",
     "read_text",
     "read_trees",
-    "text_blocks",
     "write_columns",
     "write_conllu",
     "write_conllx",

@@ -1,7 +1,7 @@
 """Text files in blocks of whole sentences: for files larger than the memory, and for pipes that wait for answers.
 
-A block is as long as it may be, or shorter if no more input is there yet (on a pipe or a terminal): whoever writes a
-sentence and waits gets an answer. Only a sentence that is longer than a block makes it longer.
+A block is as long as it may be, or shorter if no more input comes for a moment (on a pipe or a terminal): whoever
+writes a sentence and waits gets an answer. Only a sentence that is longer than a block makes it longer.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from partwise._core import ParseError
 from partwise.io.conllu_sentence import is_content
 from partwise.io.errors import FormatError
 from partwise.io.files import DAMAGES, Path, open_bytes
+
+#: Seconds to wait for more input: a program that fills a pipe needs some time after it was emptied.
+PATIENCE = 0.01
 
 #: Where a text may be cut, from its whole lines and the beginning of one of them, before which there is no such place;
 #: 0 if nowhere.
@@ -72,9 +75,9 @@ def _read(file: Any, packed: bool, size: int, path: Path) -> bytes:
 
 
 def _more_is_ready(file: Any) -> bool:
-    """Whether reading would not wait. `read1` leaves nothing in Python's buffer, so the system knows."""
+    """Whether there is more to read. `read1` leaves nothing in Python's buffer, so the system knows."""
     try:
-        return bool(select.select([file], [], [], 0)[0])
+        return bool(select.select([file], [], [], PATIENCE)[0])
     except (OSError, ValueError, TypeError):  # no file of the system's, or one that it cannot tell about
         return True
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partwise._core import parse_svmlight
+from partwise._core import parse_svmlight as parse_natively
 from partwise.io.blocks import from_line
 from partwise.io.files import Path, atomic_write, read_bytes
 
@@ -34,17 +34,17 @@ def read_svmlight(path: Path, *, n_features: int | None = None, zero_based: bool
     FormatError
         If a line is not in the format; ValueError if the file has more than `n_features` columns.
     """
-    return parse_rows(read_bytes(path), path, n_features=n_features, zero_based=zero_based)
+    return parse_svmlight(read_bytes(path), path, n_features=n_features, zero_based=zero_based)
 
 
-def parse_rows(
+def parse_svmlight(
     data: bytes, path: Path = "<input>", *, n_features: int | None = None, zero_based: bool = False, line: int = 1
 ) -> tuple[Any, NDArray[Any]]:
     """`read_svmlight` of bytes in memory; `path` and the number of their first line in it are for messages."""
     from scipy import sparse  # slow to import, and of no use to other formats
 
     with from_line(data, path, line) as text:
-        labels, row_ptr, columns, values = parse_svmlight(text, 0 if zero_based else 1)
+        labels, row_ptr, columns, values = parse_natively(text, 0 if zero_based else 1)
     used = int(columns.max(initial=-1)) + 1
     if n_features is not None and used > n_features:
         raise ValueError(f"{path} has {used} columns, more than n_features={n_features}")

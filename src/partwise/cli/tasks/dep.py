@@ -14,8 +14,8 @@ from partwise.cli.flags import File
 from partwise.cli.output import json_line
 from partwise.cli.summary import certificate_lines, result_fields
 from partwise.cli.tasks import Data, Evaluation, NoExamples, Request, Rules, Task
-from partwise.io import ConlluReader, ConlluSentence, FormatError, parse_conllu, read_text, text_blocks
-from partwise.io.blocks import before_sentences
+from partwise.io import ConlluReader, ConlluSentence, FormatError, parse_conllu, read_text
+from partwise.io.blocks import before_sentences, text_blocks
 from partwise.io.conllu_sentence import DEPS, MISC
 from partwise.metrics import AttachmentScores, attachment_scores, calibration, confusion_matrix
 

@@ -14,8 +14,8 @@ from partwise.cli.errors import UserError
 from partwise.cli.output import json_line
 from partwise.cli.tasks import Data, Evaluation, NoExamples, Request, Rules, Task
 from partwise.cli.tasks.labels import evaluate_labels
-from partwise.io import parse_rows, read_svmlight, text_blocks
-from partwise.io.blocks import after_lines
+from partwise.io import parse_svmlight, read_svmlight
+from partwise.io.blocks import after_lines, text_blocks
 from partwise.metrics import calibration
 
 
@@ -58,7 +58,7 @@ class MaxentTask(Task):
     def blocks(self, path: str, settings: Mapping[str, Any], size: int) -> Iterator[Data]:
         first = 0
         for block in text_blocks(path, after_lines, size):
-            X, _ = parse_rows(block.data, path, zero_based=bool(settings.get("zero_based")), line=block.line)
+            X, _ = parse_svmlight(block.data, path, zero_based=bool(settings.get("zero_based")), line=block.line)
             if X.shape[0]:
                 yield Data(X, None, X.shape[0], X.shape[0], first=first)
                 first += X.shape[0]

@@ -18,9 +18,8 @@ from partwise.io import (
     read_columns,
     read_conllu,
     read_items,
-    text_blocks,
 )
-from partwise.io.blocks import after_blank_lines, after_empty_lines, before_sentences
+from partwise.io.blocks import after_blank_lines, after_empty_lines, before_sentences, text_blocks
 from partwise.io.conllu_sentence import MISC, UPOS
 
 FORMATS = ("auto", "columns", "items", "conllu")
