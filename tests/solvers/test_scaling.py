@@ -28,6 +28,7 @@ from partwise import (
     solve,
     suitable_solvers,
 )
+from partwise.solvers import checkpoint
 from partwise.solvers.scaling import REFRESH
 
 ALL = ("cd", "cd-exact", "scgis", "is-bound", "gis", "iis")
@@ -171,6 +172,21 @@ def test_options(solver, rng):
     np.testing.assert_array_equal(one.weights, two.weights)
     if getattr(solver, "order", "") == "permuted":
         assert not np.array_equal(one.weights, check_optimum(problem, solver, best, random_state=4).weights)
+
+
+@pytest.mark.parametrize("solver", [CD(), SCGIS(order="adaptive"), IIS(update="sequential", order="adaptive")])
+def test_an_adaptive_run_goes_on_in_the_midst_of_its_plan(solver, tmp_path, rng):
+    x, labels = documents(rng, n_attributes=20)
+    problem = problem_of(x, labels, 0.01)
+    limits = {"tol": 0.0, "random_state": 0}
+    whole = solve(problem, solver, max_passes=40, **limits)
+    solve(problem, solver, max_passes=17, checkpoint=tmp_path / "half", **limits)
+    arrays, _ = checkpoint.read(tmp_path / "half")
+    assert arrays["wait"].max() > 1
+    assert arrays["rest"].any()
+    resumed = solve(problem, solver, max_passes=40, checkpoint=tmp_path / "half", **limits)
+    np.testing.assert_array_equal(resumed.weights, whole.weights)
+    assert (resumed.passes, resumed.gap) == (whole.passes, whole.gap)
 
 
 @pytest.mark.parametrize("cls", [GIS, IIS])

@@ -16,7 +16,7 @@ which is at most R times the second, R the range of f_t: with E and V the sums o
 Stopping rule. That of `scaling`.
 
 Source. 003, Algorithm 3 with step 2' of section 3.2.1: (34), (35), (38), (39). Departures: those of `scaling`; the
-order (the paper's is "cyclic", which reads three to six times as many cells on CoNLL-2000 to come within 1e-2 of the
+order (the paper's is "cyclic", which reads about five times as many cells on CoNLL-2000 to come within 1e-2 of the
 optimum); the second bound, which spares most sums (each cyclic pass over CoNLL-2000 reads half the cells) and changes
 no step, only what the adaptive order takes a step's gain to be; the fraction gamma is chosen by whether the features
 are 0/1, as in the paper's experiments; P(y|x) is taken to be at most 1 - 1e-10 in A_t, since rounding hides the rest.
