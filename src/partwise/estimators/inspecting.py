@@ -102,14 +102,14 @@ def explain_local_tags(
         back = tags_before(rows.lengths, labels, none)[: model.history]
         states = back[0] if model.history == 1 else back[1] * (none + 1) + back[0]
         sides.append((np.stack([*back[::-1], labels]), logsumexp(scores + after[states], axis=1)))
-    (tags, constants), (others, other_constants) = sides  # tags: oldest first, then the label itself
+    (tags, log_partition), (others, other_log_partition) = sides  # tags: oldest first, then the label itself
     for t in range(len(one)):
         best, second = (tuple(names[tag] for tag in side[:, t].tolist()) for side in (tags, others))
         for n, table in enumerate(tables, start=1):
             amount = float(table[tuple(tags[-1 - n :, t])] - table[tuple(others[-1 - n :, t])])
             found.append(Contribution("transition", None, t, best[-1 - n :], second[-1 - n :], amount))
         if best[:-1] != second[:-1]:
-            amount = float(other_constants[t] - constants[t])
+            amount = float(other_log_partition[t] - log_partition[t])
             found.append(Contribution("normaliser", None, t, best[:-1], second[:-1], amount))
     first, last = ([classes[label] for label in labels] for labels in (one.tolist(), two.tolist()))
     return explanation(first, last, (score, other), found)

@@ -177,11 +177,11 @@ class LocalChains:
         # The older tag of a history, which a step forgets, and the one that stays: (old, stay, label).
         stay = self.n_states // self.tags
         table = self.after_masked.reshape(self.tags, stay, self.n_labels)
-        normal = LogProduct(self.after.T[None], n_jobs)
+        partition = LogProduct(self.after.T[None], n_jobs)
         forward = LogProduct(table.transpose(1, 0, 2), n_jobs)
         backward = LogProduct(table.transpose(1, 2, 0), n_jobs) if self.masks is not None else None
         for batch in batches(self.lengths, self.n_states, whole=True):
-            alphas, normals = self._forward(batch, normal, forward)
+            alphas, log_partitions = self._forward(batch, partition, forward)
             ends = np.zeros(len(batch.sizes))
             beta = np.empty((0, self.n_states))
             for t in range(batch.longest - 1, -1, -1):
@@ -197,29 +197,29 @@ class LocalChains:
                 if backward is not None:
                     to_come = beta.reshape(len(beta), stay, self.tags)[:, :, : self.n_labels]
                     back = backward(self.scores_masked[rows][:, None, :] + to_come)  # (n, stay, old)
-                    beta = back.transpose(0, 2, 1).reshape(len(beta), -1) - normals.pop()
+                    beta = back.transpose(0, 2, 1).reshape(len(beta), -1) - log_partitions.pop()
             if backward is not None:
                 constants[batch.numbers] = ends
         return marginals, constants
 
-    def _forward(self, batch: Batch, normal: LogProduct, forward: LogProduct) -> tuple[list[Floats], list[Floats]]:
+    def _forward(self, batch: Batch, partition: LogProduct, forward: LogProduct) -> tuple[list[Floats], list[Floats]]:
         """For each t, log p of the history after it (with all labels before it), and log Z_t of the one before it."""
         alphas: list[Floats] = []
-        normals: list[Floats] = []
+        log_partitions: list[Floats] = []
         alpha = np.full((len(batch.sizes), self.n_states), -np.inf)
         alpha[:, -1] = 0.0  # "before the sequence" for every tag
         for t in range(batch.longest):
             rows = batch.rows(t)
             alpha = alpha[: len(rows)]
-            constants = normal(self.scores[rows][:, None, :])[:, 0]
-            before = (alpha - constants).reshape(len(rows), self.tags, -1).transpose(0, 2, 1)
+            log_partition = partition(self.scores[rows][:, None, :])[:, 0]
+            before = (alpha - log_partition).reshape(len(rows), self.tags, -1).transpose(0, 2, 1)
             grown = forward(before) + self.scores_masked[rows][:, None, :]  # (n, stay, label)
             alpha = np.full((*grown.shape[:2], self.tags), -np.inf)
             alpha[:, :, : self.n_labels] = grown
             alpha = alpha.reshape(len(rows), -1)
             alphas.append(alpha)
-            normals.append(constants)
-        return alphas, normals
+            log_partitions.append(log_partition)
+        return alphas, log_partitions
 
 
 def tags_before(lengths: Ints, labels: Ints, none: int) -> tuple[Ints, Ints]:
