@@ -281,10 +281,23 @@ def test_classifier(cli, cli_json, files, classifier, tmp_path):
     assert "do not go together" in said
 
 
-def test_unknown_columns_are_counted(cli_json, classifier, tmp_path):
+def test_unknown_columns_are_counted(cli, cli_json, classifier, tmp_path):
     path = tmp_path / "more.svm"
     path.write_text("1 1:0.5 99:1\n2 2:1\n")
     assert cli_json("evaluate", classifier, path)["unknown_rate"] == pytest.approx(1 / 3)
+    assert cli("predict", classifier, path).stderr == "unknown features: 33.33% of those in the data\n"
+    path.write_text("1 1:0.5\n")
+    assert cli("predict", classifier, path).stderr == ""
+
+
+def test_unknown_attributes_are_counted_over_all_blocks(cli, cli_json, files, chunker, tmp_path, monkeypatch):
+    path = tmp_path / "odd.txt"
+    path.write_text((files / "treebank" / "test.txt").read_text() + "zyzzyva X O\n\nzyx Y O\n\n")
+    rate = cli_json("evaluate", chunker, path)["unknown_rate"]
+    assert rate > 0
+    for size in (1 << 20, 300, 1):
+        monkeypatch.setattr("partwise.cli.predict.BLOCK", size)
+        assert cli("predict", chunker, path).stderr == f"unknown features: {rate:.2%} of those in the data\n"
 
 
 def test_path_keeps_the_best(cli_json, cli, files, tmp_path):

@@ -50,6 +50,8 @@ def command(
     in their columns; of rows and CRFsuite's items a label a line. With --json it is one object a sentence or row,
     each on a line of its own.
     """
+    import numpy as np
+
     from partwise.cli.tasks.constraints import counting_from_one
     from partwise.io import atomic_write
 
@@ -57,6 +59,7 @@ def command(
     fitted, task = load_model(model, threads, max_length)
     blocks = task.blocks(data, task.recall(fitted), BLOCK)
     request, n = Request(marginals, k_best, None, as_json), 0
+    unknown = np.zeros(2, dtype=np.int64)
     with atomic_write(output, "w") as out:
         try:
             for block in blocks:
@@ -68,8 +71,11 @@ def command(
                 if not output.endswith(".gz"):  # whose bytes depend on it
                     out.flush()
                 n = block.first + block.n_examples
+                unknown += task.unknown(fitted, block)
         except NoExamples as empty:  # a filter gives nothing for nothing
             click.echo(f"warning: {empty}", err=True)
         else:
             if request.rules is not None:
                 request.rules.check(n)
+    if unknown[0]:
+        click.echo(f"unknown features: {unknown[0] / unknown[1]:.2%} of those in the data", err=True)

@@ -281,12 +281,12 @@ class VocabularyReader:
     """Numbers attributes that have names.
 
     `vocabulary` maps names to ids, the most frequent first, so that the rows of weights used most lie together; None
-    before the first reading. `unknown_rate` is the share of attributes in the last input that are not in it.
+    before the first reading. `unknown` says how many attributes of the last input are not in it, and of how many.
     """
 
     def __init__(self, vocabulary: Vocabulary | None = None) -> None:
         self.vocabulary = vocabulary
-        self.unknown_rate = 0.0
+        self.unknown = (0, 0)
 
     @property
     def n_attributes(self) -> int:
@@ -342,7 +342,7 @@ class NameReader(VocabularyReader):
         except ValueError:
             self._refuse_surrogate(sequences, lengths, counts, names)
             raise
-        self.unknown_rate = float(np.count_nonzero(ids < 0)) / len(ids) if len(ids) else 0.0
+        self.unknown = int(np.count_nonzero(ids < 0)), len(ids)
         size = len(self.vocabulary)
         return Rows(lengths, size, Attributes(pointers(counts), ids, size, values))
 

@@ -41,8 +41,15 @@ class ReadableTagger:
     @property
     def unknown_rate_(self) -> float:
         """Share of the attributes in the last input that are not in the vocabulary; 0 for arrays."""
+        unknown, total = self.unknown_counts_
+        return unknown / total if total else 0.0
+
+    @property
+    def unknown_counts_(self) -> tuple[int, int]:
+        """How many attributes of the last input are not in the vocabulary, and of how many; (0, 0) for arrays."""
         check_is_fitted(self)
-        return 0.0 if isinstance(self._reader, ColumnReader) else float(self._reader.unknown_rate)
+        counts: tuple[int, int] = (0, 0) if isinstance(self._reader, ColumnReader) else self._reader.unknown
+        return counts
 
     @property
     def state_features_(self) -> dict[tuple[Any, Any], float]:

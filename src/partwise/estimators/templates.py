@@ -87,7 +87,7 @@ class TemplateReader(VocabularyReader):
             self.vocabulary, (row_ptr, ids, unknown) = extractor.learn(min_count, n_jobs)
         else:
             row_ptr, ids, unknown = extractor.look_up(self.vocabulary, n_jobs)
-        self.unknown_rate = unknown / len(ids) if len(ids) else 0.0
+        self.unknown = unknown, len(ids)
         size = len(self.vocabulary)
         return Rows(sequences.lengths(), size, Attributes(row_ptr, ids, size))
 

@@ -134,6 +134,10 @@ class Task(ABC):
         """
         yield self.read(path, settings, labelled=False)
 
+    def unknown(self, model: Any, data: Data) -> tuple[int, int]:
+        """How many features of the data that was labelled last the model does not know, and of how many."""
+        return 0, 0
+
     def rules(self, model: Any, path: str) -> Rules:
         """Read a file of constraints."""
         raise UserError(f"--constraints is not there for task {self.name!r}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import click
@@ -82,18 +82,22 @@ class MaxentTask(Task):
     # scores
 
     def evaluate(self, model: Any, data: Data) -> Evaluation:
-        fitted = _fit_columns(model, data.X)
-        found = evaluate_labels(data.y.tolist(), model.predict(fitted.X).tolist())
-        details: dict[str, Any] = {"unknown_rate": fitted.unknown_rate}
+        X = _known_columns(model, data.X)
+        found = evaluate_labels(data.y.tolist(), model.predict(X).tolist())
+        unknown, total = self.unknown(model, data)
+        details: dict[str, Any] = {"unknown_rate": unknown / total if total else 0.0}
         unseen = sorted(set(data.y.tolist()) - set(model.classes_.tolist()))
         if unseen:
             details["unseen_labels"] = unseen
         return replace(found, details=details)
 
+    def unknown(self, model: Any, data: Data) -> tuple[int, int]:
+        return data.X.nnz - _known_columns(model, data.X).nnz, data.X.nnz
+
     def calibration(self, model: Any, data: Data) -> Any:
         if not hasattr(model, "predict_proba"):
             return None
-        return calibration([data.y.tolist()], [model.predict_proba(_fit_columns(model, data.X).X)], model.classes_)
+        return calibration([data.y.tolist()], [model.predict_proba(_known_columns(model, data.X))], model.classes_)
 
     def main_score(self, evaluation: Evaluation) -> tuple[str, float]:
         return "accuracy", evaluation.scores["accuracy"]
@@ -133,7 +137,7 @@ class MaxentTask(Task):
     # predictions
 
     def predict(self, model: Any, data: Data, request: Request) -> Iterable[str]:
-        X = _fit_columns(model, data.X).X
+        X = _known_columns(model, data.X)
         if request.k_best and request.marginals:
             raise UserError("--k-best and --marginals do not go together")
         likely = hasattr(model, "predict_proba")
@@ -179,17 +183,9 @@ def _class_weight(given: Sequence[str]) -> str | dict[float, float] | None:
     return found or None
 
 
-@dataclass(frozen=True)
-class _Fitted:
-    X: Any
-    unknown_rate: float
-
-
-def _fit_columns(model: Any, X: Any) -> _Fitted:
-    """Rows with as many columns as the model has, and the share of values in columns that it does not know."""
-    total = X.nnz
-    rows = _with_columns(X, int(model.n_features_in_))
-    return _Fitted(rows, (total - rows.nnz) / total if total else 0.0)
+def _known_columns(model: Any, X: Any) -> Any:
+    """Rows with as many columns as the model has."""
+    return _with_columns(X, int(model.n_features_in_))
 
 
 def _with_columns(X: Any, n: int) -> Any:

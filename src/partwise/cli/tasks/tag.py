@@ -156,6 +156,10 @@ class TagTask(Task):
             details["unseen_labels"] = unseen
         return Evaluation(found.scores, found.table, found.by_label, found.confusion, details)
 
+    def unknown(self, model: Any, data: Data) -> tuple[int, int]:
+        counts: tuple[int, int] = model.unknown_counts_
+        return counts
+
     def calibration(self, model: Any, data: Data) -> Any:
         if not hasattr(model, "predict_marginals"):
             return None
