@@ -168,6 +168,40 @@ class TestDiagonal:
         problem = Problem(multiclass_map(structure, rows), structure, gold, "log", 1e-3)
         assert solve(problem, diagonal(), tol=1e-8).passes < solve(problem, "newton", tol=1e-8).passes
 
+    def test_it_is_kept_while_the_objective_hardly_falls(self, monkeypatch):
+        problem = Small("multiclass", "log", l2=1e-3).problem
+        seen, diagonals = [], []
+        compute = Problem.hessian
+
+        def watched(self, *args):
+            hessian = compute(self, *args)
+            seen.append(hessian)
+            given = hessian.diagonal
+
+            class Watched:
+                partial = hessian.partial
+
+                def __call__(self, v):
+                    return hessian(v)
+
+                def diagonal(self):
+                    diagonals.append(len(seen))
+                    return given()
+
+            return Watched()
+
+        monkeypatch.setattr(Problem, "hessian", watched)
+        result = solve(problem, diagonal(), tol=1e-12, max_passes=20000)
+        assert result.converged
+        values = result.history["primal"]  # before each step
+        expected, last = [], float("inf")
+        for k in range(len(seen)):
+            if values[k] < 0.98 * last:
+                expected.append(k + 1)
+                last = values[k]
+        assert diagonals == expected
+        assert 1 < len(diagonals) < len(seen)
+
     def test_not_with_the_squared_link(self):
         small = Small("multiclass", "log")
         loss = Loss("squared log", 1.0, 0.5, "squared")

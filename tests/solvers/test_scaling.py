@@ -235,7 +235,7 @@ def test_warm_starts(rng):
     problem = problem_of(x, labels, 0.5)
     first = solve(problem, "cd", tol=1e-3)
     again = solve(problem, "scgis", tol=1e-3, warm_start=first)
-    assert again.passes <= 5
+    assert again.passes == 0  # good enough as it is
     better = solve(problem, "scgis", tol=1e-8, warm_start=first)
     assert better.primal < first.primal
     cold = solve(problem, "scgis", tol=1e-8)

@@ -80,8 +80,9 @@ class Run:
             state = self._resume()
             if state is None:
                 state = self.solver.init_state(self.problem, generator(random_state), warm_start)
-                return self._conclude(state, *self._loop(state, None))
-            # A finished run that is asked for again must not make one more step.
+                if warm_start is None:
+                    return self._conclude(state, *self._loop(state, None))
+            # A finished run that is asked for again must not make one more step, and a start may be good enough.
             latest = self._certify(state)
             status = self.solver.finished(self.problem, state, latest.certificate, self.limits.tol)
             return self._conclude(state, *((status, latest) if status else self._loop(state, latest)))
@@ -91,7 +92,7 @@ class Run:
         solver, problem, limits = self.solver, self.problem, self.limits
         last: Certificate | None = latest.certificate if latest else None
         status: Status | None = None
-        if latest is None and solver.check_due(state, limits.tol):  # a warm start may be good enough already
+        if latest is None and solver.check_due(state, limits.tol):
             latest = self._certify(state)
             last = latest.certificate
             status = solver.finished(problem, state, last, limits.tol)

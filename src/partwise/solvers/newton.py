@@ -18,9 +18,10 @@ with eta = (1e-4, 0.25, 0.75), sigma = (0.25, 0.5, 4); radius starts at |grad P|
 
 Options. preconditioner "diagonal": lengths, residuals and the ball are those of |s|_M^2 = s'Ms and |r|_(1/M), with
 M = l2 + sum_i omega_i sum_r A_rj^2 v_r / tau, v_r = p_r (1 - p_r) where a labelling is one part, else the expected
-count: conjugate gradients on the scaled problem. part > 1: while the gap is above |P|, H and M are those of every
-part-th run of some hundred examples, weighted up to all of them, until a step made so has rho < eta1 (that one is
-not taken, and the radius is left alone); P and its gradient are always those of all examples.
+count: conjugate gradients on the scaled problem. M is kept until P has fallen by 2 %. part > 1: while the gap is above
+|P|, H and M are those of every part-th run of some hundred examples, weighted up to all of them, until a step made so
+has rho < eta1 (that one is not taken, and the radius is left alone); P and its gradient are always those of all
+examples.
 
 Stopping rule. gap = |grad P|^2 / (2 l2) <= tol |P|: the certificate of the oracle's own answer, for nothing. Ends as
 well when no step brings P or the gap down any more (the rounding floor). With l2 = 0: |grad P(w)| <= tol |grad P(0)|.
@@ -52,6 +53,8 @@ ETA = (1e-4, 0.25, 0.75)
 SIGMA = (0.25, 0.5, 4.0)
 #: Expected counts are kept from P's evaluation to the Hessian's if they are at most so many (a second array of them).
 KEPT = 1 << 24
+#: A diagonal is computed anew when P has fallen to this share of what it was: it costs as much as a product with H.
+FALLEN = 0.98
 #: Differences of P below this share of |P| are left to the gradients.
 NOISE = 1e-10
 
@@ -60,6 +63,7 @@ NOISE = 1e-10
 class NewtonState(PrimalState):
     """radius: of the ball that the next step stays in. whole: whether a part of the Hessian has misled.
 
+    scaling: the preconditioner's diagonal, empty before the first one; scaled_primal: P where it was computed.
     marginals: expected counts at the weights (if known), slots end to end, where the Hessian can do with them; trial:
     room for those of the next weights. Else both are empty.
     """
@@ -67,6 +71,8 @@ class NewtonState(PrimalState):
     radius: float
     marginals: Floats
     trial: Floats
+    scaling: Floats
+    scaled_primal: float = float("inf")
     known: bool = False
     whole: bool = False
 
@@ -106,7 +112,11 @@ class Newton(PrimalSolver[NewtonState]):
         slots = int(problem.structure.slot_offsets()[-1])
         slots = slots if problem.hessian_of_marginals and slots <= KEPT else 0
         return NewtonState(
-            **fields, radius=sqrt(fields["best_norm2"]), marginals=np.zeros(slots), trial=np.zeros(slots)
+            **fields,
+            radius=sqrt(fields["best_norm2"]),
+            marginals=np.zeros(slots),
+            trial=np.zeros(slots),
+            scaling=np.zeros(0),
         )
 
     def step(self, problem: Problem, state: NewtonState) -> None:
@@ -120,8 +130,10 @@ class Newton(PrimalSolver[NewtonState]):
         scaling = None
         first = state.epoch == 1
         if self.preconditioner != "none":
-            scaling = hessian.diagonal()
-            scaling[scaling == 0] = 1.0  # l2 = 0: features that nothing depends on
+            if state.primal < FALLEN * state.scaled_primal:
+                state.scaling, state.scaled_primal = hessian.diagonal(), state.primal
+                state.scaling[state.scaling == 0] = 1.0  # l2 = 0: features that nothing depends on
+            scaling = state.scaling
             if first:
                 state.radius = sqrt(float(state.gradient @ (state.gradient / scaling)))
         found = conjugate_gradients(hessian, state.gradient, state.radius, self.cg_tol, self.max_cg, scaling)
@@ -144,6 +156,7 @@ class Newton(PrimalSolver[NewtonState]):
         radius = min(state.radius, length) if first else state.radius
         if hessian.partial and decrease < ETA[1] * predicted:
             state.whole, state.radius = True, radius  # it is the part that is wrong, not the ball
+            state.scaled_primal = float("inf")
         else:
             state.radius = next_radius(radius, length, slope, predicted, decrease)
         if decrease > (ETA[1] if hessian.partial else ETA[0]) * predicted:
