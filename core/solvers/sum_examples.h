@@ -14,7 +14,7 @@ inline Index num_blocks(const Objective& o, bool with_u) {
     const Index n = std::max<Index>(o.num_examples(), 1);
     if (!with_u) return std::min<Index>(n, 64);
     const Index d = std::max<Index>(o.features().num_weights(), 1);
-    const Index most = std::min((Index{1} << 22) / d, o.total_slots() / d);
+    const Index most = std::min((Index{1} << 22) / d, o.total_slots() / (4 * d));
     return std::min(n, std::clamp<Index>(most, 2, 16));
 }
 

@@ -77,7 +77,7 @@ def test_weights_on_the_way_make_a_model(options, data):
 
     tagger = SequenceTagger(tol=1e-2, callbacks=Look(), **options).fit(*data)
     assert seen[-1][0] == pytest.approx(tagger.score(*data), abs=0.1)
-    assert seen[-1][1] >= tagger.result_.dual
+    assert seen[-1][1] >= tagger.result_.dual * (1 - 1e-14)  # the last digit depends on the order of the sum
     assert tagger.result_.primal == pytest.approx(tagger.result_.history["primal"][-1])
 
 

@@ -21,6 +21,7 @@ from w every `REFRESH` passes, as their products drift; no step multiplies a pro
 import warnings
 from abc import ABC
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -145,7 +146,7 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
 
     def columns(self, state: ScalingState) -> Ints:
         """The columns of one pass, in the order of their visits."""
-        return np.arange(state.n_columns, dtype=np.int64)
+        return _first(state.n_columns)
 
     def epoch(self, problem: Problem, state: ScalingState) -> ScalingReport:
         """One pass; subclasses add their parameters."""
@@ -257,6 +258,14 @@ class ParallelSolver(SequentialSolver, ABC):
 
     def epoch(self, problem: Problem, state: ScalingState) -> ScalingReport:
         return self.run_epoch(problem, state, parallel=self.update == "parallel", newton_tol=self.newton_tol)
+
+
+@lru_cache(maxsize=4)
+def _first(n: int) -> Ints:
+    """The numbers below n: as many as there are weights, for every pass."""
+    numbers = np.arange(n, dtype=np.int64)
+    numbers.setflags(write=False)
+    return numbers
 
 
 def check_positive(name: str, value: float) -> None:
