@@ -15,6 +15,10 @@ namespace {
 // for them was half of the time of a pass.
 constexpr std::ptrdiff_t kAhead = 8;
 
+// Keeps the compiler from making vectors of a loop over j: sparse rows are short, and a vector loop's beginning and end
+// take longer than they do.
+inline void one_by_one(std::uint32_t& j) { asm("" : "+r"(j)); }
+
 // What becomes of v = A' slots. row(): a whole row of `width` values; one(): a single weight's value. Sums over rows
 // are kept column by column and added up at the end: a horizontal sum a row would cost more than the row itself.
 template <int W>
@@ -312,7 +316,10 @@ void AttributeRows::visit(Index i, const double* __restrict slots, Sink& sink) c
         if (g->n_entries == 1) {  // all that there is where an example is one row
             const double* __restrict source = slots + rows[0] * width;
             const double x = HasValues ? values[0] : 1.0;
-            for (std::uint32_t j = 0; j < g->length; ++j) sink.one(Index{g->offset} + j, x * source[columns[j]]);
+            for (std::uint32_t j = 0; j < g->length; ++j) {
+                one_by_one(j);
+                sink.one(Index{g->offset} + j, x * source[columns[j]]);
+            }
             rows += 1;
             if (HasValues) values += 1;
             continue;

@@ -1,6 +1,7 @@
 // Features one by one: what methods that change one weight at a time need of a feature map.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "support/types.h"
@@ -38,8 +39,8 @@ class ColumnAccess {
     // Weights that are padding have no column. The order is a good one to visit them in.
     virtual Index num_columns() const = 0;
     virtual Column column(Index k) const = 0;
-    // column(k).weight, for less.
-    virtual Index weight_of(Index k) const = 0;
+    // column(k).weight of every k.
+    virtual std::span<const Index> weights() const = 0;
     // Slots of every example.
     virtual Index width() const = 0;
     // Cells of all columns together.

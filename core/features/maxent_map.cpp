@@ -159,6 +159,7 @@ void MaxentMap::finish() {
     });
     for (const Place& place : columns_) {
         const List& list = lists_[idx(place.list)];
+        weights_.push_back(place.weight);
         num_cells_ += list.end - list.begin;
         if (list.lowest < 0.0 && (negative_ < 0 || place.weight < negative_)) negative_ = place.weight;
     }

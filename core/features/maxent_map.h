@@ -41,7 +41,7 @@ class MaxentMap final : public FeatureMap, public ColumnAccess {
     const ColumnAccess* columns() const override { return this; }
     Index num_columns() const override { return len(columns_.size()); }
     Column column(Index k) const override;
-    Index weight_of(Index k) const override { return columns_[idx(k)].weight; }
+    std::span<const Index> weights() const override { return weights_; }
     Index width() const override { return width_; }
     Index num_cells() const override { return num_cells_; }
     bool binary() const override { return values_.empty(); }
@@ -72,6 +72,7 @@ class MaxentMap final : public FeatureMap, public ColumnAccess {
     Index num_cells_ = 0;
     Index negative_ = -1;
     std::vector<Place> columns_;
+    std::vector<Index> weights_;  // of the columns
     std::vector<List> lists_;
     std::vector<std::int32_t> examples_;
     std::vector<std::int32_t> slots_;  // empty if every list is of one slot

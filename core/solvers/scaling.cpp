@@ -110,8 +110,9 @@ class Scaling {
             total.gain += report.gain;
             total.capped += report.capped;
         }
+        const std::span<const Index> weights = columns_.weights();
         for (std::size_t j = 0; j < order.size(); ++j) {
-            state_.weights[columns_.weight_of(order[j])] += steps[j];
+            state_.weights[weights[idx(order[j])]] += steps[j];
             total.updates += steps[j] != 0.0;
         }
         if (!by_rows) {
@@ -183,8 +184,9 @@ class Scaling {
                    ScalingReport& report) const {
         double e[kChunk], w[kChunk], mean[kChunk];
         const Index n = len(order.size());
+        const std::span<const Index> weights = columns_.weights();
         for (Index j = 0; j < n; ++j) {
-            const Index t = columns_.weight_of(order[idx(j)]);
+            const Index t = weights[idx(order[idx(j)])];
             e[j] = settings_.empirical[t];
             w[j] = state_.weights[t];
             mean[j] = expectations[t];
