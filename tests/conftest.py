@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -16,6 +17,10 @@ if str(HERE) not in sys.path:
     sys.path.insert(0, str(HERE))
 
 from oracles.problems import Case, make_case  # noqa: E402  (needs the path above)
+
+# A shell without job control starts what it puts into the background deaf to Ctrl-C, which some tests are about.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # One fixed profile: the same examples on every run and every machine, so that a failure is never a matter of luck.
 # HYPOTHESIS_PROFILE=search looks for new failures instead, with other examples each time.
