@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -65,12 +64,9 @@ def clock() -> Iterator[Clock]:
 
 def peak_mb() -> float:
     """The most memory this process has had, in MB."""
-    status = Path("/proc/self/status")
-    if status.exists():  # Linux counts the parent's peak among what getrusage says of a child
-        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
-        return int(line.split()[1]) * 1024 / 1e6
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
+    from partwise.cli.output import peak_memory
+
+    return peak_memory() / 1e6
 
 
 def first_within(values: list[float], bound: float) -> int | None:

@@ -73,11 +73,11 @@ def test_weights_on_the_way_make_a_model(options, data):
         def __call__(self, progress):
             weights = progress.weights()
             model = self.session.preview(weights)
-            seen.append((model.score(*data), self.session.problem.value(weights)))
+            seen.append((model.score(*data), self.session.problem.value_and_gradient(weights)[0]))
 
     tagger = SequenceTagger(tol=1e-2, callbacks=Look(), **options).fit(*data)
     assert seen[-1][0] == pytest.approx(tagger.score(*data), abs=0.1)
-    assert seen[-1][1] >= tagger.result_.dual * (1 - 1e-14)  # the last digit depends on the order of the sum
+    assert seen[-1][1] >= tagger.result_.dual
     assert tagger.result_.primal == pytest.approx(tagger.result_.history["primal"][-1])
 
 

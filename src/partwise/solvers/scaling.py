@@ -260,7 +260,7 @@ class ParallelSolver(SequentialSolver, ABC):
         return self.run_epoch(problem, state, parallel=self.update == "parallel", newton_tol=self.newton_tol)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=1)
 def _first(n: int) -> Ints:
     """The numbers below n: as many as there are weights, for every pass."""
     numbers = np.arange(n, dtype=np.int64)

@@ -92,7 +92,7 @@ class MaxentTask(Task):
         return replace(found, details=details)
 
     def unknown(self, model: Any, data: Data) -> tuple[int, int]:
-        return data.X.nnz - _known_columns(model, data.X).nnz, data.X.nnz
+        return int(np.count_nonzero(data.X.indices >= model.n_features_in_)), data.X.nnz
 
     def calibration(self, model: Any, data: Data) -> Any:
         if not hasattr(model, "predict_proba"):
