@@ -1,6 +1,7 @@
 #include "solvers/inference.h"
 
 #include "bindings/checks.h"
+#include "bindings/labellings.h"
 
 namespace partwise::bindings {
 
@@ -25,22 +26,40 @@ void bind_inference(nb::module_& m) {
     m.def(
         "infer",
         [](const Structure& structure, const FeatureMap& features, const Floats& weights, double temperature,
-           int n_jobs) {
+           int n_jobs, bool with_entropies) {
             check_weights(features, weights);
             if (!(temperature >= 0.0) || temperature == kInfinity)
                 throw InputError("temperature must be 0 or more and finite");
             Interrupt interrupt = python_interrupt();
             std::vector<double> marginals(idx(structure.slot_offsets().back()));
             std::vector<double> values(idx(structure.num_examples()));
-            std::vector<double> entropies(values.size());
+            std::vector<double> entropies(with_entropies ? values.size() : 0);
             {
                 const nb::gil_scoped_release release;
                 infer(structure, features, weights.data(), temperature, n_jobs, interrupt, marginals.data(),
-                      values.data(), entropies.data());
+                      values.data(), with_entropies ? entropies.data() : nullptr);
             }
             return nb::make_tuple(numpy(std::move(marginals)), numpy(std::move(values)), numpy(std::move(entropies)));
         },
-        "structure"_a, "features"_a, "weights"_a, "temperature"_a = 1.0, "n_jobs"_a = 1);
+        "structure"_a, "features"_a, "weights"_a, "temperature"_a = 1.0, "n_jobs"_a = 1, "entropies"_a = true);
+
+    m.def(
+        "labelling_values",
+        [](const Structure& structure, const FeatureMap& features, const Floats& weights, const Ints& indptr,
+           const Ints& slots, const Floats& counts, int n_jobs) {
+            check_weights(features, weights);
+            std::vector<SlotView> labellings;
+            decode_all(structure, indptr, slots, counts, [&](Index, SlotView one) { labellings.push_back(one); });
+            Interrupt interrupt = python_interrupt();
+            std::vector<double> values(labellings.size());
+            {
+                const nb::gil_scoped_release release;
+                labelling_values(structure, features, weights.data(), labellings, n_jobs, interrupt, values.data());
+            }
+            return numpy(std::move(values));
+        },
+        "structure"_a, "features"_a, "weights"_a, "indptr"_a.noconvert(), "slots"_a.noconvert(), "counts"_a,
+        "n_jobs"_a = 1);
 
     m.def(
         "all_scores",

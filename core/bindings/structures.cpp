@@ -4,6 +4,7 @@
 #include "bindings/labellings.h"
 #include "bindings/python_structure.h"
 #include "structures/chain.h"
+#include "structures/history_chain.h"
 #include "structures/multiclass.h"
 
 namespace partwise::bindings {
@@ -56,6 +57,42 @@ void check_label(Index label, Index n_labels, Index example) {
         throw InputError("example " + std::to_string(example) + ": label " + std::to_string(label) + " is not in [0, " +
                          std::to_string(n_labels) + ")");
     }
+}
+
+// What all structures over sequences of labels have.
+template <class S>
+void bind_sequences(nb::class_<S, Structure>& cls) {
+    cls.def_prop_ro("n_labels", &S::n_labels)
+        .def_prop_ro("width", &S::width)
+        .def_prop_ro(
+            "lengths", [](const S& s) { return numpy(s.lengths()); }, nb::rv_policy::automatic)
+        .def(
+            "encode",
+            [](const S& s, const Ints& labels) {
+                Index total = 0;
+                for (const Index length : s.lengths()) total += length;
+                check_size(labels, total, "labels");
+                const Index* next = labels.data();
+                return encode_all(s.num_examples(), [&](Index i, SlotCounts& out) {
+                    const Index length = s.lengths()[idx(i)];
+                    for (Index t = 0; t < length; ++t) check_label(next[t], s.n_labels(), i);
+                    s.labelling_of(i, next, out);
+                    next += length;
+                });
+            },
+            "labels"_a.noconvert())
+        .def(
+            "decode",
+            [](const S& s, const Ints& indptr, const Ints& slots, const Floats& counts) {
+                std::vector<Index> labels;
+                decode_all(s, indptr, slots, counts, [&](Index i, SlotView one) {
+                    const std::size_t begin = labels.size();
+                    labels.resize(begin + idx(s.lengths()[idx(i)]));
+                    s.labels_of(i, one, labels.data() + begin);
+                });
+                return numpy(std::move(labels));
+            },
+            "indptr"_a.noconvert(), "slots"_a.noconvert(), "counts"_a);
 }
 
 }  // namespace
@@ -244,46 +281,38 @@ void bind_structures(nb::module_& m) {
             },
             "indptr"_a.noconvert(), "slots"_a.noconvert(), "counts"_a);
 
-    nb::class_<Chain, Structure>(m, "Chain")
+    nb::class_<Chain, Structure> chain(m, "Chain");
+    chain
         .def(
             "__init__",
             [](Chain* self, const Ints& lengths, Index n_labels, bool tied, bool ends) {
                 new (self) Chain(vector_of<Index>(lengths), n_labels, tied, ends);
             },
             "lengths"_a.noconvert(), "n_labels"_a, "tied"_a = true, "ends"_a = false)
-        .def_prop_ro("n_labels", &Chain::n_labels)
-        .def_prop_ro("width", &Chain::width)
         .def_prop_ro("tied", &Chain::tied)
-        .def_prop_ro("ends", &Chain::ends)
-        .def_prop_ro(
-            "lengths", [](const Chain& s) { return numpy(s.lengths()); }, nb::rv_policy::automatic)
+        .def_prop_ro("ends", &Chain::ends);
+    bind_sequences(chain);
+
+    nb::class_<HistoryChain, Structure> history_chain(m, "HistoryChain");
+    history_chain
         .def(
-            "encode",
-            [](const Chain& s, const Ints& labels) {
-                Index total = 0;
-                for (const Index length : s.lengths()) total += length;
-                check_size(labels, total, "labels");
-                const Index* next = labels.data();
-                return encode_all(s.num_examples(), [&](Index i, SlotCounts& out) {
-                    const Index length = s.lengths()[idx(i)];
-                    for (Index t = 0; t < length; ++t) check_label(next[t], s.n_labels(), i);
-                    s.labelling_of(i, next, out);
-                    next += length;
-                });
+            "__init__",
+            [](HistoryChain* self, const Ints& lengths, Index n_labels, Index history, const Floats& after,
+               Index beam_width) {
+                check_finite(after, "after");
+                new (self)
+                    HistoryChain(vector_of<Index>(lengths), n_labels, history, vector_of<double>(after), beam_width);
             },
-            "labels"_a.noconvert())
+            "lengths"_a.noconvert(), "n_labels"_a, "history"_a, "after"_a, "beam_width"_a)
+        .def_prop_ro("history", &HistoryChain::history)
+        .def_prop_ro("n_states", &HistoryChain::n_states)
         .def(
-            "decode",
-            [](const Chain& s, const Ints& indptr, const Ints& slots, const Floats& counts) {
-                std::vector<Index> labels;
-                decode_all(s, indptr, slots, counts, [&](Index i, SlotView one) {
-                    const std::size_t begin = labels.size();
-                    labels.resize(begin + idx(s.lengths()[idx(i)]));
-                    s.labels_of(i, one, labels.data() + begin);
-                });
-                return numpy(std::move(labels));
+            "set_follow",
+            [](HistoryChain& s, const std::optional<Bytes>& allowed) {
+                s.set_follow(allowed ? vector_of<std::uint8_t>(*allowed) : std::vector<std::uint8_t>{});
             },
-            "indptr"_a.noconvert(), "slots"_a.noconvert(), "counts"_a);
+            "allowed"_a.none());
+    bind_sequences(history_chain);
 }
 
 }  // namespace partwise::bindings

@@ -47,7 +47,20 @@ void infer(const Structure& structure, const FeatureMap& features, const double*
            Interrupt& interrupt, double* marginals, double* values, double* entropies) {
     const std::vector<Index> offsets = structure.slot_offsets();
     for_each_example(structure, features, w, n_jobs, interrupt, [&](Index i, const double* scores, Workspace& ws) {
-        values[i] = structure.log_partition(i, scores, temperature, marginals + offsets[idx(i)], entropies + i, ws);
+        double* entropy = entropies ? entropies + i : nullptr;
+        values[i] = structure.log_partition(i, scores, temperature, marginals + offsets[idx(i)], entropy, ws);
+    });
+}
+
+void labelling_values(const Structure& structure, const FeatureMap& features, const double* w,
+                      const std::vector<SlotView>& labellings, int n_jobs, Interrupt& interrupt, double* values) {
+    for_each_example(structure, features, w, n_jobs, interrupt, [&](Index i, const double* scores, Workspace&) {
+        const SlotView& labelling = labellings[idx(i)];
+        for (const Index slot : labelling.slots) {
+            if (slot < 0 || slot >= structure.num_slots(i))
+                throw InputError("example " + std::to_string(i) + ": no slot " + std::to_string(slot));
+        }
+        values[i] = structure.value_of(i, scores, labelling);
     });
 }
 

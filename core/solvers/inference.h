@@ -21,6 +21,10 @@ Decoded decode(const Structure& structure, const FeatureMap& features, const dou
 void infer(const Structure& structure, const FeatureMap& features, const double* w, double temperature, int n_jobs,
            Interrupt& interrupt, double* marginals, double* values, double* entropies);
 
+// The value of one labelling per example.
+void labelling_values(const Structure& structure, const FeatureMap& features, const double* w,
+                      const std::vector<SlotView>& labellings, int n_jobs, Interrupt& interrupt, double* values);
+
 void all_scores(const Structure& structure, const FeatureMap& features, const double* w, int n_jobs,
                 Interrupt& interrupt, double* scores);
 

@@ -19,6 +19,7 @@ Objective::Objective(std::shared_ptr<const Structure> structure, std::shared_ptr
       sample_weight_(std::move(sample_weight)),
       offsets_(structure_->slot_offsets()) {
     const Index n = num_examples();
+    if (!structure_->linear()) throw InputError("this structure is for prediction, it cannot be trained");
     if (!(loss_.temperature >= 0.0) || !std::isfinite(loss_.temperature))
         throw InputError("temperature must be 0 or more");
     if (!std::isfinite(loss_.cost_scale)) throw InputError("cost_scale must be finite");

@@ -14,6 +14,12 @@ Structure::Structure(Index num_examples) : num_examples_(num_examples) {
     if (num_examples < 0) throw InputError("the number of examples is negative");
 }
 
+double Structure::value_of(Index, const double* scores, SlotView labelling) const {
+    double value = 0;
+    for (std::size_t k = 0; k < labelling.slots.size(); ++k) value += labelling.counts[k] * scores[labelling.slots[k]];
+    return value;
+}
+
 void Structure::check_labelling(Index, SlotView, Workspace&) const {}
 void Structure::check_mask(Index) const {}
 

@@ -32,6 +32,8 @@ class Structure {
     Index num_examples() const { return num_examples_; }
     virtual bool thread_safe() const { return true; }
     virtual unsigned capabilities() const { return 0; }
+    // Whether a labelling's value is the sum of its slots' scores. Where it is not, the structure is for prediction.
+    virtual bool linear() const { return true; }
 
     virtual Index num_slots(Index i) const = 0;
 
@@ -52,6 +54,9 @@ class Structure {
 
     // scores += scale * cost of each slot against the gold labelling (the number of wrong parts).
     virtual void add_cost(Index i, SlotView gold, double scale, double* scores) const = 0;
+
+    // The value that `maximize` compares: <count(y), scores> where the structure is linear. Masks are left aside.
+    virtual double value_of(Index i, const double* scores, SlotView labelling) const;
 
     // Throws InputError unless this is a labelling in Y_i.
     virtual void check_labelling(Index i, SlotView labelling, Workspace& ws) const;

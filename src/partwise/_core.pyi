@@ -104,6 +104,32 @@ class Chain(Structure):
     def decode(self, indptr: Ints, slots: Ints, counts: Floats) -> Ints:
         """All sequences' labels end to end."""
 
+class HistoryChain(Structure):
+    """Sequences of labels drawn one after another, each given the one or two (`history`) tags before it; for prediction.
+
+    log p(c | t, s) = scores[t, c] + after[s, c] - log Z, history s = a or b * (n_labels + 1) + a (b before a), tag
+    n_labels: before the sequence. Slots: T rows of `width`. Values are log-probabilities; the log partition is that of
+    the labellings allowed. `maximize` and `k_best` search with a beam of `beam_width` histories (0: all).
+    """
+
+    def __init__(self, lengths: Ints, n_labels: int, history: int, after: Floats, beam_width: int) -> None: ...
+    @property
+    def n_labels(self) -> int: ...
+    @property
+    def width(self) -> int: ...
+    @property
+    def history(self) -> int: ...
+    @property
+    def n_states(self) -> int: ...
+    @property
+    def lengths(self) -> Ints: ...
+    def set_follow(self, allowed: Bytes | None) -> None:
+        """Which labels may follow which, n_labels * n_labels bytes; None: all."""
+    def encode(self, labels: Ints) -> tuple[Ints, Ints, Floats]:
+        """(indptr, slots, counts) from all sequences' labels end to end."""
+    def decode(self, indptr: Ints, slots: Ints, counts: Floats) -> Ints:
+        """All sequences' labels end to end."""
+
 class Tree(Structure):
     """Dependency trees over sentences of n words, tokens 1..n and the root 0: slot (m - 1) * (n + 1) + h is the arc
     from head h to modifier m; slots with h == m belong to no tree. Cost: the number of words with a wrong head.
@@ -737,16 +763,28 @@ def decode(
     """Best labellings of all examples: (indptr, slots, counts, values)."""
 
 def infer(
-    structure: Structure, features: FeatureMap, weights: Floats, temperature: float = 1.0, n_jobs: int = 1
+    structure: Structure,
+    features: FeatureMap,
+    weights: Floats,
+    temperature: float = 1.0,
+    n_jobs: int = 1,
+    entropies: bool = True,
 ) -> tuple[Floats, Floats, Floats]:
-    """(expected counts end to end, smax values, entropies) of all examples."""
+    """(expected counts end to end, smax values, entropies) of all examples; entropies=False: none of those."""
+
+def labelling_values(
+    structure: Structure,
+    features: FeatureMap,
+    weights: Floats,
+    indptr: Ints,
+    slots: Ints,
+    counts: Floats,
+    n_jobs: int = 1,
+) -> Floats:
+    """The value of one labelling per example, as `decode` compares them; masks are left aside."""
 
 def all_scores(structure: Structure, features: FeatureMap, weights: Floats, n_jobs: int = 1) -> Floats:
     """Slot scores of all examples end to end."""
-
-def stacked_products(left: Floats, right: Floats, n_jobs: int = 1) -> Floats:
-    """out[i, a] = left[i, a] @ right[a] of arrays of shapes (n, k, inner) and (k, inner, m): the same bits for any n
-    and n_jobs."""
 
 # text
 

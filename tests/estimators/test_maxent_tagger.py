@@ -9,8 +9,7 @@ import pytest
 from scipy.special import log_softmax
 
 from partwise import MaxentClassifier, SequenceTagger
-from partwise.estimators.local_chains import LocalChains
-from partwise.estimators.local_search import best_labels
+from partwise.structures import HistoryChain
 
 
 def sentences(rng, n=40, n_words=12, n_tags=3):
@@ -29,7 +28,13 @@ def sentences(rng, n=40, n_words=12, n_tags=3):
 
 
 def beam_search(scores, after, lengths, history, beam_width):
-    return best_labels(LocalChains(scores, after, lengths, history), beam_width)
+    n_labels = scores.shape[1]
+    structure = HistoryChain(lengths[lengths > 0], n_labels, history, after.ravel(), beam_width)
+    rows = np.zeros((len(scores), structure.width))
+    rows[:, :n_labels] = scores
+    ends = structure.slot_offsets()
+    found = [structure.maximize(i, rows.ravel()[ends[i] : ends[i + 1]])[1] for i in range(structure.num_examples)]
+    return np.concatenate(found) % structure.width
 
 
 def total(scores, after, tags, history):

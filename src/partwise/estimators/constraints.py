@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partwise._core import Chain
+from partwise._core import Chain, HistoryChain
 from partwise.estimators.inputs import Ints
-from partwise.estimators.local_chains import Masks
 
 Booleans = NDArray[np.bool_]
 
@@ -22,7 +21,9 @@ class ConstraintError(ValueError):
         self.sequence, self.position = sequence, position
 
 
-def set_masks(structure: Chain, lengths: Ints, classes: NDArray[Any], allowed: Any, allowed_transitions: Any) -> None:
+def set_masks(
+    structure: Chain | HistoryChain, lengths: Ints, classes: NDArray[Any], allowed: Any, allowed_transitions: Any
+) -> None:
     """Put `allowed` and `allowed_transitions` (see `SequenceTagger.predict`) on the structure.
 
     `lengths` are those of all sequences, the empty ones too, which the structure does not have.
@@ -36,6 +37,8 @@ def set_masks(structure: Chain, lengths: Ints, classes: NDArray[Any], allowed: A
     if allowed is not None and (isinstance(allowed, (str, dict)) or len(allowed) != len(lengths)):
         raise ValueError(f"allowed must hold one entry for each of {len(lengths)} sequences")
     index = {label: i for i, label in enumerate(classes.tolist())}
+    if pairs is not None and isinstance(structure, HistoryChain):
+        structure.set_follow(pairs.astype(np.uint8).ravel())  # each sequence's mask is checked together with it
     i = 0
     for number, length in enumerate(lengths.tolist()):
         rows = None if allowed is None else _label_mask(allowed[number], number, length, index)
@@ -51,26 +54,6 @@ def set_masks(structure: Chain, lengths: Ints, classes: NDArray[Any], allowed: A
             except ValueError as error:
                 raise ConstraintError(f"sequence {number}: no labelling is allowed ({error})", number) from None
         i += 1
-
-
-def position_masks(lengths: Ints, classes: NDArray[Any], allowed: Any, allowed_transitions: Any) -> Masks | None:
-    """The same constraints as arrays, for the maxent tagger; None where there are none."""
-    if allowed is None and allowed_transitions is None:
-        return None
-    # A chain checks them, as it does for the CRF tagger.
-    n_labels, full = len(classes), lengths[lengths > 0]
-    chain = Chain(full, n_labels)
-    set_masks(chain, lengths, classes, allowed, allowed_transitions)
-    labels = np.ones((int(full.sum()), n_labels), dtype=bool)
-    ends = np.cumsum(full)
-    for i, (end, length) in enumerate(zip(ends.tolist(), full.tolist(), strict=True)):
-        mask = chain.mask(i)
-        if mask is not None:
-            labels[end - length : end] = mask[: length * chain.width].reshape(length, -1)[:, :n_labels]
-    follow = np.ones((n_labels, n_labels), dtype=bool)
-    if allowed_transitions is not None:
-        follow = np.asarray(allowed_transitions).astype(bool)
-    return Masks(labels, follow)
 
 
 def _as_booleans(value: Any, shape: tuple[int, ...]) -> Booleans | None:
@@ -105,14 +88,14 @@ def _label_mask(value: Any, number: int, length: int, index: dict[Any, int]) -> 
 
 
 def _slot_mask(
-    structure: Chain, i: int, length: int, rows: Booleans | None, pairs: Booleans | None
+    structure: Chain | HistoryChain, i: int, length: int, rows: Booleans | None, pairs: Booleans | None
 ) -> NDArray[np.uint8]:
     """One byte a slot: label rows, then transitions (one block, or one an edge), then begin and end rows."""
     n_labels, width = structure.n_labels, structure.width
     mask = np.ones(structure.num_slots(i), dtype=np.uint8)
     if rows is not None:
         mask[: length * width].reshape(length, width)[:, :n_labels] = rows
-    if pairs is not None:
+    if pairs is not None and isinstance(structure, Chain):
         blocks = 1 if structure.tied else length - 1
         start = length * width
         table = mask[start : start + blocks * n_labels * width].reshape(blocks, n_labels, width)

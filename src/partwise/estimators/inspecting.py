@@ -14,8 +14,7 @@ from partwise.estimators.chains import ChainModel, PairLayout, edge_attributes, 
 from partwise.estimators.explaining import Contribution, Explanation, TopFeatures, choose_kept, explanation, largest
 from partwise.estimators.inputs import ColumnReader, Floats, Ints, Rows, pointers
 from partwise.estimators.kernel_chain import KernelChainModel
-from partwise.estimators.local import LocalModel
-from partwise.estimators.local_chains import tags_before
+from partwise.estimators.local import LocalModel, tags_before
 from partwise.estimators.warm import look_up
 
 

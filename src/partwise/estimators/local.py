@@ -4,8 +4,7 @@
 
 (003, section 5.1, after Ratnaparkhi 1996.) In training the tags before a position are the gold ones, so that positions
 are examples of a multinomial problem; features are those of the position, one for the tag before it and one for the two
-tags before it. Sequences begin after two tags "none". `local_chains` has sums over the labellings of sequences,
-`local_search` the search for the best ones.
+tags before it. Sequences begin after two tags "none". Whole sequences are labelled by the structure `HistoryChain`.
 """
 
 from __future__ import annotations
@@ -15,12 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from partwise._core import Multiclass, RowLayout, all_scores, padded_width
+from partwise._core import HistoryChain, LinearMap, Multiclass, RowLayout, all_scores, padded_width
 from partwise.estimators.chains import PairLayout, expand_pairs
 from partwise.estimators.common import check_choice
 from partwise.estimators.inputs import Floats, Ints, Rows, pointers
-from partwise.estimators.local_chains import LocalChains, Masks, tags_before
-from partwise.features import Attributes, multiclass_map
+from partwise.features import Attributes, history_chain_map
 from partwise.losses import get_loss
 
 
@@ -94,20 +92,22 @@ class LocalModel:
             found[*before, classes[label]] = weight
         return found
 
+    def sequences(self, lengths: Ints, weights: Floats, beam_width: int | None) -> HistoryChain:
+        """The labellings of sequences of these lengths (none of them 0)."""
+        after = np.ascontiguousarray(self.history_scores(weights).ravel())
+        return HistoryChain(lengths, self.n_labels, self.history, after, 0 if beam_width is None else int(beam_width))
+
+    def features(self, rows: Rows, structure: HistoryChain) -> LinearMap:
+        """The feature map of these rows, for one look at each."""
+        found, layout = rows.attributes(), self.nodes.core
+        table = Attributes(found.row_ptr, found.attributes, layout.num_attributes, found.values)
+        return history_chain_map(structure, table, layout=layout)
+
     def position_scores(self, rows: Rows, weights: Floats) -> Floats:
         """Scores of labels from the positions' own features: (positions, n_labels)."""
-        found = rows.attributes()
-        if not rows.n_rows:
-            return np.zeros((0, self.n_labels))
-        layout, structure = self.nodes.core, self.structure(rows.lengths)
-        table = Attributes(found.row_ptr, found.attributes, layout.num_attributes, found.values)
-        scores = all_scores(structure, multiclass_map(structure, table, layout=layout), weights)
+        structure = self.sequences(rows.lengths, weights, 1)
+        scores = all_scores(structure, self.features(rows, structure), weights)
         return scores.reshape(rows.n_rows, self.width)[:, : self.n_labels]
-
-    def chains(self, rows: Rows, weights: Floats, masks: Masks | None = None) -> LocalChains:
-        """The sequences of these rows, ready for sums and searches."""
-        scores, after = self.position_scores(rows, weights), self.history_scores(weights)
-        return LocalChains(scores, after, rows.lengths, self.history, masks)
 
 
 def check_options(estimator: Any) -> None:
@@ -141,6 +141,16 @@ def make_local_model(
     else:
         layout = PairLayout.every(found.num_attributes, n_labels, width)
     return LocalModel(n_labels, rows.n_attributes, history, layout)
+
+
+def tags_before(lengths: Ints, labels: Ints, none: int) -> tuple[Ints, Ints]:
+    """Tags one and two positions back; `none` before the sequence's beginning."""
+    place = np.arange(len(labels)) - np.repeat(pointers(lengths)[:-1], lengths)
+    one = np.full(len(labels), none, dtype=np.int64)
+    two = one.copy()
+    one[1:] = np.where(place[1:] >= 1, labels[:-1], none)
+    two[2:] = np.where(place[2:] >= 2, labels[:-2], none)
+    return one, two
 
 
 def with_history(rows: Rows, labels: Ints, n_labels: int, history: int) -> Attributes:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import repeat
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from partwise._core import Chain, LinearMap, all_scores, decode, infer
+from partwise._core import Chain, HistoryChain, LinearMap, all_scores, decode, infer, labelling_values
 from partwise.estimators.chains import ChainModel
 from partwise.estimators.common import (
     check_choice,
@@ -18,13 +17,11 @@ from partwise.estimators.common import (
     has_probabilities,
     needs_probabilities,
 )
-from partwise.estimators.constraints import position_masks, set_masks
+from partwise.estimators.constraints import set_masks
 from partwise.estimators.inputs import Floats, Ints, Rows, Sequences, input_form
 from partwise.estimators.kernel_chain import KernelChainModel
-from partwise.estimators.labels import encode_labels, flatten_labels, label_lists, split
+from partwise.estimators.labels import encode_labels, flatten_labels, label_lists
 from partwise.estimators.local import LocalModel, check_beam_width
-from partwise.estimators.local_chains import LocalChains
-from partwise.estimators.local_search import best_labels, k_best_labels
 from partwise.estimators.slots import label_rows, labels_of
 from partwise.estimators.templates import TemplateReader, TextSequences
 from partwise.losses import get_loss
@@ -41,11 +38,22 @@ class PredictingTagger:
     _reader: Any
     _model: ChainModel | KernelChainModel | LocalModel
 
-    def _prepare(self, model: ChainModel | KernelChainModel, X: Any) -> tuple[Ints, Chain, LinearMap]:
+    def _prepare(
+        self, X: Any, allowed: Any = None, allowed_transitions: Any = None
+    ) -> tuple[Ints, Chain | HistoryChain, LinearMap]:
         """Lengths of all sequences, and the structure and features of those that have positions."""
         lengths, rows = self._read(X)
-        structure = model.structure(rows.lengths)
-        return lengths, structure, model.features(rows, structure, once=True)
+        structure, features = self._prepare_rows(rows)
+        set_masks(structure, lengths, self.classes_, allowed, allowed_transitions)
+        return lengths, structure, features
+
+    def _prepare_rows(self, rows: Rows) -> tuple[Chain | HistoryChain, LinearMap]:
+        if isinstance(self._model, LocalModel):
+            check_beam_width(self.beam_width)
+            sequences = self._model.sequences(rows.lengths, self.coef_, self.beam_width)
+            return sequences, self._model.features(rows, sequences)
+        structure = self._model.structure(rows.lengths)
+        return structure, self._model.features(rows, structure, once=True)
 
     def _read(self, X: Any) -> tuple[Ints, Rows]:
         """Lengths of all sequences, and the rows of those that have positions."""
@@ -61,15 +69,6 @@ class PredictingTagger:
             rows = self._reader.read(sequences)
         return lengths, Rows(lengths[lengths > 0], rows.n_attributes, rows.table)
 
-    def _local_chains(
-        self, model: LocalModel, X: Any, allowed: Any, allowed_transitions: Any
-    ) -> tuple[Ints, LocalChains]:
-        """model="maxent": lengths of all sequences, and those that have positions."""
-        check_beam_width(self.beam_width)
-        lengths, rows = self._read(X)
-        masks = position_masks(lengths, self.classes_, allowed, allowed_transitions)
-        return lengths, model.chains(rows, self.coef_, masks)
-
     def predict(self, X: Any, *, allowed: Any = None, allowed_transitions: Any = None) -> list[list[Any]]:
         """The best label sequence of each sequence.
 
@@ -82,12 +81,7 @@ class PredictingTagger:
         allowed_transitions : boolean array of shape (n_labels, n_labels), optional
             Which labels (columns) may follow which (rows).
         """
-        check_is_fitted(self)
-        if isinstance(self._model, LocalModel):
-            lengths, chains = self._local_chains(self._model, X, allowed, allowed_transitions)
-            return label_lists(best_labels(chains, self.beam_width), self.classes_, lengths)
-        lengths, structure, features = self._prepare(self._model, X)
-        set_masks(structure, lengths, self.classes_, allowed, allowed_transitions)
+        lengths, structure, features = self._prepare(X, allowed, allowed_transitions)
         best = structure.decode(*decode(structure, features, self.coef_, count_jobs(self.n_jobs))[:3])
         return label_lists(best, self.classes_, lengths)
 
@@ -107,16 +101,10 @@ class PredictingTagger:
             As for `predict`: probabilities given that the constraints hold.
         """
         check_choice("output", output, ("dict", "array"))
-        check_is_fitted(self)
-        if isinstance(self._model, LocalModel):
-            lengths, chains = self._local_chains(self._model, X, allowed, allowed_transitions)
-            arrays = split(chains.sums(count_jobs(self.n_jobs))[0], lengths)
-        else:
-            lengths, structure, features = self._prepare(self._model, X)
-            set_masks(structure, lengths, self.classes_, allowed, allowed_transitions)
-            temperature = get_loss(self.loss).temperature
-            marginals = infer(structure, features, self.coef_, temperature, count_jobs(self.n_jobs))[0]
-            arrays = label_rows(structure, lengths, marginals)
+        lengths, structure, features = self._prepare(X, allowed, allowed_transitions)
+        temperature = get_loss(self.loss).temperature
+        marginals = infer(structure, features, self.coef_, temperature, count_jobs(self.n_jobs), entropies=False)[0]
+        arrays = label_rows(structure, lengths, marginals)
         if output == "array":
             return arrays
         labels = self.classes_.tolist()
@@ -144,11 +132,7 @@ class PredictingTagger:
         if probabilities:
             has_probabilities(self)
         k = check_count("k", k)
-        check_is_fitted(self)
-        if isinstance(self._model, LocalModel):
-            return self._k_best_locally(self._model, X, k, probabilities, (allowed, allowed_transitions))
-        lengths, structure, features = self._prepare(self._model, X)
-        set_masks(structure, lengths, self.classes_, allowed, allowed_transitions)
+        lengths, structure, features = self._prepare(X, allowed, allowed_transitions)
         found: list[list[tuple[list[Any], float]]] = []
         i = 0
         for length in lengths.tolist():
@@ -166,47 +150,19 @@ class PredictingTagger:
             i += 1
         return found
 
-    def _k_best_locally(
-        self, model: LocalModel, X: Any, k: int, probabilities: bool, constraints: tuple[Any, Any]
-    ) -> list[list[tuple[list[Any], float]]]:
-        lengths, chains = self._local_chains(model, X, *constraints)
-        best = iter(k_best_labels(chains, self.beam_width, k))
-        conditional = probabilities and chains.masks is not None
-        constants = iter(chains.sums(count_jobs(self.n_jobs))[1] if conditional else repeat(0.0))
-        found: list[list[tuple[list[Any], float]]] = []
-        for length in lengths.tolist():
-            if length == 0:
-                found.append([([], float(probabilities))])
-                continue
-            answers, constant = next(best), next(constants)
-            values = [value for _, value in answers]
-            if probabilities:
-                values = np.exp(np.subtract(values, constant)).clip(0, 1).tolist()
-            labels = [self.classes_[labels].tolist() for labels, _ in answers]
-            found.append(list(zip(labels, values, strict=True)))
-        return found
-
     @needs_probabilities
     def log_probability(self, X: Any, y: Any) -> Floats:
         """Log-probability of each label sequence in `y`: an array of shape (n_sequences,). Not there with hinge losses.
 
         It is -inf for a sequence with a label that was not in the training data, and 0 for one without positions.
         """
-        check_is_fitted(self)
-        if isinstance(self._model, LocalModel):
-            lengths, chains = self._local_chains(self._model, X, None, None)
-            labels = encode_labels(flatten_labels(Sequences.of(y, "y"), lengths), self.classes_)
-            values = chains.log_probabilities(np.maximum(labels, 0))
-        else:
-            lengths, structure, features = self._prepare(self._model, X)
-            labels = encode_labels(flatten_labels(Sequences.of(y, "y"), lengths), self.classes_)
-            temperature, n_jobs = get_loss(self.loss).temperature, count_jobs(self.n_jobs)
-            scores = all_scores(structure, features, self.coef_, n_jobs)
-            values = -infer(structure, features, self.coef_, temperature, n_jobs)[1]
-            indptr, slots, counts = structure.encode(np.maximum(labels, 0))
-            owner = np.repeat(np.arange(len(values)), np.diff(indptr))
-            np.add.at(values, owner, counts * scores[slots + structure.slot_offsets()[owner]])
-            values /= temperature
+        lengths, structure, features = self._prepare(X)
+        labels = encode_labels(flatten_labels(Sequences.of(y, "y"), lengths), self.classes_)
+        temperature, n_jobs = get_loss(self.loss).temperature, count_jobs(self.n_jobs)
+        given = structure.encode(np.maximum(labels, 0))
+        values = labelling_values(structure, features, self.coef_, *given, n_jobs)
+        values -= infer(structure, features, self.coef_, temperature, n_jobs, entropies=False)[1]
+        values /= temperature
         found = np.zeros(len(lengths))
         found[lengths > 0] = values
         found[np.repeat(np.arange(len(lengths)), lengths)[labels < 0]] = -np.inf
@@ -214,11 +170,7 @@ class PredictingTagger:
 
     def decision_function(self, X: Any) -> list[Floats]:
         """Scores of labels at positions before transitions: an array of shape (length, n_labels) a sequence."""
-        check_is_fitted(self)
-        if isinstance(self._model, LocalModel):
-            lengths, rows = self._read(X)
-            return split(self._model.position_scores(rows, self.coef_), lengths)
-        lengths, structure, features = self._prepare(self._model, X)
+        lengths, structure, features = self._prepare(X)
         return label_rows(structure, lengths, all_scores(structure, features, self.coef_, count_jobs(self.n_jobs)))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

@@ -13,8 +13,7 @@ from partwise.estimators.explaining import Explanation, Pruning, TopFeatures, wi
 from partwise.estimators.inputs import ColumnReader, Floats, Ints, Rows
 from partwise.estimators.inspecting import explain_local_tags, explain_tags, prune_tagger, top_of_tagger
 from partwise.estimators.kernel_chain import KernelChainModel
-from partwise.estimators.local import LocalModel, check_beam_width
-from partwise.estimators.local_search import k_best_labels
+from partwise.estimators.local import LocalModel
 from partwise.estimators.slots import labels_of
 from partwise.estimators.warm import edge_names
 from partwise.result import Result
@@ -30,6 +29,7 @@ class ReadableTagger:
     _model: ChainModel | KernelChainModel | LocalModel
     result_: Result
     _read: Callable[[Any], tuple[Ints, Rows]]
+    _prepare_rows: Callable[[Rows], tuple[Any, Any]]
     score: Callable[..., float]
 
     @property
@@ -106,18 +106,14 @@ class ReadableTagger:
         check_is_fitted(self)
         if isinstance(self._model, KernelChainModel):
             raise ValueError("with a kernel there are no weights of attributes to explain an answer by")
-        if isinstance(self._model, LocalModel):
-            check_beam_width(self.beam_width)
         lengths, rows = self._read([sequence])
         if not lengths[0]:
             raise ValueError("a sequence without positions has nothing to explain")
-        if isinstance(self._model, LocalModel):
-            best = k_best_labels(self._model.chains(rows, self.coef_), self.beam_width, 2)[0]
-            return explain_local_tags(self._reader, self._model, self.coef_, self.classes_.tolist(), rows, best)
-        structure = self._model.structure(rows.lengths)
-        scores = self._model.features(rows, structure, once=True).scores(0, self.coef_)
-        two = structure.k_best(0, scores, 2)
+        structure, features = self._prepare_rows(rows)
+        two = structure.k_best(0, features.scores(0, self.coef_), 2)
         answers = [(labels_of(slots, int(lengths[0]), structure.width), value) for value, slots, _ in two]
+        if isinstance(self._model, LocalModel):
+            return explain_local_tags(self._reader, self._model, self.coef_, self.classes_.tolist(), rows, answers)
         return explain_tags(self._reader, self._model, self.coef_, self.classes_.tolist(), rows, answers)
 
     def prune(

@@ -20,7 +20,7 @@ from .._core import (
     SparseVector,
 )
 from .arcs import ARC_TEMPLATES, LABEL_TEMPLATES, ArcTable, arc_tokens, parse_templates
-from .maps import Attributes, attribute_map, chain_map, multiclass_map
+from .maps import Attributes, attribute_map, chain_map, history_chain_map, multiclass_map
 from .maxent import Contexts, logistic_map, maxent_map, maxent_matrix_map, merge_contexts
 from .template import Template
 
@@ -46,6 +46,7 @@ __all__ = [
     "arc_tokens",
     "attribute_map",
     "chain_map",
+    "history_chain_map",
     "logistic_map",
     "maxent_map",
     "maxent_matrix_map",

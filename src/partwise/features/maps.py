@@ -17,6 +17,7 @@ from .._core import (
     AttributeSegment,
     Chain,
     DenseSegment,
+    HistoryChain,
     LinearMap,
     Multiclass,
     RowLayout,
@@ -103,6 +104,15 @@ def chain_map(
     if structure.ends:
         segments.append(SharedSegment(2 * width, np.full(len(lengths), 2, dtype=np.int64)))
     return LinearMap(segments)
+
+
+def history_chain_map(structure: HistoryChain, rows: Any, *, layout: RowLayout) -> LinearMap:
+    """One row of input a position, all sequences end to end; for prediction, so that rows are not prepared for passes.
+
+    The layout may have more attributes than the rows: those of histories, whose scores the structure has.
+    """
+    ptr = _pointers(structure.lengths)
+    return LinearMap([_row_segment(rows, ptr, structure.n_labels, structure.width, layout, once=True)])
 
 
 def _row_segment(

@@ -1,0 +1,232 @@
+#include "structures/history_chain.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "structures/history_search.h"
+#include "structures/history_sums.h"
+
+namespace partwise {
+
+namespace {
+
+Index count_states(Index n_labels, Index history) {
+    if (n_labels < 1) throw InputError("a chain needs at least one label");
+    if (history != 1 && history != 2) throw InputError("history must be 1 or 2");
+    if (n_labels >= Index{1} << 20) throw InputError("too many labels for a table of histories");
+    return history == 1 ? n_labels + 1 : (n_labels + 1) * (n_labels + 1);
+}
+
+std::string sequence(Index i) { return "sequence " + std::to_string(i); }
+
+}  // namespace
+
+HistoryChain::HistoryChain(std::vector<Index> lengths, Index n_labels, Index history, std::vector<double> after,
+                           Index beam_width)
+    : Structure(len(lengths.size())),
+      lengths_(std::move(lengths)),
+      n_labels_(n_labels),
+      width_(padded_width(n_labels)),
+      history_(history),
+      n_states_(count_states(n_labels, history)),
+      beam_width_(beam_width),
+      after_(std::move(after)) {
+    if (beam_width < 0) throw InputError("beam_width must be 1 or more, or 0 for all histories");
+    if (len(after_.size()) != n_states_ * n_labels_) {
+        throw InputError("scores after histories: " + std::to_string(after_.size()) + " values, " +
+                         std::to_string(n_states_ * n_labels_) + " are needed");
+    }
+    for (Index i = 0; i < num_examples(); ++i) {
+        if (lengths_[idx(i)] < 1) throw InputError(sequence(i) + " is empty");
+    }
+}
+
+HistoryChain::View HistoryChain::view(Index i, const double* scores, std::vector<std::uint8_t>& open) const {
+    const Index T = lengths_[idx(i)];
+    const Index L = n_labels_;
+    const std::uint8_t* follow = follow_.empty() ? nullptr : follow_.data();
+    View out{T, L, width_, L + 1, history_, n_states_, scores, after_.data(), nullptr, nullptr, follow};
+    const std::uint8_t* allowed = mask(i);
+    if (!allowed && !follow) return out;
+    // A label is open if it is allowed and an open label of the next position may follow it.
+    open.assign(idx(T * L), 0);
+    for (Index t = T - 1; t >= 0; --t) {
+        const std::uint8_t* later = open.data() + (t + 1) * L;
+        for (Index a = 0; a < L; ++a) {
+            bool is_open = !allowed || allowed[t * width_ + a];
+            if (is_open && t < T - 1) {
+                is_open = false;
+                for (Index b = 0; b < L && !is_open; ++b) is_open = later[b] && (!follow || follow[a * L + b]);
+            }
+            open[idx(t * L + a)] = is_open;
+        }
+    }
+    out.open = open.data();
+    if (std::find(open.begin(), open.begin() + L, 1) == open.begin() + L) {
+        throw InputError("the mask of " + sequence(i) + " allows no labelling");
+    }
+    return out;
+}
+
+const double* HistoryChain::factors() const {
+    std::call_once(factors_once_, [&] {
+        factors_.resize(after_.size());
+        for (Index s = 0; s < n_states_; ++s)
+            set_exps(after_.data() + s * n_labels_, n_labels_, factors_.data() + s * n_labels_);
+    });
+    return factors_.data();
+}
+
+void HistoryChain::set_follow(std::vector<std::uint8_t> allowed) {
+    if (!allowed.empty() && len(allowed.size()) != n_labels_ * n_labels_) {
+        throw InputError("which labels may follow which: " + std::to_string(n_labels_ * n_labels_) +
+                         " values are needed");
+    }
+    follow_ = std::move(allowed);
+}
+
+void HistoryChain::check_mask(Index i) const {
+    std::vector<std::uint8_t> open;
+    view(i, nullptr, open);
+}
+
+double HistoryChain::maximize(Index i, const double* scores, SlotCounts& best, Workspace&) const {
+    std::vector<std::uint8_t> open;
+    const View v = view(i, scores, open);
+    const HistorySearch search(v, beam_width_ == 0 ? n_states_ : beam_width_);
+    std::vector<Index> labels(idx(v.length));
+    const double value = search.best(labels.data());
+    labelling_of(i, labels.data(), best);
+    return value;
+}
+
+double HistoryChain::log_partition(Index i, const double* scores, double temperature, double* marginals,
+                                   double* entropy, Workspace& ws) const {
+    if (temperature == 0.0) {
+        SlotCounts best;
+        const double value = maximize(i, scores, best, ws);
+        if (marginals) {
+            fill(marginals, num_slots(i), 0.0);
+            for (const Index slot : best.slots) marginals[slot] = 1.0;
+        }
+        if (entropy) *entropy = 0.0;
+        return value;
+    }
+    if (temperature != 1.0) throw InputError("a chain of histories has the temperatures 0 and 1 only");
+    std::vector<std::uint8_t> open;
+    View v = view(i, scores, open);
+    const auto finish = [&](auto& sums) {
+        if (entropy) *entropy = sums.entropy();
+        return sums.log_constant();
+    };
+    v.factors = factors();
+    HistorySums<double> sums(v);
+    if (sums.run(marginals)) return finish(sums);
+    HistorySums<LogNumber> logs(v);
+    logs.run(marginals);
+    return finish(logs);
+}
+
+void HistoryChain::add_cost(Index i, SlotView gold, double scale, double* scores) const {
+    for (Index t = 0; t < lengths_[idx(i)]; ++t) {
+        for (Index a = 0; a < n_labels_; ++a) scores[t * width_ + a] += scale;
+    }
+    for (const Index slot : gold.slots) scores[slot] -= scale;
+}
+
+void HistoryChain::labelling_of(Index i, const Index* labels, SlotCounts& out) const {
+    out.clear();
+    for (Index t = 0; t < lengths_[idx(i)]; ++t) out.add(t * width_ + labels[t], 1.0);
+}
+
+void HistoryChain::labels_of(Index i, SlotView labelling, Index* labels) const {
+    const Index T = lengths_[idx(i)];
+    std::fill(labels, labels + T, Index{-1});
+    for (std::size_t k = 0; k < labelling.slots.size(); ++k) {
+        const Index slot = labelling.slots[k];
+        if (slot < 0 || slot >= num_slots(i)) throw InputError(sequence(i) + ": no slot " + std::to_string(slot));
+        const Index t = slot / width_;
+        if (labels[t] >= 0 || slot % width_ >= n_labels_ || labelling.counts[k] != 1.0) {
+            throw InputError(sequence(i) + ", position " + std::to_string(t) + ": not one label");
+        }
+        labels[t] = slot % width_;
+    }
+    for (Index t = 0; t < T; ++t) {
+        if (labels[t] < 0) throw InputError(sequence(i) + ", position " + std::to_string(t) + ": no label");
+    }
+}
+
+void HistoryChain::check_labelling(Index i, SlotView labelling, Workspace&) const {
+    std::vector<Index> labels(idx(lengths_[idx(i)]));
+    labels_of(i, labelling, labels.data());
+    const std::uint8_t* allowed = mask(i);
+    for (std::size_t t = 0; t < labels.size(); ++t) {
+        const bool cut = allowed && !allowed[len(t) * width_ + labels[t]];
+        if (cut || (t > 0 && !follow_.empty() && !follow_[idx(labels[t - 1] * n_labels_ + labels[t])])) {
+            throw InputError(sequence(i) + ", position " + std::to_string(t) + ": a mask forbids the label");
+        }
+    }
+}
+
+double HistoryChain::value_of(Index i, const double* scores, SlotView labelling) const {
+    const Index L = n_labels_;
+    std::vector<Index> labels(idx(lengths_[idx(i)]));
+    labels_of(i, labelling, labels.data());
+    std::vector<double> row(idx(L));
+    double total = 0;
+    Index state = n_states_ - 1;
+    for (Index t = 0; t < lengths_[idx(i)]; ++t) {
+        for (Index c = 0; c < L; ++c) row[idx(c)] = scores[t * width_ + c] + after_[idx(state * L + c)];
+        const double high = *std::max_element(row.begin(), row.end());
+        double sum = 0;
+        for (const double x : row) sum += fast_exp(x - high);
+        total += row[idx(labels[idx(t)])] - high - std::log(sum);
+        state = history_ == 1 ? labels[idx(t)] : state % (L + 1) * (L + 1) + labels[idx(t)];
+    }
+    return total;
+}
+
+std::vector<Scored> HistoryChain::k_best(Index i, const double* scores, Index k, Workspace&) const {
+    if (k < 1) throw InputError("k must be at least 1");
+    std::vector<std::uint8_t> open;
+    const View v = view(i, scores, open);
+    HistorySearch search(v, beam_width_ == 0 ? n_states_ : std::max(beam_width_, k));
+    std::vector<Scored> out;
+    for (const HistorySearch::Found& found : search.k_best(k)) {
+        out.push_back({found.value, {}});
+        labelling_of(i, found.labels.data(), out.back().labelling);
+    }
+    return out;
+}
+
+std::vector<SlotCounts> HistoryChain::sample(Index i, const double* scores, double temperature, Index n,
+                                             std::mt19937_64& rng, Workspace&) const {
+    if (temperature != 1.0) throw InputError("a chain of histories has samples at temperature 1 only");
+    std::vector<std::uint8_t> open;
+    const View v = view(i, scores, open);
+    HistorySums<LogNumber> sums(v);
+    if (v.open) sums.run(nullptr);  // without constraints nothing to come changes the next label's probabilities
+    std::uniform_real_distribution<double> uniform(0.0, 1.0);
+    std::vector<double> p(idx(n_labels_));
+    std::vector<Index> labels(idx(v.length));
+    std::vector<SlotCounts> out(idx(n));
+    for (SlotCounts& labelling : out) {
+        Index state = n_states_ - 1;
+        for (Index t = 0; t < v.length; ++t) {
+            sums.label_weights(t, state, p.data());
+            double left = uniform(rng);
+            Index label = -1;
+            for (Index c = 0; c < n_labels_ && left >= 0.0; ++c) {
+                if (p[idx(c)] == 0.0) continue;
+                label = c;
+                left -= p[idx(c)];
+            }
+            labels[idx(t)] = label;
+            state = v.next(state, label);
+        }
+        labelling_of(i, labels.data(), labelling);
+    }
+    return out;
+}
+
+}  // namespace partwise

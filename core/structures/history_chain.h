@@ -1,0 +1,97 @@
+// Sequences of labels drawn one after another, each given the tags before it (the maxent tagger's decoder).
+//
+//   log p(y) = sum_t log p(y_t | t, s_t),    log p(c | t, s) = scores[t, c] + after[s, c] - log Z_t(s)
+//
+// The history s_t is the tags before position t: a with history = 1, b * tags + a with history = 2 (b before a), where
+// tags = L + 1 and tag L stands for "before the sequence". Slots are the scores of labels at positions, T rows of
+// `width`: slot t * width + c. The scores `after` histories are fixed when the structure is made.
+//
+// A labelling's value is its log-probability. That is no sum of slot scores (log Z_t depends on all of them), so this
+// structure is for prediction: it is not linear(). Its log partition is that of the labellings which masks allow, 0
+// without masks. The best labellings are those that a search finds which keeps `beam_width` histories at each position.
+#pragma once
+
+#include <mutex>
+
+#include "structures/structure.h"
+
+namespace partwise {
+
+class HistoryChain final : public Structure {
+   public:
+    // after: n_states rows of n_labels, n_states = (n_labels + 1)^history. beam_width 0: all histories are kept.
+    HistoryChain(std::vector<Index> lengths, Index n_labels, Index history, std::vector<double> after,
+                 Index beam_width);
+
+    Index n_labels() const { return n_labels_; }
+    Index width() const { return width_; }
+    Index history() const { return history_; }
+    Index n_states() const { return n_states_; }
+    const std::vector<Index>& lengths() const { return lengths_; }
+    // Which labels may follow which, n_labels x n_labels bytes, for all sequences; empty: all. Masks set later are
+    // checked together with it. A sequence that has no labelling left is refused when it is asked about.
+    void set_follow(std::vector<std::uint8_t> allowed);
+
+    bool linear() const override { return false; }
+    unsigned capabilities() const override { return kKBest | kSample; }
+    Index num_slots(Index i) const override { return lengths_[idx(i)] * width_; }
+    double maximize(Index i, const double* scores, SlotCounts& best, Workspace& ws) const override;
+    // temperature 1, or 0 for the maximum.
+    double log_partition(Index i, const double* scores, double temperature, double* marginals, double* entropy,
+                         Workspace& ws) const override;
+    double value_of(Index i, const double* scores, SlotView labelling) const override;
+    void add_cost(Index i, SlotView gold, double scale, double* scores) const override;
+    void check_labelling(Index i, SlotView labelling, Workspace& ws) const override;
+    // A beam narrower than k is widened to k.
+    std::vector<Scored> k_best(Index i, const double* scores, Index k, Workspace& ws) const override;
+    std::vector<SlotCounts> sample(Index i, const double* scores, double temperature, Index n, std::mt19937_64& rng,
+                                   Workspace& ws) const override;
+
+    void labelling_of(Index i, const Index* labels, SlotCounts& out) const;
+    // The T labels of a labelling; throws InputError if it has none or two for a position.
+    void labels_of(Index i, SlotView labelling, Index* labels) const;
+
+    // What searches and sums read of a sequence.
+    struct View {
+        Index length;
+        Index n_labels;
+        Index width;
+        Index tags;
+        Index history;
+        Index n_states;
+        const double* scores;        // length rows of `width`
+        const double* after;         // n_states rows of n_labels
+        const double* factors;       // exp(after) over the largest of each row; null until sums are asked for
+        const std::uint8_t* open;    // length x n_labels: labels that an allowed labelling goes on from; null: all
+        const std::uint8_t* follow;  // n_labels x n_labels; null: all
+
+        Index last(Index state) const { return state % tags; }
+        // Histories that differ in nothing but their oldest tag lead to the same ones: which of those classes.
+        Index rest(Index state) const { return history == 1 ? 0 : state % tags; }
+        Index next(Index state, Index label) const { return history == 1 ? label : state % tags * tags + label; }
+        bool may_follow(Index state, Index label) const {
+            return !follow || last(state) == n_labels || follow[last(state) * n_labels + label];
+        }
+    };
+
+   protected:
+    void check_mask(Index i) const override;
+
+   private:
+    // Fills `open` if there are constraints. Throws InputError if they leave nothing.
+    View view(Index i, const double* scores, std::vector<std::uint8_t>& open) const;
+    const double* factors() const;
+
+    std::vector<Index> lengths_;
+    Index n_labels_;
+    Index width_;
+    Index history_;
+    Index n_states_;
+    Index beam_width_;
+    std::vector<double> after_;
+    mutable std::once_flag factors_once_;
+    mutable std::vector<double> factors_;
+    std::vector<std::uint8_t> follow_;
+};
+
+}  // namespace partwise

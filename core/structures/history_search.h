@@ -1,0 +1,77 @@
+// The search for the best labellings of a HistoryChain.
+//
+// At each position the search keeps the `beam_width` histories whose best labellings are best. Of labellings that end
+// in the same history only the best can be the best in the end, so that they are put together: with all histories this
+// is Viterbi's algorithm. The k best labellings are those of the histories kept, found one by one from the end.
+#pragma once
+
+#include "structures/history_chain.h"
+
+namespace partwise {
+
+class HistorySearch {
+   public:
+    HistorySearch(const HistoryChain::View& view, Index beam_width);
+
+    // log p of the best labelling, and its labels.
+    double best(Index* labels) const;
+
+    struct Found {
+        double value;
+        std::vector<Index> labels;
+    };
+    // Fewer if there are fewer.
+    std::vector<Found> k_best(Index k);
+
+   private:
+    // A history at a position.
+    struct Node {
+        Index state;
+        Index group;           // the nodes of the layer before that lead here
+        Index before;          // the best of those
+        double value;          // log p of the best labelling that leads here
+        double log_partition;  // log Z of the labels after this history
+    };
+    // A new history on its way into a layer: the label it ends with is `candidate` modulo the number of labels.
+    struct Candidate {
+        double value;
+        Index candidate;
+    };
+    // The r-th best way to a node is the best step from some `rank`-th best way to a node before.
+    struct Way {
+        double value;
+        Index before;
+        Index rank;
+    };
+    struct Ways {
+        std::vector<Way> found;  // best first
+        std::vector<Way> next;   // a heap: one for each node before
+        bool started = false;
+        bool complete = false;  // whether the last one found has been followed up
+    };
+
+    // Closes the newest layer: puts its nodes into groups.
+    void end_layer();
+    void grow(Index t, Index beam_width);
+    double step_value(Index t, const Node& from, Index label) const;
+    // The nodes that lead to a node of layer t; past the last layer all nodes lead to the end.
+    std::span<const Index> nodes_before(Index t, Index node) const;
+    void start(Index t, Index node);
+    // Finds ways to a node until there are more than `rank` of them; false if there are not so many.
+    bool find(Index t, Index node, Index rank);
+
+    HistoryChain::View view_;
+    std::vector<Node> nodes_;    // layer t: the histories before position t, best first; the last one: after all
+    std::vector<Index> layers_;  // first node of each layer, and the end
+    std::vector<Index>
+        order_;  // the nodes of each layer by their last tag (where histories are of one tag, as they are)
+    std::vector<Index> groups_;  // first place in `order_` of each group: nodes that lead to the same ones; and the end
+    std::vector<Index> first_groups_;  // of each layer, and the end
+    std::vector<Ways> ways_;           // to each node, then to the end
+    std::vector<double> values_;       // scratch: of the best way to each (group, label)
+    std::vector<Index> before_;        // the node before it
+    std::vector<double> row_;
+    std::vector<Candidate> kept_;
+};
+
+}  // namespace partwise

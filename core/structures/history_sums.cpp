@@ -1,0 +1,193 @@
+#include "structures/history_sums.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace partwise {
+
+namespace {
+
+// exp(x) is 0 below 1e-308. Divided by a partition function of 1e-250 or more, what is lost of a probability is below
+// 1e-58: nothing beside sums of probabilities that are 1e-30 or more.
+constexpr double kLeastPartition = 1e-250;
+constexpr double kLeastSum = 1e-30;
+
+bool is_below(double x, double least) { return x < least; }
+bool is_below(LogNumber, double) { return false; }
+double as_double(double x) { return x; }
+double as_double(LogNumber x) { return is_zero(x) ? 0.0 : fast_exp(x.log); }
+
+// Logarithms need no scaling: the scores after histories serve as they are.
+const double* factors_of(const HistoryChain::View& view, double*) { return view.factors; }
+const LogNumber* factors_of(const HistoryChain::View& view, LogNumber*) {
+    static_assert(sizeof(LogNumber) == sizeof(double));
+    return reinterpret_cast<const LogNumber*>(view.after);
+}
+
+}  // namespace
+
+void set_exps(const double* x, Index n, double* out) {
+    const double high = *std::max_element(x, x + n);
+    for (Index k = 0; k < n; ++k) out[k] = fast_exp(x[k] - high);
+}
+
+void set_exps(const double* x, Index n, LogNumber* out) {
+    for (Index k = 0; k < n; ++k) out[k] = {x[k]};
+}
+
+template <class Num>
+HistorySums<Num>::HistorySums(const HistoryChain::View& view)
+    : view_(view), factors_(factors_of(view, static_cast<Num*>(nullptr))) {
+    const Index L = view.n_labels;
+    if (view.follow) {
+        open_factors_.assign(factors_, factors_ + view.n_states * L);
+        for (Index s = 0; s < view.n_states; ++s) {
+            for (Index c = 0; c < L; ++c) {
+                if (!view.may_follow(s, c)) set_zero(open_factors_[idx(s * L + c)]);
+            }
+        }
+    }
+    emissions_.resize(idx(L));
+    open_emissions_.resize(idx(L));
+    sums_.resize(idx(view.tags * L));
+}
+
+template <class Num>
+void HistorySums<Num>::set_emissions(Index t) {
+    const Index L = view_.n_labels;
+    set_exps(view_.scores + t * view_.width, L, emissions_.data());
+    open_emissions_ = emissions_;
+    if (!constrained()) return;
+    for (Index c = 0; c < L; ++c) {
+        if (!view_.open[t * L + c]) set_zero(open_emissions_[idx(c)]);
+    }
+}
+
+template <class Num>
+double HistorySums<Num>::normalize(Num* x, Index n) {
+    const Num sum = sum_of(x, n);
+    if (is_below(sum, kLeastSum) || is_zero(sum)) return kLogOfZero;
+    for (Index k = 0; k < n; ++k) x[k] = x[k] / sum;
+    return log_of(sum);
+}
+
+template <class Num>
+bool HistorySums<Num>::forward() {
+    const Index L = view_.n_labels;
+    const Index S = view_.n_states;
+    const Index n_rests = view_.history == 1 ? 1 : view_.tags;
+    alphas_.resize(idx((view_.length + 1) * S));
+    for (Num& x : alphas_) set_zero(x);
+    set_one(alphas_[idx(S - 1)]);
+    log_constant_ = 0;
+    for (Index t = 0; t < view_.length; ++t) {
+        set_emissions(t);
+        for (Num& x : sums_) set_zero(x);
+        const Num* from = alpha(t);
+        for (Index s = 0; s < S; ++s) {
+            if (is_zero(from[s])) continue;
+            const Num partition = dot_of(emissions_.data(), factors(s), L);
+            if (is_below(partition, kLeastPartition)) return false;
+            add_scaled(from[s] / partition, open_factors(s), sums_.data() + view_.rest(s) * L, L);
+        }
+        Num* to = alpha(t + 1);
+        for (Index r = 0; r < n_rests; ++r) {
+            Num* row = to + (view_.history == 1 ? 0 : r * view_.tags);
+            for (Index c = 0; c < L; ++c) row[c] = sums_[idx(r * L + c)] * open_emissions_[idx(c)];
+        }
+        const double log_sum = normalize(to, S);
+        if (log_sum == kLogOfZero) return false;
+        log_constant_ += log_sum;
+    }
+    if (!constrained()) log_constant_ = 0;  // all labels together have probability 1: the rest is rounding
+    return true;
+}
+
+template <class Num>
+bool HistorySums<Num>::backward() {
+    const Index L = view_.n_labels;
+    const Index S = view_.n_states;
+    const Index n_rests = view_.history == 1 ? 1 : view_.tags;
+    betas_.resize(idx((view_.length + 1) * S));
+    for (Index s = 0; s < S; ++s) set_one(betas_[idx(view_.length * S + s)]);
+    for (Index t = view_.length - 1; t >= 0; --t) {
+        set_emissions(t);
+        const Num* later = beta(t + 1);
+        for (Index r = 0; r < n_rests; ++r) {
+            const Num* row = later + (view_.history == 1 ? 0 : r * view_.tags);
+            for (Index c = 0; c < L; ++c) sums_[idx(r * L + c)] = open_emissions_[idx(c)] * row[c];
+        }
+        Num* now = beta(t);
+        for (Index s = 0; s < S; ++s) {
+            const Num partition = dot_of(emissions_.data(), factors(s), L);
+            if (is_zero(alpha(t)[s]) || is_zero(partition)) {  // nothing comes through here
+                set_zero(now[s]);
+                continue;
+            }
+            now[s] = dot_of(open_factors(s), sums_.data() + view_.rest(s) * L, L) / partition;
+        }
+        // Any factor will do, as marginals are normalised.
+        if (normalize(now, S) == kLogOfZero) return false;
+    }
+    return true;
+}
+
+template <class Num>
+bool HistorySums<Num>::run(double* marginals) {
+    const Index L = view_.n_labels;
+    const Index S = view_.n_states;
+    if (!forward() || (constrained() && !backward())) return false;
+    if (!marginals) return true;
+    std::vector<Num> joint(idx(S));
+    for (Index t = 0; t < view_.length; ++t) {
+        const Num* before = alpha(t + 1);
+        for (Index s = 0; s < S; ++s) joint[idx(s)] = constrained() ? before[s] * beta(t + 1)[s] : before[s];
+        if (normalize(joint.data(), S) == kLogOfZero) return false;
+        double* row = marginals + t * view_.width;
+        fill(row, view_.width, 0.0);
+        for (Index s = 0; s < S; ++s) {
+            const Index label = view_.last(s);
+            if (label < L) row[label] += as_double(joint[idx(s)]);
+        }
+    }
+    return true;
+}
+
+template <class Num>
+void HistorySums<Num>::label_weights(Index t, Index state, double* out) {
+    const Index L = view_.n_labels;
+    set_emissions(t);
+    std::vector<Num> weights(idx(L));
+    for (Index c = 0; c < L; ++c) {
+        weights[idx(c)] = open_factors(state)[c] * open_emissions_[idx(c)];
+        if (constrained()) weights[idx(c)] = weights[idx(c)] * beta(t + 1)[view_.next(state, c)];
+    }
+    normalize(weights.data(), L);
+    for (Index c = 0; c < L; ++c) out[c] = as_double(weights[idx(c)]);
+}
+
+// By the chain rule: the entropy of each label given the history before it, as constraints leave them.
+template <class Num>
+double HistorySums<Num>::entropy() {
+    double total = 0;
+    std::vector<double> p(idx(view_.n_labels));
+    std::vector<Num> joint(idx(view_.n_states));
+    for (Index t = 0; t < view_.length; ++t) {
+        for (Index s = 0; s < view_.n_states; ++s) {
+            joint[idx(s)] = constrained() ? alpha(t)[s] * beta(t)[s] : alpha(t)[s];
+        }
+        normalize(joint.data(), view_.n_states);
+        for (Index s = 0; s < view_.n_states; ++s) {
+            const double weight = as_double(joint[idx(s)]);
+            if (weight == 0.0) continue;
+            label_weights(t, s, p.data());
+            for (const double x : p) total -= x > 0.0 ? weight * x * std::log(x) : 0.0;
+        }
+    }
+    return std::max(total, 0.0);
+}
+
+template class HistorySums<double>;
+template class HistorySums<LogNumber>;
+
+}  // namespace partwise
