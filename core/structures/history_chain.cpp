@@ -21,7 +21,7 @@ std::string sequence(Index i) { return "sequence " + std::to_string(i); }
 
 }  // namespace
 
-HistoryChain::HistoryChain(std::vector<Index> lengths, Index n_labels, Index history, std::vector<double> after,
+HistoryChain::HistoryChain(std::vector<Index> lengths, Index n_labels, Index history, const std::vector<double>& after,
                            Index beam_width)
     : Structure(len(lengths.size())),
       lengths_(std::move(lengths)),
@@ -29,15 +29,18 @@ HistoryChain::HistoryChain(std::vector<Index> lengths, Index n_labels, Index his
       width_(padded_width(n_labels)),
       history_(history),
       n_states_(count_states(n_labels, history)),
-      beam_width_(beam_width),
-      after_(std::move(after)) {
+      beam_width_(beam_width) {
     if (beam_width < 0) throw InputError("beam_width must be 1 or more, or 0 for all histories");
-    if (len(after_.size()) != n_states_ * n_labels_) {
-        throw InputError("scores after histories: " + std::to_string(after_.size()) + " values, " +
+    if (len(after.size()) != n_states_ * n_labels_) {
+        throw InputError("scores after histories: " + std::to_string(after.size()) + " values, " +
                          std::to_string(n_states_ * n_labels_) + " are needed");
     }
     for (Index i = 0; i < num_examples(); ++i) {
         if (lengths_[idx(i)] < 1) throw InputError(sequence(i) + " is empty");
+    }
+    after_.assign(idx(n_states_ * width_), -kInfinity);
+    for (Index s = 0; s < n_states_; ++s) {
+        copy(after.data() + s * n_labels_, after_.data() + s * width_, n_labels_);
     }
 }
 
@@ -72,7 +75,7 @@ const double* HistoryChain::factors() const {
     std::call_once(factors_once_, [&] {
         factors_.resize(after_.size());
         for (Index s = 0; s < n_states_; ++s)
-            set_exps(after_.data() + s * n_labels_, n_labels_, factors_.data() + s * n_labels_);
+            set_exps(after_.data() + s * width_, width_, factors_.data() + s * width_);
     });
     return factors_.data();
 }
@@ -115,16 +118,13 @@ double HistoryChain::log_partition(Index i, const double* scores, double tempera
     if (temperature != 1.0) throw InputError("a chain of histories has the temperatures 0 and 1 only");
     std::vector<std::uint8_t> open;
     View v = view(i, scores, open);
-    const auto finish = [&](auto& sums) {
-        if (entropy) *entropy = sums.entropy();
-        return sums.log_constant();
-    };
     v.factors = factors();
     HistorySums<double> sums(v);
-    if (sums.run(marginals)) return finish(sums);
+    if (!entropy && sums.run(marginals)) return sums.log_constant();
     HistorySums<LogNumber> logs(v);
     logs.run(marginals);
-    return finish(logs);
+    if (entropy) *entropy = logs.entropy();
+    return logs.log_constant();
 }
 
 void HistoryChain::add_cost(Index i, SlotView gold, double scale, double* scores) const {
@@ -176,7 +176,7 @@ double HistoryChain::value_of(Index i, const double* scores, SlotView labelling)
     double total = 0;
     Index state = n_states_ - 1;
     for (Index t = 0; t < lengths_[idx(i)]; ++t) {
-        for (Index c = 0; c < L; ++c) row[idx(c)] = scores[t * width_ + c] + after_[idx(state * L + c)];
+        for (Index c = 0; c < L; ++c) row[idx(c)] = scores[t * width_ + c] + after_[idx(state * width_ + c)];
         const double high = *std::max_element(row.begin(), row.end());
         double sum = 0;
         for (const double x : row) sum += fast_exp(x - high);

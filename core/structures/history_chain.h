@@ -19,8 +19,8 @@ namespace partwise {
 
 class HistoryChain final : public Structure {
    public:
-    // after: n_states rows of n_labels, n_states = (n_labels + 1)^history. beam_width 0: all histories are kept.
-    HistoryChain(std::vector<Index> lengths, Index n_labels, Index history, std::vector<double> after,
+    // after: n_states rows of n_labels values, n_states = (n_labels + 1)^history. beam_width 0: all histories are kept.
+    HistoryChain(std::vector<Index> lengths, Index n_labels, Index history, const std::vector<double>& after,
                  Index beam_width);
 
     Index n_labels() const { return n_labels_; }
@@ -60,7 +60,7 @@ class HistoryChain final : public Structure {
         Index history;
         Index n_states;
         const double* scores;        // length rows of `width`
-        const double* after;         // n_states rows of n_labels
+        const double* after;         // n_states rows of width; -infinity behind the labels
         const double* factors;       // exp(after) over the largest of each row; null until sums are asked for
         const std::uint8_t* open;    // length x n_labels: labels that an allowed labelling goes on from; null: all
         const std::uint8_t* follow;  // n_labels x n_labels; null: all

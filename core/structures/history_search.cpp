@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "support/vector_math.h"
 
@@ -26,9 +27,10 @@ constexpr auto worse_way = [](const auto& a, const auto& b) {
     return a.before != b.before ? a.before > b.before : a.rank > b.rank;
 };
 
-// The first of a heap is the worst: the smallest value, of equal ones the highest tags.
+// Ties go to the lowest tags.
 constexpr auto better_candidate = [](const auto& a, const auto& b) {
-    return a.value != b.value ? a.value > b.value : a.candidate < b.candidate;
+    if (a.value != b.value) return a.value > b.value;
+    return a.group != b.group ? a.group < b.group : a.label < b.label;
 };
 
 }  // namespace
@@ -39,10 +41,10 @@ HistorySearch::HistorySearch(const HistoryChain::View& view, Index beam_width) :
     const Index most = std::min(beam_width, view.n_states) * view.length + 1;
     nodes_.reserve(idx(std::min<Index>(most, 1 << 16)));
     order_.reserve(nodes_.capacity());
-    row_.resize(idx(view.n_labels));
+    row_.resize(idx(view.width));
     layers_.push_back(0);
     first_groups_.push_back(0);
-    nodes_.push_back({view.n_states - 1, 0, 0, 0.0, 0.0});
+    nodes_.push_back({view.n_states - 1, view.n_labels, 0, 0, 0, 0.0, std::numeric_limits<double>::quiet_NaN()});
     end_layer();
     for (Index t = 0; t < view.length; ++t) grow(t, beam_width);
 }
@@ -50,87 +52,118 @@ HistorySearch::HistorySearch(const HistoryChain::View& view, Index beam_width) :
 void HistorySearch::end_layer() {
     const Index begin = layers_.back();
     const Index end = len(nodes_.size());
-    const auto rest = [&](Index node) { return view_.rest(nodes_[idx(node)].state); };
     for (Index node = begin; node < end; ++node) order_.push_back(node);
+    // Histories of one tag all lead to the same ones.
+    const auto key = [&](Index node) { return view_.history == 1 ? 0 : nodes_[idx(node)].last; };
     if (view_.history == 2) {
         std::sort(order_.begin() + begin, order_.end(),
-                  [&](Index a, Index b) { return rest(a) != rest(b) ? rest(a) < rest(b) : a < b; });
+                  [&](Index a, Index b) { return key(a) != key(b) ? key(a) < key(b) : a < b; });
     }
     for (Index k = begin; k < end; ++k) {
-        if (k == begin || rest(order_[idx(k)]) != rest(order_[idx(k) - 1])) groups_.push_back(k);
+        if (k == begin || key(order_[idx(k)]) != key(order_[idx(k) - 1])) groups_.push_back(k);
+        nodes_[idx(order_[idx(k)])].own_group = len(groups_.size()) - 1;
     }
     layers_.push_back(end);
     first_groups_.push_back(len(groups_.size()));
 }
 
-double HistorySearch::step_value(Index t, const Node& from, Index label) const {
-    return view_.scores[t * view_.width + label] + view_.after[from.state * view_.n_labels + label] -
-           from.log_partition;
+void HistorySearch::set_row(Index t, Node& node) {
+    const Index width = view_.width;
+    const double* __restrict scores = view_.scores + t * width;
+    const double* __restrict after = view_.after + node.state * width;
+    double* __restrict row = row_.data();
+    for (Index c = 0; c < width; ++c) row[c] = scores[c] + after[c];
+    node.log_partition = log_sum(row, width);
+}
+
+double HistorySearch::step_value(Index t, Node& from, Index label) {
+    if (std::isnan(from.log_partition)) set_row(t, from);
+    return view_.scores[t * view_.width + label] + view_.after[from.state * view_.width + label] - from.log_partition;
+}
+
+// Probabilities are at most 1: where `beam_width` histories are above a node, nothing that comes from it is kept.
+bool HistorySearch::is_hopeless(double value, Index beam_width) const {
+    const Index n = len(reached_.size()) * view_.width;
+    if (n <= beam_width) return false;
+    const double* __restrict values = values_.data();
+    double above = 0;
+#pragma omp simd reduction(+ : above)
+    for (Index k = 0; k < n; ++k) above += values[k] > value ? 1.0 : 0.0;
+    return above >= static_cast<double>(beam_width);
 }
 
 void HistorySearch::grow(Index t, Index beam_width) {
     const Index L = view_.n_labels;
+    const Index width = view_.width;
     const Index first_group = first_groups_[idx(t)];
-    const Index n_groups = first_groups_[idx(t) + 1] - first_group;
-    const auto group_end = [&](Index g) {
-        return g + 1 < len(groups_.size()) ? groups_[idx(g) + 1] : len(order_.size());
-    };
-    const double* scores = view_.scores + t * view_.width;
-    values_.assign(idx(n_groups * L), -kInfinity);
-    before_.assign(values_.size(), 0);
-    kept_.clear();
-    for (Index g = 0; g < n_groups; ++g) {
-        double* __restrict best = values_.data() + g * L;
-        Index* __restrict which = before_.data() + g * L;
-        for (Index k = groups_[idx(first_group + g)]; k < group_end(first_group + g); ++k) {
-            const Index j = order_[idx(k)];
-            Node& node = nodes_[idx(j)];
-            const double* __restrict after = view_.after + node.state * L;
-            double* __restrict row = row_.data();
-            for (Index c = 0; c < L; ++c) row[c] = scores[c] + after[c];
-            node.log_partition = log_sum(row, L);
-            const double value = node.value;
-            const double log_partition = node.log_partition;
-            for (Index c = 0; c < L; ++c) row[c] = value + (row[c] - log_partition);
-            if (view_.follow) {
-                for (Index c = 0; c < L; ++c) row[c] = view_.may_follow(node.state, c) ? row[c] : -kInfinity;
-            }
-            for (Index c = 0; c < L; ++c) {
-                which[c] = row[c] > best[c] ? j : which[c];
-                best[c] = row[c] > best[c] ? row[c] : best[c];
-            }
+    place_.assign(idx(first_groups_[idx(t) + 1] - first_group), -1);
+    reached_.clear();
+    for (Index j = layers_[idx(t)]; j < layers_[idx(t) + 1]; ++j) {  // best first
+        Node& node = nodes_[idx(j)];
+        const double value = node.value;
+        if (is_hopeless(value, beam_width)) break;
+        set_row(t, node);
+        const double log_partition = node.log_partition;
+        double* __restrict row = row_.data();
+        for (Index c = 0; c < width; ++c) row[c] = value + (row[c] - log_partition);
+        if (view_.follow) {
+            for (Index c = 0; c < L; ++c) row[c] = view_.may_follow(node.state, c) ? row[c] : -kInfinity;
         }
         if (view_.open) {
-            for (Index c = 0; c < L; ++c) best[c] = view_.open[t * L + c] ? best[c] : -kInfinity;
+            for (Index c = 0; c < L; ++c) row[c] = view_.open[t * L + c] ? row[c] : -kInfinity;
         }
-        for (Index c = 0; c < L; ++c) {
-            const Candidate candidate{best[c], g * L + c};
-            if (len(kept_.size()) == beam_width) {
-                if (!better_candidate(candidate, kept_.front())) continue;
-                std::pop_heap(kept_.begin(), kept_.end(), better_candidate);
-                kept_.back() = candidate;
-            } else if (best[c] > -kInfinity) {
-                kept_.push_back(candidate);
-            } else {
-                continue;
-            }
-            std::push_heap(kept_.begin(), kept_.end(), better_candidate);
+        Index& place = place_[idx(node.own_group - first_group)];
+        if (place < 0) {
+            place = len(reached_.size());
+            reached_.push_back(node.own_group);
+            values_.resize(std::max(values_.size(), idx((place + 1) * width)));
+            before_.resize(values_.size());
+            fill(values_.data() + place * width, width, -kInfinity);
+        }
+        double* __restrict best = values_.data() + place * width;
+        Index* __restrict which = before_.data() + place * width;
+        for (Index c = 0; c < width; ++c) {
+            which[c] = row[c] > best[c] ? j : which[c];
+            best[c] = row[c] > best[c] ? row[c] : best[c];
         }
     }
-    std::sort_heap(kept_.begin(), kept_.end(), better_candidate);
+    keep_best(beam_width);
     for (const Candidate& each : kept_) {
-        const Index group = first_group + each.candidate / L;
-        const Index state = nodes_[idx(order_[idx(groups_[idx(group)])])].state;
-        nodes_.push_back({view_.next(state, each.candidate % L), group, before_[idx(each.candidate)], each.value, 0.0});
+        const Index from = before_[idx(place_[idx(each.group - first_group)] * width + each.label)];
+        nodes_.push_back({view_.next(nodes_[idx(from)].state, each.label), each.label, each.group, 0, from, each.value,
+                          std::numeric_limits<double>::quiet_NaN()});
     }
     end_layer();
+}
+
+void HistorySearch::keep_best(Index beam_width) {
+    kept_.clear();
+    const bool all = len(reached_.size()) * view_.width <= beam_width;
+    const double* values = values_.data();
+    double least = -kInfinity;  // of those kept, once there are enough
+    for (const Index group : reached_) {
+        for (Index c = 0; c < view_.n_labels; ++c) {
+            const Candidate candidate{values[c], group, c};
+            if (candidate.value < least || candidate.value == -kInfinity) continue;
+            if (all) {
+                kept_.push_back(candidate);
+                continue;
+            }
+            // A beam is short: shifting what is behind a place beats any tree.
+            kept_.insert(std::upper_bound(kept_.begin(), kept_.end(), candidate, better_candidate), candidate);
+            if (len(kept_.size()) > beam_width) kept_.pop_back();
+            if (len(kept_.size()) == beam_width) least = kept_.back().value;
+        }
+        values += view_.width;
+    }
+    if (all) std::sort(kept_.begin(), kept_.end(), better_candidate);
 }
 
 double HistorySearch::best(Index* labels) const {
     Index node = layers_[idx(view_.length)];
     const double value = nodes_[idx(node)].value;
     for (Index t = view_.length; t > 0; --t) {
-        labels[t - 1] = view_.last(nodes_[idx(node)].state);
+        labels[t - 1] = nodes_[idx(node)].last;
         node = nodes_[idx(node)].before;
     }
     return value;
@@ -156,9 +189,9 @@ void HistorySearch::start(Index t, Index node) {
         return;
     }
     const bool at_end = t > view_.length;
-    const Index label = at_end ? 0 : view_.last(nodes_[idx(node)].state);
+    const Index label = at_end ? 0 : nodes_[idx(node)].last;
     for (const Index h : nodes_before(t, node)) {
-        const Node& from = nodes_[idx(h)];
+        Node& from = nodes_[idx(h)];
         if (!at_end && !view_.may_follow(from.state, label)) continue;
         ways.next.push_back({from.value + (at_end ? 0.0 : step_value(t - 1, from, label)), h, 0});
     }
@@ -189,7 +222,7 @@ bool HistorySearch::find(Index t, Index node, Index rank) {
             }
             if (has_next) {
                 const bool at_end = wanted.t > view_.length;
-                const Index label = at_end ? 0 : view_.last(nodes_[idx(wanted.node)].state);
+                const Index label = at_end ? 0 : nodes_[idx(wanted.node)].last;
                 const double step = at_end ? 0.0 : step_value(wanted.t - 1, nodes_[idx(last.before)], label);
                 ways.next.push_back({own.found[idx(last.rank) + 1].value + step, last.before, last.rank + 1});
                 std::push_heap(ways.next.begin(), ways.next.end(), worse_way);
@@ -218,7 +251,7 @@ std::vector<HistorySearch::Found> HistorySearch::k_best(Index k) {
         Found found{way.value, std::vector<Index>(idx(T))};
         for (Index t = T; t > 0; --t) {
             const Index node = way.before;
-            found.labels[idx(t) - 1] = view_.last(nodes_[idx(node)].state);
+            found.labels[idx(t) - 1] = nodes_[idx(node)].last;
             find(t, node, way.rank);  // a node's best way is known by its value alone until it is asked for
             way = ways_[idx(node)].found[idx(way.rank)];
         }

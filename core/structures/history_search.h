@@ -27,15 +27,18 @@ class HistorySearch {
     // A history at a position.
     struct Node {
         Index state;
+        Index last;            // its last tag
         Index group;           // the nodes of the layer before that lead here
-        Index before;          // the best of those
+        Index own_group;       // the nodes that lead where this one leads
+        Index before;          // the best node before
         double value;          // log p of the best labelling that leads here
-        double log_partition;  // log Z of the labels after this history
+        double log_partition;  // log Z of the labels after this history; NaN until it is needed
     };
-    // A new history on its way into a layer: the label it ends with is `candidate` modulo the number of labels.
+    // A new history on its way into a layer.
     struct Candidate {
         double value;
-        Index candidate;
+        Index group;
+        Index label;
     };
     // The r-th best way to a node is the best step from some `rank`-th best way to a node before.
     struct Way {
@@ -53,7 +56,12 @@ class HistorySearch {
     // Closes the newest layer: puts its nodes into groups.
     void end_layer();
     void grow(Index t, Index beam_width);
-    double step_value(Index t, const Node& from, Index label) const;
+    bool is_hopeless(double value, Index beam_width) const;
+    // The best candidates, best first.
+    void keep_best(Index beam_width);
+    // Scores of labels after a node, in `row_`, and their log partition.
+    void set_row(Index t, Node& node);
+    double step_value(Index t, Node& from, Index label);
     // The nodes that lead to a node of layer t; past the last layer all nodes lead to the end.
     std::span<const Index> nodes_before(Index t, Index node) const;
     void start(Index t, Index node);
@@ -68,8 +76,11 @@ class HistorySearch {
     std::vector<Index> groups_;  // first place in `order_` of each group: nodes that lead to the same ones; and the end
     std::vector<Index> first_groups_;  // of each layer, and the end
     std::vector<Ways> ways_;           // to each node, then to the end
-    std::vector<double> values_;       // scratch: of the best way to each (group, label)
-    std::vector<Index> before_;        // the node before it
+    // Scratch of one step:
+    std::vector<Index> reached_;  // groups that lead somewhere, those with the best nodes first
+    std::vector<Index> place_;    // of each group among those, or -1
+    std::vector<double> values_;  // of the best way to each (reached group, label), rows of `width`
+    std::vector<Index> before_;   // the node before it
     std::vector<double> row_;
     std::vector<Candidate> kept_;
 };

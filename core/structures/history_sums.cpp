@@ -40,10 +40,10 @@ HistorySums<Num>::HistorySums(const HistoryChain::View& view)
     : view_(view), factors_(factors_of(view, static_cast<Num*>(nullptr))) {
     const Index L = view.n_labels;
     if (view.follow) {
-        open_factors_.assign(factors_, factors_ + view.n_states * L);
+        open_factors_.assign(factors_, factors_ + view.n_states * view.width);
         for (Index s = 0; s < view.n_states; ++s) {
             for (Index c = 0; c < L; ++c) {
-                if (!view.may_follow(s, c)) set_zero(open_factors_[idx(s * L + c)]);
+                if (!view.may_follow(s, c)) set_zero(open_factors_[idx(s * view.width + c)]);
             }
         }
     }

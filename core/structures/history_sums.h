@@ -29,18 +29,19 @@ class HistorySums {
     // Expected counts (length rows of width) or null. False if numbers of this kind lose digits: take LogNumber then.
     bool run(double* marginals);
     double log_constant() const { return log_constant_; }
-    double entropy();
-    // Probabilities of labels at t after state s, constraints included; not normalised. After run().
+    double entropy();  // after run(), of logarithms
+    // Probabilities of labels at t after a history, given that the constraints hold; of logarithms. With constraints,
+    // after run().
     void label_weights(Index t, Index state, double* out);
 
    private:
     bool constrained() const { return view_.open != nullptr; }
     // E_t, or with zeros for labels that are not open.
     void set_emissions(Index t);
-    const Num* factors(Index state) const { return factors_ + state * view_.n_labels; }
+    const Num* factors(Index state) const { return factors_ + state * view_.width; }
     // F with zeros where a label may not follow.
     const Num* open_factors(Index state) const {
-        return (open_factors_.empty() ? factors_ : open_factors_.data()) + state * view_.n_labels;
+        return (open_factors_.empty() ? factors_ : open_factors_.data()) + state * view_.width;
     }
     Num* alpha(Index t) { return alphas_.data() + t * view_.n_states; }
     Num* beta(Index t) { return betas_.data() + t * view_.n_states; }
