@@ -105,7 +105,7 @@ class Chain(Structure):
         """All sequences' labels end to end."""
 
 class HistoryChain(Structure):
-    """Sequences of labels drawn one after another, each given the one or two (`history`) tags before it; for prediction.
+    """Sequences of labels drawn one after another, each given the `history` tags before it (1 or 2); for prediction.
 
     log p(c | t, s) = scores[t, c] + after[s, c] - log Z, history s = a or b * (n_labels + 1) + a (b before a), tag
     n_labels: before the sequence. Slots: T rows of `width`. Values are log-probabilities; the log partition is that of
