@@ -91,10 +91,14 @@ class Small:
         n_jobs: int = 1,
         n: int = 5,
         ties: bool = True,
+        scale: float = 1.0,
+        sample_weight: np.ndarray | None = None,
     ) -> None:
-        case: Case = make_case("chain-tied-ends" if kind == "python" else kind, seed=seed, n=n)
+        case: Case = make_case("chain-tied-ends" if kind == "python" else kind, seed=seed, n=n, scale=scale)
         if not weighted:
             case = Case(**{**vars(case), "sample_weight": np.ones(case.n)})
+        if sample_weight is not None:
+            case = Case(**{**vars(case), "sample_weight": sample_weight})
         self.case = case
         self.structure = Listed(case.structure) if kind == "python" else case.structure
         self.loss = Loss(loss, *LOSSES[loss])

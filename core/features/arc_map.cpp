@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <limits>
 
 #include "support/vector_math.h"
@@ -368,6 +369,25 @@ double ArcMap::psi2_bound(Index i) const {
         sum += largest;
     }
     return 2.0 * sum;
+}
+
+// Each template makes two features of an arc, one that looks in between two for each word there at most.
+Index ArcMap::most_features(Index n) const {
+    Index most = 0;
+    for (const ArcTemplate& t : templates_) most += t.between < 0 ? 2 : 2 * n;
+    return most;
+}
+
+// A tree has an arc a word. The bound of psi2 is tighter, but takes as long as a pass.
+double ArcMap::reach(Index i) const {
+    const Index n = tokens_->length(i);
+    return static_cast<double>(n) * std::sqrt(static_cast<double>(most_features(n)));
+}
+
+Index ArcMap::row_length() const {
+    Index longest = 0;
+    for (Index i = 0; i < num_examples(); ++i) longest = std::max(longest, tokens_->length(i));
+    return most_features(longest);
 }
 
 double ArcMap::features_per_arc() const {

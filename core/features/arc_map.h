@@ -30,6 +30,8 @@ class ArcMap final : public FeatureMap {
     void project(Index i, const double* slots, SparseVector& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
     double psi2_bound(Index i) const override;
+    double reach(Index i) const override;
+    Index row_length() const override;
 
     Index num_cached() const { return num_cached_; }
     double cached_bytes() const { return cached_bytes_; }
@@ -40,6 +42,8 @@ class ArcMap final : public FeatureMap {
     struct Block;
     struct Scratch;
     static Scratch& scratch();
+    // The most features an arc of a sentence of n words has.
+    Index most_features(Index n) const;
     void look_up(Index i, Scratch& s) const;
     void make_block(Index i, Scratch& s, Block& block) const;
     // The kept block, or one made in the scratch memory.

@@ -39,6 +39,12 @@ bool has_single_rows(const AttributeTable& table) {
     return true;
 }
 
+Index longest_row(std::span<const Index> row_ptr) {
+    Index longest = 0;
+    for (std::size_t p = 1; p < row_ptr.size(); ++p) longest = std::max(longest, row_ptr[p] - row_ptr[p - 1]);
+    return longest;
+}
+
 AttributeSegment::AttributeSegment(std::shared_ptr<const RowLayout> layout, const AttributeTable& table, bool once) {
     check(*layout, table);
     if (once) {  // whatever the other examples are like: the bits of one must not depend on them

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <cmath>
+
 #include "features/feature_map.h"
 #include "support/vector_math.h"
 
@@ -9,6 +12,8 @@ void FeatureMap::scores_of(Index begin, Index end, const double* w, double* out)
         out += num_slots(i);
     }
 }
+
+double FeatureMap::reach(Index i) const { return std::sqrt(psi2_bound(i)); }
 
 void FeatureMap::add_transpose_of(Index begin, Index end, const double* slots, double* w) const {
     for (Index i = begin; i < end; ++i) {
@@ -167,6 +172,12 @@ double LinearMap::psi2_bound(Index i) const {
     double sum = 0;
     for (const auto& segment : segments_) sum += segment->psi2_bound(i);
     return sum;
+}
+
+Index LinearMap::row_length() const {
+    Index longest = 0;
+    for (const auto& segment : segments_) longest = std::max(longest, segment->row_length());
+    return longest;
 }
 
 }  // namespace partwise

@@ -16,6 +16,7 @@ MatrixSegment::MatrixSegment(Index n_examples, Index n_columns, Index width, Ind
     if (len(cell_ptr.size()) != n_examples * n_columns + 1)
         throw InputError("a matrix of features needs a row for every slot of every example");
     check_pointers(cell_ptr, len(features.size()), "cell_ptr");
+    row_length_ = longest_row(cell_ptr);
     if (!values.empty() && values.size() != features.size()) throw InputError("values must have one value a feature");
     if (!all_finite(values.data(), len(values.size()))) throw InputError("a feature value is NaN or infinite");
     for (const Index t : features) {

@@ -77,6 +77,7 @@ struct PassingRows::Scratch {
 
 PassingRows::PassingRows(std::shared_ptr<const RowLayout> layout, const AttributeTable& table)
     : layout_(std::move(layout)),
+      row_length_(longest_row(table.row_ptr)),
       example_ptr_(table.example_ptr.begin(), table.example_ptr.end()),
       row_ptr_(table.row_ptr.begin(), table.row_ptr.end()),
       values_(table.values.begin(), table.values.end()) {

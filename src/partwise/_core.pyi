@@ -320,6 +320,11 @@ class FeatureMap:
         """|A_i.T @ slots|^2"""
     def psi2_bound(self, i: int) -> float:
         """An upper bound of |A_i.T (gold - counts(y))|^2 over labellings."""
+    def reaches(self, n_jobs: int = 1) -> Floats:
+        """For each example an upper bound of |A_i.T counts(y)| over labellings, absolute values throughout."""
+    @property
+    def row_length(self) -> int:
+        """How many weights a slot's score is a sum of, at most."""
 
 class LinearMap(FeatureMap):
     def __init__(self, segments: Sequence[Segment]) -> None: ...

@@ -28,6 +28,7 @@ The sums over examples are done by `_core.Objective`; the penalty enters here.
 """
 
 import copy
+import math
 import os
 from functools import cached_property
 from typing import TypeVar
@@ -39,15 +40,15 @@ from ._core import FeatureMap, Hessian, Objective, Structure, all_scores, slot_c
 from .dual import DualPoint
 from .losses import Loss, get_loss
 from .penalties import L2, ElasticNet, Penalty
-from .result import Certificate, CertificateError
+from .result import Certificate
+from .rounding import Rounding
+from .second_derivatives import SecondDerivatives
 from .structures.capabilities import structure_capabilities
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Gold = tuple[Ints, Ints, Floats]
 
-#: A gap below -NEGATIVE_GAP * (1 + |P|) cannot be rounding.
-NEGATIVE_GAP = 1e-9
 #: Examples whose features are looked at to tell a problem's capabilities.
 SAMPLE = 20
 
@@ -113,6 +114,7 @@ class Problem:
             self.sample_weight,
         )
         self.objective.check_gold()
+        self._bounds: list[Rounding] = []  # made when first needed, and shared with copies under other penalties
 
     @property
     def l2(self) -> float:
@@ -194,7 +196,7 @@ class Problem:
         """Whether `hessian` can do with the expected counts at w: one part a labelling, identity link."""
         return self.loss.link == "identity" and "one part" in structure_capabilities(self.structure)
 
-    def hessian(self, weights: Floats, every: int = 1, marginals: Floats | None = None) -> "SecondDerivatives":
+    def hessian(self, weights: Floats, every: int = 1, marginals: Floats | None = None) -> SecondDerivatives:
         """v -> (Hessian of P at w) v, for temperature > 0 and structures with the capability "covariance".
 
         The slot scores at w are kept while the function is. With the squared link P has second derivatives only where
@@ -268,23 +270,36 @@ class Problem:
         CertificateError
             If D exceeds P by more than rounding.
         """
-        return self.certificate_of(self.value(weights), *self.dual_terms(point))
+        return self.certificate_of(self.value(weights), *self.dual_terms(point), weights)
 
-    def certificate_of(self, primal: float, u: Floats, b: float) -> Certificate:
-        """The certificate of a primal value and a plane (u, b)."""
+    def certificate_of(
+        self, primal: float, u: Floats, b: float, weights: Floats | None = None, carried: int = 0, off: float = 0.0
+    ) -> Certificate:
+        """The certificate of P(w) and a plane (u, b).
+
+        weights: w, None for u / l2. carried: through how many updates u and b were carried along, 0 if summed afresh.
+        off: what D may be off by for other reasons.
+        """
         dual = self.dual_of_plane(u, b)
-        raw = primal - dual
-        if raw < -NEGATIVE_GAP * (1.0 + abs(primal)):
-            raise CertificateError(
-                f"dual {dual!r} exceeds primal {primal!r} by {-raw:.3g}: the dual point is no point of this problem, "
-                "or a structure's oracle is wrong"
-            )
-        return Certificate(primal, dual, max(raw, 0.0), raw)
+        rounding = off + self.rounding.of_gap(self.penalty, primal, u, b, primal - dual, weights, carried)
+        return Certificate.of(primal, dual, rounding)
 
-    def certificate_at(self, primal: float, gradient: Floats) -> Certificate:
-        """The certificate of w against the oracle's own answer: gap = |grad P|^2 / (2 l2), free of P's rounding."""
-        gap = self.norm2(gradient) / (2.0 * self.l2) if self.l2 > 0 else float("inf")
-        return Certificate(primal, primal - gap, gap, gap)
+    def certificate_at(self, primal: float, gradient: Floats, weights: Floats) -> Certificate:
+        """The certificate of w against the oracle's own answer: raw_gap = |grad P|^2 / (2 l2), where nothing cancels."""
+        if self.l2 == 0:
+            return Certificate(primal, -math.inf, math.inf, math.inf, 0.0, 0.0)
+        norm2 = self.norm2(gradient)
+        raw = norm2 / (2.0 * self.l2)
+        resolution, of_primal = self.rounding.of_gradient_gap(self.l2, primal, norm2, weights)
+        rounding = resolution + of_primal
+        return Certificate(primal, primal - raw, raw + rounding, raw, rounding, resolution)
+
+    @property
+    def rounding(self) -> Rounding:
+        """How far sums over this problem's examples may be off."""
+        if not self._bounds:
+            self._bounds.append(Rounding(self))
+        return self._bounds[0]
 
     def dual_of_plane(self, u: Floats, b: float) -> float:
         """D = b - R*(u): b - |u|^2 / (2 l2) for the L2 penalty, -inf if l2 = 0."""
@@ -338,25 +353,6 @@ class Problem:
         if start != len(marginals):
             raise ValueError(f"{len(marginals)} clique marginals given, the structure has {start}")
         return np.concatenate(counts), np.array(entropies)
-
-
-class SecondDerivatives:
-    """The Hessian of P at one point: products with it, and its diagonal or something near it."""
-
-    def __init__(self, losses: Hessian, l2: float, n_jobs: int) -> None:
-        self._losses, self._l2, self._n_jobs = losses, l2, n_jobs
-
-    def __call__(self, direction: Floats) -> Floats:
-        return self._l2 * direction + self._losses.product(direction, self._n_jobs)
-
-    def diagonal(self) -> Floats:
-        """Exact where an example uses a weight in one slot of one part (see `_core.Hessian.diagonal`)."""
-        return self._l2 + self._losses.diagonal(self._n_jobs)
-
-    @property
-    def partial(self) -> bool:
-        """Whether it is an estimate from a part of the examples."""
-        return self._losses.partial
 
 
 def resolve_n_jobs(n_jobs: int) -> int:

@@ -186,8 +186,19 @@ def tree_case(kind: str, seed: int, n: int, n_inputs: int) -> Case:
     return Case(structure, features, gold, rng.uniform(0.3, 2.5, n), examples, matrices, lengths.tolist())
 
 
-def make_case(kind: str, seed: int, n: int = 4, n_labels: int = 3, n_attributes: int = 5, max_length: int = 3) -> Case:
-    """A core structure and feature map of the given kind with random gold labels, attributes and sample weights."""
+def make_case(
+    kind: str,
+    seed: int,
+    n: int = 4,
+    n_labels: int = 3,
+    n_attributes: int = 5,
+    max_length: int = 3,
+    scale: float = 1.0,
+) -> Case:
+    """A core structure and feature map of the given kind with random gold labels, attributes and sample weights.
+
+    scale: what attributes' values are multiplied by (multiclass and chains).
+    """
     from partwise import _core
 
     if kind == "maxent":
@@ -205,9 +216,8 @@ def make_case(kind: str, seed: int, n: int = 4, n_labels: int = 3, n_attributes:
     width = structure.width
     example_ptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     layout = _core.RowLayout.dense(n_attributes, n_labels, width)
-    segments: list[Any] = [
-        _core.AttributeSegment(layout, example_ptr, *random_rows(rng, int(example_ptr[-1]), n_attributes, values=True))
-    ]
+    row_ptr, attributes, values = random_rows(rng, int(example_ptr[-1]), n_attributes, values=True)
+    segments: list[Any] = [_core.AttributeSegment(layout, example_ptr, row_ptr, attributes, scale * values)]
     if kind == "chain-untied":
         edge_ptr = np.concatenate([[0], np.cumsum(lengths - 1)]).astype(np.int64)
         table = n_labels * width

@@ -7,7 +7,7 @@ import time
 from typing import Any, Self
 
 from ..result import Result
-from ..solvers.base import Progress, relative
+from ..solvers.base import Progress
 from .base import Session, TrainingCallback
 
 #: Certificates that the estimate of the time left looks back on.
@@ -46,7 +46,7 @@ class ProgressLine(TrainingCallback):
 
     def __call__(self, progress: Progress) -> None:
         if progress.fresh and progress.certificate is not None:
-            self._seen.append((progress.seconds, relative(progress.certificate.gap, progress.certificate.primal)))
+            self._seen.append((progress.seconds, progress.certificate.relative_gap))
         now = time.monotonic()
         if now - self._drawn < self._every:
             return
@@ -67,7 +67,7 @@ class ProgressLine(TrainingCallback):
         c = progress.certificate
         certified = c is not None and math.isfinite(c.gap)
         if c is not None and certified:
-            parts.append(f"gap {relative(c.gap, c.primal):.1e}")
+            parts.append(f"gap {c.relative_gap:.1e}")
         parts += [f"{name} {score:.4f}" for name, score in progress.scores.items()]
         parts.append(_clock(progress.seconds))
         left = time_left(progress, self._seen[-_RECENT:])

@@ -3,9 +3,13 @@
     state = solver.init_state(problem, rng, warm_start)
     until a stopping rule holds: solver.step(problem, state)
 
-Stopping rules, looked at after each step: gap <= tol * |primal| (whenever a certificate is issued),
-passes >= max_passes, seconds >= max_seconds, the callback's word. With tol = 0 the first never holds. A certificate is
-always issued at the end.
+Stopping rules, looked at after each step: gap <= tol * |primal| (whenever a certificate is issued), what is left of the
+gap is hidden by rounding, passes >= max_passes, seconds >= max_seconds, the callback's word. With tol = 0 the first two
+never hold. A certificate is always issued at the end.
+
+Converged is a run whose gap, rounding included, is at most tol * |primal|. There are two exceptions, both for runs that
+end before that: a relative gap of ROUNDING_FLOOR where double precision allows no further progress, and one of `enough`
+if the caller gave it (`auto` does where it aims lower than the tolerance that it was asked for).
 """
 
 import logging
@@ -32,6 +36,9 @@ S = TypeVar("S", bound=State)
 WarmStart = Result | DualPoint | Floats
 
 logger = logging.getLogger("partwise.solvers")
+
+#: A run that can get no further in double precision has converged if its relative gap is at most this.
+ROUNDING_FLOOR = 1e-10
 
 
 def option(default: Any, help: str) -> Any:
@@ -110,7 +117,12 @@ class Solver(ABC, Generic[S]):
         """The status to stop with, given a new certificate; None to go on."""
         if tol > 0 and certificate.gap <= tol * abs(certificate.primal):
             return "converged"
-        return None
+        return self.at_the_end(certificate) if tol > 0 and certificate.hidden(tol) else None
+
+    @final
+    def at_the_end(self, certificate: Certificate) -> Status:
+        """The status of a run that can get no further in double precision."""
+        return "converged" if certificate.relative_gap <= ROUNDING_FLOOR else "stalled"
 
     def check_end(self, problem: Problem, state: S, status: Status) -> None:
         """Called once before a result is made; raises DivergenceError if the state is not fit to be one."""
@@ -146,7 +158,8 @@ class Solver(ABC, Generic[S]):
     ) -> Result:
         """Run to a stopping rule (see the module's docstring) and certify; parameters are those of `solve`.
 
-        `enough` is a relative gap that counts as converged where a limit ends the run before `tol` is reached.
+        `enough` is a relative gap that counts as converged where the run ends, by a limit or in rounding, before `tol`
+        is reached.
         """
         from .loop import Limits, Run
 
@@ -181,8 +194,3 @@ def start_point(problem: Problem, warm_start: WarmStart, kinds: tuple[str, ...])
         return None
     point = point.with_blocks()
     return point if point.kind in kinds else None
-
-
-def relative(gap: float, primal: float) -> float:
-    """The gap over |primal|, inf where that makes no sense."""
-    return gap / abs(primal) if primal and math.isfinite(gap) else (0.0 if gap == 0 else math.inf)

@@ -241,14 +241,14 @@ class BCFW(OnlineSolver[BCFWState]):
             return best
         weights = self.average_weights(state)
         u, b = problem.l2 * weights, float(state.average[2])
-        mean = problem.certificate_of(problem.value(weights), u, b)
+        mean = problem.certificate_of(problem.value(weights), u, b, carried=state.visits)
         # Any primal value bounds from above and any dual value from below, whichever iterates they come from.
         if mean.primal < now.primal:
             best = Certified(mean, weights, blocks)
         if mean.dual > now.dual:
             best = best._replace(point=DualPoint.of_plane(u, b, blocks))
         primal, dual = min(now.primal, mean.primal), max(now.dual, mean.dual)
-        return best._replace(certificate=Certificate(primal, dual, max(primal - dual, 0.0), primal - dual))
+        return best._replace(certificate=Certificate.of(primal, dual, now.rounding + mean.rounding))
 
     def weights(self, problem: Problem, state: BCFWState) -> Floats:
         return self.average_weights(state) if self.averaging else state.weights.copy()

@@ -47,6 +47,7 @@ from numpy.typing import NDArray
 from ..dual import DualPoint
 from ..problem import Problem
 from ..result import DivergenceError, Result
+from ..rounding import EPSILON
 from .base import Certified, WarmStart, option, start_point, start_weights
 from .eg_start import psi2_bounds
 from .scheduled import ScheduledSolver
@@ -144,13 +145,13 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
             tau = self._tau(state)
             target = ((1.0 - tau) * state.u + tau * state.q_u) / problem.l2  # w(alpha hat)
             weights = (1.0 - tau) * state.weights + tau * target
-            mu = max((1.0 - tau) * state.mu, _negligible(state))
+            mu = max((1.0 - tau) * state.mu, min(_negligible(state), state.mu))
             q = self._respond(problem, state, weights, mu)
             # sum omega KL(q' || q): q' has the expected score b' - <u', w> with the old weights, q the smax.
             expected = q.b - problem.dot(q.u, state.weights)
             divergence = (state.smoothed_losses - expected) / state.mu - q.entropy
-            noise = 1e-13 * (abs(state.smoothed_losses) + abs(expected) + mu * state.spread)
-            if tau * tau * problem.norm2(q.u - state.q_u) / (2.0 * problem.l2) <= mu * divergence + noise:
+            curvature = problem.norm2(q.u - state.q_u)
+            if tau * tau * curvature / (2.0 * problem.l2) <= mu * divergence + self._noise(problem, state, q, tau):
                 break
             if self.smoothing == "theorem" or state.curvature >= state.bound:
                 raise DivergenceError(
@@ -189,6 +190,19 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
             return 2.0 / (state.k + 3)
         mu, curvature = state.mu, state.curvature
         return 2.0 * mu / (mu + sqrt(mu * mu + 4.0 * curvature * mu))  # the root of tau^2 L = (1 - tau) mu
+
+    @staticmethod
+    def _noise(problem: Problem, state: ExcessiveGapState, q: _Point, tau: float) -> float:
+        """How far rounding may move the two sides of a step's test apart.
+
+        Near the optimum of separable data both are differences of scores that are larger than them by any factor.
+        """
+        rounding = problem.rounding
+        size_u, change = rounding.size(q.u), rounding.size(q.u - state.q_u)
+        losses = rounding.of_plane_at(q.b, size_u, rounding.size(state.weights))
+        entropies = EPSILON * rounding.examples * state.mu * state.spread
+        of_u = 2.0 * rounding.of_plane(0.0, 1.0, 0)[1] + EPSILON * rounding.weights * change
+        return losses + entropies + tau * tau * of_u * (change + 0.5 * of_u) / problem.l2
 
     def _respond(self, problem: Problem, state: ExcessiveGapState, weights: Floats, mu: float) -> _Point:
         """q_mu(w), one pass."""

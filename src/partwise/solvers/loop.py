@@ -16,7 +16,7 @@ import numpy as np
 from ..problem import Problem
 from ..result import HISTORY, Certificate, ConvergenceWarning, DivergenceError, Result, Status
 from . import checkpoint as files
-from .base import Callback, Certified, Progress, Solver, WarmStart, generator, logger, relative
+from .base import Callback, Certified, Progress, Solver, WarmStart, generator, logger
 from .checkpoint import Checkpoint
 from .registry import check_fits, suitable_solvers
 from .state import State, pack, unpack
@@ -27,7 +27,7 @@ UNFINISHED = ("max_passes", "max_seconds", "stalled")
 
 @dataclass(frozen=True)
 class Limits:
-    """When to stop: at a relative gap of `tol`; but at a limit, a gap of `enough` counts as converged too."""
+    """When to stop: at a relative gap of `tol`; where a run ends before, one of `enough` counts as converged too."""
 
     tol: float
     max_passes: float
@@ -119,8 +119,6 @@ class Run:
             latest = self._certify(state)
             # The last step may have reached the tolerance unnoticed.
             status = solver.finished(problem, state, latest.certificate, limits.tol) or status
-        if limits.enough > 0 and status in UNFINISHED and latest.certificate.relative_gap <= limits.enough:
-            status = "converged"
         return status, latest
 
     def _certify(self, state: State) -> Certified:
@@ -135,12 +133,17 @@ class Run:
         return certified
 
     def _conclude(self, state: State, status: Status, latest: Certified) -> Result:
+        enough = self.limits.enough
+        if enough > 0 and status in UNFINISHED and latest.certificate.relative_gap <= enough:
+            status = "converged"
         self.solver.check_end(self.problem, state, status)
         if self.checkpoint:
             self._save(state)
         c = latest.certificate
         name, passes = self.solver.name, self.passes(state)
         message = f"{name}: {status} after {passes:.4g} passes, {_gap_text(c, self.problem.l2)}"
+        if status == "stalled" and c.rounding > 0.5 * c.gap:
+            message += f", of which rounding may be {c.rounding:.3g}: more is beyond double precision"
         remark = self.solver.remark(self.problem, state)
         message += f"; {remark}" if remark else ""
         logger.log(logging.INFO if self.verbose else logging.DEBUG, message)
@@ -154,6 +157,7 @@ class Run:
             primal=c.primal,
             dual=c.dual,
             gap=c.gap,
+            rounding=c.rounding,
             passes=passes,
             seconds=self.seconds,
             status=status,
@@ -239,7 +243,7 @@ def _gap_text(certificate: Certificate, l2: float) -> str:
     if math.isinf(certificate.gap):
         reason = "beyond double precision" if l2 > 0 else "l2 = 0"
         return f"primal {certificate.primal:.8g}, no certificate ({reason})"
-    share = relative(certificate.gap, certificate.primal)
+    share = certificate.relative_gap
     return f"primal {certificate.primal:.8g}, gap {certificate.gap:.3g} (relative {share:.3g})"
 
 

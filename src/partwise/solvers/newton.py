@@ -124,7 +124,7 @@ class Newton(PrimalSolver[NewtonState]):
         if not state.gradient.any():
             state.stalled = True
             return
-        certificate = problem.certificate_at(state.primal, state.gradient)
+        certificate = problem.certificate_at(state.primal, state.gradient, state.weights)
         far = not state.whole and problem.l2 > 0 and certificate.gap > abs(state.primal)
         hessian = problem.hessian(state.weights, self.part if far else 1, state.marginals if state.known else None)
         scaling = None

@@ -40,7 +40,7 @@ from ..dual import DualPoint
 from ..problem import Problem
 from ..result import Certificate, ConvergenceWarning, DivergenceError, FeatureWarning, Status
 from .base import Certified, WarmStart, option, start_weights
-from .primal import ROUNDING_FLOOR, plane_at
+from .primal import plane_at
 from .scheduled import ScheduledSolver
 from .state import State
 
@@ -191,7 +191,9 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
         primal, gradient = problem.value_and_gradient(state.weights)
         state.gradient_norm = float(np.linalg.norm(gradient))  # all that `finished` has to go by where l2 = 0
         plane = plane_at(problem, state.weights, primal, gradient)
-        return Certified(problem.certificate_at(primal, gradient), state.weights.copy(), DualPoint.of_plane(*plane))
+        return Certified(
+            problem.certificate_at(primal, gradient, state.weights), state.weights.copy(), DualPoint.of_plane(*plane)
+        )
 
     def weights(self, problem: Problem, state: ScalingState) -> Floats:
         return state.weights.copy()
@@ -207,7 +209,7 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
             return "no certificate" if small else ("stalled" if stalled else None)
         status = super().finished(problem, state, certificate, tol)
         if status is None and stalled:
-            return "converged" if certificate.relative_gap <= ROUNDING_FLOOR else "stalled"
+            return self.at_the_end(certificate)
         return status
 
     def remark(self, problem: Problem, state: ScalingState) -> str:
