@@ -222,7 +222,7 @@ def run_cell(
         begin = time.process_time()
         weights = chosen.weights(problem, state)
         primal, gradient = problem.value_and_gradient(weights)
-        certificate = problem.certificate_at(primal, gradient)
+        certificate = problem.certificate_at(primal, gradient, weights)
         updates = getattr(state, "updates", state.epoch * problem.n_weights)
         row = (state.visits / len(problem.active), wall, cpu, state.epoch, updates, primal, certificate.dual)
         for column, value in zip(trace.values(), (*row, np.linalg.norm(gradient), accuracy(weights)), strict=True):

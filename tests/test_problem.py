@@ -69,7 +69,9 @@ class TestAgainstEnumeration:
         _, u, b = small.problem.objective.plane(w)
         certificate = small.problem.certificate(w, DualPoint.of_plane(u, b))
         assert certificate.primal == pytest.approx(value, rel=1e-13)
-        assert certificate.gap == pytest.approx(small.problem.certificate_at(value, gradient).gap, rel=1e-9)
+        at_w = small.problem.certificate_at(value, gradient, w)
+        assert certificate.gap == pytest.approx(at_w.gap, rel=1e-9)
+        assert at_w.resolution <= at_w.rounding <= 1e-11 * value
         if small.loss.smooth and small.loss.link == "identity":
             again = small.problem.certificate(w, small.problem.oracle_point(w))
             assert again.gap == pytest.approx(certificate.gap, rel=1e-9)
@@ -80,7 +82,9 @@ class TestAgainstEnumeration:
             point = DualPoint.of_counts(small.dense.slots(ps, mass), mass, mass * small.dense.entropies(ps))
             for w in (scale * rng.normal(size=small.problem.n_weights), small.problem.weights_from_dual(point)):
                 certificate = small.problem.certificate(w, point)
-                assert certificate.gap == certificate.raw_gap >= 0
+                assert certificate.gap == certificate.raw_gap + certificate.rounding
+                assert certificate.raw_gap >= 0
+                assert certificate.rounding <= 1e-10 * certificate.gap
 
     def test_threads_do_not_change_a_bit(self, small, rng):
         w = rng.normal(size=small.problem.n_weights)
@@ -153,9 +157,8 @@ def test_a_dual_value_above_the_primal_is_an_error():
     primal = problem.value(w)
     with pytest.raises(CertificateError, match="exceeds primal"):
         problem.certificate(w, DualPoint.of_plane(np.zeros_like(w), primal * (1 + 1e-7)))
-    rounding = problem.certificate(w, DualPoint.of_plane(np.zeros_like(w), primal * (1 + 1e-12)))
-    assert rounding.gap == 0.0
-    assert rounding.raw_gap < 0.0
+    within = problem.certificate(w, DualPoint.of_plane(np.zeros_like(w), primal * (1 + 4e-16)))
+    assert within.raw_gap < 0.0 < within.gap == within.raw_gap + within.rounding < 1e-13 * primal
 
 
 def test_without_a_penalty_there_is_no_certificate():

@@ -285,7 +285,7 @@ class Problem:
         return Certificate.of(primal, dual, rounding)
 
     def certificate_at(self, primal: float, gradient: Floats, weights: Floats) -> Certificate:
-        """The certificate of w against the oracle's own answer: raw_gap = |grad P|^2 / (2 l2), where nothing cancels."""
+        """The certificate of w against the oracle's own answer: |grad P|^2 / (2 l2) and rounding; nothing cancels."""
         if self.l2 == 0:
             return Certificate(primal, -math.inf, math.inf, math.inf, 0.0, 0.0)
         norm2 = self.norm2(gradient)

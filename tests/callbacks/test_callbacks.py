@@ -215,7 +215,7 @@ def test_the_line_of_solve(data):
 
 
 def progress(seconds, passes, **limits):
-    certificate = Certificate(10.0, 9.0, 1.0, 1.0)
+    certificate = Certificate.of(10.0, 9.0, 0.0)
     return Progress("eg", 1, passes, seconds, certificate, True, lambda: np.zeros(1), **limits)
 
 

@@ -10,7 +10,18 @@ import pytest
 from scipy.optimize import minimize
 from smallproblems import Small
 
-from partwise import BCFW, ConvergenceWarning, DivergenceError, DualPoint, ExcessiveGap, Loss, Problem, solve
+from partwise import (
+    BCFW,
+    ConvergenceWarning,
+    DivergenceError,
+    DualPoint,
+    ExcessiveGap,
+    Loss,
+    MaxentClassifier,
+    Problem,
+    SequenceTagger,
+    solve,
+)
 from partwise.solvers.excessive_gap_general import EntropyProx, ExcessiveGapMethod, LinearTerm, SquaredNorm
 
 
@@ -128,6 +139,44 @@ class TestStarts:
         n, slots = problem.n_examples, int(problem.structure.slot_offsets()[-1])
         with pytest.raises(ValueError, match="masses other than 1"):
             solve(problem, "excessive-gap", warm_start=DualPoint.of_counts(np.zeros(slots), np.zeros(n)))
+
+
+class TestRounding:
+    """Near the optimum of separable data both sides of a step's test are rounding: no divergence."""
+
+    def test_two_points(self):
+        result = MaxentClassifier(loss="hinge", solver="excessive-gap", C=10).fit(np.eye(2), [0, 1]).result_
+        assert result.converged
+        # Both margins are 1 at w = (1, -1; -1, 1) / 2 and beyond, up to the intercepts, which stay 0.
+        assert result.primal - result.gap <= 0.5 * 0.1 * 2.0 <= result.primal
+
+    @pytest.mark.parametrize("seed", range(12))
+    @pytest.mark.filterwarnings("ignore::partwise.ConvergenceWarning")
+    def test_moderate_problems(self, seed):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(12, 3)) * rng.choice([0.1, 1.0, 10.0])
+        y = (X[:, 0] > 0) + (0 if seed % 2 else (X[:, 1] > 0.5))
+        for C in (1.0, 1e2, 1e4):
+            model = MaxentClassifier(loss="hinge", solver="excessive-gap", C=C, tol=1e-6, max_passes=400)
+            one = model.fit(X, y).result_
+            two = model.set_params(solver="bcfw").fit(X, y).result_
+            assert one.primal - one.gap <= two.primal + two.rounding
+            assert two.primal - two.gap <= one.primal + one.rounding
+
+    @pytest.mark.filterwarnings("ignore::partwise.ConvergenceWarning")
+    def test_auto_on_kernels(self):
+        for seed in range(4):
+            rng = np.random.default_rng(seed)
+            X = [rng.normal(size=(rng.integers(2, 7), 4)) for _ in range(12)]
+            y = [[str(int(a > 0) + int(a > 1)) for a in rows[:, 0]] for rows in X]
+            result = SequenceTagger(kernel="linear", loss="hinge", C=1000, max_passes=600).fit(X, y).result_
+            assert result.solver == "excessive-gap"
+            assert 0 < result.gap < np.inf
+
+    def test_smoothing_below_what_can_be_told_apart(self):
+        omega = np.array([1e-8, 1e-8, 1.0, 1e-8, 1e-8])
+        small = Small("chain-tied", "hinge", l2=10.0, scale=1e-7, sample_weight=omega)
+        assert solve(small.problem, "excessive-gap", tol=1e-3).converged
 
 
 def test_a_wrong_bound_is_reported():

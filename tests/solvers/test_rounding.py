@@ -62,7 +62,8 @@ def test_claims_hold_at_any_scale(loss, seed):
 
 @extended
 @pytest.mark.parametrize(
-    ("solver", "loss", "weight"), [("newton", "log", 6.5e8), ("lbfgs", "log", 1e12), ("dcd-light", "squared-hinge", 1e30)]
+    ("solver", "loss", "weight"),
+    [("newton", "log", 6.5e8), ("lbfgs", "log", 1e12), ("dcd-light", "squared-hinge", 1e30)],
 )
 def test_one_heavy_example(solver, loss, weight):
     omega = np.ones(5)
