@@ -748,6 +748,15 @@ def stacked_products(left: Floats, right: Floats, n_jobs: int = 1) -> Floats:
     """out[i, a] = left[i, a] @ right[a] of arrays of shapes (n, k, inner) and (k, inner, m): the same bits for any n
     and n_jobs."""
 
+def dot(x: Floats, y: Floats, n_jobs: int = 1) -> float:
+    """<x, y>: the same bits for any n_jobs, as in the two that follow."""
+
+def row_dots(rows: Floats, v: Floats, n_jobs: int = 1) -> Floats:
+    """rows @ v, of shapes (k, n) and (n,)."""
+
+def add_rows(coefficients: Floats, rows: Floats, out: Floats, n_jobs: int = 1) -> None:
+    """out += coefficients @ rows, of shapes (k,), (k, n) and (n,)."""
+
 # text
 
 class ParseError(ValueError):

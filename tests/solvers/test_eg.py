@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import textwrap
+
 import numpy as np
 import pytest
 from smallproblems import Small
@@ -27,6 +31,35 @@ def test_numbers_that_run_away_are_an_error():
     small = Small("multiclass", "log", l2=1e-3)
     with pytest.raises(DivergenceError):
         solve(small.problem, EG(step_size=1e200, order="cyclic"), tol=1e-3, max_passes=50)
+
+
+def test_numbers_beyond_double_precision_end_a_run():
+    """The search for a step must end, on one thread and on two; the message says what is too large."""
+    code = """
+    import numpy as np
+    import partwise.threads
+    from partwise import EG, DivergenceError, MaxentClassifier
+
+    partwise.threads.available_processors = lambda: 2
+    for feature, weight, single in [(1.0, 1.0, 1e308), (1e160, 1e-300, 1e-300)]:
+        X, w = np.zeros((400, 2)), np.full(400, weight)
+        X[::2, 0], w[7] = feature, single
+        for n_jobs in (1, 2):
+            model = MaxentClassifier(solver=EG(round_size=4), C=100, fit_intercept=False, max_seconds=2, n_jobs=n_jobs)
+            try:
+                model.fit(X, np.arange(400) % 2, w)
+            except DivergenceError as error:
+                print(error)
+    """
+    # In a program of its own: on two threads it could not be stopped.
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=60, check=False
+    )
+    messages = done.stdout.splitlines()
+    assert len(messages) == 4, done.stderr
+    for message in messages:
+        assert "sample weight" in message
+        assert "squared features up to" in message
 
 
 @pytest.mark.parametrize("order", ["random", "permuted", "cyclic"])

@@ -37,7 +37,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core import eg_batch_step
+from .._core import dot, eg_batch_step
 from ..dual import DualPoint
 from ..problem import Problem
 from ..result import Status
@@ -183,7 +183,7 @@ class BatchEG(ScheduledSolver[S], ABC):
         """(the first step, a step up to which the dual cannot fall)."""
         tau, bounds, omega = problem.loss.temperature, psi2_bounds(problem), problem.sample_weight
         least = 1.0 / max_step(problem)
-        safe = 1.0 / max(tau + float(omega @ bounds) / problem.l2, least)
+        safe = 1.0 / max(tau + dot(omega, bounds) / problem.l2, least)
         if self.step_size == "search":
             return safe, safe
         if self.step_size == "theorem":

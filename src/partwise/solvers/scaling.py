@@ -22,6 +22,7 @@ import warnings
 from abc import ABC
 from dataclasses import dataclass
 from functools import lru_cache
+from math import sqrt
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -123,7 +124,7 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
             scaling_refresh(problem.objective, weights, potentials, inverse, problem.n_jobs)
         reference = 0.0
         if problem.l2 == 0:
-            reference = float(np.linalg.norm(problem.value_and_gradient(zero)[1]))
+            reference = sqrt(problem.norm2(problem.value_and_gradient(zero)[1]))
         return ScalingState(
             weights=weights,
             potentials=potentials,
@@ -189,7 +190,7 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
 
     def certificate(self, problem: Problem, state: ScalingState) -> Certified:
         primal, gradient = problem.value_and_gradient(state.weights)
-        state.gradient_norm = float(np.linalg.norm(gradient))  # all that `finished` has to go by where l2 = 0
+        state.gradient_norm = sqrt(problem.norm2(gradient))  # all that `finished` has to go by where l2 = 0
         plane = plane_at(problem, state.weights, primal, gradient)
         return Certified(problem.certificate_at(primal, gradient), state.weights.copy(), DualPoint.of_plane(*plane))
 
