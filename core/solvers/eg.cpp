@@ -175,6 +175,9 @@ class Rounds {
             total.rejected += lane->report.rejected;
         }
         total.dual_gain = alone.dual_gain;
+        total.lanes = n_lanes_;
+        total.rounds = rounds_;
+        total.taken_back = taken_back_;
         return total;
     }
 
@@ -315,20 +318,39 @@ class Rounds {
     double gain_ = 0;
 };
 
+// Lanes and the examples of a lane's round. A round costs a few microseconds of waiting and what lanes repeat of each
+// other's work, a pass costs threads and copies of the weights: below some work it is slower on several lanes. What
+// counts as work is the number of slots, which is known beforehand and the same in every run (times are not): about
+// 30 ns each. Measured on text chunking: long rounds and many lanes cost passes (conflicts on frequent rows).
+void choose_lanes(const Objective& objective, Index visits, EgOptions& options) {
+    constexpr int kMostLanes = 8;
+    constexpr Index kTogether = 16;              // examples of a round, all lanes together
+    constexpr double kRoundSlots = 1 << 11;      // of a lane
+    constexpr double kPassSlots = 1 << 18;       // of all examples
+    constexpr double kSlotsPerWeight = 1.0 / 4;  // of a pass, for the copies of the weights
+    options.n_jobs = objective.jobs(options.n_jobs);
+    // Without explicit weights a lane would work as long on the others' changes as on its own.
+    if (!objective.features().explicit_weights()) options.n_jobs = 1;
+    if (options.round_size <= 0 && options.n_jobs > 1) {
+        options.n_jobs = std::min(options.n_jobs, kMostLanes);
+        options.round_size = kTogether / options.n_jobs;
+        const double slots =
+            static_cast<double>(objective.total_slots()) / static_cast<double>(objective.num_examples());
+        const double pass = slots * static_cast<double>(visits);
+        const bool worth = slots * static_cast<double>(options.round_size) >= kRoundSlots && pass >= kPassSlots &&
+                           pass >= kSlotsPerWeight * static_cast<double>(objective.features().num_weights());
+        if (!worth) options.n_jobs = 1;
+    }
+    if (visits <= 4 * options.n_jobs * options.round_size) options.n_jobs = 1;
+}
+
 }  // namespace
 
 EgReport eg_epoch(const Objective& objective, double l2, std::span<const Index> order, EgState state,
                   const EgOptions& options, Interrupt& interrupt) {
     EgOptions settled = options;
-    settled.n_jobs = objective.jobs(options.n_jobs);
-    // Measured on text chunking: long rounds and many lanes cost passes (conflicts on frequent rows), short ones cost
-    // time.
-    if (settled.round_size <= 0) settled.round_size = std::max<Index>(1, 16 / settled.n_jobs);
-    // Without explicit weights a lane would work as long on the others' changes as on its own.
-    if (!objective.features().explicit_weights()) settled.n_jobs = 1;
-    if (settled.n_jobs > 1 && len(order.size()) > 4 * settled.n_jobs * settled.round_size) {
-        return Rounds(objective, l2, order, state, settled, interrupt).run();
-    }
+    choose_lanes(objective, len(order.size()), settled);
+    if (settled.n_jobs > 1) return Rounds(objective, l2, order, state, settled, interrupt).run();
     Lane lane(objective, l2, state, settled, interrupt);
     for (const Index i : order) lane.visit(i, state.weights, nullptr);
     return lane.report;

@@ -275,8 +275,8 @@ std::vector<Scored> Chain::k_best(Index i, const double* scores, Index k, Worksp
         return out;
     };
     for (Index t = 0; t < T; ++t) {
-        Interrupt::check_current();
         for (Index b = 0; b < L; ++b) {
+            Interrupt::check_current();
             const double node = view.node[t * width_ + b];
             if (node == -kInfinity) continue;
             if (t == 0) {

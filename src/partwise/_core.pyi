@@ -456,6 +456,9 @@ class EgReport:
     visits: int
     dual_gain: float
     rejected: int
+    lanes: int
+    rounds: int
+    taken_back: int
 
 def eg_epoch(
     objective: Objective,

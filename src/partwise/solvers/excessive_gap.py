@@ -25,7 +25,8 @@ on expected counts: one inference a step. Smoothing:
                that passes with tau = 1 and the uniform alpha_0 for q
 
 Stopping rule. gap = P(w) - D(alpha) <= tol |P|, P at w and D recomputed from the expected counts; looked at when it
-may be near (the gap is guessed to fall like mu), at least every fifth step.
+may be near (the gap is guessed to fall like mu), at least every fifth step (after step 100: every
+twentieth part of the steps made).
 
 Source. 002: Algorithm 2 with its (40), which for this d is q_mu at the new mu and w: the exponents of (40) are
 (theta + kappa c) / mu + tau / ((1 - tau) mu) (theta' + kappa c), theta' of w(alpha hat), and that is

@@ -193,7 +193,7 @@ def _direction(state: LBFGSState, n_jobs: int) -> Floats:
     except np.linalg.LinAlgError:
         return np.zeros_like(state.gradient)  # no descent: the caller drops the pairs
     back = np.argsort(order)
-    on_steps, on_changes = np.asarray(-on_steps[back], dtype=np.float64), np.asarray(gamma * v[back], dtype=np.float64)
+    on_steps, on_changes = (np.asarray(c[back], dtype=np.float64) for c in (-on_steps, gamma * v))
     direction = -gamma * state.gradient
     add_rows(on_steps, S, direction, n_jobs)
     add_rows(on_changes, Y, direction, n_jobs)

@@ -11,8 +11,9 @@ with A_t(0) = 0. The methods are their A_t (003, Table 1 and (39), all in core/s
                  (core/solvers/visit_plan.h). A pass is then as much work as a visit of every weight
     parallel     all steps are computed before the first is taken (Algorithm 2); needs an A that bounds them all at once
 
-Stopping rule. gap = |grad P|^2 / (2 l2) <= tol |P|; looked at when it may be near, at least every fifth pass. Ends as
-well when no step brings P or the gap down any more. With l2 = 0: |grad P(w)| <= tol |grad P(0)|.
+Stopping rule. gap = |grad P|^2 / (2 l2) <= tol |P|; looked at when it may be near, at least every fifth pass (after
+pass 100: every twentieth part of the passes made). Ends as well when no step brings P or the gap down any more. With
+l2 = 0: |grad P(w)| <= tol |grad P(0)|.
 
 Source. 003, sections 2 to 4. Departures: temperatures other than 1, costs and sample weights; S and T are recomputed
 from w every `REFRESH` passes, as their products drift; no step multiplies a probability by more than exp(50).
