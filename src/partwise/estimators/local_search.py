@@ -108,7 +108,8 @@ def _search_k(chains: LocalChains, batch: Batch, beam_width: int, k: int) -> tup
     kept += [states for _, _, states, _ in _grow_all(chains, batch, beam_width)]
     rest = _best_rests(chains, batch, kept)
     finals = np.full((n, k), -np.inf)
-    values, histories = np.zeros((n, 1)), np.zeros((n, 1), dtype=np.int64)
+    values: Floats = np.zeros((n, 1))
+    histories: Ints = np.zeros((n, 1), dtype=np.int64)
     links: list[tuple[Ints, Ints]] = []  # of each position: entries before, tags
     for t in range(batch.longest):
         rows = batch.rows(t)

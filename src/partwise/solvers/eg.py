@@ -111,7 +111,7 @@ class EG(OnlineSolver[EGState]):
     initial_step: str | float = option(0.5, "adaptive: first step size of every example, or calibrate")
     growth: float = option(1.05, "adaptive: factor on the step size after each visit")
     round_size: int = option(
-        0, "several threads: examples of one thread between two exchanges (0: both are chosen by the work there is)"
+        0, "several threads: examples of one thread between two exchanges (0: chosen by the work there is)"
     )
     anneal: float = option(1.0, "l2 of the first passes over l2 (1: no annealing)")
     anneal_hold: int = option(5, "passes at the first l2")
