@@ -81,7 +81,8 @@ class Lane {
                 safe_step = 1.0 / (tau + omega / l2_ * objective_.features().psi2_bound(i));
                 const Added back = objective_.features().add_transpose(i, d, -omega / l2_, w);
                 // Halving ends at the safe step, so there must be one; and weights that are no numbers stay so.
-                if (!(safe_step > 0.0) || !std::isfinite(back.dot)) not_finite(i);
+                const bool lost = objective_.features().explicit_weights() && !std::isfinite(back.dot);
+                if (!(safe_step > 0.0) || lost) not_finite(i);
                 eta = std::max(0.5 * eta, std::min(safe_step, options_.max_step));
                 continue;
             }

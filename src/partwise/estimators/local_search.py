@@ -117,8 +117,8 @@ def _search_k(chains: LocalChains, batch: Batch, beam_width: int, k: int) -> tup
         logs, after = _ways_on(chains, rows, kept[t], kept[t + 1])
         sequence = np.arange(len(rows))[:, None]
         grown = values[:, :, None] + logs[sequence, histories]
-        bounds = np.take_along_axis(rest[t + 1], after.reshape(len(rows), -1), axis=1).reshape(after.shape)
-        bounds = (grown + bounds[sequence, histories]).reshape(len(rows), -1)
+        further: Floats = np.take_along_axis(rest[t + 1], after.reshape(len(rows), -1), axis=1).reshape(after.shape)
+        bounds = (grown + further[sequence, histories]).reshape(len(rows), -1)
         chosen = _largest(bounds, min(k, bounds.shape[1]))
         chosen = chosen[:, : int((np.take_along_axis(bounds, chosen, axis=1) > -np.inf).sum(axis=1).max())]
         entries, tags = chosen // chains.n_labels, chosen % chains.n_labels
