@@ -253,6 +253,20 @@ def test_data_that_become_no_numbers_end_a_run(solver, bad):
     assert np.isfinite([result.primal, result.gap]).all()
 
 
+@pytest.mark.parametrize("solver", ["eg", "eg-batch", "eg-primal", "excessive-gap"])
+@pytest.mark.parametrize(("feature", "weight"), [(1e160, 1.0), (1e160, 1e-300), (1.0, 1e308)])
+def test_steps_beyond_double_precision_are_an_error(solver, feature, weight):
+    structure = Multiclass(40, 2)
+    rows = np.zeros((40, 2))
+    rows[::2, 0] = feature
+    gold = structure.encode(np.arange(40) // 2 % 2)
+    weights = np.full(40, min(weight, 1.0))
+    weights[8] = weight
+    problem = Problem(multiclass_map(structure, rows), structure, gold, loss_for(solver), 1e-2, sample_weight=weights)
+    with ctrl_c_after(4.0), pytest.raises(DivergenceError, match=r"in double precision|objective is inf"):
+        solve(problem, solver, tol=1e-3, max_passes=100, random_state=0)
+
+
 class TestHistoryAndMessages:
     def test_history_is_arrays_of_one_length(self):
         result = solve(fitting("eg").problem, EG(check_every=2), tol=1e-4, random_state=0)

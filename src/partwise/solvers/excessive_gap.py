@@ -237,8 +237,7 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
                 u, b = q.u, q.b
             if penalty + q.value - mu * state.spread <= problem.dual_of_plane(u, b):  # eq. 11
                 state.weights, state.mu, state.curvature = weights, mu, sqrt(mu * state.bound)
-                # Where the theorem's mu, 6 bound / ((k + 1) (k + 2)), is this small.
-                state.k = max(state.k, ceil(sqrt(0.25 + 6.0 * state.bound / mu) - 1.5))
+                state.k = max(state.k, steps_to(mu, state.bound))
                 self._settle(state, q, u, b, q.marginals if counts is None else counts)
                 return True
             mu *= RATIO
@@ -249,6 +248,11 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
         """Take (u, b, counts) for alpha, q for q_mu(w)."""
         state.smoothed_losses, state.q_u = q.value, q.u
         state.u, state.b, state.marginals = u, b, counts
+
+
+def steps_to(mu: float, bound: float) -> int:
+    """The first k at which the theorem's mu, 6 bound / ((k + 1) (k + 2)), is at most this one."""
+    return max(0, ceil(sqrt(0.25 + 6.0 * bound / mu) - 1.5))
 
 
 def _negligible(state: ExcessiveGapState) -> float:
