@@ -21,7 +21,6 @@ from partwise import (
     get_loss,
     multiclass_map,
 )
-from partwise.problem import resolve_n_jobs
 from partwise.structures.capabilities import structure_capabilities
 
 
@@ -285,8 +284,5 @@ def test_capabilities():
     assert structure_capabilities(MaxOnly(2)) == {"max oracle"}
 
 
-def test_number_of_threads():
-    assert resolve_n_jobs(3) == 3
-    assert resolve_n_jobs(-1) >= 1
-    assert resolve_n_jobs(-100) == 1
+def test_penalty():
     assert L2(2.0).strength == 2.0

@@ -112,8 +112,8 @@ void bind_arcs(nb::module_& m) {
                 std::vector<ArcTemplate> templates = templates_of(table);
                 Interrupt interrupt = python_interrupt();
                 const nb::gil_scoped_release release;
-                new (self) ArcMap(std::move(templates), std::move(tokens), std::move(index), memory_limit,
-                                  effective_jobs(n_jobs), interrupt);
+                new (self)
+                    ArcMap(std::move(templates), std::move(tokens), std::move(index), memory_limit, n_jobs, interrupt);
             },
             "templates"_a, "tokens"_a, "index"_a, "memory_limit"_a = 0.0, "n_jobs"_a = 1)
         .def_prop_ro("num_cached", &ArcMap::num_cached)

@@ -39,7 +39,7 @@ void bind_objective(nb::module_& m) {
             "temperature"_a, "cost_scale"_a, "link"_a, "cost"_a.none() = nb::none(),
             "sample_weight"_a.none() = nb::none())
         .def_prop_ro("num_examples", &Objective::num_examples)
-        .def("check_gold", &Objective::check_gold)
+        .def("check_gold", &Objective::check_gold, nb::call_guard<nb::gil_scoped_release>())
         .def(
             "cost",
             [](const Objective& o, Index i) {
@@ -163,7 +163,10 @@ void bind_objective(nb::module_& m) {
             "near_gold_scores",
             [](const Objective& o, double sharpness) {
                 std::vector<double> scores(idx(o.total_slots()));
-                o.near_gold_scores(sharpness, scores.data());
+                {
+                    const nb::gil_scoped_release release;
+                    o.near_gold_scores(sharpness, scores.data());
+                }
                 return numpy(std::move(scores));
             },
             "sharpness"_a);

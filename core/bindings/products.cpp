@@ -2,6 +2,7 @@
 
 #include "bindings/common.h"
 #include "support/multiply.h"
+#include "support/vectors.h"
 
 namespace partwise::bindings {
 
@@ -32,7 +33,7 @@ void bind_products(nb::module_& m) {
                 Interrupt interrupt = python_interrupt();
                 const nb::gil_scoped_release release;
                 const Index blocks = (rows + kRows - 1) / kRows;
-                parallel_for(stack * blocks, effective_jobs(n_jobs), interrupt, [&](Index task, int) {
+                parallel_for(stack * blocks, n_jobs, interrupt, [&](Index task, int) {
                     const Index a = task / blocks;
                     const Index first = task % blocks * kRows;
                     const double* x = left.data() + (first * stack + a) * inner;
@@ -47,6 +48,44 @@ void bind_products(nb::module_& m) {
                 kept->data(), {idx(rows), idx(stack), idx(columns)}, owner);
         },
         "left"_a.noconvert(), "right"_a.noconvert(), "n_jobs"_a = 1);
+
+    m.def(
+        "dot",
+        [](const Floats& x, const Floats& y, int n_jobs) {
+            check_size(y, len(x.size()), "y");
+            double out = 0;
+            Interrupt interrupt = python_interrupt();
+            const nb::gil_scoped_release release;
+            row_dots(x.data(), 1, y.data(), len(x.size()), &out, n_jobs, interrupt);
+            return out;
+        },
+        "x"_a, "y"_a, "n_jobs"_a = 1);
+
+    m.def(
+        "row_dots",
+        [](const FloatRows& rows, const Floats& v, int n_jobs) {
+            check_size(v, len(rows.shape(1)), "v");
+            std::vector<double> out(rows.shape(0));
+            {
+                Interrupt interrupt = python_interrupt();
+                const nb::gil_scoped_release release;
+                row_dots(rows.data(), len(out.size()), v.data(), len(v.size()), out.data(), n_jobs, interrupt);
+            }
+            return numpy(std::move(out));
+        },
+        "rows"_a.noconvert(), "v"_a, "n_jobs"_a = 1);
+
+    m.def(
+        "add_rows",
+        [](const Floats& coefficients, const FloatRows& rows, const MutableFloats& out, int n_jobs) {
+            check_size(coefficients, len(rows.shape(0)), "coefficients");
+            check_size(out, len(rows.shape(1)), "out");
+            Interrupt interrupt = python_interrupt();
+            const nb::gil_scoped_release release;
+            add_rows(coefficients.data(), rows.data(), len(rows.shape(0)), out.data(), len(out.size()), n_jobs,
+                     interrupt);
+        },
+        "coefficients"_a, "rows"_a.noconvert(), "out"_a.noconvert(), "n_jobs"_a = 1);
 }
 
 }  // namespace partwise::bindings

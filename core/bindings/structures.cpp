@@ -27,6 +27,15 @@ void check_positive_temperature(double temperature) {
     if (temperature == 0.0) throw InputError("temperature must be above 0 here");
 }
 
+// Calls f(workspace) with the GIL released; Ctrl-C is looked for inside (one example can take long).
+template <class F>
+auto without_gil(F&& f) {
+    Interrupt interrupt = python_interrupt();
+    const nb::gil_scoped_release release;
+    Workspace ws;
+    return f(ws);
+}
+
 nb::tuple pack(const SlotCounts& labelling) { return nb::make_tuple(numpy(labelling.slots), numpy(labelling.counts)); }
 
 nb::object capability_names(const Structure& s) {
@@ -77,9 +86,8 @@ void bind_structures(nb::module_& m) {
             "maximize",
             [](const Structure& s, Index i, const Floats& scores) {
                 check_scores(s, i, scores);
-                Workspace ws;
                 SlotCounts best;
-                const double value = s.maximize(i, scores.data(), best, ws);
+                const double value = without_gil([&](Workspace& ws) { return s.maximize(i, scores.data(), best, ws); });
                 return nb::make_tuple(value, numpy(best.slots), numpy(best.counts));
             },
             "i"_a, "scores"_a)
@@ -88,10 +96,11 @@ void bind_structures(nb::module_& m) {
             [](const Structure& s, Index i, const Floats& scores, double temperature) {
                 check_scores(s, i, scores);
                 check_temperature(temperature);
-                Workspace ws;
                 std::vector<double> marginals(scores.size());
                 double entropy = 0;
-                const double value = s.log_partition(i, scores.data(), temperature, marginals.data(), &entropy, ws);
+                const double value = without_gil([&](Workspace& ws) {
+                    return s.log_partition(i, scores.data(), temperature, marginals.data(), &entropy, ws);
+                });
                 return nb::make_tuple(value, numpy(std::move(marginals)), entropy);
             },
             "i"_a, "scores"_a, "temperature"_a = 1.0)
@@ -136,9 +145,10 @@ void bind_structures(nb::module_& m) {
             "k_best",
             [](const Structure& s, Index i, const Floats& scores, Index k) {
                 check_scores(s, i, scores);
-                Workspace ws;
+                const std::vector<Scored> best =
+                    without_gil([&](Workspace& ws) { return s.k_best(i, scores.data(), k, ws); });
                 nb::list out;
-                for (const Scored& x : s.k_best(i, scores.data(), k, ws)) {
+                for (const Scored& x : best) {
                     out.append(nb::make_tuple(x.value, numpy(x.labelling.slots), numpy(x.labelling.counts)));
                 }
                 return out;
@@ -150,10 +160,11 @@ void bind_structures(nb::module_& m) {
                 check_scores(s, i, scores);
                 check_positive_temperature(temperature);
                 if (n < 0) throw InputError("the number of samples is negative");
-                Workspace ws;
                 std::mt19937_64 rng(seed);
+                const std::vector<SlotCounts> drawn =
+                    without_gil([&](Workspace& ws) { return s.sample(i, scores.data(), temperature, n, rng, ws); });
                 nb::list out;
-                for (const SlotCounts& x : s.sample(i, scores.data(), temperature, n, rng, ws)) out.append(pack(x));
+                for (const SlotCounts& x : drawn) out.append(pack(x));
                 return out;
             },
             "i"_a, "scores"_a, "temperature"_a, "n"_a, "seed"_a)
@@ -164,9 +175,10 @@ void bind_structures(nb::module_& m) {
                 check_positive_temperature(temperature);
                 check_size(direction, s.num_slots(i), "direction");
                 check_finite(direction, "direction");
-                Workspace ws;
                 std::vector<double> out(scores.size());
-                s.covariance_product(i, scores.data(), temperature, direction.data(), out.data(), ws);
+                without_gil([&](Workspace& ws) {
+                    s.covariance_product(i, scores.data(), temperature, direction.data(), out.data(), ws);
+                });
                 return numpy(std::move(out));
             },
             "i"_a, "scores"_a, "temperature"_a, "direction"_a)
@@ -182,9 +194,8 @@ void bind_structures(nb::module_& m) {
             [](const Structure& s, Index i, const Floats& scores, double temperature) {
                 check_scores(s, i, scores);
                 check_positive_temperature(temperature);
-                Workspace ws;
                 std::vector<double> out(idx(clique_size(s, i)));
-                s.clique_marginals(i, scores.data(), temperature, out.data(), ws);
+                without_gil([&](Workspace& ws) { s.clique_marginals(i, scores.data(), temperature, out.data(), ws); });
                 return numpy(std::move(out));
             },
             "i"_a, "scores"_a, "temperature"_a)
@@ -193,7 +204,7 @@ void bind_structures(nb::module_& m) {
             [](const Structure& s, Index i, const Floats& cliques) {
                 check_cliques(s, i, cliques);
                 std::vector<double> out(idx(s.num_slots(i)));
-                s.slots_from_cliques(i, cliques.data(), out.data());
+                without_gil([&](Workspace&) { s.slots_from_cliques(i, cliques.data(), out.data()); });
                 return numpy(std::move(out));
             },
             "i"_a, "marginals"_a)
@@ -201,9 +212,9 @@ void bind_structures(nb::module_& m) {
             "entropy_of_cliques",
             [](const Structure& s, Index i, const Floats& cliques) {
                 check_cliques(s, i, cliques);
-                Workspace ws;
                 std::vector<double> gradient(cliques.size());
-                const double entropy = s.entropy_of_cliques(i, cliques.data(), gradient.data(), ws);
+                const double entropy = without_gil(
+                    [&](Workspace& ws) { return s.entropy_of_cliques(i, cliques.data(), gradient.data(), ws); });
                 return nb::make_tuple(entropy, numpy(std::move(gradient)));
             },
             "i"_a, "marginals"_a)
@@ -212,7 +223,7 @@ void bind_structures(nb::module_& m) {
             [](const Structure& s, Index i, const Floats& cliques) {
                 check_cliques(s, i, cliques);
                 std::vector<double> out(cliques.size());
-                s.scores_from_cliques(i, cliques.data(), out.data());
+                without_gil([&](Workspace&) { s.scores_from_cliques(i, cliques.data(), out.data()); });
                 return numpy(std::move(out));
             },
             "i"_a, "marginals"_a);

@@ -13,6 +13,8 @@ namespace {
 
 // How many weights ahead are asked for.
 constexpr std::size_t kAhead = 24;
+// Words of a sentence between two looks for Ctrl-C.
+constexpr Index kLookEvery = 16;
 
 template <class Number>
 double row_sum(const Number* members, std::size_t n, const double* values) {
@@ -145,6 +147,7 @@ void ArcMap::look_up(Index i, Scratch& s) const {
     std::size_t used = 0;
     std::size_t k = 0;
     for (Index m = 1; m <= n; ++m) {
+        if (m % kLookEvery == 0) Interrupt::check_current();
         keys.all_pairs(m, s.keys, s.plain_ends);
         s.plain_ids.resize(s.keys.size());
         index_->find(s.keys.data(), s.keys.size(), s.plain_ids.data());
@@ -344,6 +347,7 @@ double ArcMap::psi2_bound(Index i) const {
         }
     };
     for (Index m = 1; m <= rows.n; ++m) {
+        if (m % kLookEvery == 0) Interrupt::check_current();
         for (Index h = 0; h <= rows.n; ++h) {
             if (h == m) continue;
             for_each_feature(h, m, [&](std::uint32_t f) {

@@ -90,7 +90,7 @@ double KernelSegment::weights_dot(const double* w, const double* v, int n_jobs, 
     const bool same = w == v;
     const Index n = kernel_->num_support();
     std::vector<double> sums(idx(num_examples()), 0.0);
-    parallel_for(num_examples(), effective_jobs(n_jobs), interrupt, [&](Index i, int) {
+    parallel_for(num_examples(), n_jobs, interrupt, [&](Index i, int) {
         const Index size = n_rows(i) * width_;
         if (size == 0) return;
         const double* mine = w + example_ptr_[idx(i)] * width_;

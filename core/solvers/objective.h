@@ -7,6 +7,7 @@
 // phi(t) = t, phi* = 0 on s = 1 (identity link);  phi(t) = max(t, 0)^2, phi*(s) = s^2 / 4 (squared link).
 #pragma once
 
+#include <algorithm>
 #include <memory>
 
 #include "features/feature_map.h"
@@ -67,7 +68,7 @@ class Objective {
     const double* weights_unless_one() const { return unit_weights_ ? nullptr : sample_weight_.data(); }
     SlotView gold(Index i) const;
     // How many threads to use when the caller asks for n_jobs: one if the structure is written in Python.
-    int jobs(int n_jobs) const { return structure_->thread_safe() ? effective_jobs(n_jobs) : 1; }
+    int jobs(int n_jobs) const { return structure_->thread_safe() ? std::max(n_jobs, 1) : 1; }
 
     // scores += scale * cost of example i
     void add_cost(Index i, double scale, double* scores) const;

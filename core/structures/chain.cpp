@@ -276,6 +276,7 @@ std::vector<Scored> Chain::k_best(Index i, const double* scores, Index k, Worksp
     };
     for (Index t = 0; t < T; ++t) {
         for (Index b = 0; b < L; ++b) {
+            Interrupt::check_current();
             const double node = view.node[t * width_ + b];
             if (node == -kInfinity) continue;
             if (t == 0) {

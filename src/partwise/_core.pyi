@@ -461,6 +461,9 @@ class EgReport:
     visits: int
     dual_gain: float
     rejected: int
+    lanes: int
+    rounds: int
+    taken_back: int
 
 def eg_epoch(
     objective: Objective,
@@ -752,6 +755,15 @@ def all_scores(structure: Structure, features: FeatureMap, weights: Floats, n_jo
 def stacked_products(left: Floats, right: Floats, n_jobs: int = 1) -> Floats:
     """out[i, a] = left[i, a] @ right[a] of arrays of shapes (n, k, inner) and (k, inner, m): the same bits for any n
     and n_jobs."""
+
+def dot(x: Floats, y: Floats, n_jobs: int = 1) -> float:
+    """<x, y>: the same bits for any n_jobs, as in the two that follow."""
+
+def row_dots(rows: Floats, v: Floats, n_jobs: int = 1) -> Floats:
+    """rows @ v, of shapes (k, n) and (n,)."""
+
+def add_rows(coefficients: Floats, rows: Floats, out: Floats, n_jobs: int = 1) -> None:
+    """out += coefficients @ rows, of shapes (k,), (k, n) and (n,)."""
 
 # text
 

@@ -29,14 +29,13 @@ The sums over examples are done by `_core.Objective`; the penalty enters here.
 
 import copy
 import math
-import os
 from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._core import FeatureMap, Hessian, Objective, Structure, all_scores, slot_curvatures
+from ._core import FeatureMap, Hessian, Objective, Structure, all_scores, dot, slot_curvatures
 from .dual import DualPoint
 from .losses import Loss, get_loss
 from .penalties import L2, ElasticNet, Penalty
@@ -44,6 +43,7 @@ from .result import Certificate
 from .rounding import Rounding
 from .second_derivatives import SecondDerivatives
 from .structures.capabilities import structure_capabilities
+from .threads import count_threads
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -74,7 +74,8 @@ class Problem:
     cost : array, optional
         One value a slot, all examples end to end; by default the structure's own.
     n_jobs : int
-        Threads; -1 for all processors. Values and gradients have the same bits for any number.
+        Threads; -1 for all processors, and never more than those. Values and gradients have the same bits for any
+        number.
     """
 
     def __init__(
@@ -94,7 +95,7 @@ class Problem:
         self.gold = gold
         self.loss = get_loss(loss)
         self.penalty = penalty if isinstance(penalty, L2 | ElasticNet) else L2(float(penalty))
-        self.n_jobs = resolve_n_jobs(n_jobs)
+        self.n_jobs = count_threads(n_jobs)
         self.n_examples = structure.num_examples
         if self.n_examples == 0:
             raise ValueError("a problem needs at least one example")
@@ -131,10 +132,10 @@ class Problem:
 
     def with_n_jobs(self, n_jobs: int | None) -> "Problem":
         """The same problem on another number of threads."""
-        if n_jobs is None or resolve_n_jobs(n_jobs) == self.n_jobs:
+        if n_jobs is None or count_threads(n_jobs) == self.n_jobs:
             return self
         other = copy.copy(self)
-        other.n_jobs = resolve_n_jobs(n_jobs)
+        other.n_jobs = count_threads(n_jobs)
         return other
 
     def with_penalty(self, penalty: Penalty | float) -> "Problem":
@@ -189,7 +190,9 @@ class Problem:
             value, u, _ = self.objective.plane(weights, self.n_jobs)
         else:
             value, u, _, _ = self.objective.plane_at(weights, self.loss.temperature, marginals, self.n_jobs)
-        return value + 0.5 * self.l2 * self.norm2(weights), self.l2 * weights - u
+        gradient = self.l2 * weights
+        gradient -= u
+        return value + 0.5 * self.l2 * self.norm2(weights), gradient
 
     @cached_property
     def hessian_of_marginals(self) -> bool:
@@ -317,7 +320,7 @@ class Problem:
 
         def value(s: float) -> float:
             excess = np.maximum(s * far - self.l1, 0.0)
-            return s * b + (1.0 - s) * gold - (float(excess @ excess) / (2.0 * self.l2) if s > inside else 0.0)
+            return s * b + (1.0 - s) * gold - (dot(excess, excess) / (2.0 * self.l2) if s > inside else 0.0)
 
         if self.l2 == 0 or b <= gold:
             return value(inside) if b > gold else gold
@@ -335,7 +338,7 @@ class Problem:
         indptr, slots, counts = self.gold
         owner = np.repeat(np.arange(self.n_examples), np.diff(indptr))
         costs = counts * self.slot_costs()[self.structure.slot_offsets()[owner] + slots]
-        return self.loss.cost_scale * float(self.sample_weight[owner] @ costs)
+        return self.loss.cost_scale * dot(self.sample_weight[owner], costs)
 
     def _slots_from_cliques(self, marginals: Floats) -> tuple[Floats, Floats]:
         """(expected counts, entropies) of clique marginals."""
@@ -355,11 +358,6 @@ class Problem:
         return np.concatenate(counts), np.array(entropies)
 
 
-def resolve_n_jobs(n_jobs: int) -> int:
-    """Number of threads: -1 is all processors, -2 all but one, and so on."""
-    if n_jobs == 0:
-        raise ValueError("n_jobs must not be 0")
-    return n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)
 
 
 def _check_penalty(penalty: Penalty, features: FeatureMap) -> None:

@@ -15,7 +15,9 @@ class SecondDerivatives:
         self._losses, self._l2, self._n_jobs = losses, l2, n_jobs
 
     def __call__(self, direction: Floats) -> Floats:
-        return self._l2 * direction + self._losses.product(direction, self._n_jobs)
+        product = self._losses.product(direction, self._n_jobs)
+        product += self._l2 * direction
+        return product
 
     def diagonal(self) -> Floats:
         """Exact where an example uses a weight in one slot of one part (see `_core.Hessian.diagonal`)."""

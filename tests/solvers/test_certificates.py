@@ -9,14 +9,14 @@ from smallproblems import KINDS, Small, checked_often, kind_for, loss_for, penal
 from oracles.objective import LOSSES
 from partwise import available_solvers, get_solver, solve, suitable_solvers
 
-#: Relative gap asked for, by the solver's rate; at temperature 0 online EG is O(1/eps) too.
+#: Relative gap asked for, by the solver's rate.
 TOLERANCE = {"linear": 1e-6, "sublinear": 1e-2}
 PRODUCT = [(solver, kind, loss) for solver in available_solvers() for kind in KINDS for loss in LOSSES]
 ROUNDING = 1e-10
 
 
 def tolerance(solver: str, small: Small) -> float:
-    return TOLERANCE["sublinear" if not small.loss.smooth else get_solver(solver).rate]
+    return TOLERANCE[get_solver(solver).rate_for(small.loss)]
 
 
 def run(solver: str, small: Small, **options):

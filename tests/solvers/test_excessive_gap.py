@@ -22,6 +22,7 @@ from partwise import (
     SequenceTagger,
     solve,
 )
+from partwise.solvers.excessive_gap import steps_to
 from partwise.solvers.excessive_gap_general import EntropyProx, ExcessiveGapMethod, LinearTerm, SquaredNorm
 
 
@@ -58,6 +59,16 @@ def test_adaptive_smoothing_needs_far_fewer_steps():
     problem = Small("chain-tied", "hinge", l2=0.3).problem
     theorem = solve(problem, ExcessiveGap(smoothing="theorem"), tol=1e-2, max_passes=20_000).passes
     assert passes_to(1e-2, problem) < 0.5 * theorem
+
+
+@pytest.mark.parametrize("ratio", [1e-3, 0.3, 1.0, 1.01, 7.0, 40.0, 12345.6])
+def test_the_step_of_a_given_smoothing(ratio):
+    """As counted one by one, which takes too long for small ones."""
+    k = 0
+    while 6.0 * ratio / ((k + 1) * (k + 2)) > 1.0:
+        k += 1
+    assert steps_to(1.0 / ratio, 1.0) == k
+    assert steps_to(1e-200, 1e100) == pytest.approx(np.sqrt(6) * 1e150)
 
 
 def test_threads_do_not_change_a_bit():

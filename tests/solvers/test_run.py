@@ -7,6 +7,7 @@ import logging
 import re
 import signal
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -14,8 +15,10 @@ from smallproblems import Listed, Small, kind_for, loss_for, penalty_for, with_a
 
 from partwise import (
     EG,
+    CertificateError,
     Checkpoint,
     ConvergenceWarning,
+    DivergenceError,
     Multiclass,
     Problem,
     available_solvers,
@@ -222,6 +225,46 @@ class TestInterrupts:
         with ctrl_c_after(0.3), pytest.raises(KeyboardInterrupt):
             solve(problem, solver, tol=0.0, max_passes=1e9)
         assert time.perf_counter() - start < 1.3
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e200])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_data_that_become_no_numbers_end_a_run(solver, bad):
+    """Rows are not copied: a program may write into them while a model trains. No loop may depend on good numbers."""
+    rng = np.random.default_rng(0)
+    rows = abs(rng.normal(size=(60, 5)))
+    structure = Multiclass(len(rows), 3)
+    gold = structure.encode(rng.integers(0, 3, len(rows)))
+    make = maxent_map if kind_for(solver) == "maxent" else multiclass_map
+    problem = Problem(make(structure, rows), structure, gold, loss_for(solver), penalty_for(solver, 1e-2))
+
+    def spoil(progress):
+        rows[7] = bad
+
+    with ctrl_c_after(4.0), warnings.catch_warnings():
+        warnings.simplefilter("ignore", (ConvergenceWarning, RuntimeWarning))
+        try:
+            result = solve(problem, solver, tol=1e-9, max_passes=300, callback=spoil, random_state=0)
+        except (DivergenceError, CertificateError, ValueError):
+            return
+        except KeyboardInterrupt:
+            pytest.fail("it goes on for ever")
+    assert np.isfinite(result.weights).all()
+    assert np.isfinite([result.primal, result.gap]).all()
+
+
+@pytest.mark.parametrize("solver", ["eg", "eg-batch", "eg-primal", "excessive-gap"])
+@pytest.mark.parametrize(("feature", "weight"), [(1e160, 1.0), (1e160, 1e-300), (1.0, 1e308)])
+def test_steps_beyond_double_precision_are_an_error(solver, feature, weight):
+    structure = Multiclass(40, 2)
+    rows = np.zeros((40, 2))
+    rows[::2, 0] = feature
+    gold = structure.encode(np.arange(40) // 2 % 2)
+    weights = np.full(40, min(weight, 1.0))
+    weights[8] = weight
+    problem = Problem(multiclass_map(structure, rows), structure, gold, loss_for(solver), 1e-2, sample_weight=weights)
+    with ctrl_c_after(4.0), pytest.raises(DivergenceError, match=r"in double precision|objective is inf"):
+        solve(problem, solver, tol=1e-3, max_passes=100, random_state=0)
 
 
 class TestHistoryAndMessages:

@@ -17,11 +17,12 @@ from functools import partial
 from typing import Any, TypeVar, cast
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from partwise._core import FeatureMap, Multiclass, RowLayout
+from partwise._core import FeatureMap, Multiclass, RowLayout, stacked_products
 from partwise.callbacks.base import Callbacks, Session, check_callbacks
 from partwise.estimators.inputs import Floats
 from partwise.features import maxent_map, multiclass_map
@@ -30,6 +31,7 @@ from partwise.penalties import L2, ElasticNet, Penalty
 from partwise.problem import Problem
 from partwise.result import HISTORY, Result
 from partwise.solvers import Solver, get_solver, solve, solve_path
+from partwise.threads import count_threads
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -68,13 +70,18 @@ def unchanged_on_failure(estimator: Any) -> Iterator[None]:
 
 
 def count_jobs(n_jobs: Any) -> int:
-    """Threads meant by scikit-learn's `n_jobs`: None is 1, -1 all processors, -2 all but one."""
-    if n_jobs is None:
-        return 1
-    if not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0:
+    """Threads meant by scikit-learn's `n_jobs` (`threads.count_threads`)."""
+    if n_jobs is not None and (not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0):
         raise ValueError(f"n_jobs must be None or a nonzero integer, got {n_jobs!r}")
-    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
-    return int(n_jobs) if n_jobs > 0 else max(1, available + 1 + int(n_jobs))
+    return count_threads(None if n_jobs is None else int(n_jobs))
+
+
+def row_products(X: Any, weights: Floats, n_jobs: int) -> Floats:
+    """X weights', by sums whose order is the same for one row and for many (that of BLAS is not)."""
+    if sparse.issparse(X):
+        return np.asarray(X @ weights.T)
+    rows, columns = np.ascontiguousarray(X)[:, None, :], np.ascontiguousarray(weights.T)[None]
+    return stacked_products(rows, columns, n_jobs)[:, 0]
 
 
 def check_sample_weight(sample_weight: Any, n_examples: int, what: str = "sequence") -> Floats | None:

@@ -29,7 +29,9 @@ from partwise.estimators.common import (
     check_count,
     check_positive,
     check_sample_weight,
+    count_jobs,
     needs_probabilities,
+    row_products,
     unchanged_on_failure,
 )
 from partwise.estimators.explaining import (
@@ -331,7 +333,7 @@ class MaxentClassifier(ClassifierMixin, TrainedEstimator):
         check_is_fitted(self)
         check_sparse(X)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        scores: Floats = np.asarray(X @ self.coef_.T) + self.intercept_
+        scores = row_products(X, self.coef_, count_jobs(self.n_jobs)) + self.intercept_
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> NDArray[Any]:

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..dual import DualPoint
+from ..losses import Loss, get_loss
 from ..problem import Problem
 from ..result import Certificate, Result, Status
 from .checkpoint import Checkpoint
@@ -86,7 +87,8 @@ class Solver(ABC, Generic[S]):
 
     name: ClassVar[str]
     requires: ClassVar[frozenset[str]]
-    #: "linear": accuracy 1e-6 is within reach; "sublinear": 1e-2 is.
+    #: "linear": accuracy 1e-6 is within reach; "sublinear": 1e-2 is. That of losses with a temperature above 0, where
+    #: the solver takes them (see `rate_for`).
     rate: ClassVar[str]
     #: What to do when the tolerance is not reached.
     advice: ClassVar[str]
@@ -130,6 +132,20 @@ class Solver(ABC, Generic[S]):
     def remark(self, problem: Problem, state: S) -> str:
         """What the result's message should add, if anything."""
         return ""
+
+    @final
+    @classmethod
+    def rate_for(cls, loss: Loss) -> str:
+        """The rate for this loss: at temperature 0 no method here has a linear one."""
+        return cls.rate if loss.smooth else "sublinear"
+
+    @final
+    @classmethod
+    def describe_rate(cls) -> str:
+        """The rate in words, for all losses that the solver takes."""
+        if cls.rate == "sublinear" or "smooth" in cls.requires:
+            return cls.rate
+        return f"{cls.rate}; {cls.rate_for(get_loss('hinge'))} for losses of temperature 0 (the hinge)"
 
     @final
     def missing(self, problem: Problem) -> frozenset[str]:

@@ -34,8 +34,8 @@ z = w - average the rule reads z_{k+1} = k/(k + 2) (z_k + w_{k+1} - w_k), so a v
 `scale`, to `lag` and shrinks `scale` by k/(k + 2). Its b is averaged likewise.
 
 Stopping rule. The smaller of P(w) and P(average) minus the larger of their duals <= tol |P|, looked at when it may be
-near, at least every fifth pass. The iterate's dual is recomputed from the blocks; the average is certified by its
-plane (u, b).
+near, at least every fifth pass (after pass 100: every twentieth part of the passes made). The iterate's
+dual is recomputed from the blocks; the average is certified by its plane (u, b).
 
 Source. Lacoste-Julien, Jaggi, Schmidt, Pletscher 2013, Algorithms 3 and 4 and their appendix on averaging: the plain
 form, a rival ("FW-Struct") in 004. Osokin, Alayrac, Lukasewitz, Dokania, Lacoste-Julien 2016: gap sampling, pairwise

@@ -20,7 +20,7 @@ coefficient became 0. An epoch is
 Only the second half asks the oracle, and only it counts as a pass.
 
 Stopping rule. gap = P(w) - D <= tol |P|, recomputed from the working sets; looked at when it may be near, at least
-every fifth pass.
+every fifth pass (after pass 100: every twentieth part of the passes made).
 
 Source. 004: Algorithms 1 and 3; dual (4), weights (6). There C_i = omega_i / l2, alpha = C_i x, and (4) is -D / l2; it
 never increases. Departures: sample weights; an answer of the oracle that is in W_i already counts as the newest; the

@@ -18,7 +18,8 @@ Step sizes:
 where |psi_i|^2 is an upper bound of max_y |A_i'(g_i - counts(y))|^2.
 
 Stopping rule. gap = P(w) - D <= tol |P|; (u, b) of the dual point come out of the step, P(w) costs half a pass more and
-is looked at when the gap may be near tol, at least every fifth pass.
+is looked at when the gap may be near tol, at least every fifth pass
+(after pass 100: every twentieth part of the passes made).
 
 Source. 000: Figure 1 (log-linear and max-margin), on part scores as in Lemma 1; 001: Figure 3. With the theorem's
 step Corollary 1 and Theorem 1 hold: the dual never falls, D* - D^(T+1) <= KL(u* || u^1) / (eta T), and for tau > 0 also
@@ -37,7 +38,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core import eg_batch_step
+from .._core import dot, eg_batch_step
 from ..dual import DualPoint
 from ..problem import Problem
 from ..result import Status
@@ -183,7 +184,7 @@ class BatchEG(ScheduledSolver[S], ABC):
         """(the first step, a step up to which the dual cannot fall)."""
         tau, bounds, omega = problem.loss.temperature, psi2_bounds(problem), problem.sample_weight
         least = 1.0 / max_step(problem)
-        safe = 1.0 / max(tau + float(omega @ bounds) / problem.l2, least)
+        safe = 1.0 / max(tau + dot(omega, bounds) / problem.l2, least)
         if self.step_size == "search":
             return safe, safe
         if self.step_size == "theorem":

@@ -25,7 +25,8 @@ on expected counts: one inference a step. Smoothing:
                that passes with tau = 1 and the uniform alpha_0 for q
 
 Stopping rule. gap = P(w) - D(alpha) <= tol |P|, P at w and D recomputed from the expected counts; looked at when it
-may be near (the gap is guessed to fall like mu), at least every fifth step.
+may be near (the gap is guessed to fall like mu), at least every fifth step (after step 100: every
+twentieth part of the steps made).
 
 Source. 002: Algorithm 2 with its (40), which for this d is q_mu at the new mu and w: the exponents of (40) are
 (theta + kappa c) / mu + tau / ((1 - tau) mu) (theta' + kappa c), theta' of w(alpha hat), and that is
@@ -37,13 +38,15 @@ steps before anything happens); warm starts, at the least smoothing for which eq
 where it is lost in rounding. Algorithm 1 for other functions is in `excessive_gap_general`.
 """
 
+import sys
 from dataclasses import dataclass
-from math import sqrt
+from math import ceil, isfinite, sqrt
 from typing import ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._core import dot
 from ..dual import DualPoint
 from ..problem import Problem
 from ..result import DivergenceError, Result
@@ -118,7 +121,7 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
         slots = int(problem.structure.slot_offsets()[-1])
         uniform, entropies = problem.objective.marginals_of_scores(np.zeros(slots), problem.n_jobs)
         bound = self._bound(problem)
-        spread = float(problem.sample_weight @ entropies)
+        spread = dot(problem.sample_weight, entropies)
         u, b = problem.dual_terms(DualPoint.of_counts(uniform))
         state = ExcessiveGapState(
             weights=u / problem.l2,
@@ -150,8 +153,10 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
             # sum omega KL(q' || q): q' has the expected score b' - <u', w> with the old weights, q the smax.
             expected = q.b - problem.dot(q.u, state.weights)
             divergence = (state.smoothed_losses - expected) / state.mu - q.entropy
-            curvature = problem.norm2(q.u - state.q_u)
-            if tau * tau * curvature / (2.0 * problem.l2) <= mu * divergence + self._noise(problem, state, q, tau):
+            curved = tau * tau * problem.norm2(q.u - state.q_u) / (2.0 * problem.l2)
+            if not isfinite(curved + mu * divergence):
+                raise DivergenceError(f"excessive-gap: numbers beyond double precision at mu = {mu:.3g}")
+            if curved <= mu * divergence + self._noise(problem, state, q, tau):
                 break
             if self.smoothing == "theorem" or state.curvature >= state.bound:
                 raise DivergenceError(
@@ -183,7 +188,7 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
         """The constant L of the module's docstring."""
         omega, psi2 = problem.sample_weight, psi2_bounds(problem)
         theorem = float(omega.sum() * psi2[problem.active].max())
-        return (theorem if self.smoothing == "theorem" else float(omega @ psi2)) / problem.l2
+        return (theorem if self.smoothing == "theorem" else dot(omega, psi2)) / problem.l2
 
     def _tau(self, state: ExcessiveGapState) -> float:
         if self.smoothing == "theorem":
@@ -238,14 +243,14 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
             primal = problem.value(weights)
             gap = max(primal - problem.dual_of_plane(u, b), 1e-12 * (1.0 + abs(primal)))
             mu = min(gap / state.spread, state.bound) if state.spread > 0 else state.bound  # eq. 12: less is not enough
+        mu = max(mu, sys.float_info.min)  # what is 0 stays 0 however often it is multiplied
         while mu <= state.bound:
             q = self._respond(problem, state, weights, mu)
             if counts is None:
                 u, b = q.u, q.b
             if penalty + q.value - mu * state.spread <= problem.dual_of_plane(u, b):  # eq. 11
                 state.weights, state.mu, state.curvature = weights, mu, sqrt(mu * state.bound)
-                while mu < 6.0 * state.bound / ((state.k + 1) * (state.k + 2)):  # where the theorem's mu is this small
-                    state.k += 1
+                state.k = max(state.k, steps_to(mu, state.bound))
                 self._settle(state, q, u, b, q.marginals if counts is None else counts)
                 return True
             mu *= RATIO
@@ -256,6 +261,11 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
         """Take (u, b, counts) for alpha, q for q_mu(w)."""
         state.smoothed_losses, state.q_u = q.value, q.u
         state.u, state.b, state.marginals = u, b, counts
+
+
+def steps_to(mu: float, bound: float) -> int:
+    """The first k at which the theorem's mu, 6 bound / ((k + 1) (k + 2)), is at most this one."""
+    return max(0, ceil(sqrt(0.25 + 6.0 * bound / mu) - 1.5))
 
 
 def _negligible(state: ExcessiveGapState) -> float:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .._core import dot
 from ..problem import Problem
 from ..result import HISTORY, Certificate, ConvergenceWarning, DivergenceError, Result, Status
 from . import checkpoint as files
@@ -232,7 +233,7 @@ class Run:
         if not self.identity:
             problem = self.problem
             value, u, _ = problem.objective.plane(np.zeros(problem.n_weights), problem.n_jobs)
-            probe = float(u @ np.cos(np.arange(len(u))))
+            probe = dot(u, np.cos(np.arange(len(u))))
             sizes = [float(problem.n_examples), float(problem.n_weights), problem.l2, problem.l1]
             loss = [problem.loss.temperature, problem.loss.cost_scale, float(problem.loss.link == "squared")]
             self.identity = [*sizes, *loss, value, math.sqrt(problem.norm2(u)), probe]

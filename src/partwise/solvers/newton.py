@@ -42,6 +42,7 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .._core import dot
 from ..problem import Problem
 from .base import WarmStart, option
 from .primal import PrimalSolver, PrimalState
@@ -135,7 +136,7 @@ class Newton(PrimalSolver[NewtonState]):
                 state.scaling[state.scaling == 0] = 1.0  # l2 = 0: features that nothing depends on
             scaling = state.scaling
             if first:
-                state.radius = sqrt(float(state.gradient @ (state.gradient / scaling)))
+                state.radius = sqrt(dot(state.gradient, state.gradient / scaling))
         found = conjugate_gradients(hessian, state.gradient, state.radius, self.cg_tol, self.max_cg, scaling)
         if not np.isfinite(found.step).all():  # values whose squares are beyond double precision
             state.stalled = True
@@ -146,11 +147,11 @@ class Newton(PrimalSolver[NewtonState]):
         state.visits += (products + 1) * len(problem.active)
 
         length = _norm(found.step, scaling)
-        slope = float(state.gradient @ found.step)
-        predicted = -0.5 * (slope - float(found.step @ found.residual))
+        slope = dot(state.gradient, found.step)
+        predicted = -0.5 * (slope - dot(found.step, found.residual))
         decrease = state.primal - primal
         if predicted <= NOISE * abs(state.primal):
-            decrease = -0.5 * (slope + float(gradient @ found.step))
+            decrease = -0.5 * (slope + dot(gradient, found.step))
         if not isfinite(decrease):
             decrease = -float("inf")
         radius = min(state.radius, length) if first else state.radius
@@ -199,28 +200,32 @@ def conjugate_gradients(
 
     scaling: a positive diagonal M; the ball is that of |s|_M then, and the residual is measured in 1/M.
     """
-    step = np.zeros_like(gradient)
+    step, further = np.zeros_like(gradient), np.empty_like(gradient)
     residual = -gradient
     scaled = _over(residual, scaling)
     direction = scaled.copy()
-    norm2 = float(residual @ scaled)
+    norm2 = dot(residual, scaled)
     goal = tol * sqrt(norm2)
     for products in range(1, most + 1):
         product = hessian(direction)
-        curvature = float(direction @ product)
+        curvature = dot(direction, product)
         alpha = norm2 / curvature if curvature > 0 else float("inf")
         # Without curvature (l2 = 0) the model falls along the direction for ever.
-        further = step + alpha * direction if isfinite(alpha) else step
+        if isfinite(alpha):
+            np.multiply(direction, alpha, out=further)
+            further += step
         if not isfinite(alpha) or _norm(further, scaling) > radius:
             alpha = _to_boundary(step, direction, radius, scaling)
             return Step(step + alpha * direction, residual - alpha * product, products)
-        step = further
-        residual = residual - alpha * product
+        step, further = further, step
+        np.multiply(product, alpha, out=further)
+        residual -= further
         scaled = _over(residual, scaling)
-        new_norm2 = float(residual @ scaled)
+        new_norm2 = dot(residual, scaled)
         if sqrt(new_norm2) <= goal:
             break
-        direction = scaled + new_norm2 / norm2 * direction
+        direction *= new_norm2 / norm2
+        direction += scaled
         norm2 = new_norm2
     return Step(step, residual, products)
 
@@ -230,11 +235,11 @@ def _over(vector: Floats, scaling: Floats | None) -> Floats:
 
 
 def _dot(left: Floats, right: Floats, scaling: Floats | None) -> float:
-    return float(left @ (right if scaling is None else scaling * right))
+    return dot(left, right if scaling is None else scaling * right)
 
 
 def _norm(vector: Floats, scaling: Floats | None) -> float:
-    return float(np.linalg.norm(vector)) if scaling is None else sqrt(_dot(vector, vector, scaling))
+    return sqrt(_dot(vector, vector, scaling))
 
 
 def _to_boundary(step: Floats, direction: Floats, radius: float, scaling: Floats | None = None) -> float:

@@ -8,7 +8,7 @@ run ends at |grad P(w)| <= tol |grad P(0)|.
 
 from abc import ABC
 from dataclasses import dataclass
-from math import isfinite
+from math import isfinite, sqrt
 from typing import Any, TypeVar
 
 import numpy as np
@@ -66,7 +66,7 @@ class PrimalSolver(Solver[P], ABC):
         reference = 0.0
         if problem.l2 == 0:
             at_zero = gradient if warm_start is None else problem.value_and_gradient(np.zeros(d))[1]
-            reference = float(np.linalg.norm(at_zero))
+            reference = sqrt(problem.norm2(at_zero))
         return {
             "weights": weights,
             "gradient": gradient,
@@ -77,7 +77,7 @@ class PrimalSolver(Solver[P], ABC):
             "best_off": first.rounding,
             "reference": reference,
             "best_primal": primal,
-            "best_norm2": float(gradient @ gradient),
+            "best_norm2": problem.norm2(gradient),
             "visits": len(problem.active),
         }
 
@@ -87,7 +87,7 @@ class PrimalSolver(Solver[P], ABC):
         Keeps the best plane; counts the steps since P went down by more than rounding or the gap by a tenth.
         """
         state.weights, state.primal, state.gradient = weights, primal, gradient
-        norm2 = float(gradient @ gradient)
+        norm2 = problem.norm2(gradient)
         newest = problem.certificate_at(primal, gradient, weights)
         if newest.dual - newest.rounding > state.best_dual - state.best_off:
             # The plane is as good as the scores at these weights, which may be larger than those at later ones.
@@ -114,7 +114,7 @@ class PrimalSolver(Solver[P], ABC):
 
     def finished(self, problem: Problem, state: P, certificate: Certificate, tol: float) -> Status | None:
         if problem.l2 == 0:
-            small = tol > 0 and float(np.linalg.norm(state.gradient)) <= tol * state.reference
+            small = tol > 0 and sqrt(problem.norm2(state.gradient)) <= tol * state.reference
             return "no certificate" if small else ("stalled" if state.stalled else None)
         status = super().finished(problem, state, certificate, tol)
         if status is None and state.stalled:
@@ -122,7 +122,7 @@ class PrimalSolver(Solver[P], ABC):
         return status
 
     def remark(self, problem: Problem, state: P) -> str:
-        norm = float(np.linalg.norm(state.gradient))
+        norm = sqrt(problem.norm2(state.gradient))
         if problem.l2 == 0:
             return f"gradient norm {norm:.3g} ({norm / state.reference if state.reference else 0:.3g} of that at w = 0)"
         return "no step improves the objective in double precision" if state.stalled else ""
@@ -131,5 +131,5 @@ class PrimalSolver(Solver[P], ABC):
 def plane_at(problem: Problem, weights: Floats, primal: float, gradient: Floats) -> tuple[Floats, float]:
     """(u, b) of the oracle's answer at w: the plane touches the losses there, P - l2/2 |w|^2 = b - <u, w>."""
     u = problem.l2 * weights - gradient
-    losses = primal - 0.5 * problem.l2 * float(weights @ weights)
-    return u, losses + float(u @ weights)
+    losses = primal - 0.5 * problem.l2 * problem.norm2(weights)
+    return u, losses + problem.dot(u, weights)

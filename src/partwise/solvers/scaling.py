@@ -11,8 +11,9 @@ with A_t(0) = 0. The methods are their A_t (003, Table 1 and (39), all in core/s
                  (core/solvers/visit_plan.h). A pass is then as much work as a visit of every weight
     parallel     all steps are computed before the first is taken (Algorithm 2); needs an A that bounds them all at once
 
-Stopping rule. gap = |grad P|^2 / (2 l2) <= tol |P|; looked at when it may be near, at least every fifth pass. Ends as
-well when no step brings P or the gap down any more. With l2 = 0: |grad P(w)| <= tol |grad P(0)|.
+Stopping rule. gap = |grad P|^2 / (2 l2) <= tol |P|; looked at when it may be near, at least every fifth pass (after
+pass 100: every twentieth part of the passes made). Ends as well when no step brings P or the gap down any more. With
+l2 = 0: |grad P(w)| <= tol |grad P(0)|.
 
 Source. 003, sections 2 to 4. Departures: temperatures other than 1, costs and sample weights; S and T are recomputed
 from w every `REFRESH` passes, as their products drift; no step multiplies a probability by more than exp(50).
@@ -22,6 +23,7 @@ import warnings
 from abc import ABC
 from dataclasses import dataclass
 from functools import lru_cache
+from math import sqrt
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -123,7 +125,7 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
             scaling_refresh(problem.objective, weights, potentials, inverse, problem.n_jobs)
         reference = 0.0
         if problem.l2 == 0:
-            reference = float(np.linalg.norm(problem.value_and_gradient(zero)[1]))
+            reference = sqrt(problem.norm2(problem.value_and_gradient(zero)[1]))
         return ScalingState(
             weights=weights,
             potentials=potentials,
@@ -189,7 +191,7 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
 
     def certificate(self, problem: Problem, state: ScalingState) -> Certified:
         primal, gradient = problem.value_and_gradient(state.weights)
-        state.gradient_norm = float(np.linalg.norm(gradient))  # all that `finished` has to go by where l2 = 0
+        state.gradient_norm = sqrt(problem.norm2(gradient))  # all that `finished` has to go by where l2 = 0
         plane = plane_at(problem, state.weights, primal, gradient)
         return Certified(
             problem.certificate_at(primal, gradient, state.weights), state.weights.copy(), DualPoint.of_plane(*plane)
