@@ -272,7 +272,7 @@ def check_count(name: str, value: Any) -> int:
 
 
 def seed_of(random_state: Any) -> int | None:
-    """scikit-learn's random_state as a seed: None, an int, or a draw from a generator."""
+    """scikit-learn's random_state as a seed: None (another one each time), an int, or a draw from a generator."""
     if random_state is None or isinstance(random_state, numbers.Integral):
         return random_state if random_state is None else int(random_state)
     if isinstance(random_state, np.random.RandomState):

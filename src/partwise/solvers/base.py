@@ -138,7 +138,7 @@ class Solver(ABC, Generic[S]):
         max_passes: float | None = None,
         max_seconds: float | None = None,
         callback: Callback | None = None,
-        random_state: Any = None,
+        random_state: Any = 0,
         warm_start: WarmStart | None = None,
         checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
         verbose: int = 0,
