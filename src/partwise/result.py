@@ -1,5 +1,6 @@
 """What a run gives back, and the ways it can fail."""
 
+import math
 import os
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -48,6 +49,13 @@ class Certificate:
     def relative_gap(self) -> float:
         """The gap over |primal|, which is compared with `tol`."""
         return self.gap / abs(self.primal) if self.primal else (0.0 if self.gap == 0 else float("inf"))
+
+    def text(self, l2: float) -> str:
+        """What messages say of it; `l2` is the penalty's strength, without which there is none."""
+        if math.isinf(self.gap):
+            reason = "beyond double precision" if l2 > 0 else "l2 = 0"
+            return f"primal {self.primal:.8g}, no certificate ({reason})"
+        return f"primal {self.primal:.8g}, gap {self.gap:.3g} (relative {self.relative_gap:.3g})"
 
 
 @dataclass(frozen=True, eq=False)

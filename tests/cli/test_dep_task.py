@@ -43,6 +43,24 @@ def test_train_says_what_the_estimator_would(cli_json, trees, tmp_path):
     assert said["baseline"]["score"] < said["uas"]
 
 
+def test_models_are_chosen_by_las_where_there_are_names(cli, cli_json, trees, tmp_path):
+    train, dev = trees / "train.conllu", tmp_path / "dev.conllu"
+    dev.write_text((trees / "dev.conllu").read_text().replace("\tobj\t", "\tdep\t"))  # a name that nobody can guess
+    args = ("train", "dep", train, "-o", tmp_path / "m.pw", "--dev", dev, "--early-stopping", 2, "--C", "1")
+    said = cli_json(*args)
+    assert said["early_stopping"]["best_score"] == pytest.approx(said["las"])
+    assert said["las"] < said["uas"]
+    assert said["baseline"]["name"].endswith("named by its part of speech")
+    assert 0 < said["baseline"]["score"] < said["las"]
+    text = cli(*args).stdout
+    assert f"las {said['las']:.2%} on {dev}" in text
+    assert f"uas {said['uas']:.2%}" in text
+    said = cli_json(*args, "--unlabelled")
+    assert said["early_stopping"]["best_score"] == pytest.approx(said["uas"])
+    assert 0 < said["baseline"]["score"] < said["uas"]
+    assert "las" not in said
+
+
 def test_summary_counts_crossing_trees(cli, tmp_path):
     path = tmp_path / "crossing.conllu"
     path.write_text(make_treebank(60, 5, nonprojective=0.4).conllu())

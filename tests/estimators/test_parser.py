@@ -48,11 +48,16 @@ def test_learns_trees_and_names(parser):
 
 
 def test_max_seconds_is_for_trees_and_names_together():
-    """What the trees take is not there for the names, which have one pass at least."""
-    model = DependencyParser(tol=0.0, max_seconds=0.05, random_state=0).fit(TRAIN)
+    """Names have a quarter of it and one pass at least, trees what they leave."""
+    model = DependencyParser(tol=0.0, max_seconds=1e-9, random_state=0).fit(TRAIN)
     assert model.result_.status == model.label_result_.status == "max_seconds"
     assert model.label_result_.passes <= 1
     assert np.abs(model._labeller.weights).max() > 0
+    model = DependencyParser(tol=0.0, max_seconds=0.4, random_state=0).fit(TRAIN)
+    names, trees = model.label_result_, model.result_
+    assert names.status == trees.status == "max_seconds"
+    assert names.seconds < 0.3
+    assert trees.passes > 1
 
 
 def test_parameters_set_after_fit_are_checked(parser):

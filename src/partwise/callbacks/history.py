@@ -20,6 +20,7 @@ COLUMNS = (*HISTORY, "dev")
 class HistoryWriter(TrainingCallback):
     """Write passes, seconds, primal, dual, gap and the dev score (if another callback has one) to a file.
 
+    There is a row for every certificate and for every score.
     The file is replaced as a whole, at most once in `every_seconds` and at the end: a reader never sees half of it. An
     unknown or infinite number is empty in CSV and null in JSON.
 
@@ -44,11 +45,12 @@ class HistoryWriter(TrainingCallback):
 
     def __call__(self, progress: Progress) -> None:
         self._solver = progress.solver
-        if not progress.fresh or progress.certificate is None:
+        c = progress.certificate if progress.fresh else None
+        score = progress.scores.get("dev")
+        if c is None and score is None:
             return
-        c = progress.certificate
-        values = (progress.passes, progress.seconds, c.primal, c.dual, c.gap, progress.scores.get("dev"))
-        self._rows.append(dict(zip(COLUMNS, map(_finite, values), strict=True)))
+        certified = (None, None, None) if c is None else (c.primal, c.dual, c.gap)
+        self._rows.append(_row(progress.passes, progress.seconds, *certified, score))
         if time.monotonic() - self._written >= self.every_seconds:
             self._write("running", "")
 
@@ -57,12 +59,10 @@ class HistoryWriter(TrainingCallback):
             self._write("failed", "")
             return None
         # The run's own history has the certificates before the first and after the last step too.
-        scores = {row["passes"]: row["dev"] for row in self._rows}
-        columns = [result.history[name].tolist() for name in HISTORY]
-        self._rows = [
-            dict(zip(COLUMNS, map(_finite, (*values, scores.get(values[0]))), strict=True))
-            for values in zip(*columns, strict=True)
-        ]
+        rows = {row["passes"]: row for row in self._rows if row["dev"] is not None}
+        for values in zip(*(result.history[name].tolist() for name in HISTORY), strict=True):
+            rows[values[0]] = _row(*values, rows[values[0]]["dev"] if values[0] in rows else None)
+        self._rows = sorted(rows.values(), key=lambda row: row["passes"] or 0.0)
         self._solver = result.solver
         self._write(result.status, result.message)
         return result
@@ -78,6 +78,10 @@ class HistoryWriter(TrainingCallback):
                 json.dump(record, file, indent=1, allow_nan=False)
                 file.write("\n")
         self._written = time.monotonic()
+
+
+def _row(*values: float | None) -> dict[str, float | None]:
+    return dict(zip(COLUMNS, map(_finite, values), strict=True))
 
 
 def _finite(value: Any) -> float | None:

@@ -170,7 +170,8 @@ def train(
     held = task.read(dev, known, labelled=True) if dev is not None else None
 
     model = task.make(flags, training, settings)
-    model.set_params(callbacks=_callbacks(task, flags, training, held, quiet or as_json))
+    callbacks = _callbacks(task, flags, training, held, quiet or as_json)
+    model.set_params(callbacks=callbacks)
     with _nothing_left_of(flags["history_file"]):
         model.fit(training.X, training.y)
     model.set_params(callbacks=None)
@@ -179,7 +180,7 @@ def train(
     scored, where = (held, dev) if held is not None else _some(task, training)
     assert scored is not None
     evaluation = task.evaluate(model, scored)
-    baseline = _baseline(task, flags["baseline"], training, scored, settings, flags)
+    baseline = _baseline(task, flags, training, scored, task.main_score(evaluation)[0], settings)
     model.save(output, dtype=flags["dtype"])
     folds = None
     try:
@@ -208,6 +209,7 @@ def train(
         **evaluation.scores,
         **evaluation.details,
         "baseline": {"name": baseline[0], "score": baseline[1]} if baseline else None,
+        **_early_stopping(callbacks),
         **({"cross_validation": folds} if folds else {}),
     }
     if as_json:
@@ -233,6 +235,16 @@ def _callbacks(task: Task, flags: dict[str, Any], training: Data, held: Data | N
     return found
 
 
+def _early_stopping(callbacks: list[Any]) -> dict[str, Any]:
+    """What JSON output says of --early-stopping: the scores, and which one was the best."""
+    for each in callbacks:
+        if getattr(each, "scores_", None):  # a run may end before its first step
+            scores = [{"passes": passes, "score": score} for passes, score in each.scores_]
+            best = {"best_passes": each.best_passes_, "best_score": each.best_score_}
+            return {"early_stopping": {**best, "scores": scores}}
+    return {}
+
+
 @contextmanager
 def _nothing_left_of(path: str | None) -> Iterator[None]:
     """Take away the history of a run that did not end."""
@@ -256,16 +268,22 @@ def _some(task: Task, training: Data) -> tuple[Data, str]:
 
 
 def _baseline(
-    task: Task, kind: str, training: Data, scored: Data, settings: dict[str, Any], flags: dict[str, Any]
+    task: Task, flags: dict[str, Any], training: Data, scored: Data, score: str, settings: dict[str, Any]
 ) -> tuple[str, float] | None:
-    if kind == "none":
+    if flags["baseline"] == "none":
         return None
-    if kind == "maxent":
+    if flags["baseline"] == "maxent":
         found = task.unstructured(flags, training, scored, settings)
         if found is None:
             raise UserError(f"--baseline maxent: {task.name} is without structure itself")
         return found
-    return task.baseline(training, scored)
+    return task.baseline(training, scored, score)
+
+
+def _early_text(found: dict[str, Any]) -> str:
+    n, last = len(found["scores"]), found["scores"][-1]["passes"]
+    best = f"{found['best_score']:.2%} at pass {found['best_passes']:.4g}"
+    return f"{best}, the best of {n} scores up to pass {last:.4g}"
 
 
 def _summary(task: Task, fields: dict[str, Any], evaluation: Evaluation) -> str:
@@ -283,6 +301,7 @@ def _summary(task: Task, fields: dict[str, Any], evaluation: Evaluation) -> str:
     lines = [
         ("trained", f"{task.name} from {', '.join(sizes)}; loss {fields['loss']}, C = {fields['C']:g}"),
         *certificate_lines(fields),
+        *([("dev", _early_text(fields["early_stopping"]))] if "early_stopping" in fields else []),
         *evaluation.notes,
         ("score", score),
         *([("folds", crossval.as_text(fields["cross_validation"]))] if "cross_validation" in fields else []),

@@ -44,6 +44,7 @@ class Training:
     tol: float
     n_jobs: int
     l1: float = 0.0
+    max_seconds: float | None = None
 
     @property
     def penalty(self) -> Penalty:
@@ -147,7 +148,14 @@ class TrainedEstimator(BaseEstimator):
         for name in ("max_seconds", "max_passes"):
             if getattr(self, name) is not None:
                 check_positive(name, getattr(self, name))
-        return Training(loss, 1.0 / float(self.C), self._make_solver(), float(self.tol), count_jobs(self.n_jobs))
+        return Training(
+            loss,
+            1.0 / float(self.C),
+            self._make_solver(),
+            float(self.tol),
+            count_jobs(self.n_jobs),
+            max_seconds=self.max_seconds,
+        )
 
     def _make_solver(self) -> Any:
         if self.solver_options:
@@ -175,7 +183,7 @@ class TrainedEstimator(BaseEstimator):
             "solver": training.solver,
             "tol": training.tol,
             "max_passes": self.max_passes,
-            "max_seconds": self.max_seconds,
+            "max_seconds": training.max_seconds,
             "random_state": seed_of(self.random_state),
             "warm_start": self._start(training, key, weights) if self.warm_start else None,
             "verbose": self.verbose,

@@ -72,8 +72,8 @@ class DependencyParser(TrainedParser):
         Bytes for features that are kept during training; those that do not fit are found anew in each pass.
     solver, solver_options, tol, max_seconds, max_passes, n_jobs, random_state, verbose, warm_start, callbacks
         As for `SequenceTagger`; `tol` is for the names of arcs too, and "auto" takes "eg" for smooth losses up to C =
-        100, whatever the size of the data. `max_seconds` is for both runs: names have what the trees leave of it, and
-        one pass at least; `max_passes` is for the trees.
+        100, whatever the size of the data. `max_seconds` is for both runs: names, which come first, have a quarter of
+        it and one pass at least, trees what they leave; `max_passes` is for the trees.
 
     Attributes
     ----------

@@ -54,7 +54,8 @@ class Progress:
     certificate: the last one issued, None if none was yet. fresh: whether it was issued in this step.
     weights: a function that gives the weights as they are now.
     tol, max_passes, max_seconds: when the run will stop by itself.
-    scores: what other callbacks found out, by name; theirs to fill.
+    scores: what callbacks found out in this step, by name; theirs to fill.
+    last_scores: (score, passes) of the last one of each name, before this step.
     """
 
     solver: str
@@ -68,6 +69,7 @@ class Progress:
     max_passes: float = math.inf
     max_seconds: float | None = None
     scores: dict[str, float] = field(default_factory=dict)
+    last_scores: dict[str, tuple[float, float]] = field(default_factory=dict)
 
 
 Callback = Callable[[Progress], Any]

@@ -16,7 +16,7 @@ import numpy as np
 from ..problem import Problem
 from ..result import HISTORY, Certificate, ConvergenceWarning, DivergenceError, Result, Status
 from . import checkpoint as files
-from .base import Callback, Certified, Progress, Solver, WarmStart, generator, logger, relative
+from .base import Callback, Certified, Progress, Solver, WarmStart, generator, logger
 from .checkpoint import Checkpoint
 from .registry import check_fits, suitable_solvers
 from .state import State, pack, unpack
@@ -140,7 +140,7 @@ class Run:
             self._save(state)
         c = latest.certificate
         name, passes = self.solver.name, self.passes(state)
-        message = f"{name}: {status} after {passes:.4g} passes, {_gap_text(c, self.problem.l2)}"
+        message = f"{name}: {status} after {passes:.4g} passes, {c.text(self.problem.l2)}"
         remark = self.solver.remark(self.problem, state)
         message += f"; {remark}" if remark else ""
         logger.log(logging.INFO if self.verbose else logging.DEBUG, message)
@@ -171,7 +171,7 @@ class Run:
                 self.solver.name,
                 self.passes(state),
                 self.seconds,
-                _gap_text(last, self.problem.l2),
+                last.text(self.problem.l2),
             )
 
     def _called_off(self, state: State, last: Certificate | None, *, fresh: bool) -> bool:
@@ -233,14 +233,6 @@ class Run:
             loss = [problem.loss.temperature, problem.loss.cost_scale, float(problem.loss.link == "squared")]
             self.identity = [*sizes, *loss, value, math.sqrt(problem.norm2(u)), probe]
         return self.identity
-
-
-def _gap_text(certificate: Certificate, l2: float) -> str:
-    if math.isinf(certificate.gap):
-        reason = "beyond double precision" if l2 > 0 else "l2 = 0"
-        return f"primal {certificate.primal:.8g}, no certificate ({reason})"
-    share = relative(certificate.gap, certificate.primal)
-    return f"primal {certificate.primal:.8g}, gap {certificate.gap:.3g} (relative {share:.3g})"
 
 
 @contextlib.contextmanager

@@ -171,8 +171,8 @@ class Task(ABC):
         """The score that a model is chosen by: its name and value."""
 
     @abstractmethod
-    def baseline(self, train: Data, data: Data) -> tuple[str, float]:
-        """What a model without learning scores on `data`: its description, and the value of the main score."""
+    def baseline(self, train: Data, data: Data, score: str) -> tuple[str, float]:
+        """What a model without learning scores on `data`: its description, and the value of the main score, `score`."""
 
     def metric(self, data: Data) -> Any:
         """The main score as `EarlyStopping` takes it: None (the estimator's own), "f1", or a function of labels."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -116,13 +116,20 @@ class DepTask(Task):
         labels: Any = False if settings.get("unlabelled") else "auto"
         return self.estimator(templates=table, labels=labels, **training)
 
-    def baseline(self, train: Data, data: Data) -> tuple[str, float]:
+    def baseline(self, train: Data, data: Data, score: str) -> tuple[str, float]:
         chains: dict[str, Callable[[int], list[int]]] = {
             "every word on the one before it": lambda n: list(range(n)),
             "every word on the one after it": lambda n: [*range(2, n + 1), 0],
         }
         best = max(chains, key=lambda name: _chain_score(train.X, chains[name]))
-        return best, _chain_score(data.X, chains[best])
+        if score == "uas":
+            return best, _chain_score(data.X, chains[best])
+        names = _usual_relations(train)
+        trees = [
+            list(zip(chains[best](len(sentence)), map(names.__getitem__, sentence.column("upos")), strict=True))
+            for sentence in data.X
+        ]
+        return f"{best}, named by its part of speech", _main_score(data.X, trees)
 
     def take(self, data: Data, indices: Sequence[int]) -> Data:
         X = [data.X[i] for i in indices]
@@ -138,6 +145,8 @@ class DepTask(Task):
         if found.without_punctuation is not None:
             scores |= _shares(found.without_punctuation, "_without_punctuation")
         details, notes = _training_notes(model)
+        if "las" in scores:
+            notes.append(("heads", f"uas {scores['uas']:.2%}"))
         rows = _by_relation(data.y, guess)
         unseen = sorted({row["label"] for row in rows} - set(getattr(model, "classes_", ())))
         if unseen and found.las is not None:
@@ -153,7 +162,11 @@ class DepTask(Task):
         return calibration([sentence.heads for sentence in data.X], padded, range(width))
 
     def main_score(self, evaluation: Evaluation) -> tuple[str, float]:
-        return "uas", evaluation.scores["uas"]
+        name = "las" if "las" in evaluation.scores else "uas"
+        return name, evaluation.scores[name]
+
+    def metric(self, data: Data) -> Any:
+        return _main_score
 
     # predictions
 
@@ -243,6 +256,12 @@ def _training_notes(model: Any) -> tuple[dict[str, Any], list[tuple[str, str]]]:
     return details, notes
 
 
+def _main_score(gold: Any, guess: Any) -> float:
+    """LAS where arcs have names, else UAS."""
+    found = attachment_scores(gold, guess)
+    return found.uas if found.las is None else found.las
+
+
 def _shares(found: AttachmentScores, suffix: str) -> dict[str, float]:
     shares = {"uas": found.uas, "las": found.las, "clas": found.clas}
     return {name + suffix: value for name, value in shares.items() if value is not None}
@@ -250,6 +269,16 @@ def _shares(found: AttachmentScores, suffix: str) -> dict[str, float]:
 
 def _chain_score(sentences: Sequence[ConlluSentence], chain: Callable[[int], list[int]]) -> float:
     return attachment_scores(sentences, [chain(len(sentence)) for sentence in sentences]).uas
+
+
+def _usual_relations(train: Data) -> defaultdict[str, str]:
+    """The most frequent relation of each part of speech; of one that is not there, that of all words."""
+    seen: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for sentence, tree in zip(train.X, train.y, strict=True):
+        for tag, (_, name) in zip(sentence.column("upos"), tree, strict=True):
+            seen[tag][name] += 1
+    usual = sum(seen.values(), Counter()).most_common(1)[0][0]
+    return defaultdict(lambda: usual, {tag: names.most_common(1)[0][0] for tag, names in seen.items()})
 
 
 def _looks_like_conllx(sentence: ConlluSentence) -> bool:
