@@ -16,7 +16,7 @@ from partwise.cli import crossval
 from partwise.cli.errors import UserError, message_of
 from partwise.cli.flags import RENAMED, TRAINING, File, estimator_options, solver_options
 from partwise.cli.output import check_outputs, is_terminal, json_flag, peak_memory, print_json, threads_flag
-from partwise.cli.summary import certificate_lines, result_fields, size_text
+from partwise.cli.summary import certificate_lines, features_text, result_fields, size_text
 from partwise.cli.taskgroup import TaskGroup
 from partwise.cli.tasks import TASKS, Data, Evaluation, Task
 
@@ -200,6 +200,7 @@ def train(
         "n_tokens": training.n_tokens,
         "n_labels": len(getattr(model, "classes_", ())),
         "n_features": task.size(model),
+        **task.features(model),
         "loss": settings["loss"],
         "C": model.C,
         **result_fields(model.result_),
@@ -297,9 +298,10 @@ def _summary(task: Task, fields: dict[str, Any], evaluation: Evaluation) -> str:
     score = f"{name} {value:.2%} on {fields['scored_on']}"
     if fields["baseline"]:
         score += f"; {fields['baseline']['name']}: {fields['baseline']['score']:.2%}"
+    looks = f"; {features_text(fields)}" if "features" in fields else ""
     where = fields["model"] if fields["model"] != "-" else "standard output"
     lines = [
-        ("trained", f"{task.name} from {', '.join(sizes)}; loss {fields['loss']}, C = {fields['C']:g}"),
+        ("trained", f"{task.name} from {', '.join(sizes)}{looks}; loss {fields['loss']}, C = {fields['C']:g}"),
         *certificate_lines(fields),
         *([("dev", _early_text(fields["early_stopping"]))] if "early_stopping" in fields else []),
         *evaluation.notes,

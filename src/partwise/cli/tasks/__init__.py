@@ -42,6 +42,8 @@ class Data:
         What is needed to write predictions next to the input.
     first
         How many examples of the file come before these.
+    chosen
+        What the task has chosen by looking at them, so that it looks once.
     """
 
     X: Any
@@ -50,6 +52,7 @@ class Data:
     n_tokens: int
     source: Any = None
     first: int = 0
+    chosen: Any = None
 
 
 @dataclass(frozen=True)
@@ -202,6 +205,10 @@ class Task(ABC):
     def weights(self, model: Any) -> Iterable[tuple[str, ...]]:
         """All weights that are not zero, for `inspect --dump`: a kind, names, the weight; all rows as texts."""
         raise UserError(f"--dump: task {self.name!r} does not keep the names of its features")
+
+    def features(self, model: Any) -> dict[str, Any]:
+        """What the model looks at, where there was a choice: its name and columns, for the JSON output."""
+        return {}
 
     def size(self, model: Any) -> int:
         """Number of features: weights of the model."""

@@ -16,6 +16,7 @@ from partwise.cli.flags import File
 from partwise.cli.output import json_line
 from partwise.cli.tasks import Data, Evaluation, Request, Rules, Task
 from partwise.cli.tasks.labels import are_chunks, evaluate_sequences
+from partwise.cli.tasks.tagfeatures import choose_features, described
 from partwise.cli.tasks.tagfiles import FORMATS, SEPARATORS, read_tagged, tagged_blocks
 from partwise.estimators.templates import get_template
 from partwise.metrics import calibration, chunk_f1
@@ -28,8 +29,9 @@ BEGIN = "^"
 class TagTask(Task):
     """DATA has one token a line and a blank line after each sentence; its last column is the label.
 
-    Without --template or --features the features are chosen by what is there: "chunk" for two columns or more before
-    the label, "ner" for one column and chunk labels such as B-PER, "pos" otherwise.
+    Without --template or --features the features are chosen by what is there: "ner" for labels such as B-PER, with the
+    columns of tags that there are; "chunk" for two columns or more before the label, if the second one tells most of
+    the labels (B-NP by parts of speech) or they are no such labels; "pos" otherwise.
     """
 
     name: ClassVar[str] = "tag"
@@ -55,14 +57,17 @@ class TagTask(Task):
                 help="Weights for the pairs of an attribute and a label that occur, or for all.",
             ),
             click.Option(
-                ["--clusters"], type=File(), metavar="FILE", help="ner: Brown clusters, lines of bits, tab, word."
+                ["--clusters"],
+                type=File(),
+                metavar="FILE",
+                help="ner, and templates with %cluster: Brown clusters, lines of bits, tab, word.",
             ),
             click.Option(
                 ["--gazetteer", "gazetteers"],
                 type=File(),
                 metavar="FILE",
                 multiple=True,
-                help="ner: a list of names, one a line.",
+                help="ner, and templates with %gazetteer: a list of names, one a line.",
             ),
             click.Option(
                 ["--columns"],
@@ -95,7 +100,11 @@ class TagTask(Task):
         kept = {name: settings.get(name) for name in ("columns", "separator")}
         if data.source.table is not None:
             kept["n_columns"] = data.X.n_columns
+        kept |= choose_features(settings, data).remembered()
         return {"format": data.source.format, **{name: value for name, value in kept.items() if value}}
+
+    def features(self, model: Any) -> dict[str, Any]:
+        return described(getattr(model, "input_settings_", {}))
 
     def recall(self, model: Any) -> dict[str, Any]:
         if hasattr(model, "input_settings_"):
@@ -109,28 +118,8 @@ class TagTask(Task):
     # training
 
     def make(self, settings: Mapping[str, Any], data: Data, training: dict[str, Any]) -> Any:
-        template = self._template(settings, data)
+        template = choose_features(settings, data).template
         return self.estimator(template=template, features=settings.get("states", "observed"), **training)
-
-    def _template(self, settings: Mapping[str, Any], data: Data) -> Any:
-        from partwise.features import Template
-
-        named, preset = settings.get("template"), settings.get("features")
-        if named and preset:
-            raise UserError("--template and --features are two ways to say the same: give one of them")
-        if data.source.format == "items":
-            if named or preset:
-                raise UserError("items have their attributes already: --template and --features are for columns")
-            return None
-        if named:
-            return Template.from_file(named)
-        if not preset:
-            chunks = are_chunks({label for labels in data.y for label in labels})
-            preset = "chunk" if data.X.n_columns > 1 else "ner" if chunks else "pos"
-        lists = {name: settings[name] for name in ("clusters", "gazetteers") if settings.get(name)}
-        if lists and preset != "ner":
-            raise UserError(f"--clusters and --gazetteer are for the features 'ner', not {preset!r}")
-        return Template.preset(preset, **lists) if lists else preset
 
     def unstructured(
         self, settings: Mapping[str, Any], train: Data, data: Data, training: dict[str, Any]

@@ -20,7 +20,7 @@ from partwise.io import (
     read_items,
 )
 from partwise.io.blocks import after_blank_lines, after_empty_lines, before_sentences, text_blocks
-from partwise.io.conllu_sentence import MISC, UPOS
+from partwise.io.conllu_sentence import FORM, MISC, UPOS
 
 FORMATS = ("auto", "columns", "items", "conllu")
 #: Where a file of each format may be cut.
@@ -147,6 +147,14 @@ def chosen_columns(settings: Mapping[str, Any], n_columns: int | None, path: str
     if len(numbers) < 2 or min(numbers) < 0 or len(set(numbers)) != len(numbers):
         raise UserError(f"--columns: expected different numbers from 1, the label's last, got {text!r}")
     return numbers
+
+
+def file_columns(settings: Mapping[str, Any], data: Data) -> list[int]:
+    """The numbers from 1 that the columns of `data.X` have in their file."""
+    if data.source.format == "conllu":
+        return [FORM + 1]
+    numbers = chosen_columns(settings, None, "")
+    return [k + 1 for k in (range(data.X.n_columns) if numbers is None else numbers[:-1])]
 
 
 def _split(table: Sentences, path: str, settings: Mapping[str, Any], labelled: bool) -> Data:
