@@ -7,7 +7,7 @@ import math
 import os
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +102,13 @@ def check_outputs(*paths: str | None, inputs: Iterable[str | None] = ()) -> None
                 pass
         except OSError as error:
             raise UserError(f"{path}: cannot be written ({(error.strerror or str(error)).lower()})") from None
+
+
+def warn_blank(columns: Collection[str], where: str | None) -> None:
+    """Say that an input lacks what the model was trained with."""
+    if columns:
+        named = f"column {next(iter(columns))} is" if len(columns) == 1 else f"columns {', '.join(sorted(columns))} are"
+        click.echo(f"warning: {where}: {named} blank (_), unlike in training: expect poor answers", err=True)
 
 
 def is_terminal() -> bool:

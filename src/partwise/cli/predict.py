@@ -9,7 +9,7 @@ import click
 
 from partwise.cli.flags import File
 from partwise.cli.loading import length_flag, load_model
-from partwise.cli.output import check_outputs, json_flag, threads_flag
+from partwise.cli.output import check_outputs, json_flag, threads_flag, warn_blank
 from partwise.cli.tasks import NoExamples, Request
 
 #: More answers a sentence than anybody reads would fill the memory.
@@ -59,7 +59,7 @@ def command(
     fitted, task = load_model(model, threads, max_length)
     blocks = task.blocks(data, task.recall(fitted), BLOCK)
     request, n = Request(marginals, k_best, None, as_json), 0
-    unknown = np.zeros(2, dtype=np.int64)
+    unknown, blank = np.zeros(2, dtype=np.int64), set[str]()
     with atomic_write(output, "w") as out:
         try:
             for block in blocks:
@@ -72,10 +72,12 @@ def command(
                     out.flush()
                 n = block.first + block.n_examples
                 unknown += task.unknown(fitted, block)
+                blank = task.blank(fitted) if block.first == 0 else blank & task.blank(fitted)
         except NoExamples as empty:  # a filter gives nothing for nothing
             click.echo(f"warning: {empty}", err=True)
         else:
             if request.rules is not None:
                 request.rules.check(n)
+    warn_blank(blank, data)
     if unknown[0]:
         click.echo(f"unknown features: {unknown[0] / unknown[1]:.2%} of those in the data", err=True)

@@ -15,10 +15,10 @@ import click
 from partwise.cli import crossval
 from partwise.cli.errors import UserError, message_of
 from partwise.cli.flags import RENAMED, TRAINING, File, estimator_options, solver_options
-from partwise.cli.output import check_outputs, is_terminal, json_flag, peak_memory, print_json, threads_flag
+from partwise.cli.output import check_outputs, is_terminal, json_flag, peak_memory, print_json, threads_flag, warn_blank
 from partwise.cli.summary import certificate_lines, features_text, result_fields, size_text
 from partwise.cli.taskgroup import TaskGroup
-from partwise.cli.tasks import TASKS, Data, Evaluation, Task
+from partwise.cli.tasks import TASKS, Data, Task
 
 #: Training examples that are scored where there are no development data.
 SCORED = 2000
@@ -180,6 +180,7 @@ def train(
     scored, where = (held, dev) if held is not None else _some(task, training)
     assert scored is not None
     evaluation = task.evaluate(model, scored)
+    warn_blank(task.blank(model), where)
     baseline = _baseline(task, flags, training, scored, task.main_score(evaluation)[0], settings)
     model.save(output, dtype=flags["dtype"])
     folds = None
@@ -216,7 +217,8 @@ def train(
     if as_json:
         print_json(fields)
     elif not quiet:
-        click.echo(_summary(task, fields, evaluation), err=output == "-")
+        notes = task.notes(model, training, evaluation)
+        click.echo(_summary(task, fields, task.main_score(evaluation), notes), err=output == "-")
 
 
 def _callbacks(task: Task, flags: dict[str, Any], training: Data, held: Data | None, quiet: bool) -> list[Any]:
@@ -287,8 +289,8 @@ def _early_text(found: dict[str, Any]) -> str:
     return f"{best}, the best of {n} scores up to pass {last:.4g}"
 
 
-def _summary(task: Task, fields: dict[str, Any], evaluation: Evaluation) -> str:
-    name, value = task.main_score(evaluation)
+def _summary(task: Task, fields: dict[str, Any], main: tuple[str, float], notes: list[tuple[str, str]]) -> str:
+    name, value = main
     sizes = [f"{fields['n_examples']} {task.unit}"]
     if fields["n_tokens"] != fields["n_examples"]:
         sizes.append(f"{fields['n_tokens']} tokens")
@@ -304,7 +306,7 @@ def _summary(task: Task, fields: dict[str, Any], evaluation: Evaluation) -> str:
         ("trained", f"{task.name} from {', '.join(sizes)}{looks}; loss {fields['loss']}, C = {fields['C']:g}"),
         *certificate_lines(fields),
         *([("dev", _early_text(fields["early_stopping"]))] if "early_stopping" in fields else []),
-        *evaluation.notes,
+        *notes,
         ("score", score),
         *([("folds", crossval.as_text(fields["cross_validation"]))] if "cross_validation" in fields else []),
         ("model", f"{where}{size_text(where)}" + (f", report {fields['report']}" if fields["report"] else "")),

@@ -218,6 +218,7 @@ class TrainedParser(TrainedEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
+        state.pop("_parsed", None)  # about the last prediction alone
         if state.get("label_result_") is not None:
             state["label_result_"] = replace(state["label_result_"], dual_point=None)
         return state

@@ -69,10 +69,6 @@ class Evaluation:
         (labels, matrix) with a row a gold label, or None.
     details
         What else the JSON output has ("unknown_rate", ...).
-
-    Notes
-    -----
-        More lines of the summary of `train`: (heading, text).
     """
 
     scores: dict[str, float]
@@ -80,7 +76,6 @@ class Evaluation:
     by_label: list[dict[str, Any]] = field(default_factory=list)
     confusion: tuple[list[str], list[list[int]]] | None = None
     details: dict[str, Any] = field(default_factory=dict)
-    notes: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True)
@@ -141,6 +136,10 @@ class Task(ABC):
         """How many features of the data that was labelled last the model does not know, and of how many."""
         return 0, 0
 
+    def blank(self, model: Any) -> set[str]:
+        """The columns that the model was trained with and that the data labelled last left blank."""
+        return set()
+
     def rules(self, model: Any, path: str) -> Rules:
         """Read a file of constraints."""
         raise UserError(f"--constraints is not there for task {self.name!r}")
@@ -168,6 +167,10 @@ class Task(ABC):
     @abstractmethod
     def evaluate(self, model: Any, data: Data) -> Evaluation:
         """Scores of the model's predictions."""
+
+    def notes(self, model: Any, training: Data, evaluation: Evaluation) -> list[tuple[str, str]]:
+        """More lines of the summary of `train`: (heading, text)."""
+        return []
 
     @abstractmethod
     def main_score(self, evaluation: Evaluation) -> tuple[str, float]:

@@ -21,6 +21,8 @@ from partwise.metrics import AttachmentScores, attachment_scores, calibration, c
 
 #: Sentences whose features are named in a report.
 NAMED = 100
+#: The share of gold trees with crossing arcs above which another structure is suggested.
+MANY_CROSSING = 0.05
 
 
 class DepTask(Task):
@@ -144,14 +146,37 @@ class DepTask(Task):
         scores |= _shares(found, "")
         if found.without_punctuation is not None:
             scores |= _shares(found.without_punctuation, "_without_punctuation")
-        details, notes = _training_notes(model)
-        if "las" in scores:
-            notes.append(("heads", f"uas {scores['uas']:.2%}"))
+        details = {"unknown_rate": float(model.unknown_rate_), **_training_details(model)}
+        if model.blank_columns_:
+            details["blank_columns"] = model.blank_columns_
         rows = _by_relation(data.y, guess)
         unseen = sorted({row["label"] for row in rows} - set(getattr(model, "classes_", ())))
         if unseen and found.las is not None:
             details["unseen_labels"] = unseen
-        return Evaluation(scores, str(found), rows, _confused(data.y, guess), details, notes)
+        return Evaluation(scores, str(found), rows, _confused(data.y, guess), details)
+
+    def unknown(self, model: Any, data: Data) -> tuple[int, int]:
+        counts: tuple[int, int] = model.unknown_counts_
+        return counts
+
+    def blank(self, model: Any) -> set[str]:
+        return set(model.blank_columns_)
+
+    def notes(self, model: Any, training: Data, evaluation: Evaluation) -> list[tuple[str, str]]:
+        """The certificate of relations, trees with crossing arcs, the score that is not the main one."""
+        found = []
+        if "labels_certificate" in evaluation.details:
+            run, certificate = certificate_lines(evaluation.details["labels_certificate"])
+            found += [("relations", run[1]), (certificate[0], certificate[1])]
+        crossing = model.n_non_projective_
+        if crossing:
+            done = "left out" if model.n_skipped_ else "lifted"
+            share = crossing / training.n_examples
+            hint = "; --structure spanning learns from them as they are" if share > MANY_CROSSING else ""
+            found.append(("crossing", f"{crossing} gold trees ({share:.1%}) have arcs that cross: {done}{hint}"))
+        if "las" in evaluation.scores:
+            found.append(("heads", f"uas {evaluation.scores['uas']:.2%}"))
+        return found
 
     def calibration(self, model: Any, data: Data) -> Any:
         if not hasattr(model, "predict_marginals"):
@@ -239,21 +264,14 @@ class DepTask(Task):
         return [draw_arcs(some[i].forms, *guess[i], gold_heads=some[i].heads) for i in chosen]
 
 
-def _training_notes(model: Any) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-    """What to say besides scores: trees with crossing arcs, the second certificate. Nothing while training goes on."""
+def _training_details(model: Any) -> dict[str, Any]:
+    """What the JSON output says of the training: crossing arcs, the second certificate. Nothing while it goes on."""
     if not hasattr(model, "n_skipped_"):
-        return {}, []
-    crossing, names = model.n_non_projective_, model.label_result_
-    details: dict[str, Any] = {"n_non_projective": crossing, "n_skipped": model.n_skipped_}
-    notes = []
-    if names is not None:
-        details["labels_certificate"] = result_fields(names)
-        run, certificate = certificate_lines(details["labels_certificate"])
-        notes += [("relations", run[1]), (certificate[0], certificate[1])]
-    if crossing:
-        done = "left out" if model.n_skipped_ else "lifted"
-        notes.append(("crossing", f"{crossing} gold trees have arcs that cross: {done}"))
-    return details, notes
+        return {}
+    details: dict[str, Any] = {"n_non_projective": model.n_non_projective_, "n_skipped": model.n_skipped_}
+    if model.label_result_ is not None:
+        details["labels_certificate"] = result_fields(model.label_result_)
+    return details
 
 
 def _main_score(gold: Any, guess: Any) -> float:
