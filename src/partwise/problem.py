@@ -361,8 +361,8 @@ class SecondDerivatives:
 
 def resolve_n_jobs(n_jobs: int) -> int:
     """Number of threads: -1 is all processors, -2 all but one, and so on."""
-    if n_jobs == 0:
-        raise ValueError("n_jobs must not be 0")
+    if n_jobs == 0 or abs(n_jobs) >= 1 << 31:
+        raise ValueError(f"n_jobs must be neither 0 nor beyond 2**31, got {n_jobs}")
     return n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import json
 import math
@@ -244,6 +245,26 @@ def test_history_of_a_run_that_fails(data, tmp_path):
     with pytest.raises(RuntimeError):
         SequenceTagger(callbacks=[HistoryWriter(tmp_path / "h.json"), fail]).fit(*data)
     assert json.loads((tmp_path / "h.json").read_text())["status"] == "failed"
+
+
+def test_a_history_that_cannot_be_written_does_not_end_a_run(data, tmp_path, monkeypatch):
+    plain = SequenceTagger(solver="lbfgs").fit(*data)
+    full = OSError(errno.ENOSPC, "No space left on device")
+
+    def fail(self, status, message):
+        raise full
+
+    path = tmp_path / "h.csv"
+    tagger = SequenceTagger(solver="lbfgs", callbacks=HistoryWriter(path, every_seconds=0.0))
+    with monkeypatch.context() as patch:
+        patch.setattr(HistoryWriter, "_write_rows", fail)
+        with pytest.warns(RuntimeWarning, match=r"h.csv: the history cannot be written \(no space") as seen:
+            tagger.fit(*data)
+        assert len(seen) == 1
+    assert np.array_equal(tagger.coef_, plain.coef_)
+    # a path that is wrong is told at once
+    with pytest.raises(OSError, match="absent"):
+        SequenceTagger(callbacks=HistoryWriter(tmp_path / "absent" / "h.csv")).fit(*data)
 
 
 @pytest.mark.parametrize("terminal", [True, False])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
 import time
+import warnings
 from typing import Any
 
 from ..io.files import atomic_write
@@ -17,12 +19,17 @@ from .base import Session, TrainingCallback
 COLUMNS = (*HISTORY, "dev")
 
 
+#: What a full disk says.
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
 class HistoryWriter(TrainingCallback):
     """Write passes, seconds, primal, dual, gap and the dev score (if another callback has one) to a file.
 
     There is a row for every certificate and for every score.
     The file is replaced as a whole, at most once in `every_seconds` and at the end: a reader never sees half of it. An
-    unknown or infinite number is empty in CSV and null in JSON.
+    unknown or infinite number is empty in CSV and null in JSON. What cannot be written (a full disk) is no reason to
+    lose a run: a warning says so, and the run goes on. A path that is wrong from the beginning is an error.
 
     Parameters
     ----------
@@ -41,7 +48,8 @@ class HistoryWriter(TrainingCallback):
     def begin(self, session: Session) -> None:
         self._rows: list[dict[str, float | None]] = []
         self._solver = ""
-        self._write("running", "")
+        self._warned = False
+        self._write("running", "", first=True)
 
     def __call__(self, progress: Progress) -> None:
         self._solver = progress.solver
@@ -67,7 +75,21 @@ class HistoryWriter(TrainingCallback):
         self._write(result.status, result.message)
         return result
 
-    def _write(self, status: str, message: str) -> None:
+    def _write(self, status: str, message: str, first: bool = False) -> None:
+        """Write all rows; what goes wrong is warned of once, but raised the first time, unless there is no room."""
+        self._written = time.monotonic()
+        try:
+            self._write_rows(status, message)
+        except OSError as error:
+            if first and error.errno not in NO_ROOM:
+                raise
+            if not self._warned:
+                reason = (error.strerror or str(error)).lower()
+                text = f"{os.fspath(self.path)}: the history cannot be written ({reason}); the run goes on"
+                warnings.warn(text, RuntimeWarning, stacklevel=4)
+            self._warned = True
+
+    def _write_rows(self, status: str, message: str) -> None:
         with atomic_write(self.path, "w") as file:
             if os.fspath(self.path).endswith(".csv"):
                 file.write(",".join(COLUMNS) + "\n")
@@ -77,7 +99,6 @@ class HistoryWriter(TrainingCallback):
                 record = {"solver": self._solver, "status": status, "message": message, "history": self._rows}
                 json.dump(record, file, indent=1, allow_nan=False)
                 file.write("\n")
-        self._written = time.monotonic()
 
 
 def _row(*values: float | None) -> dict[str, float | None]:

@@ -72,8 +72,8 @@ def count_jobs(n_jobs: Any) -> int:
     """Threads meant by scikit-learn's `n_jobs`: None is 1, -1 all processors, -2 all but one."""
     if n_jobs is None:
         return 1
-    if not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0:
-        raise ValueError(f"n_jobs must be None or a nonzero integer, got {n_jobs!r}")
+    if not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0 or abs(int(n_jobs)) >= 1 << 31:
+        raise ValueError(f"n_jobs must be None or a nonzero integer of less than 2**31, got {n_jobs!r}")
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
     return int(n_jobs) if n_jobs > 0 else max(1, available + 1 + int(n_jobs))
 

@@ -116,7 +116,7 @@ def read_gazetteers(given: Any) -> dict[str, Gazetteer]:
         given = {name: _read_phrases(path) for path, name in paths.items()}
     found = {}
     for name, phrases in given.items():
-        if not name or set(name) & set("%,[]\n\r"):
+        if not name or set(name) & set("%,[]\n\r") or any("\ud800" <= letter <= "\udfff" for letter in name):
             raise ValueError(f"{name!r} cannot be a gazetteer's name in a template")
         found[name] = phrases if isinstance(phrases, Gazetteer) else Gazetteer(phrases)
     return found

@@ -65,6 +65,7 @@ class Run:
         self.history: dict[str, list[float]] = {name: [] for name in HISTORY}
         self.started = time.perf_counter()
         self.saved = self.started
+        self.unsaved = False  # whether a checkpoint could not be written
         self.identity: list[float] = []
 
     @property
@@ -205,7 +206,16 @@ class Run:
             "history": self.history,
             "state": scalars,
         }
-        files.write(self.checkpoint.path, arrays, values)
+        try:
+            files.write(self.checkpoint.path, arrays, values)
+        except OSError as error:  # a full disk, say: what was computed so far is worth more than its copy
+            if not self.unsaved:
+                reason = (error.strerror or str(error)).lower()
+                text = (
+                    f"{os.fspath(self.checkpoint.path)}: the checkpoint cannot be written ({reason}); the run goes on"
+                )
+                warnings.warn(text, RuntimeWarning, stacklevel=6)
+            self.unsaved = True
         self.saved = time.perf_counter()
 
     def _resume(self) -> State | None:

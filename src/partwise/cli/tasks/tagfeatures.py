@@ -78,7 +78,8 @@ def _chosen(settings: Mapping[str, Any], data: Data) -> Choice:
         return Choice(None, "items")
     if named:
         template = _from_file(named, **_resources(settings))
-        return Choice(template, PurePath(named).name, _columns(template, settings, data))
+        name = PurePath(named).name.encode("utf-8", "backslashreplace").decode()  # what a model file can hold
+        return Choice(template, name, _columns(template, settings, data))
     tags = tag_columns(data)
     preset = preset or suitable_preset(data, tags)
     if lists and preset != "ner":
