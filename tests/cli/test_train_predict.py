@@ -108,8 +108,8 @@ def test_k_best(cli, files, chunker):
         pytest.approx([p for _, p in answers]) for answers in expected
     ]
     text = cli("predict", chunker, test, "--k-best", 2).stdout
-    assert text.startswith(f"# 0 {expected[0][0][1]:.6f}\n")
-    assert text.count("# 1 ") == len(X)
+    assert text.startswith(f"# rank = 0, probability = {expected[0][0][1]:.6f}\n")
+    assert text.count("# rank = 1, probability = ") == len(X)
 
 
 def test_constraints(cli, files, chunker, tmp_path):
@@ -122,7 +122,7 @@ def test_constraints(cli, files, chunker, tmp_path):
     assert "B-NP" not in {row[3] for row in rows}
     assert {row[3] for row in rows if row[0] == "the"} == {"B-VP"}
     several = cli("predict", chunker, test, "--constraints", rules, "--k-best", 2).stdout
-    assert "# 1 " in several
+    assert "# rank = 1, " in several
     assert not [line for line in several.splitlines() if line.endswith("\tB-NP") and not line.startswith("#")]
 
 

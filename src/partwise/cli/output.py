@@ -46,6 +46,11 @@ def json_line(value: Any) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
+def rank_text(rank: int, what: str, value: float) -> str:
+    """The comment above one of several answers; `what` is "probability" or "score"."""
+    return f"rank = {rank}, {what} = {value:.6f}"
+
+
 def plain(value: Any) -> Any:
     """A value as JSON has it."""
     if isinstance(value, dict):

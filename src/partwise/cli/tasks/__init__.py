@@ -132,6 +132,10 @@ class Task(ABC):
         """
         yield self.read(path, settings, labelled=False)
 
+    def words_only(self, model: Any) -> bool:
+        """Whether a model looks at nothing but words, so that it can label plain text (`blocks` with `text`)."""
+        return False
+
     def unknown(self, model: Any, data: Data) -> tuple[int, int]:
         """How many features of the data that was labelled last the model does not know, and of how many."""
         return 0, 0

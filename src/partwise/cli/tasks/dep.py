@@ -11,7 +11,7 @@ import numpy as np
 
 from partwise.cli.errors import UserError
 from partwise.cli.flags import File
-from partwise.cli.output import json_line
+from partwise.cli.output import json_line, rank_text
 from partwise.cli.summary import certificate_lines, result_fields
 from partwise.cli.tasks import Data, Evaluation, NoExamples, Request, Rules, Task
 from partwise.io import ConlluReader, ConlluSentence, FormatError, parse_conllu, read_text
@@ -241,7 +241,7 @@ class DepTask(Task):
                 continue
             for rank, (tree, value) in enumerate(answers):
                 version = _with_tree(data.X[i], tree)
-                text = f"rank = {rank}, {what} = {value:.6f}"
+                text = rank_text(rank, what, value)
                 yield from version.lines_under(text, first=rank == 0, last=rank == len(answers) - 1)
 
     def strongest(self, model: Any, n: int, data: Data | None = None) -> dict[str, list[tuple[str, float]]]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from partwise.cli.errors import UserError
 from partwise.cli.flags import File
-from partwise.cli.output import json_line
+from partwise.cli.output import json_line, rank_text
 from partwise.cli.tasks import Data, Evaluation, Request, Rules, Task
 from partwise.cli.tasks.labels import are_chunks, evaluate_sequences
 from partwise.cli.tasks.tagfeatures import choose_features, described
@@ -90,6 +90,10 @@ class TagTask(Task):
 
     def blocks(self, path: str, settings: Mapping[str, Any], size: int) -> Iterator[Data]:
         return tagged_blocks(path, settings, size)
+
+    def words_only(self, model: Any) -> bool:
+        template = getattr(model._reader, "template", None)
+        return template is not None and template.columns == [0] and not self.recall(model).get("columns")
 
     def rules(self, model: Any, path: str) -> Rules:
         from partwise.cli.tasks.constraints import read_constraints
@@ -233,7 +237,7 @@ class TagTask(Task):
             for rank, (labels, value) in enumerate(answers):
                 ends = [str(label) for label in labels]
                 first, last = rank == 0, rank == len(answers) - 1
-                yield from data.source.version(i, ends, f"{rank} {value:.6f}", first, last)
+                yield from data.source.version(i, ends, rank_text(rank, what, value), first, last)
 
     def strongest(self, model: Any, n: int, data: Data | None = None) -> dict[str, list[tuple[str, float]]]:
         found: dict[str, list[tuple[str, float]]] = {}
