@@ -365,6 +365,8 @@ class ArcIndex:
     def keys(self) -> UInt64s: ...
     def attributes(self, templates: ArcTable, tokens: ArcTokens, heads: Ints) -> tuple[Ints, Ints]:
         """(row_ptr, attributes) of the arcs from these heads, one row a word: known features only."""
+    def unknown(self, templates: ArcTable, tokens: ArcTokens, heads: Ints) -> tuple[int, int]:
+        """How many features of the arcs from these heads have no weight, and of how many."""
 
 class ArcMap(FeatureMap):
     """Arc-factored features; slot (m - 1) * (n + 1) + h is the arc from head h to modifier m."""

@@ -75,6 +75,13 @@ class Certificate:
         """The gap over |primal|, which is compared with `tol`."""
         return relative(self.gap, self.primal)
 
+    def text(self, l2: float) -> str:
+        """What messages say of it; `l2` is the penalty's strength, without which there is none."""
+        if math.isinf(self.gap):
+            reason = "beyond double precision" if l2 > 0 else "l2 = 0"
+            return f"primal {self.primal:.8g}, no certificate ({reason})"
+        return f"primal {self.primal:.8g}, gap {self.gap:.3g} (relative {self.relative_gap:.3g})"
+
 
 @dataclass(frozen=True, eq=False)
 class Result:

@@ -117,3 +117,30 @@ def test_random_changes(name, tmp_path):
             predicted = model.predict(case.X)
         assert len(predicted) == len(case.X)
     assert 0.2 * ROUNDS < refused < ROUNDS
+
+
+@pytest.mark.parametrize("name", ["classifier", "crf", *list(PARSERS)[:1]])
+def test_every_setting_replaced_by_something_odd(name, tmp_path):
+    if name in PARSERS:
+        case = fitted_parser(name)
+    else:
+        case = fitted_classifier(["a", "b", "c"]) if name == "classifier" else fitted_tagger(next(iter(TAGGERS)))
+    path = tmp_path / "model.pw"
+    case.estimator.save(path)
+    metadata, settings, arrays = parsed(path.read_bytes())
+    places = [(key,) for key in settings]
+    places += [(key, inner) for key, value in settings.items() if isinstance(value, dict) for inner in value]
+    refused = set()
+    for place in places:
+        for odd in (*ODD_VALUES, 10**400):
+            changed = json.loads(metadata["settings"])
+            owner = changed if len(place) == 1 else changed[place[0]]
+            owner[place[-1]] = odd
+            file = io.BytesIO()
+            container.write(file, {**metadata, "settings": json.dumps(changed)}, arrays)
+            path.write_bytes(file.getvalue())
+            try:
+                partwise.load(path)
+            except ModelFormatError:
+                refused.add(place)
+    assert {("result",), ("history",), ("parameters",), ("result", "gap")} <= refused

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import re
 import signal
@@ -338,3 +339,31 @@ class TestAuto:
         with pytest.warns(ConvergenceWarning):
             result = solve(Small("chain", "log").problem, tol=1e-3, max_passes=2)
         assert result.status == "max_passes"
+
+
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), PermissionError(13, "No")])
+def test_a_checkpoint_that_cannot_be_written_does_not_end_a_run(tmp_path, monkeypatch, error):
+    """It is warned of once, and all is as without one."""
+    from partwise.solvers import checkpoint as files
+
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(files, "write", fail)
+    problem = fitting("lbfgs").problem
+    expected = solve(problem, "lbfgs", tol=1e-6)
+    with pytest.warns(RuntimeWarning, match=r"run.ckpt: the checkpoint cannot be written \(no") as seen:
+        found = solve(problem, "lbfgs", tol=1e-6, checkpoint=Checkpoint(tmp_path / "run.ckpt", every_seconds=0.0))
+    assert len(seen) == 1
+    assert seen[0].filename == __file__
+    assert (found.status, found.gap) == (expected.status, expected.gap)
+    assert np.array_equal(found.weights, expected.weights)
+
+
+@pytest.mark.parametrize("value", [2**63, -(2**63) - 1, 10**30, 2**41])
+def test_numbers_that_are_too_large_are_refused(value):
+    problem = fitting("eg").problem
+    with pytest.raises(ValueError, match="round_size must be between"):
+        solve(problem, get_solver("eg", round_size=value))
+    with pytest.raises(ValueError, match="n_jobs must be"):
+        solve(problem, "eg", n_jobs=value)

@@ -17,6 +17,8 @@ _RECENT = 8
 class ProgressLine(TrainingCallback):
     """One line on standard error: passes, primal, dual, gap, dev score (if another callback has one), time left.
 
+    A score that was found some passes ago is shown with its pass.
+
     The line is drawn over itself on a terminal; elsewhere a new line is written at most every ten seconds. For `solve`
     use it as a context: ``with ProgressLine() as line: solve(problem, callback=line)``.
 
@@ -68,7 +70,10 @@ class ProgressLine(TrainingCallback):
         certified = c is not None and math.isfinite(c.gap)
         if c is not None and certified:
             parts.append(f"gap {c.relative_gap:.1e}")
-        parts += [f"{name} {score:.4f}" for name, score in progress.scores.items()]
+        known = progress.last_scores | {name: (score, progress.passes) for name, score in progress.scores.items()}
+        for name, (score, passes) in known.items():
+            when = "" if passes == progress.passes else f" (pass {passes:.4g})"
+            parts.append(f"{name} {score:.4f}{when}")
         parts.append(_clock(progress.seconds))
         left = time_left(progress, self._seen[-_RECENT:])
         if left is not None:

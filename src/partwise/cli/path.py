@@ -92,7 +92,7 @@ def path(task: Task, *, data: str, output: str | None, dev: str | None, as_json:
         model._set_weights(results[best])
     else:
         model._fit_path(Cs[: best + 1], whole.X, whole.y)
-    model.input_settings_ = {"task": task.name, **task.remember(flags, whole)}
+    model.input_settings_ = {"task": task.name, **task.remember(flags, training)}
     model.save(output)
     fields = {
         "task": task.name,

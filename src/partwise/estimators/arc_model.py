@@ -38,6 +38,10 @@ class ArcModel:
         row_ptr, attributes = self.table.attributes(tokens, self.index, heads)
         return Attributes(row_ptr, attributes, self.index.num_weights)
 
+    def unknown(self, tokens: ArcTokens, heads: Ints) -> tuple[int, int]:
+        """How many features of the arcs from these heads have no weight, and of how many."""
+        return self.table.unknown(tokens, self.index, heads)
+
     def carried(self, weights: Floats, old: ArcModel) -> Floats:
         """Another model's weights for the features of this one; 0 for features that it did not have."""
         out = np.zeros(self.index.num_weights)

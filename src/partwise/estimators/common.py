@@ -46,6 +46,7 @@ class Training:
     tol: float
     n_jobs: int
     l1: float = 0.0
+    max_seconds: float | None = None
 
     @property
     def penalty(self) -> Penalty:
@@ -154,7 +155,14 @@ class TrainedEstimator(BaseEstimator):
         for name in ("max_seconds", "max_passes"):
             if getattr(self, name) is not None:
                 check_positive(name, getattr(self, name))
-        return Training(loss, 1.0 / float(self.C), self._make_solver(), float(self.tol), count_jobs(self.n_jobs))
+        return Training(
+            loss,
+            1.0 / float(self.C),
+            self._make_solver(),
+            float(self.tol),
+            count_jobs(self.n_jobs),
+            max_seconds=self.max_seconds,
+        )
 
     def _make_solver(self) -> Any:
         if self.solver_options:
@@ -182,7 +190,7 @@ class TrainedEstimator(BaseEstimator):
             "solver": training.solver,
             "tol": training.tol,
             "max_passes": self.max_passes,
-            "max_seconds": self.max_seconds,
+            "max_seconds": training.max_seconds,
             "random_state": seed_of(self.random_state),
             "warm_start": self._start(training, key, weights) if self.warm_start else None,
             "verbose": self.verbose,
@@ -279,7 +287,7 @@ def check_count(name: str, value: Any) -> int:
 
 
 def seed_of(random_state: Any) -> int | None:
-    """scikit-learn's random_state as a seed: None, an int, or a draw from a generator."""
+    """scikit-learn's random_state as a seed: None (another one each time), an int, or a draw from a generator."""
     if random_state is None or isinstance(random_state, numbers.Integral):
         return random_state if random_state is None else int(random_state)
     if isinstance(random_state, np.random.RandomState):

@@ -96,8 +96,9 @@ class MaxentClassifier(ClassifierMixin, TrainedEstimator):
         Stop there, with a `ConvergenceWarning`.
     n_jobs : int, optional
         Threads; None is 1, -1 all processors.
-    random_state : int, RandomState or Generator, optional
-        Seed of the solvers that draw examples.
+    random_state : int, RandomState, Generator or None
+        Seed of the solvers that draw examples. By default it is fixed, so that the same data give the same weights;
+        None: another one each time.
     verbose : int
         How much is logged.
     warm_start : bool
@@ -132,7 +133,7 @@ class MaxentClassifier(ClassifierMixin, TrainedEstimator):
         max_seconds: float | None = None,
         max_passes: float | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Any = 0,
         verbose: int = 0,
         warm_start: bool = False,
         callbacks: Any = None,

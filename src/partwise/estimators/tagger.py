@@ -126,7 +126,7 @@ class SequenceTagger(PredictingTagger, ReadableTagger, TrainedTagger):
         max_seconds: float | None = None,
         max_passes: float | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Any = 0,
         verbose: int = 0,
         warm_start: bool = False,
         callbacks: Any = None,

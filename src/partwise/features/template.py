@@ -85,6 +85,8 @@ class Template:
         found = cls(read_text(path), path=str(path), **resources)
         if not (found._lines or found.transitions):
             raise FormatError("there are no templates", path)
+        if found.uses("cluster") and not found.clusters:
+            raise FormatError("%cluster looks at clusters, and none are given", path)
         return found
 
     @staticmethod
@@ -98,6 +100,15 @@ class Template:
     def n_columns(self) -> int:
         """How many columns of input it needs."""
         return 1 + max((column for column, _, _ in self._sources), default=-1)
+
+    @property
+    def columns(self) -> list[int]:
+        """The columns that it looks at, counted from 0."""
+        return sorted({column for column, _, _ in self._sources})
+
+    def uses(self, macro: str, argument: Any = None) -> bool:
+        """Whether it has a macro of this name (and argument)."""
+        return any(name == macro and argument in (None, what) for _, name, what in self._sources)
 
     @property
     def edges(self) -> bool:

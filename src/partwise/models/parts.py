@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -77,6 +78,8 @@ class ModelParts:
         if type(value) not in (int, float):
             raise ModelFormatError(f"has {name} = {_short(value)}, expected a number")
         assert isinstance(value, int | float)
+        if abs(value) > sys.float_info.max:
+            raise ModelFormatError(f"has {name} = {_short(value)}, a number beyond double precision")
         return float(value)
 
     def text(self, name: str) -> str:

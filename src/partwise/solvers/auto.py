@@ -120,7 +120,7 @@ def solve(
     max_seconds: float | None = None,
     callback: Callback | None = None,
     n_jobs: int | None = None,
-    random_state: Any = None,
+    random_state: Any = 0,
     warm_start: WarmStart | None = None,
     checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
     verbose: int = 0,
@@ -140,8 +140,8 @@ def solve(
         Called with a `Progress` after each epoch; an answer that is true stops the run.
     n_jobs : int, optional
         Threads (default: the problem's).
-    random_state : int, Generator, RandomState, optional
-        The same seed and n_jobs give the same bits.
+    random_state : int, Generator, RandomState or None
+        The same seed and n_jobs give the same bits. None: another seed each time.
     warm_start : Result, DualPoint or weights, optional
         What to start from; a solver that cannot start from it says so.
     checkpoint : path or Checkpoint, optional

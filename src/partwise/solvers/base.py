@@ -62,7 +62,8 @@ class Progress:
     certificate: the last one issued, None if none was yet. fresh: whether it was issued in this step.
     weights: a function that gives the weights as they are now.
     tol, max_passes, max_seconds: when the run will stop by itself.
-    scores: what other callbacks found out, by name; theirs to fill.
+    scores: what callbacks found out in this step, by name; theirs to fill.
+    last_scores: (score, passes) of the last one of each name, before this step.
     """
 
     solver: str
@@ -76,6 +77,7 @@ class Progress:
     max_passes: float = math.inf
     max_seconds: float | None = None
     scores: dict[str, float] = field(default_factory=dict)
+    last_scores: dict[str, tuple[float, float]] = field(default_factory=dict)
 
 
 Callback = Callable[[Progress], Any]
@@ -166,7 +168,7 @@ class Solver(ABC, Generic[S]):
         max_passes: float | None = None,
         max_seconds: float | None = None,
         callback: Callback | None = None,
-        random_state: Any = None,
+        random_state: Any = 0,
         warm_start: WarmStart | None = None,
         checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
         verbose: int = 0,

@@ -66,6 +66,7 @@ class Run:
         self.history: dict[str, list[float]] = {name: [] for name in HISTORY}
         self.started = time.perf_counter()
         self.saved = self.started
+        self.unsaved = False  # whether a checkpoint could not be written
         self.identity: list[float] = []
 
     @property
@@ -142,7 +143,7 @@ class Run:
             self._save(state)
         c = latest.certificate
         name, passes = self.solver.name, self.passes(state)
-        message = f"{name}: {status} after {passes:.4g} passes, {_gap_text(c, self.problem.l2)}"
+        message = f"{name}: {status} after {passes:.4g} passes, {c.text(self.problem.l2)}"
         if status == "stalled" and c.rounding > 0.5 * c.gap:
             message += f", of which rounding may be {c.rounding:.3g}: more is beyond double precision"
         remark = self.solver.remark(self.problem, state)
@@ -176,7 +177,7 @@ class Run:
                 self.solver.name,
                 self.passes(state),
                 self.seconds,
-                _gap_text(last, self.problem.l2),
+                last.text(self.problem.l2),
             )
 
     def _called_off(self, state: State, last: Certificate | None, *, fresh: bool) -> bool:
@@ -210,7 +211,16 @@ class Run:
             "history": self.history,
             "state": scalars,
         }
-        files.write(self.checkpoint.path, arrays, values)
+        try:
+            files.write(self.checkpoint.path, arrays, values)
+        except OSError as error:  # a full disk, say: what was computed so far is worth more than its copy
+            if not self.unsaved:
+                reason = (error.strerror or str(error)).lower()
+                text = (
+                    f"{os.fspath(self.checkpoint.path)}: the checkpoint cannot be written ({reason}); the run goes on"
+                )
+                warnings.warn(text, RuntimeWarning, stacklevel=6)
+            self.unsaved = True
         self.saved = time.perf_counter()
 
     def _resume(self) -> State | None:
@@ -238,14 +248,6 @@ class Run:
             loss = [problem.loss.temperature, problem.loss.cost_scale, float(problem.loss.link == "squared")]
             self.identity = [*sizes, *loss, value, math.sqrt(problem.norm2(u)), probe]
         return self.identity
-
-
-def _gap_text(certificate: Certificate, l2: float) -> str:
-    if math.isinf(certificate.gap):
-        reason = "beyond double precision" if l2 > 0 else "l2 = 0"
-        return f"primal {certificate.primal:.8g}, no certificate ({reason})"
-    share = certificate.relative_gap
-    return f"primal {certificate.primal:.8g}, gap {certificate.gap:.3g} (relative {share:.3g})"
 
 
 @contextlib.contextmanager

@@ -102,7 +102,7 @@ class MaxentTask(Task):
     def main_score(self, evaluation: Evaluation) -> tuple[str, float]:
         return "accuracy", evaluation.scores["accuracy"]
 
-    def baseline(self, train: Data, data: Data) -> tuple[str, float]:
+    def baseline(self, train: Data, data: Data, score: str) -> tuple[str, float]:
         common = Counter(train.y.tolist()).most_common(1)[0][0]
         return "the most frequent label", float(np.mean(data.y == common))
 
