@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +15,7 @@ from partwise import (
     ActiveSet,
     CertificateError,
     DualPoint,
+    ElasticNet,
     Loss,
     Multiclass,
     Problem,
@@ -208,6 +210,62 @@ def test_costs_of_ones_own():
     np.testing.assert_allclose(problem.slot_costs(), cost)
 
 
+@pytest.mark.parametrize("strength", [0.0, 0.3, 4.0])
+@pytest.mark.parametrize("loss", ["log", "softmax-margin"])
+def test_dual_of_an_elastic_net(loss, strength, rng):
+    """The best mean of a plane with that of the gold labellings: by another program, on any plane.
+
+    The gold labellings have costs here, so that their plane is not 0.
+    """
+    small = Small("multiclass", loss)
+    l1 = 0.5
+    cost = rng.uniform(0.0, 1.0, sum(map(len, small.dense.cost)))
+    problem = Problem(
+        small.case.features,
+        small.structure,
+        small.case.gold,
+        small.loss,
+        ElasticNet(l1, strength),
+        sample_weight=small.case.sample_weight,
+        cost=cost,
+    )
+    counts = small.case.gold_counts
+    costs = [float(g @ c) for g, c in zip(counts, small.case.split(cost), strict=True)]
+    gold = small.loss.cost_scale * float(small.case.sample_weight @ costs)
+    below = 0
+    for scale in (0.1, 0.6, 1.0, 3.0, 10.0):
+        for b in (gold - 1.0, gold, gold + 0.5, gold + 5.0, gold + 50.0):
+            u = scale * rng.normal(size=problem.n_weights)
+
+            def value(s, u=u, b=b):
+                excess = np.maximum(s * np.abs(u) - l1, 0.0)
+                if strength == 0:
+                    return s * b + (1 - s) * gold if not (excess > 1e-12).any() else -np.inf
+                return s * b + (1 - s) * gold - float(excess @ excess) / (2 * strength)
+
+            whole = min(1.0, l1 / np.abs(u).max())
+            fine = [value(s) for s in (*np.linspace(0.0, 1.0, 2001), whole)]
+            # Where u lies in the box all of the plane is kept; elsewhere the best share is.
+            expected = b if whole == 1.0 else max(fine)
+            assert problem.dual_of_plane(u, b) == pytest.approx(expected, abs=1e-3 * (1 + abs(expected)))
+            assert problem.dual_of_plane(u, b) >= expected - 1e-9 * (1 + abs(expected))
+            below += expected > max(value(0.0), value(1.0))
+    assert below > 0
+
+
+def test_weights_of_a_dual_point_under_an_elastic_net(rng):
+    """They minimise the penalty over the plane: P's lower bound b - <u, w> + R(w)."""
+    problem = Small("multiclass", "log").problem.with_penalty(ElasticNet(0.4, 0.7))
+    point = DualPoint.of_scores(rng.normal(size=int(problem.structure.slot_offsets()[-1])))
+    u, _ = problem.dual_terms(point)
+    weights = problem.weights_from_dual(point)
+    assert 0 < np.count_nonzero(weights) < np.count_nonzero(u)
+    best = problem.penalty_value(weights) - u @ weights
+    for _ in range(200):
+        other = weights + rng.choice([1e-3, 0.1, 1.0]) * rng.normal(size=len(weights)) * (rng.random(len(u)) < 0.3)
+        assert problem.penalty_value(other) - u @ other >= best - 1e-12
+
+
 class TestBadInput:
     def make(self, **changes):
         structure = Multiclass(3, 2)
@@ -282,8 +340,10 @@ def test_capabilities():
     assert structure_capabilities(MaxOnly(2)) == {"max oracle"}
 
 
-def test_number_of_threads():
+def test_number_of_threads(monkeypatch):
     assert resolve_n_jobs(3) == 3
-    assert resolve_n_jobs(-1) >= 1
     assert resolve_n_jobs(-100) == 1
+    for processors, n_jobs, expected in ((8, -1, 8), (8, -2, 7), (8, -8, 1), (2, -1, 2), (None, -1, 1)):
+        monkeypatch.setattr(os, "cpu_count", lambda n=processors: n)
+        assert resolve_n_jobs(n_jobs) == expected
     assert L2(2.0).strength == 2.0
