@@ -14,6 +14,7 @@ from partwise import (
     ActiveSet,
     CertificateError,
     DualPoint,
+    ElasticNet,
     Loss,
     Multiclass,
     Problem,
@@ -208,6 +209,62 @@ def test_costs_of_ones_own():
     w = rng.normal(size=problem.n_weights)
     assert problem.value(w) == pytest.approx(dense.primal(w), rel=1e-12)
     np.testing.assert_allclose(problem.slot_costs(), cost)
+
+
+@pytest.mark.parametrize("strength", [0.0, 0.3, 4.0])
+@pytest.mark.parametrize("loss", ["log", "softmax-margin"])
+def test_dual_of_an_elastic_net(loss, strength, rng):
+    """The best mean of a plane with that of the gold labellings: by another program, on any plane.
+
+    The gold labellings have costs here, so that their plane is not 0.
+    """
+    small = Small("multiclass", loss)
+    l1 = 0.5
+    cost = rng.uniform(0.0, 1.0, sum(map(len, small.dense.cost)))
+    problem = Problem(
+        small.case.features,
+        small.structure,
+        small.case.gold,
+        small.loss,
+        ElasticNet(l1, strength),
+        sample_weight=small.case.sample_weight,
+        cost=cost,
+    )
+    counts = small.case.gold_counts
+    costs = [float(g @ c) for g, c in zip(counts, small.case.split(cost), strict=True)]
+    gold = small.loss.cost_scale * float(small.case.sample_weight @ costs)
+    below = 0
+    for scale in (0.1, 0.6, 1.0, 3.0, 10.0):
+        for b in (gold - 1.0, gold, gold + 0.5, gold + 5.0, gold + 50.0):
+            u = scale * rng.normal(size=problem.n_weights)
+
+            def value(s, u=u, b=b):
+                excess = np.maximum(s * np.abs(u) - l1, 0.0)
+                if strength == 0:
+                    return s * b + (1 - s) * gold if not (excess > 1e-12).any() else -np.inf
+                return s * b + (1 - s) * gold - float(excess @ excess) / (2 * strength)
+
+            whole = min(1.0, l1 / np.abs(u).max())
+            fine = [value(s) for s in (*np.linspace(0.0, 1.0, 2001), whole)]
+            # Where u lies in the box all of the plane is kept; elsewhere the best share is.
+            expected = b if whole == 1.0 else max(fine)
+            assert problem.dual_of_plane(u, b) == pytest.approx(expected, abs=1e-3 * (1 + abs(expected)))
+            assert problem.dual_of_plane(u, b) >= expected - 1e-9 * (1 + abs(expected))
+            below += expected > max(value(0.0), value(1.0))
+    assert below > 0
+
+
+def test_weights_of_a_dual_point_under_an_elastic_net(rng):
+    """They minimise the penalty over the plane: P's lower bound b - <u, w> + R(w)."""
+    problem = Small("multiclass", "log").problem.with_penalty(ElasticNet(0.4, 0.7))
+    point = DualPoint.of_scores(rng.normal(size=int(problem.structure.slot_offsets()[-1])))
+    u, _ = problem.dual_terms(point)
+    weights = problem.weights_from_dual(point)
+    assert 0 < np.count_nonzero(weights) < np.count_nonzero(u)
+    best = problem.penalty_value(weights) - u @ weights
+    for _ in range(200):
+        other = weights + rng.choice([1e-3, 0.1, 1.0]) * rng.normal(size=len(weights)) * (rng.random(len(u)) < 0.3)
+        assert problem.penalty_value(other) - u @ other >= best - 1e-12
 
 
 class TestBadInput:

@@ -149,6 +149,36 @@ def test_a_narrow_beam_gives_k_allowed_labellings(rng, history, masked, beam_wid
                 np.testing.assert_array_equal(ranked[0][0], best[part])
 
 
+def plain_beam(scores, after, prefixes, history, beam_width, k):
+    """(log p, labelling) of one sequence: each position leaves `beam_width` histories with their k best labellings."""
+    none, kept = scores.shape[1], [(0.0, ())]
+    for t in range(len(scores)):
+        groups = {}
+        for value, tags in kept:
+            two, one = (none, none, *tags)[-2:]
+            logs = log_softmax(scores[t] + after[one if history == 1 else two * (none + 1) + one])
+            for tag in range(none):
+                if prefixes is None or (*tags, tag) in prefixes:
+                    groups.setdefault((*tags, tag)[-history:], []).append((value + logs[tag], (*tags, tag)))
+        ranked = sorted((sorted(group, reverse=True)[:k] for group in groups.values()), reverse=True)
+        kept = [entry for group in ranked[: max(beam_width, k)] for entry in group]
+    return sorted(kept, reverse=True)[:k]
+
+
+@CASES
+@pytest.mark.parametrize(("beam_width", "k"), [(1, 1), (2, 1), (3, 1), (5, 1), (2, 2), (4, 3)])
+def test_a_narrow_beam_keeps_the_best_histories(rng, history, masked, beam_width, k):
+    chains, at = make_chains(rng, history, masked, n_labels=4 - masked), 0
+    allowed = [found for _, found in enumerate_all(chains)] if masked else [None] * len(LENGTHS)
+    for length, ranked, whole in zip(LENGTHS.tolist(), k_best_labels(chains, beam_width, k), allowed, strict=True):
+        prefixes = None if whole is None else {tags[:t] for tags in whole for t in range(len(tags) + 1)}
+        expected = plain_beam(chains.scores[at : at + length], chains.after, prefixes, history, beam_width, k)
+        assert [tuple(tags.tolist()) for tags, _ in ranked] == [tags for _, tags in expected]
+        if k == 1:
+            assert tuple(best_labels(chains, beam_width)[at : at + length].tolist()) == expected[0][1]
+        at += length
+
+
 @pytest.mark.parametrize("n", [1, 7, 60])
 def test_ties_go_to_the_lowest_columns(rng, n):
     for count in (1, 2, n // 2 + 1, n):

@@ -12,7 +12,9 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from scalingpasses import begin as begin_scaling
 
+from oracles.problems import maxent_case
 from partwise import _core
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs POSIX timers")
@@ -160,3 +162,31 @@ def test_long_examples_on_threads(n_jobs):
     with pytest.raises(Stop), alarm(0.2):
         _core.infer(tree, features, np.zeros(words + 1), 1.0, n_jobs)
     assert time.perf_counter() - begin < 1.5
+
+
+def long_pass(name):
+    """A pass over few small examples, ten million times or more."""
+    case = maxent_case(3, n=6)
+    objective, many = case.objective("log"), np.tile(np.arange(6), 2_000_000)
+    slots, d = int(case.structure.slot_offsets()[-1]), case.features.num_weights
+    if name == "scaling_epoch":
+        state = begin_scaling(case)
+        return lambda: state.epoch("cd", many % len(state.columns))
+    if name == "sdca_epoch":
+        scores = np.full(slots, -np.log(case.structure.n_labels))
+        _, entropies = objective.marginals_of_scores(scores)
+        curvatures = _core.slot_curvatures(objective, np.arange(6))
+        arrays = objective.dual_terms_gibbs(scores)[0], scores, entropies, np.zeros(6)
+        return lambda: _core.sdca_epoch(objective, 1.0, many, curvatures, *arrays)
+    columns = _core.WorkingColumns(objective, np.arange(d))
+    unscaled, _ = objective.marginals_of_scores(np.zeros(slots))
+    return lambda: _core.cd_l1(objective, columns, 0.1, 0.0, 10**9, -1.0, 0, np.zeros(d), unscaled, np.ones(6))
+
+
+@pytest.mark.parametrize("name", ["scaling_epoch", "sdca_epoch", "cd_l1"])
+def test_passes_over_single_labels(name):
+    work = long_pass(name)
+    begin = time.process_time()
+    with pytest.raises(Stop), alarm(0.2):
+        work()
+    assert time.process_time() - begin < 3.0
