@@ -49,7 +49,8 @@ void Structure::scores_from_cliques(Index, const double*, double*) const { lacks
 
 std::vector<Index> Structure::slot_offsets() const {
     std::vector<Index> offsets(idx(num_examples_) + 1, 0);
-    for (Index i = 0; i < num_examples_; ++i) offsets[idx(i) + 1] = checked_sum(offsets[idx(i)], num_slots(i), "the number of slots");
+    for (Index i = 0; i < num_examples_; ++i)
+        offsets[idx(i) + 1] = checked_sum(offsets[idx(i)], num_slots(i), "the number of slots");
     return offsets;
 }
 
