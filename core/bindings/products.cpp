@@ -24,10 +24,10 @@ using Pointers = nb::ndarray<const Int, nb::ndim<1>, nb::c_contig, nb::device::c
 }
 
 // The arrays belong to somebody who may change them at any time: every pointer and index is read once, and looked at
-// before it is followed.
-template <class Int>
-auto sparse_product(const Pointers<Int>& indptr, const Pointers<Int>& indices, const Floats& data,
-                    const FloatRows& right) {
+// before it is followed. C: the number of columns, or 0 for any.
+template <class Int, int C>
+auto product_of_width(const Pointers<Int>& indptr, const Pointers<Int>& indices, const Floats& data,
+                      const FloatRows& right) {
     if (indptr.size() == 0) damaged();
     const Index rows = len(indptr.size()) - 1;
     const Index columns = len(right.shape(1));
@@ -41,15 +41,41 @@ auto sparse_product(const Pointers<Int>& indptr, const Pointers<Int>& indices, c
             const Index end = Index{indptr.data()[r + 1]};
             if (begin < 0 || end < begin || end > size) damaged();
             double* target = out.data() + r * columns;
-            for (Index k = begin; k < end; ++k) {
+            const auto input = [&](Index k) {
                 const auto j = static_cast<std::uint64_t>(Index{indices.data()[k]});
                 if (j >= n_inputs) damaged();
-                axpy(data.data()[k], right.data() + static_cast<Index>(j) * columns, target, columns);
+                return right.data() + static_cast<Index>(j) * columns;
+            };
+            if constexpr (C > 0) {
+                double sums[C] = {};
+                for (Index k = begin; k < end; ++k) {
+                    const double x = data.data()[k];
+                    const double* w = input(k);
+                    for (int b = 0; b < C; ++b) sums[b] += x * w[b];
+                }
+                std::copy(sums, sums + C, target);
+            } else {
+                for (Index k = begin; k < end; ++k) axpy(data.data()[k], input(k), target, columns);
             }
             begin = end;
         }
     }
     return numpy<2>(std::move(out), {idx(rows), idx(columns)});
+}
+
+template <class Int>
+auto sparse_product(const Pointers<Int>& indptr, const Pointers<Int>& indices, const Floats& data,
+                    const FloatRows& right) {
+    switch (right.shape(1)) {
+        case 1:
+            return product_of_width<Int, 1>(indptr, indices, data, right);
+        case 3:
+            return product_of_width<Int, 3>(indptr, indices, data, right);
+        case 4:
+            return product_of_width<Int, 4>(indptr, indices, data, right);
+        default:
+            return product_of_width<Int, 0>(indptr, indices, data, right);
+    }
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ from sklearn.utils.validation import validate_data
 from partwise import MaxentClassifier, Multiclass, RegularizationPathCV, SequenceTagger, maxent_map, multiclass_map
 from partwise._core import sparse_product
 from partwise.estimators import maxent
-from partwise.features.sparse_inputs import check_sparse
+from partwise.features.sparse_inputs import own_sparse
 
 Y = [0, 1, 0, 1]
 
@@ -64,8 +64,11 @@ def test_damaged_coordinates(rng):
 def test_whole_matrices_pass_and_stay_as_they_are(kind, rng):
     X = matrix(kind, rng)
     before = X.toarray()
-    check_sparse(X)
-    check_sparse(sparse.csr_array((0, 3)).asformat(kind))
+    copy = own_sparse(X)
+    np.testing.assert_array_equal(copy.toarray(), before)
+    if kind in ("csr", "csc", "bsr", "coo"):
+        assert not np.shares_memory(copy.data, X.data)
+    assert own_sparse(sparse.csr_array((0, 3)).asformat(kind)).shape == (0, 3)
     fitted = MaxentClassifier().fit(X, Y)
     np.testing.assert_array_equal(X.toarray(), before)
     np.testing.assert_array_equal(fitted.predict(X), fitted.predict(before))

@@ -227,7 +227,7 @@ class ColumnReader:
     @staticmethod
     def _sparse_block(item: Any, number: int) -> Any:
         if not sparse.issparse(item):
-            rows = []
+            rows: list[Any] = []
             for position, row in enumerate(item):
                 if not sparse.issparse(row) or row.ndim != 2 or row.shape[0] != 1:
                     raise ValueError(f"X: sequence {number}, position {position} is not a sparse row of shape (1, n)")

@@ -50,7 +50,7 @@ from partwise.estimators.saving import (
     read_result,
     start_model,
 )
-from partwise.features.sparse_inputs import check_sparse, csr_product, own_sparse
+from partwise.features.sparse_inputs import csr_product, own_sparse
 from partwise.losses import get_loss
 from partwise.models.errors import ModelFormatError
 from partwise.models.names import decode_names, encode_names
@@ -327,9 +327,7 @@ class MaxentClassifier(ClassifierMixin, TrainedEstimator):
     def decision_function(self, X: Any) -> Floats:
         """Scores: shape (n,) for two labels (positive: the second), else (n, n_classes)."""
         check_is_fitted(self)
-        if sparse.issparse(X) and X.format == "csr":
-            check_sparse(X)  # nothing follows its indices but `csr_product`, which looks at each
-        else:
+        if not sparse.issparse(X) or X.format != "csr":  # whose indices only `csr_product` follows, looking at each
             X = own_sparse(X)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         products = csr_product(X, self.coef_.T) if sparse.issparse(X) else np.asarray(X @ self.coef_.T)

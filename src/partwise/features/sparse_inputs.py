@@ -36,17 +36,6 @@ def own_sparse(X: Any, name: str = "X") -> Any:
     return X.tocsr()  # of Python objects or diagonals, which SciPy does check
 
 
-def check_sparse(X: Any, name: str = "X") -> None:
-    """Refuse a sparse matrix with pointers or indices out of range; anything else passes."""
-    if not sparse.issparse(X) or X.ndim != 2:
-        return
-    if X.format == "coo":
-        _check_coordinates(X.row, X.col, X.data, X.shape, name)
-    elif X.format in ("csr", "csc", "bsr"):
-        block = X.blocksize if X.format == "bsr" else (1, 1)
-        _check_compressed(X.indptr, X.indices, X.data, X.shape, X.format, block, name)
-
-
 def csr_product(X: Any, right: NDArray[np.float64]) -> NDArray[np.float64]:
     """A CSR matrix of floats times a dense one. If another thread changes X, ValueError or other numbers."""
     indptr, indices, data = X.indptr, X.indices, X.data
