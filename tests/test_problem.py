@@ -195,7 +195,7 @@ def test_weights_count_like_copies(rng):
 def test_costs_of_ones_own():
     small = Small("chain-tied", "hinge")
     rng = np.random.default_rng(3)
-    cost = rng.uniform(0, 2, int(small.structure.slot_offsets()[-1]))
+    cost = rng.uniform(0, 2, int(small.structure.slot_offsets()[-1])) * (np.concatenate(small.dense.gold) == 0)
     problem = Problem(
         small.case.features,
         small.structure,
@@ -286,6 +286,12 @@ class TestBadInput:
             ({"loss": "zero-one"}, "unknown loss 'zero-one'; there are log, hinge"),
             ({"n_jobs": 0}, "n_jobs"),
             ({"cost": np.zeros(5)}, "cost"),
+            ({"cost": [0, 1, 0, 0, 1, 0, 0, 0, 0, -2, 0, 0]}, "example 2: the cost of slot 1 is -2"),
+            ({"cost": [0, np.inf, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0]}, "example 0: the cost of slot 1 is inf"),
+            (
+                {"cost": [0, 1, 0, 0, 1, 0.5, 0, 0, 0, 1, 0, 0]},
+                "example 1: the cost of slot 1 is 0.5, but the gold labelling uses it",
+            ),
             ({"features": multiclass_map(Multiclass(2, 2), np.eye(2))}, "2 examples"),
             ({"gold": Multiclass(2, 2).encode(np.array([0, 1]))}, "gold"),
         ],

@@ -1,6 +1,7 @@
 #include "bindings/common.h"
 #include "bindings/keep_alive.h"
 #include "features/segments.h"
+#include "support/sizes.h"
 
 namespace partwise::bindings {
 
@@ -103,7 +104,7 @@ void bind_features(nb::module_& m) {
             [](const RowLayout& layout, const Floats& pair_values, Index room) {
                 check_size(pair_values, layout.num_pairs(), "pair_values");
                 if (room < 0) throw InputError("room must not be negative");
-                std::vector<double> out(idx(layout.num_weights() + room));
+                std::vector<double> out(idx(checked_sum(layout.num_weights(), room, "room")));
                 {
                     const nb::gil_scoped_release release;
                     layout.pack(pair_values.data(), out.data());

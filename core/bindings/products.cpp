@@ -2,6 +2,8 @@
 
 #include "bindings/common.h"
 #include "support/multiply.h"
+#include "support/sizes.h"
+#include "support/vector_math.h"
 #include "support/vectors.h"
 
 namespace partwise::bindings {
@@ -14,6 +16,68 @@ using Stack = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::c
 
 // Rows that are one task: a few microseconds of work for the smallest matrices.
 constexpr Index kRows = 64;
+
+template <class Int>
+using Pointers = nb::ndarray<const Int, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+[[noreturn]] void damaged() {
+    throw InputError("X is a damaged sparse matrix: pointers or indices are out of range, or were changed meanwhile");
+}
+
+// The arrays belong to somebody who may change them at any time: every pointer and index is read once, and looked at
+// before it is followed. C: the number of columns, or 0 for any.
+template <class Int, int C>
+auto product_of_width(const Pointers<Int>& indptr, const Pointers<Int>& indices, const Floats& data,
+                      const FloatRows& right) {
+    if (indptr.size() == 0) damaged();
+    const Index rows = len(indptr.size()) - 1;
+    const Index columns = len(right.shape(1));
+    const auto n_inputs = static_cast<std::uint64_t>(right.shape(0));
+    const Index size = len(std::min(indices.size(), data.size()));
+    std::vector<double> out(idx(checked_product(rows, columns, "the product")), 0.0);
+    {
+        const nb::gil_scoped_release release;
+        Index begin = Index{indptr.data()[0]};
+        for (Index r = 0; r < rows; ++r) {
+            const Index end = Index{indptr.data()[r + 1]};
+            if (begin < 0 || end < begin || end > size) damaged();
+            double* target = out.data() + r * columns;
+            const auto input = [&](Index k) {
+                const auto j = static_cast<std::uint64_t>(Index{indices.data()[k]});
+                if (j >= n_inputs) damaged();
+                return right.data() + static_cast<Index>(j) * columns;
+            };
+            if constexpr (C > 0) {
+                double sums[C] = {};
+                for (Index k = begin; k < end; ++k) {
+                    const double x = data.data()[k];
+                    const double* w = input(k);
+                    for (int b = 0; b < C; ++b) sums[b] += x * w[b];
+                }
+                std::copy(sums, sums + C, target);
+            } else {
+                for (Index k = begin; k < end; ++k) axpy(data.data()[k], input(k), target, columns);
+            }
+            begin = end;
+        }
+    }
+    return numpy<2>(std::move(out), {idx(rows), idx(columns)});
+}
+
+template <class Int>
+auto sparse_product(const Pointers<Int>& indptr, const Pointers<Int>& indices, const Floats& data,
+                    const FloatRows& right) {
+    switch (right.shape(1)) {
+        case 1:
+            return product_of_width<Int, 1>(indptr, indices, data, right);
+        case 3:
+            return product_of_width<Int, 3>(indptr, indices, data, right);
+        case 4:
+            return product_of_width<Int, 4>(indptr, indices, data, right);
+        default:
+            return product_of_width<Int, 0>(indptr, indices, data, right);
+    }
+}
 
 }  // namespace
 
@@ -42,10 +106,7 @@ void bind_products(nb::module_& m) {
                              stack * columns);
                 });
             }
-            auto* kept = new std::vector<double>(std::move(out));
-            const nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
-            return nb::ndarray<nb::numpy, double, nb::ndim<3>, nb::c_contig>(
-                kept->data(), {idx(rows), idx(stack), idx(columns)}, owner);
+            return numpy<3>(std::move(out), {idx(rows), idx(stack), idx(columns)});
         },
         "left"_a.noconvert(), "right"_a.noconvert(), "n_jobs"_a = 1);
 
@@ -86,6 +147,10 @@ void bind_products(nb::module_& m) {
                      interrupt);
         },
         "coefficients"_a, "rows"_a.noconvert(), "out"_a.noconvert(), "n_jobs"_a = 1);
+    m.def("sparse_product", &sparse_product<std::int32_t>, "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a,
+          "right"_a);
+    m.def("sparse_product", &sparse_product<Index>, "indptr"_a.noconvert(), "indices"_a.noconvert(), "data"_a,
+          "right"_a);
 }
 
 }  // namespace partwise::bindings

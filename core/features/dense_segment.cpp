@@ -2,6 +2,7 @@
 
 #include "features/segments.h"
 #include "structures/width_dispatch.h"
+#include "support/sizes.h"
 
 namespace partwise {
 
@@ -11,6 +12,8 @@ DenseSegment::DenseSegment(DenseRows rows, std::vector<Index> example_ptr, Index
         throw InputError("the row width does not fit the columns");
     if (rows_.n_inputs < 1) throw InputError("dense rows need at least one input");
     check_pointers(example_ptr_, rows_.n_rows, "example_ptr");
+    checked_product(rows_.n_inputs, width, "the number of weights");
+    checked_product(rows_.n_rows, width, "the number of slots");
     if (!all_finite(rows_.data, rows_.n_rows * rows_.n_inputs)) throw InputError("a feature value is NaN or infinite");
 }
 

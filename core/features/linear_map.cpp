@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "features/feature_map.h"
+#include "support/sizes.h"
 #include "support/vector_math.h"
 
 namespace partwise {
@@ -82,8 +83,12 @@ LinearMap::LinearMap(std::vector<std::shared_ptr<const Segment>> segments) : seg
             throw InputError("segments disagree on the number of examples: " + std::to_string(num_examples_) + " and " +
                              std::to_string(segment->num_examples()));
         }
-        num_weights_ += segment->num_weights();
+        num_weights_ = checked_sum(num_weights_, segment->num_weights(), "the number of weights");
         explicit_weights_ = explicit_weights_ && segment->explicit_weights();
+    }
+    for (Index i = 0; i < num_examples_; ++i) {
+        Index n = 0;
+        for (const auto& segment : segments_) n = checked_sum(n, segment->num_slots(i), "the number of slots");
     }
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "support/sizes.h"
+
 namespace partwise {
 
 void check_pointers(std::span<const Index> ptr, Index end, const char* name) {
@@ -20,6 +22,8 @@ RowLayout::RowLayout(Index num_attributes, Index n_columns, Index width) : n_col
     if (n_columns < 1 || width < n_columns || width % 4 != 0) {
         throw InputError("a row needs at least one column and a width that is a multiple of 4 and not below it");
     }
+    if (width > std::numeric_limits<std::int32_t>::max()) too_large("the width of a row");
+    checked_product(num_attributes, width, "the number of weights");
     rows_.resize(idx(num_attributes));
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <sstream>
 
 #include "features/row_layout.h"
 #include "solvers/sum_examples.h"
@@ -44,8 +45,8 @@ Objective::Objective(std::shared_ptr<const Structure> structure, std::shared_ptr
             }
         }
     }
-    if (!cost_.empty() && len(cost_.size()) != total_slots()) throw InputError("cost must have one value a slot");
-    if (!all_finite(cost_.data(), len(cost_.size()))) throw InputError("a cost is NaN or infinite");
+    if (!cost_.empty() && len(cost_.size()) != total_slots()) throw InputError("cost must have one value per slot");
+    for (Index i = 0; i < n && !cost_.empty(); ++i) check_cost(i, cost_.data() + offset(i));
     if (!sample_weight_.empty() && len(sample_weight_.size()) != n)
         throw InputError("sample_weight must have one value an example");
     for (std::size_t i = 0; i < sample_weight_.size(); ++i) {
@@ -92,9 +93,31 @@ double Objective::worst_margin(Index i, const double* w, SlotCounts& answer, Wor
     return structure_->maximize(i, scores, answer, ws) - gold_score;
 }
 
+void Objective::check_cost(Index i, const double* cost) const {
+    const auto refuse = [&](Index slot, const char* why) {
+        std::ostringstream text;
+        text << "example " << i << ": the cost of slot " << slot << " is " << cost[slot] << why;
+        throw InputError(text.str());
+    };
+    for (Index r = 0; r < num_slots(i); ++r) {
+        if (!(cost[r] >= 0.0) || !std::isfinite(cost[r])) refuse(r, ", it must be finite and 0 or more");
+    }
+    for (const Index slot : gold(i).slots) {
+        if (cost[slot] != 0.0) refuse(slot, ", but the gold labelling uses it and must cost nothing");
+    }
+}
+
 void Objective::check_gold() const {
     Workspace ws;
-    for (Index i = 0; i < num_examples(); ++i) structure_->check_labelling(i, gold(i), ws);
+    // Structures of the core count wrong parts. One written in Python may answer anything.
+    const bool check_costs = cost_.empty() && loss_.cost_scale != 0.0 && !structure_->thread_safe();
+    for (Index i = 0; i < num_examples(); ++i) {
+        structure_->check_labelling(i, gold(i), ws);
+        if (!check_costs) continue;
+        std::vector<double> cost(idx(num_slots(i)), 0.0);
+        structure_->add_cost(i, gold(i), 1.0, cost.data());
+        check_cost(i, cost.data());
+    }
 }
 
 double Objective::value(const double* w, int n_jobs, Interrupt& interrupt) const {

@@ -52,7 +52,8 @@ struct Term {
 
 class Objective {
    public:
-    // cost: a value a slot, all examples end to end; empty: the structure's own. sample_weight: empty: all 1.
+    // cost: a value per slot, all examples end to end, at least 0 and 0 on gold slots; empty: the structure's own.
+    // sample_weight: empty: all 1.
     Objective(std::shared_ptr<const Structure> structure, std::shared_ptr<const FeatureMap> features, GoldTable gold,
               LossParameters loss, std::vector<double> cost, std::vector<double> sample_weight);
 
@@ -79,6 +80,7 @@ class Objective {
     double worst_margin(Index i, const double* w, SlotCounts& answer, Workspace& ws) const;
     double conjugate(double mass) const { return loss_.link == Link::kSquared ? 0.25 * mass * mass : 0.0; }
 
+    // Gold labellings are labellings, and cost nothing.
     void check_gold() const;
     double value(const double* w, int n_jobs, Interrupt& interrupt) const;
     // u and b at the oracle's own answer: alpha = p_w, or the argmax at temperature 0.
@@ -102,6 +104,8 @@ class Objective {
     Term gibbs_term(Index i, const double* scores, double* direction, Workspace& ws) const;
 
    private:
+    void check_cost(Index i, const double* cost) const;
+
     std::shared_ptr<const Structure> structure_;
     std::shared_ptr<const FeatureMap> features_;
     GoldTable gold_;

@@ -21,8 +21,8 @@ bundle methods are certified. With l2 = 0 the dual is -inf unless u = 0: there i
 
 With the elastic net R(w) = l1 |w|_1 + l2/2 |w|^2 for the penalty, D = b - R*(u), R*(u) = |soft(u, l1)|^2 / (2 l2),
 soft(u, l1) = sign(u) max(|u| - l1, 0); with l2 = 0, R* is 0 for |u| <= l1 and infinite elsewhere. The gold labellings
-are a dual point too, with u = 0, so a mean of any plane with theirs, (s u, s b + (1 - s) b_gold), is a plane: the best
-s is taken, and a u outside of that box costs no certificate.
+are a dual point too, with u = 0 and b = 0, so a mean of any plane with theirs, (s u, s b), is a plane: the best s is
+taken, and a u outside of that box costs no certificate.
 
 The sums over examples are done by `_core.Objective`; the penalty enters here.
 """
@@ -72,7 +72,8 @@ class Problem:
     sample_weight : array of n_examples, optional
         omega; zero weights are allowed.
     cost : array, optional
-        One value a slot, all examples end to end; by default the structure's own.
+        One value per slot, all examples end to end; by default the structure's own. Costs are finite, >= 0, and 0 on
+        the slots of gold labellings.
     n_jobs : int
         Threads; -1 for all processors, and never more than those. Values and gradients have the same bits for any
         number.
@@ -311,34 +312,23 @@ class Problem:
         return b - self.norm2(u) / (2.0 * self.l2) if self.l2 > 0 else float("-inf")
 
     def _dual_of_box(self, u: Floats, b: float) -> float:
-        """max over 0 <= s <= 1 of s b + (1 - s) b_gold - R*(s u), a concave function of s."""
+        """max over 0 <= s <= 1 of s b - R*(s u), a concave function of s."""
         far = np.abs(u[np.abs(u) > self.l1])  # the others are inside for every s
         if not far.size:
             return b
         inside = self.l1 / float(far.max())
-        gold = self._gold_level
 
         def value(s: float) -> float:
             excess = np.maximum(s * far - self.l1, 0.0)
-            return s * b + (1.0 - s) * gold - (dot(excess, excess) / (2.0 * self.l2) if s > inside else 0.0)
+            return s * b - (dot(excess, excess) / (2.0 * self.l2) if s > inside else 0.0)
 
-        if self.l2 == 0 or b <= gold:
-            return value(inside) if b > gold else gold
+        if self.l2 == 0 or b <= 0:
+            return value(inside) if b > 0 else 0.0
         low, high = inside, 1.0  # below `inside` D rises with s
         for _ in range(60):
             left, right = low + (high - low) / 3.0, high - (high - low) / 3.0
             low, high = (left, high) if value(left) < value(right) else (low, right)
         return max(value(inside), value(1.0), value(0.5 * (low + high)))
-
-    @cached_property
-    def _gold_level(self) -> float:
-        """b of the gold labellings: their costs, which are zero unless the caller gave others."""
-        if not self.loss.cost_scale or self.loss.link != "identity":
-            return 0.0
-        indptr, slots, counts = self.gold
-        owner = np.repeat(np.arange(self.n_examples), np.diff(indptr))
-        costs = counts * self.slot_costs()[self.structure.slot_offsets()[owner] + slots]
-        return self.loss.cost_scale * dot(self.sample_weight[owner], costs)
 
     def _slots_from_cliques(self, marginals: Floats) -> tuple[Floats, Floats]:
         """(expected counts, entropies) of clique marginals."""
@@ -356,8 +346,6 @@ class Problem:
         if start != len(marginals):
             raise ValueError(f"{len(marginals)} clique marginals given, the structure has {start}")
         return np.concatenate(counts), np.array(entropies)
-
-
 
 
 def _check_penalty(penalty: Penalty, features: FeatureMap) -> None:

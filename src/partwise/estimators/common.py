@@ -26,6 +26,7 @@ from partwise._core import FeatureMap, Multiclass, RowLayout, stacked_products
 from partwise.callbacks.base import Callbacks, Session, check_callbacks
 from partwise.estimators.inputs import Floats
 from partwise.features import maxent_map, multiclass_map
+from partwise.features.sparse_inputs import csr_product
 from partwise.losses import Loss, get_loss
 from partwise.penalties import L2, ElasticNet, Penalty
 from partwise.problem import Problem
@@ -80,7 +81,7 @@ def count_jobs(n_jobs: Any) -> int:
 def row_products(X: Any, weights: Floats, n_jobs: int) -> Floats:
     """X weights', by sums whose order is the same for one row and for many (that of BLAS is not)."""
     if sparse.issparse(X):
-        return np.asarray(X @ weights.T)
+        return csr_product(X, weights.T)
     rows, columns = np.ascontiguousarray(X)[:, None, :], np.ascontiguousarray(weights.T)[None]
     return stacked_products(rows, columns, n_jobs)[:, 0]
 

@@ -52,7 +52,7 @@ from partwise.estimators.saving import (
     read_result,
     start_model,
 )
-from partwise.features.sparse_inputs import check_sparse
+from partwise.features.sparse_inputs import own_sparse
 from partwise.losses import get_loss
 from partwise.models.errors import ModelFormatError
 from partwise.models.names import decode_names, encode_names
@@ -167,8 +167,7 @@ class MaxentClassifier(ClassifierMixin, TrainedEstimator):
         """
         with unchanged_on_failure(self):
             training = self._with_penalty(self._check_training())
-            check_sparse(X)
-            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
+            X, y = validate_data(self, own_sparse(X), y, accept_sparse="csr", dtype=np.float64, order="C")
             check_classification_targets(y)
             weight = check_sample_weight(sample_weight, X.shape[0], "sample")
             weight = _with_class_weight(self.class_weight, y, weight)
@@ -282,8 +281,7 @@ class MaxentClassifier(ClassifierMixin, TrainedEstimator):
         Their amounts add up to the difference of the two scores.
         """
         check_is_fitted(self)
-        check_sparse(x, "x")
-        row = x if sparse.issparse(x) else np.asarray(x)
+        row = own_sparse(x, "x") if sparse.issparse(x) else np.asarray(x)
         row = row if row.ndim == 2 else row.reshape(1, -1)
         if row.shape[0] != 1:
             raise ValueError(f"explain takes one row, got {row.shape[0]}")
@@ -332,7 +330,8 @@ class MaxentClassifier(ClassifierMixin, TrainedEstimator):
     def decision_function(self, X: Any) -> Floats:
         """Scores: shape (n,) for two labels (positive: the second), else (n, n_classes)."""
         check_is_fitted(self)
-        check_sparse(X)
+        if not sparse.issparse(X) or X.format != "csr":  # whose indices only `csr_product` follows, looking at each
+            X = own_sparse(X)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         scores = row_products(X, self.coef_, count_jobs(self.n_jobs)) + self.intercept_
         return scores[:, 0] if len(self.classes_) == 2 else scores
@@ -390,7 +389,7 @@ def _rows(X: Any, intercept: bool) -> Rows:
     """The feature matrix, with its column of ones, as rows of examples."""
     table: Any = X
     if sparse.issparse(X):
-        matrix = sparse.csr_array(X, copy=True)
+        matrix = sparse.csr_array(X)
         matrix.sum_duplicates()
         matrix.eliminate_zeros()
         table = csr_attributes(matrix)
