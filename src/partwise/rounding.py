@@ -37,7 +37,7 @@ class Rounding:
         reaches = problem.features.reaches(problem.n_jobs)
         indptr, _, counts = problem.gold
         parts = np.bincount(np.repeat(np.arange(problem.n_examples), np.diff(indptr)), counts, problem.n_examples)
-        costs = np.zeros(problem.n_examples)  # of the worst labelling
+        costs: Floats = np.zeros(problem.n_examples)  # of the worst labelling
         if loss.cost_scale:
             offsets = problem.structure.slot_offsets()
             each = np.append(np.abs(problem.slot_costs()), 0.0)

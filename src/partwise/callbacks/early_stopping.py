@@ -102,14 +102,15 @@ class EarlyStopping(TrainingCallback):
         if last >= self.best_score_:
             return result.noted(f"early stopping: dev score {last:.6g} at the end")
         primal = session.problem.value(best)
-        gap = primal - result.dual
-        found = Certificate(primal, result.dual, max(gap, 0.0), gap)
+        rounding = session.problem.rounding
+        of_primal = rounding.of_primal(primal, result.l2, rounding.size(best))
+        found = Certificate.of(primal, result.dual, result.rounding + of_primal)
         status: Status = "converged" if 0 < self._tol >= found.relative_gap else "stopped"
         message = (
             f"early stopping: weights of pass {self.best_passes_:.4g}, dev score {self.best_score_:.6g}, "
             f"{found.text(result.l2)}; {result.solver} went on to pass {result.passes:.4g} without a better score"
         )
-        return replace(result, weights=best, primal=primal, gap=found.gap, status=status, message=message)
+        return replace(result, weights=best, primal=primal, gap=found.gap, rounding=found.rounding, status=status, message=message)
 
     def _score(self, estimator: Any) -> float:
         if self.metric is None or self.metric == "accuracy":
