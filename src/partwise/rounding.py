@@ -41,7 +41,8 @@ class Rounding:
         if loss.cost_scale:
             offsets = problem.structure.slot_offsets()
             each = np.append(np.abs(problem.slot_costs()), 0.0)
-            costs = loss.cost_scale * parts * np.maximum.reduceat(each, offsets[:-1])
+            costs = np.asarray(loss.cost_scale * parts * np.maximum.reduceat(each, offsets[:-1]), dtype=np.float64)
+        self.features = problem.features
         self.squared = loss.link == "squared"
         self.temperature = loss.temperature
         self.explicit = "explicit weights" in problem.features.capabilities()
@@ -53,16 +54,19 @@ class Rounding:
         with np.errstate(over="ignore"):
             scores, transposed = depth * reaches, (depth + self.examples) * reaches
             level = depth * (loss.temperature * parts + costs)
-            self.scores2 = float(omega @ scores**2)
+            self.scores2 = float((omega * scores**2).sum())
             #: Sums over examples of what multiplies |w| in scores, of what does not, and of what moves u.
             self.scores, self.level, self.transposed = (
-                sqrt(float(omega @ x**2)) if self.squared else float(omega @ x) for x in (scores, level, transposed)
+                sqrt((omega * x**2).sum()) if self.squared else float((omega * x).sum())
+                for x in (scores, level, transposed)
             )
 
     def size(self, vector: Floats) -> float:
         """The sum of absolute values, over |A' slots|, that a product of the vector with A' slots is made of."""
         # With a kernel a vector is a sum of vectors that may cancel; else it is its coordinates.
-        return float(np.linalg.norm(vector)) if self.explicit else self.largest_reach * float(np.abs(vector).sum())
+        if self.explicit:
+            return sqrt(self.features.dot(vector, vector))
+        return self.largest_reach * float(np.abs(vector).sum())
 
     def of_gap(
         self, penalty: Penalty, primal: float, u: Floats, b: float, raw: float, weights: Floats | None, carried: int
