@@ -22,6 +22,8 @@ from .state import State
 
 Floats = NDArray[np.float64]
 
+#: Differences of P and D are known to this share of |P|.
+ROUNDING = 1e-12
 #: A stalled run at a relative gap below this has converged as far as double precision goes.
 ROUNDING_FLOOR = 1e-10
 #: Steps without progress before a run counts as stalled.
@@ -100,8 +102,9 @@ class PrimalSolver(Solver[P], ABC):
     def certificate(self, problem: Problem, state: P) -> Certified:
         newest = problem.certificate_at(state.primal, state.gradient)
         best = problem.certificate_of(state.primal, state.best_u, state.best_b)
-        # Differences of P and D end at rounding; the newest plane's |grad P|^2 does not.
-        if best.gap < newest.gap - 1e-12 * abs(state.primal):
+        # Differences of P and D end at rounding, below which a gap says nothing; the newest plane's |grad P|^2 does not.
+        noise = ROUNDING * abs(state.primal)
+        if noise < best.gap < newest.gap - noise:
             return Certified(best, state.weights.copy(), DualPoint.of_plane(state.best_u.copy(), state.best_b))
         plane = plane_at(problem, state.weights, state.primal, state.gradient)
         return Certified(newest, state.weights.copy(), DualPoint.of_plane(*plane))
