@@ -30,6 +30,21 @@ def unpacked(problem, w):
     return w.reshape(-1, problem.structure.width)[:, : problem.structure.n_labels]
 
 
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_more_weights_than_are_added_up_at_a_time(n_jobs, rng):
+    """Parts of a long gradient, each a sum over blocks of examples."""
+    n, n_labels, n_attributes = 300, 4, 15_000
+    X = csr_matrix((np.ones(n * 40), rng.integers(0, n_attributes, n * 40), np.arange(0, n * 40 + 1, 40)))
+    X.resize(n, n_attributes)
+    X.sum_duplicates()
+    y = rng.integers(0, n_labels, n)
+    problem = problem_of(X, y, n_labels).with_n_jobs(n_jobs)
+    W = rng.normal(size=(n_attributes, n_labels))
+    p = np.exp(log_softmax(X @ W, axis=1))
+    expected = X.T @ (p - np.eye(n_labels)[y]) + L2 * W
+    np.testing.assert_allclose(problem.value_and_gradient(W.ravel())[1], expected.ravel(), atol=1e-11)
+
+
 @pytest.mark.parametrize("make", [multiclass_map, maxent_map])
 @pytest.mark.parametrize("values", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
