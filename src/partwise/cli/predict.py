@@ -9,7 +9,7 @@ import click
 
 from partwise.cli.flags import File
 from partwise.cli.loading import length_flag, load_model
-from partwise.cli.output import check_outputs, json_flag, threads_flag
+from partwise.cli.output import check_outputs, json_flag, threads_flag, unpack_flag
 from partwise.cli.tasks import NoExamples, Request
 
 #: More answers a sentence than anybody reads would fill the memory.
@@ -31,6 +31,7 @@ BLOCK = 1 << 20
 )
 @length_flag
 @threads_flag
+@unpack_flag
 @json_flag
 def command(
     model: str,

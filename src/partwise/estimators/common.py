@@ -31,6 +31,9 @@ from partwise.problem import Problem
 from partwise.result import HISTORY, Result
 from partwise.solvers import Solver, get_solver, solve, solve_path
 
+#: More threads than any machine has use for: a model file may ask for some, too.
+MOST_JOBS = 4096
+
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
@@ -71,8 +74,8 @@ def count_jobs(n_jobs: Any) -> int:
     """Threads meant by scikit-learn's `n_jobs`: None is 1, -1 all processors, -2 all but one."""
     if n_jobs is None:
         return 1
-    if not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0:
-        raise ValueError(f"n_jobs must be None or a nonzero integer, got {n_jobs!r}")
+    if not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0 or n_jobs > MOST_JOBS:
+        raise ValueError(f"n_jobs must be None or a nonzero integer up to {MOST_JOBS}, got {n_jobs!r}")
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
     return int(n_jobs) if n_jobs > 0 else max(1, available + 1 + int(n_jobs))
 
