@@ -110,7 +110,9 @@ class EarlyStopping(TrainingCallback):
             f"early stopping: weights of pass {self.best_passes_:.4g}, dev score {self.best_score_:.6g}, "
             f"{found.text(result.l2)}; {result.solver} went on to pass {result.passes:.4g} without a better score"
         )
-        return replace(result, weights=best, primal=primal, gap=found.gap, rounding=found.rounding, status=status, message=message)
+        return replace(
+            result, weights=best, primal=primal, gap=found.gap, rounding=found.rounding, status=status, message=message
+        )
 
     def _score(self, estimator: Any) -> float:
         if self.metric is None or self.metric == "accuracy":

@@ -34,6 +34,23 @@ threads_flag = click.option(
 )
 
 
+def _lift(ctx: click.Context, param: click.Parameter, value: int | None) -> None:
+    if value is not None:
+        from partwise.io import unpack_limit
+
+        ctx.with_resource(unpack_limit(value))
+
+
+unpack_flag = click.option(
+    "--max-unpacked",
+    type=click.IntRange(0),
+    metavar="BYTES",
+    expose_value=False,
+    callback=_lift,
+    help="What a gzip file may unpack to [default: 25 times its size, or 16 MiB].",
+)
+
+
 def print_json(value: Any) -> None:
     """One JSON object on standard output."""
     click.echo(json_line(value), nl=False)

@@ -10,7 +10,7 @@ import click
 from partwise.cli.errors import UserError
 from partwise.cli.flags import File
 from partwise.cli.loading import length_flag, load_model
-from partwise.cli.output import check_outputs, json_flag, threads_flag, warn_blank
+from partwise.cli.output import check_outputs, json_flag, threads_flag, unpack_flag, warn_blank
 from partwise.cli.tasks import NoExamples, Request
 
 #: More answers a sentence than anybody reads would fill the memory.
@@ -40,6 +40,7 @@ BLOCK = 1 << 20
 )
 @length_flag
 @threads_flag
+@unpack_flag
 @json_flag
 def command(
     model: str,

@@ -15,7 +15,16 @@ import click
 from partwise.cli import crossval
 from partwise.cli.errors import UserError, message_of
 from partwise.cli.flags import RENAMED, TRAINING, File, estimator_options, solver_options
-from partwise.cli.output import check_outputs, is_terminal, json_flag, peak_memory, print_json, threads_flag, warn_blank
+from partwise.cli.output import (
+    check_outputs,
+    is_terminal,
+    json_flag,
+    peak_memory,
+    print_json,
+    threads_flag,
+    unpack_flag,
+    warn_blank,
+)
 from partwise.cli.summary import certificate_lines, features_text, result_fields, size_text
 from partwise.cli.taskgroup import TaskGroup
 from partwise.cli.tasks import TASKS, Data, Task
@@ -105,7 +114,7 @@ def make_command(task: Task) -> click.Command:
         click.Option(["-q", "--quiet"], is_flag=True, help="No progress line, no summary."),
     ]
     made = click.Command(task.name, params=parameters, callback=run, help=_help(task), short_help=TASKS[task.name][2])
-    return json_flag(threads_flag(made))
+    return json_flag(threads_flag(unpack_flag(made)))
 
 
 def _help(task: Task) -> str:

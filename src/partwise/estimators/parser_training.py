@@ -209,7 +209,7 @@ class TrainedParser(TrainedEstimator):
         self.n_skipped_ = parts.integer("n_skipped")
         self._labeller, self.label_result_ = None, None
         if named:
-            if self.classes_.dtype.kind != "U":
+            if not all(isinstance(name, str) for name in self.classes_.tolist()):
                 raise ModelFormatError("has names of arcs that are no strings")
             self._labeller = ArcLabeller.from_parts(parts.part("labeller"), self.classes_)
             settings = {"result": parts.settings.get("label_result"), "history": parts.settings.get("label_history")}

@@ -135,7 +135,7 @@ def read_coefficients(parts: ModelParts, n_rows: int) -> Floats:
 
 def _in_proportion(size: int, n: int) -> bool:
     """Whether a file may hold n values of a table of this size: a small file must not ask for all memory."""
-    return size <= max(1 << 24, 1000 * n)
+    return size <= max(1 << 24, 100 * n)
 
 
 # layouts

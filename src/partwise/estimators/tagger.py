@@ -9,6 +9,7 @@ import numpy as np
 
 from partwise.estimators.common import check_sample_weight, unchanged_on_failure
 from partwise.estimators.inputs import ColumnReader, Sequences
+from partwise.estimators.kernel_chain import KernelChainModel
 from partwise.estimators.labels import encode_labels, flatten_labels, make_classes
 from partwise.estimators.local import LocalModel
 from partwise.estimators.predicting import PredictingTagger
@@ -239,5 +240,7 @@ class SequenceTagger(PredictingTagger, ReadableTagger, TrainedTagger):
             self.n_features_in_ = self._reader.n_attributes
         if (self.model == "maxent") != isinstance(self._model, LocalModel):
             raise ModelFormatError(f"says model={self.model!r} and holds another")
+        if (self.kernel is not None) != isinstance(self._model, KernelChainModel):
+            raise ModelFormatError(f"says kernel={self.kernel!r} and holds another model")
         self.result_ = read_result(parts, self.coef_)
         return self

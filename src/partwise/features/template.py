@@ -167,7 +167,7 @@ class _Parser:
     def __init__(self, template: Template) -> None:
         self.template = template
         self.lines: list[tuple[bool, list[Any]]] = []
-        self.sources: list[Source] = []
+        self._places: dict[Source, int] = {}
         self.transitions = False
         self._number = 0
         openings: list[tuple[int, Any]] = []  # of A lines
@@ -246,7 +246,10 @@ class _Parser:
             if not _NUMBER.fullmatch(fields[2]) or not int(fields[2]):
                 raise self._error(f"%{name} takes a number above 0: {fields[2]!r}", at)
             argument = int(fields[2])
-        source = (int(fields[1]), name, argument)
-        if source not in self.sources:
-            self.sources.append(source)
-        return "cell", self.sources.index(source), int(fields[0]), outside
+        place = self._places.setdefault((int(fields[1]), name, argument), len(self._places))
+        return "cell", place, int(fields[0]), outside
+
+    @property
+    def sources(self) -> list[Source]:
+        """What the lines look at, in the order of the numbers that they have."""
+        return list(self._places)

@@ -156,7 +156,7 @@ def _read_hashed(file: BinaryIO, start: bytes, length: int) -> tuple[Array, Any]
 def _parse(block: Array, size: int) -> tuple[dict[str, str], dict[str, Array]]:
     text = block[8 : 8 + size].tobytes()
     try:
-        header = json.loads(text.decode(), object_pairs_hook=_no_repeats, parse_constant=_refuse)
+        header = parse_json(text.decode())
     except (ValueError, RecursionError) as error:
         raise ModelFormatError(f"has a header that cannot be read ({error})") from None
     metadata = header.pop("__metadata__", None)
@@ -209,6 +209,11 @@ def _array(data: Array, name: str, entry: Any, spans: list[tuple[int, int]]) -> 
         return flat.view(dtype).reshape(shape)
     except ValueError as error:  # shapes like (0, 2^61)
         raise ModelFormatError(f"has an array {name!r} whose shape makes no sense ({error})") from None
+
+
+def parse_json(text: str) -> Any:
+    """JSON without repeated names, NaN and Infinity; ValueError or RecursionError for anything else."""
+    return json.loads(text, object_pairs_hook=_no_repeats, parse_constant=_refuse)
 
 
 def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -64,7 +64,7 @@ class DepTask(Task):
         )
         from partwise.estimators.trees import check_lengths
 
-        sentences = list(reader)
+        sentences = reader.read()
         if not sentences:
             raise NoExamples(
                 "there are no sentences" + (f", {reader.skipped} bad ones aside" * bool(reader.skipped)), path

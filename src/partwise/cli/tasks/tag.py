@@ -249,7 +249,7 @@ class TagTask(Task):
                 best = own[np.argsort(-weights[own], kind="stable")[:n]]
                 called = [str(a if names is None else names[a]) for a in attributes[best].tolist()]
                 found[str(label)] = list(zip(called, weights[best].tolist(), strict=True))
-        pairs = ((" ".join(map(str, names)), weight) for names, weight in model.transition_features_.items())
+        pairs = ((" ".join(map(str, names)), weight) for names, weight in _transitions(model).items())
         found["one label after another"] = nlargest(n, pairs, key=lambda item: abs(item[1]))
         return found
 
@@ -258,14 +258,14 @@ class TagTask(Task):
             raise UserError("--dump: with a kernel there are no weights of attributes")
         for (attribute, label), weight in model.state_features_.items():
             yield "state", str(attribute), str(label), repr(weight)
-        for names, weight in model.transition_features_.items():
+        for names, weight in _transitions(model).items():
             yield "transition", *(BEGIN if name is None else str(name) for name in names), repr(weight)
         for (end, label), weight in model.boundary_features_.items():
             yield end, "", str(label), repr(weight)
 
     def size(self, model: Any) -> int:
         states = 0 if model.kernel is not None else len(model._model.node_features(model.coef_)[2])
-        return states + len(model.transition_features_) + len(model.boundary_features_)
+        return states + len(_transitions(model)) + len(model.boundary_features_)
 
     def examples(self, model: Any, data: Data, n: int) -> list[Any]:
         from partwise.report import draw_tags
@@ -283,6 +283,12 @@ class TagTask(Task):
             probabilities = {i: row.max(axis=1).tolist() for i, row in zip(chosen, rows, strict=True)}
         words = some.source.first_column()
         return [draw_tags(words[i], guess[i], gold=some.y[i], probabilities=probabilities.get(i)) for i in chosen]
+
+
+def _transitions(model: Any) -> dict[tuple[Any, ...], float]:
+    """Weights of transitions by name: none where a kernel compares them."""
+    by_kernel = model.kernel is not None and model._model.support.edges is not None
+    return {} if by_kernel else model.transition_features_
 
 
 def _drawable(data: Data, most: int = 500) -> list[int]:

@@ -153,7 +153,7 @@ def chosen_columns(settings: Mapping[str, Any], n_columns: int | None, path: str
     if not text:
         return None
     try:
-        numbers = [int(part) - 1 for part in text.split(",")]
+        numbers = [int(part) - 1 for part in str(text).split(",")]  # a model file may have a number here
     except ValueError:
         raise UserError(f"--columns: expected numbers as in 1,2,4, got {text!r}") from None
     if len(numbers) < 2 or min(numbers) < 0 or len(set(numbers)) != len(numbers):
