@@ -5,6 +5,9 @@ import gzip
 import pytest
 
 from partwise import SequenceTagger
+from partwise.cli.tasks.dep import _confused
+from partwise.cli.tasks.labels import MAX_CONFUSION, evaluate_labels
+from partwise.metrics import confusion_matrix
 
 
 @pytest.fixture(scope="module")
@@ -57,3 +60,19 @@ def test_inspection_of_a_kernel_on_edges(cli_json, tmp_path):
     tagger = SequenceTagger(kernel="linear", transition_features="all", loss="hinge", tol=0.1)
     tagger.fit([[["a"], ["b"]]] * 3, [["A", "B"]] * 3).save(tmp_path / "model.pw")
     assert cli_json("inspect", tmp_path / "model.pw")["top"] == {"one label after another": []}
+
+
+def test_many_relations_make_no_table_of_all_pairs():
+    """30,000 relations in 1 MB would have 30,000 x 30,000 confusions: 7 GB. The most frequent ones are counted."""
+    gold = [[(0, f"r{k}"), (1, "often")] for k in range(1000)]
+    names, matrix = _confused(gold, gold)
+    assert names[0] == "often"
+    assert len(names) == len(matrix) == MAX_CONFUSION
+    assert matrix[0][0] == 1000
+    assert sum(map(sum, matrix)) == 1000 + MAX_CONFUSION - 1
+
+
+def test_one_long_label_does_not_make_all_lines_long():
+    labels = [f"l{k}" for k in range(2000)] + ["x" * 50_000]
+    assert len(evaluate_labels(labels, labels).table) < 500_000
+    assert len(str(confusion_matrix([labels[-30:]], [labels[-30:]]))) < 300_000

@@ -17,6 +17,8 @@ from partwise.cli.errors import UserError
 
 #: More threads than any machine has.
 MOST_THREADS = 1 << 16
+#: Characters of the widest column of a table.
+WIDEST = 100
 
 json_flag = click.option("--json", "as_json", is_flag=True, help="Machine-readable output on standard output.")
 
@@ -84,8 +86,11 @@ def plain(value: Any) -> Any:
 
 
 def table(rows: Sequence[Sequence[str]], left: int = 1, indent: str = "") -> str:
-    """Aligned columns; the first `left` of them to the left, numbers to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    """Aligned columns; the first `left` of them to the left, numbers to the right.
+
+    Cells beyond `WIDEST` stand out: lines as long as the longest label of all would take the memory of their product.
+    """
+    widths = [min(max(map(len, column)), WIDEST) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:
         cells = [

@@ -14,6 +14,7 @@ from partwise.cli.flags import File
 from partwise.cli.output import json_line, rank_text
 from partwise.cli.summary import certificate_lines, result_fields
 from partwise.cli.tasks import Data, Evaluation, NoExamples, Request, Rules, Task
+from partwise.cli.tasks.labels import MAX_CONFUSION
 from partwise.io import ConlluReader, ConlluSentence, FormatError, parse_conllu, read_text
 from partwise.io.blocks import before_sentences, text_blocks
 from partwise.io.conllu_sentence import DEPS, MISC
@@ -352,11 +353,14 @@ def _by_relation(gold: Sequence[Any], guess: Sequence[Any]) -> list[dict[str, An
 
 
 def _confused(gold: Sequence[Any], guess: Sequence[Any]) -> tuple[list[str], list[list[int]]] | None:
-    """Relations of the words whose head is right, gold ones in rows; None without relations."""
+    """The most frequent relations of the words whose head is right, gold ones in rows; None without relations."""
     words = [pair for one, other in zip(gold, guess, strict=True) for pair in zip(one, other, strict=True)]
     pairs = [(a[1], b[1]) for a, b in words if isinstance(b, tuple) and a[0] == b[0]]
     if not pairs:
         return None
-    truth, found = zip(*pairs, strict=True)
-    names = [name for name, _ in Counter(truth + found).most_common()]
+    counts = Counter(name for pair in pairs for name in pair)
+    names = [name for name, _ in counts.most_common(MAX_CONFUSION)]
+    known = set(names)
+    kept = [pair for pair in pairs if known.issuperset(pair)]
+    truth, found = zip(*kept, strict=True) if kept else ((), ())
     return names, confusion_matrix([truth], [found], labels=names).counts.tolist()
