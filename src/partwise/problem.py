@@ -341,7 +341,7 @@ class Problem:
 
 
 class SecondDerivatives:
-    """The Hessian of P at one point: products with it, and its diagonal or something near it."""
+    """The Hessian of P at one point: products with it, and something near its diagonal."""
 
     def __init__(self, losses: Hessian, l2: float, n_jobs: int) -> None:
         self._losses, self._l2, self._n_jobs = losses, l2, n_jobs
@@ -350,7 +350,7 @@ class SecondDerivatives:
         return self._l2 * direction + self._losses.product(direction, self._n_jobs)
 
     def diagonal(self) -> Floats:
-        """Exact where an example uses a weight in one slot of one part (see `_core.Hessian.diagonal`)."""
+        """Something near the diagonal to scale weights by (see `_core.Hessian.diagonal`)."""
         return self._l2 + self._losses.diagonal(self._n_jobs)
 
     @property
