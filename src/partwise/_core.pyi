@@ -550,8 +550,8 @@ class Hessian:
     def product(self, direction: Floats, n_jobs: int = 1) -> Floats:
         """H direction = sum_i omega_i A_i' Cov_i(A_i direction) / tau (and a rank-one share with the squared link)."""
     def diagonal(self, n_jobs: int = 1) -> Floats:
-        """sum_i omega_i sum_r A_rj^2 v_r / tau, v_r the mean of p (1 - p) over the example's labels where a labelling is
-        one part, else the expected count: something near the diagonal, to scale weights by."""
+        """sum_i omega_i sum_r A_rj^2 v_r / tau, v_r the mean of p (1 - p) over the example's labels where a labelling
+        is one part, else the expected count: something near the diagonal, to scale weights by."""
     @property
     def partial(self) -> bool:
         """Whether only every `every`-th run of examples is in it (weighted up to all)."""

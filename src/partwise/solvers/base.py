@@ -142,15 +142,16 @@ class Solver(ABC, Generic[S]):
         warm_start: WarmStart | None = None,
         checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
         verbose: int = 0,
-        enough: float = 0.0,
+        precise: tuple[float, float] | None = None,
     ) -> Result:
         """Run to a stopping rule (see the module's docstring) and certify; parameters are those of `solve`.
 
-        `enough` is a relative gap that counts as converged where a limit ends the run before `tol` is reached.
+        `precise` = (relative gap, passes): while it has made no more passes than these, the run goes on beyond `tol`
+        to this gap.
         """
         from .loop import Limits, Run
 
-        limits = Limits(tol, self.default_max_passes if max_passes is None else max_passes, max_seconds, enough)
+        limits = Limits(tol, self.default_max_passes if max_passes is None else max_passes, max_seconds, precise)
         return Run(self, problem, limits, callback, checkpoint, verbose).go(random_state, warm_start)
 
 

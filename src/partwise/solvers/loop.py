@@ -18,6 +18,7 @@ from ..result import HISTORY, Certificate, ConvergenceWarning, DivergenceError, 
 from . import checkpoint as files
 from .base import Callback, Certified, Progress, Solver, WarmStart, generator, logger, relative
 from .checkpoint import Checkpoint
+from .look import Look
 from .registry import check_fits, suitable_solvers
 from .state import State, pack, unpack
 
@@ -27,12 +28,17 @@ UNFINISHED = ("max_passes", "max_seconds", "stalled")
 
 @dataclass(frozen=True)
 class Limits:
-    """When to stop: at a relative gap of `tol`; but at a limit, a gap of `enough` counts as converged too."""
+    """When to stop: at a relative gap of `tol`; or, up to some passes, at a smaller one (`precise`: gap, passes)."""
 
     tol: float
     max_passes: float
     max_seconds: float | None
-    enough: float = 0.0
+    precise: tuple[float, float] | None = None
+
+    def target(self, passes: float) -> float:
+        """The relative gap to stop at after so many passes."""
+        gap, most = self.precise or (self.tol, 0.0)
+        return min(self.tol, gap) if passes < most else self.tol
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.tol) and self.tol >= 0):
@@ -75,6 +81,9 @@ class Run:
         """Examples visited over examples there are (those of weight zero are never visited)."""
         return state.visits / len(self.problem.active)
 
+    def _target(self, state: State) -> float:
+        return self.limits.target(self.passes(state))
+
     def go(self, random_state: Any, warm_start: WarmStart | None) -> Result:
         with _shown(self.verbose):
             state = self._resume()
@@ -84,7 +93,7 @@ class Run:
                     return self._conclude(state, *self._loop(state, None))
             # A finished run that is asked for again must not make one more step, and a start may be good enough.
             latest = self._certify(state)
-            status = self.solver.finished(self.problem, state, latest.certificate, self.limits.tol)
+            status = self.solver.finished(self.problem, state, latest.certificate, self._target(state))
             return self._conclude(state, *((status, latest) if status else self._loop(state, latest)))
 
     def _loop(self, state: State, latest: Certified | None) -> tuple[Status, Certified]:
@@ -92,22 +101,22 @@ class Run:
         solver, problem, limits = self.solver, self.problem, self.limits
         last: Certificate | None = latest.certificate if latest else None
         status: Status | None = None
-        if latest is None and solver.check_due(state, limits.tol):
+        if latest is None and solver.check_due(state, self._target(state)):
             latest = self._certify(state)
             last = latest.certificate
-            status = solver.finished(problem, state, last, limits.tol)
+            status = solver.finished(problem, state, last, self._target(state))
         while status is None:
             if self.passes(state) >= limits.max_passes:
                 status = "max_passes"
                 break
             solver.step(problem, state)
             latest = None
-            if solver.check_due(state, limits.tol):
+            if solver.check_due(state, self._target(state)):
                 latest = self._certify(state)
                 last = latest.certificate
                 state.checked_epoch, state.checked_gain = state.epoch, state.gain
                 state.checked_gap, state.checked_primal = last.gap, last.primal
-                status = solver.finished(problem, state, last, limits.tol)
+                status = solver.finished(problem, state, last, self._target(state))
             self._report(state, last, fresh=latest is not None)
             if self._called_off(state, last, fresh=latest is not None):
                 status = status or "stopped"
@@ -118,8 +127,8 @@ class Run:
         if latest is None:
             latest = self._certify(state)
             # The last step may have reached the tolerance unnoticed.
-            status = solver.finished(problem, state, latest.certificate, limits.tol) or status
-        if limits.enough > 0 and status in UNFINISHED and latest.certificate.relative_gap <= limits.enough:
+            status = solver.finished(problem, state, latest.certificate, self._target(state)) or status
+        if status in UNFINISHED and 0 < limits.tol >= latest.certificate.relative_gap:
             status = "converged"
         return status, latest
 
@@ -148,6 +157,7 @@ class Run:
         if status in UNFINISHED and self.limits.tol > 0:
             others = [other for other in suitable_solvers(self.problem) if other != name]
             advice = self.solver.advice + (f", or try solver {' or '.join(map(repr, others))}" if others else "")
+            advice += _scaling_advice(self.problem)
             warnings.warn(f"{message}; tol is {self.limits.tol:.3g}. {advice}.", ConvergenceWarning, stacklevel=5)
         return Result(
             weights=latest.weights,
@@ -241,6 +251,16 @@ def _gap_text(certificate: Certificate, l2: float) -> str:
         return f"primal {certificate.primal:.8g}, no certificate ({reason})"
     share = relative(certificate.gap, certificate.primal)
     return f"primal {certificate.primal:.8g}, gap {certificate.gap:.3g} (relative {share:.3g})"
+
+
+def _scaling_advice(problem: Problem) -> str:
+    """What to say of features of very different scales, the usual cause where a run ends far from its tolerance."""
+    if "explicit weights" not in problem.capabilities():
+        return ""
+    look = Look(problem)
+    if not look.different_scales:
+        return ""
+    return f". The features' scales differ by a factor of {look.scale_ratio:.2g}: bring them to one scale first"
 
 
 @contextlib.contextmanager
