@@ -447,6 +447,11 @@ class Objective:
     ) -> tuple[Floats, float]:
         """(u, b) of the dual point with expected counts s * mu (all examples), mass s (None: 1), entropies s * H
         (None: 0)."""
+    def dual_terms_sparse(
+        self, indptr: Ints, slots: Ints, counts: Floats, mass: Floats, n_jobs: int = 1
+    ) -> tuple[Floats, float]:
+        """The same with s * mu given by the slots that are used: example i's are slots[indptr[i]:indptr[i + 1]], and
+        no entropies."""
     def marginals_of_scores(self, scores: Floats, n_jobs: int = 1) -> tuple[Floats, Floats]:
         """(expected counts, entropies) of the Gibbs distributions with slot scores `scores`, all examples."""
     def near_gold_scores(self, sharpness: float) -> Floats:

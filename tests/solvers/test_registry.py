@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from partwise import (
     L2,
     LBFGS,
     SDCA,
+    Chain,
     ConvergenceWarning,
     ElasticNet,
     Loss,
@@ -24,13 +26,16 @@ from partwise import (
     Problem,
     Structure,
     available_solvers,
+    chain_map,
     compatibility_table,
     get_solver,
     multiclass_map,
     solve,
     suitable_solvers,
 )
+from partwise.cli.output import peak_memory
 from partwise.estimators.inputs import csr_attributes
+from partwise.features import Attributes
 from partwise.kernels import kernel_map
 from partwise.solvers import auto, choose
 from partwise.solvers.compatibility import KINDS
@@ -172,6 +177,23 @@ class TestAuto:
         assert isinstance(choose(Small("multiclass", "log", l2=1e-8).problem).solver, LBFGS)
         none = choose(Small("chain-tied", "log", l2=0.0).problem)
         assert isinstance(none.solver, LBFGS)
+
+    @pytest.mark.parametrize(("loss", "solver"), [("log", "lbfgs"), ("hinge", "bcfw"), ("squared-hinge", "bcfw")])
+    def test_memory_is_in_proportion_to_the_data(self, loss, solver):
+        # A tied chain has a slot for every pair of labels in every example: 9 million here, of 200 positions.
+        n = 200
+        structure = Chain(np.ones(n, dtype=np.int64), n)
+        rows = Attributes(np.arange(n + 1), np.zeros(n, dtype=np.int64), 1)
+        problem = Problem(chain_map(structure, rows), structure, structure.encode(np.arange(n)), loss, 1.0)
+        assert int(structure.slot_offsets()[-1]) > 8_000_000
+        assert choose(problem).solver.name == solver
+        before = peak_memory()
+        tracemalloc.start()
+        solve(problem, tol=0, max_passes=2, random_state=0)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 20e6
+        assert peak_memory() - before < 60e6  # the compiled core's too; a peak may lie far back
 
     def test_few_weights(self, monkeypatch):
         monkeypatch.setattr(auto, "TINY", 10)

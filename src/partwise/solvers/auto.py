@@ -10,6 +10,7 @@ The rule of "auto", by loss and by a look at some examples (`look`); the first l
     smooth, different scales          newton, diagonal preconditioner (`Look.different_scales`, curvature > `STEEP`)
     smooth, tiny (`TINY`)             one part a labelling: the same; else lbfgs
     smooth, one part, few weights     the same newton, with parts of the Hessian (see `_few_weights`)
+    smooth, very many slots           lbfgs, which keeps nothing a slot (see `_too_many_slots`)
     smooth, weak penalty              lbfgs, where eg is slow (000, section 7.1.1)
     smooth, one part a labelling      sdca, to a weaker penalty than eg
     smooth, else                      eg
@@ -63,6 +64,8 @@ WEAK_EXACT = 3e6
 #: Examples a weight from which a few Newton steps are faster than passes over single examples; the same where rows are
 #: at most so long (an exact block costs a microsecond beside its row).
 MANY_EXAMPLES, MANY_SHORT, SHORT = 20, 1.5, 60
+#: Numbers that dual variables may always have, and how many each gold part may have beyond that.
+DUAL_SIZE, DUAL_PER_PART = 1 << 22, 500
 #: Curvature above which excessive gap is ahead of online EG on the hinge (1000 sentences: level at 25, ahead at 250).
 WEAK_HINGE = 100.0
 
@@ -109,6 +112,8 @@ def choose(problem: Problem) -> Choice:
             return Choice(newton, f"smooth, one part a labelling, few weights ({problem.n_weights})")
     if tiny:
         return Choice(LBFGS(), "smooth and tiny", exact_passes)
+    if _too_many_slots(problem):
+        return Choice(LBFGS(), "smooth, too many slots for dual variables")
     weak = WEAK_EXACT if one_part else WEAK
     if look.curvature > weak:
         return Choice(LBFGS(), f"smooth with a weak penalty (curvature {look.curvature:.3g} > {weak:g})")
@@ -125,6 +130,16 @@ def _few_weights(look: Look) -> bool:
     """
     many = MANY_SHORT if look.row_length <= SHORT else MANY_EXAMPLES
     return many * look.problem.n_weights <= len(look.problem.active)
+
+
+def _too_many_slots(problem: Problem) -> bool:
+    """Whether dual variables, 16 bytes a slot, are out of proportion to the data.
+
+    A tied chain has a slot for every pair of labels in each example: 500 labels and 500 sequences of one position, 5 kB
+    in a file, would take 2 GB.
+    """
+    slots = int(problem.structure.slot_offsets()[-1])
+    return slots > max(DUAL_SIZE, DUAL_PER_PART * float(problem.gold[2].sum()))
 
 
 def solve(
