@@ -4,7 +4,8 @@ At each position the search keeps `beam_width` histories, and the k best partial
 labellings with the same history the others cannot be among the k best in the end. With all histories this is Viterbi's
 algorithm (k = 1) and list Viterbi. Labels after which no allowed labelling can be finished are never taken, so a beam
 of any width ends with min(k, number of allowed labellings) labellings if it is at least k wide: each entry goes on,
-and entries are dropped only where k others stay. (A beam narrower than k is widened.)
+and entries are dropped only where k others stay. (A beam narrower than k is widened.) Departure from Ratnaparkhi 1996,
+whose beam is one of labellings: several of them may have the same history there, and none is dropped for that.
 """
 
 from __future__ import annotations
