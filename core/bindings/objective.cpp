@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "bindings/checks.h"
+#include "bindings/labellings.h"
 
 namespace partwise::bindings {
 
@@ -144,6 +145,29 @@ void bind_objective(nb::module_& m) {
                 return pack(std::move(plane));
             },
             "counts"_a, "mass"_a.none(), "entropies"_a.none(), "n_jobs"_a = 1)
+        .def(
+            "dual_terms_sparse",
+            [](const Objective& o, const Ints& indptr, const Ints& slots, const Floats& counts, const Floats& mass,
+               int n_jobs) {
+                check_size(mass, o.num_examples(), "mass");
+                check_finite(counts, "counts");
+                decode_all(o.structure(), indptr, slots, counts, [&](Index i, SlotView used) {
+                    for (const Index r : used.slots) {
+                        if (r < 0 || r >= o.num_slots(i)) {
+                            throw InputError("example " + std::to_string(i) + " has no slot " + std::to_string(r));
+                        }
+                    }
+                });
+                Interrupt interrupt = python_interrupt();
+                Plane plane;
+                {
+                    const nb::gil_scoped_release release;
+                    plane =
+                        o.dual_terms_sparse(indptr.data(), slots.data(), counts.data(), mass.data(), n_jobs, interrupt);
+                }
+                return pack(std::move(plane));
+            },
+            "indptr"_a, "slots"_a, "counts"_a, "mass"_a, "n_jobs"_a = 1)
         .def(
             "marginals_of_scores",
             [](const Objective& o, const Floats& scores, int n_jobs) {

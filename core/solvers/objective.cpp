@@ -238,18 +238,30 @@ Plane Objective::dual_terms_linear(const double* z, double cost_scale, int n_job
 Plane Objective::dual_terms_slots(const double* counts, const double* mass, const double* entropies, int n_jobs,
                                   Interrupt& interrupt) const {
     return sum_examples(*this, n_jobs, interrupt, true, [&](Index i, double* direction, Workspace& ws) {
-        const Index n = num_slots(i);
-        const double s = mass ? mass[i] : 1.0;
-        Workspace::Frame frame(ws);
-        double* cost = frame.take(n);
-        fill(cost, n, 0.0);
-        add_cost(i, loss_.cost_scale, cost);
-        const double* x = counts + offset(i);
-        const double b = dot(x, cost, n) + (entropies ? loss_.temperature * entropies[i] : 0.0) - conjugate(s);
-        for (Index r = 0; r < n; ++r) direction[r] = -x[r];
-        add_gold(i, s, direction);
-        return Term{0.0, b, 0.0};
+        std::copy_n(counts + offset(i), num_slots(i), direction);
+        return dual_term(i, mass ? mass[i] : 1.0, entropies ? entropies[i] : 0.0, direction, ws);
     });
+}
+
+Plane Objective::dual_terms_sparse(const Index* indptr, const Index* slots, const double* counts, const double* mass,
+                                   int n_jobs, Interrupt& interrupt) const {
+    return sum_examples(*this, n_jobs, interrupt, true, [&](Index i, double* direction, Workspace& ws) {
+        fill(direction, num_slots(i), 0.0);
+        for (Index k = indptr[i]; k < indptr[i + 1]; ++k) direction[slots[k]] += counts[k];
+        return dual_term(i, mass[i], 0.0, direction, ws);
+    });
+}
+
+Term Objective::dual_term(Index i, double mass, double entropy, double* counts, Workspace& ws) const {
+    const Index n = num_slots(i);
+    Workspace::Frame frame(ws);
+    double* cost = frame.take(n);
+    fill(cost, n, 0.0);
+    add_cost(i, loss_.cost_scale, cost);
+    const double b = dot(counts, cost, n) + loss_.temperature * entropy - conjugate(mass);
+    for (Index r = 0; r < n; ++r) counts[r] = -counts[r];
+    add_gold(i, mass, counts);
+    return Term{0.0, b, 0.0};
 }
 
 void Objective::marginals_of_scores(const double* scores, double* marginals, double* entropies, int n_jobs,

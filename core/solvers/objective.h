@@ -96,6 +96,10 @@ class Objective {
     // counts: s mu; mass: s or null (1); entropies: s H or null (0).
     Plane dual_terms_slots(const double* counts, const double* mass, const double* entropies, int n_jobs,
                            Interrupt& interrupt) const;
+    // The same where few slots are used: those of example i are slots[indptr[i]], ..., slots[indptr[i + 1] - 1], each
+    // `counts` times (more than once if it is named more than once). Memory does not grow with the number of slots.
+    Plane dual_terms_sparse(const Index* indptr, const Index* slots, const double* counts, const double* mass,
+                            int n_jobs, Interrupt& interrupt) const;
     void marginals_of_scores(const double* scores, double* marginals, double* entropies, int n_jobs,
                              Interrupt& interrupt) const;
     void near_gold_scores(double sharpness, double* scores) const;
@@ -105,6 +109,8 @@ class Objective {
 
    private:
     void check_cost(Index i, const double* cost) const;
+    // b's share of expected counts s mu; they are replaced by s g - s mu.
+    Term dual_term(Index i, double mass, double entropy, double* counts, Workspace& ws) const;
 
     std::shared_ptr<const Structure> structure_;
     std::shared_ptr<const FeatureMap> features_;

@@ -455,6 +455,11 @@ class Objective:
     ) -> tuple[Floats, float]:
         """(u, b) of the dual point with expected counts s * mu (all examples), mass s (None: 1), entropies s * H
         (None: 0)."""
+    def dual_terms_sparse(
+        self, indptr: Ints, slots: Ints, counts: Floats, mass: Floats, n_jobs: int = 1
+    ) -> tuple[Floats, float]:
+        """The same with s * mu given by the slots that are used: example i's are slots[indptr[i]:indptr[i + 1]], and
+        no entropies."""
     def marginals_of_scores(self, scores: Floats, n_jobs: int = 1) -> tuple[Floats, Floats]:
         """(expected counts, entropies) of the Gibbs distributions with slot scores `scores`, all examples."""
     def near_gold_scores(self, sharpness: float) -> Floats:
@@ -561,7 +566,8 @@ class Hessian:
     def product(self, direction: Floats, n_jobs: int = 1) -> Floats:
         """H direction = sum_i omega_i A_i' Cov_i(A_i direction) / tau (and a rank-one share with the squared link)."""
     def diagonal(self, n_jobs: int = 1) -> Floats:
-        """sum_i omega_i sum_r A_rj^2 v_r / tau, v_r = p_r (1 - p_r) for one part a labelling, else expected counts."""
+        """sum_i omega_i sum_r A_rj^2 v_r / tau, v_r the mean of p (1 - p) over the example's labels where a labelling
+        is one part, else the expected count: something near the diagonal, to scale weights by."""
     @property
     def partial(self) -> bool:
         """Whether only every `every`-th run of examples is in it (weighted up to all)."""

@@ -231,8 +231,7 @@ class Problem:
         else:
             if self.loss.temperature > 0:
                 raise ValueError("the entropy of an active set is unknown: it is a dual point at temperature 0 only")
-            counts, mass = _given(point.active).expected_counts(self.structure.slot_offsets())
-            entropies = None
+            return self.objective.dual_terms_sparse(*_given(point.active).used_slots(self.n_examples), self.n_jobs)
         return self.objective.dual_terms_slots(counts, mass, entropies, self.n_jobs)
 
     def dual_value(self, point: DualPoint) -> float:

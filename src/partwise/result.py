@@ -92,7 +92,7 @@ class Result:
         because primal and dual are rounded: dual - rounding <= min P <= primal + rounding, primal - min P <= gap.
     status
         "converged": gap <= tol * |primal|; or the run ended before that at a relative gap of at most 1e-10 without
-        further progress in double precision, or of at most the `enough` that it was given (see `solvers.base`);
+        further progress in double precision;
         "max_passes", "max_seconds", "stopped" (by the callback): a limit came first;
         "stalled": no further progress possible in double precision, but the gap is above that;
         "no certificate": l2 = 0, where the gradient norm is what was brought down.

@@ -72,7 +72,8 @@ def test_against_numpy(n_labels, weighted, values, make, rng):
     np.testing.assert_allclose(found[weight > 0], p[weight > 0], rtol=1e-12, atol=1e-300)
     change = X @ V
     middle = weight[:, None] * p * (change - (p * change).sum(axis=1, keepdims=True))
-    diagonal = (X * X).T @ (weight[:, None] * p * (1 - p)) + L2
+    variance = np.tile((p * (1 - p)).mean(axis=1, keepdims=True), n_labels)
+    diagonal = (X * X).T @ (weight[:, None] * variance) + L2
     for hessian in (problem.hessian(w), problem.hessian(w, marginals=marginals)):
         np.testing.assert_allclose(unpacked(problem, hessian(v)), X.T @ middle + L2 * V, rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(unpacked(problem, hessian.diagonal()), diagonal, rtol=1e-9, atol=1e-9)
@@ -89,12 +90,15 @@ def test_probabilities_of_two_labels_near_zero():
         assert entropy == pytest.approx(np.log1p(np.exp(-gap)) + gap * p[1], rel=1e-12, abs=1e-300)
 
 
-def test_diagonal_of_the_enumerated_matrix(rng):
+def test_sum_of_the_diagonal_is_that_of_the_enumerated_matrix(rng):
+    # each example's variances are spread evenly over its labels
     case = make_case("multiclass", seed=3)
     problem = Problem(case.features, case.structure, case.gold, "log", L2, sample_weight=case.sample_weight)
     w = rng.normal(size=problem.n_weights)
-    expected = np.diag(case.dense("log", L2).hessian(w))
-    np.testing.assert_allclose(problem.hessian(w).diagonal(), expected, rtol=1e-9, atol=1e-9)
+    expected = unpacked(problem, np.diag(case.dense("log", L2).hessian(w)))
+    found = unpacked(problem, problem.hessian(w).diagonal())
+    np.testing.assert_allclose(found, np.tile(found[:, :1], found.shape[1]), rtol=1e-12)
+    np.testing.assert_allclose(found.sum(axis=1), expected.sum(axis=1), rtol=1e-9)
 
 
 @pytest.mark.parametrize("kind", ["chain-tied", "chain-untied"])

@@ -143,7 +143,7 @@ class ArcLabeller:
             sample_weight=weight,
             n_jobs=n_jobs,
         )
-        # Blocks are diagonal unless an arc has the same feature twice (hashing); small problems need no exact answer.
+        # Blocks are diagonal unless an arc has the same feature twice (hashing); tiny problems need no exact answer.
         result = solve(problem, "sdca" if "sdca" in suitable_solvers(problem) else "eg", **options)
         return cls(model, PairLayout(layout, all_pairs=False), classes, result.weights), result
 

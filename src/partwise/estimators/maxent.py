@@ -91,8 +91,8 @@ class MaxentClassifier(ClassifierMixin, TrainedEstimator):
         What each row's weight is multiplied by; labels that are not named have 1. "balanced": the sum of all
         rows' weights over the number of labels times the sum of that label's.
     solver : str or Solver
-        A name of `partwise.available_solvers()`; "auto" chooses, and solves small problems with smooth losses to
-        rounding whatever `tol` is.
+        A name of `partwise.available_solvers()`; "auto" chooses; data so few that it takes no more than some
+        milliseconds are fitted to rounding, with smooth losses.
     solver_options : dict, optional
         The named solver's own parameters.
     tol : float

@@ -67,8 +67,8 @@ class TrainedParser(TrainedEstimator):
                 parse_templates(table)
 
     def _make_solver(self) -> Any:
-        # "auto" would solve small problems to machine precision, which scikit-learn's classifiers are expected to do;
-        # a parser's weights are not worth that. Weak penalties are left to its rule.
+        # "auto" solves tiny problems to machine precision, which scikit-learn's classifiers are expected to do; a
+        # parser's weights are not worth that. Weak penalties are left to its rule.
         quick = self.solver == "auto" and not self.solver_options and get_loss(self.loss).smooth and self.C <= MOST_EG
         return get_solver("eg") if quick else super()._make_solver()
 

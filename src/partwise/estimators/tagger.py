@@ -48,7 +48,8 @@ class SequenceTagger(PredictingTagger, ReadableTagger, TrainedTagger):
         Inverse of the penalty's strength.
     model : {"crf", "maxent"}
         "maxent": a classifier of positions that sees the tags before them (Ratnaparkhi 1996), trained with the log loss
-        on the gold tags and decoded by beam search. It has no `transitions`, `transition_features`, `ends`. Its
+        on the gold tags and decoded by beam search; unlike Ratnaparkhi's, the beam keeps one labelling of those that
+        end in the same `history` tags. It has no `transitions`, `transition_features`, `ends`. Its
         marginals are exact whatever the `beam_width`.
     history : {2, 1}
         model="maxent": how many tags before a position are seen.

@@ -7,9 +7,8 @@ Stopping rules, looked at after each step: gap <= tol * |primal| (whenever a cer
 gap is hidden by rounding, passes >= max_passes, seconds >= max_seconds, the callback's word. With tol = 0 the first two
 never hold. A certificate is always issued at the end.
 
-Converged is a run whose gap, rounding included, is at most tol * |primal|. There are two exceptions, both for runs that
-end before that: a relative gap of ROUNDING_FLOOR where double precision allows no further progress, and one of `enough`
-if the caller gave it (`auto` does where it aims lower than the tolerance that it was asked for).
+Converged is a run whose gap, rounding included, is at most tol * |primal|; or, where double precision allows no further
+progress, ROUNDING_FLOOR * |primal|.
 """
 
 import logging
@@ -172,16 +171,16 @@ class Solver(ABC, Generic[S]):
         warm_start: WarmStart | None = None,
         checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
         verbose: int = 0,
-        enough: float = 0.0,
+        precise: tuple[float, float] | None = None,
     ) -> Result:
         """Run to a stopping rule (see the module's docstring) and certify; parameters are those of `solve`.
 
-        `enough` is a relative gap that counts as converged where the run ends, by a limit or in rounding, before `tol`
-        is reached.
+        `precise` = (relative gap, passes): while it has made no more passes than these, the run goes on beyond `tol`
+        to this gap.
         """
         from .loop import Limits, Run
 
-        limits = Limits(tol, self.default_max_passes if max_passes is None else max_passes, max_seconds, enough)
+        limits = Limits(tol, self.default_max_passes if max_passes is None else max_passes, max_seconds, precise)
         return Run(self, problem, limits, callback, checkpoint, verbose).go(random_state, warm_start)
 
 

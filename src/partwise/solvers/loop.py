@@ -19,6 +19,7 @@ from ..result import HISTORY, Certificate, ConvergenceWarning, DivergenceError, 
 from . import checkpoint as files
 from .base import Callback, Certified, Progress, Solver, WarmStart, generator, logger
 from .checkpoint import Checkpoint
+from .look import Look
 from .registry import check_fits, suitable_solvers
 from .state import State, pack, unpack
 
@@ -28,12 +29,17 @@ UNFINISHED = ("max_passes", "max_seconds", "stalled")
 
 @dataclass(frozen=True)
 class Limits:
-    """When to stop: at a relative gap of `tol`; where a run ends before, one of `enough` counts as converged too."""
+    """When to stop: at a relative gap of `tol`; or, up to some passes, at a smaller one (`precise`: gap, passes)."""
 
     tol: float
     max_passes: float
     max_seconds: float | None
-    enough: float = 0.0
+    precise: tuple[float, float] | None = None
+
+    def target(self, passes: float) -> float:
+        """The relative gap to stop at after so many passes."""
+        gap, most = self.precise or (self.tol, 0.0)
+        return min(self.tol, gap) if passes < most else self.tol
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.tol) and self.tol >= 0):
@@ -77,6 +83,9 @@ class Run:
         """Examples visited over examples there are (those of weight zero are never visited)."""
         return state.visits / len(self.problem.active)
 
+    def _target(self, state: State) -> float:
+        return self.limits.target(self.passes(state))
+
     def go(self, random_state: Any, warm_start: WarmStart | None) -> Result:
         with _shown(self.verbose):
             state = self._resume()
@@ -86,7 +95,7 @@ class Run:
                     return self._conclude(state, *self._loop(state, None))
             # A finished run that is asked for again must not make one more step, and a start may be good enough.
             latest = self._certify(state)
-            status = self.solver.finished(self.problem, state, latest.certificate, self.limits.tol)
+            status = self.solver.finished(self.problem, state, latest.certificate, self._target(state))
             return self._conclude(state, *((status, latest) if status else self._loop(state, latest)))
 
     def _loop(self, state: State, latest: Certified | None) -> tuple[Status, Certified]:
@@ -94,22 +103,22 @@ class Run:
         solver, problem, limits = self.solver, self.problem, self.limits
         last: Certificate | None = latest.certificate if latest else None
         status: Status | None = None
-        if latest is None and solver.check_due(state, limits.tol):
+        if latest is None and solver.check_due(state, self._target(state)):
             latest = self._certify(state)
             last = latest.certificate
-            status = solver.finished(problem, state, last, limits.tol)
+            status = solver.finished(problem, state, last, self._target(state))
         while status is None:
             if self.passes(state) >= limits.max_passes:
                 status = "max_passes"
                 break
             solver.step(problem, state)
             latest = None
-            if solver.check_due(state, limits.tol):
+            if solver.check_due(state, self._target(state)):
                 latest = self._certify(state)
                 last = latest.certificate
                 state.checked_epoch, state.checked_gain = state.epoch, state.gain
                 state.checked_gap, state.checked_primal = last.gap, last.primal
-                status = solver.finished(problem, state, last, limits.tol)
+                status = solver.finished(problem, state, last, self._target(state))
             self._report(state, last, fresh=latest is not None)
             if self._called_off(state, last, fresh=latest is not None):
                 status = status or "stopped"
@@ -120,7 +129,7 @@ class Run:
         if latest is None:
             latest = self._certify(state)
             # The last step may have reached the tolerance unnoticed.
-            status = solver.finished(problem, state, latest.certificate, limits.tol) or status
+            status = solver.finished(problem, state, latest.certificate, self._target(state)) or status
         return status, latest
 
     def _certify(self, state: State) -> Certified:
@@ -135,9 +144,8 @@ class Run:
         return certified
 
     def _conclude(self, state: State, status: Status, latest: Certified) -> Result:
-        enough = self.limits.enough
-        if enough > 0 and status in UNFINISHED and latest.certificate.relative_gap <= enough:
-            status = "converged"
+        if status in UNFINISHED and 0 < self.limits.tol >= latest.certificate.relative_gap:
+            status = "converged"  # it aimed lower than the tolerance
         self.solver.check_end(self.problem, state, status)
         if self.checkpoint:
             self._save(state)
@@ -153,6 +161,7 @@ class Run:
         if status in UNFINISHED and self.limits.tol > 0:
             others = [other for other in suitable_solvers(self.problem) if other != name]
             advice = self.solver.advice + (f", or try solver {' or '.join(map(repr, others))}" if others else "")
+            advice += _scaling_advice(self.problem)
             warnings.warn(f"{message}; tol is {self.limits.tol:.3g}. {advice}.", ConvergenceWarning, stacklevel=5)
         return Result(
             weights=latest.weights,
@@ -248,6 +257,16 @@ class Run:
             loss = [problem.loss.temperature, problem.loss.cost_scale, float(problem.loss.link == "squared")]
             self.identity = [*sizes, *loss, value, math.sqrt(problem.norm2(u)), probe]
         return self.identity
+
+
+def _scaling_advice(problem: Problem) -> str:
+    """What to say of features of very different scales, the usual cause where a run ends far from its tolerance."""
+    if "explicit weights" not in problem.capabilities():
+        return ""
+    look = Look(problem)
+    if not look.different_scales:
+        return ""
+    return f". The features' scales differ by a factor of {look.scale_ratio:.2g}: bring them to one scale first"
 
 
 @contextlib.contextmanager
