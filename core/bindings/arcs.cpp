@@ -1,6 +1,6 @@
 #include <string_view>
 
-#include "bindings/common.h"
+#include "bindings/keep_alive.h"
 #include "features/arc_map.h"
 
 namespace partwise::bindings {
@@ -54,12 +54,11 @@ void bind_arcs(nb::module_& m) {
         .def_static("hashed", &ArcIndex::hashed, "bits"_a)
         .def_static(
             "seen",
-            [](const Table& table, std::shared_ptr<ArcTokens> tokens, const std::optional<Ints>& heads,
-               Index min_count) {
+            [](const Table& table, const ArcTokens& tokens, const std::optional<Ints>& heads, Index min_count) {
                 const std::vector<ArcTemplate> templates = templates_of(table);
                 Interrupt interrupt = python_interrupt();
                 const nb::gil_scoped_release release;
-                return ArcIndex::seen(templates, *tokens, heads ? span_of(*heads) : std::span<const Index>{}, min_count,
+                return ArcIndex::seen(templates, tokens, heads ? span_of(*heads) : std::span<const Index>{}, min_count,
                                       interrupt);
             },
             "templates"_a, "tokens"_a, "heads"_a.none(), "min_count"_a = 1)
@@ -70,23 +69,23 @@ void bind_arcs(nb::module_& m) {
             nb::rv_policy::automatic)
         .def(
             "attributes",
-            [](const ArcIndex& index, const Table& table, std::shared_ptr<ArcTokens> tokens, const Ints& heads) {
-                check_size(heads, tokens->num_words(), "heads");
+            [](const ArcIndex& index, const Table& table, const ArcTokens& tokens, const Ints& heads) {
+                check_size(heads, tokens.num_words(), "heads");
                 const std::vector<ArcTemplate> templates = templates_of(table);
                 std::vector<Index> row_ptr(1, 0);
                 std::vector<Index> attributes;
                 Interrupt interrupt = python_interrupt();
                 {
                     const nb::gil_scoped_release release;
-                    ArcKeys keys(templates, *tokens);
+                    ArcKeys keys(templates, tokens);
                     std::vector<Key> found;
                     std::vector<std::uint32_t> ids;
-                    for (Index i = 0; i < tokens->num_sentences(); ++i) {
+                    for (Index i = 0; i < tokens.num_sentences(); ++i) {
                         interrupt.check();
                         keys.load(i);
-                        for (Index word = 1; word <= tokens->length(i); ++word) {
-                            const Index h = heads.data()[tokens->offset(i) + word - 1];
-                            if (h < 0 || h > tokens->length(i) || h == word)
+                        for (Index word = 1; word <= tokens.length(i); ++word) {
+                            const Index h = heads.data()[tokens.offset(i) + word - 1];
+                            if (h < 0 || h > tokens.length(i) || h == word)
                                 throw InputError("sentence " + std::to_string(i) + ": word " + std::to_string(word) +
                                                  " cannot have the head " + std::to_string(h));
                             found.clear();
@@ -107,12 +106,13 @@ void bind_arcs(nb::module_& m) {
     nb::class_<ArcMap, FeatureMap>(m, "ArcMap")
         .def(
             "__init__",
-            [](ArcMap* self, const Table& table, std::shared_ptr<ArcTokens> tokens, std::shared_ptr<ArcIndex> index,
-               double memory_limit, int n_jobs) {
+            [](ArcMap* self, const Table& table, ArcTokens& tokens, ArcIndex& index, double memory_limit, int n_jobs) {
                 std::vector<ArcTemplate> templates = templates_of(table);
                 Interrupt interrupt = python_interrupt();
+                std::shared_ptr<ArcTokens> shared_tokens = share(tokens);
+                std::shared_ptr<ArcIndex> shared_index = share(index);
                 const nb::gil_scoped_release release;
-                new (self) ArcMap(std::move(templates), std::move(tokens), std::move(index), memory_limit,
+                new (self) ArcMap(std::move(templates), std::move(shared_tokens), std::move(shared_index), memory_limit,
                                   effective_jobs(n_jobs), interrupt);
             },
             "templates"_a, "tokens"_a, "index"_a, "memory_limit"_a = 0.0, "n_jobs"_a = 1)

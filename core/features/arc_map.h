@@ -11,6 +11,7 @@
 #include "features/arc_index.h"
 #include "features/arc_keys.h"
 #include "features/feature_map.h"
+#include "support/scratch_pool.h"
 
 namespace partwise {
 
@@ -39,7 +40,6 @@ class ArcMap final : public FeatureMap {
    private:
     struct Block;
     struct Scratch;
-    static Scratch& scratch();
     void look_up(Index i, Scratch& s) const;
     void make_block(Index i, Scratch& s, Block& block) const;
     // The kept block, or one made in the scratch memory.
@@ -51,6 +51,7 @@ class ArcMap final : public FeatureMap {
     std::vector<ArcTemplate> templates_;
     std::shared_ptr<const ArcTokens> tokens_;
     std::shared_ptr<const ArcIndex> index_;
+    std::unique_ptr<ScratchPool<Scratch>> scratch_;
     std::vector<std::unique_ptr<const Block>> blocks_;
     Index num_cached_ = 0;
     double cached_bytes_ = 0;

@@ -146,6 +146,7 @@ class Rounds {
 
     EgReport run() {
         std::barrier sync(n_lanes_);
+        reserve_for_threads(n_lanes_ - 1);
         {
             std::vector<std::jthread> threads;
             for (int k = 1; k < n_lanes_; ++k) threads.emplace_back([&, k] { lane(k, sync); });
@@ -179,6 +180,7 @@ class Rounds {
     }
 
     void lane(int k, std::barrier<>& sync) {
+        prepare_to_throw();
         for (Index begin = 0; begin < len(order_.size()); begin += round_ * n_lanes_) {
             if (k == 0) make_plan(begin);
             sync.arrive_and_wait();

@@ -4,7 +4,12 @@
 #include <chrono>
 #include <exception>
 #include <mutex>
+#include <new>
 #include <thread>
+
+#if defined(__unix__) || defined(__APPLE__)
+#include <sys/mman.h>
+#endif
 
 namespace partwise {
 
@@ -13,6 +18,24 @@ double seconds_now() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 }  // namespace
+
+// Addresses, not memory of the heap: a new thread may not find its way to what is left there.
+void reserve_for_threads(int n) {
+#if defined(__unix__) || defined(__APPLE__)
+    constexpr std::size_t kReserve = std::size_t{1} << 24;  // a stack, and more than a thread needs before it can throw
+    const std::size_t size = kReserve * static_cast<std::size_t>(std::max(n, 1));
+    void* reserve = ::mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (reserve == MAP_FAILED) throw std::bad_alloc();
+    ::munmap(reserve, size);
+#else
+    static_cast<void>(n);
+#endif
+}
+
+void prepare_to_throw() {
+    // volatile: or the call, whose answer nobody needs, is optimised away.
+    [[maybe_unused]] const volatile int found = std::uncaught_exceptions();
+}
 
 void Interrupt::check() {
     // The clock costs about 20 ns; examples cost microseconds. Still, look only every fourth time.
@@ -37,6 +60,7 @@ void parallel_for(Index n_tasks, int n_jobs, Interrupt& interrupt, const std::fu
     std::exception_ptr error;
     std::mutex error_mutex;
     auto work = [&](int worker) {
+        prepare_to_throw();
         try {
             for (;;) {
                 const Index k = next.fetch_add(1);
@@ -50,6 +74,7 @@ void parallel_for(Index n_tasks, int n_jobs, Interrupt& interrupt, const std::fu
             failed.store(true);
         }
     };
+    reserve_for_threads(workers - 1);
     {
         std::vector<std::jthread> threads;
         threads.reserve(static_cast<std::size_t>(workers) - 1);

@@ -27,6 +27,11 @@ class Interrupt {
 // The first exception is thrown again here; Ctrl-C is looked for between the calling thread's tasks.
 void parallel_for(Index n_tasks, int n_jobs, Interrupt& interrupt, const std::function<void(Index, int)>& task);
 
+// Before threads are started: std::bad_alloc unless there is memory for n of them.
+void reserve_for_threads(int n);
+// First of all in a thread: the memory that it needs to throw an exception. Without it the process would end.
+void prepare_to_throw();
+
 // n_jobs as users give it: 0 or less means every core (-1), every core but one (-2), and so on.
 int effective_jobs(int n_jobs);
 
