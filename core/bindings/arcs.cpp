@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "bindings/common.h"
+#include "bindings/keep_alive.h"
 #include "features/arc_map.h"
 
 namespace partwise::bindings {
@@ -83,12 +83,11 @@ void bind_arcs(nb::module_& m) {
         .def_static("hashed", &ArcIndex::hashed, "bits"_a)
         .def_static(
             "seen",
-            [](const Table& table, std::shared_ptr<ArcTokens> tokens, const std::optional<Ints>& heads,
-               Index min_count) {
+            [](const Table& table, const ArcTokens& tokens, const std::optional<Ints>& heads, Index min_count) {
                 const std::vector<ArcTemplate> templates = templates_of(table);
                 Interrupt interrupt = python_interrupt();
                 const nb::gil_scoped_release release;
-                return ArcIndex::seen(templates, *tokens, heads ? span_of(*heads) : std::span<const Index>{}, min_count,
+                return ArcIndex::seen(templates, tokens, heads ? span_of(*heads) : std::span<const Index>{}, min_count,
                                       interrupt);
             },
             "templates"_a, "tokens"_a, "heads"_a.none(), "min_count"_a = 1)
@@ -99,10 +98,10 @@ void bind_arcs(nb::module_& m) {
             nb::rv_policy::automatic)
         .def(
             "attributes",
-            [](const ArcIndex& index, const Table& table, std::shared_ptr<ArcTokens> tokens, const Ints& heads) {
+            [](const ArcIndex& index, const Table& table, const ArcTokens& tokens, const Ints& heads) {
                 std::vector<Index> row_ptr(1, 0);
                 std::vector<Index> attributes;
-                for_each_arc(index, table, *tokens, heads, [&](const std::vector<std::uint32_t>& ids) {
+                for_each_arc(index, table, tokens, heads, [&](const std::vector<std::uint32_t>& ids) {
                     for (const std::uint32_t id : ids) {
                         if (id != ArcIndex::kUnknown) attributes.push_back(id);
                     }
@@ -113,10 +112,10 @@ void bind_arcs(nb::module_& m) {
             "templates"_a, "tokens"_a, "heads"_a)
         .def(
             "unknown",
-            [](const ArcIndex& index, const Table& table, std::shared_ptr<ArcTokens> tokens, const Ints& heads) {
+            [](const ArcIndex& index, const Table& table, const ArcTokens& tokens, const Ints& heads) {
                 Index unknown = 0;
                 Index total = 0;
-                for_each_arc(index, table, *tokens, heads, [&](const std::vector<std::uint32_t>& ids) {
+                for_each_arc(index, table, tokens, heads, [&](const std::vector<std::uint32_t>& ids) {
                     unknown += std::ranges::count(ids, ArcIndex::kUnknown);
                     total += len(ids.size());
                 });
@@ -127,13 +126,14 @@ void bind_arcs(nb::module_& m) {
     nb::class_<ArcMap, FeatureMap>(m, "ArcMap")
         .def(
             "__init__",
-            [](ArcMap* self, const Table& table, std::shared_ptr<ArcTokens> tokens, std::shared_ptr<ArcIndex> index,
-               double memory_limit, int n_jobs) {
+            [](ArcMap* self, const Table& table, ArcTokens& tokens, ArcIndex& index, double memory_limit, int n_jobs) {
                 std::vector<ArcTemplate> templates = templates_of(table);
                 Interrupt interrupt = python_interrupt();
+                std::shared_ptr<ArcTokens> shared_tokens = share(tokens);
+                std::shared_ptr<ArcIndex> shared_index = share(index);
                 const nb::gil_scoped_release release;
-                new (self)
-                    ArcMap(std::move(templates), std::move(tokens), std::move(index), memory_limit, n_jobs, interrupt);
+                new (self) ArcMap(std::move(templates), std::move(shared_tokens), std::move(shared_index), memory_limit,
+                                  n_jobs, interrupt);
             },
             "templates"_a, "tokens"_a, "index"_a, "memory_limit"_a = 0.0, "n_jobs"_a = 1)
         .def_prop_ro("num_cached", &ArcMap::num_cached)

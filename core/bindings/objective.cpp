@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "bindings/checks.h"
+#include "bindings/keep_alive.h"
 #include "bindings/labellings.h"
 
 namespace partwise::bindings {
@@ -23,14 +24,14 @@ void bind_objective(nb::module_& m) {
     nb::class_<Objective>(m, "Objective")
         .def(
             "__init__",
-            [](Objective* self, std::shared_ptr<Structure> structure, std::shared_ptr<FeatureMap> features,
-               const Ints& indptr, const Ints& slots, const Floats& counts, double temperature, double cost_scale,
-               const std::string& link, const std::optional<Floats>& cost, const std::optional<Floats>& sample_weight) {
+            [](Objective* self, Structure& structure, FeatureMap& features, const Ints& indptr, const Ints& slots,
+               const Floats& counts, double temperature, double cost_scale, const std::string& link,
+               const std::optional<Floats>& cost, const std::optional<Floats>& sample_weight) {
                 check_finite(counts, "gold_counts");
-                if (cost && cost->size() == 0 && structure->num_examples() > 0)
+                if (cost && cost->size() == 0 && structure.num_examples() > 0)
                     throw InputError("cost must have one value a slot");
-                if (sample_weight) check_size(*sample_weight, structure->num_examples(), "sample_weight");
-                new (self) Objective(std::move(structure), std::move(features),
+                if (sample_weight) check_size(*sample_weight, structure.num_examples(), "sample_weight");
+                new (self) Objective(share(structure), share(features),
                                      {vector_of<Index>(indptr), vector_of<Index>(slots), vector_of<double>(counts)},
                                      {temperature, cost_scale, link_of(link)},
                                      cost ? vector_of<double>(*cost) : std::vector<double>{},

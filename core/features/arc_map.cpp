@@ -103,14 +103,12 @@ struct ArcMap::Scratch {
     Block block;
 };
 
-ArcMap::Scratch& ArcMap::scratch() {
-    thread_local Scratch s;
-    return s;
-}
-
 ArcMap::ArcMap(std::vector<ArcTemplate> templates, std::shared_ptr<const ArcTokens> tokens,
                std::shared_ptr<const ArcIndex> index, double memory_limit, int n_jobs, Interrupt& interrupt)
-    : templates_(std::move(templates)), tokens_(std::move(tokens)), index_(std::move(index)) {
+    : templates_(std::move(templates)),
+      tokens_(std::move(tokens)),
+      index_(std::move(index)),
+      scratch_(std::make_unique<ScratchPool<Scratch>>()) {
     check_templates(templates_, tokens_->num_columns());
     blocks_.resize(idx(num_examples()));
     if (memory_limit <= 0) return;
@@ -120,7 +118,8 @@ ArcMap::ArcMap(std::vector<ArcTemplate> templates, std::shared_ptr<const ArcToke
         const Index n = std::min(kChunk, num_examples() - first);
         parallel_for(n, n_jobs, interrupt, [&](Index k, int) {
             auto block = std::make_unique<Block>();
-            make_block(first + k, scratch(), *block);
+            ScratchPool<Scratch>::Lease lease(*scratch_);
+            make_block(first + k, *lease, *block);
             blocks_[idx(first + k)] = std::move(block);
         });
         for (Index i = first; i < first + n; ++i) {
@@ -231,7 +230,8 @@ double ArcMap::dot(const double* w, const double* v, int, Interrupt&) const {
 }
 
 void ArcMap::scores(Index i, const double* w, double scale, double* out) const {
-    Scratch& s = scratch();
+    ScratchPool<Scratch>::Lease lease(*scratch_);
+    Scratch& s = *lease;
     const ArcRows rows{tokens_->length(i)};
     s.rows.resize(idx(rows.size()));
     if (const Block* kept = blocks_[idx(i)].get()) {
@@ -272,7 +272,8 @@ void ArcMap::scores(Index i, const double* w, double scale, double* out) const {
 
 template <class Sink>
 void ArcMap::visit(Index i, const double* slots, Sink&& sink) const {
-    Scratch& s = scratch();
+    ScratchPool<Scratch>::Lease lease(*scratch_);
+    Scratch& s = *lease;
     const Block& b = block(i, s);
     const ArcRows rows{tokens_->length(i)};
     s.rows.resize(idx(rows.size()));
@@ -324,7 +325,8 @@ double ArcMap::transpose_norm2(Index i, const double* slots) const {
 // Let K_f be the most that a tree can have of feature f: the sum over modifiers of the most that one arc has. For the
 // difference v of two trees |v_f| <= K_f, so |v|^2 <= sum_f K_f |v_f| <= 2 sum_m max_h (sum of K_f over the arc's f).
 double ArcMap::psi2_bound(Index i) const {
-    Scratch& s = scratch();
+    ScratchPool<Scratch>::Lease lease(*scratch_);
+    Scratch& s = *lease;
     const Block& b = block(i, s);
     const ArcRows rows{tokens_->length(i)};
     std::vector<double> most(b.ids.size(), 0.0);       // K_f
@@ -397,7 +399,8 @@ Index ArcMap::row_length() const {
 double ArcMap::features_per_arc() const {
     Index features = 0;
     Index arcs = 0;
-    Scratch& s = scratch();
+    ScratchPool<Scratch>::Lease lease(*scratch_);
+    Scratch& s = *lease;
     for (Index i = 0; i < num_examples(); ++i) {
         const ArcRows rows{tokens_->length(i)};
         arcs += rows.n * rows.n;

@@ -11,6 +11,7 @@
 #include "features/arc_index.h"
 #include "features/arc_keys.h"
 #include "features/feature_map.h"
+#include "support/scratch_pool.h"
 
 namespace partwise {
 
@@ -41,7 +42,6 @@ class ArcMap final : public FeatureMap {
    private:
     struct Block;
     struct Scratch;
-    static Scratch& scratch();
     // The most features an arc of a sentence of n words has.
     Index most_features(Index n) const;
     void look_up(Index i, Scratch& s) const;
@@ -55,6 +55,7 @@ class ArcMap final : public FeatureMap {
     std::vector<ArcTemplate> templates_;
     std::shared_ptr<const ArcTokens> tokens_;
     std::shared_ptr<const ArcIndex> index_;
+    std::unique_ptr<ScratchPool<Scratch>> scratch_;
     std::vector<std::unique_ptr<const Block>> blocks_;
     Index num_cached_ = 0;
     double cached_bytes_ = 0;

@@ -5,6 +5,7 @@
 
 #include "features/feature_map.h"
 #include "features/row_layout.h"
+#include "support/scratch_pool.h"
 
 namespace partwise {
 
@@ -160,6 +161,7 @@ class AttributeRows final : public Segment {
 class PassingRows final : public Segment {
    public:
     PassingRows(std::shared_ptr<const RowLayout> layout, const AttributeTable& table);
+    ~PassingRows() override;
 
     Index num_examples() const override { return len(example_ptr_.size()) - 1; }
     Index num_weights() const override { return layout_->num_weights(); }
@@ -174,7 +176,7 @@ class PassingRows final : public Segment {
     Index row_length() const override { return row_length_; }
 
    private:
-    struct Scratch;  // memory of one thread
+    struct Scratch;
     AttributeRows stored(Index i) const;
     template <int W, bool HasValues>
     void scores_of_width(Index i, const double* w, double* out, Scratch& s) const;
@@ -185,6 +187,7 @@ class PassingRows final : public Segment {
     std::vector<Index> row_ptr_;
     std::vector<std::int32_t> attributes_;  // -1: passed over
     std::vector<double> values_;            // an attribute; empty if all 1
+    std::unique_ptr<ScratchPool<Scratch>> scratch_;
 };
 
 // A matrix that somebody else stores; owner keeps it alive.

@@ -5,7 +5,12 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <new>
 #include <system_error>
+
+#if defined(__unix__) || defined(__APPLE__)
+#include <sys/mman.h>
+#endif
 
 namespace partwise {
 
@@ -56,6 +61,24 @@ Interrupt::Interrupt(std::function<bool()> poll) : poll_(std::move(poll)), outer
 
 Interrupt::~Interrupt() { current_ = outer_; }
 
+// Addresses, not memory of the heap: a new thread may not find its way to what is left there.
+void reserve_for_threads(int n) {
+#if defined(__unix__) || defined(__APPLE__)
+    constexpr std::size_t kReserve = std::size_t{1} << 24;  // a stack, and more than a thread needs before it can throw
+    const std::size_t size = kReserve * static_cast<std::size_t>(std::max(n, 1));
+    void* reserve = ::mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (reserve == MAP_FAILED) throw std::bad_alloc();
+    ::munmap(reserve, size);
+#else
+    static_cast<void>(n);
+#endif
+}
+
+void prepare_to_throw() {
+    // volatile: or the call, whose answer nobody needs, is optimised away.
+    [[maybe_unused]] const volatile int found = std::uncaught_exceptions();
+}
+
 void Interrupt::check() {
     if (std::this_thread::get_id() != owner_) {
         if (stopped_.load(std::memory_order_relaxed)) throw Interrupted();
@@ -103,12 +126,14 @@ void parallel_for(Index n_tasks, int n_jobs, Interrupt& interrupt, const std::fu
         }
     };
     Finish finish;
+    reserve_for_threads(workers - 1);
     {
         std::vector<std::jthread> threads;
         threads.reserve(static_cast<std::size_t>(workers) - 1);
         try {
             for (int worker = 1; worker < workers; ++worker) {
                 threads.emplace_back([&, worker] {
+                    prepare_to_throw();
                     const Interrupt::Worker here(interrupt);
                     work(worker);
                     finish.done();
@@ -134,6 +159,7 @@ void run_together(int n_workers, Interrupt& interrupt, const std::function<void(
     };
     Finish finish;
     std::exception_ptr error;
+    reserve_for_threads(n_workers);
     {
         std::vector<std::jthread> threads;
         threads.reserve(static_cast<std::size_t>(n_workers));
@@ -142,6 +168,7 @@ void run_together(int n_workers, Interrupt& interrupt, const std::function<void(
                 threads.emplace_back([&, worker] {
                     gate.wait(kWait);
                     if (gate.load() == kGoHome) return;
+                    prepare_to_throw();
                     const Interrupt::Worker here(interrupt);
                     work(worker);
                     finish.done();

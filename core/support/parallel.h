@@ -64,4 +64,9 @@ struct ThreadError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+// Before threads are started: std::bad_alloc unless there is memory for n of them.
+void reserve_for_threads(int n);
+// First of all in a thread: the memory that it needs to throw an exception. Without it the process would end.
+void prepare_to_throw();
+
 }  // namespace partwise

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Indices = NDArray[np.int32] | NDArray[np.int64]
 UInt64s = NDArray[np.uint64]
 Bytes = NDArray[np.uint8]
 
@@ -774,10 +773,14 @@ def row_dots(rows: Floats, v: Floats, n_jobs: int = 1) -> Floats:
 def add_rows(coefficients: Floats, rows: Floats, out: Floats, n_jobs: int = 1) -> None:
     """out += coefficients @ rows, of shapes (k,), (k, n) and (n,)."""
 
-def sparse_product(indptr: Indices, indices: Indices, data: Floats, right: Floats) -> Floats:
-    """The product of a CSR matrix and a dense one. Pointers and indices (int32 or int64 both) are looked at before they
-    are followed, whatever another thread does to them: ValueError if one is out of range.
+@overload
+def sparse_product(indptr: NDArray[np.int32], indices: NDArray[np.int32], data: Floats, right: Floats) -> Floats:
+    """The product of a CSR matrix and a dense one. Pointers and indices are looked at before they are followed,
+    whatever another thread does to them: ValueError if one is out of range.
     """
+
+@overload
+def sparse_product(indptr: Ints, indices: Ints, data: Floats, right: Floats) -> Floats: ...
 
 # text
 
