@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
+from smallproblems import BARE_COLUMNS
 
 from oracles.problems import maxent_case
 from partwise import (
@@ -68,6 +69,7 @@ def test_the_optimum_is_scikit_learns(solver, binary, rng):
     np.testing.assert_allclose(result.weights.reshape(weights.shape)[:, :3], theirs.coef_.T, atol=2e-4)
 
 
+@BARE_COLUMNS
 @pytest.mark.parametrize("solver", ALL)
 def test_the_optimum_is_scipys_on_shared_features(solver):
     case = maxent_case(21, n=12, form="matrix")

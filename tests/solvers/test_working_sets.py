@@ -51,7 +51,7 @@ def resumed(solver, problem, memory_mb, epochs=6):
     return solver, through, broken
 
 
-@pytest.mark.parametrize("memory_mb", [1024.0, 0.01])
+@pytest.mark.parametrize("memory_mb", [1024.0, 0.006])
 @pytest.mark.parametrize(("solver", "loss"), WITH_SETS)
 def test_resumes_to_the_same_bits(solver, loss, memory_mb):
     problem = words(loss).problem

@@ -287,7 +287,8 @@ def check_data(problem: Problem, potentials: Floats, empirical: Floats, mass: Fl
     empty = np.sort(columns[mass[columns] == 0])
     if empty.size:
         more = f" (and {empty.size - 1} more)" if empty.size > 1 else ""
-        text = f"{features.describe(int(empty[0]))}{more} is 0 everywhere: its weight stays 0"
+        where = "everywhere" if len(problem.active) == problem.n_examples else "in every example of positive weight"
+        text = f"{features.describe(int(empty[0]))}{more} is 0 {where}: its weight stays 0"
         warnings.warn(text, FeatureWarning, stacklevel=6)
     if problem.l2 > 0:
         return
