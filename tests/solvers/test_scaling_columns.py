@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from partwise import (
     CD,
     GIS,
     IIS,
+    L2,
     SCGIS,
     CDExact,
+    ElasticNet,
     FeatureWarning,
+    MaxentClassifier,
     Multiclass,
     Problem,
     get_solver,
     logistic_map,
+    maxent_map,
     maxent_matrix_map,
+    multiclass_map,
     solve,
+    suitable_solvers,
 )
 from partwise._core import scaling_constants
 
@@ -142,3 +149,60 @@ def test_the_step_is_the_first_that_decreases_enough(bound):
     assert min(depths) == 0
     assert {2, 5} <= set(depths) or len(set(depths)) > 4
     assert max(depths) > 20
+
+
+SIZES = [1e100, 1e149, 1e-100, 1e-160, 1e-308, 5e-324]
+
+
+def sized(value: float, where: str) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    x, labels = rng.random((20, 3)) + 0.1, np.append([0, 1, 2], rng.integers(0, 3, 17))
+    if where == "cell":
+        x[4, 1] = value
+    else:
+        x[:, 1 if where == "column" else slice(None)] *= value
+    return x, labels
+
+
+@pytest.mark.parametrize("l2", [0.0, 1.0])
+@pytest.mark.parametrize("where", ["cell", "column", "everywhere"])
+@pytest.mark.parametrize("solver", [*ALL, "cd-l1", "sdca", "newton", "lbfgs"])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::partwise.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::partwise.FeatureWarning")
+def test_columns_of_extreme_size(solver, where, l2):
+    """No NaN, and no error about something else: the run ends with what was reached, and says how good that is."""
+    for value in SIZES:
+        x, labels = sized(value, where)
+        structure = Multiclass(20, 3)
+        penalty = ElasticNet(0.1, l2) if solver == "cd-l1" else L2(l2)
+        problem = Problem(maxent_map(structure, x), structure, structure.encode(labels), "log", penalty)
+        if solver not in suitable_solvers(problem):
+            continue
+        try:
+            result = solve(problem, solver, tol=1e-6, max_passes=100, random_state=0)
+        except ValueError as error:
+            if l2 == 0 and "never occurs with the gold label" in str(error):
+                continue
+            raise
+        assert np.isfinite(result.weights).all()
+        assert np.isfinite(result.primal)
+        assert result.dual <= result.primal
+        assert result.gap >= 0
+        if value < 1e-50 and l2:
+            assert result.status == "converged"
+        if l2:  # another solver, on what can be computed, does not contradict it
+            assert result.dual <= problem.value(np.zeros(problem.n_weights)) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("value", [1.1e150, -1e200, 1e308])
+def test_values_that_cannot_be_squared_are_refused_by_name(value):
+    x, labels = sized(value, "cell")
+    structure = Multiclass(20, 3)
+    for make in (maxent_map, multiclass_map):
+        with pytest.raises(ValueError, match=r"(attribute|input) 1 has a value of .*must lie between -1e\+150 and"):
+            make(structure, x)
+    cells = np.repeat(x, 3, axis=0)
+    with pytest.raises(ValueError, match="feature 1 has a value of"):
+        maxent_matrix_map(structure, cells)
+    with pytest.raises(ValueError, match="attribute 1 has a value of"):
+        MaxentClassifier().fit(csr_array(x), labels)
