@@ -80,6 +80,8 @@ class Objective {
 
     void check_gold() const;
     double value(const double* w, int n_jobs, Interrupt& interrupt) const;
+    // smax(theta_i + kappa c_i) - <theta_i, g_i> at this temperature, for every example; 0 where the weight is zero.
+    void margins(const double* w, double temperature, double* out, int n_jobs, Interrupt& interrupt) const;
     // u and b at the oracle's own answer: alpha = p_w, or the argmax at temperature 0.
     Plane plane(const double* w, int n_jobs, Interrupt& interrupt) const;
     // The same at p ~ exp((theta + kappa c) / temperature) for another temperature than the loss's: `value` is the sum
@@ -101,6 +103,10 @@ class Objective {
     Term gibbs_term(Index i, const double* scores, double* direction, Workspace& ws) const;
 
    private:
+    // sum over examples of f(i, margin of i)
+    template <class F>
+    double sum_margins(const double* w, double temperature, int n_jobs, Interrupt& interrupt, F&& f) const;
+
     std::shared_ptr<const Structure> structure_;
     std::shared_ptr<const FeatureMap> features_;
     GoldTable gold_;

@@ -36,13 +36,15 @@ class DivergenceError(ArithmeticError):
 class Certificate:
     """P(w), D(alpha) and the gap between them, which bounds P(w) - min P.
 
-    `gap` is never negative; `raw_gap` is the difference as it came out, rounding included.
+    `gap` is never negative; `raw_gap` is the difference as it came out, rounding included. `gradient_norm` is
+    |grad P(w)| where the solver has it to go by, and NaN elsewhere.
     """
 
     primal: float
     dual: float
     gap: float
     raw_gap: float
+    gradient_norm: float = float("nan")
 
     @property
     def relative_gap(self) -> float:

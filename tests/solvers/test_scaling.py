@@ -183,7 +183,7 @@ def test_an_adaptive_run_goes_on_in_the_midst_of_its_plan(solver, tmp_path, rng)
     limits = {"tol": 0.0, "random_state": 0}
     whole = solve(problem, solver, max_passes=40, **limits)
     solve(problem, solver, max_passes=17, checkpoint=tmp_path / "half", **limits)
-    arrays, _ = checkpoint.read(tmp_path / "half")
+    arrays = checkpoint.read(tmp_path / "half").arrays
     assert arrays["wait"].max() > 1
     assert arrays["rest"].any()
     resumed = solve(problem, solver, max_passes=40, checkpoint=tmp_path / "half", **limits)

@@ -44,9 +44,10 @@ def resumed(solver, problem, memory_mb, epochs=6):
     solver = type(solver)(**{**solver.options(), "memory_mb": memory_mb})
     through = solver.init_state(problem, np.random.default_rng(3), None)
     broken = solver.init_state(problem, np.random.default_rng(3), None)
+    fresh = solver.init_state(problem, np.random.default_rng(0), None)
     for _ in range(epochs):
         solver.step(problem, through)
-        broken = unpack(solver.state_class, *pack(broken))
+        broken = unpack(fresh, *pack(broken))
         solver.step(problem, broken)
     return solver, through, broken
 

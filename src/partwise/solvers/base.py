@@ -106,8 +106,15 @@ class Solver(ABC, Generic[S]):
         """Whether a certificate should be issued now. By default always (for solvers that have it for nothing)."""
         return True
 
+    def observe(self, problem: Problem, state: S, certificate: Certificate) -> None:
+        """What the state should keep of a certificate that was issued because it was due.
+
+        Those that are issued besides, at the end of a run or where it is resumed, are not told of: a run that is
+        interrupted and resumed knows what an unbroken one does.
+        """
+
     def finished(self, problem: Problem, state: S, certificate: Certificate, tol: float) -> Status | None:
-        """The status to stop with, given a new certificate; None to go on."""
+        """The status to stop with, given a new certificate; None to go on. The state is left alone."""
         if tol > 0 and certificate.gap <= tol * abs(certificate.primal):
             return "converged"
         return None

@@ -66,6 +66,8 @@ class EGState(OnlineState, WatchedState):
     far l2 is above its target, over the target.
     """
 
+    positive: ClassVar[frozenset[str]] = frozenset({"step_sizes"})
+
     weights: Floats
     scores: Floats
     marginals: Floats

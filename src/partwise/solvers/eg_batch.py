@@ -60,6 +60,8 @@ class BatchState(WatchedState):
     step_size: of the next step. safe_step: up to here no step can be too large.
     """
 
+    positive: ClassVar[frozenset[str]] = frozenset({"step_size", "safe_step"})
+
     u: Floats
     b: float
     log_partition: float

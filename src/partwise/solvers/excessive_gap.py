@@ -69,6 +69,8 @@ class ExcessiveGapState(State):
     of L, at most `bound`; spread: sum omega log |Y|.
     """
 
+    positive: ClassVar[frozenset[str]] = frozenset({"mu", "k"})
+
     weights: Floats
     u: Floats
     q_u: Floats

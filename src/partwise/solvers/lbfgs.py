@@ -29,7 +29,7 @@ dual value reported is the best one met, not the newest (`primal`).
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import isfinite, sqrt
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +58,10 @@ class LBFGSState(PrimalState):
     stored: int = 0
     newest: int = -1
     gamma: float = 0.0  # 0: no pair yet
+
+    def complaint(self, fresh: Any) -> str:
+        inside = 0 <= self.stored <= len(self.steps) and self.newest < max(self.stored, 1)
+        return super().complaint(fresh) or ("" if inside else "it has more pairs than there is room for")
 
 
 @dataclass(frozen=True)

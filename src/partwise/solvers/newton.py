@@ -37,7 +37,7 @@ diagonal as in Hsia, Chiang, Lin 2018, a part of H as in Byrd, Chin, Neveitt, No
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import isfinite, sqrt
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +68,8 @@ class NewtonState(PrimalState):
     room for those of the next weights. Else both are empty.
     """
 
+    growing: ClassVar[frozenset[str]] = frozenset({"scaling"})
+
     radius: float
     marginals: Floats
     trial: Floats
@@ -75,6 +77,10 @@ class NewtonState(PrimalState):
     scaled_primal: float = float("inf")
     known: bool = False
     whole: bool = False
+
+    def complaint(self, fresh: Any) -> str:
+        lost = self.known and not len(self.marginals)
+        return super().complaint(fresh) or ("it has no marginals that it could know" if lost else "")
 
 
 @dataclass(frozen=True)
@@ -218,6 +224,8 @@ def conjugate_gradients(
         residual = residual - alpha * product
         scaled = _over(residual, scaling)
         new_norm2 = float(residual @ scaled)
+        if not isfinite(new_norm2):  # values whose fourth powers are beyond double precision
+            return Step(np.full_like(step, np.nan), residual, products)
         if sqrt(new_norm2) <= goal:
             break
         direction = scaled + new_norm2 / norm2 * direction
