@@ -84,7 +84,6 @@ class Solver(ABC, Generic[S]):
     #: What to do when the tolerance is not reached.
     advice: ClassVar[str]
     default_max_passes: ClassVar[int]
-    state_class: ClassVar[type[State]]
 
     @abstractmethod
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> S:

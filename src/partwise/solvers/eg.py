@@ -46,7 +46,6 @@ from .base import Certified, WarmStart, option
 from .calibration import calibrate
 from .eg_start import Start, check_options, max_step, psi2_bounds, start_cost_scale, start_scores
 from .online import OnlineSolver, OnlineState
-from .state import State
 from .watch import WatchedState, check_end, watch
 
 Floats = NDArray[np.float64]
@@ -96,7 +95,6 @@ class EG(OnlineSolver[EGState]):
     rate: ClassVar[str] = "linear"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 500
-    state_class: ClassVar[type[State]] = EGState
 
     step_size: str | float = option("adaptive", "adaptive, theorem, or a number")
     start: Start = option("gold", "where to start: gold (near the gold labelling) or uniform")

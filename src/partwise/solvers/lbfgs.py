@@ -37,7 +37,6 @@ from numpy.typing import NDArray
 from ..problem import Problem
 from .base import WarmStart, option
 from .primal import PrimalSolver, PrimalState
-from .state import State
 
 Floats = NDArray[np.float64]
 
@@ -75,7 +74,6 @@ class LBFGS(PrimalSolver[LBFGSState]):
     rate: ClassVar[str] = "linear"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 2000
-    state_class: ClassVar[type[State]] = LBFGSState
 
     memory: int = option(10, "pairs of steps and changes of the gradient to keep")
     max_trials: int = option(25, "trial steps of one line search")

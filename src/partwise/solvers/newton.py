@@ -45,7 +45,6 @@ from numpy.typing import NDArray
 from ..problem import Problem
 from .base import WarmStart, option
 from .primal import PrimalSolver, PrimalState
-from .state import State
 
 Floats = NDArray[np.float64]
 
@@ -94,7 +93,6 @@ class Newton(PrimalSolver[NewtonState]):
     rate: ClassVar[str] = "linear"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 2000
-    state_class: ClassVar[type[State]] = NewtonState
 
     cg_tol: float = option(0.1, "conjugate gradients end when the residual is this share of the gradient")
     max_cg: int = option(50, "products with the Hessian in one step, at most")

@@ -116,7 +116,6 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
     rate: ClassVar[str] = "linear"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 2000
-    state_class: ClassVar[type[State]] = ScalingState
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> ScalingState:
         zero = np.zeros(problem.n_weights)
