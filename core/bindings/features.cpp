@@ -253,8 +253,7 @@ void bind_features(nb::module_& m) {
                 std::vector<double> out(idx(f.num_examples()));
                 {
                     const nb::gil_scoped_release release;
-                    parallel_for(f.num_examples(), n_jobs, interrupt,
-                                 [&](Index i, int) { out[idx(i)] = f.reach(i); });
+                    parallel_for(f.num_examples(), n_jobs, interrupt, [&](Index i, int) { out[idx(i)] = f.reach(i); });
                 }
                 return numpy(std::move(out));
             },

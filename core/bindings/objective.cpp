@@ -70,6 +70,20 @@ void bind_objective(nb::module_& m) {
             },
             "weights"_a, "n_jobs"_a = 1)
         .def(
+            "margins",
+            [](const Objective& o, const Floats& weights, double temperature, int n_jobs) {
+                check_weights(o.features(), weights);
+                check_temperature(temperature);
+                Interrupt interrupt = python_interrupt();
+                std::vector<double> out(idx(o.num_examples()));
+                {
+                    const nb::gil_scoped_release release;
+                    o.margins(weights.data(), temperature, out.data(), n_jobs, interrupt);
+                }
+                return numpy(std::move(out));
+            },
+            "weights"_a, "temperature"_a, "n_jobs"_a = 1)
+        .def(
             "plane",
             [](const Objective& o, const Floats& weights, int n_jobs) {
                 check_weights(o.features(), weights);
@@ -88,8 +102,7 @@ void bind_objective(nb::module_& m) {
                int n_jobs) {
                 check_weights(o.features(), weights);
                 check_size(marginals, o.total_slots(), "marginals");
-                if (!(temperature >= 0.0) || temperature == kInfinity)
-                    throw InputError("temperature must be 0 or more and finite");
+                check_temperature(temperature);
                 Interrupt interrupt = python_interrupt();
                 Plane plane;
                 {

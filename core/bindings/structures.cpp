@@ -1,6 +1,6 @@
 #include <nanobind/stl/set.h>
 
-#include "bindings/common.h"
+#include "bindings/checks.h"
 #include "bindings/labellings.h"
 #include "bindings/python_structure.h"
 #include "structures/chain.h"
@@ -16,10 +16,6 @@ void check_scores(const Structure& s, Index i, const Floats& scores) {
     check_index(i, s.num_examples());
     check_size(scores, s.num_slots(i), "scores");
     check_finite(scores, "scores");
-}
-
-void check_temperature(double temperature) {
-    if (!(temperature >= 0.0) || temperature == kInfinity) throw InputError("temperature must be 0 or more and finite");
 }
 
 void check_positive_temperature(double temperature) {

@@ -13,9 +13,7 @@ void check(const RowLayout& layout, const AttributeTable& table) {
     if (!table.values.empty() && table.values.size() != table.attributes.size()) {
         throw InputError("values must have one value an attribute");
     }
-    if (!all_finite(table.values.data(), len(table.values.size()))) {
-        throw InputError("a feature value is NaN or infinite");
-    }
+    check_values(table.values, [&](Index k) { return "attribute " + std::to_string(table.attributes[idx(k)]); });
     // Extremes first: that is a loop of vector instructions.
     Index low = -1;
     Index high = -1;

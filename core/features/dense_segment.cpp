@@ -14,7 +14,8 @@ DenseSegment::DenseSegment(DenseRows rows, std::vector<Index> example_ptr, Index
     check_pointers(example_ptr_, rows_.n_rows, "example_ptr");
     checked_product(rows_.n_inputs, width, "the number of weights");
     checked_product(rows_.n_rows, width, "the number of slots");
-    if (!all_finite(rows_.data, rows_.n_rows * rows_.n_inputs)) throw InputError("a feature value is NaN or infinite");
+    check_values({rows_.data, idx(rows_.n_rows * rows_.n_inputs)},
+                 [&](Index k) { return "input " + std::to_string(k % rows_.n_inputs); });
 }
 
 // out_t = sum_j x_tj w_j: four partial sums, so that additions do not wait for each other.

@@ -20,7 +20,7 @@ MatrixSegment::MatrixSegment(Index n_examples, Index n_columns, Index width, Ind
     check_pointers(cell_ptr, len(features.size()), "cell_ptr");
     row_length_ = longest_row(cell_ptr);
     if (!values.empty() && values.size() != features.size()) throw InputError("values must have one value a feature");
-    if (!all_finite(values.data(), len(values.size()))) throw InputError("a feature value is NaN or infinite");
+    check_values(values, [&](Index k) { return "feature " + std::to_string(features[idx(k)]); });
     for (const Index t : features) {
         if (t < 0 || t >= num_weights) throw InputError("feature " + std::to_string(t) + " is out of range");
     }

@@ -1,6 +1,8 @@
 #include "features/row_layout.h"
 
 #include <algorithm>
+#include <cmath>
+#include <sstream>
 
 #include "support/sizes.h"
 
@@ -15,6 +17,26 @@ void check_pointers(std::span<const Index> ptr, Index end, const char* name) {
     if (ptr.back() != end) {
         throw InputError(what + " ends at " + std::to_string(ptr.back()) + ", not at " + std::to_string(end));
     }
+}
+
+void check_values(std::span<const double> values, const std::function<std::string(Index)>& owner) {
+    constexpr double kMost = 1e150;
+    const double* x = values.data();
+    double nothing = 0;  // x * 0 is 0 for finite x and NaN otherwise; the sum keeps a NaN
+    double most = 0;
+#pragma omp simd reduction(+ : nothing) reduction(max : most)
+    for (Index k = 0; k < len(values.size()); ++k) {
+        const double size = std::abs(x[k]);
+        nothing += size * 0.0;
+        most = size > most ? size : most;
+    }
+    if (nothing != 0.0) throw InputError("a feature value is NaN or infinite");
+    if (most <= kMost) return;
+    const auto at = std::find_if(values.begin(), values.end(), [](double v) { return std::abs(v) > kMost; });
+    std::ostringstream message;
+    message << owner(at - values.begin()) << " has a value of " << *at << ": values must lie between " << -kMost
+            << " and " << kMost << ", as sums of their squares have no double precision number beyond";
+    throw InputError(message.str());
 }
 
 RowLayout::RowLayout(Index num_attributes, Index n_columns, Index width) : n_columns_(n_columns), width_(width) {

@@ -120,7 +120,8 @@ void Objective::check_gold() const {
     }
 }
 
-double Objective::value(const double* w, int n_jobs, Interrupt& interrupt) const {
+template <class F>
+double Objective::sum_margins(const double* w, double temperature, int n_jobs, Interrupt& interrupt, F&& f) const {
     return sum_runs(*this, n_jobs, interrupt, false,
                     [&](Index begin, Index end, double*, Workspace& ws) {
                         const Index first = offset(begin);
@@ -134,16 +135,26 @@ double Objective::value(const double* w, int n_jobs, Interrupt& interrupt) const
                             add_cost(i, loss_.cost_scale, augmented);
                         }
                         double* values = frame.take(end - begin);
-                        structure_->log_values_of(begin, end, scores, loss_.temperature, values, ws);
+                        structure_->log_values_of(begin, end, scores, temperature, values, ws);
                         Term sum;
                         for (Index i = begin; i < end; ++i) {
-                            const double margin = values[i - begin] - gold_scores[i - begin];
-                            const double positive = std::max(margin, 0.0);
-                            sum.value += weight(i) * (loss_.link == Link::kSquared ? positive * positive : margin);
+                            sum.value += f(i, values[i - begin] - gold_scores[i - begin]);
                         }
                         return sum;
                     })
         .value;
+}
+
+double Objective::value(const double* w, int n_jobs, Interrupt& interrupt) const {
+    return sum_margins(w, loss_.temperature, n_jobs, interrupt, [&](Index i, double margin) {
+        const double positive = std::max(margin, 0.0);
+        return weight(i) * (loss_.link == Link::kSquared ? positive * positive : margin);
+    });
+}
+
+void Objective::margins(const double* w, double temperature, double* out, int n_jobs, Interrupt& interrupt) const {
+    fill(out, num_examples(), 0.0);
+    sum_margins(w, temperature, n_jobs, interrupt, [&](Index i, double margin) { return out[i] = margin; });
 }
 
 Plane Objective::plane(const double* w, int n_jobs, Interrupt& interrupt) const {

@@ -83,6 +83,8 @@ class Objective {
     // Gold labellings are labellings, and cost nothing.
     void check_gold() const;
     double value(const double* w, int n_jobs, Interrupt& interrupt) const;
+    // smax(theta_i + kappa c_i) - <theta_i, g_i> at this temperature, for every example; 0 where the weight is zero.
+    void margins(const double* w, double temperature, double* out, int n_jobs, Interrupt& interrupt) const;
     // u and b at the oracle's own answer: alpha = p_w, or the argmax at temperature 0.
     Plane plane(const double* w, int n_jobs, Interrupt& interrupt) const;
     // The same at p ~ exp((theta + kappa c) / temperature) for another temperature than the loss's: `value` is the sum
@@ -111,6 +113,9 @@ class Objective {
     void check_cost(Index i, const double* cost) const;
     // b's share of expected counts s mu; they are replaced by s g - s mu.
     Term dual_term(Index i, double mass, double entropy, double* counts, Workspace& ws) const;
+    // sum over examples of f(i, margin of i)
+    template <class F>
+    double sum_margins(const double* w, double temperature, int n_jobs, Interrupt& interrupt, F&& f) const;
 
     std::shared_ptr<const Structure> structure_;
     std::shared_ptr<const FeatureMap> features_;

@@ -435,6 +435,8 @@ class Objective:
         """Gold counts as a dense slot vector."""
     def value(self, weights: Floats, n_jobs: int = 1) -> float:
         """sum_i omega_i phi(smax(theta_i + kappa c_i) - <theta_i, g_i>)"""
+    def margins(self, weights: Floats, temperature: float, n_jobs: int = 1) -> Floats:
+        """smax(theta_i + kappa c_i) - <theta_i, g_i> at this temperature, an example; 0 where the weight is zero."""
     def plane(self, weights: Floats, n_jobs: int = 1) -> tuple[float, Floats, float]:
         """(value, u, b) at the oracle's answer alpha = p_w (or the argmax at temperature 0):
         u = sum omega s A'(g - mu) (minus the gradient of value), b = sum omega [s (kappa <mu, c> + tau H) -

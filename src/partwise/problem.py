@@ -180,7 +180,11 @@ class Problem:
     def penalty_value(self, weights: Floats) -> float:
         """l1 |w|_1 + l2/2 |w|^2."""
         absolute = self.l1 * float(np.abs(weights).sum()) if self.l1 else 0.0
-        return absolute + 0.5 * self.l2 * self.norm2(weights)
+        return absolute + self._half_square(weights)
+
+    def _half_square(self, weights: Floats) -> float:
+        """l2/2 |w|^2. Without a penalty weights may be so large that |w|^2 is infinite, and 0 times that no number."""
+        return 0.5 * self.l2 * self.norm2(weights) if self.l2 else 0.0
 
     def value_and_gradient(self, weights: Floats, marginals: Floats | None = None) -> tuple[float, Floats]:
         """P(w) and its gradient l2 w - u (a subgradient where P has a kink).
@@ -193,7 +197,7 @@ class Problem:
             value, u, _, _ = self.objective.plane_at(weights, self.loss.temperature, marginals, self.n_jobs)
         gradient = self.l2 * weights
         gradient -= u
-        return value + 0.5 * self.l2 * self.norm2(weights), gradient
+        return value + self._half_square(weights), gradient
 
     @cached_property
     def hessian_of_marginals(self) -> bool:

@@ -88,7 +88,7 @@ def test_every_combination_converges(order, step_size, start):
 
 
 def test_orders():
-    problem = Small("multiclass", "log", n=50).problem
+    problem = Small("multiclass", "log", n=50, plain=True).problem
     rng = np.random.default_rng(0)
     assert EG(order="cyclic").draw_order(problem, rng).tolist() == list(range(50))
     permuted = EG(order="permuted").draw_order(problem, rng)

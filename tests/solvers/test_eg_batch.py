@@ -26,7 +26,7 @@ def start(solver, small: Small):
 class TestSteps:
     @pytest.mark.parametrize("loss", LOSSES)
     def test_the_search_never_lets_the_dual_fall(self, solver, loss):
-        small = Small("chain-tied", loss, l2=0.3)
+        small = Small("chain-tied", loss, l2=0.3, plain=True)
         made = solver()
         state = start(made, small)
         duals, steps, trials = [state.dual], [], []
@@ -42,7 +42,7 @@ class TestSteps:
 
     @pytest.mark.parametrize("loss", ["log", "hinge"])
     def test_refused_steps_are_counted_and_halved(self, solver, loss):
-        small = Small("chain-tied", loss, l2=0.3)
+        small = Small("chain-tied", loss, l2=0.3, plain=True)
         made = solver()
         state = start(made, small)
         state.step_size, state.safe_step = (1.0 if loss == "log" else 1e3), 1e-3
@@ -56,20 +56,20 @@ class TestSteps:
 
     def test_steps_that_theory_allows_are_not_refused(self, solver):
         """Rounding may make the dual seem to fall: at the optimum the search must not halve for ever."""
-        small = Small("chain-tied", "log")
+        small = Small("chain-tied", "log", plain=True)
         result = solve(small.problem, solver(), tol=0.0, max_passes=1500)
         assert result.status == "max_passes"
         assert result.relative_gap < 1e-12
 
     @pytest.mark.parametrize("loss", LOSSES)
     def test_the_theorems_step_is_within_its_bound(self, solver, loss):
-        small = Small("chain-tied", loss)
+        small = Small("chain-tied", loss, plain=True)
         step, safe = solver(step_size="theorem").step_sizes(small.problem)
         assert batch_step(small.dense) / 10 <= step <= batch_step(small.dense) * (1 + 1e-12)
         assert step <= safe
 
     def test_examples_of_weight_zero_have_no_say(self, solver):
-        small = Small("chain-tied", "log")
+        small = Small("chain-tied", "log", plain=True)
         omega = np.array([0.0, 1.0, 2.0, 0.0, 0.5])
         loud = int(np.argmax([small.problem.features.psi2_bound(i) for i in range(5)]))
         omega[loud] = 0.0

@@ -23,7 +23,7 @@ class TestCalibration:
     @pytest.mark.parametrize("loss", ["log", "hinge"])
     def test_the_share_is_that_of_the_transcription(self, loss):
         """Figure 3 on the sampled examples alone, each with the one step: how many first trials let the dual fall."""
-        small = Small("chain-tied", loss, l2=0.05, n=12)
+        small = Small("chain-tied", loss, l2=0.05, n=12, plain=True)
         sample = np.array([7, 2, 9, 0, 4, 11])
         _, state = fresh(small.problem, sharpness=6.0)
         part = replace(
@@ -200,7 +200,7 @@ class TestRuns:
         assert certificate.dual == pytest.approx(max(duals), abs=1e-10)
         assert small.problem.dual_value(point) == pytest.approx(max(duals), abs=1e-10)
         np.testing.assert_allclose(weights, solver.weights(small.problem, state), atol=1e-10)
-        assert state.visits == 7 * 4 * small.dense.n
+        assert state.visits == 7 * 4 * len(small.problem.active)
 
     def test_with_everything_else(self, tmp_path):
         """Calibrated, annealed, several runs, weights recomputed on the way; saved and resumed to the same bits."""
@@ -247,5 +247,5 @@ def test_every_trial_is_a_visit():
         order = solver.draw_order(small.problem, rng)
         refused += eg_epoch(small.problem.objective, 0.05, order, *copies, adaptive=True, max_step=1.0).rejected
         solver.step(small.problem, state)
-        assert state.visits == (state.epoch) * small.dense.n + refused
+        assert state.visits == (state.epoch) * len(small.problem.active) + refused
     assert refused > 0

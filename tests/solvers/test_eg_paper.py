@@ -39,7 +39,7 @@ def visit(small: Small, state, order, adaptive=False, max_step=np.inf):
 @pytest.mark.parametrize("kind", ["multiclass", "chain-tied", "chain-untied", "chain-masked"])
 class TestFigures:
     def test_figures_2_and_3_with_the_theorems_step(self, kind, loss, rng):
-        small = Small(kind, loss, l2=2.0)
+        small = Small(kind, loss, l2=2.0, plain=True)
         state = start(small, EG(step_size="theorem", start="uniform"))
         order = rng.integers(0, small.dense.n, 25)
         parts, w, *_ = part_eg(small.dense, small.case.split(state.scores.copy()), state.step_sizes, order)
@@ -52,7 +52,7 @@ class TestFigures:
         assert (report.visits, report.rejected) == (len(order), 0)
 
     def test_section_7_with_adaptive_steps(self, kind, loss, rng):
-        small = Small(kind, loss, l2=0.1)
+        small = Small(kind, loss, l2=0.1, plain=True)
         state = start(small, EG(sharpness=2.0, initial_step=4.0))
         state.step_sizes[:] = 4.0
         order = rng.integers(0, small.dense.n, 25)
@@ -72,7 +72,7 @@ class TestFigures:
 
     def test_equation_19_at_every_step(self, kind, loss, rng):
         """D[u_i || u_i'] / eta <= Q(u) - Q(u') (Lemma 2 on one block), both sides with the example's weight."""
-        small = Small(kind, loss, l2=2.0)
+        small = Small(kind, loss, l2=2.0, plain=True)
         state = start(small, EG(step_size="theorem", start="uniform"))
         furthest = 0.0
         for k in rng.integers(0, small.dense.n, 40):
@@ -87,7 +87,7 @@ class TestFigures:
         assert furthest > 1e-3  # a solver that stands still obeys the inequality, too
 
     def test_the_theorems_step_is_within_its_bound(self, kind, loss):
-        small = Small(kind, loss, l2=2.0)
+        small = Small(kind, loss, l2=2.0, plain=True)
         steps = EG(step_size="theorem").step_sizes(small.problem)
         assert np.all(steps <= online_steps(small.dense) * (1 + 1e-12))
         assert np.all(steps >= online_steps(small.dense) / 10)  # the bound of |psi|^2 is not idle
@@ -96,7 +96,7 @@ class TestFigures:
 @pytest.mark.parametrize(("loss", "l2"), [("log", 3.0), ("hinge", 3.0), ("log", 100.0), ("hinge", 100.0)])
 def test_theorem_2_over_all_index_sequences(loss, l2):
     """E Q(u^{T+1}) over all n^T sequences, uniform with replacement, one fixed step, start at the uniform point."""
-    small = Small("chain-tied", loss, l2=l2, weighted=False, n=2)
+    small = Small("chain-tied", loss, l2=l2, weighted=False, n=2, plain=True)
     n, eta = 2, float(EG(step_size="theorem").step_sizes(small.problem).min())
     first = start(small, EG(step_size=eta, start="uniform"))
     us = small.distributions(first.scores)
@@ -121,7 +121,7 @@ def test_theorem_2_over_all_index_sequences(loss, l2):
 
 def test_larger_steps_break_equation_19(rng):
     """The inequality above can fail: with a far larger step the dual falls."""
-    small = Small("chain-tied", "hinge", l2=0.05)
+    small = Small("chain-tied", "hinge", l2=0.05, plain=True)
     state = start(small, EG(step_size="theorem", start="uniform"))
     state.step_sizes *= 1000
     gains = [visit(small, state, [k]).dual_gain for k in rng.integers(0, small.dense.n, 40)]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
+from smallproblems import BARE_COLUMNS
 
 from oracles.problems import maxent_case
 from partwise import (
@@ -68,6 +69,7 @@ def test_the_optimum_is_scikit_learns(solver, binary, rng):
     np.testing.assert_allclose(result.weights.reshape(weights.shape)[:, :3], theirs.coef_.T, atol=2e-4)
 
 
+@BARE_COLUMNS
 @pytest.mark.parametrize("solver", ALL)
 def test_the_optimum_is_scipys_on_shared_features(solver):
     case = maxent_case(21, n=12, form="matrix")
@@ -181,7 +183,7 @@ def test_an_adaptive_run_goes_on_in_the_midst_of_its_plan(solver, tmp_path, rng)
     limits = {"tol": 0.0, "random_state": 0}
     whole = solve(problem, solver, max_passes=40, **limits)
     solve(problem, solver, max_passes=17, checkpoint=tmp_path / "half", **limits)
-    arrays, _ = checkpoint.read(tmp_path / "half")
+    arrays = checkpoint.read(tmp_path / "half").arrays
     assert arrays["wait"].max() > 1
     assert arrays["rest"].any()
     resumed = solve(problem, solver, max_passes=40, checkpoint=tmp_path / "half", **limits)

@@ -27,7 +27,7 @@ cases = st.builds(
     st.integers(0, 2**32 - 1),
     n=st.integers(3, 6),
     n_labels=st.integers(2, 4),
-    n_attributes=st.integers(1, 4),
+    n_attributes=st.integers(3, 5),
     form=st.sampled_from(["binary", "real", "matrix"]),
     pairs=st.sampled_from(["all", "observed"]),
     unit_weights=st.booleans(),
@@ -58,7 +58,7 @@ def test_the_order_of_the_functions(case, scale, z, seed):
     assert a["cd"] == pytest.approx(problem.primal(moved) - problem.primal(w), rel=1e-7, abs=1e-7)
 
 
-@given(case=cases, z=st.lists(st.floats(-1, 1), min_size=16, max_size=16))
+@given(case=cases, z=st.lists(st.floats(-1, 1), min_size=20, max_size=20))
 def test_parallel_bounds_hold_for_all_weights_at_once(case, z):
     """(9), for GIS and IIS."""
     state = begin(case, l2=0.3)
@@ -192,7 +192,7 @@ def test_theorem_7(form):
         near[state.columns] += 1e-4 * np.random.default_rng(seed).normal(size=len(state.columns))
         at = Maxent(problem, near)
         for k, t in enumerate(state.columns):
-            if abs(at.derivatives("cd", t, 0.0)[0]) < 1e-7:
+            if abs(at.derivatives("cd", t, 0.0)[0]) < 1e-7 or not at.column(t):  # no data: all are the penalty
                 continue
             falls = {}
             for name in ("cd", "gis", "iis", "scgis"):

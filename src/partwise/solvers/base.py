@@ -94,7 +94,6 @@ class Solver(ABC, Generic[S]):
     #: What to do when the tolerance is not reached.
     advice: ClassVar[str]
     default_max_passes: ClassVar[int]
-    state_class: ClassVar[type[State]]
 
     @abstractmethod
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> S:
@@ -116,8 +115,15 @@ class Solver(ABC, Generic[S]):
         """Whether a certificate should be issued now. By default always (for solvers that have it for nothing)."""
         return True
 
+    def observe(self, problem: Problem, state: S, certificate: Certificate) -> None:
+        """What the state should keep of a certificate that was issued because it was due.
+
+        Those that are issued besides, at the end of a run or where it is resumed, are not told of: a run that is
+        interrupted and resumed knows what an unbroken one does.
+        """
+
     def finished(self, problem: Problem, state: S, certificate: Certificate, tol: float) -> Status | None:
-        """The status to stop with, given a new certificate; None to go on."""
+        """The status to stop with, given a new certificate; None to go on. The state is left alone."""
         if tol > 0 and certificate.gap <= tol * abs(certificate.primal):
             return "converged"
         return self.at_the_end(certificate) if tol > 0 and certificate.hidden(tol) else None

@@ -58,7 +58,6 @@ from ..problem import Problem
 from ..result import Certificate, DivergenceError
 from .base import Certified, WarmStart, option
 from .online import Ints, OnlineSolver, OnlineState
-from .state import State
 from .working_sets import MEMORY_HELP, active_set, check_memory, max_bytes, start_sets
 
 Floats = NDArray[np.float64]
@@ -100,7 +99,6 @@ class BCFW(OnlineSolver[BCFWState]):
     rate: ClassVar[str] = "sublinear"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 1000
-    state_class: ClassVar[type[State]] = BCFWState
 
     averaging: bool = option(True, "certify the weighted average of the iterates too, and return the better of the two")
     pairwise: bool = option(True, "shift weight from the worst labelling of an example to the best (hinge)")

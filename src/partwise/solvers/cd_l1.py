@@ -61,7 +61,6 @@ class CDL1(Solver[CDL1State]):
     rate: ClassVar[str] = "linear"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l1"
     default_max_passes: ClassVar[int] = 20_000
-    state_class: ClassVar[type[State]] = CDL1State
 
     inner: float = option(0.1, "stop on a working set when its violation has fallen by this factor")
     max_sweeps: int = option(50, "most sweeps over a working set")

@@ -42,7 +42,6 @@ from ..problem import Problem
 from ..result import DivergenceError
 from .base import Certified, WarmStart, option
 from .online import OnlineSolver, OnlineState
-from .state import State
 from .working_sets import MEMORY_HELP, active_set, check_memory, max_bytes, start_sets
 
 Floats = NDArray[np.float64]
@@ -68,7 +67,6 @@ class CoordinateDescent(OnlineSolver[DCDState], ABC):
     rate: ClassVar[str] = "sublinear"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 1000
-    state_class: ClassVar[type[State]] = DCDState
 
     delta: float = option(1e-6, "least violation for which a labelling joins the working set")
     memory_mb: float = option(1024.0, MEMORY_HELP)

@@ -55,7 +55,6 @@ from .base import Certified, WarmStart, option
 from .calibration import calibrate
 from .eg_start import Start, check_options, max_step, psi2_bounds, start_cost_scale, start_scores
 from .online import OnlineSolver, OnlineState
-from .state import State
 from .watch import WatchedState, check_end, watch
 
 Floats = NDArray[np.float64]
@@ -74,6 +73,8 @@ class EGState(OnlineState, WatchedState):
     step_sizes: (runs * n,). duals: (runs,), D as tracked at the l2 of the moment; dual: the best of them. excess: how
     far l2 is above its target, over the target.
     """
+
+    positive: ClassVar[frozenset[str]] = frozenset({"step_sizes"})
 
     weights: Floats
     scores: Floats
@@ -103,7 +104,6 @@ class EG(OnlineSolver[EGState]):
     rate: ClassVar[str] = "linear"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 500
-    state_class: ClassVar[type[State]] = EGState
 
     step_size: str | float = option("adaptive", "adaptive, theorem, or a number")
     start: Start = option("gold", "where to start: gold (near the gold labelling) or uniform")

@@ -45,7 +45,6 @@ from ..result import Status
 from .base import Certified, WarmStart, option
 from .eg_start import Start, check_options, max_step, psi2_bounds, start_cost_scale, start_scores
 from .scheduled import ScheduledSolver
-from .state import State
 from .watch import WatchedState, check_end, watch
 
 Floats = NDArray[np.float64]
@@ -60,6 +59,8 @@ class BatchState(WatchedState):
 
     step_size: of the next step. safe_step: up to here no step can be too large.
     """
+
+    positive: ClassVar[frozenset[str]] = frozenset({"step_size", "safe_step"})
 
     u: Floats
     b: float
@@ -197,7 +198,6 @@ class EGBatch(BatchEG[EGBatchState]):
     """Batch exponentiated gradient on slot scores (see the module's docstring)."""
 
     name: ClassVar[str] = "eg-batch"
-    state_class: ClassVar[type[State]] = EGBatchState
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> EGBatchState:
         scores = start_scores(problem, warm_start, start_cost_scale(self.start, self.sharpness), self.name)

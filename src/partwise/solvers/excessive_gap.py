@@ -73,6 +73,8 @@ class ExcessiveGapState(State):
     of L, at most `bound`; spread: sum omega log |Y|.
     """
 
+    positive: ClassVar[frozenset[str]] = frozenset({"mu", "k"})
+
     weights: Floats
     u: Floats
     q_u: Floats
@@ -108,7 +110,6 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
         "Raise max_passes or tol (the gap falls like 1 / passes^2), or take a larger l2 (a smaller C)"
     )
     default_max_passes: ClassVar[int] = 2000
-    state_class: ClassVar[type[State]] = ExcessiveGapState
 
     smoothing: Smoothing = option("adaptive", "how fast the smoothing falls: adaptive, or as in the theorem")
 

@@ -29,7 +29,7 @@ dual value reported is the best one met, not the newest (`primal`).
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import isfinite, sqrt
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,6 @@ from .._core import add_rows, dot, row_dots
 from ..problem import Problem
 from .base import WarmStart, option
 from .primal import PrimalSolver, PrimalState
-from .state import State
 
 Floats = NDArray[np.float64]
 
@@ -60,6 +59,10 @@ class LBFGSState(PrimalState):
     newest: int = -1
     gamma: float = 0.0  # 0: no pair yet
 
+    def complaint(self, fresh: Any) -> str:
+        inside = 0 <= self.stored <= len(self.steps) and self.newest < max(self.stored, 1)
+        return super().complaint(fresh) or ("" if inside else "it has more pairs than there is room for")
+
 
 @dataclass(frozen=True)
 class LBFGS(PrimalSolver[LBFGSState]):
@@ -72,7 +75,6 @@ class LBFGS(PrimalSolver[LBFGSState]):
     rate: ClassVar[str] = "linear"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 2000
-    state_class: ClassVar[type[State]] = LBFGSState
 
     memory: int = option(10, "pairs of steps and changes of the gradient to keep")
     max_trials: int = option(25, "trial steps of one line search")

@@ -1,6 +1,7 @@
 """The loop behind `Solver.run`: stopping, history, timing, callback, checkpoints, warnings. No mathematics."""
 
 import contextlib
+import json
 import logging
 import math
 import os
@@ -8,17 +9,18 @@ import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._core import dot
+from ..models.errors import CheckpointError
 from ..problem import Problem
-from ..result import HISTORY, Certificate, ConvergenceWarning, DivergenceError, Result, Status
+from ..result import HISTORY, Certificate, CertificateError, ConvergenceWarning, DivergenceError, Result, Status
 from . import checkpoint as files
+from . import identity
 from .base import Callback, Certified, Progress, Solver, WarmStart, generator, logger
-from .checkpoint import Checkpoint
+from .checkpoint import Checkpoint, Saved
 from .look import Look
 from .registry import check_fits, suitable_solvers
 from .state import State, pack, unpack
@@ -50,6 +52,13 @@ class Limits:
             raise ValueError(f"max_seconds must be >= 0, got {self.max_seconds}")
 
 
+class Resumed(NamedTuple):
+    """A state that was saved, and whether its run had come to an end."""
+
+    state: State
+    ended: bool
+
+
 class Run:
     """One run of a solver on a problem."""
 
@@ -73,7 +82,7 @@ class Run:
         self.started = time.perf_counter()
         self.saved = self.started
         self.unsaved = False  # whether a checkpoint could not be written
-        self.identity: list[float] = []
+        self.resumed = False
 
     @property
     def seconds(self) -> float:
@@ -88,36 +97,39 @@ class Run:
 
     def go(self, random_state: Any, warm_start: WarmStart | None) -> Result:
         with _shown(self.verbose):
-            state = self._resume()
-            if state is None:
+            latest: Certified | None
+            found = self._resume()
+            if found is not None and not found.ended:  # in the midst of a run: go on as if nothing had happened
+                return self._conclude(found.state, *self._loop(found.state, None))
+            if found is not None:
+                # A finished run that is asked for again must not make one more step.
+                state, latest = found.state, self._certify(found.state)
+            else:
                 state = self.solver.init_state(self.problem, generator(random_state), warm_start)
-                if warm_start is None:
-                    return self._conclude(state, *self._loop(state, None))
-            # A finished run that is asked for again must not make one more step, and a start may be good enough.
-            latest = self._certify(state)
-            status = self.solver.finished(self.problem, state, latest.certificate, self._target(state))
-            return self._conclude(state, *((status, latest) if status else self._loop(state, latest)))
+                due = warm_start is not None or self.solver.check_due(state, self._target(state))
+                latest = self._certify(state) if due else None
+                if latest is not None:
+                    self.solver.observe(self.problem, state, latest.certificate)
+            return self._conclude(state, *self._loop(state, latest))
 
     def _loop(self, state: State, latest: Certified | None) -> tuple[Status, Certified]:
         """Step until a rule holds. `latest` is of the state as it is now, None if there is none."""
         solver, problem, limits = self.solver, self.problem, self.limits
         last: Certificate | None = latest.certificate if latest else None
-        status: Status | None = None
-        if latest is None and solver.check_due(state, self._target(state)):
-            latest = self._certify(state)
-            last = latest.certificate
-            status = solver.finished(problem, state, last, self._target(state))
+        status = solver.finished(problem, state, last, self._target(state)) if last else None
         while status is None:
             if self.passes(state) >= limits.max_passes:
                 status = "max_passes"
                 break
-            solver.step(problem, state)
+            with self._blaming_the_file():
+                solver.step(problem, state)
             latest = None
             if solver.check_due(state, self._target(state)):
                 latest = self._certify(state)
                 last = latest.certificate
                 state.checked_epoch, state.checked_gain = state.epoch, state.gain
                 state.checked_gap, state.checked_primal = last.gap, last.primal
+                solver.observe(problem, state, last)
                 status = solver.finished(problem, state, last, self._target(state))
             self._report(state, last, fresh=latest is not None)
             if self._called_off(state, last, fresh=latest is not None):
@@ -133,7 +145,8 @@ class Run:
         return status, latest
 
     def _certify(self, state: State) -> Certified:
-        certified = self.solver.certificate(self.problem, state)
+        with self._blaming_the_file():
+            certified = self.solver.certificate(self.problem, state)
         if not math.isfinite(certified.certificate.primal):
             raise DivergenceError(f"{self.solver.name}: the objective is {certified.certificate.primal}")
         if self.history["passes"][-1:] != [self.passes(state)]:
@@ -148,7 +161,7 @@ class Run:
             status = "converged"  # it aimed lower than the tolerance
         self.solver.check_end(self.problem, state, status)
         if self.checkpoint:
-            self._save(state)
+            self._save(state, status)
         c = latest.certificate
         name, passes = self.solver.name, self.passes(state)
         message = f"{name}: {status} after {passes:.4g} passes, {c.text(self.problem.l2)}"
@@ -209,19 +222,23 @@ class Run:
         self.started += time.perf_counter() - before  # the callback's time is not the solver's
         return bool(answer)
 
-    def _save(self, state: State) -> None:
+    def _save(self, state: State, status: Status | None = None) -> None:
         assert self.checkpoint is not None
         arrays, scalars = pack(state)
-        values = {
-            "solver": self.solver.name,
-            "options": self.solver.options(),
-            "problem": self._identity(),
-            "seconds": self.seconds,
-            "history": self.history,
-            "state": scalars,
-        }
+        constants, data = self._identity
+        saved = Saved(
+            solver=self.solver.name,
+            options=self.solver.options(),
+            problem=constants,
+            data=data,
+            seconds=self.seconds,
+            status=status,
+            history=self.history,
+            arrays=arrays,
+            scalars=scalars,
+        )
         try:
-            files.write(self.checkpoint.path, arrays, values)
+            files.write(self.checkpoint.path, saved)
         except OSError as error:  # a full disk, say: what was computed so far is worth more than its copy
             if not self.unsaved:
                 reason = (error.strerror or str(error)).lower()
@@ -232,31 +249,64 @@ class Run:
             self.unsaved = True
         self.saved = time.perf_counter()
 
-    def _resume(self) -> State | None:
-        """The saved state, None if there is none."""
-        if self.checkpoint is None or not Path(self.checkpoint.path).exists():
+    def _resume(self) -> Resumed | None:
+        """The saved state, None if there is none. CheckpointError if it is not one of this run."""
+        if self.checkpoint is None or not os.path.lexists(self.checkpoint.path):
             return None
-        arrays, values = files.read(self.checkpoint.path)
+        path = self.checkpoint.path
+        saved = files.read(path)
         mine = {"solver": self.solver.name, "options": self.solver.options()}
         for key, value in mine.items():
-            if values[key] != value:
-                raise ValueError(f"{self.checkpoint.path} was written with {key} {values[key]}, this run has {value}")
-        if not np.allclose(values["problem"], self._identity(), rtol=1e-8, atol=1e-8):
-            raise ValueError(f"{self.checkpoint.path} was written for another problem (data, loss or penalty differ)")
-        self.history = values["history"]
-        self.started = time.perf_counter() - values["seconds"]
-        return unpack(self.solver.state_class, arrays, values["state"])
+            theirs = getattr(saved, key)
+            if json.dumps(theirs, sort_keys=True) != json.dumps(value, sort_keys=True):
+                raise CheckpointError(f"was written with {key} {theirs}, this run has {value}", path)
+        constants, data = self._identity
+        if json.dumps(saved.problem, sort_keys=True) != json.dumps(constants, sort_keys=True):
+            changed = [name for name, value in constants.items() if saved.problem.get(name) != value]
+            raise CheckpointError(f"was written for another problem ({', '.join(changed)} differ)", path)
+        where = identity.difference(saved.data, data)
+        if where:
+            raise CheckpointError(f"was written for another problem ({where})", path)
+        try:
+            state = self._restored(saved)
+        except (ValueError, ArithmeticError) as error:
+            raise CheckpointError(f"holds no state of this run ({error})", path) from None
+        self.resumed = True
+        self.history = saved.history
+        self.started = time.perf_counter() - saved.seconds
+        return Resumed(state, saved.status is not None)
 
-    def _identity(self) -> list[float]:
-        """Numbers that tell one problem from another: sizes, constants, the plane at w = 0 (which meets all data)."""
-        if not self.identity:
-            problem = self.problem
-            value, u, _ = problem.objective.plane(np.zeros(problem.n_weights), problem.n_jobs)
-            probe = dot(u, np.cos(np.arange(len(u))))
-            sizes = [float(problem.n_examples), float(problem.n_weights), problem.l2, problem.l1]
-            loss = [problem.loss.temperature, problem.loss.cost_scale, float(problem.loss.link == "squared")]
-            self.identity = [*sizes, *loss, value, math.sqrt(problem.norm2(u)), probe]
-        return self.identity
+    def _restored(self, saved: Saved) -> State:
+        """The state, whose certificate must be what its own dual point and weights give."""
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")  # the run told of the data when it began
+            fresh: State = self.solver.init_state(self.problem, np.random.default_rng(0), None)
+            state = unpack(fresh, saved.arrays, saved.scalars)
+            if saved.history["passes"] and saved.history["passes"][-1] > self.passes(state):
+                raise ValueError("its history is longer than the run")
+            certificate, weights, point = self.solver.certificate(self.problem, state)
+            primal, dual = self.problem.value(weights), self.problem.dual_value(point)
+        near = 1e-6 * (1.0 + abs(primal))
+        same_primal = abs(primal - certificate.primal) <= near
+        same_dual = dual == certificate.dual or abs(dual - certificate.dual) <= near + 1e-6 * abs(dual)
+        if not (np.isfinite(weights).all() and math.isfinite(primal) and same_primal and same_dual):
+            raise ValueError("its weights and its dual point are not those of its certificate")
+        return state
+
+    @contextlib.contextmanager
+    def _blaming_the_file(self) -> Iterator[None]:
+        """In a run that was resumed, CheckpointError for what no state of a run leads to."""
+        try:
+            yield
+        except (ValueError, CertificateError) as error:
+            if not self.resumed or self.checkpoint is None:
+                raise
+            raise CheckpointError(f"holds no state of this run ({error})", self.checkpoint.path) from error
+
+    @cached_property
+    def _identity(self) -> tuple[dict[str, Any], dict[str, files.Array]]:
+        """What tells this problem from others."""
+        return identity.constants(self.problem), identity.answers(self.problem)
 
 
 def _scaling_advice(problem: Problem) -> str:

@@ -38,7 +38,7 @@ diagonal as in Hsia, Chiang, Lin 2018, a part of H as in Byrd, Chin, Neveitt, No
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import isfinite, sqrt
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +47,6 @@ from .._core import dot
 from ..problem import Problem
 from .base import WarmStart, option
 from .primal import PrimalSolver, PrimalState
-from .state import State
 
 Floats = NDArray[np.float64]
 
@@ -70,6 +69,8 @@ class NewtonState(PrimalState):
     room for those of the next weights. Else both are empty.
     """
 
+    growing: ClassVar[frozenset[str]] = frozenset({"scaling"})
+
     radius: float
     marginals: Floats
     trial: Floats
@@ -77,6 +78,10 @@ class NewtonState(PrimalState):
     scaled_primal: float = float("inf")
     known: bool = False
     whole: bool = False
+
+    def complaint(self, fresh: Any) -> str:
+        lost = self.known and not len(self.marginals)
+        return super().complaint(fresh) or ("it has no marginals that it could know" if lost else "")
 
 
 @dataclass(frozen=True)
@@ -90,7 +95,6 @@ class Newton(PrimalSolver[NewtonState]):
     rate: ClassVar[str] = "linear"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 2000
-    state_class: ClassVar[type[State]] = NewtonState
 
     cg_tol: float = option(0.1, "conjugate gradients end when the residual is this share of the gradient")
     max_cg: int = option(50, "products with the Hessian in one step, at most")
@@ -223,6 +227,8 @@ def conjugate_gradients(
         residual -= further
         scaled = _over(residual, scaling)
         new_norm2 = dot(residual, scaled)
+        if not isfinite(new_norm2):  # values whose fourth powers are beyond double precision
+            return Step(np.full_like(step, np.nan), residual, products)
         if sqrt(new_norm2) <= goal:
             break
         direction *= new_norm2 / norm2

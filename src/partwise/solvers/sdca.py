@@ -39,7 +39,6 @@ from ..problem import Problem
 from .base import Certified, WarmStart, option
 from .eg_start import Start, start_cost_scale, start_scores
 from .online import OnlineSolver, OnlineState
-from .state import State
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -76,7 +75,6 @@ class SDCA(OnlineSolver[SDCAState]):
     rate: ClassVar[str] = "linear"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 1000
-    state_class: ClassVar[type[State]] = SDCAState
 
     start: Start = option("gold", "where to start: gold (near the gold labelling) or uniform")
     sharpness: float = option(11.0, "start gold: how far wrong labels' log-probabilities lie below the gold one's")
