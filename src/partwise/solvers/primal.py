@@ -102,7 +102,7 @@ class PrimalSolver(Solver[P], ABC):
     def certificate(self, problem: Problem, state: P) -> Certified:
         newest = problem.certificate_at(state.primal, state.gradient)
         best = problem.certificate_of(state.primal, state.best_u, state.best_b)
-        # Differences of P and D end at rounding, below which a gap says nothing; the newest plane's |grad P|^2 does not.
+        # Differences of P and D end at rounding, a gap below that says nothing; the newest plane's |grad P|^2 does not.
         noise = ROUNDING * abs(state.primal)
         if noise < best.gap < newest.gap - noise:
             return Certified(best, state.weights.copy(), DualPoint.of_plane(state.best_u.copy(), state.best_b))
