@@ -60,10 +60,10 @@ STEEP = 1e4
 #: Curvature above which online EG is slower than L-BFGS.
 WEAK = 3e5
 #: Curvature above which exact blocks are.
-WEAK_EXACT = 3e6
+WEAK_EXACT = 3e7
 #: Examples a weight from which a few Newton steps are faster than passes over single examples; the same where rows are
 #: at most so long (an exact block costs a microsecond beside its row).
-MANY_EXAMPLES, MANY_SHORT, SHORT = 20, 1.5, 60
+MANY_EXAMPLES, MANY_SHORT, SHORT = 20, 0.5, 60
 #: Numbers that dual variables may always have, and how many each gold part may have beyond that.
 DUAL_SIZE, DUAL_PER_PART = 1 << 22, 500
 #: Curvature above which excessive gap is ahead of online EG on the hinge (1000 sentences: level at 25, ahead at 250).
@@ -124,7 +124,8 @@ def _few_weights(look: Look) -> bool:
     """Whether there are so many examples a weight that Newton steps are ahead of visits to single examples.
 
     To a certified 1e-3 at l2 = 1 (newton, sdca): a9a (66 examples a weight, 14 features a row) 0.10 s, 0.48 s; its
-    first 2000 rows (4 a weight) 0.006, 0.021; w8a (41; 12 features) 0.13, 0.32; its first 2000 rows (1.7) 0.007, 0.015.
+    first 2000 rows (4 a weight) 0.006, 0.021; w8a (41; 12 features) 0.13, 0.32; its first 2000 rows (1.7) 0.007, 0.015;
+    drawn 0/1 rows of 10 to 50 features, 1 to 0.5 a weight: 0.20, 0.48; 0.008, 0.027; 0.008, 0.023; 0.1 a weight, level.
     Long rows: digits (2.3 a weight, 65 features) 0.083, 0.037; MNIST's 3 and 8 (7.6; 785) 0.79, 0.51; all of MNIST (6)
     at l2 = 10: 6.3, 1.5.
     """
