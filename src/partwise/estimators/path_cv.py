@@ -22,7 +22,7 @@ from partwise.estimators.common import (
     unchanged_on_failure,
 )
 from partwise.estimators.inputs import Floats
-from partwise.features.sparse_inputs import check_sparse
+from partwise.features.sparse_inputs import own_sparse
 
 
 def _where_there_is(name: str) -> Callable[[Method], Method]:
@@ -96,7 +96,7 @@ class RegularizationPathCV(MetaEstimatorMixin, BaseEstimator):
             if y is None:
                 raise ValueError("RegularizationPathCV requires y to be passed, but the target y is None")
             if single:
-                check_sparse(X)
+                X = own_sparse(X)
                 X, y = indexable(X, y)
                 assert_all_finite(y, input_name="y")
             from sklearn.model_selection import check_cv  # slow to import: not for everybody who uses an estimator
