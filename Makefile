@@ -5,6 +5,7 @@
 PYTHON ?= python3
 PYTEST_ARGS ?=
 BENCH ?= crf maxent
+MUTANTS_ARGS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -27,10 +28,10 @@ pip_install = $(BIN)/python -m pip install --quiet
 # Without isolation the compiler sees the same paths every time, so that build/ stays valid.
 install_package = $(pip_install) --no-build-isolation --no-deps
 
-.PHONY: help demo test lint format bench docs sanitize clean
+.PHONY: help demo test lint format bench docs sanitize mutants clean
 
 help:
-	@echo "make demo | test | lint | format | bench | docs | sanitize | clean"
+	@echo "make demo | test | lint | format | bench | docs | sanitize | mutants | clean"
 
 demo: $(VENV)/.package
 	mkdir -p build
@@ -64,6 +65,10 @@ sanitize: $(SANITIZED)/.package $(VENV)/.extra-dev
 	ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
 	PYTHONMALLOC=malloc PYTHONPATH=$(SANITIZED)/site \
 	$(BIN)/python -m pytest --capture=sys $(PYTEST_ARGS) tests/structures tests/features $(wildcard tests/solvers*)
+
+# Small faults in copies of the sources, each of which the tests must notice.
+mutants: $(VENV)/.build $(VENV)/.extra-dev
+	$(BIN)/python tests/mutants.py $(MUTANTS_ARGS)
 
 clean:
 	rm -rf $(VENV) build dist docs/_build .pytest_cache .ruff_cache .mypy_cache .hypothesis

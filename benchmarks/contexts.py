@@ -8,7 +8,6 @@ Documents: 20news counts, rows of length 1, a feature for every (word, label).
 
 from __future__ import annotations
 
-import gzip
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -75,14 +74,14 @@ def conll_chunks(data: str | None, limit: int | None) -> Contexts:
 def brown(data: str | None, limit: int | None) -> Contexts:
     """Parts of speech of the Brown corpus; four fifths of the articles, drawn at random, are for training."""
     from partwise.datasets import data_file
+    from partwise.io import read_text
 
     articles: list[list[list[tuple[str, str]]]] = []
-    with gzip.open(data_file("brown", "brown.txt.gz", data), "rt", encoding="utf-8") as file:
-        for line in file:
-            if line.startswith("# "):
-                articles.append([])
-            elif line.strip():
-                articles[-1].append([_word_and_tag(token) for token in line.split()])
+    for line in read_text(data_file("brown", "brown.txt", data)).split("\n"):
+        if line.startswith("# "):
+            articles.append([])
+        elif line.strip():
+            articles[-1].append([_word_and_tag(token) for token in line.split()])
     order = np.random.default_rng(0).permutation(len(articles))[:limit]
     cut = max(len(order) * 4 // 5, 1)
     parts = [[sentence for k in some for sentence in articles[k]] for some in (order[:cut], order[cut:])]

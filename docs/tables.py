@@ -53,7 +53,8 @@ def options() -> str:
     for solver, cls in SOLVERS.items():
         doc = sys.modules[cls.__module__].__doc__ or ""
         text = f"### `{solver}`\n\n{doc.splitlines()[0]}\n\n"
-        text += f"Gives up after {cls.default_max_passes} passes, unless told otherwise. Convergence: {cls.rate}.\n\n"
+        text += f"Gives up after {cls.default_max_passes} passes, unless told otherwise. "
+        text += f"Convergence: {cls.describe_rate()}.\n\n"
         rows = [["option", "default", "meaning"]]
         rows += [[f"`{item.name}`", f"`{item.default!r}`", item.metadata["help"]] for item in fields(cls)]
         parts.append(text + _table(rows))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import json
+import struct
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +13,7 @@ from scipy import sparse
 
 from partwise import DependencyParser, MaxentClassifier, SequenceTagger
 from partwise.datasets import make_treebank
+from partwise.models import container
 
 
 @dataclass(frozen=True)
@@ -90,3 +94,19 @@ def fitted_parser(name: str) -> Fitted:
     trees = [list(zip(*rows, strict=True)) for rows in zip(bank.heads, bank.labels, strict=True)]
     parser = DependencyParser(tol=0.1, random_state=0, **PARSERS[name]).fit(words[:20], trees[:20])
     return Fitted(parser, words[20:])
+
+
+def remade(data: bytes, change) -> bytes:
+    """A file with a right digest whose metadata, settings or arrays were changed."""
+    size = struct.unpack("<Q", data[:8])[0]
+    metadata, arrays = container._parse(np.frombuffer(data, dtype=np.uint8), size)
+    metadata = {name: value for name, value in metadata.items() if name != "sha256"}
+    settings = json.loads(metadata["settings"])
+    arrays = {name: array.copy() for name, array in arrays.items()}
+    change(metadata, settings, arrays)
+    metadata.setdefault("settings", "")
+    if metadata["settings"] and settings is not None:
+        metadata["settings"] = json.dumps(settings)
+    file = io.BytesIO()
+    container.write(file, metadata, arrays)
+    return file.getvalue()

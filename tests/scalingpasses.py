@@ -24,6 +24,11 @@ class State:
     columns: np.ndarray
     largest_sum: float
 
+    @property
+    def live(self) -> int:
+        """Columns that occur where the weight is not 0: a method has a step for them."""
+        return int((self.mass[self.columns] > 0).sum())
+
     def epoch(self, function, order=None, **options):
         order = np.arange(len(self.columns)) if order is None else np.asarray(order)
         options = {"max_newton": 1 if function == "cd" else 100} | options

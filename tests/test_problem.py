@@ -14,6 +14,7 @@ from partwise import (
     ActiveSet,
     CertificateError,
     DualPoint,
+    ElasticNet,
     Loss,
     Multiclass,
     Problem,
@@ -21,7 +22,6 @@ from partwise import (
     get_loss,
     multiclass_map,
 )
-from partwise.problem import resolve_n_jobs
 from partwise.structures.capabilities import structure_capabilities
 
 
@@ -69,7 +69,9 @@ class TestAgainstEnumeration:
         _, u, b = small.problem.objective.plane(w)
         certificate = small.problem.certificate(w, DualPoint.of_plane(u, b))
         assert certificate.primal == pytest.approx(value, rel=1e-13)
-        assert certificate.gap == pytest.approx(small.problem.certificate_at(value, gradient).gap, rel=1e-9)
+        at_w = small.problem.certificate_at(value, gradient, w)
+        assert certificate.gap == pytest.approx(at_w.gap, rel=1e-9)
+        assert at_w.resolution <= at_w.rounding <= 1e-11 * value
         if small.loss.smooth and small.loss.link == "identity":
             again = small.problem.certificate(w, small.problem.oracle_point(w))
             assert again.gap == pytest.approx(certificate.gap, rel=1e-9)
@@ -80,7 +82,9 @@ class TestAgainstEnumeration:
             point = DualPoint.of_counts(small.dense.slots(ps, mass), mass, mass * small.dense.entropies(ps))
             for w in (scale * rng.normal(size=small.problem.n_weights), small.problem.weights_from_dual(point)):
                 certificate = small.problem.certificate(w, point)
-                assert certificate.gap == certificate.raw_gap >= 0
+                assert certificate.gap == certificate.raw_gap + certificate.rounding
+                assert certificate.raw_gap >= 0
+                assert certificate.rounding <= 1e-10 * certificate.gap
 
     def test_threads_do_not_change_a_bit(self, small, rng):
         w = rng.normal(size=small.problem.n_weights)
@@ -153,9 +157,8 @@ def test_a_dual_value_above_the_primal_is_an_error():
     primal = problem.value(w)
     with pytest.raises(CertificateError, match="exceeds primal"):
         problem.certificate(w, DualPoint.of_plane(np.zeros_like(w), primal * (1 + 1e-7)))
-    rounding = problem.certificate(w, DualPoint.of_plane(np.zeros_like(w), primal * (1 + 1e-12)))
-    assert rounding.gap == 0.0
-    assert rounding.raw_gap < 0.0
+    within = problem.certificate(w, DualPoint.of_plane(np.zeros_like(w), primal * (1 + 4e-16)))
+    assert within.raw_gap < 0.0 < within.gap == within.raw_gap + within.rounding < 1e-13 * primal
 
 
 def test_without_a_penalty_there_is_no_certificate():
@@ -192,7 +195,7 @@ def test_weights_count_like_copies(rng):
 def test_costs_of_ones_own():
     small = Small("chain-tied", "hinge")
     rng = np.random.default_rng(3)
-    cost = rng.uniform(0, 2, int(small.structure.slot_offsets()[-1]))
+    cost = rng.uniform(0, 2, int(small.structure.slot_offsets()[-1])) * (np.concatenate(small.dense.gold) == 0)
     problem = Problem(
         small.case.features,
         small.structure,
@@ -206,6 +209,62 @@ def test_costs_of_ones_own():
     w = rng.normal(size=problem.n_weights)
     assert problem.value(w) == pytest.approx(dense.primal(w), rel=1e-12)
     np.testing.assert_allclose(problem.slot_costs(), cost)
+
+
+@pytest.mark.parametrize("strength", [0.0, 0.3, 4.0])
+@pytest.mark.parametrize("loss", ["log", "softmax-margin"])
+def test_dual_of_an_elastic_net(loss, strength, rng):
+    """The best mean of a plane with that of the gold labellings: by another program, on any plane.
+
+    The gold labellings have costs here, so that their plane is not 0.
+    """
+    small = Small("multiclass", loss)
+    l1 = 0.5
+    cost = rng.uniform(0.0, 1.0, sum(map(len, small.dense.cost)))
+    problem = Problem(
+        small.case.features,
+        small.structure,
+        small.case.gold,
+        small.loss,
+        ElasticNet(l1, strength),
+        sample_weight=small.case.sample_weight,
+        cost=cost,
+    )
+    counts = small.case.gold_counts
+    costs = [float(g @ c) for g, c in zip(counts, small.case.split(cost), strict=True)]
+    gold = small.loss.cost_scale * float(small.case.sample_weight @ costs)
+    below = 0
+    for scale in (0.1, 0.6, 1.0, 3.0, 10.0):
+        for b in (gold - 1.0, gold, gold + 0.5, gold + 5.0, gold + 50.0):
+            u = scale * rng.normal(size=problem.n_weights)
+
+            def value(s, u=u, b=b):
+                excess = np.maximum(s * np.abs(u) - l1, 0.0)
+                if strength == 0:
+                    return s * b + (1 - s) * gold if not (excess > 1e-12).any() else -np.inf
+                return s * b + (1 - s) * gold - float(excess @ excess) / (2 * strength)
+
+            whole = min(1.0, l1 / np.abs(u).max())
+            fine = [value(s) for s in (*np.linspace(0.0, 1.0, 2001), whole)]
+            # Where u lies in the box all of the plane is kept; elsewhere the best share is.
+            expected = b if whole == 1.0 else max(fine)
+            assert problem.dual_of_plane(u, b) == pytest.approx(expected, abs=1e-3 * (1 + abs(expected)))
+            assert problem.dual_of_plane(u, b) >= expected - 1e-9 * (1 + abs(expected))
+            below += expected > max(value(0.0), value(1.0))
+    assert below > 0
+
+
+def test_weights_of_a_dual_point_under_an_elastic_net(rng):
+    """They minimise the penalty over the plane: P's lower bound b - <u, w> + R(w)."""
+    problem = Small("multiclass", "log").problem.with_penalty(ElasticNet(0.4, 0.7))
+    point = DualPoint.of_scores(rng.normal(size=int(problem.structure.slot_offsets()[-1])))
+    u, _ = problem.dual_terms(point)
+    weights = problem.weights_from_dual(point)
+    assert 0 < np.count_nonzero(weights) < np.count_nonzero(u)
+    best = problem.penalty_value(weights) - u @ weights
+    for _ in range(200):
+        other = weights + rng.choice([1e-3, 0.1, 1.0]) * rng.normal(size=len(weights)) * (rng.random(len(u)) < 0.3)
+        assert problem.penalty_value(other) - u @ other >= best - 1e-12
 
 
 class TestBadInput:
@@ -227,6 +286,12 @@ class TestBadInput:
             ({"loss": "zero-one"}, "unknown loss 'zero-one'; there are log, hinge"),
             ({"n_jobs": 0}, "n_jobs"),
             ({"cost": np.zeros(5)}, "cost"),
+            ({"cost": [0, 1, 0, 0, 1, 0, 0, 0, 0, -2, 0, 0]}, "example 2: the cost of slot 1 is -2"),
+            ({"cost": [0, np.inf, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0]}, "example 0: the cost of slot 1 is inf"),
+            (
+                {"cost": [0, 1, 0, 0, 1, 0.5, 0, 0, 0, 1, 0, 0]},
+                "example 1: the cost of slot 1 is 0.5, but the gold labelling uses it",
+            ),
             ({"features": multiclass_map(Multiclass(2, 2), np.eye(2))}, "2 examples"),
             ({"gold": Multiclass(2, 2).encode(np.array([0, 1]))}, "gold"),
         ],
@@ -282,8 +347,5 @@ def test_capabilities():
     assert structure_capabilities(MaxOnly(2)) == {"max oracle"}
 
 
-def test_number_of_threads():
-    assert resolve_n_jobs(3) == 3
-    assert resolve_n_jobs(-1) >= 1
-    assert resolve_n_jobs(-100) == 1
+def test_penalty():
     assert L2(2.0).strength == 2.0

@@ -1,6 +1,7 @@
+#include <algorithm>
 #include <string_view>
 
-#include "bindings/common.h"
+#include "bindings/keep_alive.h"
 #include "features/arc_map.h"
 
 namespace partwise::bindings {
@@ -23,6 +24,34 @@ std::vector<ArcTemplate> templates_of(const Table& table) {
         t.between = between;
     }
     return out;
+}
+
+// Calls use(ids) with the features of each word's arc from the head it is given; unknown ones are kUnknown.
+template <class Use>
+void for_each_arc(const ArcIndex& index, const Table& table, const ArcTokens& tokens, const Ints& heads,
+                  const Use& use) {
+    check_size(heads, tokens.num_words(), "heads");
+    const std::vector<ArcTemplate> templates = templates_of(table);
+    Interrupt interrupt = python_interrupt();
+    const nb::gil_scoped_release release;
+    ArcKeys keys(templates, tokens);
+    std::vector<Key> found;
+    std::vector<std::uint32_t> ids;
+    for (Index i = 0; i < tokens.num_sentences(); ++i) {
+        interrupt.check();
+        keys.load(i);
+        for (Index word = 1; word <= tokens.length(i); ++word) {
+            const Index h = heads.data()[tokens.offset(i) + word - 1];
+            if (h < 0 || h > tokens.length(i) || h == word)
+                throw InputError("sentence " + std::to_string(i) + ": word " + std::to_string(word) +
+                                 " cannot have the head " + std::to_string(h));
+            found.clear();
+            keys.arc(h, word, found);
+            ids.resize(found.size());
+            index.find(found.data(), found.size(), ids.data());
+            use(ids);
+        }
+    }
 }
 
 }  // namespace
@@ -54,12 +83,11 @@ void bind_arcs(nb::module_& m) {
         .def_static("hashed", &ArcIndex::hashed, "bits"_a)
         .def_static(
             "seen",
-            [](const Table& table, std::shared_ptr<ArcTokens> tokens, const std::optional<Ints>& heads,
-               Index min_count) {
+            [](const Table& table, const ArcTokens& tokens, const std::optional<Ints>& heads, Index min_count) {
                 const std::vector<ArcTemplate> templates = templates_of(table);
                 Interrupt interrupt = python_interrupt();
                 const nb::gil_scoped_release release;
-                return ArcIndex::seen(templates, *tokens, heads ? span_of(*heads) : std::span<const Index>{}, min_count,
+                return ArcIndex::seen(templates, tokens, heads ? span_of(*heads) : std::span<const Index>{}, min_count,
                                       interrupt);
             },
             "templates"_a, "tokens"_a, "heads"_a.none(), "min_count"_a = 1)
@@ -70,50 +98,42 @@ void bind_arcs(nb::module_& m) {
             nb::rv_policy::automatic)
         .def(
             "attributes",
-            [](const ArcIndex& index, const Table& table, std::shared_ptr<ArcTokens> tokens, const Ints& heads) {
-                check_size(heads, tokens->num_words(), "heads");
-                const std::vector<ArcTemplate> templates = templates_of(table);
+            [](const ArcIndex& index, const Table& table, const ArcTokens& tokens, const Ints& heads) {
                 std::vector<Index> row_ptr(1, 0);
                 std::vector<Index> attributes;
-                Interrupt interrupt = python_interrupt();
-                {
-                    const nb::gil_scoped_release release;
-                    ArcKeys keys(templates, *tokens);
-                    std::vector<Key> found;
-                    std::vector<std::uint32_t> ids;
-                    for (Index i = 0; i < tokens->num_sentences(); ++i) {
-                        interrupt.check();
-                        keys.load(i);
-                        for (Index word = 1; word <= tokens->length(i); ++word) {
-                            const Index h = heads.data()[tokens->offset(i) + word - 1];
-                            if (h < 0 || h > tokens->length(i) || h == word)
-                                throw InputError("sentence " + std::to_string(i) + ": word " + std::to_string(word) +
-                                                 " cannot have the head " + std::to_string(h));
-                            found.clear();
-                            keys.arc(h, word, found);
-                            ids.resize(found.size());
-                            index.find(found.data(), found.size(), ids.data());
-                            for (const std::uint32_t id : ids) {
-                                if (id != ArcIndex::kUnknown) attributes.push_back(id);
-                            }
-                            row_ptr.push_back(len(attributes.size()));
-                        }
+                for_each_arc(index, table, tokens, heads, [&](const std::vector<std::uint32_t>& ids) {
+                    for (const std::uint32_t id : ids) {
+                        if (id != ArcIndex::kUnknown) attributes.push_back(id);
                     }
-                }
+                    row_ptr.push_back(len(attributes.size()));
+                });
                 return nb::make_tuple(numpy(std::move(row_ptr)), numpy(std::move(attributes)));
+            },
+            "templates"_a, "tokens"_a, "heads"_a)
+        .def(
+            "unknown",
+            [](const ArcIndex& index, const Table& table, const ArcTokens& tokens, const Ints& heads) {
+                Index unknown = 0;
+                Index total = 0;
+                for_each_arc(index, table, tokens, heads, [&](const std::vector<std::uint32_t>& ids) {
+                    unknown += std::ranges::count(ids, ArcIndex::kUnknown);
+                    total += len(ids.size());
+                });
+                return nb::make_tuple(unknown, total);
             },
             "templates"_a, "tokens"_a, "heads"_a);
 
     nb::class_<ArcMap, FeatureMap>(m, "ArcMap")
         .def(
             "__init__",
-            [](ArcMap* self, const Table& table, std::shared_ptr<ArcTokens> tokens, std::shared_ptr<ArcIndex> index,
-               double memory_limit, int n_jobs) {
+            [](ArcMap* self, const Table& table, ArcTokens& tokens, ArcIndex& index, double memory_limit, int n_jobs) {
                 std::vector<ArcTemplate> templates = templates_of(table);
                 Interrupt interrupt = python_interrupt();
+                std::shared_ptr<ArcTokens> shared_tokens = share(tokens);
+                std::shared_ptr<ArcIndex> shared_index = share(index);
                 const nb::gil_scoped_release release;
-                new (self) ArcMap(std::move(templates), std::move(tokens), std::move(index), memory_limit,
-                                  effective_jobs(n_jobs), interrupt);
+                new (self) ArcMap(std::move(templates), std::move(shared_tokens), std::move(shared_index), memory_limit,
+                                  n_jobs, interrupt);
             },
             "templates"_a, "tokens"_a, "index"_a, "memory_limit"_a = 0.0, "n_jobs"_a = 1)
         .def_prop_ro("num_cached", &ArcMap::num_cached)

@@ -11,6 +11,10 @@ inline void check_weights(const FeatureMap& features, const Floats& weights) {
     check_finite(weights, "weights");
 }
 
+inline void check_temperature(double temperature) {
+    if (!(temperature >= 0.0) || temperature == kInfinity) throw InputError("temperature must be 0 or more and finite");
+}
+
 inline void check_l2(double l2) {
     if (!(l2 > 0.0) || l2 == kInfinity) throw InputError("l2 must be above 0 and finite");
 }

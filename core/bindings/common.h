@@ -5,9 +5,9 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
-#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <vector>
@@ -38,12 +38,18 @@ std::vector<T> vector_of(const Array& array) {
     return std::vector<T>(array.data(), array.data() + array.size());
 }
 
-// Hands a vector to NumPy without copying it.
+// Hands a vector to NumPy without copying it, as an array of N dimensions.
+template <int N, class T>
+nb::ndarray<nb::numpy, T, nb::ndim<N>, nb::c_contig> numpy(std::vector<T> values, std::initializer_list<size_t> shape) {
+    auto kept = std::make_unique<std::vector<T>>(std::move(values));
+    const nb::capsule owner(kept.get(), [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    return {kept.release()->data(), shape, owner};
+}
+
 template <class T>
 NumPy<T> numpy(std::vector<T> values) {
-    auto* kept = new std::vector<T>(std::move(values));
-    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-    return NumPy<T>(kept->data(), {kept->size()}, owner);
+    const std::size_t n = values.size();
+    return numpy<1>(std::move(values), {n});
 }
 
 template <class Array>

@@ -10,7 +10,10 @@ void bind_eg(nb::module_& m) {
     nb::class_<EgReport>(m, "EgReport")
         .def_ro("visits", &EgReport::visits)
         .def_ro("dual_gain", &EgReport::dual_gain)
-        .def_ro("rejected", &EgReport::rejected);
+        .def_ro("rejected", &EgReport::rejected)
+        .def_ro("lanes", &EgReport::lanes)
+        .def_ro("rounds", &EgReport::rounds)
+        .def_ro("taken_back", &EgReport::taken_back);
 
     m.def(
         "eg_epoch",

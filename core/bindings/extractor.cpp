@@ -1,6 +1,6 @@
 #include "text/extractor.h"
 
-#include "bindings/common.h"
+#include "bindings/keep_alive.h"
 #include "bindings/strings.h"
 #include "text/sentences.h"
 
@@ -10,14 +10,14 @@ using namespace nb::literals;
 
 namespace {
 
-using Column = std::shared_ptr<CodedColumn>;
+using Column = std::unique_ptr<CodedColumn>;
 
 Column code_column(const Sentences& sentences, Index j) {
     if (j < 0 || j >= sentences.n_columns()) {
         throw InputError("no column " + std::to_string(j) + " (there are " + std::to_string(sentences.n_columns()) +
                          ")");
     }
-    auto column = std::make_shared<CodedColumn>();
+    auto column = std::make_unique<CodedColumn>();
     column->codes.resize(idx(sentences.n_tokens()));
     for (Index t = 0; t < sentences.n_tokens(); ++t) {
         column->codes[idx(t)] = static_cast<std::int32_t>(column->names.add(sentences.cell(t, j)));
@@ -37,7 +37,7 @@ std::vector<std::int32_t> add_all(StringTable& table, const nb::list& names) {
 
 Column mapped(const CodedColumn& self, const nb::list& names) {
     if (len(names.size()) != self.names.size()) throw InputError("there must be one name a distinct string");
-    auto column = std::make_shared<CodedColumn>();
+    auto column = std::make_unique<CodedColumn>();
     const std::vector<std::int32_t> numbers = add_all(column->names, names);
     column->codes.resize(self.codes.size());
     for (std::size_t t = 0; t < self.codes.size(); ++t) {
@@ -47,7 +47,7 @@ Column mapped(const CodedColumn& self, const nb::list& names) {
 }
 
 Column from_list(const nb::list& strings) {
-    auto column = std::make_shared<CodedColumn>();
+    auto column = std::make_unique<CodedColumn>();
     column->codes = add_all(column->names, strings);
     return column;
 }
@@ -100,7 +100,7 @@ void bind_extractor(nb::module_& m) {
     nb::class_<Extractor>(m, "Extractor")
         .def(
             "__init__",
-            [](Extractor* self, const nb::list& lines, const std::vector<Column>& columns, const Ints& lengths) {
+            [](Extractor* self, const nb::list& lines, const nb::sequence& columns, const Ints& lengths) {
                 std::vector<TemplateLine> parsed;
                 for (const nb::handle line : lines) {
                     const auto pair = nb::cast<nb::tuple>(line);
@@ -108,7 +108,8 @@ void bind_extractor(nb::module_& m) {
                     added.edge = nb::cast<bool>(pair[0]);
                     for (const nb::handle piece : pair[1]) added.pieces.push_back(piece_of(piece));
                 }
-                new (self) Extractor(std::move(parsed), {columns.begin(), columns.end()}, vector_of<Index>(lengths));
+                const std::vector<std::shared_ptr<CodedColumn>> shared = share_all<CodedColumn>(columns);
+                new (self) Extractor(std::move(parsed), {shared.begin(), shared.end()}, vector_of<Index>(lengths));
             },
             "lines"_a, "columns"_a, "lengths"_a.noconvert())
         .def(

@@ -1,6 +1,7 @@
 #include "bindings/common.h"
 #include "bindings/keep_alive.h"
 #include "features/segments.h"
+#include "support/sizes.h"
 
 namespace partwise::bindings {
 
@@ -9,8 +10,6 @@ using namespace nb::literals;
 namespace {
 
 using ShortInts = nb::ndarray<const std::uint16_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-std::shared_ptr<RowLayout> shared(RowLayout layout) { return std::make_shared<RowLayout>(std::move(layout)); }
 
 }  // namespace
 
@@ -60,29 +59,28 @@ void bind_features(nb::module_& m) {
 
     nb::class_<RowLayout>(m, "RowLayout")
         .def_static(
-            "dense",
-            [](Index n, Index n_columns, Index width) { return shared(RowLayout::dense(n, n_columns, width)); },
+            "dense", [](Index n, Index n_columns, Index width) { return RowLayout::dense(n, n_columns, width); },
             "num_attributes"_a, "n_columns"_a, "width"_a)
         .def_static(
             "from_pairs",
             [](Index n, Index n_columns, Index width, const Ints& indptr, const Ints& columns) {
                 const nb::gil_scoped_release release;
-                return shared(RowLayout::from_pairs(n, n_columns, width, span_of(indptr), span_of(columns)));
+                return RowLayout::from_pairs(n, n_columns, width, span_of(indptr), span_of(columns));
             },
             "num_attributes"_a, "n_columns"_a, "width"_a, "indptr"_a.noconvert(), "columns"_a.noconvert())
         .def_static(
             "from_pairs",
             [](Index n, Index n_columns, Index width, const Ints& indptr, const ShortInts& columns) {
                 const nb::gil_scoped_release release;
-                return shared(RowLayout::from_pairs(n, n_columns, width, span_of(indptr), span_of(columns)));
+                return RowLayout::from_pairs(n, n_columns, width, span_of(indptr), span_of(columns));
             },
             "num_attributes"_a, "n_columns"_a, "width"_a, "indptr"_a.noconvert(), "columns"_a.noconvert())
         .def_static(
             "observed",
             [](Index n, Index n_columns, Index width, const Ints& row_ptr, const Ints& attributes, const Ints& labels,
                Index min_count) {
-                return shared(RowLayout::observed(n, n_columns, width, span_of(row_ptr), span_of(attributes),
-                                                  span_of(labels), min_count));
+                return RowLayout::observed(n, n_columns, width, span_of(row_ptr), span_of(attributes), span_of(labels),
+                                           min_count);
             },
             "num_attributes"_a, "n_columns"_a, "width"_a, "row_ptr"_a.noconvert(), "attributes"_a.noconvert(),
             "labels"_a.noconvert(), "min_count"_a = 1)
@@ -103,7 +101,7 @@ void bind_features(nb::module_& m) {
             [](const RowLayout& layout, const Floats& pair_values, Index room) {
                 check_size(pair_values, layout.num_pairs(), "pair_values");
                 if (room < 0) throw InputError("room must not be negative");
-                std::vector<double> out(idx(layout.num_weights() + room));
+                std::vector<double> out(idx(checked_sum(layout.num_weights(), room, "room")));
                 {
                     const nb::gil_scoped_release release;
                     layout.pack(pair_values.data(), out.data());
@@ -128,11 +126,12 @@ void bind_features(nb::module_& m) {
     nb::class_<AttributeSegment, Segment>(m, "AttributeSegment")
         .def(
             "__init__",
-            [](AttributeSegment* self, std::shared_ptr<RowLayout> layout, const Ints& example_ptr, const Ints& row_ptr,
+            [](AttributeSegment* self, RowLayout& layout, const Ints& example_ptr, const Ints& row_ptr,
                const Ints& attributes, const std::optional<Floats>& values, bool once) {
                 if (values) check_size(*values, len(attributes.size()), "values");
+                std::shared_ptr<RowLayout> shared = share(layout);
                 const nb::gil_scoped_release release;
-                new (self) AttributeSegment(std::move(layout),
+                new (self) AttributeSegment(std::move(shared),
                                             {span_of(example_ptr), span_of(row_ptr), span_of(attributes),
                                              values ? span_of(*values) : std::span<const double>{}},
                                             once);
@@ -246,21 +245,32 @@ void bind_features(nb::module_& m) {
                 check_index(i, f.num_examples());
                 return f.psi2_bound(i);
             },
-            "i"_a);
+            "i"_a)
+        .def(
+            "reaches",
+            [](const FeatureMap& f, int n_jobs) {
+                Interrupt interrupt = python_interrupt();
+                std::vector<double> out(idx(f.num_examples()));
+                {
+                    const nb::gil_scoped_release release;
+                    parallel_for(f.num_examples(), n_jobs, interrupt, [&](Index i, int) { out[idx(i)] = f.reach(i); });
+                }
+                return numpy(std::move(out));
+            },
+            "n_jobs"_a = 1)
+        .def_prop_ro("row_length", &FeatureMap::row_length);
 
     nb::class_<LinearMap, FeatureMap>(m, "LinearMap")
         .def(
             "__init__",
-            [](LinearMap* self, const std::vector<std::shared_ptr<Segment>>& segments) {
-                for (const auto& segment : segments) {
-                    if (!segment) throw InputError("a segment is None");
-                }
-                new (self) LinearMap({segments.begin(), segments.end()});
+            [](LinearMap* self, const nb::sequence& segments) {
+                const std::vector<std::shared_ptr<Segment>> shared = share_all<Segment>(segments);
+                new (self) LinearMap({shared.begin(), shared.end()});
             },
             "segments"_a)
         .def_prop_ro("segments", [](const LinearMap& f) {
-            std::vector<std::shared_ptr<Segment>> out;
-            for (const auto& segment : f.segments()) out.push_back(std::const_pointer_cast<Segment>(segment));
+            nb::list out;
+            for (const auto& segment : f.segments()) out.append(nb::find(*segment));
             return out;
         });
 }

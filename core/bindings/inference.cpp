@@ -28,8 +28,7 @@ void bind_inference(nb::module_& m) {
         [](const Structure& structure, const FeatureMap& features, const Floats& weights, double temperature,
            int n_jobs, bool with_entropies) {
             check_weights(features, weights);
-            if (!(temperature >= 0.0) || temperature == kInfinity)
-                throw InputError("temperature must be 0 or more and finite");
+            check_temperature(temperature);
             Interrupt interrupt = python_interrupt();
             std::vector<double> marginals(idx(structure.slot_offsets().back()));
             std::vector<double> values(idx(structure.num_examples()));

@@ -77,11 +77,11 @@ void bind_kernels(nb::module_& m) {
     nb::class_<SparseKernel, Kernel>(m, "SparseKernel")
         .def(
             "__init__",
-            [](SparseKernel* self, const KernelFunction& function, std::shared_ptr<SparseRows> queries,
-               std::optional<std::shared_ptr<SparseRows>> support) {
-                if (!queries) throw InputError("queries are None");
+            [](SparseKernel* self, const KernelFunction& function, SparseRows& queries, SparseRows* support) {
+                std::shared_ptr<SparseRows> own = share(queries);
+                std::shared_ptr<SparseRows> other = support ? share(*support) : nullptr;
                 const nb::gil_scoped_release release;
-                new (self) SparseKernel(function, std::move(queries), support ? std::move(*support) : nullptr);
+                new (self) SparseKernel(function, std::move(own), std::move(other));
             },
             "function"_a, "queries"_a, "support"_a.none() = nb::none());
 
@@ -96,11 +96,11 @@ void bind_kernels(nb::module_& m) {
     nb::class_<KernelSegment, Segment>(m, "KernelSegment")
         .def(
             "__init__",
-            [](KernelSegment* self, std::shared_ptr<Kernel> kernel, const Ints& example_ptr, Index n_columns,
-               Index width, double memory_limit, bool recompute) {
-                if (!kernel) throw InputError("the kernel is None");
+            [](KernelSegment* self, Kernel& kernel, const Ints& example_ptr, Index n_columns, Index width,
+               double memory_limit, bool recompute) {
+                std::shared_ptr<Kernel> shared = share(kernel);
                 const nb::gil_scoped_release release;
-                new (self) KernelSegment(std::move(kernel), vector_of<Index>(example_ptr), n_columns, width,
+                new (self) KernelSegment(std::move(shared), vector_of<Index>(example_ptr), n_columns, width,
                                          memory_limit, recompute);
             },
             "kernel"_a, "example_ptr"_a.noconvert(), "n_columns"_a, "width"_a, "memory_limit"_a, "recompute"_a = false)

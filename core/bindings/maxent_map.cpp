@@ -1,6 +1,6 @@
 #include "features/maxent_map.h"
 
-#include "bindings/common.h"
+#include "bindings/keep_alive.h"
 
 namespace partwise::bindings {
 
@@ -10,11 +10,12 @@ void bind_maxent_map(nb::module_& m) {
     nb::class_<MaxentMap, FeatureMap>(m, "MaxentMap")
         .def(
             "__init__",
-            [](MaxentMap* self, std::shared_ptr<RowLayout> layout, const Ints& row_ptr, const Ints& attributes,
+            [](MaxentMap* self, RowLayout& layout, const Ints& row_ptr, const Ints& attributes,
                const std::optional<Floats>& values) {
                 if (values) check_size(*values, len(attributes.size()), "values");
+                std::shared_ptr<RowLayout> shared = share(layout);
                 const nb::gil_scoped_release release;
-                new (self) MaxentMap(std::move(layout), span_of(row_ptr), span_of(attributes),
+                new (self) MaxentMap(std::move(shared), span_of(row_ptr), span_of(attributes),
                                      values ? span_of(*values) : std::span<const double>{});
             },
             "layout"_a, "row_ptr"_a.noconvert(), "attributes"_a.noconvert(), "values"_a.none() = nb::none())
@@ -27,7 +28,7 @@ void bind_maxent_map(nb::module_& m) {
                     throw InputError("row_ptr must have a row for every label of every example");
                 const Index n = (len(row_ptr.size()) - 1) / n_labels;
                 const nb::gil_scoped_release release;
-                return std::make_shared<MaxentMap>(n, n_labels, width, n_features, span_of(row_ptr), span_of(features),
+                return std::make_unique<MaxentMap>(n, n_labels, width, n_features, span_of(row_ptr), span_of(features),
                                                    values ? span_of(*values) : std::span<const double>{});
             },
             "n_labels"_a, "width"_a, "n_features"_a, "row_ptr"_a.noconvert(), "features"_a.noconvert(),

@@ -1,6 +1,8 @@
 #include <cmath>
 
 #include "bindings/checks.h"
+#include "bindings/keep_alive.h"
+#include "bindings/labellings.h"
 
 namespace partwise::bindings {
 
@@ -22,14 +24,14 @@ void bind_objective(nb::module_& m) {
     nb::class_<Objective>(m, "Objective")
         .def(
             "__init__",
-            [](Objective* self, std::shared_ptr<Structure> structure, std::shared_ptr<FeatureMap> features,
-               const Ints& indptr, const Ints& slots, const Floats& counts, double temperature, double cost_scale,
-               const std::string& link, const std::optional<Floats>& cost, const std::optional<Floats>& sample_weight) {
+            [](Objective* self, Structure& structure, FeatureMap& features, const Ints& indptr, const Ints& slots,
+               const Floats& counts, double temperature, double cost_scale, const std::string& link,
+               const std::optional<Floats>& cost, const std::optional<Floats>& sample_weight) {
                 check_finite(counts, "gold_counts");
-                if (cost && cost->size() == 0 && structure->num_examples() > 0)
+                if (cost && cost->size() == 0 && structure.num_examples() > 0)
                     throw InputError("cost must have one value a slot");
-                if (sample_weight) check_size(*sample_weight, structure->num_examples(), "sample_weight");
-                new (self) Objective(std::move(structure), std::move(features),
+                if (sample_weight) check_size(*sample_weight, structure.num_examples(), "sample_weight");
+                new (self) Objective(share(structure), share(features),
                                      {vector_of<Index>(indptr), vector_of<Index>(slots), vector_of<double>(counts)},
                                      {temperature, cost_scale, link_of(link)},
                                      cost ? vector_of<double>(*cost) : std::vector<double>{},
@@ -39,7 +41,7 @@ void bind_objective(nb::module_& m) {
             "temperature"_a, "cost_scale"_a, "link"_a, "cost"_a.none() = nb::none(),
             "sample_weight"_a.none() = nb::none())
         .def_prop_ro("num_examples", &Objective::num_examples)
-        .def("check_gold", &Objective::check_gold)
+        .def("check_gold", &Objective::check_gold, nb::call_guard<nb::gil_scoped_release>())
         .def(
             "cost",
             [](const Objective& o, Index i) {
@@ -68,6 +70,20 @@ void bind_objective(nb::module_& m) {
             },
             "weights"_a, "n_jobs"_a = 1)
         .def(
+            "margins",
+            [](const Objective& o, const Floats& weights, double temperature, int n_jobs) {
+                check_weights(o.features(), weights);
+                check_temperature(temperature);
+                Interrupt interrupt = python_interrupt();
+                std::vector<double> out(idx(o.num_examples()));
+                {
+                    const nb::gil_scoped_release release;
+                    o.margins(weights.data(), temperature, out.data(), n_jobs, interrupt);
+                }
+                return numpy(std::move(out));
+            },
+            "weights"_a, "temperature"_a, "n_jobs"_a = 1)
+        .def(
             "plane",
             [](const Objective& o, const Floats& weights, int n_jobs) {
                 check_weights(o.features(), weights);
@@ -86,8 +102,7 @@ void bind_objective(nb::module_& m) {
                int n_jobs) {
                 check_weights(o.features(), weights);
                 check_size(marginals, o.total_slots(), "marginals");
-                if (!(temperature >= 0.0) || temperature == kInfinity)
-                    throw InputError("temperature must be 0 or more and finite");
+                check_temperature(temperature);
                 Interrupt interrupt = python_interrupt();
                 Plane plane;
                 {
@@ -145,6 +160,29 @@ void bind_objective(nb::module_& m) {
             },
             "counts"_a, "mass"_a.none(), "entropies"_a.none(), "n_jobs"_a = 1)
         .def(
+            "dual_terms_sparse",
+            [](const Objective& o, const Ints& indptr, const Ints& slots, const Floats& counts, const Floats& mass,
+               int n_jobs) {
+                check_size(mass, o.num_examples(), "mass");
+                check_finite(counts, "counts");
+                decode_all(o.structure(), indptr, slots, counts, [&](Index i, SlotView used) {
+                    for (const Index r : used.slots) {
+                        if (r < 0 || r >= o.num_slots(i)) {
+                            throw InputError("example " + std::to_string(i) + " has no slot " + std::to_string(r));
+                        }
+                    }
+                });
+                Interrupt interrupt = python_interrupt();
+                Plane plane;
+                {
+                    const nb::gil_scoped_release release;
+                    plane =
+                        o.dual_terms_sparse(indptr.data(), slots.data(), counts.data(), mass.data(), n_jobs, interrupt);
+                }
+                return pack(std::move(plane));
+            },
+            "indptr"_a, "slots"_a, "counts"_a, "mass"_a, "n_jobs"_a = 1)
+        .def(
             "marginals_of_scores",
             [](const Objective& o, const Floats& scores, int n_jobs) {
                 check_size(scores, o.total_slots(), "scores");
@@ -163,7 +201,10 @@ void bind_objective(nb::module_& m) {
             "near_gold_scores",
             [](const Objective& o, double sharpness) {
                 std::vector<double> scores(idx(o.total_slots()));
-                o.near_gold_scores(sharpness, scores.data());
+                {
+                    const nb::gil_scoped_release release;
+                    o.near_gold_scores(sharpness, scores.data());
+                }
                 return numpy(std::move(scores));
             },
             "sharpness"_a);

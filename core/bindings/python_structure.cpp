@@ -1,5 +1,7 @@
 #include "bindings/python_structure.h"
 
+#include <random>
+
 #include "support/vector_math.h"
 
 namespace partwise::bindings {
@@ -22,7 +24,7 @@ nb::object PythonStructure::method(const char* name) const {
 }
 
 NumPy<double> PythonStructure::array(Index i, const double* scores) const {
-    return numpy(std::vector<double>(scores, scores + num_slots(i)));
+    return numpy(std::vector<double>(scores, scores + size(i)));
 }
 
 unsigned PythonStructure::capabilities() const {
@@ -38,7 +40,16 @@ unsigned PythonStructure::capabilities() const {
 
 Index PythonStructure::num_slots(Index i) const {
     const nb::gil_scoped_acquire gil;
-    return nb::cast<Index>(method("num_slots")(i));
+    const auto n = nb::cast<Index>(method("num_slots")(i));
+    const std::string name = "num_slots(" + std::to_string(i) + ")";
+    if (n < 0) throw InputError(name + " is " + std::to_string(n));
+    Index& known = sizes_[idx(i)];
+    if (known < 0) known = n;
+    if (known != n) {
+        throw InputError(name + " was " + std::to_string(known) + " and is now " + std::to_string(n) +
+                         ": a structure must not change, make a new one");
+    }
+    return n;
 }
 
 double PythonStructure::maximize(Index i, const double* scores, SlotCounts& best, Workspace&) const {
@@ -48,8 +59,7 @@ double PythonStructure::maximize(Index i, const double* scores, SlotCounts& best
     if (slots.size() != counts.size()) throw InputError("maximize: one count a slot is needed");
     best.clear();
     for (std::size_t k = 0; k < slots.size(); ++k) {
-        if (slots.data()[k] < 0 || slots.data()[k] >= num_slots(i))
-            throw InputError("maximize: a slot is out of range");
+        if (slots.data()[k] < 0 || slots.data()[k] >= size(i)) throw InputError("maximize: a slot is out of range");
         best.add(slots.data()[k], counts.data()[k]);
     }
     return value;
@@ -62,15 +72,15 @@ double PythonStructure::log_partition(Index i, const double* scores, double temp
         SlotCounts best;
         const double value = maximize(i, scores, best, ws);
         if (marginals) {
-            fill(marginals, num_slots(i), 0.0);
-            for (std::size_t k = 0; k < best.slots.size(); ++k) marginals[best.slots[k]] = best.counts[k];
+            fill(marginals, size(i), 0.0);
+            for (std::size_t k = 0; k < best.slots.size(); ++k) marginals[best.slots[k]] += best.counts[k];
         }
         if (entropy) *entropy = 0.0;
         return value;
     }
     const auto [value, mu, h] =
         nb::cast<std::tuple<double, Floats, double>>(method("log_partition")(i, array(i, scores), temperature));
-    check_size(mu, num_slots(i), "log_partition: expected counts");
+    check_size(mu, size(i), "log_partition: expected counts");
     if (marginals) copy(mu.data(), marginals, len(mu.size()));
     if (entropy) *entropy = h;
     return value;
@@ -80,14 +90,54 @@ void PythonStructure::add_cost(Index i, SlotView gold, double scale, double* sco
     const nb::gil_scoped_acquire gil;
     const auto cost =
         nb::cast<Floats>(method("cost")(i, numpy(vector_of<Index>(gold.slots)), numpy(vector_of<double>(gold.counts))));
-    check_size(cost, num_slots(i), "cost");
+    check_size(cost, size(i), "cost");
     axpy(scale, cost.data(), scores, len(cost.size()));
 }
 
-void PythonStructure::check_labelling(Index i, SlotView labelling, Workspace&) const {
+void PythonStructure::check_labelling(Index i, SlotView labelling, Workspace& ws) const {
     const nb::gil_scoped_acquire gil;
-    if (!implements("check_labelling")) return;
-    method("check_labelling")(i, numpy(vector_of<Index>(labelling.slots)), numpy(vector_of<double>(labelling.counts)));
+    if (implements("check_labelling")) {
+        method("check_labelling")(i, numpy(vector_of<Index>(labelling.slots)),
+                                  numpy(vector_of<double>(labelling.counts)));
+    }
+    check_by_oracle(i, labelling, ws);
+}
+
+// No labelling scores more than the maximum. Scores that are positive on the slots of this one and negative elsewhere
+// find out everything that uses slots once or not at all and is no labelling; where slots are used several times,
+// different magnitudes find out what lies outside of the labellings' convex hull, which is what certificates rest on.
+void PythonStructure::check_by_oracle(Index i, SlotView labelling, Workspace& ws) const {
+    constexpr int kTrials = 4;
+    std::vector<double> used(idx(size(i)), -1.0);
+    for (const Index slot : labelling.slots) {
+        if (slot < 0 || slot >= size(i))
+            throw InputError("example " + std::to_string(i) + ": slot " + std::to_string(slot) + " is out of range");
+        used[idx(slot)] = 1.0;
+    }
+    std::vector<double> scores(used);
+    std::mt19937_64 rng(idx(i));
+    std::normal_distribution<double> normal;
+    SlotCounts best;
+    for (int trial = 0; trial < kTrials; ++trial) {
+        double own = 0;
+        double magnitude = 1;
+        for (std::size_t k = 0; k < labelling.slots.size(); ++k) {
+            const double term = labelling.counts[k] * scores[idx(labelling.slots[k])];
+            own += term;
+            magnitude += std::abs(term);
+        }
+        const double maximum = implements("maximize") ? maximize(i, scores.data(), best, ws)
+                                                      : log_partition(i, scores.data(), 0.0, nullptr, nullptr, ws);
+        if (!(own <= maximum + 1e-9 * magnitude)) {
+            throw InputError("example " + std::to_string(i) +
+                             ": the gold labelling is not one of the structure's labellings: for some scores it has " +
+                             std::to_string(own) + " and the structure's maximum is " + std::to_string(maximum));
+        }
+        for (std::size_t r = 0; r < scores.size(); ++r) {
+            const double x = normal(rng);
+            scores[r] = trial + 2 < kTrials ? used[r] * std::abs(x) : x;
+        }
+    }
 }
 
 void PythonStructure::covariance_product(Index i, const double* scores, double temperature, const double* direction,
@@ -95,7 +145,7 @@ void PythonStructure::covariance_product(Index i, const double* scores, double t
     const nb::gil_scoped_acquire gil;
     const auto product =
         nb::cast<Floats>(method("covariance_product")(i, array(i, scores), temperature, array(i, direction)));
-    check_size(product, num_slots(i), "covariance_product");
+    check_size(product, size(i), "covariance_product");
     copy(product.data(), out, len(product.size()));
 }
 

@@ -8,10 +8,11 @@ namespace partwise::bindings {
 
 class PythonStructure final : public Structure {
    public:
-    explicit PythonStructure(Index num_examples) : Structure(num_examples) {}
+    explicit PythonStructure(Index num_examples) : Structure(num_examples), sizes_(idx(num_examples), -1) {}
 
     bool thread_safe() const override { return false; }
     unsigned capabilities() const override;
+    // Asks Python; an error if the answer is another one than before, as there are arrays of that size by then.
     Index num_slots(Index i) const override;
     double maximize(Index i, const double* scores, SlotCounts& best, Workspace& ws) const override;
     double log_partition(Index i, const double* scores, double temperature, double* marginals, double* entropy,
@@ -27,6 +28,11 @@ class PythonStructure final : public Structure {
     bool implements(const char* name) const;
     // Scores as an array of their own: Python may keep it.
     NumPy<double> array(Index i, const double* scores) const;
+    // The first answer of num_slots: what the core's arrays have.
+    Index size(Index i) const { return sizes_[idx(i)] < 0 ? num_slots(i) : sizes_[idx(i)]; }
+    void check_by_oracle(Index i, SlotView labelling, Workspace& ws) const;
+
+    mutable std::vector<Index> sizes_;  // read and written with the GIL; -1: not asked yet
 };
 
 }  // namespace partwise::bindings

@@ -1,6 +1,6 @@
 #include <nanobind/stl/set.h>
 
-#include "bindings/common.h"
+#include "bindings/checks.h"
 #include "bindings/labellings.h"
 #include "bindings/python_structure.h"
 #include "structures/chain.h"
@@ -19,13 +19,18 @@ void check_scores(const Structure& s, Index i, const Floats& scores) {
     check_finite(scores, "scores");
 }
 
-void check_temperature(double temperature) {
-    if (!(temperature >= 0.0) || temperature == kInfinity) throw InputError("temperature must be 0 or more and finite");
-}
-
 void check_positive_temperature(double temperature) {
     check_temperature(temperature);
     if (temperature == 0.0) throw InputError("temperature must be above 0 here");
+}
+
+// Calls f(workspace) with the GIL released; Ctrl-C is looked for inside (one example can take long).
+template <class F>
+auto without_gil(F&& f) {
+    Interrupt interrupt = python_interrupt();
+    const nb::gil_scoped_release release;
+    Workspace ws;
+    return f(ws);
 }
 
 nb::tuple pack(const SlotCounts& labelling) { return nb::make_tuple(numpy(labelling.slots), numpy(labelling.counts)); }
@@ -114,9 +119,8 @@ void bind_structures(nb::module_& m) {
             "maximize",
             [](const Structure& s, Index i, const Floats& scores) {
                 check_scores(s, i, scores);
-                Workspace ws;
                 SlotCounts best;
-                const double value = s.maximize(i, scores.data(), best, ws);
+                const double value = without_gil([&](Workspace& ws) { return s.maximize(i, scores.data(), best, ws); });
                 return nb::make_tuple(value, numpy(best.slots), numpy(best.counts));
             },
             "i"_a, "scores"_a)
@@ -125,10 +129,11 @@ void bind_structures(nb::module_& m) {
             [](const Structure& s, Index i, const Floats& scores, double temperature) {
                 check_scores(s, i, scores);
                 check_temperature(temperature);
-                Workspace ws;
                 std::vector<double> marginals(scores.size());
                 double entropy = 0;
-                const double value = s.log_partition(i, scores.data(), temperature, marginals.data(), &entropy, ws);
+                const double value = without_gil([&](Workspace& ws) {
+                    return s.log_partition(i, scores.data(), temperature, marginals.data(), &entropy, ws);
+                });
                 return nb::make_tuple(value, numpy(std::move(marginals)), entropy);
             },
             "i"_a, "scores"_a, "temperature"_a = 1.0)
@@ -173,9 +178,10 @@ void bind_structures(nb::module_& m) {
             "k_best",
             [](const Structure& s, Index i, const Floats& scores, Index k) {
                 check_scores(s, i, scores);
-                Workspace ws;
+                const std::vector<Scored> best =
+                    without_gil([&](Workspace& ws) { return s.k_best(i, scores.data(), k, ws); });
                 nb::list out;
-                for (const Scored& x : s.k_best(i, scores.data(), k, ws)) {
+                for (const Scored& x : best) {
                     out.append(nb::make_tuple(x.value, numpy(x.labelling.slots), numpy(x.labelling.counts)));
                 }
                 return out;
@@ -187,10 +193,11 @@ void bind_structures(nb::module_& m) {
                 check_scores(s, i, scores);
                 check_positive_temperature(temperature);
                 if (n < 0) throw InputError("the number of samples is negative");
-                Workspace ws;
                 std::mt19937_64 rng(seed);
+                const std::vector<SlotCounts> drawn =
+                    without_gil([&](Workspace& ws) { return s.sample(i, scores.data(), temperature, n, rng, ws); });
                 nb::list out;
-                for (const SlotCounts& x : s.sample(i, scores.data(), temperature, n, rng, ws)) out.append(pack(x));
+                for (const SlotCounts& x : drawn) out.append(pack(x));
                 return out;
             },
             "i"_a, "scores"_a, "temperature"_a, "n"_a, "seed"_a)
@@ -201,9 +208,10 @@ void bind_structures(nb::module_& m) {
                 check_positive_temperature(temperature);
                 check_size(direction, s.num_slots(i), "direction");
                 check_finite(direction, "direction");
-                Workspace ws;
                 std::vector<double> out(scores.size());
-                s.covariance_product(i, scores.data(), temperature, direction.data(), out.data(), ws);
+                without_gil([&](Workspace& ws) {
+                    s.covariance_product(i, scores.data(), temperature, direction.data(), out.data(), ws);
+                });
                 return numpy(std::move(out));
             },
             "i"_a, "scores"_a, "temperature"_a, "direction"_a)
@@ -219,9 +227,8 @@ void bind_structures(nb::module_& m) {
             [](const Structure& s, Index i, const Floats& scores, double temperature) {
                 check_scores(s, i, scores);
                 check_positive_temperature(temperature);
-                Workspace ws;
                 std::vector<double> out(idx(clique_size(s, i)));
-                s.clique_marginals(i, scores.data(), temperature, out.data(), ws);
+                without_gil([&](Workspace& ws) { s.clique_marginals(i, scores.data(), temperature, out.data(), ws); });
                 return numpy(std::move(out));
             },
             "i"_a, "scores"_a, "temperature"_a)
@@ -230,7 +237,7 @@ void bind_structures(nb::module_& m) {
             [](const Structure& s, Index i, const Floats& cliques) {
                 check_cliques(s, i, cliques);
                 std::vector<double> out(idx(s.num_slots(i)));
-                s.slots_from_cliques(i, cliques.data(), out.data());
+                without_gil([&](Workspace&) { s.slots_from_cliques(i, cliques.data(), out.data()); });
                 return numpy(std::move(out));
             },
             "i"_a, "marginals"_a)
@@ -238,9 +245,9 @@ void bind_structures(nb::module_& m) {
             "entropy_of_cliques",
             [](const Structure& s, Index i, const Floats& cliques) {
                 check_cliques(s, i, cliques);
-                Workspace ws;
                 std::vector<double> gradient(cliques.size());
-                const double entropy = s.entropy_of_cliques(i, cliques.data(), gradient.data(), ws);
+                const double entropy = without_gil(
+                    [&](Workspace& ws) { return s.entropy_of_cliques(i, cliques.data(), gradient.data(), ws); });
                 return nb::make_tuple(entropy, numpy(std::move(gradient)));
             },
             "i"_a, "marginals"_a)
@@ -249,7 +256,7 @@ void bind_structures(nb::module_& m) {
             [](const Structure& s, Index i, const Floats& cliques) {
                 check_cliques(s, i, cliques);
                 std::vector<double> out(cliques.size());
-                s.scores_from_cliques(i, cliques.data(), out.data());
+                without_gil([&](Workspace&) { s.scores_from_cliques(i, cliques.data(), out.data()); });
                 return numpy(std::move(out));
             },
             "i"_a, "marginals"_a);

@@ -13,7 +13,7 @@ void bind_working_sets(nb::module_& m) {
             "from_arrays",
             [](const Ints& example_ptr, const Ints& labelling_ptr, const Ints& slots, const Floats& counts,
                const Floats& coefficients, const Ints& stamps) {
-                return std::make_shared<WorkingSets>(
+                return std::make_unique<WorkingSets>(
                     AtomTable{vector_of<Index>(example_ptr), vector_of<Index>(labelling_ptr), vector_of<Index>(slots),
                               vector_of<double>(counts), vector_of<double>(coefficients), vector_of<Index>(stamps)});
             },

@@ -87,12 +87,12 @@ ArcIndex::ArcIndex(std::vector<Key> keys) : keys_(std::move(keys)) {
     }
 }
 
-std::shared_ptr<ArcIndex> ArcIndex::hashed(int bits) {
+std::unique_ptr<ArcIndex> ArcIndex::hashed(int bits) {
     if (bits < 1 || bits > 31) throw InputError("features are hashed to between 1 and 31 bits");
-    return std::shared_ptr<ArcIndex>(new ArcIndex(Hashed{bits}));
+    return std::unique_ptr<ArcIndex>(new ArcIndex(Hashed{bits}));
 }
 
-std::shared_ptr<ArcIndex> ArcIndex::seen(const std::vector<ArcTemplate>& templates, const ArcTokens& tokens,
+std::unique_ptr<ArcIndex> ArcIndex::seen(const std::vector<ArcTemplate>& templates, const ArcTokens& tokens,
                                          std::span<const Index> heads, Index min_count, Interrupt& interrupt) {
     if (!heads.empty() && len(heads.size()) != tokens.num_words()) throw InputError("one head a word is needed");
     ArcKeys keys(templates, tokens);
@@ -126,7 +126,7 @@ std::shared_ptr<ArcIndex> ArcIndex::seen(const std::vector<ArcTemplate>& templat
         count();
     }
     const auto least = static_cast<std::uint32_t>(std::clamp<Index>(min_count, 1, 0x7fffffff));
-    return std::make_shared<ArcIndex>(counter.frequent(least));
+    return std::make_unique<ArcIndex>(counter.frequent(least));
 }
 
 void ArcIndex::find(const Key* keys, std::size_t n, std::uint32_t* ids) const {

@@ -21,10 +21,10 @@ class ArcIndex {
 
     // Keys in the order of their weights.
     explicit ArcIndex(std::vector<Key> keys);
-    static std::shared_ptr<ArcIndex> hashed(int bits);
+    static std::unique_ptr<ArcIndex> hashed(int bits);
     // Keys that occur at least min_count times on gold arcs (heads: one a word, all sentences end to end), or, without
     // heads, on all arcs.
-    static std::shared_ptr<ArcIndex> seen(const std::vector<ArcTemplate>& templates, const ArcTokens& tokens,
+    static std::unique_ptr<ArcIndex> seen(const std::vector<ArcTemplate>& templates, const ArcTokens& tokens,
                                           std::span<const Index> heads, Index min_count, Interrupt& interrupt);
 
     Index num_weights() const { return bits_ > 0 ? Index{1} << bits_ : len(keys_.size()); }

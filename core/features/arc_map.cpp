@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <limits>
 
 #include "support/vector_math.h"
@@ -12,6 +13,8 @@ namespace {
 
 // How many weights ahead are asked for.
 constexpr std::size_t kAhead = 24;
+// Words of a sentence between two looks for Ctrl-C.
+constexpr Index kLookEvery = 16;
 
 template <class Number>
 double row_sum(const Number* members, std::size_t n, const double* values) {
@@ -100,14 +103,12 @@ struct ArcMap::Scratch {
     Block block;
 };
 
-ArcMap::Scratch& ArcMap::scratch() {
-    thread_local Scratch s;
-    return s;
-}
-
 ArcMap::ArcMap(std::vector<ArcTemplate> templates, std::shared_ptr<const ArcTokens> tokens,
                std::shared_ptr<const ArcIndex> index, double memory_limit, int n_jobs, Interrupt& interrupt)
-    : templates_(std::move(templates)), tokens_(std::move(tokens)), index_(std::move(index)) {
+    : templates_(std::move(templates)),
+      tokens_(std::move(tokens)),
+      index_(std::move(index)),
+      scratch_(std::make_unique<ScratchPool<Scratch>>()) {
     check_templates(templates_, tokens_->num_columns());
     blocks_.resize(idx(num_examples()));
     if (memory_limit <= 0) return;
@@ -117,7 +118,8 @@ ArcMap::ArcMap(std::vector<ArcTemplate> templates, std::shared_ptr<const ArcToke
         const Index n = std::min(kChunk, num_examples() - first);
         parallel_for(n, n_jobs, interrupt, [&](Index k, int) {
             auto block = std::make_unique<Block>();
-            make_block(first + k, scratch(), *block);
+            ScratchPool<Scratch>::Lease lease(*scratch_);
+            make_block(first + k, *lease, *block);
             blocks_[idx(first + k)] = std::move(block);
         });
         for (Index i = first; i < first + n; ++i) {
@@ -144,6 +146,7 @@ void ArcMap::look_up(Index i, Scratch& s) const {
     std::size_t used = 0;
     std::size_t k = 0;
     for (Index m = 1; m <= n; ++m) {
+        if (m % kLookEvery == 0) Interrupt::check_current();
         keys.all_pairs(m, s.keys, s.plain_ends);
         s.plain_ids.resize(s.keys.size());
         index_->find(s.keys.data(), s.keys.size(), s.plain_ids.data());
@@ -227,7 +230,8 @@ double ArcMap::dot(const double* w, const double* v, int, Interrupt&) const {
 }
 
 void ArcMap::scores(Index i, const double* w, double scale, double* out) const {
-    Scratch& s = scratch();
+    ScratchPool<Scratch>::Lease lease(*scratch_);
+    Scratch& s = *lease;
     const ArcRows rows{tokens_->length(i)};
     s.rows.resize(idx(rows.size()));
     if (const Block* kept = blocks_[idx(i)].get()) {
@@ -268,7 +272,8 @@ void ArcMap::scores(Index i, const double* w, double scale, double* out) const {
 
 template <class Sink>
 void ArcMap::visit(Index i, const double* slots, Sink&& sink) const {
-    Scratch& s = scratch();
+    ScratchPool<Scratch>::Lease lease(*scratch_);
+    Scratch& s = *lease;
     const Block& b = block(i, s);
     const ArcRows rows{tokens_->length(i)};
     s.rows.resize(idx(rows.size()));
@@ -320,7 +325,8 @@ double ArcMap::transpose_norm2(Index i, const double* slots) const {
 // Let K_f be the most that a tree can have of feature f: the sum over modifiers of the most that one arc has. For the
 // difference v of two trees |v_f| <= K_f, so |v|^2 <= sum_f K_f |v_f| <= 2 sum_m max_h (sum of K_f over the arc's f).
 double ArcMap::psi2_bound(Index i) const {
-    Scratch& s = scratch();
+    ScratchPool<Scratch>::Lease lease(*scratch_);
+    Scratch& s = *lease;
     const Block& b = block(i, s);
     const ArcRows rows{tokens_->length(i)};
     std::vector<double> most(b.ids.size(), 0.0);       // K_f
@@ -343,6 +349,7 @@ double ArcMap::psi2_bound(Index i) const {
         }
     };
     for (Index m = 1; m <= rows.n; ++m) {
+        if (m % kLookEvery == 0) Interrupt::check_current();
         for (Index h = 0; h <= rows.n; ++h) {
             if (h == m) continue;
             for_each_feature(h, m, [&](std::uint32_t f) {
@@ -370,10 +377,30 @@ double ArcMap::psi2_bound(Index i) const {
     return 2.0 * sum;
 }
 
+// Each template makes two features of an arc, one that looks in between two for each word there at most.
+Index ArcMap::most_features(Index n) const {
+    Index most = 0;
+    for (const ArcTemplate& t : templates_) most += t.between < 0 ? 2 : 2 * n;
+    return most;
+}
+
+// A tree has an arc a word. The bound of psi2 is tighter, but takes as long as a pass.
+double ArcMap::reach(Index i) const {
+    const Index n = tokens_->length(i);
+    return static_cast<double>(n) * std::sqrt(static_cast<double>(most_features(n)));
+}
+
+Index ArcMap::row_length() const {
+    Index longest = 0;
+    for (Index i = 0; i < num_examples(); ++i) longest = std::max(longest, tokens_->length(i));
+    return most_features(longest);
+}
+
 double ArcMap::features_per_arc() const {
     Index features = 0;
     Index arcs = 0;
-    Scratch& s = scratch();
+    ScratchPool<Scratch>::Lease lease(*scratch_);
+    Scratch& s = *lease;
     for (Index i = 0; i < num_examples(); ++i) {
         const ArcRows rows{tokens_->length(i)};
         arcs += rows.n * rows.n;

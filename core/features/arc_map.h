@@ -11,6 +11,7 @@
 #include "features/arc_index.h"
 #include "features/arc_keys.h"
 #include "features/feature_map.h"
+#include "support/scratch_pool.h"
 
 namespace partwise {
 
@@ -30,6 +31,8 @@ class ArcMap final : public FeatureMap {
     void project(Index i, const double* slots, SparseVector& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
     double psi2_bound(Index i) const override;
+    double reach(Index i) const override;
+    Index row_length() const override;
 
     Index num_cached() const { return num_cached_; }
     double cached_bytes() const { return cached_bytes_; }
@@ -39,7 +42,8 @@ class ArcMap final : public FeatureMap {
    private:
     struct Block;
     struct Scratch;
-    static Scratch& scratch();
+    // The most features an arc of a sentence of n words has.
+    Index most_features(Index n) const;
     void look_up(Index i, Scratch& s) const;
     void make_block(Index i, Scratch& s, Block& block) const;
     // The kept block, or one made in the scratch memory.
@@ -51,6 +55,7 @@ class ArcMap final : public FeatureMap {
     std::vector<ArcTemplate> templates_;
     std::shared_ptr<const ArcTokens> tokens_;
     std::shared_ptr<const ArcIndex> index_;
+    std::unique_ptr<ScratchPool<Scratch>> scratch_;
     std::vector<std::unique_ptr<const Block>> blocks_;
     Index num_cached_ = 0;
     double cached_bytes_ = 0;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "support/sizes.h"
+
 namespace partwise {
 
 Key hash_bytes(std::string_view bytes) {
@@ -23,7 +25,9 @@ ArcTokens::ArcTokens(std::vector<Index> lengths, const std::vector<std::string_v
     offsets_.push_back(0);
     for (std::size_t i = 0; i < lengths_.size(); ++i) {
         if (lengths_[i] < 1) throw InputError("sentence " + std::to_string(i) + " has no words");
-        offsets_.push_back(offsets_.back() + lengths_[i]);
+        if (lengths_[i] > kMostValues) too_large("the number of words");
+        checked_product(lengths_[i], lengths_[i] + 1, "the number of a sentence's arcs");
+        offsets_.push_back(checked_sum(offsets_.back(), lengths_[i], "the number of words"));
     }
     for (const std::string_view text : columns) {
         std::vector<Key>& values = columns_.emplace_back();

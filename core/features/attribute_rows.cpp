@@ -154,7 +154,7 @@ void sort_entries(std::vector<Entry>& entries, std::vector<Entry>& buffer, int a
 }  // namespace
 
 AttributeRows::AttributeRows(std::shared_ptr<const RowLayout> layout, const AttributeTable& table)
-    : layout_(std::move(layout)) {
+    : layout_(std::move(layout)), row_length_(longest_row(table.row_ptr)) {
     const auto& [example_ptr, row_ptr, attributes, values] = table;
     const Index n = len(example_ptr.size()) - 1;
     n_rows_.reserve(idx(n));

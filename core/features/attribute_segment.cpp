@@ -13,9 +13,7 @@ void check(const RowLayout& layout, const AttributeTable& table) {
     if (!table.values.empty() && table.values.size() != table.attributes.size()) {
         throw InputError("values must have one value an attribute");
     }
-    if (!all_finite(table.values.data(), len(table.values.size()))) {
-        throw InputError("a feature value is NaN or infinite");
-    }
+    check_values(table.values, [&](Index k) { return "attribute " + std::to_string(table.attributes[idx(k)]); });
     // Extremes first: that is a loop of vector instructions.
     Index low = -1;
     Index high = -1;
@@ -37,6 +35,12 @@ bool has_single_rows(const AttributeTable& table) {
         if (ptr[i] - ptr[i - 1] != 1) return false;
     }
     return true;
+}
+
+Index longest_row(std::span<const Index> row_ptr) {
+    Index longest = 0;
+    for (std::size_t p = 1; p < row_ptr.size(); ++p) longest = std::max(longest, row_ptr[p] - row_ptr[p - 1]);
+    return longest;
 }
 
 AttributeSegment::AttributeSegment(std::shared_ptr<const RowLayout> layout, const AttributeTable& table, bool once) {

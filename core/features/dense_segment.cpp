@@ -2,6 +2,7 @@
 
 #include "features/segments.h"
 #include "structures/width_dispatch.h"
+#include "support/sizes.h"
 
 namespace partwise {
 
@@ -11,7 +12,10 @@ DenseSegment::DenseSegment(DenseRows rows, std::vector<Index> example_ptr, Index
         throw InputError("the row width does not fit the columns");
     if (rows_.n_inputs < 1) throw InputError("dense rows need at least one input");
     check_pointers(example_ptr_, rows_.n_rows, "example_ptr");
-    if (!all_finite(rows_.data, rows_.n_rows * rows_.n_inputs)) throw InputError("a feature value is NaN or infinite");
+    checked_product(rows_.n_inputs, width, "the number of weights");
+    checked_product(rows_.n_rows, width, "the number of slots");
+    check_values({rows_.data, idx(rows_.n_rows * rows_.n_inputs)},
+                 [&](Index k) { return "input " + std::to_string(k % rows_.n_inputs); });
 }
 
 // out_t = sum_j x_tj w_j: four partial sums, so that additions do not wait for each other.

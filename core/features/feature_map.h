@@ -55,6 +55,11 @@ class FeatureMap {
     virtual double transpose_norm2(Index i, const double* slots) const = 0;
     // An upper bound of |A_i' (count(y) - count(z))|^2 over labellings y, z.
     virtual double psi2_bound(Index i) const = 0;
+    // An upper bound of |A_i' count(y)| over labellings y, with absolute values throughout: a labelling's score, and
+    // every partial sum of it, is at most this times |w|.
+    virtual double reach(Index i) const;
+    // How many weights a slot's score is a sum of, at most.
+    virtual Index row_length() const = 0;
     // Capability "column access": null without it.
     virtual const ColumnAccess* columns() const { return nullptr; }
 };
@@ -81,6 +86,7 @@ class Segment {
     virtual void project(Index i, const double* slots, Index first, SparseVector& out) const = 0;
     virtual double transpose_norm2(Index i, const double* slots) const = 0;
     virtual double psi2_bound(Index i) const = 0;
+    virtual Index row_length() const = 0;
 };
 
 // Segments stacked: weights end to end, slots end to end.
@@ -102,6 +108,7 @@ class LinearMap final : public FeatureMap {
     void project(Index i, const double* slots, SparseVector& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
     double psi2_bound(Index i) const override;
+    Index row_length() const override;
 
    private:
     std::vector<std::shared_ptr<const Segment>> segments_;

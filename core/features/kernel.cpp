@@ -30,7 +30,7 @@ void KernelFunction::check() const {
     if (!(bias >= 0.0) || !std::isfinite(bias)) throw InputError("bias must be 0 or more and finite");
 }
 
-void KernelFunction::apply(double* __restrict values, Index n, double norm2, const double* __restrict norms2) const {
+void KernelFunction::apply(double* values, Index n) const {
     switch (kind) {
         case Kind::kLinear:
             if (bias != 0.0) {
@@ -41,12 +41,20 @@ void KernelFunction::apply(double* __restrict values, Index n, double norm2, con
             for (Index p = 0; p < n; ++p) values[p] = power(gamma * values[p] + coef0, degree) + bias;
             break;
         case Kind::kRbf:
-            for (Index p = 0; p < n; ++p) {
-                const double distance2 = norm2 + norms2[p] - 2.0 * values[p];
-                values[p] = fast_exp(-gamma * (distance2 > 0.0 ? distance2 : 0.0)) + bias;
-            }
+            for (Index p = 0; p < n; ++p) values[p] = fast_exp(-gamma * (values[p] > 0.0 ? values[p] : 0.0)) + bias;
             break;
     }
+}
+
+bool KernelFunction::distances(double* __restrict values, Index n, double norm2,
+                               const double* __restrict norms2) const {
+    int found = 0;
+    for (Index p = 0; p < n; ++p) {
+        const double sum = norm2 + norms2[p];
+        values[p] = sum - 2.0 * values[p];
+        found |= cancels(values[p], sum);
+    }
+    return found != 0;
 }
 
 // d_t = e_y - e_z, and <d_t, d_s> lies between -2 and 2.
@@ -96,8 +104,36 @@ void DenseKernel::values(Index first, Index last, Index begin, Index end, double
             std::copy(block.data() + t * kPanel + (from - p), block.data() + t * kPanel + (to - p),
                       out + t * n + (from - begin));
     }
-    for (Index t = 0; t < rows; ++t)
-        function_.apply(out + t * n, n, query_norms2_[idx(first + t)], support_norms2_.data() + begin);
+    for (Index t = 0; t < rows; ++t, out += n) {
+        if (function_.of_distances() &&
+            function_.distances(out, n, query_norms2_[idx(first + t)], support_norms2_.data() + begin))
+            mend_distances(first + t, begin, end, out);
+        function_.apply(out, n);
+    }
+}
+
+void DenseKernel::mend_distances(Index query, Index begin, Index end, double* distances2) const {
+    const Index d = queries_.n_inputs;
+    const double* x = queries_.data + query * d;
+    for (Index p = begin / kPanel * kPanel; p < end; p += kPanel) {
+        const Index from = std::max(p, begin);
+        const Index to = std::min(p + kPanel, end);
+        const auto lost = [&](Index row) {
+            return function_.cancels(distances2[row - begin], query_norms2_[idx(query)] + support_norms2_[idx(row)]);
+        };
+        bool any = false;
+        for (Index row = from; row < to; ++row) any |= lost(row);
+        if (!any) continue;
+        double sums[kPanel] = {};
+        const double* y = panels_.data() + p * d;
+        for (Index j = 0; j < d; ++j, y += kPanel) {
+#pragma omp simd
+            for (Index c = 0; c < kPanel; ++c) sums[c] += (x[j] - y[c]) * (x[j] - y[c]);
+        }
+        for (Index row = from; row < to; ++row) {
+            if (lost(row)) distances2[row - begin] = sums[row - p];
+        }
+    }
 }
 
 // The linear kernel's bound is the one of explicit features, so that their step sizes are the same.
@@ -169,6 +205,26 @@ double SparseRows::dot(Index row, const SparseRows& other, Index other_row) cons
     return sum;
 }
 
+double SparseRows::distance2(Index row, const SparseRows& other, Index other_row) const {
+    const auto a = attributes(row);
+    const auto b = other.attributes(other_row);
+    const auto x = values(row);
+    const auto y = other.values(other_row);
+    double sum = 0;
+    for (std::size_t i = 0, j = 0; i < a.size() || j < b.size();) {
+        double difference;
+        if (j == b.size() || (i < a.size() && a[i] < b[j])) {
+            difference = x[i++];
+        } else if (i == a.size() || b[j] < a[i]) {
+            difference = y[j++];
+        } else {
+            difference = x[i++] - y[j++];
+        }
+        sum += difference * difference;
+    }
+    return sum;
+}
+
 SparseKernel::SparseKernel(KernelFunction function, std::shared_ptr<const SparseRows> queries,
                            std::shared_ptr<const SparseRows> support)
     : function_(function),
@@ -214,7 +270,14 @@ void SparseKernel::values(Index first, Index last, Index begin, Index end, doubl
         } else {
             for (Index p = 0; p < n; ++p) out[p] = queries_->dot(t, *support_, begin + p);
         }
-        function_.apply(out, n, query_norms2_[idx(t)], support_norms2_.data() + begin);
+        const double norm2 = query_norms2_[idx(t)];
+        const double* norms2 = support_norms2_.data() + begin;
+        if (function_.of_distances() && function_.distances(out, n, norm2, norms2)) {
+            for (Index p = 0; p < n; ++p) {
+                if (function_.cancels(out[p], norm2 + norms2[p])) out[p] = queries_->distance2(t, *support_, begin + p);
+            }
+        }
+        function_.apply(out, n);
     }
 }
 

@@ -12,7 +12,8 @@
 
 namespace partwise {
 
-// k = f(<x, y>) + bias. Values of gamma, coef0 and degree for which f is no kernel are refused.
+// k = f(<x, y>) + bias, or f(|x - y|^2) + bias for kRbf. Values of gamma, coef0 and degree for which f is no kernel are
+// refused.
 struct KernelFunction {
     enum class Kind { kLinear, kPolynomial, kRbf };
     Kind kind = Kind::kLinear;
@@ -22,8 +23,19 @@ struct KernelFunction {
     double bias = 0.0;  // what an attribute that all rows have would add
 
     void check() const;
-    // Inner products of one row with n others become kernel values; norms are squared norms.
-    void apply(double* __restrict values, Index n, double norm2, const double* __restrict norms2) const;
+    bool of_distances() const { return kind == Kind::kRbf; }
+    // n inner products (kRbf: squared distances) become kernel values.
+    void apply(double* values, Index n) const;
+    // Inner products of one row with n others become squared distances |x|^2 + |y|^2 - 2 <x, y>. Returns whether any of
+    // them cancels.
+    bool distances(double* __restrict values, Index n, double norm2, const double* __restrict norms2) const;
+    // Whether such a squared distance has lost digits that kRbf needs, so that differences must be squared and added.
+    // The formula is off by a few units of rounding of |x|^2 + |y|^2. exp(-E), E = gamma |x - y|^2, does not mind where
+    // gamma times that is moderate, nor where the distance is a good part of it, as E exp(-E) < 1. What decides is the
+    // same for (x, y) and (y, x).
+    bool cancels(double distance2, double norms2) const {
+        return gamma * norms2 > 256.0 && !(distance2 > norms2 * 0x1p-6);
+    }
 };
 
 class Kernel {
@@ -57,6 +69,9 @@ class DenseKernel final : public Kernel {
     double psi2_bound(Index first, Index last, const double* gram) const override;
 
    private:
+    // Squared distances of a query that cancel are replaced by sums of squared differences.
+    void mend_distances(Index query, Index begin, Index end, double* distances2) const;
+
     KernelFunction function_;
     DenseRows queries_;
     DenseRows support_;
@@ -80,6 +95,7 @@ class SparseRows {
     std::span<const double> values(Index row) const { return std::span(values_).subspan(begin(row), size(row)); }
     double norm2(Index row) const;
     double dot(Index row, const SparseRows& other, Index other_row) const;
+    double distance2(Index row, const SparseRows& other, Index other_row) const;
 
    private:
     std::size_t begin(Index row) const { return idx(ptr_[idx(row)]); }

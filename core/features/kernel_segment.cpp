@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "support/multiply.h"
+#include "support/sizes.h"
 #include "support/vector_math.h"
 
 namespace partwise {
@@ -16,6 +17,8 @@ KernelSegment::KernelSegment(std::shared_ptr<const Kernel> kernel, std::vector<I
     if (!(memory_limit >= 0.0)) throw InputError("memory_limit must be 0 or more");
     if (example_ptr_.empty()) throw InputError("example_ptr is empty");
     check_pointers(example_ptr_, kernel_->num_queries(), "example_ptr");
+    checked_product(kernel_->num_support(), width, "the number of weights");
+    checked_product(kernel_->num_queries(), width, "the number of slots");
     if (!kernel_->square()) return;
     const double needed = static_cast<double>(kernel_->num_queries()) * static_cast<double>(kernel_->num_support()) *
                           static_cast<double>(sizeof(double));
@@ -90,7 +93,7 @@ double KernelSegment::weights_dot(const double* w, const double* v, int n_jobs, 
     const bool same = w == v;
     const Index n = kernel_->num_support();
     std::vector<double> sums(idx(num_examples()), 0.0);
-    parallel_for(num_examples(), effective_jobs(n_jobs), interrupt, [&](Index i, int) {
+    parallel_for(num_examples(), n_jobs, interrupt, [&](Index i, int) {
         const Index size = n_rows(i) * width_;
         if (size == 0) return;
         const double* mine = w + example_ptr_[idx(i)] * width_;

@@ -34,6 +34,7 @@ class KernelSegment final : public Segment {
     void project(Index i, const double* slots, Index first, SparseVector& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
     double psi2_bound(Index i) const override;
+    Index row_length() const override { return kernel_->num_support(); }
 
    private:
     Index n_rows(Index i) const { return example_ptr_[idx(i) + 1] - example_ptr_[idx(i)]; }

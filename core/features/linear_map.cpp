@@ -1,4 +1,8 @@
+#include <algorithm>
+#include <cmath>
+
 #include "features/feature_map.h"
+#include "support/sizes.h"
 #include "support/vector_math.h"
 
 namespace partwise {
@@ -9,6 +13,8 @@ void FeatureMap::scores_of(Index begin, Index end, const double* w, double* out)
         out += num_slots(i);
     }
 }
+
+double FeatureMap::reach(Index i) const { return std::sqrt(psi2_bound(i)); }
 
 void FeatureMap::add_transpose_of(Index begin, Index end, const double* slots, double* w) const {
     for (Index i = begin; i < end; ++i) {
@@ -77,8 +83,12 @@ LinearMap::LinearMap(std::vector<std::shared_ptr<const Segment>> segments) : seg
             throw InputError("segments disagree on the number of examples: " + std::to_string(num_examples_) + " and " +
                              std::to_string(segment->num_examples()));
         }
-        num_weights_ += segment->num_weights();
+        num_weights_ = checked_sum(num_weights_, segment->num_weights(), "the number of weights");
         explicit_weights_ = explicit_weights_ && segment->explicit_weights();
+    }
+    for (Index i = 0; i < num_examples_; ++i) {
+        Index n = 0;
+        for (const auto& segment : segments_) n = checked_sum(n, segment->num_slots(i), "the number of slots");
     }
 }
 
@@ -167,6 +177,12 @@ double LinearMap::psi2_bound(Index i) const {
     double sum = 0;
     for (const auto& segment : segments_) sum += segment->psi2_bound(i);
     return sum;
+}
+
+Index LinearMap::row_length() const {
+    Index longest = 0;
+    for (const auto& segment : segments_) longest = std::max(longest, segment->row_length());
+    return longest;
 }
 
 }  // namespace partwise

@@ -3,6 +3,7 @@
 #include <tuple>
 
 #include "features/segments.h"
+#include "support/sizes.h"
 
 namespace partwise {
 
@@ -12,12 +13,14 @@ MatrixSegment::MatrixSegment(Index n_examples, Index n_columns, Index width, Ind
     : width_(width), num_weights_(num_weights) {
     if (n_examples < 0 || n_columns < 1 || width < n_columns)
         throw InputError("a matrix of features needs examples and rows of at least one slot");
+    if (width > std::numeric_limits<std::int32_t>::max()) too_large("the width of a row");
     if (num_weights < 0 || num_weights > Index{0x7FFFFFFF}) throw InputError("too many features, or fewer than none");
-    if (len(cell_ptr.size()) != n_examples * n_columns + 1)
+    if (len(cell_ptr.size()) != checked_product(n_examples, n_columns, "the number of slots") + 1)
         throw InputError("a matrix of features needs a row for every slot of every example");
     check_pointers(cell_ptr, len(features.size()), "cell_ptr");
+    row_length_ = longest_row(cell_ptr);
     if (!values.empty() && values.size() != features.size()) throw InputError("values must have one value a feature");
-    if (!all_finite(values.data(), len(values.size()))) throw InputError("a feature value is NaN or infinite");
+    check_values(values, [&](Index k) { return "feature " + std::to_string(features[idx(k)]); });
     for (const Index t : features) {
         if (t < 0 || t >= num_weights) throw InputError("feature " + std::to_string(t) + " is out of range");
     }

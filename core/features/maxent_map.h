@@ -37,6 +37,7 @@ class MaxentMap final : public FeatureMap, public ColumnAccess {
     void project(Index i, const double* slots, SparseVector& out) const override;
     double transpose_norm2(Index i, const double* slots) const override { return rows_->transpose_norm2(i, slots); }
     double psi2_bound(Index i) const override { return rows_->psi2_bound(i); }
+    Index row_length() const override { return rows_->row_length(); }
 
     const ColumnAccess* columns() const override { return this; }
     Index num_columns() const override { return len(columns_.size()); }

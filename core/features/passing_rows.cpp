@@ -75,11 +75,15 @@ struct PassingRows::Scratch {
     RowOrder order;
 };
 
+PassingRows::~PassingRows() = default;
+
 PassingRows::PassingRows(std::shared_ptr<const RowLayout> layout, const AttributeTable& table)
     : layout_(std::move(layout)),
+      row_length_(longest_row(table.row_ptr)),
       example_ptr_(table.example_ptr.begin(), table.example_ptr.end()),
       row_ptr_(table.row_ptr.begin(), table.row_ptr.end()),
-      values_(table.values.begin(), table.values.end()) {
+      values_(table.values.begin(), table.values.end()),
+      scratch_(std::make_unique<ScratchPool<Scratch>>()) {
     attributes_.resize(table.attributes.size());
     std::transform(table.attributes.begin(), table.attributes.end(), attributes_.begin(),
                    [](Index attribute) { return static_cast<std::int32_t>(attribute); });
@@ -157,7 +161,8 @@ void PassingRows::scores_of_width(Index i, const double* __restrict w, double* _
 }
 
 void PassingRows::scores(Index i, const double* w, double* out) const {
-    thread_local Scratch scratch;
+    ScratchPool<Scratch>::Lease lease(*scratch_);
+    Scratch& scratch = *lease;
     with_width(layout_->width(), [&](auto width) {
         if (values_.empty()) {
             scores_of_width<width(), false>(i, w, out, scratch);

@@ -1,6 +1,10 @@
 #include "features/row_layout.h"
 
 #include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "support/sizes.h"
 
 namespace partwise {
 
@@ -15,11 +19,33 @@ void check_pointers(std::span<const Index> ptr, Index end, const char* name) {
     }
 }
 
+void check_values(std::span<const double> values, const std::function<std::string(Index)>& owner) {
+    constexpr double kMost = 1e150;
+    const double* x = values.data();
+    double nothing = 0;  // x * 0 is 0 for finite x and NaN otherwise; the sum keeps a NaN
+    double most = 0;
+#pragma omp simd reduction(+ : nothing) reduction(max : most)
+    for (Index k = 0; k < len(values.size()); ++k) {
+        const double size = std::abs(x[k]);
+        nothing += size * 0.0;
+        most = size > most ? size : most;
+    }
+    if (nothing != 0.0) throw InputError("a feature value is NaN or infinite");
+    if (most <= kMost) return;
+    const auto at = std::find_if(values.begin(), values.end(), [](double v) { return std::abs(v) > kMost; });
+    std::ostringstream message;
+    message << owner(at - values.begin()) << " has a value of " << *at << ": values must lie between " << -kMost
+            << " and " << kMost << ", as sums of their squares have no double precision number beyond";
+    throw InputError(message.str());
+}
+
 RowLayout::RowLayout(Index num_attributes, Index n_columns, Index width) : n_columns_(n_columns), width_(width) {
     if (num_attributes < 0) throw InputError("the number of attributes is negative");
     if (n_columns < 1 || width < n_columns || width % 4 != 0) {
         throw InputError("a row needs at least one column and a width that is a multiple of 4 and not below it");
     }
+    if (width > std::numeric_limits<std::int32_t>::max()) too_large("the width of a row");
+    checked_product(num_attributes, width, "the number of weights");
     rows_.resize(idx(num_attributes));
 }
 

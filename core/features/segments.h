@@ -5,6 +5,7 @@
 
 #include "features/feature_map.h"
 #include "features/row_layout.h"
+#include "support/scratch_pool.h"
 
 namespace partwise {
 
@@ -19,6 +20,8 @@ struct AttributeTable {
 
 // Whether every example is one row.
 bool has_single_rows(const AttributeTable& table);
+// Of the distances between neighbours in a list of row starts, the largest.
+Index longest_row(std::span<const Index> row_ptr);
 
 // Rows of sparse attributes, stored in the way that suits them: SingleRows, AttributeRows or PassingRows.
 class AttributeSegment final : public Segment {
@@ -48,6 +51,7 @@ class AttributeSegment final : public Segment {
     }
     double transpose_norm2(Index i, const double* slots) const override { return rows_->transpose_norm2(i, slots); }
     double psi2_bound(Index i) const override { return rows_->psi2_bound(i); }
+    Index row_length() const override { return rows_->row_length(); }
 
    private:
     std::unique_ptr<const Segment> rows_;
@@ -73,6 +77,7 @@ class SingleRows final : public Segment {
     void project(Index i, const double* slots, Index first, SparseVector& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
     double psi2_bound(Index i) const override { return 2.0 * norm2_[idx(i)]; }
+    Index row_length() const override { return row_length_; }
 
    private:
     // f(row width, whether there are values, whether weights are many), all as constants
@@ -85,6 +90,7 @@ class SingleRows final : public Segment {
     void add_powers(Index begin, Index end, const double* slots, double* w) const;
 
     std::shared_ptr<const RowLayout> layout_;
+    Index row_length_;
     std::vector<Index> entry_ptr_;
     std::vector<std::uint32_t> offsets_;  // first weight of an entry's row
     std::vector<double> values_;          // an entry, merged; empty if all 1
@@ -109,6 +115,7 @@ class AttributeRows final : public Segment {
     void project(Index i, const double* slots, Index first, SparseVector& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
     double psi2_bound(Index i) const override;
+    Index row_length() const override { return row_length_; }
 
    private:
     // One attribute of one example. Where its weights lie is repeated here from the layout, so that the kernels read
@@ -139,6 +146,7 @@ class AttributeRows final : public Segment {
     void scores_of_width(Index i, const double* w, double* out) const;
 
     std::shared_ptr<const RowLayout> layout_;
+    Index row_length_;
     std::vector<Index> n_rows_;     // rows of each example
     std::vector<Index> group_ptr_;  // the ends of each example's three runs of groups, after a 0
     std::vector<Index> entry_ptr_;  // first entry of each example
@@ -153,6 +161,7 @@ class AttributeRows final : public Segment {
 class PassingRows final : public Segment {
    public:
     PassingRows(std::shared_ptr<const RowLayout> layout, const AttributeTable& table);
+    ~PassingRows() override;
 
     Index num_examples() const override { return len(example_ptr_.size()) - 1; }
     Index num_weights() const override { return layout_->num_weights(); }
@@ -164,18 +173,21 @@ class PassingRows final : public Segment {
     void project(Index i, const double* slots, Index first, SparseVector& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
     double psi2_bound(Index i) const override;
+    Index row_length() const override { return row_length_; }
 
    private:
-    struct Scratch;  // memory of one thread
+    struct Scratch;
     AttributeRows stored(Index i) const;
     template <int W, bool HasValues>
     void scores_of_width(Index i, const double* w, double* out, Scratch& s) const;
 
     std::shared_ptr<const RowLayout> layout_;
+    Index row_length_;
     std::vector<Index> example_ptr_;
     std::vector<Index> row_ptr_;
     std::vector<std::int32_t> attributes_;  // -1: passed over
     std::vector<double> values_;            // an attribute; empty if all 1
+    std::unique_ptr<ScratchPool<Scratch>> scratch_;
 };
 
 // A matrix that somebody else stores; owner keeps it alive.
@@ -200,6 +212,7 @@ class DenseSegment final : public Segment {
     void project(Index i, const double* slots, Index first, SparseVector& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
     double psi2_bound(Index i) const override;
+    Index row_length() const override { return rows_.n_inputs; }
 
    private:
     Index n_rows(Index i) const { return example_ptr_[idx(i) + 1] - example_ptr_[idx(i)]; }
@@ -225,6 +238,7 @@ class SharedSegment final : public Segment {
     void project(Index i, const double* slots, Index first, SparseVector& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
     double psi2_bound(Index i) const override;
+    Index row_length() const override { return 1; }
 
    private:
     Index size_;
@@ -256,6 +270,7 @@ class MatrixSegment final : public Segment {
     void project(Index i, const double* slots, Index first, SparseVector& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
     double psi2_bound(Index i) const override;
+    Index row_length() const override { return row_length_; }
 
    private:
     // f(feature, value) for every entry of A_i' slots, merged.
@@ -264,6 +279,7 @@ class MatrixSegment final : public Segment {
 
     Index width_;
     Index num_weights_;
+    Index row_length_ = 0;
     std::vector<Index> ptr_;  // an example's entries
     std::vector<Entry> entries_;
     std::vector<double> values_;  // empty if all 1

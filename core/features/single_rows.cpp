@@ -79,7 +79,7 @@ template <int W, bool HasValues, bool Far>
 }  // namespace
 
 SingleRows::SingleRows(std::shared_ptr<const RowLayout> layout, const AttributeTable& table)
-    : layout_(std::move(layout)) {
+    : layout_(std::move(layout)), row_length_(longest_row(table.row_ptr)) {
     const Index n = len(table.example_ptr.size()) - 1;
     entry_ptr_.assign(1, 0);
     entry_ptr_.reserve(idx(n + 1));

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <mutex>
-#include <thread>
+#include <sstream>
 #include <unordered_map>
 
 #include "support/vector_math.h"
@@ -28,8 +28,7 @@ struct Update {  // what a lane did to one example, so that other lanes can foll
 
 class Lane {
    public:
-    // interrupt: null for lanes that are not on the calling thread.
-    Lane(const Objective& objective, double l2, EgState state, const EgOptions& options, Interrupt* interrupt)
+    Lane(const Objective& objective, double l2, EgState state, const EgOptions& options, Interrupt& interrupt)
         : objective_(objective), l2_(l2), state_(state), options_(options), interrupt_(interrupt) {}
 
     EgReport report;
@@ -53,7 +52,7 @@ class Lane {
         double eta = std::min(state_.step_sizes[i], options_.max_step);
         double safe_step = 0;  // up to here the dual cannot fall (000 eq. 19); known once a step is refused
         for (;;) {
-            if (interrupt_) interrupt_->check();
+            interrupt_.check();
             ++report.visits;
             const double keep = 1.0 - eta * tau;
             for (Index r = 0; r < n; ++r) trial[r] = keep * scores[r] + eta * target[r];
@@ -74,13 +73,20 @@ class Lane {
             const auto rounding = [&] {
                 return kRounding * tau * (std::abs(dot(mu, trial, n)) + std::abs(dot(marginals, scores, n)));
             };
-            if (options_.adaptive && !(eta <= safe_step) && !(change <= noise) && !(change <= noise + rounding())) {
+            // What overflows with this step may be finite with a smaller one.
+            const bool finite = std::isfinite(change);
+            if (options_.adaptive && !(eta <= safe_step) &&
+                (!finite || (!(change <= noise) && !(change <= noise + rounding())))) {
                 ++report.rejected;
                 safe_step = 1.0 / (tau + omega / l2_ * objective_.features().psi2_bound(i));
-                objective_.features().add_transpose(i, d, -omega / l2_, w);
+                const Added back = objective_.features().add_transpose(i, d, -omega / l2_, w);
+                // Halving ends at the safe step, so there must be one; and weights that are no numbers stay so.
+                const bool lost = objective_.features().explicit_weights() && !std::isfinite(back.dot);
+                if (!(safe_step > 0.0) || lost) not_finite(i);
                 eta = std::max(0.5 * eta, std::min(safe_step, options_.max_step));
                 continue;
             }
+            if (!finite) not_finite(i);
             const double gain = -omega * change;
             report.dual_gain += gain;
             if (record) {
@@ -115,11 +121,19 @@ class Lane {
     }
 
    private:
+    [[noreturn]] void not_finite(Index i) const {
+        std::ostringstream out;
+        out << "eg: the dual's change at example " << i << " is not finite in double precision: its sample weight is "
+            << objective_.weight(i) << ", l2 " << l2_ << ", its squared features up to "
+            << objective_.features().psi2_bound(i) << ", the step size " << state_.step_sizes[i];
+        throw NumberError(out.str());
+    }
+
     const Objective& objective_;
     double l2_;
     EgState state_;
     EgOptions options_;
-    Interrupt* interrupt_;
+    Interrupt& interrupt_;
     Workspace ws_;
 };
 
@@ -127,15 +141,20 @@ class Lane {
 // adds the others' changes, in lane order. Each lane has its own copy of the weights, and every copy sees a fixed
 // sequence of additions, so the result depends on the seed and the number of lanes alone. Lane 0 adds up the true
 // change of the dual; a round that made the dual worse is taken back, but for lane 0's part (which is an ordinary
-// sequential run).
+// sequential run). Where that happens too often the examples depend on each other too much, and lane 0 goes on alone.
 class Rounds {
    public:
     Rounds(const Objective& objective, double l2, std::span<const Index> order, EgState state, const EgOptions& options,
            Interrupt& interrupt)
-        : order_(order), state_(state), n_lanes_(options.n_jobs), round_(options.round_size) {
+        : order_(order),
+          state_(state),
+          interrupt_(interrupt),
+          n_lanes_(options.n_jobs),
+          round_(options.round_size),
+          sync_(n_lanes_, EndOfPhase{this}) {
         const Index d = objective.features().num_weights();
         for (int k = 0; k < n_lanes_; ++k) {
-            lanes_.push_back(std::make_unique<Lane>(objective, l2, state, options, k == 0 ? &interrupt : nullptr));
+            lanes_.push_back(std::make_unique<Lane>(objective, l2, state, options, interrupt));
             copies_.emplace_back();
             if (k > 0) copies_.back().assign(state.weights, state.weights + d);
             updates_.emplace_back(idx(round_ * n_lanes_));
@@ -145,53 +164,86 @@ class Rounds {
     }
 
     EgReport run() {
-        std::barrier sync(n_lanes_);
-        {
-            std::vector<std::jthread> threads;
-            for (int k = 1; k < n_lanes_; ++k) threads.emplace_back([&, k] { lane(k, sync); });
-            lane(0, sync);
-        }
+        make_plan();
+        run_together(n_lanes_, interrupt_, [&](int k) { lane(k); });
         if (error_) std::rethrow_exception(error_);
+        EgReport& alone = lanes_[0]->report;
+        alone.dual_gain = gain_;
+        for (Index k = begin_; k < len(order_.size()); ++k) lanes_[0]->visit(order_[idx(k)], state_.weights, nullptr);
         EgReport total;
         for (const auto& lane : lanes_) {
             total.visits += lane->report.visits;
             total.rejected += lane->report.rejected;
         }
-        total.dual_gain = gain_;
+        total.dual_gain = alone.dual_gain;
+        total.lanes = n_lanes_;
+        total.rounds = rounds_;
+        total.taken_back = taken_back_;
         return total;
     }
 
    private:
+    // A share of rounds taken back with which one lane is faster, and how many rounds must have shown it.
+    static constexpr Index kFewRounds = 16;
+    static constexpr Index kOften = 4;
+
+    // What all lanes must agree on is settled between two phases, while all of them wait.
+    struct EndOfPhase {
+        Rounds* rounds;
+        void operator()() noexcept { rounds->failed_ = rounds->error_ != nullptr; }
+    };
+
     double* weights(int k) { return k == 0 ? state_.weights : copies_[static_cast<std::size_t>(k)].data(); }
     std::span<Update> updates(int k) {
         return std::span(updates_[static_cast<std::size_t>(k)]).first(idx(counts_[static_cast<std::size_t>(k)]));
     }
 
-    // Which lane visits which example of the round; an example that comes twice stays in one lane.
-    void make_plan(Index begin) {
+    // Which lane visits which example of the round that starts at begin_; an example that comes twice stays in one
+    // lane.
+    void make_plan() {
         for (auto& list : plan_) list.clear();
         owner_.clear();
-        const Index end = std::min(begin + round_ * n_lanes_, len(order_.size()));
-        for (Index k = begin; k < end; ++k) {
-            const auto [it, fresh] = owner_.try_emplace(order_[idx(k)], static_cast<int>((k - begin) % n_lanes_));
+        const Index end = std::min(begin_ + round_ * n_lanes_, len(order_.size()));
+        for (Index k = begin_; k < end; ++k) {
+            const auto [it, fresh] = owner_.try_emplace(order_[idx(k)], static_cast<int>((k - begin_) % n_lanes_));
             plan_[static_cast<std::size_t>(it->second)].push_back(order_[idx(k)]);
+        }
+        begin_ = end;
+    }
+
+    // Phases of a round; in each a lane writes only what no other lane reads.
+    void lane(int k) noexcept {
+        for (;;) {
+            if (!phase([&] { visit_all(k); })) return;
+            const bool good = phase([&] {
+                follow_others(k);
+                if (k != 0) return;
+                settle();
+                if (!worse_ && !last_) make_plan();
+            });
+            if (!good) return;
+            if (worse_) {
+                const bool back = phase([&] {
+                    take_back(k);
+                    if (k == 0 && !last_) make_plan();
+                });
+                if (!back) return;
+            }
+            if (last_) return;
         }
     }
 
-    void lane(int k, std::barrier<>& sync) {
-        for (Index begin = 0; begin < len(order_.size()); begin += round_ * n_lanes_) {
-            if (k == 0) make_plan(begin);
-            sync.arrive_and_wait();
-            guarded([&] { visit_all(k); });
-            sync.arrive_and_wait();
-            if (error_) return;
-            follow_others(k);
-            sync.arrive_and_wait();
-            if (worse_) {
-                take_back(k);
-                sync.arrive_and_wait();
-            }
+    // Does the lane's part of a phase and waits for the others; false if somebody failed.
+    template <class F>
+    bool phase(F&& f) noexcept {
+        try {
+            f();
+        } catch (...) {
+            const std::lock_guard lock(mutex_);
+            if (!error_) error_ = std::current_exception();
         }
+        sync_.arrive_and_wait();
+        return !failed_;
     }
 
     void visit_all(int k) {
@@ -217,13 +269,21 @@ class Rounds {
                 gain -= update.omega * (dot - update.dot);
             }
         }
-        if (k != 0) return;
-        worse_ = gain < 0.0;
+        if (k == 0) round_gain_ = gain;
+    }
+
+    // Lane 0: what becomes of the round.
+    void settle() {
+        worse_ = round_gain_ < 0.0;
         if (worse_) {
-            gain = 0;
-            for (const Update& update : updates(0)) gain += update.gain;
+            ++taken_back_;
+            round_gain_ = 0;
+            for (const Update& update : updates(0)) round_gain_ += update.gain;
         }
-        gain_ += gain;
+        gain_ += round_gain_;
+        ++rounds_;
+        const bool too_often = rounds_ >= kFewRounds && kOften * taken_back_ > rounds_;
+        last_ = too_often || begin_ >= len(order_.size());
     }
 
     void take_back(int k) {
@@ -235,20 +295,12 @@ class Rounds {
         for (std::size_t j = own.size(); k > 0 && j-- > 0;) mine.undo(own[j]);
     }
 
-    template <class F>
-    void guarded(F&& f) {
-        try {
-            f();
-        } catch (...) {
-            const std::lock_guard lock(mutex_);
-            if (!error_) error_ = std::current_exception();
-        }
-    }
-
     std::span<const Index> order_;
     EgState state_;
+    Interrupt& interrupt_;
     int n_lanes_;
     Index round_;
+    std::barrier<EndOfPhase> sync_;
     std::vector<std::unique_ptr<Lane>> lanes_;
     std::vector<std::vector<double>> copies_;
     std::vector<std::vector<Update>> updates_;
@@ -257,25 +309,50 @@ class Rounds {
     std::unordered_map<Index, int> owner_;
     std::mutex mutex_;
     std::exception_ptr error_;
-    bool worse_ = false;
+    bool failed_ = false;  // error_ as of the end of the last phase
+    Index begin_ = 0;      // of the visits that are not planned yet
+    Index rounds_ = 0;
+    Index taken_back_ = 0;
+    bool worse_ = false;  // the round, as it turned out
+    bool last_ = false;   // no round comes after it
+    double round_gain_ = 0;
     double gain_ = 0;
 };
+
+// Lanes and the examples of a lane's round. A round costs a few microseconds of waiting and what lanes repeat of each
+// other's work, a pass costs threads and copies of the weights: below some work it is slower on several lanes. What
+// counts as work is the number of slots, which is known beforehand and the same in every run (times are not): about
+// 30 ns each. Measured on text chunking: long rounds and many lanes cost passes (conflicts on frequent rows).
+void choose_lanes(const Objective& objective, Index visits, EgOptions& options) {
+    constexpr int kMostLanes = 8;
+    constexpr Index kTogether = 16;              // examples of a round, all lanes together
+    constexpr double kRoundSlots = 1 << 11;      // of a lane
+    constexpr double kPassSlots = 1 << 18;       // of all examples
+    constexpr double kSlotsPerWeight = 1.0 / 4;  // of a pass, for the copies of the weights
+    options.n_jobs = objective.jobs(options.n_jobs);
+    // Without explicit weights a lane would work as long on the others' changes as on its own.
+    if (!objective.features().explicit_weights()) options.n_jobs = 1;
+    if (options.round_size <= 0 && options.n_jobs > 1) {
+        options.n_jobs = std::min(options.n_jobs, kMostLanes);
+        options.round_size = kTogether / options.n_jobs;
+        const double slots =
+            static_cast<double>(objective.total_slots()) / static_cast<double>(objective.num_examples());
+        const double pass = slots * static_cast<double>(visits);
+        const bool worth = slots * static_cast<double>(options.round_size) >= kRoundSlots && pass >= kPassSlots &&
+                           pass >= kSlotsPerWeight * static_cast<double>(objective.features().num_weights());
+        if (!worth) options.n_jobs = 1;
+    }
+    if (visits <= 4 * options.n_jobs * options.round_size) options.n_jobs = 1;
+}
 
 }  // namespace
 
 EgReport eg_epoch(const Objective& objective, double l2, std::span<const Index> order, EgState state,
                   const EgOptions& options, Interrupt& interrupt) {
     EgOptions settled = options;
-    settled.n_jobs = objective.jobs(options.n_jobs);
-    // Measured on text chunking: long rounds and many lanes cost passes (conflicts on frequent rows), short ones cost
-    // time.
-    if (settled.round_size <= 0) settled.round_size = std::max<Index>(1, 16 / settled.n_jobs);
-    // Without explicit weights a lane would work as long on the others' changes as on its own.
-    if (!objective.features().explicit_weights()) settled.n_jobs = 1;
-    if (settled.n_jobs > 1 && len(order.size()) > 4 * settled.n_jobs * settled.round_size) {
-        return Rounds(objective, l2, order, state, settled, interrupt).run();
-    }
-    Lane lane(objective, l2, state, settled, &interrupt);
+    choose_lanes(objective, len(order.size()), settled);
+    if (settled.n_jobs > 1) return Rounds(objective, l2, order, state, settled, interrupt).run();
+    Lane lane(objective, l2, state, settled, interrupt);
     for (const Index i : order) lane.visit(i, state.weights, nullptr);
     return lane.report;
 }

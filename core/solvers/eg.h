@@ -3,7 +3,15 @@
 // For the visited example, with theta = A_i w and slot scores s of its distribution p ~ exp(<count, s>):
 //   s' = (1 - eta tau) s + eta (theta + kappa c),   d = mu(s) - mu(s'),   w' = w + omega / l2 A'd
 //   D(old) - D(new) = omega [tau (H(s) - H(s')) + <theta + kappa c, d> + omega / (2 l2) |A'd|^2]
-// Adaptive: eta_i is halved until that change is not positive, and grown a little afterwards (000, section 7).
+// Adaptive: eta_i is halved until that change is not positive, and grown a little afterwards (000, section 7), up to
+// max_step (1 / tau: more would turn the old scores' sign).
+//
+// With several lanes (n_jobs > 1, where it is worth it) this is another algorithm, which the papers do not have. The
+// order is cut into rounds of round_size examples a lane. In a round a lane's weights are those of the round's
+// beginning and its own changes: those of the other lanes are added when all are done. So steps are judged with weights
+// that are up to a round old, and a round that made the dual worse as a whole is taken back, but for lane 0's part. If
+// that happens to more than a quarter of the rounds, lane 0 visits the rest of the order alone. The dual never falls,
+// as on one lane, but after as many visits it is usually lower.
 #pragma once
 
 #include "solvers/objective.h"
@@ -14,14 +22,17 @@ struct EgOptions {
     bool adaptive = true;
     double growth = 1.05;
     double max_step = kInfinity;
-    int n_jobs = 1;
-    Index round_size = 0;  // examples a lane visits between exchanges; 0: chosen here
+    int n_jobs = 1;        // lanes, at most
+    Index round_size = 0;  // examples a lane visits between exchanges; 0: this and the lanes are chosen by the work
 };
 
 struct EgReport {
     Index visits = 0;    // trial steps
     Index rejected = 0;  // of them, those that were halved
     double dual_gain = 0;
+    int lanes = 1;
+    Index rounds = 0;      // of several lanes
+    Index taken_back = 0;  // of them, those that made the dual worse
 };
 
 // State of all examples, updated in place. scores and marginals: slots end to end; the rest: a value an example.

@@ -1,5 +1,7 @@
 #include "solvers/hessian.h"
 
+#include <algorithm>
+
 #include "solvers/sum_examples.h"
 #include "structures/width_dispatch.h"
 
@@ -82,7 +84,13 @@ std::vector<double> Hessian::diagonal(int n_jobs, Interrupt& interrupt) const {
             const Index n = objective_.num_slots(i);
             const double share = factor_ * objective_.weight(i) / tau;
             if (keeps_marginals_) {
-                for (Index r = 0; r < n; ++r) v[r] = share * kept[r] * (1.0 - kept[r]);
+                double sum = 0;
+                Index labels = 0;  // without padding and forbidden ones
+                for (Index r = 0; r < n; ++r) {
+                    sum += kept[r] * (1.0 - kept[r]);
+                    labels += kept[r] > 0 ? 1 : 0;
+                }
+                std::fill(v, v + n, share * sum / static_cast<double>(labels));
             } else {
                 objective_.structure().log_partition(i, kept, tau, v, nullptr, ws);
                 scale(share, v, n);

@@ -26,8 +26,10 @@ class Hessian {
 
     const Objective& objective() const { return objective_; }
     std::vector<double> product(const double* direction, int n_jobs, Interrupt& interrupt) const;
-    // sum_i omega_i sum_r A_rj^2 v_r / tau, v_r = p_r (1 - p_r) where a labelling is one part, else the expected count:
-    // the diagonal where an example uses a weight in one slot of one part, and near it elsewhere. Identity link.
+    // sum_i omega_i sum_r A_rj^2 v_r / tau, v_r the mean of p (1 - p) over the labels where a labelling is one part,
+    // else the expected count: something near the diagonal, to scale weights by. Identity link. The mean, because the
+    // same change of an attribute's weights for all labels changes no loss: the curvature there is l2 alone, and a
+    // scaling that differs between labels leads conjugate gradients into that direction.
     std::vector<double> diagonal(int n_jobs, Interrupt& interrupt) const;
     bool partial() const { return every_ > 1; }
 

@@ -1,5 +1,7 @@
 #include "solvers/inference.h"
 
+#include <algorithm>
+
 namespace partwise {
 
 namespace {
@@ -10,7 +12,7 @@ void for_each_example(const Structure& structure, const FeatureMap& features, co
                       Interrupt& interrupt, F&& f) {
     if (features.num_examples() != structure.num_examples())
         throw InputError("structure and features differ in examples");
-    const int workers = structure.thread_safe() ? effective_jobs(n_jobs) : 1;
+    const int workers = structure.thread_safe() ? std::max(n_jobs, 1) : 1;
     std::vector<Workspace> scratch(static_cast<std::size_t>(workers));
     parallel_for(structure.num_examples(), workers, interrupt, [&](Index i, int worker) {
         Workspace& ws = scratch[static_cast<std::size_t>(worker)];

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <sstream>
 
 #include "features/row_layout.h"
 #include "solvers/sum_examples.h"
@@ -45,8 +46,8 @@ Objective::Objective(std::shared_ptr<const Structure> structure, std::shared_ptr
             }
         }
     }
-    if (!cost_.empty() && len(cost_.size()) != total_slots()) throw InputError("cost must have one value a slot");
-    if (!all_finite(cost_.data(), len(cost_.size()))) throw InputError("a cost is NaN or infinite");
+    if (!cost_.empty() && len(cost_.size()) != total_slots()) throw InputError("cost must have one value per slot");
+    for (Index i = 0; i < n && !cost_.empty(); ++i) check_cost(i, cost_.data() + offset(i));
     if (!sample_weight_.empty() && len(sample_weight_.size()) != n)
         throw InputError("sample_weight must have one value an example");
     for (std::size_t i = 0; i < sample_weight_.size(); ++i) {
@@ -93,12 +94,35 @@ double Objective::worst_margin(Index i, const double* w, SlotCounts& answer, Wor
     return structure_->maximize(i, scores, answer, ws) - gold_score;
 }
 
-void Objective::check_gold() const {
-    Workspace ws;
-    for (Index i = 0; i < num_examples(); ++i) structure_->check_labelling(i, gold(i), ws);
+void Objective::check_cost(Index i, const double* cost) const {
+    const auto refuse = [&](Index slot, const char* why) {
+        std::ostringstream text;
+        text << "example " << i << ": the cost of slot " << slot << " is " << cost[slot] << why;
+        throw InputError(text.str());
+    };
+    for (Index r = 0; r < num_slots(i); ++r) {
+        if (!(cost[r] >= 0.0) || !std::isfinite(cost[r])) refuse(r, ", it must be finite and 0 or more");
+    }
+    for (const Index slot : gold(i).slots) {
+        if (cost[slot] != 0.0) refuse(slot, ", but the gold labelling uses it and must cost nothing");
+    }
 }
 
-double Objective::value(const double* w, int n_jobs, Interrupt& interrupt) const {
+void Objective::check_gold() const {
+    Workspace ws;
+    // Structures of the core count wrong parts. One written in Python may answer anything.
+    const bool check_costs = cost_.empty() && loss_.cost_scale != 0.0 && !structure_->thread_safe();
+    for (Index i = 0; i < num_examples(); ++i) {
+        structure_->check_labelling(i, gold(i), ws);
+        if (!check_costs) continue;
+        std::vector<double> cost(idx(num_slots(i)), 0.0);
+        structure_->add_cost(i, gold(i), 1.0, cost.data());
+        check_cost(i, cost.data());
+    }
+}
+
+template <class F>
+double Objective::sum_margins(const double* w, double temperature, int n_jobs, Interrupt& interrupt, F&& f) const {
     return sum_runs(*this, n_jobs, interrupt, false,
                     [&](Index begin, Index end, double*, Workspace& ws) {
                         const Index first = offset(begin);
@@ -112,16 +136,26 @@ double Objective::value(const double* w, int n_jobs, Interrupt& interrupt) const
                             add_cost(i, loss_.cost_scale, augmented);
                         }
                         double* values = frame.take(end - begin);
-                        structure_->log_values_of(begin, end, scores, loss_.temperature, values, ws);
+                        structure_->log_values_of(begin, end, scores, temperature, values, ws);
                         Term sum;
                         for (Index i = begin; i < end; ++i) {
-                            const double margin = values[i - begin] - gold_scores[i - begin];
-                            const double positive = std::max(margin, 0.0);
-                            sum.value += weight(i) * (loss_.link == Link::kSquared ? positive * positive : margin);
+                            sum.value += f(i, values[i - begin] - gold_scores[i - begin]);
                         }
                         return sum;
                     })
         .value;
+}
+
+double Objective::value(const double* w, int n_jobs, Interrupt& interrupt) const {
+    return sum_margins(w, loss_.temperature, n_jobs, interrupt, [&](Index i, double margin) {
+        const double positive = std::max(margin, 0.0);
+        return weight(i) * (loss_.link == Link::kSquared ? positive * positive : margin);
+    });
+}
+
+void Objective::margins(const double* w, double temperature, double* out, int n_jobs, Interrupt& interrupt) const {
+    fill(out, num_examples(), 0.0);
+    sum_margins(w, temperature, n_jobs, interrupt, [&](Index i, double margin) { return out[i] = margin; });
 }
 
 Plane Objective::plane(const double* w, int n_jobs, Interrupt& interrupt) const {
@@ -216,18 +250,30 @@ Plane Objective::dual_terms_linear(const double* z, double cost_scale, int n_job
 Plane Objective::dual_terms_slots(const double* counts, const double* mass, const double* entropies, int n_jobs,
                                   Interrupt& interrupt) const {
     return sum_examples(*this, n_jobs, interrupt, true, [&](Index i, double* direction, Workspace& ws) {
-        const Index n = num_slots(i);
-        const double s = mass ? mass[i] : 1.0;
-        Workspace::Frame frame(ws);
-        double* cost = frame.take(n);
-        fill(cost, n, 0.0);
-        add_cost(i, loss_.cost_scale, cost);
-        const double* x = counts + offset(i);
-        const double b = dot(x, cost, n) + (entropies ? loss_.temperature * entropies[i] : 0.0) - conjugate(s);
-        for (Index r = 0; r < n; ++r) direction[r] = -x[r];
-        add_gold(i, s, direction);
-        return Term{0.0, b, 0.0};
+        std::copy_n(counts + offset(i), num_slots(i), direction);
+        return dual_term(i, mass ? mass[i] : 1.0, entropies ? entropies[i] : 0.0, direction, ws);
     });
+}
+
+Plane Objective::dual_terms_sparse(const Index* indptr, const Index* slots, const double* counts, const double* mass,
+                                   int n_jobs, Interrupt& interrupt) const {
+    return sum_examples(*this, n_jobs, interrupt, true, [&](Index i, double* direction, Workspace& ws) {
+        fill(direction, num_slots(i), 0.0);
+        for (Index k = indptr[i]; k < indptr[i + 1]; ++k) direction[slots[k]] += counts[k];
+        return dual_term(i, mass[i], 0.0, direction, ws);
+    });
+}
+
+Term Objective::dual_term(Index i, double mass, double entropy, double* counts, Workspace& ws) const {
+    const Index n = num_slots(i);
+    Workspace::Frame frame(ws);
+    double* cost = frame.take(n);
+    fill(cost, n, 0.0);
+    add_cost(i, loss_.cost_scale, cost);
+    const double b = dot(counts, cost, n) + loss_.temperature * entropy - conjugate(mass);
+    for (Index r = 0; r < n; ++r) counts[r] = -counts[r];
+    add_gold(i, mass, counts);
+    return Term{0.0, b, 0.0};
 }
 
 void Objective::marginals_of_scores(const double* scores, double* marginals, double* entropies, int n_jobs,

@@ -7,6 +7,7 @@
 // phi(t) = t, phi* = 0 on s = 1 (identity link);  phi(t) = max(t, 0)^2, phi*(s) = s^2 / 4 (squared link).
 #pragma once
 
+#include <algorithm>
 #include <memory>
 
 #include "features/feature_map.h"
@@ -51,7 +52,8 @@ struct Term {
 
 class Objective {
    public:
-    // cost: a value a slot, all examples end to end; empty: the structure's own. sample_weight: empty: all 1.
+    // cost: a value per slot, all examples end to end, at least 0 and 0 on gold slots; empty: the structure's own.
+    // sample_weight: empty: all 1.
     Objective(std::shared_ptr<const Structure> structure, std::shared_ptr<const FeatureMap> features, GoldTable gold,
               LossParameters loss, std::vector<double> cost, std::vector<double> sample_weight);
 
@@ -67,7 +69,7 @@ class Objective {
     const double* weights_unless_one() const { return unit_weights_ ? nullptr : sample_weight_.data(); }
     SlotView gold(Index i) const;
     // How many threads to use when the caller asks for n_jobs: one if the structure is written in Python.
-    int jobs(int n_jobs) const { return structure_->thread_safe() ? effective_jobs(n_jobs) : 1; }
+    int jobs(int n_jobs) const { return structure_->thread_safe() ? std::max(n_jobs, 1) : 1; }
 
     // scores += scale * cost of example i
     void add_cost(Index i, double scale, double* scores) const;
@@ -78,8 +80,11 @@ class Objective {
     double worst_margin(Index i, const double* w, SlotCounts& answer, Workspace& ws) const;
     double conjugate(double mass) const { return loss_.link == Link::kSquared ? 0.25 * mass * mass : 0.0; }
 
+    // Gold labellings are labellings, and cost nothing.
     void check_gold() const;
     double value(const double* w, int n_jobs, Interrupt& interrupt) const;
+    // smax(theta_i + kappa c_i) - <theta_i, g_i> at this temperature, for every example; 0 where the weight is zero.
+    void margins(const double* w, double temperature, double* out, int n_jobs, Interrupt& interrupt) const;
     // u and b at the oracle's own answer: alpha = p_w, or the argmax at temperature 0.
     Plane plane(const double* w, int n_jobs, Interrupt& interrupt) const;
     // The same at p ~ exp((theta + kappa c) / temperature) for another temperature than the loss's: `value` is the sum
@@ -93,6 +98,10 @@ class Objective {
     // counts: s mu; mass: s or null (1); entropies: s H or null (0).
     Plane dual_terms_slots(const double* counts, const double* mass, const double* entropies, int n_jobs,
                            Interrupt& interrupt) const;
+    // The same where few slots are used: those of example i are slots[indptr[i]], ..., slots[indptr[i + 1] - 1], each
+    // `counts` times (more than once if it is named more than once). Memory does not grow with the number of slots.
+    Plane dual_terms_sparse(const Index* indptr, const Index* slots, const double* counts, const double* mass,
+                            int n_jobs, Interrupt& interrupt) const;
     void marginals_of_scores(const double* scores, double* marginals, double* entropies, int n_jobs,
                              Interrupt& interrupt) const;
     void near_gold_scores(double sharpness, double* scores) const;
@@ -101,6 +110,13 @@ class Objective {
     Term gibbs_term(Index i, const double* scores, double* direction, Workspace& ws) const;
 
    private:
+    void check_cost(Index i, const double* cost) const;
+    // b's share of expected counts s mu; they are replaced by s g - s mu.
+    Term dual_term(Index i, double mass, double entropy, double* counts, Workspace& ws) const;
+    // sum over examples of f(i, margin of i)
+    template <class F>
+    double sum_margins(const double* w, double temperature, int n_jobs, Interrupt& interrupt, F&& f) const;
+
     std::shared_ptr<const Structure> structure_;
     std::shared_ptr<const FeatureMap> features_;
     GoldTable gold_;

@@ -13,7 +13,6 @@ namespace {
 
 // No step multiplies a potential by more than exp(this): probabilities that have underflowed stay negligible.
 constexpr double kMostExponent = 50.0;
-constexpr Index kMostTrials = 60;
 
 class Scaling {
    public:
@@ -49,7 +48,7 @@ class Scaling {
             case Bound::kCd:
                 return a.quadratic(z) + tau_ * scratch.view.log_partition_change(s);
             case Bound::kLog:
-                return c.size ? a.with(logarithmic(mean, c.highest, mass(c), s), z).value : a.quadratic(z);
+                return a.with(logarithmic(mean, c.highest, mass(c), s), z).value;
             default:
                 return a.with(exponential(mean, steepness(c), s), z).value;
         }
@@ -251,7 +250,7 @@ class Scaling {
             const auto function = [&](double x) { return a.with(terms.at(a.scale(x)), x); };
             z = minimum(function, reach, ceiling(a, at_zero.mean, terms.least));
             value = function(z).value;
-        } else if (settings_.bound == Bound::kLog && c.size > 0) {
+        } else if (settings_.bound == Bound::kLog && mass(c) > 0.0) {
             const auto function = [&](double x) {
                 return a.with(logarithmic(at_zero.mean, c.highest, mass(c), a.scale(x)), x);
             };
@@ -302,34 +301,35 @@ class Scaling {
         const double curvature = l2_ + at_zero.variance / tau_;
         const double largest = std::max({c.highest, -c.lowest, 0.0});
         const double reach = largest > 0.0 ? reach_of(largest) : kInfinity;
-        double z = bounded(-slope / curvature, reach);
-        if (!std::isfinite(z)) return 0.0;
-        report.capped += std::abs(z) >= reach;
+        const double whole = bounded(-slope / curvature, reach);
+        if (!std::isfinite(whole)) return 0.0;
+        report.capped += std::abs(whole) >= reach;
         // Labels that the column does not have are at 0.
         const double range = std::max(c.highest, 0.0) - std::min(c.lowest, 0.0);
-        for (Index trial = 0; trial < kMostTrials; ++trial, z *= settings_.beta) {
+        // The value is that of A or of a bound.
+        const auto decreases = [&](double z, double& value) {
             const double enough = settings_.gamma * z * slope;
             const double s = a.scale(z);
             if (settings_.check_bound && c.size > 0) {  // (38), with either of two bounds
                 const double q = a.quadratic(z);
-                double bound = q + tau_ * third_order(at_zero, range, s);
-                if (bound > enough && c.lowest >= 0.0) {
-                    bound = q + tau_ * logarithmic(at_zero.mean, c.highest, mass(c), s).value;
+                value = q + tau_ * third_order(at_zero, range, s);
+                if (value > enough && c.lowest >= 0.0) {
+                    value = q + tau_ * logarithmic(at_zero.mean, c.highest, mass(c), s).value;
                 }
-                if (bound <= enough) {
-                    report.gain -= bound;
-                    return z;
-                }
+                if (value <= enough) return true;
             }
             ++report.searches;  // (35)
             report.cells += c.size;
-            const double value = a.quadratic(z) + tau_ * view.log_partition_change(s);
-            if (value <= enough) {
-                report.gain -= value;
-                return z;
-            }
-        }
-        return 0.0;
+            value = a.quadratic(z) + tau_ * view.log_partition_change(s);
+            return value <= enough;
+        };
+        // A is convex, A'' <= H = l2 + M range^2 / (4 tau): (35) holds for steps up to 2 (1 - gamma) |A'(0)| / H at
+        // least (Theorem 4), and where it holds it does for all shorter ones. If not, that is rounding, of P or of A.
+        const double steepest = l2_ + 0.25 * mass(c) * range * (range / tau_);
+        const double sure = std::min(2.0 * (1.0 - settings_.gamma) * std::abs(slope) / steepest, reach / kMostExponent);
+        const Trial found = first_good(whole, settings_.beta, sure, decreases);
+        report.gain -= found.value;
+        return found.z;
     }
 
     const Objective& objective_;

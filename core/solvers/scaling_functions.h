@@ -29,8 +29,10 @@ inline Jet exponential_slopes(double expectation, double steepness, double s) {
     return {0.0, growth, growth * steepness};
 }
 
-// B of (39). With q = E / (F M), a mean of probabilities: B = M log(1 - q + q exp(sF)).
+// B of (39). With q = E / (F M), a mean of probabilities: B = M log(1 - q + q exp(sF)). 0 for a column without cells,
+// and for one whose examples have no weight.
 inline Jet logarithmic(double expectation, double steepness, double mass, double s) {
+    if (mass == 0.0) return {0.0, 0.0, 0.0};
     const double q = std::min(expectation / (steepness * mass), 1.0);
     const double x = s * steepness;
     // Where exp(x) would be large it is divided out.
@@ -134,6 +136,41 @@ double newton(F&& function, double reach, double ceiling, double tol, Index max_
         z = next;
     }
     return z;
+}
+
+// A step and what it changes.
+struct Trial {
+    double z = 0;
+    double value = 0;
+};
+
+// The first of z, beta z, beta^2 z, ... for which test(., value) holds, where it then holds for all that follow; no
+// step if it does not hold for one of size `sure` or less. They are tried one by one at first, then by doubled
+// exponents and bisection, so that a beta near 1 costs little more than another.
+template <class F>
+Trial first_good(double z, double beta, double sure, F&& test) {
+    constexpr double kOneByOne = 4.0;
+    const auto at = [&](double k) { return z * std::pow(beta, k); };
+    double bad = -1.0;
+    double k = 0.0;
+    Trial best{z};
+    while (!test(best.z, best.value)) {
+        if (!(std::abs(best.z) > sure)) return {};
+        bad = k;
+        k = k < kOneByOne ? k + 1.0 : 2.0 * k;
+        best.z = at(k);
+    }
+    for (;;) {
+        const double middle = std::floor(0.5 * (bad + k));
+        if (!(bad < middle && middle < k)) return best;
+        Trial trial{at(middle)};
+        if (test(trial.z, trial.value)) {
+            best = trial;
+            k = middle;
+        } else {
+            bad = middle;
+        }
+    }
 }
 
 }  // namespace partwise

@@ -49,17 +49,18 @@ ScalingConstants scaling_constants(const Objective& objective, Interrupt& interr
         objective.add_gold(i, 1.0, slots.data());
         objective.features().add_transpose(i, slots.data(), objective.weight(i), out.empirical.data());
     }
-    // Features of one attribute share its examples.
+    // Features of one attribute share its examples. (An empty list begins where the next one does.)
     std::unordered_map<const std::int32_t*, double> known;
     for (Index k = 0; k < columns.num_columns(); ++k) {
         interrupt.check();
         const Column c = columns.column(k);
+        out.columns.push_back(c.weight);
+        if (c.size == 0) continue;
         const auto [place, fresh] = known.try_emplace(c.examples, 0.0);
         if (fresh) {
             for_each_example(c, [&, &sum = place->second](Index i, Index, Index) { sum += objective.weight(i); });
         }
-        out.columns.push_back(c.weight);
-        out.mass[idx(c.weight)] = c.size > 0 ? place->second : 0.0;
+        out.mass[idx(c.weight)] = place->second;
     }
     return out;
 }

@@ -34,7 +34,7 @@ Plane sum_runs(const Objective& o, int n_jobs, Interrupt& interrupt, bool with_u
     const int workers = o.jobs(n_jobs);
     std::vector<Plane> blocks(idx(n_blocks));
     std::vector<Workspace> scratch(static_cast<std::size_t>(workers));
-    // Ctrl-C is looked for inside blocks too: they can be long. Only the calling thread may poll.
+    // Ctrl-C is looked for inside blocks too: they can be long.
     parallel_for(n_blocks, workers, interrupt, [&](Index k, int worker) {
         Plane& block = blocks[idx(k)];
         if (with_u) block.u.assign(idx(d), 0.0);
@@ -42,7 +42,7 @@ Plane sum_runs(const Objective& o, int n_jobs, Interrupt& interrupt, bool with_u
         const Index last = (k + 1) * n / n_blocks;
         Index turn = k;
         for (Index i = k * n / n_blocks; i < last;) {
-            if (worker == 0) interrupt.check();
+            interrupt.check();
             if (o.weight(i) == 0.0) {
                 ++i;
                 continue;

@@ -6,6 +6,7 @@
 #include "structures/chain_covariance.h"
 #include "structures/chain_log_space.h"
 #include "structures/width_dispatch.h"
+#include "support/sizes.h"
 
 namespace partwise {
 
@@ -20,8 +21,13 @@ Chain::Chain(std::vector<Index> lengths, Index n_labels, bool tied, bool ends)
       tied_(tied),
       ends_(ends) {
     if (n_labels < 1) throw InputError("a chain needs at least one label");
+    Index total = 0;
     for (Index i = 0; i < num_examples(); ++i) {
         if (lengths_[idx(i)] < 1) throw InputError("sequence " + std::to_string(i) + " is empty");
+        // Edges count even if they share their slots: cliques are edges.
+        const Index rows = checked_product(lengths_[idx(i)], n_labels_ + 1, "the number of a sequence's slots");
+        total = checked_sum(total, checked_product(rows, width_, "the number of a sequence's slots"),
+                            "the number of slots");
     }
 }
 
@@ -276,6 +282,7 @@ std::vector<Scored> Chain::k_best(Index i, const double* scores, Index k, Worksp
     };
     for (Index t = 0; t < T; ++t) {
         for (Index b = 0; b < L; ++b) {
+            Interrupt::check_current();
             const double node = view.node[t * width_ + b];
             if (node == -kInfinity) continue;
             if (t == 0) {

@@ -60,6 +60,7 @@ inline void edge_rows(Index a, Index T, const double* __restrict x, const double
     double sum[R][W] = {};
     double sum_d[R][W] = {};
     for (Index t = 1; t < T; ++t) {
+        check_now_and_then(t);
         const double* __restrict rt = r + t * W;
         const double* __restrict rho_t = rho + t * W;
         for (int k = 0; k < R; ++k) {
@@ -124,6 +125,7 @@ void scaled_covariance(const View& v, const double* __restrict node_d, const dou
     const auto block_at = [&](const double* blocks, Index t) { return blocks + (tied ? 0 : (t - 1) * block_size); };
 
     for (Index t = 0; t < T; ++t) {
+        check_now_and_then(t);
         double* __restrict row = alpha + t * width;
         double* __restrict row_d = D + t * width;
         double* __restrict row_y = y + t * width;
@@ -174,6 +176,7 @@ void scaled_covariance(const View& v, const double* __restrict node_d, const dou
         detail::transpose(F, L, width, Ft);
     }
     for (Index t = T - 1; t > 0; --t) {
+        check_now_and_then(t);
         double* __restrict r = q + t * width;
         double* __restrict rho = g + t * width;
         const double* __restrict current_d = node_out + t * width;

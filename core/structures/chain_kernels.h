@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "support/parallel.h"
 #include "support/types.h"
 #include "support/vector_math.h"
 #include "support/workspace.h"
@@ -33,6 +34,11 @@ struct Sums {
     double log_partition = 0;
     double entropy = 0;
 };
+
+// Looks for Ctrl-C, seldom enough for a loop over positions: a chain can be as long as a file.
+inline void check_now_and_then(Index t) {
+    if ((t & 1023) == 1023) Interrupt::check_current();
+}
 
 template <int W>
 constexpr Index row_width(const View& v) {
@@ -88,6 +94,7 @@ void best_prefixes(const View& v, double* __restrict best) {
     const Index width = row_width<W>(v);
     copy(v.node, best, width);
     for (Index t = 1; t < v.length; ++t) {
+        check_now_and_then(t);
         double* __restrict row = best + t * width;
         const double* __restrict node = v.node + t * width;
         max_rows<W>(row - width, v.edge_at(t), v.n_labels, width, row);
@@ -183,6 +190,7 @@ void scaled_sums(const View& v, Sums& out, Workspace& ws) {
         }
     }
     for (Index t = 0; t < T; ++t) {
+        check_now_and_then(t);
         double* __restrict row = alpha + t * width;
         const double* __restrict node = v.node + t * width;
         const double high = largest(node, L);
@@ -213,6 +221,7 @@ void scaled_sums(const View& v, Sums& out, Workspace& ws) {
         }
     }
     for (Index t = T - 1; t > 0; --t) {
+        check_now_and_then(t);
         const double* __restrict mu = out.node + t * width;
         double* __restrict r = q + t * width;
         for (Index b = 0; b < width; ++b) r[b] = r[b] > 0.0 ? mu[b] / r[b] : 0.0;

@@ -17,6 +17,7 @@ double log_forward(const View& v, double* __restrict alpha, Workspace& ws) {
     double* __restrict sum = frame.take(width);
     double log_z = 0;
     for (Index t = 0; t < v.length; ++t) {
+        check_now_and_then(t);
         double* __restrict row = alpha + t * width;
         const double* __restrict node = v.node + t * width;
         if (t == 0) {
@@ -109,6 +110,7 @@ void log_sums(const View& v, Sums& out, Workspace& ws) {
     }
     if (out.edge) fill(out.edge, (tied ? 1 : T - 1) * L * width, 0.0);
     for (Index t = T - 1; t > 0; --t) {
+        check_now_and_then(t);
         log_predecessors<W>(v, alpha, t, log_p, scratch);
         const double* __restrict mu = out.node + t * width;
         double* __restrict previous = out.node + (t - 1) * width;
@@ -155,6 +157,7 @@ void covariance(const View& v, const double* node_d, const double* edge_d, doubl
     const auto edge_d_at = [&](Index t) { return edge_d + (tied ? 0 : (t - 1) * L * width); };
     copy(node_d, alpha_d, width);
     for (Index t = 1; t < T; ++t) {
+        check_now_and_then(t);
         log_predecessors<W>(v, alpha, t, log_p, scratch);
         for (Index b = 0; b < L; ++b) {
             double sum = node_d[t * width + b];
@@ -172,6 +175,7 @@ void covariance(const View& v, const double* node_d, const double* edge_d, doubl
     fill(edge_out, (tied ? 1 : T - 1) * L * width, 0.0);
     for (Index b = 0; b < L; ++b) node_out[(T - 1) * width + b] = mu[b] * (alpha_d[(T - 1) * width + b] - mean);
     for (Index t = T - 1; t > 0; --t) {
+        check_now_and_then(t);
         log_predecessors<W>(v, alpha, t, log_p, scratch);
         double* previous = mu + width;
         double* edge = edge_out + (tied ? 0 : (t - 1) * L * width);

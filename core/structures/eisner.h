@@ -13,6 +13,7 @@
 // memory.
 #pragma once
 
+#include "support/parallel.h"
 #include "support/types.h"
 #include "support/vector_math.h"
 
@@ -54,11 +55,15 @@ inline Pairs left_pairs(const Layout& c, Index s, Index t) { return {c.left(s, s
 inline Pairs rooted_pairs(const Layout& c, Index t) { return {c.prefix(0), c.left_by_end(0, t), t + 1}; }
 inline Pairs prefix_pairs(const Layout& c, Index j) { return {c.rooted(0), c.right_by_end(0, j - 1), j}; }
 
+// Words between two looks for Ctrl-C: ordinary sentences are done in no time, one of thousands of words is not.
+constexpr Index kLookEvery = 16;
+
 // Values from small spans to large ones. Op has unit(out, out2), sum(out, out2, pairs), link(out, arc, out2, arc2,
 // pairs) (the sum once with each arc), attach(out, in, arc): out = in with an arc, and top(pairs).
 template <class Op>
 void upward(const Layout& c, Op&& op) {
     for (Index t = 0; t < c.n; ++t) {
+        if (t % kLookEvery == kLookEvery - 1) Interrupt::check_current();
         op.unit(c.right(t, t), c.right_by_end(t, t));
         op.unit(c.left(t, t), c.left_by_end(t, t));
         for (Index s = t - 1; s >= 0; --s) {
@@ -93,6 +98,7 @@ void downward(const Layout& c, Op&& op) {
         }
     }
     for (Index t = c.n - 1; t >= 0; --t) {
+        if (t % kLookEvery == kLookEvery - 1) Interrupt::check_current();
         for (Index s = 0; s < t; ++s) {
             op.sum(c.left(s, t), c.left_by_end(s, t), left_pairs(c, s, t));
             op.sum(c.right(s, t), c.right_by_end(s, t), right_pairs(c, s, t));

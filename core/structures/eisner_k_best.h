@@ -121,6 +121,7 @@ class KBest {
         // What waits for what: spans are nested as deep as sentences are long, which is too deep for calls.
         std::vector<std::pair<Span, Index>> waiting{{x, rank}};
         while (!waiting.empty()) {
+            Interrupt::check_current();
             const auto [span, wanted] = waiting.back();
             List& list = list_of(span);
             if (len(list.found.size()) <= wanted && list.extended < list.found.size()) {

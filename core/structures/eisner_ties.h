@@ -51,7 +51,7 @@ class Ties {
         const double best = best_pair(chart_ + p.a, chart_ + p.b, p.count);
         const auto attains = [&](Index k) { return chart_[p.a + k] + chart_[p.b + k] == best; };
         Index chosen = 0;
-        while (!attains(chosen)) ++chosen;
+        while (chosen + 1 < p.count && !attains(chosen)) ++chosen;  // scores that are no numbers attain nothing
         for (Index k = chosen + 1; k < p.count; ++k) {
             if (attains(k) && heads(p, k) < heads(p, chosen)) chosen = k;
         }

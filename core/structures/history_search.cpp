@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "support/parallel.h"
 #include "support/vector_math.h"
 
 namespace partwise {
@@ -46,7 +47,10 @@ HistorySearch::HistorySearch(const HistoryChain::View& view, Index beam_width) :
     first_groups_.push_back(0);
     nodes_.push_back({view.n_states - 1, view.n_labels, 0, 0, 0, 0.0, std::numeric_limits<double>::quiet_NaN()});
     end_layer();
-    for (Index t = 0; t < view.length; ++t) grow(t, beam_width);
+    for (Index t = 0; t < view.length; ++t) {
+        Interrupt::check_current();
+        grow(t, beam_width);
+    }
 }
 
 void HistorySearch::end_layer() {
@@ -247,6 +251,7 @@ std::vector<HistorySearch::Found> HistorySearch::k_best(Index k) {
     ways_.assign(nodes_.size() + 1, {});
     std::vector<Found> out;
     for (Index r = 0; r < k && find(T + 1, end, r); ++r) {
+        Interrupt::check_current();
         Way way = ways_[idx(end)].found[idx(r)];
         Found found{way.value, std::vector<Index>(idx(T))};
         for (Index t = T; t > 0; --t) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "support/parallel.h"
+
 namespace partwise {
 
 namespace {
@@ -81,6 +83,7 @@ bool HistorySums<Num>::forward() {
     set_one(alphas_[idx(S - 1)]);
     log_constant_ = 0;
     for (Index t = 0; t < view_.length; ++t) {
+        Interrupt::check_current();
         set_emissions(t);
         for (Num& x : sums_) set_zero(x);
         const Num* from = alpha(t);
@@ -111,6 +114,7 @@ bool HistorySums<Num>::backward() {
     betas_.resize(idx((view_.length + 1) * S));
     for (Index s = 0; s < S; ++s) set_one(betas_[idx(view_.length * S + s)]);
     for (Index t = view_.length - 1; t >= 0; --t) {
+        Interrupt::check_current();
         set_emissions(t);
         const Num* later = beta(t + 1);
         for (Index r = 0; r < n_rests; ++r) {

@@ -215,6 +215,7 @@ std::vector<Scored> SpanningTree::k_best(Index i, const double* scores, Index k,
     double* limited = frame.take(num_slots(i));
     std::priority_queue<Part> queue;
     const auto enter = [&](Index fixed, const std::vector<Index>& like, std::vector<Index> forbidden) {
+        Interrupt::check_current();
         copy(arcs, limited, num_slots(i));
         for (Index m = 0; m < fixed; ++m) {
             for (Index h = 0; h <= n; ++h) {

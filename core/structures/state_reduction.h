@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "structures/numbers.h"
+#include "support/parallel.h"
 #include "support/workspace.h"
 
 namespace partwise {
@@ -123,6 +124,7 @@ class StateReduction {
     bool eliminate(Step& step, Index size, bool& handed_over, double& pivots) {
         step.normal_below = handed_over ? size : step.kept;
         for (Index k = size - 1; k >= step.kept; --k) {
+            if (k % 16 == 15) Interrupt::check_current();
             Num* own = step.columns + k * step.stride;
             const bool bare = single_root_ && !handed_over;
             Num d = bare ? sum_of(own + 1, k) : sum_of(own, k + 1);

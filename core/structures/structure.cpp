@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "support/sizes.h"
+
 namespace partwise {
 
 namespace {
@@ -53,7 +55,8 @@ void Structure::scores_from_cliques(Index, const double*, double*) const { lacks
 
 std::vector<Index> Structure::slot_offsets() const {
     std::vector<Index> offsets(idx(num_examples_) + 1, 0);
-    for (Index i = 0; i < num_examples_; ++i) offsets[idx(i) + 1] = offsets[idx(i)] + num_slots(i);
+    for (Index i = 0; i < num_examples_; ++i)
+        offsets[idx(i) + 1] = checked_sum(offsets[idx(i)], num_slots(i), "the number of slots");
     return offsets;
 }
 
@@ -74,6 +77,7 @@ void Structure::set_mask(Index i, std::vector<std::uint8_t> allowed) {
 }
 
 Index padded_width(Index n_labels) {
+    if (n_labels > kMostValues) too_large("the number of labels");
     for (const Index width : std::array<Index, 7>{4, 8, 12, 16, 24, 32, 48}) {
         if (n_labels <= width) return width;
     }

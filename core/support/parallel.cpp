@@ -2,25 +2,97 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <exception>
 #include <mutex>
-#include <thread>
+#include <new>
+#include <system_error>
+
+#if defined(__unix__) || defined(__APPLE__)
+#include <sys/mman.h>
+#endif
 
 namespace partwise {
 
 namespace {
+
 double seconds_now() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
+
+// Counts workers that are done; the calling thread waits for them and looks for Ctrl-C meanwhile.
+class Finish {
+   public:
+    void done() {
+        const std::lock_guard lock(mutex_);
+        ++done_;
+        changed_.notify_one();
+    }
+
+    // stop(): called once if there is Ctrl-C, before waiting for the rest.
+    template <class F>
+    void wait(int workers, Interrupt& interrupt, F&& stop) {
+        bool stopped = false;
+        std::unique_lock lock(mutex_);
+        while (!changed_.wait_for(lock, std::chrono::milliseconds(25), [&] { return done_ >= workers; })) {
+            if (stopped) continue;
+            lock.unlock();
+            try {
+                interrupt.check();
+            } catch (...) {
+                stopped = true;
+                stop(std::current_exception());
+            }
+            lock.lock();
+        }
+    }
+
+   private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    int done_ = 0;
+};
+
 }  // namespace
 
+constinit thread_local Interrupt* Interrupt::current_ = nullptr;
+
+Interrupt::Interrupt(std::function<bool()> poll) : poll_(std::move(poll)), outer_(current_) { current_ = this; }
+
+Interrupt::~Interrupt() { current_ = outer_; }
+
+// Addresses, not memory of the heap: a new thread may not find its way to what is left there.
+void reserve_for_threads(int n) {
+#if defined(__unix__) || defined(__APPLE__)
+    constexpr std::size_t kReserve = std::size_t{1} << 24;  // a stack, and more than a thread needs before it can throw
+    const std::size_t size = kReserve * static_cast<std::size_t>(std::max(n, 1));
+    void* reserve = ::mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (reserve == MAP_FAILED) throw std::bad_alloc();
+    ::munmap(reserve, size);
+#else
+    static_cast<void>(n);
+#endif
+}
+
+void prepare_to_throw() {
+    // volatile: or the call, whose answer nobody needs, is optimised away.
+    [[maybe_unused]] const volatile int found = std::uncaught_exceptions();
+}
+
 void Interrupt::check() {
+    if (std::this_thread::get_id() != owner_) {
+        if (stopped_.load(std::memory_order_relaxed)) throw Interrupted();
+        return;
+    }
     // The clock costs about 20 ns; examples cost microseconds. Still, look only every fourth time.
     if (!poll_ || (calls_++ & 3) != 0) return;
     const double now = seconds_now();
     if (now < next_) return;
     next_ = now + 0.1;
-    if (poll_()) throw Interrupted();
+    if (poll_()) {
+        stopped_.store(true);
+        throw Interrupted();
+    }
 }
 
 void parallel_for(Index n_tasks, int n_jobs, Interrupt& interrupt, const std::function<void(Index, int)>& task) {
@@ -36,33 +108,84 @@ void parallel_for(Index n_tasks, int n_jobs, Interrupt& interrupt, const std::fu
     std::atomic<bool> failed{false};
     std::exception_ptr error;
     std::mutex error_mutex;
-    auto work = [&](int worker) {
+    const auto fail = [&](std::exception_ptr cause) {
+        const std::lock_guard lock(error_mutex);
+        if (!error) error = std::move(cause);
+        failed.store(true);
+    };
+    const auto work = [&](int worker) noexcept {
         try {
             for (;;) {
                 const Index k = next.fetch_add(1);
                 if (k >= n_tasks || failed.load()) return;
-                if (worker == 0) interrupt.check();
+                interrupt.check();
                 task(k, worker);
             }
         } catch (...) {
-            const std::lock_guard lock(error_mutex);
-            if (!error) error = std::current_exception();
-            failed.store(true);
+            fail(std::current_exception());
         }
     };
+    Finish finish;
+    reserve_for_threads(workers - 1);
     {
         std::vector<std::jthread> threads;
         threads.reserve(static_cast<std::size_t>(workers) - 1);
-        for (int worker = 1; worker < workers; ++worker) threads.emplace_back(work, worker);
+        try {
+            for (int worker = 1; worker < workers; ++worker) {
+                threads.emplace_back([&, worker] {
+                    prepare_to_throw();
+                    const Interrupt::Worker here(interrupt);
+                    work(worker);
+                    finish.done();
+                });
+            }
+        } catch (const std::system_error&) {
+            // Tasks are the same whoever does them.
+        } catch (...) {
+            fail(std::current_exception());
+        }
         work(0);
+        finish.wait(static_cast<int>(threads.size()), interrupt, fail);
     }
     if (error) std::rethrow_exception(error);
 }
 
-int effective_jobs(int n_jobs) {
-    if (n_jobs > 0) return n_jobs;
-    const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-    return n_jobs == 0 ? 1 : std::max(1, cores + 1 + n_jobs);
+void run_together(int n_workers, Interrupt& interrupt, const std::function<void(int)>& work) {
+    enum : int { kWait, kGo, kGoHome };
+    std::atomic<int> gate{kWait};
+    const auto open = [&](int way) {
+        gate.store(way);
+        gate.notify_all();
+    };
+    Finish finish;
+    std::exception_ptr error;
+    reserve_for_threads(n_workers);
+    {
+        std::vector<std::jthread> threads;
+        threads.reserve(static_cast<std::size_t>(n_workers));
+        try {
+            for (int worker = 0; worker < n_workers; ++worker) {
+                threads.emplace_back([&, worker] {
+                    gate.wait(kWait);
+                    if (gate.load() == kGoHome) return;
+                    prepare_to_throw();
+                    const Interrupt::Worker here(interrupt);
+                    work(worker);
+                    finish.done();
+                });
+            }
+        } catch (const std::system_error& e) {
+            open(kGoHome);
+            throw ThreadError("only " + std::to_string(threads.size()) + " of " + std::to_string(n_workers) +
+                              " threads could be started (" + e.code().message() + "): take a smaller n_jobs");
+        } catch (...) {
+            open(kGoHome);
+            throw;
+        }
+        open(kGo);
+        finish.wait(n_workers, interrupt, [&](std::exception_ptr cause) { error = std::move(cause); });
+    }
+    if (error) std::rethrow_exception(error);
 }
 
 }  // namespace partwise

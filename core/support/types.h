@@ -43,6 +43,11 @@ struct InputError : std::invalid_argument {
     using std::invalid_argument::invalid_argument;
 };
 
+// Numbers beyond double precision (NaN, infinity) where a run cannot go on; becomes DivergenceError in Python.
+struct NumberError : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
 // Ctrl-C was seen while the core was working.
 struct Interrupted : std::runtime_error {
     Interrupted() : std::runtime_error("interrupted") {}

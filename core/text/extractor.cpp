@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "support/sizes.h"
 #include "text/combinations.h"
 #include "text/vocabulary.h"
 
@@ -41,7 +42,7 @@ Extractor::Extractor(std::vector<TemplateLine> lines, std::vector<std::shared_pt
     : lines_(std::move(lines)), columns_(std::move(columns)), sentence_ptr_{0} {
     for (const Index length : lengths) {
         if (length < 0) throw InputError("a length is negative");
-        sentence_ptr_.push_back(sentence_ptr_.back() + length);
+        sentence_ptr_.push_back(checked_sum(sentence_ptr_.back(), length, "the number of tokens"));
     }
     for (const auto& column : columns_) {
         if (len(column->codes.size()) != n_tokens()) throw InputError("a column must have one code a token");

@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from .solvers import SDCA as SDCA
     from .solvers import CDExact as CDExact
     from .solvers import Checkpoint as Checkpoint
+    from .solvers import CheckpointError as CheckpointError
     from .solvers import DCDLight as DCDLight
     from .solvers import EGBatch as EGBatch
     from .solvers import EGPrimal as EGPrimal
@@ -123,6 +124,7 @@ _MODULES = {
         "CDL1",
         "CPD",
         "Checkpoint",
+        "CheckpointError",
         "DCD",
         "DCDLight",
         "EG",

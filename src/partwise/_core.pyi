@@ -346,6 +346,11 @@ class FeatureMap:
         """|A_i.T @ slots|^2"""
     def psi2_bound(self, i: int) -> float:
         """An upper bound of |A_i.T (gold - counts(y))|^2 over labellings."""
+    def reaches(self, n_jobs: int = 1) -> Floats:
+        """For each example an upper bound of |A_i.T counts(y)| over labellings, absolute values throughout."""
+    @property
+    def row_length(self) -> int:
+        """How many weights a slot's score is a sum of, at most."""
 
 class LinearMap(FeatureMap):
     def __init__(self, segments: Sequence[Segment]) -> None: ...
@@ -386,6 +391,8 @@ class ArcIndex:
     def keys(self) -> UInt64s: ...
     def attributes(self, templates: ArcTable, tokens: ArcTokens, heads: Ints) -> tuple[Ints, Ints]:
         """(row_ptr, attributes) of the arcs from these heads, one row a word: known features only."""
+    def unknown(self, templates: ArcTable, tokens: ArcTokens, heads: Ints) -> tuple[int, int]:
+        """How many features of the arcs from these heads have no weight, and of how many."""
 
 class ArcMap(FeatureMap):
     """Arc-factored features; slot (m - 1) * (n + 1) + h is the arc from head h to modifier m."""
@@ -454,6 +461,8 @@ class Objective:
         """Gold counts as a dense slot vector."""
     def value(self, weights: Floats, n_jobs: int = 1) -> float:
         """sum_i omega_i phi(smax(theta_i + kappa c_i) - <theta_i, g_i>)"""
+    def margins(self, weights: Floats, temperature: float, n_jobs: int = 1) -> Floats:
+        """smax(theta_i + kappa c_i) - <theta_i, g_i> at this temperature, an example; 0 where the weight is zero."""
     def plane(self, weights: Floats, n_jobs: int = 1) -> tuple[float, Floats, float]:
         """(value, u, b) at the oracle's answer alpha = p_w (or the argmax at temperature 0):
         u = sum omega s A'(g - mu) (minus the gradient of value), b = sum omega [s (kappa <mu, c> + tau H) -
@@ -473,6 +482,11 @@ class Objective:
     ) -> tuple[Floats, float]:
         """(u, b) of the dual point with expected counts s * mu (all examples), mass s (None: 1), entropies s * H
         (None: 0)."""
+    def dual_terms_sparse(
+        self, indptr: Ints, slots: Ints, counts: Floats, mass: Floats, n_jobs: int = 1
+    ) -> tuple[Floats, float]:
+        """The same with s * mu given by the slots that are used: example i's are slots[indptr[i]:indptr[i + 1]], and
+        no entropies."""
     def marginals_of_scores(self, scores: Floats, n_jobs: int = 1) -> tuple[Floats, Floats]:
         """(expected counts, entropies) of the Gibbs distributions with slot scores `scores`, all examples."""
     def near_gold_scores(self, sharpness: float) -> Floats:
@@ -482,6 +496,9 @@ class EgReport:
     visits: int
     dual_gain: float
     rejected: int
+    lanes: int
+    rounds: int
+    taken_back: int
 
 def eg_epoch(
     objective: Objective,
@@ -576,7 +593,8 @@ class Hessian:
     def product(self, direction: Floats, n_jobs: int = 1) -> Floats:
         """H direction = sum_i omega_i A_i' Cov_i(A_i direction) / tau (and a rank-one share with the squared link)."""
     def diagonal(self, n_jobs: int = 1) -> Floats:
-        """sum_i omega_i sum_r A_rj^2 v_r / tau, v_r = p_r (1 - p_r) for one part a labelling, else expected counts."""
+        """sum_i omega_i sum_r A_rj^2 v_r / tau, v_r the mean of p (1 - p) over the example's labels where a labelling
+        is one part, else the expected count: something near the diagonal, to scale weights by."""
     @property
     def partial(self) -> bool:
         """Whether only every `every`-th run of examples is in it (weighted up to all)."""
@@ -785,6 +803,28 @@ def labelling_values(
 
 def all_scores(structure: Structure, features: FeatureMap, weights: Floats, n_jobs: int = 1) -> Floats:
     """Slot scores of all examples end to end."""
+
+def stacked_products(left: Floats, right: Floats, n_jobs: int = 1) -> Floats:
+    """out[i, a] = left[i, a] @ right[a] of arrays of shapes (n, k, inner) and (k, inner, m): the same bits for any n
+    and n_jobs."""
+
+def dot(x: Floats, y: Floats, n_jobs: int = 1) -> float:
+    """<x, y>: the same bits for any n_jobs, as in the two that follow."""
+
+def row_dots(rows: Floats, v: Floats, n_jobs: int = 1) -> Floats:
+    """rows @ v, of shapes (k, n) and (n,)."""
+
+def add_rows(coefficients: Floats, rows: Floats, out: Floats, n_jobs: int = 1) -> None:
+    """out += coefficients @ rows, of shapes (k,), (k, n) and (n,)."""
+
+@overload
+def sparse_product(indptr: NDArray[np.int32], indices: NDArray[np.int32], data: Floats, right: Floats) -> Floats:
+    """The product of a CSR matrix and a dense one. Pointers and indices are looked at before they are followed,
+    whatever another thread does to them: ValueError if one is out of range.
+    """
+
+@overload
+def sparse_product(indptr: Ints, indices: Ints, data: Floats, right: Floats) -> Floats: ...
 
 # text
 

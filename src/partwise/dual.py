@@ -36,16 +36,20 @@ class ActiveSet:
     counts: Floats
     coefficients: Floats
 
-    def expected_counts(self, slot_offsets: Ints) -> tuple[Floats, Floats]:
-        """(s * mu of all examples end to end, s)."""
+    def used_slots(self, n_examples: int) -> tuple[Ints, Ints, Floats, Floats]:
+        """(indptr, slots, s * mu, s): example i uses slots[indptr[i]:indptr[i + 1]], some perhaps named twice."""
         n = len(self.example_ptr) - 1
-        if n != len(slot_offsets) - 1:
-            raise ValueError(f"the active set is of {n} examples, the problem has {len(slot_offsets) - 1}")
+        if n != n_examples:
+            raise ValueError(f"the active set is of {n} examples, the problem has {n_examples}")
         owner = np.repeat(np.arange(n), np.diff(self.example_ptr))  # example of each labelling
         mass: Floats = np.bincount(owner, weights=self.coefficients, minlength=n).astype(np.float64)
-        sizes = np.diff(self.labelling_ptr)
-        index = np.repeat(slot_offsets[:-1][owner], sizes) + self.slots
-        values = np.repeat(self.coefficients, sizes) * self.counts
+        values = np.repeat(self.coefficients, np.diff(self.labelling_ptr)) * self.counts
+        return self.labelling_ptr[self.example_ptr], self.slots, values, mass
+
+    def expected_counts(self, slot_offsets: Ints) -> tuple[Floats, Floats]:
+        """(s * mu of all examples end to end, s)."""
+        indptr, slots, values, mass = self.used_slots(len(slot_offsets) - 1)
+        index = np.repeat(slot_offsets[:-1], np.diff(indptr)) + slots
         counts: Floats = np.bincount(index, weights=values, minlength=int(slot_offsets[-1])).astype(np.float64)
         return counts, mass
 

@@ -21,33 +21,34 @@ bundle methods are certified. With l2 = 0 the dual is -inf unless u = 0: there i
 
 With the elastic net R(w) = l1 |w|_1 + l2/2 |w|^2 for the penalty, D = b - R*(u), R*(u) = |soft(u, l1)|^2 / (2 l2),
 soft(u, l1) = sign(u) max(|u| - l1, 0); with l2 = 0, R* is 0 for |u| <= l1 and infinite elsewhere. The gold labellings
-are a dual point too, with u = 0, so a mean of any plane with theirs, (s u, s b + (1 - s) b_gold), is a plane: the best
-s is taken, and a u outside of that box costs no certificate.
+are a dual point too, with u = 0 and b = 0, so a mean of any plane with theirs, (s u, s b), is a plane: the best s is
+taken, and a u outside of that box costs no certificate.
 
 The sums over examples are done by `_core.Objective`; the penalty enters here.
 """
 
 import copy
-import os
+import math
 from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._core import FeatureMap, Hessian, Objective, Structure, all_scores, slot_curvatures
+from ._core import FeatureMap, Hessian, Objective, Structure, all_scores, dot, slot_curvatures
 from .dual import DualPoint
 from .losses import Loss, get_loss
 from .penalties import L2, ElasticNet, Penalty
-from .result import Certificate, CertificateError
+from .result import Certificate
+from .rounding import Rounding
+from .second_derivatives import SecondDerivatives
 from .structures.capabilities import structure_capabilities
+from .threads import count_threads
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Gold = tuple[Ints, Ints, Floats]
 
-#: A gap below -NEGATIVE_GAP * (1 + |P|) cannot be rounding.
-NEGATIVE_GAP = 1e-9
 #: Examples whose features are looked at to tell a problem's capabilities.
 SAMPLE = 20
 
@@ -71,9 +72,11 @@ class Problem:
     sample_weight : array of n_examples, optional
         omega; zero weights are allowed.
     cost : array, optional
-        One value a slot, all examples end to end; by default the structure's own.
+        One value per slot, all examples end to end; by default the structure's own. Costs are finite, >= 0, and 0 on
+        the slots of gold labellings.
     n_jobs : int
-        Threads; -1 for all processors. Values and gradients have the same bits for any number.
+        Threads; -1 for all processors, and never more than those. Values and gradients have the same bits for any
+        number.
     """
 
     def __init__(
@@ -93,7 +96,7 @@ class Problem:
         self.gold = gold
         self.loss = get_loss(loss)
         self.penalty = penalty if isinstance(penalty, L2 | ElasticNet) else L2(float(penalty))
-        self.n_jobs = resolve_n_jobs(n_jobs)
+        self.n_jobs = count_threads(n_jobs)
         self.n_examples = structure.num_examples
         if self.n_examples == 0:
             raise ValueError("a problem needs at least one example")
@@ -113,6 +116,7 @@ class Problem:
             self.sample_weight,
         )
         self.objective.check_gold()
+        self._bounds: list[Rounding] = []  # made when first needed, and shared with copies under other penalties
 
     @property
     def l2(self) -> float:
@@ -129,10 +133,10 @@ class Problem:
 
     def with_n_jobs(self, n_jobs: int | None) -> "Problem":
         """The same problem on another number of threads."""
-        if n_jobs is None or resolve_n_jobs(n_jobs) == self.n_jobs:
+        if n_jobs is None or count_threads(n_jobs) == self.n_jobs:
             return self
         other = copy.copy(self)
-        other.n_jobs = resolve_n_jobs(n_jobs)
+        other.n_jobs = count_threads(n_jobs)
         return other
 
     def with_penalty(self, penalty: Penalty | float) -> "Problem":
@@ -176,7 +180,11 @@ class Problem:
     def penalty_value(self, weights: Floats) -> float:
         """l1 |w|_1 + l2/2 |w|^2."""
         absolute = self.l1 * float(np.abs(weights).sum()) if self.l1 else 0.0
-        return absolute + 0.5 * self.l2 * self.norm2(weights)
+        return absolute + self._half_square(weights)
+
+    def _half_square(self, weights: Floats) -> float:
+        """l2/2 |w|^2. Without a penalty weights may be so large that |w|^2 is infinite, and 0 times that no number."""
+        return 0.5 * self.l2 * self.norm2(weights) if self.l2 else 0.0
 
     def value_and_gradient(self, weights: Floats, marginals: Floats | None = None) -> tuple[float, Floats]:
         """P(w) and its gradient l2 w - u (a subgradient where P has a kink).
@@ -187,14 +195,16 @@ class Problem:
             value, u, _ = self.objective.plane(weights, self.n_jobs)
         else:
             value, u, _, _ = self.objective.plane_at(weights, self.loss.temperature, marginals, self.n_jobs)
-        return value + 0.5 * self.l2 * self.norm2(weights), self.l2 * weights - u
+        gradient = self.l2 * weights
+        gradient -= u
+        return value + self._half_square(weights), gradient
 
     @cached_property
     def hessian_of_marginals(self) -> bool:
         """Whether `hessian` can do with the expected counts at w: one part a labelling, identity link."""
         return self.loss.link == "identity" and "one part" in structure_capabilities(self.structure)
 
-    def hessian(self, weights: Floats, every: int = 1, marginals: Floats | None = None) -> "SecondDerivatives":
+    def hessian(self, weights: Floats, every: int = 1, marginals: Floats | None = None) -> SecondDerivatives:
         """v -> (Hessian of P at w) v, for temperature > 0 and structures with the capability "covariance".
 
         The slot scores at w are kept while the function is. With the squared link P has second derivatives only where
@@ -225,8 +235,7 @@ class Problem:
         else:
             if self.loss.temperature > 0:
                 raise ValueError("the entropy of an active set is unknown: it is a dual point at temperature 0 only")
-            counts, mass = _given(point.active).expected_counts(self.structure.slot_offsets())
-            entropies = None
+            return self.objective.dual_terms_sparse(*_given(point.active).used_slots(self.n_examples), self.n_jobs)
         return self.objective.dual_terms_slots(counts, mass, entropies, self.n_jobs)
 
     def dual_value(self, point: DualPoint) -> float:
@@ -268,23 +277,36 @@ class Problem:
         CertificateError
             If D exceeds P by more than rounding.
         """
-        return self.certificate_of(self.value(weights), *self.dual_terms(point))
+        return self.certificate_of(self.value(weights), *self.dual_terms(point), weights)
 
-    def certificate_of(self, primal: float, u: Floats, b: float) -> Certificate:
-        """The certificate of a primal value and a plane (u, b)."""
+    def certificate_of(
+        self, primal: float, u: Floats, b: float, weights: Floats | None = None, carried: int = 0, off: float = 0.0
+    ) -> Certificate:
+        """The certificate of P(w) and a plane (u, b).
+
+        weights: w, None for u / l2. carried: through how many updates u and b were carried along, 0 if summed afresh.
+        off: what D may be off by for other reasons.
+        """
         dual = self.dual_of_plane(u, b)
-        raw = primal - dual
-        if raw < -NEGATIVE_GAP * (1.0 + abs(primal)):
-            raise CertificateError(
-                f"dual {dual!r} exceeds primal {primal!r} by {-raw:.3g}: the dual point is no point of this problem, "
-                "or a structure's oracle is wrong"
-            )
-        return Certificate(primal, dual, max(raw, 0.0), raw)
+        rounding = off + self.rounding.of_gap(self.penalty, primal, u, b, primal - dual, weights, carried)
+        return Certificate.of(primal, dual, rounding)
 
-    def certificate_at(self, primal: float, gradient: Floats) -> Certificate:
-        """The certificate of w against the oracle's own answer: gap = |grad P|^2 / (2 l2), free of P's rounding."""
-        gap = self.norm2(gradient) / (2.0 * self.l2) if self.l2 > 0 else float("inf")
-        return Certificate(primal, primal - gap, gap, gap)
+    def certificate_at(self, primal: float, gradient: Floats, weights: Floats) -> Certificate:
+        """The certificate of w against the oracle's own answer: |grad P|^2 / (2 l2) and rounding; nothing cancels."""
+        if self.l2 == 0:
+            return Certificate(primal, -math.inf, math.inf, math.inf, 0.0, 0.0)
+        norm2 = self.norm2(gradient)
+        raw = norm2 / (2.0 * self.l2)
+        resolution, of_primal = self.rounding.of_gradient_gap(self.l2, primal, norm2, weights)
+        rounding = resolution + of_primal
+        return Certificate(primal, primal - raw, raw + rounding, raw, rounding, resolution)
+
+    @property
+    def rounding(self) -> Rounding:
+        """How far sums over this problem's examples may be off."""
+        if not self._bounds:
+            self._bounds.append(Rounding(self))
+        return self._bounds[0]
 
     def dual_of_plane(self, u: Floats, b: float) -> float:
         """D = b - R*(u): b - |u|^2 / (2 l2) for the L2 penalty, -inf if l2 = 0."""
@@ -293,34 +315,23 @@ class Problem:
         return b - self.norm2(u) / (2.0 * self.l2) if self.l2 > 0 else float("-inf")
 
     def _dual_of_box(self, u: Floats, b: float) -> float:
-        """max over 0 <= s <= 1 of s b + (1 - s) b_gold - R*(s u), a concave function of s."""
+        """max over 0 <= s <= 1 of s b - R*(s u), a concave function of s."""
         far = np.abs(u[np.abs(u) > self.l1])  # the others are inside for every s
         if not far.size:
             return b
         inside = self.l1 / float(far.max())
-        gold = self._gold_level
 
         def value(s: float) -> float:
             excess = np.maximum(s * far - self.l1, 0.0)
-            return s * b + (1.0 - s) * gold - (float(excess @ excess) / (2.0 * self.l2) if s > inside else 0.0)
+            return s * b - (dot(excess, excess) / (2.0 * self.l2) if s > inside else 0.0)
 
-        if self.l2 == 0 or b <= gold:
-            return value(inside) if b > gold else gold
+        if self.l2 == 0 or b <= 0:
+            return value(inside) if b > 0 else 0.0
         low, high = inside, 1.0  # below `inside` D rises with s
         for _ in range(60):
             left, right = low + (high - low) / 3.0, high - (high - low) / 3.0
             low, high = (left, high) if value(left) < value(right) else (low, right)
         return max(value(inside), value(1.0), value(0.5 * (low + high)))
-
-    @cached_property
-    def _gold_level(self) -> float:
-        """b of the gold labellings: their costs, which are zero unless the caller gave others."""
-        if not self.loss.cost_scale or self.loss.link != "identity":
-            return 0.0
-        indptr, slots, counts = self.gold
-        owner = np.repeat(np.arange(self.n_examples), np.diff(indptr))
-        costs = counts * self.slot_costs()[self.structure.slot_offsets()[owner] + slots]
-        return self.loss.cost_scale * float(self.sample_weight[owner] @ costs)
 
     def _slots_from_cliques(self, marginals: Floats) -> tuple[Floats, Floats]:
         """(expected counts, entropies) of clique marginals."""
@@ -338,32 +349,6 @@ class Problem:
         if start != len(marginals):
             raise ValueError(f"{len(marginals)} clique marginals given, the structure has {start}")
         return np.concatenate(counts), np.array(entropies)
-
-
-class SecondDerivatives:
-    """The Hessian of P at one point: products with it, and its diagonal or something near it."""
-
-    def __init__(self, losses: Hessian, l2: float, n_jobs: int) -> None:
-        self._losses, self._l2, self._n_jobs = losses, l2, n_jobs
-
-    def __call__(self, direction: Floats) -> Floats:
-        return self._l2 * direction + self._losses.product(direction, self._n_jobs)
-
-    def diagonal(self) -> Floats:
-        """Exact where an example uses a weight in one slot of one part (see `_core.Hessian.diagonal`)."""
-        return self._l2 + self._losses.diagonal(self._n_jobs)
-
-    @property
-    def partial(self) -> bool:
-        """Whether it is an estimate from a part of the examples."""
-        return self._losses.partial
-
-
-def resolve_n_jobs(n_jobs: int) -> int:
-    """Number of threads: -1 is all processors, -2 all but one, and so on."""
-    if n_jobs == 0:
-        raise ValueError("n_jobs must not be 0")
-    return n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)
 
 
 def _check_penalty(penalty: Penalty, features: FeatureMap) -> None:

@@ -1,5 +1,6 @@
 """What a run gives back, and the ways it can fail."""
 
+import math
 import os
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -32,32 +33,70 @@ class DivergenceError(ArithmeticError):
     """A solver's iterates ran away (a constant step that is too large, or numbers that are no longer finite)."""
 
 
+def relative(gap: float, primal: float) -> float:
+    """The gap over |primal|, inf where that makes no sense."""
+    return gap / abs(primal) if primal and math.isfinite(gap) else (0.0 if gap == 0 else math.inf)
+
+
 @dataclass(frozen=True)
 class Certificate:
-    """P(w), D(alpha) and the gap between them, which bounds P(w) - min P.
+    """P(w), D(alpha) and the gap between them, which bounds primal - min P.
 
-    `gap` is never negative; `raw_gap` is the difference as it came out, rounding included.
+    raw_gap: P - D as it came out. rounding: how far P and D may be off together (docs/math.md, "Rounding").
+    gap: raw_gap + rounding, which is never negative. resolution: how far raw_gap may be off, which is less than
+    rounding where it is not the difference of two numbers; P(w) - min P <= raw_gap + resolution. gradient_norm:
+    |grad P(w)| where the solver has it to go by, and NaN elsewhere.
     """
 
     primal: float
     dual: float
     gap: float
     raw_gap: float
+    rounding: float
+    resolution: float
+    gradient_norm: float = float("nan")
+
+    @classmethod
+    def of(cls, primal: float, dual: float, rounding: float) -> "Certificate":
+        """The certificate of these values; CertificateError if D exceeds P by more than rounding."""
+        raw = primal - dual
+        if raw < -rounding:
+            raise CertificateError(
+                f"dual {dual!r} exceeds primal {primal!r} by {-raw:.3g}, of which rounding explains {rounding:.3g}: "
+                "the dual point is no point of this problem, or a structure's oracle is wrong"
+            )
+        return cls(primal, dual, raw + rounding, raw, rounding, rounding)
+
+    def hidden(self, tol: float) -> bool:
+        """Whether more work would not show: what is left is within tol but for rounding, or all but a tenth is."""
+        within = self.raw_gap + self.resolution <= tol * abs(self.primal)
+        return within or self.raw_gap <= 0.1 * self.resolution < math.inf
 
     @property
     def relative_gap(self) -> float:
         """The gap over |primal|, which is compared with `tol`."""
-        return self.gap / abs(self.primal) if self.primal else (0.0 if self.gap == 0 else float("inf"))
+        return relative(self.gap, self.primal)
+
+    def text(self, l2: float) -> str:
+        """What messages say of it; `l2` is the penalty's strength, without which there is none."""
+        if math.isinf(self.gap):
+            reason = "beyond double precision" if l2 > 0 else "l2 = 0"
+            return f"primal {self.primal:.8g}, no certificate ({reason})"
+        return f"primal {self.primal:.8g}, gap {self.gap:.3g} (relative {self.relative_gap:.3g})"
 
 
 @dataclass(frozen=True, eq=False)
 class Result:
     """The outcome of a run.
 
+    primal, dual, gap, rounding
+        P(w), the best lower bound found, how far primal may be above the optimum, and how much of that is there only
+        because primal and dual are rounded: dual - rounding <= min P <= primal + rounding, primal - min P <= gap.
     status
-        "converged": gap <= tol * |primal|, or a relative gap below 1e-10 and no further progress in double precision;
+        "converged": gap <= tol * |primal|; or the run ended before that at a relative gap of at most 1e-10 without
+        further progress in double precision;
         "max_passes", "max_seconds", "stopped" (by the callback): a limit came first;
-        "stalled": no further progress possible, but the gap is above that;
+        "stalled": no further progress possible in double precision, but the gap is above that;
         "no certificate": l2 = 0, where the gradient norm is what was brought down.
     l2
         Strength of the penalty; |w - w*|^2 <= 2 gap / l2.
@@ -77,6 +116,7 @@ class Result:
     history: dict[str, Floats] = field(repr=False)
     dual_point: DualPoint | None = field(default=None, repr=False)
     message: str = ""
+    rounding: float = 0.0
 
     @property
     def converged(self) -> bool:
@@ -85,7 +125,7 @@ class Result:
     @property
     def relative_gap(self) -> float:
         """The gap over |primal|."""
-        return Certificate(self.primal, self.dual, self.gap, self.gap).relative_gap
+        return relative(self.gap, self.primal)
 
     def report(self, path: str | os.PathLike[str], **parts: Any) -> None:
         """Write a report to one HTML file: certificate, convergence, and what `parts` add (`report.write_report`)."""

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -51,6 +52,17 @@ def folder(tmp_path_factory):
 )
 def test_modifiers_of_brown_tags(tag, plain):
     assert contexts.plain_tag(tag) == plain
+
+
+def test_brown_is_found_packed_or_not(folder, tmp_path):
+    plain = tmp_path / "brown"
+    plain.mkdir()
+    packed = (Path(folder) / "brown" / "brown.txt.gz").read_bytes()
+    (plain / "brown.txt").write_bytes(gzip.decompress(packed))
+    for one, other in zip(
+        vars(contexts.brown(folder, None)).values(), vars(contexts.brown(str(tmp_path), None)).values(), strict=True
+    ):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_spelling_is_that_of_the_data_set():

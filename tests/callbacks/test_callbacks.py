@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import json
 import math
 import pickle
+from itertools import count
 
 import numpy as np
 import pytest
@@ -29,6 +31,7 @@ from partwise import (
 from partwise.callbacks import EarlyStopping, HistoryWriter, ProgressLine, TrainingCallback
 from partwise.callbacks.progress import time_left
 from partwise.datasets import make_treebank
+from partwise.metrics import attachment_scores
 from partwise.result import Certificate
 from partwise.solvers.base import Progress
 
@@ -133,6 +136,42 @@ def test_early_stopping_gives_the_best_weights(data, dev):
     assert "early stopping" in result.message
 
 
+def test_message_and_status_are_about_the_weights_given_back(data, dev):
+    """Also where the run went on until it converged."""
+    for patience in (2, 10**6):
+        falling = count(0, -1)
+        watch = EarlyStopping(*dev, patience=patience, metric=lambda *_, falling=falling: next(falling))
+        options = {"solver": "lbfgs", "tol": 1e-4}
+        result = SequenceTagger(callbacks=watch, **options).fit(*data).result_
+        assert watch.best_passes_ < watch.scores_[-1][0]
+        assert result.gap > 1e-4 * result.primal
+        assert result.status == "stopped"
+        assert "converged" not in result.message
+        assert (
+            f"primal {result.primal:.8g}, gap {result.gap:.3g} (relative {result.relative_gap:.3g})" in result.message
+        )
+        assert f"weights of pass {watch.best_passes_:.4g}, dev score {watch.best_score_:.6g}" in result.message
+        assert result.message.count("gap") == 1
+
+
+def test_weights_of_before_that_are_good_enough_are_converged(data):
+    found = []
+
+    class Keep(TrainingCallback):
+        def begin(self, session):
+            found.append(session)
+
+    result = SequenceTagger(callbacks=Keep(), solver="lbfgs", tol=1e-6).fit(*data).result_
+    for tol, status in ((1e-3, "converged"), (1e-12, "stopped"), (0.0, "stopped")):
+        values = iter([2.0, 1.0])
+        watch = EarlyStopping(*data, metric=lambda *_, values=values: next(values))
+        watch.begin(found[0])
+        told = Progress("lbfgs", 1, 1.0, 1.0, None, False, lambda: 1.001 * result.weights, tol=tol)
+        assert not watch(told)
+        answer = watch.end(found[0], result)
+        assert (answer.status, answer.weights is result.weights) == (status, False)
+
+
 def test_early_stopping_keeps_the_end_if_it_is_best(data):
     watch = EarlyStopping(*data, patience=50)
     tagger = SequenceTagger(C=0.01, callbacks=watch).fit(*data)
@@ -177,6 +216,28 @@ def test_history_as_csv_and_json(data, dev, tmp_path):
         HistoryWriter(tmp_path / "history.txt")
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_history_has_every_score_and_the_line_says_of_which_pass_one_is(data, dev, tmp_path, first):
+    """Certificates of `eg` are rare, and scores need not come with them."""
+    out = io.StringIO()
+    line = ProgressLine(Console(file=out, width=200), every_seconds=0.0)
+    watch = EarlyStopping(*dev, patience=99, every=2.0)
+    callbacks = [line, watch] if first else [watch, line]
+    tagger = SequenceTagger(solver="eg", tol=1e-6, callbacks=[*callbacks, HistoryWriter(tmp_path / "h.json")])
+    history = tagger.fit(*data).result_.history
+    rows = json.loads((tmp_path / "h.json").read_text())["history"]
+    assert [(row["passes"], row["dev"]) for row in rows if row["dev"] is not None] == watch.scores_
+    certified = [row for row in rows if row["gap"] is not None]
+    assert [row["passes"] for row in certified] == history["passes"].tolist()
+    assert len(rows) > len(certified)
+    assert [row["passes"] for row in rows] == sorted(row["passes"] for row in rows)
+    shown = out.getvalue().splitlines()
+    for passes, score in watch.scores_[:-1]:
+        here = next(k for k, text in enumerate(shown) if f"pass {passes:.4g} " in text.split("dev")[0])
+        assert (f"dev {score:.4f}  " in shown[here]) is not first
+        assert f"dev {score:.4f} (pass {passes:.4g})" in shown[here + 1]
+
+
 def test_history_of_a_run_that_fails(data, tmp_path):
     def fail(progress):
         raise RuntimeError("no")
@@ -184,6 +245,26 @@ def test_history_of_a_run_that_fails(data, tmp_path):
     with pytest.raises(RuntimeError):
         SequenceTagger(callbacks=[HistoryWriter(tmp_path / "h.json"), fail]).fit(*data)
     assert json.loads((tmp_path / "h.json").read_text())["status"] == "failed"
+
+
+def test_a_history_that_cannot_be_written_does_not_end_a_run(data, tmp_path, monkeypatch):
+    plain = SequenceTagger(solver="lbfgs").fit(*data)
+    full = OSError(errno.ENOSPC, "No space left on device")
+
+    def fail(self, status, message):
+        raise full
+
+    path = tmp_path / "h.csv"
+    tagger = SequenceTagger(solver="lbfgs", callbacks=HistoryWriter(path, every_seconds=0.0))
+    with monkeypatch.context() as patch:
+        patch.setattr(HistoryWriter, "_write_rows", fail)
+        with pytest.warns(RuntimeWarning, match=r"h.csv: the history cannot be written \(no space") as seen:
+            tagger.fit(*data)
+        assert len(seen) == 1
+    assert np.array_equal(tagger.coef_, plain.coef_)
+    # a path that is wrong is told at once
+    with pytest.raises(OSError, match="absent"):
+        SequenceTagger(callbacks=HistoryWriter(tmp_path / "absent" / "h.csv")).fit(*data)
 
 
 @pytest.mark.parametrize("terminal", [True, False])
@@ -215,7 +296,7 @@ def test_the_line_of_solve(data):
 
 
 def progress(seconds, passes, **limits):
-    certificate = Certificate(10.0, 9.0, 1.0, 1.0)
+    certificate = Certificate.of(10.0, 9.0, 0.0)
     return Progress("eg", 1, passes, seconds, certificate, True, lambda: np.zeros(1), **limits)
 
 
@@ -300,6 +381,23 @@ def test_parsers_in_searches_with_callbacks():
     assert search.best_score_ > 0.5
     pipeline = make_pipeline(FunctionTransformer(), DependencyParser(tol=0.1, random_state=0))
     assert len(pipeline.fit(X, y).predict(X[:3])) == 3
+
+
+def test_parsers_are_scored_with_their_names():
+    bank, seen = make_treebank(60, seed=0), []
+    trees = [[(head, f"r{head % 3}") for head in heads] for heads in bank.heads]
+
+    def las(gold, predicted):
+        seen.append(attachment_scores(gold, predicted).las)
+        return seen[-1]
+
+    watch = EarlyStopping(bank.words[40:], trees[40:], patience=3, metric=las)
+    parser = DependencyParser(tol=1e-2, callbacks=watch).fit(bank.words[:40], trees[:40])
+    assert None not in seen
+    assert max(seen) == watch.best_score_
+    assert attachment_scores(trees[40:], parser.predict(bank.words[40:])).las == watch.best_score_
+    plain = DependencyParser(tol=1e-2).fit(bank.words[:40], trees[:40])
+    assert parser.label_result_.primal == plain.label_result_.primal
 
 
 def test_taggers_in_pipelines(data):

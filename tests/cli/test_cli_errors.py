@@ -1,6 +1,7 @@
 """What goes wrong: one line on standard error, status 2, no traceback, nothing left behind."""
 
 import gzip
+import json
 import os
 import resource
 import signal
@@ -112,6 +113,10 @@ def test_newer_format_version(cli, chunker, tmp_path):
         (("--C", "1", "--l2", "1"), "--C and --l2"),
         (("--tol", "-1"), "tol must be"),
         (("--threads", "0"), "'--threads': 0 threads"),
+        (("--threads", "2147483648"), "'--threads': 65536 are the most"),
+        (("--threads", "-9223372036854775809"), "'--threads': 65536 are the most"),
+        (("--solver", "eg", "--solver-option", "round-size=9223372036854775808"), "round_size must be between"),
+        (("--solver", "bcfw", "--loss", "hinge", "--solver-option", f"keep={10**30}"), "keep must be between"),
         (("--seed", "-1"), "'--seed'"),
         (("--max-seconds", "-3"), "max_seconds must be"),
         (("--min-count", "0"), "min_count must be"),
@@ -305,3 +310,48 @@ def test_version_without_an_installation(cli, monkeypatch):
     monkeypatch.setitem(vars(partwise), "__version__", "")  # taken back at the end, whatever is asked for below
     del partwise.__version__
     assert cli("--version").stdout.startswith("partwise, version ")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+@pytest.mark.filterwarnings("default::RuntimeWarning")
+def test_a_full_disk_for_the_history_leaves_the_model(cli, files, tmp_path):
+    """A warning, once; the training is worth more than its history."""
+    out, history = tmp_path / "m.pw", tmp_path / "h.csv"
+    history.symlink_to("/dev/full")
+    args = ("train", "tag", files / "treebank" / "train.txt", "-o", out, "-q", "--history-file", history)
+    warning = cli(*args).stderr
+    assert warning == f"warning: {history}: the history cannot be written (no space left on device); the run goes on\n"
+    assert partwise.load(out).result_.status == "converged"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names are bytes")
+def test_names_that_are_no_text(files, tmp_path):
+    """A byte that is no UTF-8 in a file's name is shown as an escape, whatever standard output is."""
+    odd = os.fsencode(tmp_path) + b"/a\xff"
+    with open(odd + b".txt", "wb") as out:
+        out.write((files / "treebank" / "train.txt").read_bytes())
+    (tmp_path / "clusters").write_text("01\tthe\n")
+    with open(odd + b".template", "wb") as out:
+        out.write(b"U0:%x[0,0]\nB\n")
+    environment = {**os.environ, "PYTHONIOENCODING": "utf-8:strict"}
+    base = [sys.executable, "-m", "partwise"]
+    for args, part in (
+        (["train", "tag", odd + b".txt", "-o", odd + b".pw", "--report", odd + b".html"], b"a\\udcff.pw ("),
+        (["train", "tag", odd + b".txt", "-o", odd + b".pw", "--json", "--template", odd + b".template"], b"\\udcff"),
+        (["evaluate", odd + b".pw", odd + b".txt"], b"accuracy"),
+        (["inspect", odd + b".pw"], b"a\\udcff.pw ("),
+        (["inspect", odd + b".pw", "--json"], b"a\\udcff.pw"),
+        (["path", "tag", odd + b".txt", "-o", odd + b".pw", "--points", "2", "--tol", "0.1"], b"a\\udcff.pw"),
+    ):
+        done = subprocess.run([*base, *args], capture_output=True, env=environment, check=False)
+        assert (done.returncode, done.stderr) == (0, b""), (args, done.stderr)
+        assert part in done.stdout
+        if "--json" in args:
+            assert "\udcff" in json.loads(done.stdout)["model"]
+    listed = odd + b".names"
+    with open(listed, "wb") as out:
+        out.write(b"x\n")
+    args = ["train", "tag", odd + b".txt", "-o", odd + b".pw", "--features", "ner", "--gazetteer", listed]
+    done = subprocess.run([*base, *args], capture_output=True, env=environment, check=False)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"cannot be a gazetteer's name" in done.stderr

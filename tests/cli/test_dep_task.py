@@ -43,6 +43,24 @@ def test_train_says_what_the_estimator_would(cli_json, trees, tmp_path):
     assert said["baseline"]["score"] < said["uas"]
 
 
+def test_models_are_chosen_by_las_where_there_are_names(cli, cli_json, trees, tmp_path):
+    train, dev = trees / "train.conllu", tmp_path / "dev.conllu"
+    dev.write_text((trees / "dev.conllu").read_text().replace("\tobj\t", "\tdep\t"))  # a name that nobody can guess
+    args = ("train", "dep", train, "-o", tmp_path / "m.pw", "--dev", dev, "--early-stopping", 2, "--C", "1")
+    said = cli_json(*args)
+    assert said["early_stopping"]["best_score"] == pytest.approx(said["las"])
+    assert said["las"] < said["uas"]
+    assert said["baseline"]["name"].endswith("named by its part of speech")
+    assert 0 < said["baseline"]["score"] < said["las"]
+    text = cli(*args).stdout
+    assert f"las {said['las']:.2%} on {dev}" in text
+    assert f"uas {said['uas']:.2%}" in text
+    said = cli_json(*args, "--unlabelled")
+    assert said["early_stopping"]["best_score"] == pytest.approx(said["uas"])
+    assert 0 < said["baseline"]["score"] < said["uas"]
+    assert "las" not in said
+
+
 def test_summary_counts_crossing_trees(cli, tmp_path):
     path = tmp_path / "crossing.conllu"
     path.write_text(make_treebank(60, 5, nonprojective=0.4).conllu())
@@ -50,9 +68,69 @@ def test_summary_counts_crossing_trees(cli, tmp_path):
     assert crossing > 5
     for option, word in (("skip", "left out"), ("lift", "lifted")):
         text = cli("train", "dep", path, "-o", tmp_path / "m.pw", "--non-projective", option).stdout
-        assert f"{crossing} gold trees have arcs that cross: {word}" in text
+        assert f"{crossing} gold trees ({crossing / 60:.1%}) have arcs that cross: {word}" in text
+        assert "--structure spanning" in text
         assert text.count("certified") == 2
         assert "every word on the one after it" in text
+
+
+def test_few_crossing_trees_are_no_reason_for_another_structure(cli, tmp_path):
+    path = tmp_path / "few.conllu"
+    path.write_text(make_treebank(60, 5).conllu() + make_treebank(3, 5, nonprojective=1.0).conllu())
+    text = cli("train", "dep", path, "-o", tmp_path / "m.pw", "--tol", "0.1").stdout
+    assert "have arcs that cross: left out\n" in text
+    assert "spanning" not in text
+    assert "that cross" not in cli("train", "dep", path, "-o", tmp_path / "m.pw", "--structure", "spanning").stdout
+
+
+def without_columns(path, columns, out):
+    """A copy of a CoNLL-U file with these columns (numbers from 1) blank."""
+    rows = [line.split("\t") for line in path.read_text().splitlines()]
+    for row in rows:
+        for k in columns if len(row) > 1 else ():
+            row[k - 1] = "_"
+    out.write_text("".join("\t".join(row) + "\n" for row in rows))
+    return out
+
+
+def test_blank_columns_and_unknown_features_are_told(cli, cli_json, trees, parser, tmp_path, monkeypatch):
+    dev = trees / "dev.conllu"
+    model = partwise.load(parser)
+    model.predict(read_conllu(dev))
+    assert model.blank_columns_ == []
+    rate = cli_json("evaluate", parser, dev)["unknown_rate"]
+    assert 0 < rate == model.unknown_rate_ < 0.5
+    assert cli("predict", parser, dev).stderr == f"unknown features: {rate:.2%} of those in the data\n"
+    assert f"unknown features: {rate:.2%}" in cli("evaluate", parser, dev).stdout
+
+    bare = without_columns(dev, (3, 4, 5), tmp_path / "bare.conllu")
+    warning = f"warning: {bare}: columns upos, xpos are blank (_), unlike in training: expect poor answers\n"
+    answer = cli("evaluate", parser, bare)
+    assert warning in answer.stderr
+    said = json.loads(cli("evaluate", parser, bare, "--json").stdout)
+    assert said["blank_columns"] == ["upos", "xpos"]
+    assert said["unknown_rate"] > 2 * rate
+    for size in (1 << 20, 300):
+        monkeypatch.setattr("partwise.cli.predict.BLOCK", size)
+        for more in ((), ("--k-best", 2)):
+            err = cli("predict", parser, bare, *more).stderr
+            assert warning in err
+            assert f"unknown features: {said['unknown_rate']:.2%} of those in the data\n" in err
+        # a column that is blank in some blocks only is a column
+        both = tmp_path / "both.conllu"
+        both.write_text(bare.read_text() + dev.read_text())
+        assert "blank" not in cli("predict", parser, both).stderr
+    args = ("train", "dep", trees / "train.conllu", "-o", tmp_path / "m.pw", "--dev", bare, "-q", "--tol", "0.1")
+    assert warning in cli(*args).stderr
+
+
+def test_columns_that_training_did_not_have_may_be_blank(cli, trees, tmp_path):
+    train = without_columns(trees / "train.conllu", (3, 5, 6), tmp_path / "train.conllu")
+    cli("train", "dep", train, "-o", tmp_path / "m.pw", "-q", "--tol", "0.1")
+    dev = without_columns(trees / "dev.conllu", (3, 5, 6), tmp_path / "dev.conllu")
+    assert "blank" not in cli("predict", tmp_path / "m.pw", dev).stderr
+    dev = without_columns(trees / "dev.conllu", (3, 4, 5, 6), tmp_path / "dev.conllu")
+    assert "column upos is blank (_), unlike in training" in cli("predict", tmp_path / "m.pw", dev).stderr
 
 
 def test_evaluate_and_predict(cli, cli_json, trees, parser, tmp_path):

@@ -32,7 +32,7 @@ def test_folds_are_scored_by_models_that_have_not_seen_them(cli, cli_json, files
     np.testing.assert_allclose(partwise.load(tmp_path / "m.pw").coef_, whole.coef_)
 
 
-@pytest.mark.parametrize(("task", "data", "name"), [("tag", "dev.txt", "f1"), ("dep", "dev.conllu", "uas")])
+@pytest.mark.parametrize(("task", "data", "name"), [("tag", "dev.txt", "f1"), ("dep", "dev.conllu", "las")])
 def test_folds_of_sentences(cli, files, tmp_path, task, data, name):
     path = files / "treebank" / data
     answer = cli("train", task, path, "-o", tmp_path / "m.pw", "--folds", "2")

@@ -46,7 +46,7 @@ def test_conllu(cli, cli_json, tmp_path):
     assert [sentence.heads for sentence in tagged] == BANK.heads
     cli("predict", model, path, "-o", tmp_path / "out.conllu", "--marginals")
     first = read_conllu(tmp_path / "out.conllu")[0].column("misc")[0].split("|")
-    assert sum(float(text.rpartition("/")[2]) for text in first) == pytest.approx(1, abs=1e-5)
+    assert sum(float(text.rpartition("=")[2]) for text in first) == pytest.approx(1, abs=1e-5)
 
 
 def test_models_made_in_python(cli, cli_json, tmp_path):
@@ -147,7 +147,7 @@ def test_tags_of_odd_conllu_files(cli, tmp_path, top):
     assert out.read_bytes().decode() == given.format(*tags)
     cli("predict", tmp_path / "m.pw", path, "-o", out, "--k-best", "3")
     best = read_conllu(out)
-    assert [s.comments[0].split()[1] for s in best] == ["0", "1", "2"]
+    assert [s.comments[0].split(",")[0] for s in best] == ["# rank = 0", "# rank = 1", "# rank = 2"]
     assert best[0].column("upos") == tags
     cli("predict", tmp_path / "m.pw", path, "-o", out, "--marginals")
     assert read_conllu(out)[0].column("misc")[1].startswith("a|")

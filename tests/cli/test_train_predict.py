@@ -108,8 +108,8 @@ def test_k_best(cli, files, chunker):
         pytest.approx([p for _, p in answers]) for answers in expected
     ]
     text = cli("predict", chunker, test, "--k-best", 2).stdout
-    assert text.startswith(f"# 0 {expected[0][0][1]:.6f}\n")
-    assert text.count("# 1 ") == len(X)
+    assert text.startswith(f"# rank = 0, probability = {expected[0][0][1]:.6f}\n")
+    assert text.count("# rank = 1, probability = ") == len(X)
 
 
 def test_constraints(cli, files, chunker, tmp_path):
@@ -122,7 +122,7 @@ def test_constraints(cli, files, chunker, tmp_path):
     assert "B-NP" not in {row[3] for row in rows}
     assert {row[3] for row in rows if row[0] == "the"} == {"B-VP"}
     several = cli("predict", chunker, test, "--constraints", rules, "--k-best", 2).stdout
-    assert "# 1 " in several
+    assert "# rank = 1, " in several
     assert not [line for line in several.splitlines() if line.endswith("\tB-NP") and not line.startswith("#")]
 
 
@@ -244,6 +244,50 @@ def test_early_stopping_and_history(cli, files, tmp_path):
     )
     assert history.read_text().startswith("passes,seconds,primal,dual,gap")
     assert partwise.load(tmp_path / "m.pw").result_.status == "stopped"
+
+
+def test_early_stopping_says_which_weights_these_are(cli, cli_json, files, tmp_path):
+    train, dev = files / "treebank" / "train.txt", files / "treebank" / "dev.txt"
+    args = ("train", "tag", train, "-o", tmp_path / "m.pw", "--dev", dev, "--early-stopping", 2)
+    args += ("--C", 1000, "--solver", "eg", "--tol", "1e-8")
+    said = cli_json(*args)
+    early = said["early_stopping"]
+    assert len(early["scores"]) >= 3
+    assert early["best_score"] == max(row["score"] for row in early["scores"]) == said["f1"]
+    assert early["best_passes"] in [row["passes"] for row in early["scores"]]
+    text = cli(*args).stdout
+    assert f"{said['f1']:.2%} at pass {early['best_passes']:.4g}, the best of {len(early['scores'])} scores" in text
+
+
+def test_early_stopping_of_a_run_without_a_step(cli_json, files, tmp_path):
+    train = files / "treebank" / "train.txt"
+    said = cli_json("train", "tag", train, "-o", tmp_path / "m.pw", "--dev", train, "--early-stopping", 1, "--tol", 1e9)
+    assert "early_stopping" not in said or said["early_stopping"]["scores"]
+
+
+def test_scores_on_the_way_are_those_that_cost_little(monkeypatch):
+    """A tenth of the time spent so far, whether there is a new certificate or not."""
+    from types import SimpleNamespace
+
+    from partwise.cli import devscore
+    from partwise.solvers import Progress
+
+    clock = [0.0]
+    monkeypatch.setattr(devscore.time, "perf_counter", lambda: clock[0])
+
+    def evaluate(model, data):
+        clock[0] += 1.0
+        return 0.5
+
+    task = SimpleNamespace(evaluate=evaluate, main_score=lambda evaluation: ("f1", evaluation))
+    watch = devscore.DevScore(task, None)
+    watch.begin(SimpleNamespace(preview=lambda weights: None))
+    scored = []
+    for seconds in (1.0, 2.0, 9.0, 10.0, 11.0):
+        told = Progress("eg", 1, seconds, seconds, None, False, lambda: np.zeros(1))
+        watch(told)
+        scored += [seconds] * len(told.scores)
+    assert scored == [1.0, 10.0, 11.0]
 
 
 @pytest.mark.filterwarnings("default::partwise.ConvergenceWarning")

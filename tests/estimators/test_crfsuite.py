@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from partwise.estimators import SequenceTagger
+from partwise.estimators.dicts import add_dict
 
 pycrfsuite = pytest.importorskip("pycrfsuite")
 
@@ -35,3 +36,23 @@ def test_weights_and_marginals_are_crfsuites(everything, sentences, fresh_senten
         expected = [[theirs.marginal(label, t) for label in ours.classes_] for t in range(len(tokens))]
         np.testing.assert_allclose(ours.predict_marginals_single(tokens, output="array"), expected, atol=1e-4)
         assert ours.predict_single(tokens) == theirs.tag()
+
+
+def test_dict_features_are_crfsuites_joined_by_an_equals_sign():
+    token = {
+        "word": "the",
+        "length": 3.5,
+        "count": 2,
+        "upper": True,
+        "title": False,
+        "nothing": 0.0,
+        "shapes": ["x", "xx"],
+        "lists": {"days", "cities"},
+        "before": {"word": "of", "length": 2.0, "upper": False, "deep": {"shapes": ["x"]}},
+    }
+    [theirs] = pycrfsuite.ItemSequence([token]).items()
+    names: list[str] = []
+    values: list[float] = []
+    add_dict("", token, names, values)
+    found = dict(zip(names, values, strict=True))
+    assert found == {name.replace(":", "="): value for name, value in theirs.items() if value}

@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 import partwise
 from partwise import DependencyParser, ProjectiveTree
+from partwise._core import ArcIndex
 from partwise.datasets import make_treebank
 from partwise.estimators.trees import lift
 from partwise.io import make_sentence, read_conllu
@@ -47,12 +48,36 @@ def test_learns_trees_and_names(parser):
     assert parsed[0].forms == DEV[0].forms
 
 
+def test_unknown_features_of_the_arcs_that_were_found(parser):
+    model = pickle.loads(pickle.dumps(parser))
+    assert model.unknown_counts_ == (0, 0)
+    trees = model.predict(DEV)
+    heads = np.array([head for tree in trees for head, _ in tree])
+    tokens, arcs = model._parsed[0], model._arcs
+    known = len(arcs.index.attributes(arcs.table.compiled, tokens, heads)[1])
+    total = len(ArcIndex.hashed(20).attributes(arcs.table.compiled, tokens, heads)[1])  # where none is unknown
+    assert model.unknown_counts_ == (total - known, total)
+    assert 0 < model.unknown_rate_ == (total - known) / total < 1
+    model.predict_k_best(DEV, 2)
+    assert model.unknown_counts_ == (total - known, total)
+    pickle.loads(pickle.dumps(model))
+    model.predict([])
+    assert (model.unknown_counts_, model.unknown_rate_, model.blank_columns_) == ((0, 0), 0.0, [])
+    model.predict([["the", "sailor"]])
+    assert model.blank_columns_ == ["upos"]  # the other columns are blank in the training data, too
+
+
 def test_max_seconds_is_for_trees_and_names_together():
-    """What the trees take is not there for the names, which have one pass at least."""
-    model = DependencyParser(tol=0.0, max_seconds=0.05, random_state=0).fit(TRAIN)
+    """Names have a quarter of it and one pass at least, trees what they leave."""
+    model = DependencyParser(tol=0.0, max_seconds=1e-9, random_state=0).fit(TRAIN)
     assert model.result_.status == model.label_result_.status == "max_seconds"
     assert model.label_result_.passes <= 1
     assert np.abs(model._labeller.weights).max() > 0
+    model = DependencyParser(tol=0.0, max_seconds=0.4, random_state=0).fit(TRAIN)
+    names, trees = model.label_result_, model.result_
+    assert names.status == trees.status == "max_seconds"
+    assert names.seconds < 0.3
+    assert trees.passes > 1
 
 
 def test_parameters_set_after_fit_are_checked(parser):

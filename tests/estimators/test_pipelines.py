@@ -9,7 +9,16 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from partwise import MaxentClassifier, RegularizationPathCV, SequenceTagger
+from partwise import (
+    DependencyParser,
+    MaxentClassifier,
+    Problem,
+    RegularizationPathCV,
+    SequenceTagger,
+    regularization_path,
+    solve,
+)
+from partwise.callbacks import TrainingCallback
 from partwise.datasets import make_treebank
 from partwise.io import Sentences
 
@@ -70,3 +79,47 @@ def test_path_of_a_tagger_with_a_template():
     search.fit(BANK.words, BANK.tags)
     assert search.C_ == 1.0
     assert search.gaps_.max() <= 1e-2
+
+
+def _default_fits():
+    """A fit of each estimator by a solver that draws examples, without a word about seeds."""
+    rows, halves = np.random.default_rng(0).normal(size=(60, 4)), np.arange(60) % 3
+    tagged = with_suffixes(BANK.words), BANK.tags
+    return {
+        "classifier": lambda: MaxentClassifier(solver="eg", tol=0.1).fit(rows, halves).coef_,
+        "hinge classifier": lambda: MaxentClassifier("hinge", solver="bcfw", tol=0.1).fit(rows, halves).coef_,
+        "tagger": lambda: SequenceTagger(solver="eg", tol=0.1).fit(*tagged).coef_,
+        "maxent tagger": lambda: SequenceTagger(model="maxent", solver="sdca", tol=0.1).fit(*tagged).coef_,
+        "parser": lambda: DependencyParser(tol=0.1).fit(BANK.words, BANK.heads).coef_,
+        "path": lambda: (
+            RegularizationPathCV(SequenceTagger(solver="eg", tol=0.1), Cs=[0.1, 1.0], cv=2)
+            .fit(*tagged)
+            .best_estimator_.coef_
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", list(_default_fits()))
+def test_default_fits_are_the_same_to_the_bit(name):
+    fit = _default_fits()[name]
+    assert np.array_equal(fit(), fit())
+
+
+def test_default_runs_of_solvers_are_the_same_to_the_bit():
+    seen: list[Problem] = []
+
+    class Grab(TrainingCallback):
+        def begin(self, session):
+            seen.append(session.problem)
+
+    SequenceTagger(callbacks=Grab(), tol=0.1).fit(with_suffixes(BANK.words), BANK.tags)
+    problem = seen[0]
+    assert np.array_equal(*(solve(problem, "eg", tol=0.1).weights for _ in range(2)))
+    runs = [regularization_path(problem, 4.0, 0.5, 0.1, solver="eg")[-1].weights for _ in range(2)]
+    assert np.array_equal(*runs)
+
+
+def test_no_seed_still_means_another_one_each_time():
+    tagged = with_suffixes(BANK.words), BANK.tags
+    fits = [SequenceTagger(solver="eg", tol=0.1, random_state=None).fit(*tagged).coef_ for _ in range(2)]
+    assert not np.array_equal(*fits)

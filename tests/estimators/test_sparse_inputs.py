@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.utils.validation import validate_data
 
 from partwise import MaxentClassifier, Multiclass, RegularizationPathCV, SequenceTagger, maxent_map, multiclass_map
-from partwise.features.sparse_inputs import check_sparse
+from partwise._core import sparse_product
+from partwise.estimators import maxent
+from partwise.features.sparse_inputs import own_sparse
 
 Y = [0, 1, 0, 1]
 
@@ -61,8 +64,59 @@ def test_damaged_coordinates(rng):
 def test_whole_matrices_pass_and_stay_as_they_are(kind, rng):
     X = matrix(kind, rng)
     before = X.toarray()
-    check_sparse(X)
-    check_sparse(sparse.csr_array((0, 3)).asformat(kind))
+    copy = own_sparse(X)
+    np.testing.assert_array_equal(copy.toarray(), before)
+    if kind in ("csr", "csc", "bsr", "coo"):
+        assert not np.shares_memory(copy.data, X.data)
+    assert own_sparse(sparse.csr_array((0, 3)).asformat(kind)).shape == (0, 3)
     fitted = MaxentClassifier().fit(X, Y)
     np.testing.assert_array_equal(X.toarray(), before)
     np.testing.assert_array_equal(fitted.predict(X), fitted.predict(before))
+
+
+@pytest.fixture
+def changed_meanwhile(monkeypatch):
+    """Damages a matrix when an estimator has checked it and goes on to validate it: another thread may do that."""
+
+    def install(X, where):
+        def damage(data, *args, **kwargs):
+            if where == "indices":
+                X.indices[:] = 2**30
+            else:
+                X.indptr[1:] = 2**30
+            return validate_data(data, *args, **kwargs)
+
+        monkeypatch.setattr(maxent, "validate_data", damage)
+
+    return install
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "bsr"])
+@pytest.mark.parametrize("where", ["indices", "pointers"])
+@pytest.mark.parametrize("method", ["predict", "fit"])
+def test_a_matrix_that_another_thread_damages_ends_no_process(kind, where, method, rng, changed_meanwhile):
+    X = sparse.csr_matrix(rng.normal(size=(400, 6))).asformat(kind)
+    y = rng.integers(0, 3, 400)
+    fitted = MaxentClassifier(tol=1e-2).fit(X, y)
+    changed_meanwhile(X, where)
+    try:
+        found = fitted.predict(X) if method == "predict" else MaxentClassifier(tol=1e-2).fit(X, y).coef_
+    except ValueError as error:
+        message = str(error)
+    else:
+        message = "damaged sparse matrix" if np.isfinite(found).all() else "not finite"
+    assert "damaged sparse matrix" in message or "index pointer" in message
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_products(dtype, rng):
+    left = sparse.random_array((30, 8), density=0.3, format="csr", rng=rng)
+    right = rng.normal(size=(8, 3))
+    parts = left.indptr.astype(dtype), left.indices.astype(dtype), left.data
+    np.testing.assert_allclose(sparse_product(*parts, right), left @ right, atol=1e-14)
+    assert sparse_product(np.zeros(1, dtype), np.empty(0, dtype), np.empty(0), right).shape == (0, 3)
+    for k, wrong in ((0, 31), (0, -1), (1, 8), (1, -1)):
+        damaged_parts = [part.copy() for part in parts]
+        damaged_parts[k][5] = wrong if k == 1 else wrong * 10**6
+        with pytest.raises(ValueError, match="damaged sparse matrix"):
+            sparse_product(*damaged_parts, right)

@@ -151,3 +151,26 @@ def test_the_input_may_be_dropped_or_changed_afterwards():
     junk = [np.full((2, 3), -1.0) for _ in range(50)]
     np.testing.assert_array_equal(features.scores(0, w), before)
     assert len(junk) == 50
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: _core.RowLayout.dense(4, 2**62, 2**62),
+        lambda: _core.RowLayout.dense(4, 2**32, 2**32),
+        lambda: _core.RowLayout.observed(1, 2**40, 2**40, np.array([0]), np.empty(0, int), np.empty(0, int)),
+        lambda: _core.RowLayout.dense(1, 3, 4).pack(np.ones(3), room=2**63 - 1),
+        lambda: _core.DenseSegment(np.ones((4, 4)), np.arange(5), 2**62, 2**62),
+        lambda: _core.DenseSegment(np.ones((1, 4)), np.arange(2), 2**62, 2**62),
+        lambda: _core.DenseSegment(np.ones((4, 1)), np.array([0, 4]), 2**62, 2**62),
+        lambda: _core.KernelSegment(
+            _core.DenseKernel(_core.KernelFunction("rbf"), np.ones((4, 1))), np.arange(5), 2**62, 2**62, 1e9
+        ),
+        lambda: _core.SharedSegment(2**62, np.ones(1, dtype=np.int64)),
+        lambda: _core.LinearMap([_core.SharedSegment(2**59, np.ones(1, dtype=np.int64))] * 32),
+        lambda: _core.ArcTokens(np.full(4, 2**62), []),
+    ],
+)
+def test_sizes_that_cannot_be_counted(make):
+    with pytest.raises(ValueError, match="too large"):
+        make()

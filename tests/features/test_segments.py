@@ -153,6 +153,15 @@ def test_bound_of_psi(stack):
         assert stack.features.psi2_bound(i) >= largest * (1 - 1e-12)
 
 
+@given(stacks())
+def test_bound_of_scores(stack):
+    reaches = stack.features.reaches(2)
+    for i, matrix in enumerate(stack.matrices):
+        features_of = enumeration_of(stack.structure, i).counts @ np.abs(matrix)  # (N, d)
+        assert reaches[i] >= np.linalg.norm(features_of, axis=1).max() * (1 - 1e-12)
+        assert stack.features.row_length >= (matrix != 0).sum(axis=1).max(initial=0)
+
+
 @pytest.mark.parametrize("n_labels", [3, 7, 22, 61])  # 61: no kernel is compiled for this width
 @pytest.mark.parametrize("per_row", [0, 5, 8, 20, 31, 90])
 @pytest.mark.parametrize("values", [False, True])

@@ -2,6 +2,7 @@
 
 import pickle
 import re
+import time
 
 import numpy as np
 import pytest
@@ -171,8 +172,20 @@ def test_gazetteers_match_the_longest_phrase():
     assert names.phrases == ("a b c", "a b", "b")
     assert names.mark(["x", "A", "b", "a", "b", "c", "b", "b"]) == [None, "B", "I", "B", "I", "I", "B", "B"]
     assert names.mark([]) == []
+    assert names.mark(["a", "b", " ", "c"]) == ["B", "I", None, None]
     with pytest.raises(ValueError, match="empty phrase"):
         Gazetteer([" "])
+
+
+def test_gazetteers_of_long_phrases_take_linear_time():
+    """All phrases that could begin at a token were cut out of the sentence: 2000 tokens took 12 s."""
+    with pytest.raises(ValueError, match="a phrase of 2001 words, more than 100"):
+        Gazetteer(["a " * 2000 + "b"])
+    names = Gazetteer("a " * k + "b" for k in range(100))
+    begin = time.process_time()
+    assert names.mark(["a"] * 20_000) == [None] * 20_000
+    assert names.mark(["a"] * 200 + ["b"]) == [None] * 101 + ["B", *["I"] * 99]
+    assert time.process_time() - begin < 4
 
 
 def test_resources_from_files(tmp_path):

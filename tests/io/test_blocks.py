@@ -6,7 +6,15 @@ import threading
 
 import pytest
 
-from partwise.io import FormatError, parse_columns, parse_conllu, parse_items, parse_svmlight, read_columns
+from partwise.io import (
+    ConlluReader,
+    FormatError,
+    parse_columns,
+    parse_conllu,
+    parse_items,
+    parse_svmlight,
+    read_columns,
+)
 from partwise.io.blocks import after_blank_lines, after_empty_lines, after_lines, before_sentences, text_blocks
 
 COLUMNS = "\ufeffa b\nc d\n\n\n \t\r\ne f\r\n\r\n\ufeffg h\n \ni j\nk l\nm n\n\no p".encode()
@@ -156,3 +164,23 @@ def test_a_pipe_is_answered_when_it_waits():
         file.write(b"the end\n")
     reader.join(20)
     assert got[-1] == b"the end\n"
+
+
+def test_a_gzip_file_out_of_proportion_in_blocks(tmp_path):
+    path = tmp_path / "bomb.gz"
+    path.write_bytes(gzip.compress(b"a b\n\n" * 4_000_000, 9))  # 20 MB in 20 kB, and no sentence is long
+    assert sum(len(block.data) for block in text_blocks(path, after_blank_lines, 1 << 20)) == 20_000_000
+    path.write_bytes(gzip.compress(b"a b\n\n" * 200_000 + b"a" * 20_000_000, 9))
+    blocks = text_blocks(path, after_blank_lines, 1_000_000)
+    assert next(blocks).data == b"a b\n\n" * 200_000
+    with pytest.raises(FormatError, match="out of proportion") as error:
+        next(blocks)
+    assert error.value.line == 400_001
+
+
+def test_sentences_of_a_gzip_file_out_of_proportion(tmp_path):
+    path = tmp_path / "bomb.gz"
+    path.write_bytes(gzip.compress((WORD.format(1, "a", 0, "\n") + "\n").encode() * 1_000_000, 9))
+    assert next(iter(ConlluReader(path))).forms == ["a"]
+    with pytest.raises(FormatError, match="out of proportion"):
+        ConlluReader(path).read()

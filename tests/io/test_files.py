@@ -4,10 +4,26 @@ import gzip
 import io
 import os
 import sys
+import time
+import tracemalloc
 
 import pytest
 
-from partwise.io import FormatError, atomic_write, read_bytes, read_text
+from partwise.features import Template
+from partwise.features.presets import read_clusters
+from partwise.io import (
+    FormatError,
+    atomic_write,
+    read_bytes,
+    read_columns,
+    read_conllu,
+    read_items,
+    read_svmlight,
+    read_text,
+    read_trees,
+    unpack_limit,
+)
+from partwise.io.files import UNPACKED
 
 
 class Stream:
@@ -55,6 +71,77 @@ def test_every_damage_of_a_gzip_file_is_seen(tmp_path):
     path.write_bytes(good + b"rest")
     with pytest.raises(FormatError):
         read_bytes(path)
+
+
+@pytest.fixture(scope="module")
+def bomb(tmp_path_factory):
+    """21 MB of sentences in 21 kB."""
+    path = tmp_path_factory.mktemp("bombs") / "bomb.gz"
+    path.write_bytes(gzip.compress(b"1\ta\t_\t_\t_\t_\t0\tx\t_\t_\n\n" * 1_000_000, 9))
+    return path
+
+
+READERS = {
+    "bytes": read_bytes,
+    "text": read_text,
+    "columns": read_columns,
+    "items": read_items,
+    "svmlight": read_svmlight,
+    "conllu": read_conllu,
+    "trees": read_trees,
+    "template": Template.from_file,
+    "clusters": read_clusters,
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_gzip_out_of_proportion_is_refused_before_it_fills_the_memory(name, bomb):
+    with pytest.raises(FormatError, match=r"unpack to more than 16,777,216, out of proportion.*--max-unpacked.*io\."):
+        READERS[name](bomb)
+
+
+def test_what_is_held_of_such_a_file(bomb):
+    tracemalloc.start()
+    try:
+        with pytest.raises(FormatError, match="out of proportion"):
+            read_bytes(bomb)
+        assert tracemalloc.get_traced_memory()[1] < 1.5 * UNPACKED
+    finally:
+        tracemalloc.stop()
+
+
+def test_gzip_out_of_proportion_can_be_asked_for(bomb):
+    size = 21_000_000
+    for limit in (None, size):
+        with unpack_limit(limit):
+            assert len(read_bytes(bomb)) == size
+    with unpack_limit(size - 1), pytest.raises(FormatError, match=f"more than {size - 1:,}"):
+        read_bytes(bomb)
+    with pytest.raises(FormatError):
+        read_bytes(bomb)
+    for wrong in (-1, 1.5, True, "1"):
+        with pytest.raises(ValueError, match="number of bytes"), unpack_limit(wrong):
+            pass
+
+
+def test_gzip_in_proportion_may_be_large(tmp_path, rng):
+    data = rng.bytes(UNPACKED + 1)
+    (tmp_path / "a.gz").write_bytes(gzip.compress(data, 1))
+    assert read_bytes(tmp_path / "a.gz") == data
+
+
+def test_gzip_out_of_proportion_from_a_pipe(bomb, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", Stream(bomb.read_bytes()))
+    with pytest.raises(FormatError, match="out of proportion"):
+        read_bytes("-")
+
+
+def test_many_gzip_members_take_linear_time(tmp_path):
+    """Each of them was found in a copy of the rest of the file: 1 MB took a minute."""
+    (tmp_path / "a.gz").write_bytes(gzip.compress(b"", mtime=0) * 50_000 + gzip.compress(b"text"))
+    begin = time.process_time()
+    assert read_bytes(tmp_path / "a.gz") == b"text"
+    assert time.process_time() - begin < 4
 
 
 def test_text_says_where_it_is_wrong(tmp_path):

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
-from partwise.io import FormatError, read_svmlight, write_svmlight
+from partwise.io import FormatError, parse_svmlight, read_svmlight, write_svmlight
+from partwise.io.svmlight import MAX_FEATURES, in_proportion
 
 TEXT = b"# a comment\n+1 1:0.5 3:-2 \r\n-1\t2:1e-3 # 7:7\n\n1\n"
 
@@ -95,6 +96,32 @@ def test_as_scikit_learn(tmp_path):
     np.testing.assert_array_equal(labels, their_labels)
 
 
+def test_a_large_index_in_a_small_file(tmp_path):
+    """Whatever is trained on such rows has weights for all columns: 11 GB for 21 bytes."""
+    path = tmp_path / "rows"
+    path.write_text("1 100000000:1\n2 1:1\n")
+    with pytest.raises(FormatError, match=r"100,000,000 columns for 2 values.*max_features=100000000"):
+        read_svmlight(path)
+    assert read_svmlight(path, max_features=100_000_000)[0].shape == (2, 100_000_000)
+    assert read_svmlight(path, max_features=None)[0].nnz == 2
+    assert read_svmlight(path, n_features=10**9)[0].shape == (2, 10**9)
+    assert parse_svmlight(path.read_bytes())[0].nnz == 2  # sparse itself: what it costs is up to the caller
+    path.write_text(f"1 {MAX_FEATURES}:1\n")
+    assert read_svmlight(path)[0].shape == (1, MAX_FEATURES)
+
+
+def test_many_columns_where_many_occur():
+    def rows(n, columns):
+        return sparse.csr_array((np.ones(len(columns)), columns, [0, len(columns)]), shape=(1, n))
+
+    spread = np.arange(0, 1600, 16)
+    assert in_proportion(rows(1600, spread), 100)
+    assert not in_proportion(rows(1601, spread), 100)
+    assert in_proportion(rows(1601, spread), 1601)
+    assert not in_proportion(rows(1601, spread), 1601, n_weights=2)
+    assert not in_proportion(rows(1600, np.zeros(1000, dtype=int)), 100)  # many values in one column
+
+
 @pytest.mark.parametrize(
     ("X", "y"),
     [
@@ -118,7 +145,7 @@ def test_any_text_is_read_or_refused(tmp_path_factory, text):
     try:
         X, y = read_svmlight(path)
     except FormatError as refusal:
-        line = refusal.line
+        line = refusal.line or 1  # too many columns are a matter of all lines
     else:
         line = 1
         assert X.shape[0] == len(y)

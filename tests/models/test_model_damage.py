@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import io
-import json
 import os
 import pickle
 import struct
 
 import numpy as np
 import pytest
-from modelcases import fitted_classifier, fitted_tagger
+from modelcases import fitted_classifier, fitted_tagger, remade
 from safetensors.numpy import save_file
 
 import partwise
 from partwise import ModelFormatError
-from partwise.models import container
 
 
 @pytest.fixture(scope="module")
@@ -33,22 +30,6 @@ def load(tmp_path):
         return partwise.load(path)
 
     return load_bytes
-
-
-def remade(data: bytes, change) -> bytes:
-    """A file with a right digest whose metadata, settings or arrays were changed."""
-    size = struct.unpack("<Q", data[:8])[0]
-    metadata, arrays = container._parse(np.frombuffer(data, dtype=np.uint8), size)
-    metadata = {name: value for name, value in metadata.items() if name != "sha256"}
-    settings = json.loads(metadata["settings"])
-    arrays = {name: array.copy() for name, array in arrays.items()}
-    change(metadata, settings, arrays)
-    metadata.setdefault("settings", "")
-    if metadata["settings"] and settings is not None:
-        metadata["settings"] = json.dumps(settings)
-    file = io.BytesIO()
-    container.write(file, metadata, arrays)
-    return file.getvalue()
 
 
 def with_header(text: bytes, data: bytes = b"") -> bytes:

@@ -13,10 +13,11 @@ import pytest
 from modelcases import TAGGERS, as_names, fitted_classifier, fitted_tagger, kernel_columns, sequences
 
 import partwise
-from partwise import MaxentClassifier, RegularizationPathCV, SequenceTagger
+from partwise import DependencyParser, MaxentClassifier, RegularizationPathCV, SequenceTagger
 from partwise.io import read_conllu
 from partwise.losses import Loss
 from partwise.models import FORMAT_VERSION
+from partwise.models.values import decode_labels
 from partwise.solvers import EG
 
 HERE = Path(__file__).resolve().parent
@@ -149,6 +150,34 @@ def test_labels_that_no_file_can_hold(labels, why, tmp_path):
     with pytest.raises(ValueError, match=why):
         case.estimator.save(tmp_path / "model.pw")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_long_label_costs_its_own_length(tmp_path):
+    """NumPy's strings all take as much memory as the longest: 20,000 labels and one of 50,000 letters took 3.9 GB."""
+    labels = [f"l{k}" for k in range(300)] + ["x" * 50_000]
+    classes = decode_labels({"dtype": "str", "values": labels})
+    assert classes.dtype == object
+    assert classes.tolist() == labels
+    assert decode_labels({"dtype": "str", "values": labels[:-1]}).dtype.kind == "U"
+
+    X, y = [[["a"], ["b"], ["c"]]] * 3, [["A", "B", "x" * 50_000]] * 3
+    tagger = SequenceTagger(tol=0.1).fit(X, y)
+    assert tagger.classes_.dtype == object
+    tagger.save(tmp_path / "tagger.pw")
+    assert partwise.load(tmp_path / "tagger.pw").predict(X) == y
+
+    words, trees = [[("a", "X"), ("b", "Y")]] * 3, [[(0, "root"), (1, "x" * 50_000)]] * 3
+    parser = DependencyParser(tol=0.1).fit(words, trees)
+    parser.save(tmp_path / "parser.pw")
+    assert partwise.load(tmp_path / "parser.pw").predict(words) == trees
+
+    rows, names = np.eye(3), ["a", "b", "x" * 50_000]
+    classifier = MaxentClassifier().fit(rows, names)
+    assert classifier.classes_.dtype == object
+    classifier.save(tmp_path / "classifier.pw")
+    loaded = partwise.load(tmp_path / "classifier.pw")
+    assert loaded.classes_.dtype == object
+    assert loaded.predict(rows).tolist() == names
 
 
 def test_names_that_are_no_text(tmp_path):

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import struct
 import warnings
+from functools import reduce
 
 import numpy as np
 import pytest
-from modelcases import PARSERS, TAGGERS, fitted_classifier, fitted_parser, fitted_tagger
+from modelcases import PARSERS, TAGGERS, Fitted, fitted_classifier, fitted_parser, fitted_tagger
 
 import partwise
-from partwise import ModelFormatError
+from partwise import ModelFormatError, SequenceTagger
+from partwise.cli.summary import certificate_lines, result_fields
+from partwise.cli.tasks import task_of
+from partwise.features import Template
 from partwise.models import container
 
 ODD_NUMBERS = [0, 1, -1, 2, 3, 255, 65535, 2**31, -(2**31), 2**40, 2**62, 1e308, -1e308, 1e-308, float("nan")]
@@ -82,15 +87,68 @@ def mutate_settings(rng, settings):
 
 ROUNDS = 50
 CASES = ["classifier", *TAGGERS, *PARSERS]
+#: JSON that may stand in place of any other.
+WRONG = ["7", '"x"', "[]", "{}", "null", "1e400", "-1", "true", str(2**70), "NaN", "[[]]"]
+
+
+def fitted(name):
+    if name == "template":
+        template = Template.preset("ner", clusters={"a": "01"}, gazetteers={"G": ["a b"]})
+        X, y = [["a", "b", "c"], ["c", "d"]] * 3, [["A", "B", "A"], ["B", "A"]] * 3
+        return Fitted(SequenceTagger(template=template, tol=0.1).fit(X, y), X)
+    if name in PARSERS:
+        return fitted_parser(name)
+    return fitted_classifier(["a", "b", "c"]) if name == "classifier" else fitted_tagger(name)
+
+
+def places_in(value, path=()):
+    """Ways to all values; of a long list to the first alone, as the others are like it."""
+    items = list(value.items()) if isinstance(value, dict) else []
+    if isinstance(value, list):
+        items = list(enumerate(value))[: 1 if len(value) > 3 else 3]
+    for key, inner in items:
+        yield (*path, key)
+        yield from places_in(inner, (*path, key))
+
+
+@pytest.mark.parametrize("name", [*CASES, "template"])
+def test_every_setting_of_a_wrong_kind(name, tmp_path):
+    case, path = fitted(name), tmp_path / "model.pw"
+    case.estimator.input_settings_ = {"task": "x", "n_columns": 1}
+    case.estimator.save(path)
+    metadata, settings, arrays = parsed(path.read_bytes())
+    mark, refused, taken = "<here>", 0, 0
+    for place in places_in(settings):
+        changed = json.loads(metadata["settings"])
+        owner = reduce(lambda inner, key: inner[key], place[:-1], changed)
+        owner[place[-1]] = mark
+        text = json.dumps(changed)
+        for wrong in WRONG:
+            file = io.BytesIO()
+            container.write(file, {**metadata, "settings": text.replace(f'"{mark}"', wrong)}, arrays)
+            path.write_bytes(file.getvalue())
+            try:
+                model = partwise.load(path)
+            except ModelFormatError:
+                refused += 1
+                continue
+            taken += 1
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                if place[-1] != "max_length":  # sentences may be too long then
+                    assert len(model.predict(case.X)) == len(case.X)
+                model.save(os.devnull)
+                task = task_of(model)
+                assert task.size(model) >= 0
+                assert isinstance(task.strongest(model, 2), dict)
+                certificate_lines(result_fields(model.result_))
+    assert refused > taken > 0
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_random_changes(name, tmp_path):
     rng = np.random.default_rng(CASES.index(name))
-    if name in PARSERS:
-        case = fitted_parser(name)
-    else:
-        case = fitted_classifier(["a", "b", "c"]) if name == "classifier" else fitted_tagger(name)
+    case = fitted(name)
     path = tmp_path / "model.pw"
     case.estimator.save(path)
     data = path.read_bytes()
@@ -117,3 +175,30 @@ def test_random_changes(name, tmp_path):
             predicted = model.predict(case.X)
         assert len(predicted) == len(case.X)
     assert 0.2 * ROUNDS < refused < ROUNDS
+
+
+@pytest.mark.parametrize("name", ["classifier", "crf", *list(PARSERS)[:1]])
+def test_every_setting_replaced_by_something_odd(name, tmp_path):
+    if name in PARSERS:
+        case = fitted_parser(name)
+    else:
+        case = fitted_classifier(["a", "b", "c"]) if name == "classifier" else fitted_tagger(next(iter(TAGGERS)))
+    path = tmp_path / "model.pw"
+    case.estimator.save(path)
+    metadata, settings, arrays = parsed(path.read_bytes())
+    places = [(key,) for key in settings]
+    places += [(key, inner) for key, value in settings.items() if isinstance(value, dict) for inner in value]
+    refused = set()
+    for place in places:
+        for odd in (*ODD_VALUES, 10**400):
+            changed = json.loads(metadata["settings"])
+            owner = changed if len(place) == 1 else changed[place[0]]
+            owner[place[-1]] = odd
+            file = io.BytesIO()
+            container.write(file, {**metadata, "settings": json.dumps(changed)}, arrays)
+            path.write_bytes(file.getvalue())
+            try:
+                partwise.load(path)
+            except ModelFormatError:
+                refused.add(place)
+    assert {("result",), ("history",), ("parameters",), ("result", "gap")} <= refused

@@ -16,12 +16,27 @@ from .trees import wrong_heads
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+#: Every generator makes a column that is empty and one that occurs in this example alone, whose weight is 0.
+WEIGHTLESS = 2
 TREES = {"projective": "ProjectiveTree", "spanning": "SpanningTree"}
 KINDS = ("multiclass", "chain-tied", "chain-tied-ends", "chain-untied", "chain-masked")
 
 
+def bare_columns(n: int) -> tuple[int, int]:
+    """Of n columns, that which is empty and that which occurs only where the weight is 0; neither is the last."""
+    return n // 2, n // 2 - 1
+
+
+def random_weights(rng: np.random.Generator, n: int, plain: bool = False) -> Floats:
+    """Weights of examples, one of them 0 unless `plain`."""
+    omega = rng.uniform(0.3, 2.5, n)
+    if n > WEIGHTLESS and not plain:
+        omega[WEIGHTLESS] = 0.0
+    return omega
+
+
 def dense_problem(kind: str, loss: str, seed: int, l2: float = 0.7, n: int = 4, dim: int = 6) -> DenseProblem:
-    """A problem with dense random matrices that needs no part of the library."""
+    """A problem with dense random matrices that needs no part of the library. Weights are positive."""
     rng = np.random.default_rng(seed)
     n_labels, width = 3, 4
     examples: list[Enumeration] = []
@@ -46,7 +61,7 @@ def dense_problem(kind: str, loss: str, seed: int, l2: float = 0.7, n: int = 4, 
     cost = [hamming_cost(g, t, n_labels, width) for g, t in zip(gold, rows, strict=True)]
     matrices = [rng.normal(size=(e.counts.shape[1], dim)) for e in examples]
     temperature, cost_scale, link = LOSSES[loss]
-    omega = rng.uniform(0.3, 2.5, n)
+    omega = random_weights(rng, n, plain=True)
     return DenseProblem(examples, matrices, gold, cost, omega, l2, temperature, cost_scale, link)
 
 
@@ -113,12 +128,22 @@ class Case:
 
 
 def random_rows(
-    rng: np.random.Generator, n_rows: int, n_attributes: int, values: bool
+    rng: np.random.Generator, n_rows: int, n_attributes: int, values: bool, weightless: tuple[int, int] | None = None
 ) -> tuple[Ints, Ints, Floats | None]:
-    """CSR rows of attributes, some repeated inside a row, some ignored (-1), some rows empty."""
+    """CSR rows of attributes, some repeated inside a row, some ignored (-1), some rows empty.
+
+    weightless: the rows (first, one past the last) of an example without weight. Then one attribute does not occur, and
+    one does only there.
+    """
     sizes = rng.integers(0, 5, n_rows)
     row_ptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     attributes = rng.integers(-1, n_attributes, row_ptr[-1]).astype(np.int64)
+    if weightless is not None:
+        empty, only_there = bare_columns(n_attributes)
+        there = np.zeros(len(attributes), dtype=bool)
+        there[row_ptr[weightless[0]] : row_ptr[weightless[1]]] = True
+        attributes[there & (attributes == empty)] = only_there
+        attributes[(attributes == empty) | (~there & (attributes == only_there))] = -1
     return row_ptr, attributes, rng.normal(size=row_ptr[-1]) if values else None
 
 
@@ -130,11 +155,13 @@ def maxent_case(
     form: str = "real",
     pairs: str = "all",
     unit_weights: bool = False,
+    plain: bool = False,
 ) -> Case:
     """One label an example with a map that has column access.
 
     form: "binary", "real" (non-negative), "negative", or "matrix" (features shared by labels). pairs: "all" (attribute,
-    label) pairs or the "observed" ones. Every attribute occurs in several examples and every label is somebody's.
+    label) pairs or the "observed" ones. Every label is somebody's. Every attribute but two (`bare_columns`) occurs in
+    several examples. unit_weights: all weights are 1. plain: as in `make_case`.
     """
     from partwise import _core
 
@@ -151,6 +178,10 @@ def maxent_case(
         table = present * (1.0 if form == "binary" else rng.uniform(0.2, 1.5, size=present.shape))
         if form == "negative":
             table *= rng.choice([-1.0, 1.0], size=table.shape)
+    empty, weightless = bare_columns(n_attributes)
+    if not plain:
+        table[:, empty] = 0.0
+        table[np.arange(len(table)) // (len(table) // n) != WEIGHTLESS, weightless] = 0.0
     rows, columns = map(np.ascontiguousarray, np.nonzero(table))
     row_ptr = np.searchsorted(rows, np.arange(len(table) + 1)).astype(np.int64)
     values = None if form == "binary" else table[rows, columns]
@@ -163,13 +194,13 @@ def maxent_case(
             else _core.RowLayout.observed(n_attributes, n_labels, structure.width, row_ptr, columns, labels)
         )
         features = _core.MaxentMap(layout, row_ptr, columns, values)
-    weight = np.ones(n) if unit_weights else rng.uniform(0.3, 2.5, n)
+    weight = np.ones(n) if unit_weights else random_weights(rng, n, plain)
     examples = [enumeration_of(structure, i) for i in range(n)]
     matrices = [matrix_of(features, i) for i in range(n)]
     return Case(structure, features, structure.encode(labels), weight, examples, matrices, [1] * n)
 
 
-def tree_case(kind: str, seed: int, n: int, n_inputs: int) -> Case:
+def tree_case(kind: str, seed: int, n: int, n_inputs: int, plain: bool = False) -> Case:
     """Sentences of three words with random trees. Arc (h, m) has the score x_m @ w_h for random inputs x_m of word m:
     the four possible heads of a word are a row of slots."""
     from partwise import _core
@@ -177,23 +208,41 @@ def tree_case(kind: str, seed: int, n: int, n_inputs: int) -> Case:
     rng = np.random.default_rng(seed)
     lengths = np.full(n, 3, dtype=np.int64)
     structure: Any = getattr(_core, TREES[kind])(lengths)
-    segment = _core.DenseSegment(rng.normal(size=(3 * n, n_inputs)), 3 * np.arange(n + 1), 4, 4)
+    inputs = rng.normal(size=(3 * n, n_inputs))
+    empty, weightless = bare_columns(n_inputs)
+    if not plain:
+        inputs[:, empty] = 0.0
+        inputs[np.arange(3 * n) // 3 != WEIGHTLESS, weightless] = 0.0
+    segment = _core.DenseSegment(inputs, 3 * np.arange(n + 1), 4, 4)
     features = _core.LinearMap([segment])
     examples = [enumeration_of(structure, i) for i in range(n)]
     heads = np.concatenate([example.labellings[rng.integers(len(example))] for example in examples])
     gold = structure.encode(heads)
     matrices = [matrix_of(features, i) for i in range(n)]
-    return Case(structure, features, gold, rng.uniform(0.3, 2.5, n), examples, matrices, lengths.tolist())
+    return Case(structure, features, gold, random_weights(rng, n, plain), examples, matrices, lengths.tolist())
 
 
-def make_case(kind: str, seed: int, n: int = 4, n_labels: int = 3, n_attributes: int = 5, max_length: int = 3) -> Case:
-    """A core structure and feature map of the given kind with random gold labels, attributes and sample weights."""
+def make_case(
+    kind: str,
+    seed: int,
+    n: int = 4,
+    n_labels: int = 3,
+    n_attributes: int = 5,
+    max_length: int = 3,
+    scale: float = 1.0,
+    plain: bool = False,
+) -> Case:
+    """A core structure and feature map of the given kind with random gold labels, attributes and sample weights.
+
+    scale: what attributes' values are multiplied by (multiclass and chains). plain: every column occurs and every
+    weight is positive, as transcriptions of papers take it for granted.
+    """
     from partwise import _core
 
     if kind == "maxent":
-        return maxent_case(seed, n, n_labels, n_attributes)
+        return maxent_case(seed, n, n_labels, n_attributes, plain=plain)
     if kind in TREES:
-        return tree_case(kind, seed, n, n_attributes)
+        return tree_case(kind, seed, n, n_attributes, plain)
     rng = np.random.default_rng(seed)
     lengths = (
         np.ones(n, dtype=np.int64) if kind == "multiclass" else rng.integers(1, max_length + 1, n).astype(np.int64)
@@ -205,9 +254,9 @@ def make_case(kind: str, seed: int, n: int = 4, n_labels: int = 3, n_attributes:
     width = structure.width
     example_ptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     layout = _core.RowLayout.dense(n_attributes, n_labels, width)
-    segments: list[Any] = [
-        _core.AttributeSegment(layout, example_ptr, *random_rows(rng, int(example_ptr[-1]), n_attributes, values=True))
-    ]
+    there = (int(example_ptr[WEIGHTLESS]), int(example_ptr[WEIGHTLESS + 1])) if n > WEIGHTLESS and not plain else None
+    row_ptr, attributes, values = random_rows(rng, int(example_ptr[-1]), n_attributes, values=True, weightless=there)
+    segments: list[Any] = [_core.AttributeSegment(layout, example_ptr, row_ptr, attributes, scale * values)]
     if kind == "chain-untied":
         edge_ptr = np.concatenate([[0], np.cumsum(lengths - 1)]).astype(np.int64)
         table = n_labels * width
@@ -225,7 +274,7 @@ def make_case(kind: str, seed: int, n: int = 4, n_labels: int = 3, n_attributes:
         mask_around_gold(structure, gold, rng)
     examples = [enumeration_of(structure, i) for i in range(n)]
     matrices = [matrix_of(features, i) for i in range(n)]
-    return Case(structure, features, gold, rng.uniform(0.3, 2.5, n), examples, matrices, lengths.tolist())
+    return Case(structure, features, gold, random_weights(rng, n, plain), examples, matrices, lengths.tolist())
 
 
 def mask_around_gold(structure: Any, gold: tuple[Ints, Ints, Floats], rng: np.random.Generator) -> None:

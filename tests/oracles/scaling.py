@@ -27,19 +27,19 @@ class Maxent:
         self.p = [problem.oracle(i, self.w)[2] for i in range(problem.n)]
         gold = [g @ matrix for g, matrix in zip(problem.gold, problem.matrices, strict=True)]
         self.empirical = sum(o * g for o, g in zip(self.omega, gold, strict=True))
-        self.largest_sum = max(float(f.sum(axis=1).max()) for f in self.f)
+        self.largest_sum = max(float(f.sum(axis=1).max()) for o, f in zip(self.omega, self.f, strict=True) if o)
 
     def column(self, t: int) -> list[tuple[float, Floats, Floats, Floats]]:
-        """(omega, P(y|x), f_t(x, y), f#(x, y)) of the contexts in Omega_t."""
+        """(omega, P(y|x), f_t(x, y), f#(x, y)) of the contexts in Omega_t. ~P is 0 where there is no data."""
         all_rows = zip(self.omega, self.p, self.f, strict=True)
-        return [(o, p, f[:, t], f.sum(axis=1)) for o, p, f in all_rows if f[:, t].any()]
+        return [(o, p, f[:, t], f.sum(axis=1)) for o, p, f in all_rows if o and f[:, t].any()]
 
     def expectation(self, t: int) -> float:
         return float(sum(o * p @ f for o, p, f, _ in self.column(t)))
 
     def highest(self, t: int) -> float:
-        """f#_t."""
-        return max((float(f.max()) for _, _, f, _ in self.column(t)), default=1.0)
+        """f#_t, over all contexts there are (1 if it is 0)."""
+        return max(float(f[:, t].max()) for f in self.f) or 1.0
 
     def value(self, name: str, t: int, z: float) -> float:
         """A_t(z)."""
@@ -63,7 +63,7 @@ class Maxent:
         column = self.column(t)
         if not column:
             return self.value("cd", t, z)
-        reach = max(max(0.0, f.max()) for _, _, f, _ in column) - min(min(0.0, f.min()) for _, _, f, _ in column)
+        reach = max(0.0, *(f[:, t].max() for f in self.f)) - min(0.0, *(f[:, t].min() for f in self.f))
         variance = sum(o * (p @ f**2 - (p @ f) ** 2) for o, p, f, _ in column)
         q, x = self.l2 * (self.w[t] * z + z * z / 2) - z * self.empirical[t], reach * abs(z) / self.tau
         return q + z * self.expectation(t) + self.tau * variance * (np.expm1(x) - x) / reach**2
@@ -86,6 +86,8 @@ class Maxent:
                 first += o * (moved @ f)
                 second += o * (moved @ f**2 - (moved @ f) ** 2) / self.tau
             return first, second
+        if not column:
+            return first, second
         mass, steep = sum(o for o, _, _, _ in column), self.highest(t)
         q = self.expectation(t) / (steep * mass)
         share = q * np.exp(s * steep) / (1 - q + q * np.exp(s * steep))
@@ -94,6 +96,8 @@ class Maxent:
     def minimum(self, name: str, t: int, tol: float = 1e-5) -> float:
         """argmin A_t by Newton's method (26), from the closed form (25) where there is no penalty."""
         e, expected = self.empirical[t], self.expectation(t)
+        if not self.column(t):  # the penalty alone
+            return -self.w[t] if self.l2 > 0 else 0.0
         if self.l2 == 0 and name in ("gis", "scgis"):
             return self.tau / (self.largest_sum if name == "gis" else self.highest(t)) * np.log(e / expected)
         if name == "log":  # A_t' is no convex function, and plain Newton may swing to and fro
@@ -138,7 +142,7 @@ def coordinate_descent(
     for t in order:
         at = Maxent(problem, w)
         first, second = at.derivatives("cd", t, 0.0)
-        z = -first / second
+        z = -first / second if first else 0.0
         while abs(z) > 1e-13:
             bounds = [at.third_order(t, z)] if bound else []
             if bound and min(f[:, t].min() for f in at.f) >= 0:

@@ -28,7 +28,7 @@ def epoch(small: Small, state, order):
 
 @pytest.mark.parametrize("kind", ["multiclass", "chain-tied", "chain-untied"])
 def test_the_same_iterates_as_the_transcription(kind, rng):
-    small = Small(kind, "hinge", ties=False)
+    small = Small(kind, "hinge", ties=False, plain=True)
     solver = BCFW.plain()
     state = solver.init_state(small.problem, rng, None)
     reference = reference_start(small.dense)

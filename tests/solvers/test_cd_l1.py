@@ -159,6 +159,27 @@ def test_a_column_with_several_slots_of_an_example(rng):
     assert result.primal <= found.fun * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+def test_sweeps_from_far_away_lose_no_digits(loss, rng):
+    """Steps that take nearly all of an example's sum away leave what the new weights say, and not rounding."""
+    n, d, n_labels = 12, 3, 4
+    structure = Multiclass(n, n_labels)
+    gold = structure.encode(np.arange(n) % n_labels)
+    features = multiclass_map(structure, rng.uniform(0.5, 1.5, size=(n, d)))
+    problem = Problem(features, structure, gold, loss, ElasticNet(0.01))
+    weights = np.zeros(problem.n_weights)
+    weights[:: problem.n_weights // d] = 40.0  # the first label is all but certain
+    unscaled, _ = problem.objective.marginals_of_scores(problem.oracle_point(weights).scores)
+    sums = np.ones(n)
+    columns = _core.WorkingColumns(problem.objective, np.arange(problem.n_weights))
+    before = problem.value(weights)
+    for seed in range(4):
+        assert _core.cd_l1(problem.objective, columns, 0.01, 0.0, 1, 0.0, seed, weights, unscaled, sums).steps > 0
+        expected, _ = problem.objective.marginals_of_scores(problem.oracle_point(weights).scores)
+        np.testing.assert_allclose(unscaled / np.repeat(sums, len(unscaled) // n), expected, rtol=1e-6, atol=1e-12)
+    assert problem.value(weights) < 0.8 * before
+
+
 @pytest.mark.parametrize("options", [{"inner": 1.0}, {"max_sweeps": 0}, {"growth": 0.0}, {"least": 0}])
 def test_bad_options(options):
     with pytest.raises(ValueError, match=next(iter(options))):

@@ -1,93 +1,346 @@
-"""Checkpoint files: whole or refused."""
+"""Checkpoint files: whole, of this very run, or refused with one kind of error."""
 
 from __future__ import annotations
 
+import copy
 import json
 import os
+import pickle
+import time
+import warnings
 
 import numpy as np
 import pytest
+from smallproblems import BARE_COLUMNS, Small, kind_for, loss_for, penalty_for
 
+from partwise import (
+    Checkpoint,
+    CheckpointError,
+    ConvergenceWarning,
+    DivergenceError,
+    ElasticNet,
+    Loss,
+    Multiclass,
+    Problem,
+    available_solvers,
+    maxent_map,
+    multiclass_map,
+    solve,
+)
+from partwise.models import container
 from partwise.solvers import checkpoint as files
 from partwise.solvers.eg import EGState
 from partwise.solvers.lbfgs import LBFGSState
-from partwise.solvers.state import pack, unpack
+from partwise.solvers.state import BIT_GENERATORS, pack, unpack
 
-ARRAYS = {"a": np.arange(6.0).reshape(2, 3), "empty": np.zeros(0), "ints": np.arange(4)}
-VALUES = {"text": "é", "number": 0.1, "large": 2**100, "inf": float("inf"), "none": None, "list": [1.5, 2.5]}
-
-
-def test_what_is_written_is_read(tmp_path):
-    path = tmp_path / "x"
-    files.write(path, ARRAYS, VALUES)
-    arrays, values = files.read(path)
-    assert values == VALUES
-    assert set(arrays) == set(ARRAYS)
-    for name, array in ARRAYS.items():
-        np.testing.assert_array_equal(arrays[name], array)
-        assert arrays[name].dtype == array.dtype
+SOLVERS = available_solvers()
+pytestmark = BARE_COLUMNS
 
 
-def test_every_damaged_byte_is_noticed(tmp_path):
-    path = tmp_path / "x"
-    files.write(path, ARRAYS, VALUES)
-    whole = path.read_bytes()
-    for at in range(0, len(whole), 7):
-        damaged = bytearray(whole)
-        damaged[at] ^= 0x11
-        path.write_bytes(damaged)
-        try:
-            arrays, values = files.read(path)
-        except (ValueError, json.JSONDecodeError):
-            continue
-        # Bytes that carry nothing (padding of the header) may change.
-        assert values == VALUES
-        assert all(np.array_equal(arrays[name], array) for name, array in ARRAYS.items())
-        assert whole[at : at + 1] in (b" ", b"_")
+def problem_for(solver: str) -> Problem:
+    small = Small(kind_for(solver), loss_for(solver), l2=0.05, n=6)
+    return small.problem.with_penalty(penalty_for(solver, 0.05))
 
 
-@pytest.mark.parametrize("share", [0.0, 0.3, 0.9])
-def test_a_file_cut_short_is_refused(tmp_path, share):
-    path = tmp_path / "x"
-    files.write(path, ARRAYS, VALUES)
-    whole = path.read_bytes()
-    path.write_bytes(whole[: int(share * len(whole))])
-    with pytest.raises(ValueError, match="not a checkpoint"):
-        files.read(path)
+def run(problem, solver, path, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return solve(problem, solver, **({"tol": 1e-9, "max_passes": 8, "random_state": 0} | options), checkpoint=path)
 
 
-def test_other_safetensors_files_are_refused(tmp_path):
-    from safetensors.numpy import save_file
-
-    save_file({"a": np.zeros(2)}, tmp_path / "x")
-    with pytest.raises(ValueError, match="not a checkpoint of this version"):
-        files.read(tmp_path / "x")
+def saved_run(solver, folder):
+    problem, path = problem_for(solver), folder / "run.ckpt"
+    run(problem, solver, path, max_passes=3)
+    return problem, path
 
 
-def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
-    path = tmp_path / "x"
-    files.write(path, ARRAYS, VALUES)
-
-    def refuse(*args):
-        raise OSError("disk full")
-
-    monkeypatch.setattr(os, "fsync", refuse)
-    with pytest.raises(OSError, match="disk full"):
-        files.write(path, {}, {})
-    monkeypatch.undo()
-    assert files.read(path)[1] == VALUES
-    assert [p.name for p in tmp_path.iterdir()] == ["x"]
+def parts(path):
+    """(values, arrays) of a file, to be changed."""
+    metadata, arrays = container.read(path, files.KIND)
+    return json.loads(metadata["values"]), dict(arrays)
 
 
-def test_a_state_survives_json():
-    rng = np.random.default_rng(4)
-    rng.normal(size=3)
-    zeros = np.zeros(2)
-    fields = dict.fromkeys(("weights", "scores", "marginals", "entropies", "step_sizes", "duals"), zeros)
-    state = EGState(**fields, dual=np.float64(0.1), best_dual=-np.inf, rng=rng, epoch=3)
-    arrays, scalars = pack(state)
-    copy = unpack(EGState, arrays, json.loads(json.dumps(scalars)))
-    assert (copy.dual, copy.best_dual, copy.epoch) == (0.1, -np.inf, 3)
-    assert copy.rng.random() == rng.random()
-    with pytest.raises(ValueError, match="fields"):
-        unpack(LBFGSState, arrays, scalars)
+def forge(path, values, arrays, **metadata):
+    """A file whose digest is right."""
+    text = metadata.pop("text", None) or json.dumps(values)
+    header = {"format": files.KIND.format, "format_version": str(files.KIND.version), "values": text}
+    with open(path, "wb") as file:
+        container.write(file, header | metadata, arrays)
+
+
+class TestFiles:
+    def test_what_is_written_is_read(self, tmp_path):
+        _, path = saved_run("eg", tmp_path)
+        one = files.read(path)
+        files.write(tmp_path / "again", one)
+        assert (tmp_path / "again").read_bytes() == path.read_bytes()
+        assert one.solver == "eg"
+        assert one.status == "max_passes"
+
+    def test_every_damaged_byte_is_noticed(self, tmp_path):
+        problem, path = saved_run("cd", tmp_path)
+        whole = path.read_bytes()
+        for at in range(0, len(whole), 11):
+            damaged = bytearray(whole)
+            damaged[at] ^= 0x11
+            path.write_bytes(damaged)
+            with pytest.raises(CheckpointError, match=r"run\.ckpt"):
+                files.read(path)
+        path.write_bytes(whole)
+        run(problem, "cd", path)
+
+    @pytest.mark.parametrize("share", [0.0, 0.001, 0.01, 0.3, 0.9, 0.999])
+    def test_a_file_cut_short_is_refused(self, tmp_path, share):
+        problem, path = saved_run("lbfgs", tmp_path)
+        whole = path.read_bytes()
+        path.write_bytes(whole[: int(share * len(whole))])
+        with pytest.raises(CheckpointError, match=r"checkpoint|cut off|damaged"):
+            run(problem, "lbfgs", path)
+
+    def test_other_files_are_refused(self, tmp_path):
+        from safetensors.numpy import save_file
+
+        problem, path = saved_run("lbfgs", tmp_path)
+        values, arrays = parts(path)
+        save_file({"a": np.zeros(2)}, path)
+        with pytest.raises(CheckpointError, match=r"not a checkpoint of this version.*start anew"):
+            run(problem, "lbfgs", path)
+        for changed in ({"format": "partwise model"}, {"format_version": "1"}, {"format_version": "99"}):
+            forge(path, values, arrays, **changed)
+            with pytest.raises(CheckpointError, match=r"checkpoint|version"):
+                run(problem, "lbfgs", path)
+        path.unlink()
+        path.mkdir()
+        with pytest.raises(CheckpointError, match="not a file"):
+            run(problem, "lbfgs", path)
+
+    def test_a_pipe_does_not_hang(self, tmp_path):
+        os.mkfifo(tmp_path / "pipe")
+        with pytest.raises(CheckpointError, match="not a file"):
+            run(problem_for("lbfgs"), "lbfgs", tmp_path / "pipe")
+
+    @pytest.mark.parametrize("bad", ["-", "run.gz"])
+    def test_names_that_will_not_do(self, bad):
+        with pytest.raises(ValueError, match="no name for a file"):
+            Checkpoint(bad)
+
+    def test_a_failed_write_leaves_the_old_file(self, tmp_path, monkeypatch):
+        _, path = saved_run("lbfgs", tmp_path)
+        before = path.read_bytes()
+
+        def refuse(*args):
+            raise OSError("disk full")
+
+        monkeypatch.setattr(os, "fsync", refuse)
+        with pytest.raises(OSError, match="disk full"):
+            files.write(path, files.read(path))
+        monkeypatch.undo()
+        assert path.read_bytes() == before
+        assert [p.name for p in tmp_path.iterdir()] == ["run.ckpt"]
+
+    def test_the_error_can_be_sent_to_another_process(self):
+        error = pickle.loads(pickle.dumps(CheckpointError("is odd", "x")))
+        assert isinstance(error, ValueError)
+        assert (str(error), error.path) == ("x: is odd", "x")
+
+
+class TestStates:
+    def fresh(self):
+        zeros = np.zeros(2)
+        fields = dict.fromkeys(("weights", "scores", "marginals", "entropies", "duals"), zeros)
+        return EGState(**fields, step_sizes=np.ones(2), dual=0.0, best_dual=0.0, rng=np.random.default_rng(4))
+
+    @pytest.mark.parametrize("bits", BIT_GENERATORS)
+    def test_a_state_survives_json(self, bits):
+        state = self.fresh()
+        state.rng = np.random.Generator(BIT_GENERATORS[bits](7))
+        state.rng.normal(size=3)
+        state.dual, state.best_dual, state.epoch = np.float64(0.1), -np.inf, 3
+        arrays, scalars = pack(state)
+        copy = unpack(self.fresh(), arrays, json.loads(json.dumps(scalars)))
+        assert (copy.dual, copy.best_dual, copy.epoch) == (0.1, -np.inf, 3)
+        assert copy.rng.random() == state.rng.random()
+        copy.weights += 1.0  # its own, and not read-only
+
+    def test_states_of_other_kinds_are_refused(self):
+        arrays, scalars = pack(self.fresh())
+        other = LBFGSState.__new__(LBFGSState)
+        with pytest.raises(ValueError, match="fields"):
+            unpack(other, arrays, scalars)
+
+    @pytest.mark.parametrize("name", ["default_rng", "seed", "bytes", "RandomState", "Generator", "get_state", "x", ""])
+    def test_nothing_that_a_file_names_is_called(self, name):
+        arrays, scalars = pack(self.fresh())
+        scalars["rng"]["generator"]["bit_generator"] = name
+        with pytest.raises(ValueError, match="generator"):
+            unpack(self.fresh(), arrays, scalars)
+
+
+class TestIdentity:
+    """A checkpoint is one of this very problem."""
+
+    def refused(self, problem, path, match):
+        with pytest.raises(CheckpointError, match=f"run.ckpt: was written for another problem .*{match}"):
+            run(problem, "lbfgs", path)
+
+    def test_penalties_are_compared_exactly(self, tmp_path):
+        problem, path = saved_run("lbfgs", tmp_path)
+        run(problem.with_penalty(1e-10), "lbfgs", tmp_path / "small", max_passes=3)
+        for l2 in (9e-9, 0.0, np.nextafter(1e-10, 1)):
+            with pytest.raises(CheckpointError, match=r"another problem .*l2"):
+                run(problem.with_penalty(l2), "lbfgs", tmp_path / "small")
+        self.refused(problem.with_penalty(np.nextafter(0.05, 1)), path, "l2")
+
+    def test_l1_is_compared_exactly(self, tmp_path):
+        problem = problem_for("cd-l1")
+        run(problem.with_penalty(ElasticNet(1e-10, 0.1)), "cd-l1", tmp_path / "run", max_passes=3)
+        with pytest.raises(CheckpointError, match="l1"):
+            run(problem.with_penalty(ElasticNet(2e-10, 0.1)), "cd-l1", tmp_path / "run")
+
+    def test_data(self, tmp_path, rng):
+        path = tmp_path / "run.ckpt"
+        x, labels, omega = rng.normal(size=(40, 3)), rng.integers(0, 3, 40), rng.uniform(0.5, 2, 40)
+
+        def made(x=x, labels=labels, omega=omega, loss="softmax-margin", cost=None, mask=None):
+            x, labels, omega = map(np.ascontiguousarray, (x, labels, omega))
+            structure = Multiclass(len(labels), 3)
+            if mask is not None:
+                structure.set_mask(5, np.array(mask, dtype=np.uint8))
+            features, gold = multiclass_map(structure, x), structure.encode(labels)
+            return Problem(features, structure, gold, loss, 0.1, sample_weight=omega, cost=cost)
+
+        run(made(), "lbfgs", path, max_passes=3)
+        run(made(), "lbfgs", path, max_passes=4)  # the same problem, made again
+        order = np.arange(40)
+        order[[3, 17]] = order[[17, 3]]
+        self.refused(made(x[order], labels[order], omega[order]), path, "example 3 differs")
+        self.refused(made(x[::-1], labels[::-1], omega[::-1]), path, "example")
+        self.refused(made(omega=omega[order]), path, "example 3 differs")
+        self.refused(made(labels=np.where(order == 9, (labels + 1) % 3, labels)), path, "example 9 differs")
+        changed = x.copy()
+        changed[11, 2] += 1e-9
+        self.refused(made(changed), path, "example 11 differs")
+        self.refused(made(x[:-1], labels[:-1], omega[:-1]), path, "n_examples")
+        self.refused(made(loss=Loss("softmax-margin", 1.0, 1.0 + 1e-15)), path, "cost_scale")
+        self.refused(made(loss="smoothed-hinge"), path, "temperature")
+        cost = made().slot_costs()
+        cost[4 * 7 + (labels[7] + 1) % 3] += 0.5
+        self.refused(made(cost=cost), path, "example 7 differs")
+        allowed = np.ones(4)
+        allowed[(labels[5] + 1) % 3] = 0
+        self.refused(made(mask=allowed), path, "example 5 differs")
+
+    def test_the_number_of_threads_does_not_matter(self, tmp_path):
+        problem, path = saved_run("lbfgs", tmp_path)
+        run(problem.with_n_jobs(2), "lbfgs", path)
+
+
+#: What a forger may put in place of a JSON value.
+ODD = [None, True, -1, 0, 1, 2**60, -(2**70), 1.5, -1e300, 1e300, float("inf"), "x", "", [], [1.0, "a"], {}, {"a": 1}]
+
+
+def places(value, at=()):
+    """All paths into nested JSON (long lists: their first two items)."""
+    yield at
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from places(item, (*at, key))
+    elif isinstance(value, list):
+        for k, item in enumerate(value[:2]):
+            yield from places(item, (*at, k))
+
+
+def changed(values, at, odd):
+    out = copy.deepcopy(values)
+    if not at:
+        return odd
+    inner = out
+    for key in at[:-1]:
+        inner = inner[key]
+    if odd is changed:
+        del inner[at[-1]]
+    else:
+        inner[at[-1]] = odd
+    return out
+
+
+def attempt(problem, solver, path):
+    """Resume from a forged file: refused as a checkpoint, or a run that ends with finite numbers and soon.
+
+    A state of numbers that are possible one by one may still make a run go astray, which is told as ever.
+    """
+    begin = time.perf_counter()
+    try:
+        with np.errstate(all="ignore"):
+            result = run(problem, solver, path)
+    except (CheckpointError, DivergenceError) as error:
+        told = error
+    else:
+        told = None
+    assert time.perf_counter() - begin < 2.0
+    if told is not None:
+        assert isinstance(told, DivergenceError) or (told.path, str(path) in str(told)) == (str(path), True)
+        return False
+    assert np.isfinite(result.weights).all()
+    assert np.isfinite([result.primal, result.passes, result.seconds]).all()
+    assert result.gap >= 0
+    return True
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_forged_values(solver, tmp_path):
+    """Every field, taken out and replaced by every odd value, under a digest that is right."""
+    problem, path = saved_run(solver, tmp_path)
+    values, arrays = parts(path)
+    for number, at in enumerate(places(values)):
+        # all of them at the top and in the state's numbers, a few elsewhere
+        chosen = ODD if len(at) <= 1 else [ODD[(number + k) % len(ODD)] for k in range(0, len(ODD), 5)]
+        for odd in ([] if not at else [changed]) + chosen:
+            forge(path, changed(values, at, odd), arrays)
+            attempt(problem, solver, path)
+    forge(path, values, arrays)
+    assert attempt(problem, solver, path)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_forged_arrays(solver, tmp_path):
+    problem, path = saved_run(solver, tmp_path)
+    values, arrays = parts(path)
+    for name, array in arrays.items():
+        others = [None, array[:-1], array.reshape(-1), array.reshape(1, -1), array.astype(np.float32)]
+        others += [array.astype(np.uint8), np.append(array, array[:1])]
+        for number in (-1, 0, 1, 7, 2**40, -(2**40), np.nan, np.inf, 1e300, -1e300):
+            if array.size and (array.dtype.kind == "f" or (np.isfinite(number) and abs(number) < 2**62)):
+                one = array.copy()
+                one.reshape(-1)[0] = number
+                others += [one, np.full_like(array, number)]
+        for other in others:
+            forge(path, values, arrays | {name: other} if other is not None else without(arrays, name))
+            attempt(problem, solver, path)
+    forge(path, values, arrays | {"state.extra": np.zeros(2)})
+    assert not attempt(problem, solver, path)
+    forge(path, values, arrays | {"extra": np.zeros(2)})
+    assert not attempt(problem, solver, path)
+
+
+def without(arrays, name):
+    return {key: array for key, array in arrays.items() if key != name}
+
+
+def test_forged_headers(tmp_path):
+    problem, path = saved_run("cd", tmp_path)
+    _, arrays = parts(path)
+    deep = "[" * 100_000
+    for text in (" ", "null", "[]", "{", deep, '{"solver": NaN}', '{"solver": "cd", "solver": "cd"}'):
+        forge(path, {}, arrays, text=text)
+        assert not attempt(problem, "cd", path)
+
+
+def test_a_maxent_checkpoint_is_not_taken_for_another_map(tmp_path, rng):
+    """The same scores from another order of weights."""
+    x, labels = np.abs(rng.normal(size=(20, 2))), rng.integers(0, 2, 20)
+    structure = Multiclass(20, 2)
+    gold = structure.encode(labels)
+    run(Problem(maxent_map(structure, x), structure, gold, "log", 0.1), "cd", tmp_path / "run", max_passes=2)
+    with pytest.raises(CheckpointError, match="another problem"):
+        run(Problem(maxent_map(structure, x[:, ::-1].copy()), structure, gold, "log", 0.1), "cd", tmp_path / "run")

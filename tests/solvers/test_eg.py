@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import textwrap
+
 import numpy as np
 import pytest
 from smallproblems import Small
 
-from partwise import EG, ConvergenceWarning, DivergenceError, DualPoint, SequenceTagger, solve
+from partwise import (
+    EG,
+    Chain,
+    ConvergenceWarning,
+    DivergenceError,
+    DualPoint,
+    Multiclass,
+    Problem,
+    SequenceTagger,
+    chain_map,
+    multiclass_map,
+    solve,
+    threads,
+)
+from partwise._core import eg_epoch
 from partwise.datasets import make_treebank
+from partwise.features import Attributes
+from partwise.solvers import eg
 
 
 def test_a_constant_step_that_is_too_large_is_an_error():
@@ -29,6 +49,35 @@ def test_numbers_that_run_away_are_an_error():
         solve(small.problem, EG(step_size=1e200, order="cyclic"), tol=1e-3, max_passes=50)
 
 
+def test_numbers_beyond_double_precision_end_a_run():
+    """The search for a step must end, on one thread and on two; the message says what is too large."""
+    code = """
+    import numpy as np
+    import partwise.threads
+    from partwise import EG, DivergenceError, MaxentClassifier
+
+    partwise.threads.available_processors = lambda: 2
+    for feature, weight, single in [(1.0, 1.0, 1e308), (1e160, 1e-300, 1e-300)]:
+        X, w = np.zeros((400, 2)), np.full(400, weight)
+        X[::2, 0], w[7] = feature, single
+        for n_jobs in (1, 2):
+            model = MaxentClassifier(solver=EG(round_size=4), C=100, fit_intercept=False, max_seconds=2, n_jobs=n_jobs)
+            try:
+                model.fit(X, np.arange(400) % 2, w)
+            except DivergenceError as error:
+                print(error)
+    """
+    # In a program of its own: on two threads it could not be stopped.
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=60, check=False
+    )
+    messages = done.stdout.splitlines()
+    assert len(messages) == 4, done.stderr
+    for message in messages:
+        assert "sample weight" in message
+        assert "squared features up to" in message
+
+
 @pytest.mark.parametrize("order", ["random", "permuted", "cyclic"])
 @pytest.mark.parametrize("step_size", ["adaptive", "theorem"])
 @pytest.mark.parametrize("start", ["gold", "uniform"])
@@ -39,7 +88,7 @@ def test_every_combination_converges(order, step_size, start):
 
 
 def test_orders():
-    problem = Small("multiclass", "log", n=50).problem
+    problem = Small("multiclass", "log", n=50, plain=True).problem
     rng = np.random.default_rng(0)
     assert EG(order="cyclic").draw_order(problem, rng).tolist() == list(range(50))
     permuted = EG(order="permuted").draw_order(problem, rng)
@@ -126,3 +175,88 @@ def test_weak_penalties_do_not_bring_examples_to_a_standstill(n_jobs):
     run = tagger.fit(sentences, bank.chunks).result_
     assert run.status == "converged"
     assert run.passes < 250
+
+
+class TestLanes:
+    """Several threads: another algorithm, used where there is enough work for it."""
+
+    @pytest.fixture(autouse=True)
+    def processors(self, monkeypatch):
+        monkeypatch.setattr(threads, "available_processors", lambda: 64)
+
+    @pytest.fixture
+    def reports(self, monkeypatch):
+        """What the core says of each pass."""
+        found = []
+
+        def epoch(*arguments, **options):
+            found.append(eg_epoch(*arguments, **options))
+            return found[-1]
+
+        monkeypatch.setattr(eg, "eg_epoch", epoch)
+        return found
+
+    @staticmethod
+    def chains(n: int, length: int, n_labels: int) -> Problem:
+        rng = np.random.default_rng(0)
+        structure = Chain(np.full(n, length), n_labels)
+        ids = rng.integers(0, 500, 4 * n * length)
+        rows = Attributes(np.arange(n * length + 1) * 4, ids, 500)
+        # Labels that the attributes tell, more or less, as in real data.
+        gold = structure.encode((ids[::4] + (rng.random(n * length) < 0.1)) % n_labels)
+        return Problem(chain_map(structure, rows), structure, gold, "log", 10.0)
+
+    def test_short_passes_stay_on_one_lane(self, reports):
+        """The same bits as with one thread, so as fast."""
+        for problem in (self.chains(40, 20, 24), self.chains(500, 6, 4), Small("multiclass", "log", n=300).problem):
+            one, two = (solve(problem, "eg", tol=1e-3, n_jobs=n, random_state=0) for n in (1, 2))
+            np.testing.assert_array_equal(one.weights, two.weights)
+        assert {report.lanes for report in reports} == {1}
+
+    def test_many_threads_are_few_lanes(self, reports):
+        problem = self.chains(600, 20, 24)
+        passes = {n: solve(problem, "eg", tol=1e-3, n_jobs=n, random_state=0).passes for n in (1, 2, 8, 64)}
+        assert {report.lanes for report in reports} == {1, 2, 8}
+        assert passes[64] == passes[8] <= 2.5 * passes[1]
+        assert passes[2] <= 1.5 * passes[1]
+
+    def test_the_dual_never_falls(self, reports):
+        problem = self.chains(600, 20, 24).with_n_jobs(4)
+        solver = EG()
+        state = solver.init_state(problem, np.random.default_rng(0), None)
+        for _ in range(8):
+            before = problem.dual_value(DualPoint.of_scores(state.scores))
+            solver.step(problem, state)
+            after = problem.dual_value(DualPoint.of_scores(state.scores))
+            assert after >= before - 1e-9 * abs(before)
+            assert state.dual == pytest.approx(after, rel=1e-9)  # what the lanes made of it is what is tracked
+        assert {report.lanes for report in reports} == {4}
+
+    def test_one_lane_goes_on_alone_where_rounds_are_taken_back(self, reports):
+        """All examples have the same features: a round's steps add up to far too much."""
+        structure = Multiclass(4000, 3)
+        rows = np.ones((4000, 6))
+        gold = structure.encode(np.random.default_rng(0).integers(0, 3, 4000))
+        problem = Problem(multiclass_map(structure, rows), structure, gold, "log", 0.1).with_n_jobs(8)
+        solver = EG(round_size=16, start="uniform")
+        state = solver.init_state(problem, np.random.default_rng(0), None)
+        solver.step(problem, state)
+        report = reports[-1]
+        assert report.lanes == 8
+        assert 4 * report.taken_back > report.rounds
+        assert report.rounds < 4000 / (8 * 16)  # and not to the end
+        assert state.dual == pytest.approx(problem.dual_value(DualPoint.of_scores(state.scores)), rel=1e-9)
+        again = solver.init_state(problem, np.random.default_rng(0), None)
+        solver.step(problem, again)
+        np.testing.assert_array_equal(again.weights, state.weights)
+
+    def test_an_error_in_a_lane_comes_out(self):
+        """Out of memory, say: no lane may wait for one that is gone."""
+
+        problem = self.chains(600, 20, 24).with_n_jobs(3)
+        solver = EG()
+        state = solver.init_state(problem, np.random.default_rng(0), None)
+        state.scores[len(state.scores) // 2 :] = np.nan
+        with pytest.raises(DivergenceError, match="not finite"):
+            for _ in range(3):
+                solver.step(problem, state)

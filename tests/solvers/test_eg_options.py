@@ -23,7 +23,7 @@ class TestCalibration:
     @pytest.mark.parametrize("loss", ["log", "hinge"])
     def test_the_share_is_that_of_the_transcription(self, loss):
         """Figure 3 on the sampled examples alone, each with the one step: how many first trials let the dual fall."""
-        small = Small("chain-tied", loss, l2=0.05, n=12)
+        small = Small("chain-tied", loss, l2=0.05, n=12, plain=True)
         sample = np.array([7, 2, 9, 0, 4, 11])
         _, state = fresh(small.problem, sharpness=6.0)
         part = replace(
@@ -102,10 +102,10 @@ class TestAnnealing:
     def test_the_papers_schedule(self):
         """7.1.1: C = 10 for t <= 5 and 1 + 9 * 0.7^(t - 5) after, with target 1."""
         solver = EG(anneal=10.0)
-        assert [1 + solver.excess(t) for t in range(6)] == [10.0] * 6
+        assert [1 + solver.excess(t) for t in range(1, 6)] == [10.0] * 5
         assert [1 + solver.excess(t) for t in (6, 9, 20)] == pytest.approx([1 + 9 * 0.7 ** (t - 5) for t in (6, 9, 20)])
         assert solver.excess(60) == 0.0  # and not just nearly
-        assert EG().excess(0) == 0.0
+        assert EG().excess(1) == 0.0
 
     @pytest.mark.parametrize("loss", ["log", "hinge"])
     def test_the_first_passes_are_those_of_the_larger_penalty(self, loss):
@@ -117,6 +117,19 @@ class TestAnnealing:
             two.step(larger.problem, plain)
             np.testing.assert_allclose(annealed.scores, plain.scores, rtol=1e-12)
             assert annealed.dual == pytest.approx(plain.dual, rel=1e-12)
+        # The first pass after `anneal_hold` passes is one of another penalty.
+        one.step(small.problem, annealed)
+        assert annealed.excess == pytest.approx(9 * 0.7)
+
+    @pytest.mark.parametrize("hold", [0, 1, 5])
+    def test_as_many_passes_are_held_as_asked_for(self, hold):
+        small = Small("chain-tied", "log", l2=0.1)
+        solver, state = fresh(small.problem, anneal=10.0, anneal_hold=hold, anneal_rate=0.5)
+        seen = []
+        for _ in range(hold + 2):
+            solver.step(small.problem, state)
+            seen.append(state.excess)
+        assert seen == [9.0] * hold + [4.5, 2.25]
 
     @pytest.mark.parametrize("loss", ["log", "hinge"])
     def test_weights_and_dual_follow_the_penalty(self, loss):
@@ -124,7 +137,7 @@ class TestAnnealing:
         solver, state = fresh(small.problem, anneal=10.0, anneal_hold=2, anneal_rate=0.5)
         for epoch in range(16):
             solver.step(small.problem, state)
-            l2 = 0.1 * (1 + (9 * 0.5 ** max(0, epoch - 2) if epoch <= 15 else 0.0))
+            l2 = 0.1 * (1 + (9 * 0.5 ** max(0, epoch - 1) if epoch <= 14 else 0.0))
             us = small.distributions(state.scores)
             dense = replace(small.dense, l2=l2)
             np.testing.assert_allclose(state.weights, dense.weights(us), atol=1e-10)
@@ -187,7 +200,7 @@ class TestRuns:
         assert certificate.dual == pytest.approx(max(duals), abs=1e-10)
         assert small.problem.dual_value(point) == pytest.approx(max(duals), abs=1e-10)
         np.testing.assert_allclose(weights, solver.weights(small.problem, state), atol=1e-10)
-        assert state.visits == 7 * 4 * small.dense.n
+        assert state.visits == 7 * 4 * len(small.problem.active)
 
     def test_with_everything_else(self, tmp_path):
         """Calibrated, annealed, several runs, weights recomputed on the way; saved and resumed to the same bits."""
@@ -234,5 +247,5 @@ def test_every_trial_is_a_visit():
         order = solver.draw_order(small.problem, rng)
         refused += eg_epoch(small.problem.objective, 0.05, order, *copies, adaptive=True, max_step=1.0).rejected
         solver.step(small.problem, state)
-        assert state.visits == (state.epoch) * small.dense.n + refused
+        assert state.visits == (state.epoch) * len(small.problem.active) + refused
     assert refused > 0

@@ -10,7 +10,19 @@ import pytest
 from scipy.optimize import minimize
 from smallproblems import Small
 
-from partwise import BCFW, ConvergenceWarning, DivergenceError, DualPoint, ExcessiveGap, Loss, Problem, solve
+from partwise import (
+    BCFW,
+    ConvergenceWarning,
+    DivergenceError,
+    DualPoint,
+    ExcessiveGap,
+    Loss,
+    MaxentClassifier,
+    Problem,
+    SequenceTagger,
+    solve,
+)
+from partwise.solvers.excessive_gap import steps_to
 from partwise.solvers.excessive_gap_general import EntropyProx, ExcessiveGapMethod, LinearTerm, SquaredNorm
 
 
@@ -47,6 +59,16 @@ def test_adaptive_smoothing_needs_far_fewer_steps():
     problem = Small("chain-tied", "hinge", l2=0.3).problem
     theorem = solve(problem, ExcessiveGap(smoothing="theorem"), tol=1e-2, max_passes=20_000).passes
     assert passes_to(1e-2, problem) < 0.5 * theorem
+
+
+@pytest.mark.parametrize("ratio", [1e-3, 0.3, 1.0, 1.01, 7.0, 40.0, 12345.6])
+def test_the_step_of_a_given_smoothing(ratio):
+    """As counted one by one, which takes too long for small ones."""
+    k = 0
+    while 6.0 * ratio / ((k + 1) * (k + 2)) > 1.0:
+        k += 1
+    assert steps_to(1.0 / ratio, 1.0) == k
+    assert steps_to(1e-200, 1e100) == pytest.approx(np.sqrt(6) * 1e150)
 
 
 def test_threads_do_not_change_a_bit():
@@ -128,6 +150,43 @@ class TestStarts:
         n, slots = problem.n_examples, int(problem.structure.slot_offsets()[-1])
         with pytest.raises(ValueError, match="masses other than 1"):
             solve(problem, "excessive-gap", warm_start=DualPoint.of_counts(np.zeros(slots), np.zeros(n)))
+
+
+class TestRounding:
+    """Near the optimum of separable data both sides of a step's test are rounding: no divergence."""
+
+    def test_two_points(self):
+        result = MaxentClassifier(loss="hinge", solver="excessive-gap", C=10).fit(np.eye(2), [0, 1]).result_
+        assert result.converged
+        # Both margins are 1 at w = (1, -1; -1, 1) / 2 and beyond, up to the intercepts, which stay 0.
+        assert result.primal - result.gap <= 0.5 * 0.1 * 2.0 <= result.primal
+
+    @pytest.mark.parametrize("seed", range(12))
+    @pytest.mark.filterwarnings("ignore::partwise.ConvergenceWarning")
+    def test_moderate_problems(self, seed):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(12, 3)) * rng.choice([0.1, 1.0, 10.0])
+        y = (X[:, 0] > 0) + (0 if seed % 2 else (X[:, 1] > 0.5))
+        for C in (1.0, 1e2, 1e4):
+            model = MaxentClassifier(loss="hinge", solver="excessive-gap", C=C, tol=1e-6, max_passes=400)
+            one = model.fit(X, y).result_
+            two = model.set_params(solver="bcfw").fit(X, y).result_
+            assert one.primal - one.gap <= two.primal + two.rounding
+            assert two.primal - two.gap <= one.primal + one.rounding
+
+    @pytest.mark.filterwarnings("ignore::partwise.ConvergenceWarning")
+    def test_auto_on_kernels(self):
+        rng = np.random.default_rng(3)
+        X = [rng.normal(size=(rng.integers(2, 7), 4)) for _ in range(12)]
+        y = [[str(int(a > 0) + int(a > 1)) for a in rows[:, 0]] for rows in X]
+        result = SequenceTagger(kernel="linear", loss="hinge", C=1000).fit(X, y).result_
+        assert result.solver == "excessive-gap"
+        assert 0 < result.gap <= 1e-2 * result.primal
+
+    def test_smoothing_below_what_can_be_told_apart(self):
+        omega = np.array([1e-8, 1e-8, 1.0, 1e-8, 1e-8])
+        small = Small("chain-tied", "hinge", l2=10.0, scale=1e-7, sample_weight=omega)
+        assert solve(small.problem, "excessive-gap", tol=1e-3).converged
 
 
 def test_a_wrong_bound_is_reported():

@@ -133,3 +133,16 @@ def test_large_features_do_not_hurt():
     problem = Problem(multiclass_map(structure, rows), structure, structure.encode(rng.integers(0, 3, 30)), "log", 1e-2)
     result = solve(problem, "lbfgs", tol=1e-10, max_passes=5000)
     assert result.status == "converged"
+
+
+def test_a_gap_below_the_rounding_of_the_objective_is_not_believed():
+    """The best plane met may lie above the objective by rounding: its gap of 0 must not end a run."""
+    problem = Small("chain-tied", "log", l2=1e-3).problem
+    solver = LBFGS()
+    state = solver.init_state(problem, np.random.default_rng(0), None)
+    for _ in range(15):
+        solver.step(problem, state)
+    newest = problem.certificate_at(state.primal, state.gradient).gap
+    assert newest > 1e-9 * state.primal
+    state.best_b += state.primal * (1 + 1e-15) - problem.dual_of_plane(state.best_u, state.best_b)
+    assert solver.certificate(problem, state).certificate.gap == newest

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import sparse
 from smallproblems import Listed, Small
 
 from oracles.objective import LOSSES
@@ -16,21 +18,28 @@ from partwise import (
     L2,
     LBFGS,
     SDCA,
+    Chain,
+    ConvergenceWarning,
     ElasticNet,
     Loss,
     Multiclass,
     Problem,
     Structure,
     available_solvers,
+    chain_map,
     compatibility_table,
     get_solver,
     multiclass_map,
     solve,
     suitable_solvers,
 )
+from partwise.cli.output import peak_memory
+from partwise.estimators.inputs import csr_attributes
+from partwise.features import Attributes
 from partwise.kernels import kernel_map
 from partwise.solvers import auto, choose
 from partwise.solvers.compatibility import KINDS
+from partwise.solvers.look import Look
 
 
 class MaxOnly(Structure):
@@ -144,9 +153,9 @@ class TestAuto:
         assert f"auto chose {solver}: " in result.message
 
     def test_kernels(self):
-        assert choose(problem_of("Chain with a kernel", "log"), 1e-3).solver.name == "eg"
-        assert choose(problem_of("Chain with a kernel", "hinge"), 0.1).solver.name == "eg"
-        weak = choose(problem_of("Chain with a kernel", "hinge").with_penalty(1e-3), 0.1)
+        assert choose(problem_of("Chain with a kernel", "log")).solver.name == "eg"
+        assert choose(problem_of("Chain with a kernel", "hinge")).solver.name == "eg"
+        weak = choose(problem_of("Chain with a kernel", "hinge").with_penalty(1e-3))
         assert weak.solver.name == "excessive-gap"
         assert "weak penalty" in weak.reason
 
@@ -159,27 +168,110 @@ class TestAuto:
         np.testing.assert_allclose(result.weights, other.weights, atol=1e-8)
 
     def test_large_and_smooth(self, monkeypatch):
-        monkeypatch.setattr(auto, "SMALL", 10)
-        assert isinstance(choose(Small("chain-tied", "log", l2=1.0).problem, 1e-3).solver, EG)
-        weak = choose(Small("chain-tied", "log", l2=1e-7).problem, 1e-3)
+        monkeypatch.setattr(auto, "TINY", 10)
+        assert isinstance(choose(Small("chain-tied", "log", l2=1.0).problem).solver, EG)
+        weak = choose(Small("chain-tied", "log", l2=1e-7).problem)
         assert isinstance(weak.solver, LBFGS)
         assert "weak penalty" in weak.reason
-        assert weak.tol == 1e-3
-        assert isinstance(choose(Small("multiclass", "log", l2=1.0).problem, 1e-3).solver, SDCA)
-        assert isinstance(choose(Small("multiclass", "log", l2=1e-8).problem, 1e-3).solver, LBFGS)
-        none = choose(Small("chain-tied", "log", l2=0.0).problem, 1e-3)
+        assert isinstance(choose(Small("multiclass", "log", l2=1.0).problem).solver, SDCA)
+        assert isinstance(choose(Small("multiclass", "log", l2=1e-8).problem).solver, LBFGS)
+        none = choose(Small("chain-tied", "log", l2=0.0).problem)
         assert isinstance(none.solver, LBFGS)
 
+    @pytest.mark.parametrize(("loss", "solver"), [("log", "lbfgs"), ("hinge", "bcfw"), ("squared-hinge", "bcfw")])
+    def test_memory_is_in_proportion_to_the_data(self, loss, solver):
+        # A tied chain has a slot for every pair of labels in every example: 9 million here, of 200 positions.
+        n = 200
+        structure = Chain(np.ones(n, dtype=np.int64), n)
+        rows = Attributes(np.arange(n + 1), np.zeros(n, dtype=np.int64), 1)
+        problem = Problem(chain_map(structure, rows), structure, structure.encode(np.arange(n)), loss, 1.0)
+        assert int(structure.slot_offsets()[-1]) > 8_000_000
+        assert choose(problem).solver.name == solver
+        before = peak_memory()
+        tracemalloc.start()
+        solve(problem, tol=0, max_passes=2, random_state=0)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 20e6
+        assert peak_memory() - before < 60e6  # the compiled core's too; a peak may lie far back
+
     def test_few_weights(self, monkeypatch):
-        monkeypatch.setattr(auto, "SMALL", 10)
+        monkeypatch.setattr(auto, "TINY", 10)
         rng = np.random.default_rng(0)
-        structure = Multiclass(400, 3)
-        gold = structure.encode(rng.integers(0, 3, 400))
-        for inputs, name in ((5, "newton"), (6, "sdca")):  # four weights an input
-            problem = Problem(multiclass_map(structure, rng.normal(size=(400, inputs))), structure, gold, "log", 1.0)
-            choice = choose(problem, 1e-3)
-            assert choice.solver.name == name
-        assert solve(problem.with_penalty(2.0), tol=1e-6).relative_gap <= 1e-6
+        for rows, inputs, name in (
+            (5000, 62, "newton"),  # 20 examples a weight, four weights an input
+            (5000, 63, "sdca"),
+            (120, 60, "newton"),  # 0.5 examples a weight, short rows
+            (119, 60, "sdca"),
+        ):
+            structure = Multiclass(rows, 3)
+            gold = structure.encode(rng.integers(0, 3, rows))
+            problem = Problem(multiclass_map(structure, rng.normal(size=(rows, inputs))), structure, gold, "log", 1.0)
+            assert choose(problem).solver.name == name
+        assert solve(problem.with_penalty(2.0), tol=1e-6, random_state=0).relative_gap <= 1e-6
+
+    def test_tol_is_what_was_asked_for(self):
+        # Beyond tiny problems a run ends at its tolerance, not at rounding.
+        problem = rows_problem(np.random.default_rng(0), 6000, 20)
+        loose, tight = (solve(problem, tol=tol) for tol in (1e-2, 1e-9))
+        assert 1e-9 < loose.relative_gap <= 1e-2
+        assert tight.relative_gap <= 1e-9
+        assert loose.passes < 0.7 * tight.passes
+
+    @pytest.mark.parametrize("tol", [1e-1, 1e-6])
+    def test_the_warning_names_the_tolerance_asked_for(self, tol):
+        problem = rows_problem(np.random.default_rng(0), 50, 3)
+        with pytest.warns(ConvergenceWarning, match=rf"; tol is {tol:.3g}\."):
+            solve(problem, tol=tol, max_passes=1)
+        assert solve(problem, tol=0.9, max_passes=3).status == "converged"  # no warning: the tolerance is reached
+
+    def test_free_precision_ends_with_its_budget(self, monkeypatch):
+        problem = rows_problem(np.random.default_rng(0), 50, 3)
+        assert solve(problem, tol=1e-2).relative_gap <= 1e-18
+        monkeypatch.setattr(auto, "FREE", 0.0)
+        assert 1e-16 < solve(problem, tol=1e-2).relative_gap <= 1e-2
+
+    def test_time_grows_with_the_data(self):
+        # No size from which a problem takes many times as long as one a little smaller: passes times rows.
+        rng = np.random.default_rng(0)
+        work = []
+        for n in np.geomspace(100, 12_800, 8).astype(int):
+            work.append(solve(rows_problem(rng, int(n), 10), tol=1e-3, random_state=0).passes * n)
+        assert np.all(np.array(work[1:]) <= 3.5 * np.array(work[:-1]))
+
+    @pytest.mark.parametrize("n_labels", [2, 4])
+    @pytest.mark.parametrize("rows", [60, 2000])
+    def test_columns_of_different_scales(self, rows, n_labels):
+        rng = np.random.default_rng(1)
+        problem = rows_problem(rng, rows, 12, 10.0 ** rng.uniform(-2, 4, size=12), n_labels)
+        result = solve(problem, tol=1e-6)
+        assert result.solver == "newton"
+        assert "features of different scales" in result.message
+        assert result.converged
+        with pytest.warns(ConvergenceWarning, match=r"scales differ by a factor of .*: bring them to one scale"):
+            solve(problem, "lbfgs", tol=1e-6, max_passes=50)
+
+    def test_scales_are_no_matter_elsewhere(self):
+        rng = np.random.default_rng(1)
+        with pytest.warns(ConvergenceWarning) as caught:
+            solve(rows_problem(rng, 100, 12), "lbfgs", tol=1e-6, max_passes=1)
+        assert "scale" not in str(caught[0].message)
+        # one column of a thousand times the values of the others is enough, wherever it is
+        for column in (0, 19):
+            scales = np.ones(20)
+            scales[column] = 1e3
+            assert Look(rows_problem(rng, 100, 20, scales)).different_scales
+        assert Look(rows_problem(rng, 100, 20, np.full(20, 1e3))).scale_ratio < 2
+        words = sparse.random(300, 500, density=0.02, format="csr", rng=rng, data_rvs=np.ones)
+        structure = Multiclass(300, 2)
+        problem = Problem(
+            multiclass_map(structure, csr_attributes(words)),
+            structure,
+            structure.encode(rng.integers(0, 2, 300)),
+            "log",
+            1.0,
+        )
+        assert Look(problem).scale_ratio == 1.0
 
     def test_a_smooth_loss_with_the_squared_link(self):
         small = Small("chain-tied", "log")
@@ -188,3 +280,12 @@ class TestAuto:
         result = solve(problem, tol=1e-6)
         assert result.solver == "lbfgs"
         assert result.relative_gap <= 1e-6
+
+
+def rows_problem(rng, rows, inputs, scales=1.0, n_labels=2):
+    """Normal rows whose labels depend on them, columns multiplied by scales."""
+    X = rng.normal(size=(rows, inputs))
+    structure = Multiclass(rows, n_labels)
+    scores = X @ rng.normal(size=(inputs, n_labels)) + rng.gumbel(size=(rows, n_labels))
+    gold = structure.encode(scores.argmax(axis=1))
+    return Problem(multiclass_map(structure, X * scales), structure, gold, "log", 1.0)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
+from smallproblems import BARE_COLUMNS
 
 from oracles.problems import maxent_case
 from partwise import (
@@ -68,6 +69,7 @@ def test_the_optimum_is_scikit_learns(solver, binary, rng):
     np.testing.assert_allclose(result.weights.reshape(weights.shape)[:, :3], theirs.coef_.T, atol=2e-4)
 
 
+@BARE_COLUMNS
 @pytest.mark.parametrize("solver", ALL)
 def test_the_optimum_is_scipys_on_shared_features(solver):
     case = maxent_case(21, n=12, form="matrix")
@@ -181,7 +183,7 @@ def test_an_adaptive_run_goes_on_in_the_midst_of_its_plan(solver, tmp_path, rng)
     limits = {"tol": 0.0, "random_state": 0}
     whole = solve(problem, solver, max_passes=40, **limits)
     solve(problem, solver, max_passes=17, checkpoint=tmp_path / "half", **limits)
-    arrays, _ = checkpoint.read(tmp_path / "half")
+    arrays = checkpoint.read(tmp_path / "half").arrays
     assert arrays["wait"].max() > 1
     assert arrays["rest"].any()
     resumed = solve(problem, solver, max_passes=40, checkpoint=tmp_path / "half", **limits)
@@ -221,13 +223,26 @@ def test_other_losses(solver, loss, rng):
     assert abs(result.primal - best) <= 1e-7 * best
 
 
-def test_the_fraction_asked_for_depends_on_the_features(rng):
-    """0.001 for 0/1 features, 0.01 else: on 0/1 data the default run is the first of these."""
-    x, labels = documents(rng, binary=True)
-    problem = problem_of(x, labels, 1e-4)
-    runs = [solve(problem, CD(gamma=g), tol=0.0, max_passes=6).weights for g in (None, 0.001, 0.49)]
-    np.testing.assert_array_equal(runs[0], runs[1])
-    assert not np.array_equal(runs[0], runs[2])
+@pytest.mark.parametrize("binary", [True, False])
+def test_the_fraction_asked_for(binary, rng):
+    """gamma is what the caller says; else 0.001 for 0/1 features, 0.01 for others, which far starts tell apart."""
+    x, labels = documents(rng, n=12, n_attributes=2, binary=binary)
+    problem = problem_of(x, labels, 1e-3)
+    direction = rng.normal(size=problem.n_weights)
+
+    def pass_from(scale, gamma):
+        solver = CD(gamma=gamma, order="cyclic", bound=False)
+        return solve(problem, solver, tol=0.0, max_passes=1, warm_start=scale * direction).weights
+
+    default, other = (0.001, 0.01) if binary else (0.01, 0.001)
+    told_apart = 0
+    for scale in np.add.outer((2.326, 9.957, 10.348, 19.608), np.linspace(-0.05, 0.05, 5)).ravel():
+        weights = pass_from(scale, None)
+        np.testing.assert_array_equal(weights, pass_from(scale, default))
+        told_apart += not np.array_equal(weights, pass_from(scale, other))
+    assert told_apart > 0
+    asked = [pass_from(4.0, gamma) for gamma in (1e-4, 0.49)]
+    assert not np.array_equal(*asked)
 
 
 def test_warm_starts(rng):

@@ -54,7 +54,7 @@ def run(state, l2, order):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("l2", [0.3, 5.0])
 def test_hinge(kind, l2, rng):
-    case = make_case(kind, seed=41)
+    case = make_case(kind, seed=41, plain=True)
     problem = case.dense("hinge", l2)
     state = begin(case, "hinge", np.concatenate(case.gold_counts), np.ones(case.n))
     expected = start(problem)
@@ -78,7 +78,7 @@ def test_hinge(kind, l2, rng):
 @pytest.mark.parametrize("l2", [0.3, 5.0])
 def test_squared_hinge(kind, l2, rng):
     # After an exact step two labellings of a block tie, and rounding would choose: a seed without such a revisit.
-    case = make_case(kind, seed=49)
+    case = make_case(kind, seed=49, plain=True)
     problem = case.dense("squared-hinge", l2)
     state = begin(case, "squared-hinge", np.zeros(sum(e.counts.shape[1] for e in case.examples)), np.zeros(case.n))
     xs = [np.zeros(len(e)) for e in case.examples]
@@ -98,7 +98,7 @@ def test_squared_hinge(kind, l2, rng):
 
 def test_the_average_on_a_long_run(rng):
     """The scale of the lag is renewed when it has become small: the average must not notice."""
-    case, l2 = make_case("chain-tied", seed=43), 0.5
+    case, l2 = make_case("chain-tied", seed=43, plain=True), 0.5
     problem = case.dense("hinge", l2)
     state = begin(case, "hinge", np.concatenate(case.gold_counts), np.ones(case.n))
     expected = start(problem)
@@ -110,7 +110,7 @@ def test_the_average_on_a_long_run(rng):
 
 
 def test_only_for_temperature_zero():
-    case = make_case("multiclass", seed=44)
+    case = make_case("multiclass", seed=44, plain=True)
     state = begin(case, "log", np.concatenate(case.gold_counts), np.ones(case.n))
     with pytest.raises(ValueError, match="temperature"):
         run(state, 1.0, [0])
@@ -118,7 +118,7 @@ def test_only_for_temperature_zero():
 
 @pytest.mark.parametrize("name", ["weights", "counts", "mass", "linear", "lag", "average"])
 def test_lengths(name):
-    case = make_case("multiclass", seed=45)
+    case = make_case("multiclass", seed=45, plain=True)
     state = begin(case, "hinge", np.concatenate(case.gold_counts), np.ones(case.n))
     setattr(state, name, np.ones(len(getattr(state, name)) + 1))
     with pytest.raises(ValueError, match=name):
@@ -127,7 +127,7 @@ def test_lengths(name):
 
 @pytest.mark.parametrize("l2", [0.0, -1.0, np.nan])
 def test_l2(l2):
-    case = make_case("multiclass", seed=46)
+    case = make_case("multiclass", seed=46, plain=True)
     state = begin(case, "hinge", np.concatenate(case.gold_counts), np.ones(case.n))
     with pytest.raises(ValueError, match="l2"):
         run(state, l2, [0])
@@ -135,7 +135,7 @@ def test_l2(l2):
 
 @pytest.mark.parametrize("order", [[4], [-1]])
 def test_order(order):
-    case = make_case("multiclass", seed=47)
+    case = make_case("multiclass", seed=47, plain=True)
     state = begin(case, "hinge", np.concatenate(case.gold_counts), np.ones(case.n))
     with pytest.raises((ValueError, IndexError), match=r"order|example"):
         run(state, 1.0, order)

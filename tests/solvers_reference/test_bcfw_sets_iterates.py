@@ -24,7 +24,7 @@ FORMS = [
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_same_iterates_as_the_transcription(kind, loss, solver):
-    small = Small(kind, loss, l2=0.3, ties=False)
+    small = Small(kind, loss, l2=0.3, ties=False, plain=True)
     state = solver.init_state(small.problem, np.random.default_rng(4), None)
     expected, rng = reference.start(small.dense), np.random.default_rng(4)
     for _ in range(6):

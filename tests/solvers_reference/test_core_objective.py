@@ -96,7 +96,7 @@ def test_gold_cost_and_start(case):
 
 def test_own_costs(case, rng):
     problem = case.dense("hinge", L2)
-    costs = [rng.uniform(0, 2, len(c)) for c in problem.cost]
+    costs = [rng.uniform(0, 2, len(g)) * (g == 0) for g in problem.gold]
     objective = _core.Objective(
         case.structure, case.features, *case.gold, 0.0, 1.0, "identity", np.concatenate(costs), case.sample_weight
     )
@@ -171,6 +171,53 @@ def test_bad_objectives(name, value):
         objective_with(case, **{name: value})
 
 
+def sparse_counts(case, **changes):
+    """Slot 0 of every example once, with mass 1, or something else."""
+    n = case.n
+    arguments = {
+        "indptr": np.arange(n + 1),
+        "slots": np.zeros(n, dtype=np.int64),
+        "counts": np.ones(n),
+        "mass": np.ones(n),
+    }
+    return (arguments | changes).values()
+
+
+def test_counts_of_few_slots(rng):
+    # The same as with all slots written out, to the bit; a slot may be named twice.
+    case = make_case("chain-tied", seed=57)
+    objective = case.objective("squared-hinge")
+    offsets = case.structure.slot_offsets()
+    indptr = np.cumsum([0, *rng.integers(0, 6, case.n)])
+    owner = np.repeat(np.arange(case.n), np.diff(indptr))
+    slots = rng.integers(0, np.diff(offsets)[owner])
+    counts, mass = rng.random(len(slots)), rng.random(case.n)
+    dense = np.bincount(offsets[owner] + slots, weights=counts, minlength=int(offsets[-1]))
+    u, b = objective.dual_terms_slots(dense, mass, None)
+    v, c = objective.dual_terms_sparse(indptr, slots, counts, mass)
+    np.testing.assert_array_equal(u, v)
+    assert b == c
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("slots", np.array([0, 0, 0, 99])),
+        ("slots", np.array([0, 0, 0, -1])),
+        ("indptr", np.array([0, 1, 2, 3, 5])),
+        ("indptr", np.array([0, 2, 1, 3, 4])),
+        ("indptr", np.array([-1, 1, 2, 3, 4])),
+        ("counts", np.array([1.0, 1.0, 1.0, np.nan])),
+    ],
+)
+def test_bad_counts_of_few_slots(name, value):
+    case = make_case("multiclass", seed=55)
+    objective = case.objective("log")
+    objective.dual_terms_sparse(*sparse_counts(case))  # the good ones
+    with pytest.raises(ValueError, match=r"\w+ \w+"):
+        objective.dual_terms_sparse(*sparse_counts(case, **{name: value}))
+
+
 @pytest.mark.parametrize("extra", [-1, 1])
 def test_arrays_of_the_wrong_length(extra):
     case = make_case("multiclass", seed=55)
@@ -183,6 +230,9 @@ def test_arrays_of_the_wrong_length(extra):
         lambda: objective.dual_terms_slots(slots, None, None),
         lambda: objective.dual_terms_slots(np.zeros(4 * case.n), np.zeros(case.n + extra), None),
         lambda: objective.dual_terms_slots(np.zeros(4 * case.n), None, np.zeros(case.n + extra)),
+        lambda: objective.dual_terms_sparse(*sparse_counts(case, mass=np.zeros(case.n + extra))),
+        lambda: objective.dual_terms_sparse(*sparse_counts(case, indptr=np.zeros(case.n + 1 + extra, dtype=np.int64))),
+        lambda: objective.dual_terms_sparse(*sparse_counts(case, counts=np.zeros(case.n + extra))),
         lambda: objective.marginals_of_scores(slots),
         lambda: _core.decode(case.structure, case.features, weights),
         lambda: _core.infer(case.structure, case.features, weights),

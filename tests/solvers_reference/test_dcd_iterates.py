@@ -36,7 +36,7 @@ def reference_epoch(state, solver, rng):
 @pytest.mark.parametrize("solver", [DCD(), DCD(rounds=2, delta=0.2), DCDLight(), CPD(), CPD(max_rounds=3)], ids=str)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_same_iterates_as_the_transcription(kind, solver):
-    small = Small(kind, "squared-hinge", ties=False)
+    small = Small(kind, "squared-hinge", ties=False, plain=True)
     state = solver.init_state(small.problem, np.random.default_rng(7), None)
     expected, rng = reference.start(small.dense), np.random.default_rng(7)
     for _ in range(8):
@@ -59,7 +59,7 @@ def test_the_same_iterates_as_the_transcription(kind, solver):
 @pytest.mark.parametrize("kind", KINDS)
 def test_objective_4_never_increases(kind, l2, rng):
     """At every visit of a random run, with the oracle, without it and without updates; the gain reported is true."""
-    small = Small(kind, "squared-hinge", l2=l2)
+    small = Small(kind, "squared-hinge", l2=l2, plain=True)
     sets, weights = _core.WorkingSets(small.dense.n), np.zeros(small.problem.n_weights)
     last = 0.0
     for seed in range(150):

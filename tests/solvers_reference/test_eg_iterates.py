@@ -69,7 +69,7 @@ def assert_same(case, problem, state, scores, weights, steps):
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_constant_steps(kind, loss, rng):
-    case, l2 = make_case(kind, seed=31), 0.8
+    case, l2 = make_case(kind, seed=31, plain=True), 0.8
     problem = case.dense(loss, l2)
     scores, steps = random_scores(case, rng), online_steps(problem)
     order = rng.integers(0, case.n, 15)
@@ -90,7 +90,7 @@ def test_constant_steps(kind, loss, rng):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("first_step", [0.2, 8.0])  # 8: far too long, so that halving is exercised
 def test_adaptive_steps(kind, loss, first_step, rng):
-    case, l2 = make_case(kind, seed=32), 1.0
+    case, l2 = make_case(kind, seed=32, plain=True), 1.0
     problem = case.dense(loss, l2)
     scores, steps = random_scores(case, rng), np.full(case.n, first_step)
     order = rng.integers(0, case.n, 12)
@@ -107,7 +107,7 @@ def test_adaptive_steps(kind, loss, first_step, rng):
 
 
 def test_growth_and_largest_step(rng):
-    case, l2 = make_case("chain-tied", seed=33), 5.0
+    case, l2 = make_case("chain-tied", seed=33, plain=True), 5.0
     problem = case.dense("log", l2)
     scores, order = random_scores(case, rng), [0, 0, 0, 1, 2, 2, 2, 2]
     steps = np.full(case.n, 0.3)
@@ -119,7 +119,7 @@ def test_growth_and_largest_step(rng):
 
 
 def test_several_epochs_equal_one(rng):
-    case, l2 = make_case("chain-tied-ends", seed=34), 0.8
+    case, l2 = make_case("chain-tied-ends", seed=34, plain=True), 0.8
     scores, order = random_scores(case, rng), rng.integers(0, case.n, 12)
     whole = begin(case, "log", l2, scores, np.full(case.n, 0.4))
     run(whole, l2, order, adaptive=True)
@@ -131,7 +131,7 @@ def test_several_epochs_equal_one(rng):
 
 
 def test_examples_of_weight_zero_are_passed_over(rng):
-    case, l2 = make_case("chain-tied", seed=35), 0.8
+    case, l2 = make_case("chain-tied", seed=35, plain=True), 0.8
     case = replace(case, sample_weight=np.array([1.0, 0.0, 2.0, 0.0]))
     scores = random_scores(case, rng)
     state = begin(case, "log", l2, scores, np.full(case.n, 0.4))
@@ -143,7 +143,7 @@ def test_examples_of_weight_zero_are_passed_over(rng):
 
 @pytest.mark.parametrize("loss", ["log", "hinge"])
 def test_several_lanes_never_lower_the_dual_and_repeat_exactly(loss, rng):
-    case, l2 = make_case("chain-tied", seed=36, n=40), 0.5
+    case, l2 = make_case("chain-tied", seed=36, n=40, plain=True), 0.5
     problem = case.dense(loss, l2)
     scores, order = random_scores(case, rng), rng.permutation(40)
     ends = []
@@ -165,7 +165,7 @@ def test_several_lanes_never_lower_the_dual_and_repeat_exactly(loss, rng):
 class TestBadInput:
     @pytest.fixture
     def arguments(self):
-        case = make_case("multiclass", seed=37)
+        case = make_case("multiclass", seed=37, plain=True)
         state = begin(case, "log", 1.0, [np.zeros(4)] * case.n, np.full(case.n, 0.5))
         return {
             "objective": state.objective,

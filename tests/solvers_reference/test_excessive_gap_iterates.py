@@ -61,7 +61,7 @@ def test_algorithm_1_on_objects(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_solver_is_algorithm_2(kind):
-    case, l2 = make_case(kind, seed=43), 0.8
+    case, l2 = make_case(kind, seed=43, plain=True), 0.8
     dense = case.dense("hinge", l2)
     problem = Problem(case.features, case.structure, case.gold, "hinge", l2, sample_weight=case.sample_weight)
     solver = ExcessiveGap(smoothing="theorem")

@@ -12,7 +12,9 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from scalingpasses import begin as begin_scaling
 
+from oracles.problems import maxent_case
 from partwise import _core
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs POSIX timers")
@@ -120,3 +122,71 @@ def test_epochs_over_working_sets(name):
     with pytest.raises(Stop), alarm(0.2):
         epoch(10000)
     assert time.perf_counter() - begin < allowed
+
+
+def scores_of(structure):
+    return np.random.default_rng(0).normal(size=structure.num_slots(0))
+
+
+@pytest.mark.parametrize(
+    ("structure", "call"),
+    [
+        (lambda: _core.ProjectiveTree(np.array([1500]), max_length=2000), lambda s, x: s.log_partition(0, x)),
+        (lambda: _core.ProjectiveTree(np.array([2000]), max_length=2000), lambda s, x: s.maximize(0, x)),
+        (lambda: _core.SpanningTree(np.array([1500]), max_length=2000), lambda s, x: s.log_partition(0, x)),
+        (lambda: _core.SpanningTree(np.array([300])), lambda s, x: s.sample(0, x, 1.0, 500, 0)),
+        (lambda: _core.SpanningTree(np.array([150])), lambda s, x: s.k_best(0, x, 2000)),
+        (lambda: _core.ProjectiveTree(np.array([200])), lambda s, x: s.k_best(0, x, 500_000)),
+        (lambda: _core.Chain(np.array([60]), 40), lambda s, x: s.k_best(0, x, 100_000)),
+        (lambda: _core.Chain(np.array([60_000]), 100), lambda s, x: s.log_partition(0, x)),
+    ],
+)
+def test_one_long_example(structure, call):
+    """Each takes seconds."""
+    structure = structure()
+    scores = scores_of(structure)
+    begin = time.perf_counter()
+    with pytest.raises(Stop), alarm(0.2):
+        call(structure, scores)
+    assert time.perf_counter() - begin < 1.5
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_long_examples_on_threads(n_jobs):
+    """Other threads than the one that gets signals stop too, and that one looks while it waits for them."""
+    words = 1499
+    tree = _core.ProjectiveTree(np.full(2, words), max_length=words)
+    rows = _core.DenseSegment(np.ones((2 * words, 1)), words * np.arange(3), words + 1, words + 1)
+    features = _core.LinearMap([rows])
+    begin = time.perf_counter()
+    with pytest.raises(Stop), alarm(0.2):
+        _core.infer(tree, features, np.zeros(words + 1), 1.0, n_jobs)
+    assert time.perf_counter() - begin < 1.5
+
+
+def long_pass(name):
+    """A pass over few small examples, ten million times or more."""
+    case = maxent_case(3, n=6)
+    objective, many = case.objective("log"), np.tile(np.arange(6), 2_000_000)
+    slots, d = int(case.structure.slot_offsets()[-1]), case.features.num_weights
+    if name == "scaling_epoch":
+        state = begin_scaling(case)
+        return lambda: state.epoch("cd", many % len(state.columns))
+    if name == "sdca_epoch":
+        scores = np.full(slots, -np.log(case.structure.n_labels))
+        _, entropies = objective.marginals_of_scores(scores)
+        curvatures = _core.slot_curvatures(objective, np.arange(6))
+        arrays = objective.dual_terms_gibbs(scores)[0], scores, entropies, np.zeros(6)
+        return lambda: _core.sdca_epoch(objective, 1.0, many, curvatures, *arrays)
+    columns = _core.WorkingColumns(objective, np.arange(d))
+    unscaled, _ = objective.marginals_of_scores(np.zeros(slots))
+    return lambda: _core.cd_l1(objective, columns, 0.1, 0.0, 10**9, -1.0, 0, np.zeros(d), unscaled, np.ones(6))
+
+
+@pytest.mark.parametrize("name", ["scaling_epoch", "sdca_epoch", "cd_l1"])
+def test_passes_over_single_labels(name):
+    work = long_pass(name)
+    begin = time.process_time()
+    with pytest.raises(Stop), alarm(0.2):
+        work()
+    assert time.process_time() - begin < 3.0

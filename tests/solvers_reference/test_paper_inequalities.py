@@ -1,171 +1,94 @@
-"""The inequalities that 000 proves, at every step, on the transcriptions of its figures with the theorems' steps.
+"""What 000 proves of the dual on any two points, checked on the library's dual values, gradients, steps and updates.
 
-With sample weights omega the divergence is sum_i omega_i D[p_i || q_i] and the steps are those of `oracles.eg_figures`;
-with omega = 1 both are the paper's.
+What it proves of the methods' iterates (Corollary 1, Theorems 1 and 2, equation 19) is in `test_eg_batch_paper` and
+`test_eg_paper`. With sample weights the divergence is sum_i omega_i D[p_i || q_i]; with omega = 1 it is the paper's.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from itertools import pairwise
-
 import numpy as np
 import pytest
+from smallproblems import Small
 
-from oracles.bcfw_reference import bcfw, start
-from oracles.eg_figures import (
-    batch_eg,
-    batch_step,
-    dual_gradient,
-    eg_step,
-    kl,
-    online_eg,
-    online_steps,
-)
-from oracles.problems import dense_problem
+from oracles.eg_figures import kl
+from partwise import EG, DualPoint, EGBatch
 
 EXACT = 1e-9  # rounding; every inequality below holds in exact arithmetic
 CASES = [
     (kind, loss, weighted)
-    for kind in ("multiclass", "chain-tied", "chain-masked")
+    for kind in ("multiclass", "chain-tied", "chain-masked", "projective")
     for loss in ("log", "hinge", "softmax-margin", "smoothed-hinge")
     for weighted in (False, True)
 ]
 
 
 @pytest.fixture(params=CASES, ids=["-".join(map(str, c)) for c in CASES])
-def problem(request):
+def small(request):
     kind, loss, weighted = request.param
-    made = dense_problem(kind, loss, seed=21, l2=5.0, n=3, dim=4)
-    return made if weighted else replace(made, sample_weight=np.ones(made.n))
+    return Small(kind, loss, l2=5.0, seed=21, n=3, weighted=weighted)
 
 
-def uniform(problem):
-    return [np.full(len(e), 1.0 / len(e)) for e in problem.examples]
+def random_scores(small, rng):
+    return rng.normal(size=int(small.structure.slot_offsets()[-1]))
 
 
-def random_point(problem, rng):
-    points = [rng.dirichlet(np.full(len(e), 0.7)) + 1e-12 for e in problem.examples]
-    return [p / p.sum() for p in points]
-
-
-def near_optimum(problem):
-    """A point whose dual is close to the best: any z will do in the theorems, a good one makes them say most."""
-    if problem.temperature == 0:
-        state = start(problem)
-        for _ in range(40):
-            bcfw(problem, state, range(problem.n))
-        return state.ps
-    return online_eg(problem, uniform(problem), online_steps(problem), list(range(problem.n)) * 60)[-1]
-
-
-def loss_of(problem, us):
+def loss_of(small, scores):
     """Q = -D."""
-    return -problem.dual(us)
+    return -small.problem.dual_value(DualPoint.of_scores(scores))
 
 
-def bregman(problem, p, q):
-    """B_Q[p || q] = Q(p) - Q(q) - grad Q(q) . (p - q)."""
-    slope = sum(
-        problem.sample_weight[i] * float(dual_gradient(problem, q, i) @ (p[i] - q[i])) for i in range(problem.n)
-    )
-    return loss_of(problem, p) - loss_of(problem, q) - slope
+def divergence(small, p, q):
+    return kl(small.distributions(p), small.distributions(q), small.problem.sample_weight)
 
 
-def test_lemmas_3_4_and_7_bound_the_bregman_divergence(problem):
+def expected_counts(small, scores):
+    parts = small.case.split(scores)
+    return [small.structure.log_partition(i, part.copy())[1] for i, part in enumerate(parts)]
+
+
+def bregman(small, p, q):
+    """B_Q[p || q] = Q(p) - Q(q) - grad Q(q) . (p - q), the gradient in slots: tau v - A w - kappa c (docs/math.md)."""
+    problem = small.problem
+    weights = problem.weights_from_dual(DualPoint.of_scores(q))
+    gradient = problem.loss.temperature * q - problem.linear_scores(weights, problem.loss.cost_scale)
+    parts = zip(small.case.split(gradient), expected_counts(small, p), expected_counts(small, q), strict=True)
+    slopes = [float(g @ (a - b)) for g, a, b in parts]
+    return loss_of(small, p) - loss_of(small, q) - float(problem.sample_weight @ slopes)
+
+
+def test_lemmas_3_4_and_7_bound_the_bregman_divergence(small):
     rng = np.random.default_rng(1)
-    omega = problem.sample_weight
+    offsets = small.structure.slot_offsets()
+    batch, online = (solver(step_size="theorem").step_sizes(small.problem) for solver in (EGBatch, EG))
     for _ in range(10):
-        p, q = random_point(problem, rng), random_point(problem, rng)
-        divergence = kl(p, q, omega)
-        assert bregman(problem, p, q) <= divergence / batch_step(problem) + EXACT
-        assert bregman(problem, p, q) >= problem.temperature * divergence - EXACT
-        for i, step in enumerate(online_steps(problem)):
-            one = [*q[:i], p[i], *q[i + 1 :]]  # only example i differs
-            assert bregman(problem, one, q) <= kl(one, q, omega) / step + EXACT
+        p, q = random_scores(small, rng), random_scores(small, rng)
+        assert bregman(small, p, q) <= divergence(small, p, q) / batch[0] + EXACT
+        assert bregman(small, p, q) >= small.loss.temperature * divergence(small, p, q) - EXACT
+        for i, step in enumerate(online):
+            one = q.copy()  # only example i differs
+            one[offsets[i] : offsets[i + 1]] = p[offsets[i] : offsets[i + 1]]
+            assert bregman(small, one, q) <= divergence(small, one, q) / step + EXACT
 
 
-def test_lemma_10_is_an_identity(problem):
+def test_lemma_10_is_an_identity(small):
+    """A step of the solver from any point, measured against any other one. A step not made would break it."""
     rng = np.random.default_rng(2)
-    omega, step = problem.sample_weight, batch_step(problem)
-    now, after = batch_eg(problem, random_point(problem, rng), step, 1)
-    z = random_point(problem, rng)
-    left = step * (loss_of(problem, now) - loss_of(problem, z))
-    right = kl(z, now, omega) - kl(z, after, omega) + kl(now, after, omega) - step * bregman(problem, z, now)
-    assert left == pytest.approx(right, abs=1e-10)
+    now, z = random_scores(small, rng), random_scores(small, rng)
+    solver = EGBatch(step_size="theorem")
+    state = solver.init_state(small.problem, rng, DualPoint.of_scores(now.copy()))
+    step = state.step_size
+    solver.step(small.problem, state)
+    after = state.scores
+    left = step * (loss_of(small, now) - loss_of(small, z))
+    right = divergence(small, z, now) - divergence(small, z, after) + divergence(small, now, after)
+    assert left == pytest.approx(right - step * bregman(small, z, now), abs=1e-10)
+    assert divergence(small, now, after) > 1e-6
 
 
-@pytest.mark.parametrize("share", [1.0, 0.3])
-def test_lemma_2_and_corollary_1(problem, share):
-    step = share * batch_step(problem)
-    iterates = batch_eg(problem, uniform(problem), step, 30)
-    for now, after in pairwise(iterates):
-        gain = loss_of(problem, now) - loss_of(problem, after)
-        assert gain >= kl(now, after, problem.sample_weight) / step - EXACT
-
-
-def test_theorem_1(problem):
-    step, tau, first = batch_step(problem), problem.temperature, uniform(problem)
-    iterates = batch_eg(problem, first, step, 40)
-    for z in (near_optimum(problem), random_point(problem, np.random.default_rng(3))):
-        start_distance = kl(z, first, problem.sample_weight)
-        for t, us in enumerate(iterates[1:], start=1):
-            excess = loss_of(problem, us) - loss_of(problem, z)
-            assert excess <= start_distance / (step * t) + EXACT  # eq. 6, Lemma 5
-            if tau > 0:  # Lemma 6 with mu = tau
-                assert excess <= np.exp(-step * tau * t) / step * start_distance + EXACT
-
-
-def test_theorem_1_from_below(problem):
-    """Q(u*) <= Q(u): no iterate is better than minus the smallest primal value seen."""
-    best_primal = problem.primal(problem.weights(near_optimum(problem)))
-    for us in batch_eg(problem, uniform(problem), batch_step(problem), 40):
-        assert -loss_of(problem, us) <= best_primal + EXACT
-
-
-def test_equation_19_at_every_online_step(problem):
-    steps = online_steps(problem)
-    order = np.random.default_rng(4).integers(0, problem.n, 60)
-    iterates = online_eg(problem, uniform(problem), steps, order)
-    for k, now, after in zip(order, iterates[:-1], iterates[1:], strict=True):
-        gain = loss_of(problem, now) - loss_of(problem, after)
-        assert gain >= kl(now, after, problem.sample_weight) / steps[k] - EXACT
-
-
-@pytest.mark.parametrize("loss", ["log", "hinge"])
-def test_theorem_2_over_all_index_sequences(loss):
-    """The expectation is taken exactly: all n^T sequences, uniform with replacement, one fixed step."""
-    made = dense_problem("chain-tied", loss, seed=22, l2=5.0, n=3, dim=4)
-    problem = replace(made, sample_weight=np.ones(made.n))
-    step = float(online_steps(problem).min())
-    first, z = uniform(problem), near_optimum(problem)
-    n, level = problem.n, [uniform(problem)]
-    best = -problem.primal(problem.weights(z))  # <= Q(u*)
-    start_excess, start_distance = loss_of(problem, first) - loss_of(problem, z), kl(z, first)
-    for t in range(1, 6):
-        following = []
-        for us in level:
-            for k in range(n):
-                new = list(us)
-                new[k] = eg_step(us[k], dual_gradient(problem, us, k), step)
-                following.append(new)
-        level = following
-        mean = float(np.mean([loss_of(problem, us) for us in level]))
-        assert len(level) == n**t
-        head = n / t * (loss_of(problem, first) - best)
-        assert mean <= loss_of(problem, z) + n / (step * t) * start_distance + head + EXACT  # eq. 7
-        if loss == "log":  # Lemma 9
-            bound = np.exp(-step * t / n) * (start_distance / step + start_excess)
-            assert mean <= loss_of(problem, z) + bound + EXACT
-
-
-def test_far_larger_steps_break_the_inequalities():
-    """The tests above can fail: at 30 times the theorem's step Lemma 2 does not hold on a problem with small l2."""
-    problem = dense_problem("chain-tied", "hinge", seed=22, l2=0.05, n=3, dim=4)
-    step = 30 * batch_step(problem)
-    iterates = batch_eg(problem, uniform(problem), step, 10)
-    gains = [
-        loss_of(problem, a) - loss_of(problem, b) - kl(a, b, problem.sample_weight) / step
-        for a, b in pairwise(iterates)
-    ]
-    assert min(gains) < -1.0
+def test_far_larger_steps_break_lemma_3():
+    """The inequality above can fail: with 1000 times the step it does."""
+    small = Small("chain-tied", "hinge", l2=0.05, seed=22, n=3)
+    rng = np.random.default_rng(3)
+    step = 1000 * EGBatch(step_size="theorem").step_sizes(small.problem)[0]
+    p, q = random_scores(small, rng), random_scores(small, rng)
+    assert bregman(small, p, q) > 2.0 * divergence(small, p, q) / step

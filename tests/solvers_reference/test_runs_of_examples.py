@@ -30,6 +30,21 @@ def unpacked(problem, w):
     return w.reshape(-1, problem.structure.width)[:, : problem.structure.n_labels]
 
 
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_more_weights_than_are_added_up_at_a_time(n_jobs, rng):
+    """Parts of a long gradient, each a sum over blocks of examples."""
+    n, n_labels, n_attributes = 300, 4, 15_000
+    X = csr_matrix((np.ones(n * 40), rng.integers(0, n_attributes, n * 40), np.arange(0, n * 40 + 1, 40)))
+    X.resize(n, n_attributes)
+    X.sum_duplicates()
+    y = rng.integers(0, n_labels, n)
+    problem = problem_of(X, y, n_labels).with_n_jobs(n_jobs)
+    W = rng.normal(size=(n_attributes, n_labels))
+    p = np.exp(log_softmax(X @ W, axis=1))
+    expected = X.T @ (p - np.eye(n_labels)[y]) + L2 * W
+    np.testing.assert_allclose(problem.value_and_gradient(W.ravel())[1], expected.ravel(), atol=1e-11)
+
+
 @pytest.mark.parametrize("make", [multiclass_map, maxent_map])
 @pytest.mark.parametrize("values", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
@@ -57,7 +72,8 @@ def test_against_numpy(n_labels, weighted, values, make, rng):
     np.testing.assert_allclose(found[weight > 0], p[weight > 0], rtol=1e-12, atol=1e-300)
     change = X @ V
     middle = weight[:, None] * p * (change - (p * change).sum(axis=1, keepdims=True))
-    diagonal = (X * X).T @ (weight[:, None] * p * (1 - p)) + L2
+    variance = np.tile((p * (1 - p)).mean(axis=1, keepdims=True), n_labels)
+    diagonal = (X * X).T @ (weight[:, None] * variance) + L2
     for hessian in (problem.hessian(w), problem.hessian(w, marginals=marginals)):
         np.testing.assert_allclose(unpacked(problem, hessian(v)), X.T @ middle + L2 * V, rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(unpacked(problem, hessian.diagonal()), diagonal, rtol=1e-9, atol=1e-9)
@@ -74,12 +90,15 @@ def test_probabilities_of_two_labels_near_zero():
         assert entropy == pytest.approx(np.log1p(np.exp(-gap)) + gap * p[1], rel=1e-12, abs=1e-300)
 
 
-def test_diagonal_of_the_enumerated_matrix(rng):
+def test_sum_of_the_diagonal_is_that_of_the_enumerated_matrix(rng):
+    # each example's variances are spread evenly over its labels
     case = make_case("multiclass", seed=3)
     problem = Problem(case.features, case.structure, case.gold, "log", L2, sample_weight=case.sample_weight)
     w = rng.normal(size=problem.n_weights)
-    expected = np.diag(case.dense("log", L2).hessian(w))
-    np.testing.assert_allclose(problem.hessian(w).diagonal(), expected, rtol=1e-9, atol=1e-9)
+    expected = unpacked(problem, np.diag(case.dense("log", L2).hessian(w)))
+    found = unpacked(problem, problem.hessian(w).diagonal())
+    np.testing.assert_allclose(found, np.tile(found[:, :1], found.shape[1]), rtol=1e-12)
+    np.testing.assert_allclose(found.sum(axis=1), expected.sum(axis=1), rtol=1e-9)
 
 
 @pytest.mark.parametrize("kind", ["chain-tied", "chain-untied"])

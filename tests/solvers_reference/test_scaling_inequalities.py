@@ -27,7 +27,7 @@ cases = st.builds(
     st.integers(0, 2**32 - 1),
     n=st.integers(3, 6),
     n_labels=st.integers(2, 4),
-    n_attributes=st.integers(1, 4),
+    n_attributes=st.integers(3, 5),
     form=st.sampled_from(["binary", "real", "matrix"]),
     pairs=st.sampled_from(["all", "observed"]),
     unit_weights=st.booleans(),
@@ -58,7 +58,7 @@ def test_the_order_of_the_functions(case, scale, z, seed):
     assert a["cd"] == pytest.approx(problem.primal(moved) - problem.primal(w), rel=1e-7, abs=1e-7)
 
 
-@given(case=cases, z=st.lists(st.floats(-1, 1), min_size=16, max_size=16))
+@given(case=cases, z=st.lists(st.floats(-1, 1), min_size=20, max_size=20))
 def test_parallel_bounds_hold_for_all_weights_at_once(case, z):
     """(9), for GIS and IIS."""
     state = begin(case, l2=0.3)
@@ -124,6 +124,41 @@ def test_the_objective_falls_with_every_pass(name, parallel, form, loss, l2):
         before = after
 
 
+@pytest.mark.parametrize("form", ["binary", "real", "matrix"])
+@pytest.mark.parametrize(("name", "parallel"), METHODS)
+def test_the_gain_reported_is_that_of_the_function(name, parallel, form):
+    """-A_t at the step that was made, summed over weights where all move at once."""
+    case = maxent_case(16, form=form)
+    first = begin(case, l2=0.3)
+    orders = [np.arange(len(first.columns))] if parallel else [[k] for k in range(len(first.columns))]
+    for order in orders:
+        state = begin(case, l2=0.3)
+        report = state.epoch(name, order, parallel=parallel, check_bound=False, newton_tol=1e-12)
+        steps = state.weights[state.columns]
+        expected = -sum(first.value(name, k, steps[k]) for k in order)
+        assert report.gain == pytest.approx(expected, rel=1e-9)
+        assert report.gain > 0
+
+
+@pytest.mark.parametrize("form", ["binary", "real", "matrix"])
+@pytest.mark.parametrize("loss", ["log", "softmax-margin"])
+@pytest.mark.parametrize("name", ["gis", "scgis", "log"])
+def test_steps_without_a_penalty_are_exact(name, loss, form):
+    """(25) and its like: closed forms, which no tolerance or number of Newton's steps can change."""
+    case = maxent_case(18, form=form)
+    first = begin(case, loss, l2=0.0)
+    at = Maxent(case.dense(loss, 0.0), first.weights)
+    exact = 0
+    for k, t in enumerate(first.columns):
+        state = begin(case, loss, l2=0.0)
+        state.epoch(name, [k], newton_tol=10.0, max_newton=1)
+        step = state.weights[t]
+        if 0 < abs(step) < 20:  # else there is no minimum
+            exact += 1
+            assert at.derivatives(name, t, step)[0] == pytest.approx(0.0, abs=1e-10)
+    assert exact >= 4
+
+
 @pytest.mark.parametrize("form", ["binary", "real", "matrix", "negative"])
 def test_theorem_6(form):
     """Near the optimum the full Newton step passes the line search."""
@@ -153,15 +188,18 @@ def test_theorem_7(form):
     assert np.linalg.norm(problem.gradient(optimum)) < 1e-9
     compared = 0
     for seed in range(4):
-        shift = np.zeros_like(optimum)
-        shift[state.columns] = 1e-4 * np.random.default_rng(seed).normal(size=len(state.columns))
-        at = Maxent(problem, optimum + shift)
-        for t in state.columns:
-            first, second = at.derivatives("cd", t, 0.0)
-            if abs(first) < 1e-7:
+        near = optimum.copy()
+        near[state.columns] += 1e-4 * np.random.default_rng(seed).normal(size=len(state.columns))
+        at = Maxent(problem, near)
+        for k, t in enumerate(state.columns):
+            if abs(at.derivatives("cd", t, 0.0)[0]) < 1e-7 or not at.column(t):  # no data: all are the penalty
                 continue
-            newton = at.value("cd", t, -first / second)
-            for name in ("gis", "iis", "scgis"):
-                compared += 1
-                assert newton < at.value("cd", t, at.minimum(name, t, 1e-13)), (name, t)
-    assert compared > 50
+            falls = {}
+            for name in ("cd", "gis", "iis", "scgis"):
+                one = begin(case, l2=0.1, weights=near)
+                one.epoch(name, order=[k], newton_tol=1e-13)
+                falls[name] = -at.value("cd", t, one.weights[t] - near[t])
+                assert np.array_equal(np.delete(one.weights, t), np.delete(near, t))
+            compared += 1
+            assert falls["cd"] > max(falls["gis"], falls["iis"], falls["scgis"]) > 0, t
+    assert compared > 15

@@ -25,7 +25,7 @@ def test_parallel_updates(name, form, loss):
         report = state.epoch(name, parallel=True, newton_tol=1e-12)
         w = parallel(dense, name, w, 1e-12)
         np.testing.assert_allclose(state.weights[state.columns], w[state.columns], atol=1e-9)
-        assert report.updates == len(state.columns)
+        assert report.updates == state.live < len(state.columns)
         assert report.cells == case.features.num_cells
     if name == "iis":  # gis works from the weights alone
         check_cells(case, state)
@@ -97,13 +97,13 @@ def test_minimum_without_a_penalty(function):
         before = state.weights.copy()
         state.epoch(function, [k], newton_tol=1e-12)
         z = state.weights[t] - before[t]
-        assert z != 0
+        assert (z != 0) == (state.mass[t] > 0)
         assert Maxent(dense, before).derivatives(function, t, z)[0] == pytest.approx(0.0, abs=1e-9)
 
 
 def test_a_gold_label_that_is_all_but_certain():
     """1 - P(y|x) is lost to rounding: no step is taken on the strength of its logarithm, and S and T stay right."""
-    case = maxent_case(9, form="binary")
+    case = maxent_case(9, form="binary", plain=True)
     start = 40.0 * np.sign(np.sin(np.arange(20.0)))
     start[3::4] = 0.0  # padding
     state = begin(case, l2=1e-4, weights=start)

@@ -55,7 +55,7 @@ def start(case, scale, rng):
 @pytest.mark.parametrize("l2", [1e-4, 0.5, 100.0])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_iterates(loss, l2, rng):
-    case = make_case("multiclass", seed=41, n=6)
+    case = make_case("multiclass", seed=41, n=6, plain=True)
     problem = case.dense(loss, l2)
     scores = start(case, 3.0, rng)
     state = State(case.objective(loss), scores, l2)
@@ -74,7 +74,7 @@ def test_iterates(loss, l2, rng):
 @given(seed=st.integers(0, 10**6), l2=st.floats(1e-6, 1e3), scale=st.floats(0, 60))
 def test_every_visit_is_the_maximum(seed, l2, scale):
     """From any start: the dual does not fall, and no other distribution of that example is better."""
-    case = make_case("multiclass", seed=seed, n=3)
+    case = make_case("multiclass", seed=seed, n=3, plain=True)
     rng = np.random.default_rng(seed)
     state = State(case.objective("log"), start(case, scale, rng), l2)
     for i in (0, 1, 2, 0):
@@ -90,7 +90,7 @@ def test_every_visit_is_the_maximum(seed, l2, scale):
 
 
 def test_masks_and_padding_stay_at_zero(rng):
-    case = make_case("multiclass", seed=3, n=2)
+    case = make_case("multiclass", seed=3, n=2, plain=True)
     gold = case.gold[1]
     allowed = np.array([1, 1, 0, 0], dtype=np.uint8)
     allowed[gold[1]] = 1
@@ -109,7 +109,7 @@ def test_masks_and_padding_stay_at_zero(rng):
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_start_is_the_logarithm_of_the_distribution(rng, n_jobs):
-    case = make_case("multiclass", seed=5, n=4)
+    case = make_case("multiclass", seed=5, n=4, plain=True)
     objective = case.objective("log")
     scores = start(case, 3.0, rng)
     marginals, entropies = objective.marginals_of_scores(scores)
@@ -188,7 +188,7 @@ def test_features_of_single_labels_have_a_curvature_each():
 
 
 def test_bad_input(rng):
-    case = make_case("multiclass", seed=3)
+    case = make_case("multiclass", seed=3, plain=True)
     objective = case.objective("log")
     state = State(objective, start(case, 1.0, rng), 1.0)
     with pytest.raises(ValueError, match=r"example \d: the curvatures given are not those"):
@@ -199,6 +199,6 @@ def test_bad_input(rng):
         State(objective, start(case, 1.0, rng), 1.0, np.zeros(3)).run([0])
     with pytest.raises(ValueError, match="temperature above 0"):
         State(case.objective("hinge"), start(case, 1.0, rng), 1.0).run([0])
-    chain = make_case("chain-tied", seed=3)
+    chain = make_case("chain-tied", seed=3, plain=True)
     with pytest.raises(ValueError, match="several parts"):
         _core.slot_curvatures(chain.objective("log"), np.arange(2))

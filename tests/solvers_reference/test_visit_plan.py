@@ -45,7 +45,7 @@ def test_same_visits_and_weights(function, form):
     core, mine = begin(case, l2=0.01), begin(case, l2=0.01)
     n = len(core.columns)
     plan, other = [(np.ones(n, dtype=np.int64), np.zeros(n, dtype=np.int64)) for _ in range(2)]
-    last_seen, age = np.zeros(n, dtype=int), 0
+    last_seen, age, waited = np.zeros(n, dtype=int), 0, 1
     for _ in range(60):
         report = core.rounds(function, *plan)
         cells, log = rounds(mine, function, sizes, *other)
@@ -56,7 +56,8 @@ def test_same_visits_and_weights(function, form):
             age += 1
             last_seen[due] = age
             assert np.all(age - last_seen < LONGEST)  # essentially cyclic
-    assert plan[0].max() > 1  # some did wait
+        waited = max(waited, plan[0].max())
+    assert waited > 1  # some did
     check_cells(case, core, rtol=1e-9)
 
 
@@ -66,7 +67,7 @@ def test_rounds_without_visits():
     n = len(state.columns)
     report = state.rounds("cd", np.ones(n, dtype=np.int64), np.full(n, 3))
     assert report.cells >= case.features.num_cells
-    assert report.updates == n
+    assert report.updates == state.live < n
 
 
 @pytest.mark.parametrize("bad", [{"wait": 0}, {"wait": 65}, {"rest": -1}, {"rest": 64}])

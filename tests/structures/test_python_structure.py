@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import combinations, permutations
+
 import numpy as np
 import pytest
 
 from oracles.enumerate import enumeration_of
 from oracles.objective import LOSSES
 from oracles.problems import KINDS, make_case
-from partwise import _core
+from partwise import LinearMap, Problem, _core, solve
+from partwise._core import SharedSegment
 
 
 class Enumerated(_core.Structure):
@@ -145,6 +148,168 @@ def test_capabilities_are_what_is_implemented():
     assert KBest(case.structure).capabilities() == frozenset({"k_best"})
     with pytest.raises((ValueError, NotImplementedError), match="sample"):
         KBest(case.structure).sample(0, np.zeros(4), 1.0, 1, 0)
+
+
+class Matching(_core.Structure):
+    """Perfect matchings of n left and n right nodes: slot n l + r joins l and r."""
+
+    def __init__(self, num_examples, n):
+        super().__init__(num_examples)
+        self.n = n
+        self.counts = np.array([np.eye(n)[list(order)].ravel() for order in permutations(range(n))])
+
+    def num_slots(self, i):
+        return self.n * self.n
+
+    def maximize(self, i, scores):
+        best = int((self.counts @ scores).argmax())
+        slots = np.flatnonzero(self.counts[best])
+        return float(self.counts[best] @ scores), slots, np.ones(len(slots))
+
+    def cost(self, i, slots, counts):
+        wrong = np.ones(self.n * self.n)
+        wrong[slots] = 0
+        return wrong
+
+
+class NoMaximum(Matching):
+    """The maximum comes from `log_partition` at temperature 0."""
+
+    maximize = _core.Structure.maximize
+
+    def log_partition(self, i, scores, temperature=1.0):
+        assert temperature == 0
+        best = int((self.counts @ scores).argmax())
+        return float(self.counts[best] @ scores), self.counts[best], 0.0
+
+
+def matching_problem(structure, slots, **options):
+    n, size = structure.num_examples, structure.n**2
+    features = LinearMap([SharedSegment(size, np.full(n, structure.n))])
+    gold = (np.cumsum([0, *map(len, slots)]), np.concatenate(slots).astype(np.int64), np.ones(sum(map(len, slots))))
+    return Problem(features, structure, gold, options.pop("loss", "hinge"), 0.1, **options)
+
+
+@pytest.mark.parametrize("kind", [Matching, NoMaximum])
+class TestImpossibleGold:
+    def test_matchings(self, kind):
+        structure = kind(6, 3)
+        matching_problem(structure, [np.flatnonzero(counts) for counts in structure.counts])
+
+    @pytest.mark.parametrize(
+        "slots",
+        [
+            [0, 4, 7],  # 1 and 2 both with right 1
+            [0, 4],  # one pair less
+            [0, 4, 8, 1],  # one pair more
+            [3, 4, 8],
+            [],
+        ],
+    )
+    def test_what_is_no_matching(self, kind, slots):
+        with pytest.raises(ValueError, match="example 1: the gold labelling is not one of the structure's labellings"):
+            matching_problem(kind(2, 3), [[0, 4, 8], slots])
+
+    def test_every_set_of_parts(self, kind):
+        structure = kind(1, 3)
+        allowed = {tuple(np.flatnonzero(counts)) for counts in structure.counts}
+        for size in range(5):
+            for slots in combinations(range(9), size):
+                if slots in allowed:
+                    matching_problem(structure, [slots])
+                else:
+                    with pytest.raises(ValueError, match="example 0"):
+                        matching_problem(structure, [slots])
+
+    def test_the_structures_own_check_comes_first(self, kind):
+        class Checked(kind):
+            def check_labelling(self, i, slots, counts):
+                if len({int(slot) % 3 for slot in slots}) < 3:
+                    raise Trouble(f"example {i}: a right node is without a partner")
+
+        with pytest.raises(Trouble, match="example 1: a right node"):
+            matching_problem(Checked(2, 3), [[0, 4, 8], [0, 4, 7]])
+        with pytest.raises(ValueError, match="example 0: the gold labelling"):
+            matching_problem(Checked(2, 3), [[0, 4, 5], [0, 4, 8]])
+
+
+def test_tied_gold_that_no_labelling_has():
+    case = make_case("chain-tied", seed=3)
+    structure = Enumerated(case.structure)
+    indptr, slots, counts = case.gold
+    Problem(case.features, structure, case.gold, "log", 1.0)
+    counts = counts.copy()
+    counts[indptr[1]] += 1
+    with pytest.raises(ValueError, match="example 1"):
+        Problem(case.features, structure, (indptr, slots, counts), "log", 1.0)
+
+
+@pytest.mark.parametrize(
+    ("cost", "message"),
+    [
+        ([0.0, 1, 1, 1, 0, 1, 1, -0.5, 0], "example 0: the cost of slot 7 is -0.5"),
+        ([0.0, 1, 1, 1, 0, 1, 1, np.nan, 0], "example 0: the cost of slot 7 is nan"),
+        ([0.0, 1, 1, 1, 0.25, 1, 1, 1, 0], "example 0: the cost of slot 4 is 0.25, but the gold labelling uses it"),
+    ],
+)
+def test_costs_of_a_structure_are_checked(cost, message):
+    class Odd(Matching):
+        def cost(self, i, slots, counts):
+            return np.array(cost)
+
+    with pytest.raises(ValueError, match=message):
+        matching_problem(Odd(1, 3), [[0, 4, 8]])
+
+
+def test_a_labelling_with_slots_that_are_not_there():
+    with pytest.raises(ValueError, match="example 0: slot 9 is out of range"):
+        Matching(1, 3).check_labelling(0, np.array([0, 4, 9]), np.ones(3))
+
+
+class Growing(Enumerated):
+    """Another number of slots than it had when the problem was made; its answers have that size, too."""
+
+    more = 0
+
+    def num_slots(self, i):
+        return super().num_slots(i) + self.more
+
+    def maximize(self, i, scores):
+        return super().maximize(i, scores[: super().num_slots(i)])
+
+    def log_partition(self, i, scores, temperature=1.0):
+        value, marginals, entropy = super().log_partition(i, scores[: super().num_slots(i)], temperature)
+        return value, np.concatenate([marginals, np.zeros(self.more)]), entropy
+
+    def cost(self, i, slots, counts):
+        return np.concatenate([super().cost(i, slots, counts), np.zeros(self.more)])
+
+
+@pytest.mark.parametrize(
+    ("solver", "loss"),
+    [
+        *((name, "log") for name in ("eg", "eg-batch", "eg-primal", "lbfgs")),
+        *((name, "squared-hinge") for name in ("dcd", "cpd")),
+        ("bcfw", "hinge"),
+        ("excessive-gap", "hinge"),
+    ],
+)
+def test_a_structure_that_changes_its_size_is_refused(solver, loss):
+    case = make_case("chain-tied", seed=3)
+    structure = Growing(case.structure)
+    problem = Problem(case.features, structure, case.gold, loss, 1.0)
+    structure.more = 100_000
+    with pytest.raises(ValueError, match=r"num_slots\(0\) was .* and is now|has .* values, .* are needed"):
+        solve(problem, solver, max_passes=5)
+
+
+def test_a_negative_size_is_refused():
+    class Negative(Matching):
+        def num_slots(self, i):
+            return -1
+
+    with pytest.raises(ValueError, match=r"num_slots\(0\) is -1"):
+        matching_problem(Negative(1, 3), [[0, 4, 8]])
 
 
 def test_missing_methods_are_named():

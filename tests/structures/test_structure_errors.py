@@ -206,3 +206,29 @@ def test_constructors():
         _core.Chain(np.array([2, 0], dtype=np.int64), 3)
     with pytest.raises((ValueError, TypeError)):
         _core.Chain(np.array([2.5]), 3)
+
+
+class Wide(_core.Structure):
+    def num_slots(self, i):
+        return 2**62
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: _core.Chain(np.array([2**62]), 3),
+        lambda: _core.Chain(np.full(4, 2**62), 1),
+        lambda: _core.Chain(np.array([2]), 2**62),
+        lambda: _core.Chain(np.array([2]), 2**63 - 1),
+        lambda: _core.Chain(np.array([2]), 2**32),
+        lambda: _core.Chain(np.array([2**40]), 2**12, tied=False),
+        lambda: _core.Chain(np.full(64, 2**54), 1),  # each one can be counted, all together cannot
+        lambda: _core.Multiclass(1, 2**62),
+        lambda: _core.Multiclass(1, 2**63 - 1),
+        lambda: _core.padded_width(2**63 - 1),
+        lambda: Wide(4).slot_offsets(),
+    ],
+)
+def test_sizes_that_cannot_be_counted(make):
+    with pytest.raises(ValueError, match="too large"):
+        make()

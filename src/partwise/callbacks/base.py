@@ -25,11 +25,13 @@ class Session:
         What is solved.
     preview
         Gives an estimator that predicts with the weights it is given, while the run goes on.
+    last_scores
+        (score, passes) of the last score of each name.
     """
 
     problem: Problem
     preview: Callable[[Floats], Any]
-    scores: dict[str, float] = field(default_factory=dict)
+    last_scores: dict[str, tuple[float, float]] = field(default_factory=dict)
 
 
 class TrainingCallback:
@@ -74,8 +76,9 @@ class Callbacks:
                 each.end(self.session, None)
 
     def __call__(self, progress: Progress) -> bool:
-        progress = replace(progress, scores=self.session.scores)
+        progress = replace(progress, scores={}, last_scores=dict(self.session.last_scores))
         answers = [bool(each(progress)) for each in self.all]  # all are called, even if the first one wants to stop
+        self.session.last_scores |= {name: (score, progress.passes) for name, score in progress.scores.items()}
         return any(answers)
 
     def end(self, result: Result) -> Result:

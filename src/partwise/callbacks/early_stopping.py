@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..result import Result
+from ..result import Certificate, Result, Status
 from ..solvers.base import Progress
 from .base import Session, TrainingCallback
 
@@ -21,7 +21,11 @@ class EarlyStopping(TrainingCallback):
     """Stop when the score on held-out data has not risen for a while, and give back the best weights.
 
     The certificate of the result is for the weights given back: their objective, with the last dual value, which is
-    a lower bound of the optimum whatever the weights are.
+    a lower bound of the optimum whatever the weights are. So are its status ("stopped", unless that gap is below the
+    tolerance) and its message; `passes`, `seconds` and `history` are those of the whole run.
+
+    Every step is scored (with `every`: fewer), whatever it takes: which weights are the best must not depend on how
+    fast the machine is.
 
     Parameters
     ----------
@@ -73,10 +77,12 @@ class EarlyStopping(TrainingCallback):
         self.best_passes_ = 0.0
         self._best: NDArray[np.float64] | None = None
         self._waited = 0
+        self._tol = 0.0
 
     def __call__(self, progress: Progress) -> bool:
         if self.scores_ and progress.passes - self.scores_[-1][0] < self.every:
             return False
+        self._tol = progress.tol
         weights = np.array(progress.weights())
         score = self._score(self._session.preview(weights))
         self.scores_.append((progress.passes, score))
@@ -96,9 +102,17 @@ class EarlyStopping(TrainingCallback):
         if last >= self.best_score_:
             return result.noted(f"early stopping: dev score {last:.6g} at the end")
         primal = session.problem.value(best)
-        note = f"early stopping: weights of pass {self.best_passes_:.4g}, dev score {self.best_score_:.6g}"
-        gap = max(primal - result.dual, 0.0)
-        return replace(result, weights=best, primal=primal, gap=gap, status="stopped").noted(note)
+        rounding = session.problem.rounding
+        of_primal = rounding.of_primal(primal, result.l2, rounding.size(best))
+        found = Certificate.of(primal, result.dual, result.rounding + of_primal)
+        status: Status = "converged" if 0 < self._tol >= found.relative_gap else "stopped"
+        message = (
+            f"early stopping: weights of pass {self.best_passes_:.4g}, dev score {self.best_score_:.6g}, "
+            f"{found.text(result.l2)}; {result.solver} went on to pass {result.passes:.4g} without a better score"
+        )
+        return replace(
+            result, weights=best, primal=primal, gap=found.gap, rounding=found.rounding, status=status, message=message
+        )
 
     def _score(self, estimator: Any) -> float:
         if self.metric is None or self.metric == "accuracy":

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
 import time
+import warnings
 from typing import Any
 
 from ..io.files import atomic_write
@@ -17,11 +19,17 @@ from .base import Session, TrainingCallback
 COLUMNS = (*HISTORY, "dev")
 
 
+#: What a full disk says.
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
 class HistoryWriter(TrainingCallback):
     """Write passes, seconds, primal, dual, gap and the dev score (if another callback has one) to a file.
 
+    There is a row for every certificate and for every score.
     The file is replaced as a whole, at most once in `every_seconds` and at the end: a reader never sees half of it. An
-    unknown or infinite number is empty in CSV and null in JSON.
+    unknown or infinite number is empty in CSV and null in JSON. What cannot be written (a full disk) is no reason to
+    lose a run: a warning says so, and the run goes on. A path that is wrong from the beginning is an error.
 
     Parameters
     ----------
@@ -40,15 +48,17 @@ class HistoryWriter(TrainingCallback):
     def begin(self, session: Session) -> None:
         self._rows: list[dict[str, float | None]] = []
         self._solver = ""
-        self._write("running", "")
+        self._warned = False
+        self._write("running", "", first=True)
 
     def __call__(self, progress: Progress) -> None:
         self._solver = progress.solver
-        if not progress.fresh or progress.certificate is None:
+        c = progress.certificate if progress.fresh else None
+        score = progress.scores.get("dev")
+        if c is None and score is None:
             return
-        c = progress.certificate
-        values = (progress.passes, progress.seconds, c.primal, c.dual, c.gap, progress.scores.get("dev"))
-        self._rows.append(dict(zip(COLUMNS, map(_finite, values), strict=True)))
+        certified = (None, None, None) if c is None else (c.primal, c.dual, c.gap)
+        self._rows.append(_row(progress.passes, progress.seconds, *certified, score))
         if time.monotonic() - self._written >= self.every_seconds:
             self._write("running", "")
 
@@ -57,17 +67,29 @@ class HistoryWriter(TrainingCallback):
             self._write("failed", "")
             return None
         # The run's own history has the certificates before the first and after the last step too.
-        scores = {row["passes"]: row["dev"] for row in self._rows}
-        columns = [result.history[name].tolist() for name in HISTORY]
-        self._rows = [
-            dict(zip(COLUMNS, map(_finite, (*values, scores.get(values[0]))), strict=True))
-            for values in zip(*columns, strict=True)
-        ]
+        rows = {row["passes"]: row for row in self._rows if row["dev"] is not None}
+        for values in zip(*(result.history[name].tolist() for name in HISTORY), strict=True):
+            rows[values[0]] = _row(*values, rows[values[0]]["dev"] if values[0] in rows else None)
+        self._rows = sorted(rows.values(), key=lambda row: row["passes"] or 0.0)
         self._solver = result.solver
         self._write(result.status, result.message)
         return result
 
-    def _write(self, status: str, message: str) -> None:
+    def _write(self, status: str, message: str, first: bool = False) -> None:
+        """Write all rows; what goes wrong is warned of once, but raised the first time, unless there is no room."""
+        self._written = time.monotonic()
+        try:
+            self._write_rows(status, message)
+        except OSError as error:
+            if first and error.errno not in NO_ROOM:
+                raise
+            if not self._warned:
+                reason = (error.strerror or str(error)).lower()
+                text = f"{os.fspath(self.path)}: the history cannot be written ({reason}); the run goes on"
+                warnings.warn(text, RuntimeWarning, stacklevel=4)
+            self._warned = True
+
+    def _write_rows(self, status: str, message: str) -> None:
         with atomic_write(self.path, "w") as file:
             if os.fspath(self.path).endswith(".csv"):
                 file.write(",".join(COLUMNS) + "\n")
@@ -77,7 +99,10 @@ class HistoryWriter(TrainingCallback):
                 record = {"solver": self._solver, "status": status, "message": message, "history": self._rows}
                 json.dump(record, file, indent=1, allow_nan=False)
                 file.write("\n")
-        self._written = time.monotonic()
+
+
+def _row(*values: float | None) -> dict[str, float | None]:
+    return dict(zip(COLUMNS, map(_finite, values), strict=True))
 
 
 def _finite(value: Any) -> float | None:

@@ -7,7 +7,7 @@ import time
 from typing import Any, Self
 
 from ..result import Result
-from ..solvers.base import Progress, relative
+from ..solvers.base import Progress
 from .base import Session, TrainingCallback
 
 #: Certificates that the estimate of the time left looks back on.
@@ -16,6 +16,8 @@ _RECENT = 8
 
 class ProgressLine(TrainingCallback):
     """One line on standard error: passes, primal, dual, gap, dev score (if another callback has one), time left.
+
+    A score that was found some passes ago is shown with its pass.
 
     The line is drawn over itself on a terminal; elsewhere a new line is written at most every ten seconds. For `solve`
     use it as a context: ``with ProgressLine() as line: solve(problem, callback=line)``.
@@ -46,7 +48,7 @@ class ProgressLine(TrainingCallback):
 
     def __call__(self, progress: Progress) -> None:
         if progress.fresh and progress.certificate is not None:
-            self._seen.append((progress.seconds, relative(progress.certificate.gap, progress.certificate.primal)))
+            self._seen.append((progress.seconds, progress.certificate.relative_gap))
         now = time.monotonic()
         if now - self._drawn < self._every:
             return
@@ -67,8 +69,11 @@ class ProgressLine(TrainingCallback):
         c = progress.certificate
         certified = c is not None and math.isfinite(c.gap)
         if c is not None and certified:
-            parts.append(f"gap {relative(c.gap, c.primal):.1e}")
-        parts += [f"{name} {score:.4f}" for name, score in progress.scores.items()]
+            parts.append(f"gap {c.relative_gap:.1e}")
+        known = progress.last_scores | {name: (score, progress.passes) for name, score in progress.scores.items()}
+        for name, (score, passes) in known.items():
+            when = "" if passes == progress.passes else f" (pass {passes:.4g})"
+            parts.append(f"{name} {score:.4f}{when}")
         parts.append(_clock(progress.seconds))
         left = time_left(progress, self._seen[-_RECENT:])
         if left is not None:

@@ -9,24 +9,29 @@ from partwise.callbacks import Session, TrainingCallback
 from partwise.cli.tasks import Data, Task
 from partwise.solvers import Progress
 
+#: What a score may take of the time spent so far.
+SHARE = 0.1
+
 
 class DevScore(TrainingCallback):
-    """Scores a model on the way when a certificate is issued; at most a tenth of the time goes into it."""
+    """Scores a model on the way, after every step by which scoring takes less than a tenth of the time spent so far.
+
+    What is shown has no influence on what is learnt, so it may depend on the clock.
+    """
 
     def __init__(self, task: Task, data: Data) -> None:
         self.task = task
         self.data = data
-        self.next = 0.0
 
     def begin(self, session: Session) -> None:
         self.session = session
+        self.cost = 0.0
 
     def __call__(self, progress: Progress) -> Any:
-        now = time.perf_counter()
-        if not progress.fresh or now < self.next:
+        if self.cost > SHARE * progress.seconds:
             return None
+        begin = time.perf_counter()
         model = self.session.preview(progress.weights().copy())
         progress.scores["dev"] = self.task.main_score(self.task.evaluate(model, self.data))[1]
-        spent = time.perf_counter() - now
-        self.next = now + 10.0 * spent
+        self.cost = time.perf_counter() - begin
         return None

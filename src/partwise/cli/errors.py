@@ -9,6 +9,7 @@ everything if the environment variable ``PARTWISE_TRACEBACK`` is set.
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
 import warnings
@@ -33,6 +34,9 @@ class UserError(click.ClickException):
 def run_safely(run: Callable[[], Any]) -> NoReturn:
     """Call, and end the process with the right status."""
     code = 0
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        # A file's name may have bytes that are no UTF-8: shown as on standard error, and no reason to fail.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         with plain_warnings():
             answer = run()

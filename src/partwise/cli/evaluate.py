@@ -9,7 +9,15 @@ import click
 from partwise.cli.errors import UserError
 from partwise.cli.flags import File
 from partwise.cli.loading import length_flag, load_model
-from partwise.cli.output import check_outputs, json_flag, peak_memory, print_json, threads_flag
+from partwise.cli.output import (
+    check_outputs,
+    json_flag,
+    peak_memory,
+    print_json,
+    threads_flag,
+    unpack_flag,
+    warn_blank,
+)
 from partwise.cli.summary import result_fields
 
 
@@ -22,6 +30,7 @@ from partwise.cli.summary import result_fields
 )
 @length_flag
 @threads_flag
+@unpack_flag
 @json_flag
 def command(
     model: str,
@@ -41,6 +50,7 @@ def command(
     fitted, task = load_model(model, threads, max_length)
     data = task.read(gold, task.recall(fitted), labelled=True)
     evaluation = task.evaluate(fitted, data)
+    warn_blank(task.blank(fitted), gold)
     found = task.calibration(fitted, data) if calibration else None
     if calibration and found is None:
         raise UserError("--calibration: this model gives no probabilities of labels")

@@ -9,7 +9,7 @@ import click
 from partwise.cli.errors import UserError
 from partwise.cli.flags import File
 from partwise.cli.output import check_outputs, json_flag, print_json
-from partwise.cli.summary import certificate_lines, result_fields, size_text
+from partwise.cli.summary import certificate_lines, features_text, result_fields, size_text
 from partwise.cli.tasks import task_of
 
 
@@ -44,6 +44,7 @@ def command(model: str, top: int, dump: str | None, as_json: bool) -> None:
         "parameters": {name: value for name, value in fitted.get_params(deep=False).items() if value is not None},
         "input": task.recall(fitted),
         "n_features": task.size(fitted),
+        **task.features(fitted),
         "labels": fitted.classes_.tolist() if hasattr(fitted, "classes_") else [],
         **result_fields(fitted.result_),
     }
@@ -52,11 +53,12 @@ def command(model: str, top: int, dump: str | None, as_json: bool) -> None:
         print_json({**fields, "top": strongest})
         return
     labels = ", ".join(map(str, fields["labels"][:30])) + (", ..." if len(fields["labels"]) > 30 else "")
+    looks = f" ({features_text(fields)})" if "features" in fields else ""
     lines = [
         ("model", f"{model}{size_text(model)}, a {fields['estimator']} (task {task.name})"),
         ("loss", f"{_name(fields['parameters'].get('loss'))}, l2 = {fields['l2']:g}"),
         *certificate_lines(fields),
-        ("features", str(fields["n_features"])),
+        ("features", f"{fields['n_features']}{looks}"),
         ("labels", f"{len(fields['labels'])}: {labels}" if fields["labels"] else "-"),
     ]
     click.echo("\n".join(f"{head:10}{text}" for head, text in lines))

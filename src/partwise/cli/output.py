@@ -7,7 +7,7 @@ import math
 import os
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +15,41 @@ import click
 
 from partwise.cli.errors import UserError
 
+#: More threads than any machine has.
+MOST_THREADS = 1 << 16
+#: Characters of the widest column of a table.
+WIDEST = 100
+
 json_flag = click.option("--json", "as_json", is_flag=True, help="Machine-readable output on standard output.")
 
 
-def _not_zero(ctx: click.Context, param: click.Parameter, value: int) -> int:
+def _check_threads(ctx: click.Context, param: click.Parameter, value: int) -> int:
     if value == 0:
         raise click.BadParameter("0 threads do nothing.", ctx, param)
+    if abs(value) > MOST_THREADS:
+        raise click.BadParameter(f"{MOST_THREADS} are the most.", ctx, param)
     return value
 
 
 threads_flag = click.option(
-    "--threads", type=int, default=1, show_default=True, callback=_not_zero, help="Threads; -1: all processors."
+    "--threads", type=int, default=1, show_default=True, callback=_check_threads, help="Threads; -1: all processors."
+)
+
+
+def _lift(ctx: click.Context, param: click.Parameter, value: int | None) -> None:
+    if value is not None:
+        from partwise.io import unpack_limit
+
+        ctx.with_resource(unpack_limit(value))
+
+
+unpack_flag = click.option(
+    "--max-unpacked",
+    type=click.IntRange(0),
+    metavar="BYTES",
+    expose_value=False,
+    callback=_lift,
+    help="What a gzip file may unpack to [default: 25 times its size, or 16 MiB].",
 )
 
 
@@ -36,7 +60,14 @@ def print_json(value: Any) -> None:
 
 def json_line(value: Any) -> str:
     """One JSON object on one line; numbers that JSON does not know become null."""
-    return json.dumps(plain(value), ensure_ascii=False, allow_nan=False) + "\n"
+    text = json.dumps(plain(value), ensure_ascii=False, allow_nan=False) + "\n"
+    # A file's name may have bytes that are no UTF-8: Python's escape of such a one is JSON's, too.
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def rank_text(rank: int, what: str, value: float) -> str:
+    """The comment above one of several answers; `what` is "probability" or "score"."""
+    return f"rank = {rank}, {what} = {value:.6f}"
 
 
 def plain(value: Any) -> Any:
@@ -55,8 +86,11 @@ def plain(value: Any) -> Any:
 
 
 def table(rows: Sequence[Sequence[str]], left: int = 1, indent: str = "") -> str:
-    """Aligned columns; the first `left` of them to the left, numbers to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    """Aligned columns; the first `left` of them to the left, numbers to the right.
+
+    Cells beyond `WIDEST` stand out: lines as long as the longest label of all would take the memory of their product.
+    """
+    widths = [min(max(map(len, column)), WIDEST) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:
         cells = [
@@ -102,6 +136,13 @@ def check_outputs(*paths: str | None, inputs: Iterable[str | None] = ()) -> None
                 pass
         except OSError as error:
             raise UserError(f"{path}: cannot be written ({(error.strerror or str(error)).lower()})") from None
+
+
+def warn_blank(columns: Collection[str], where: str | None) -> None:
+    """Say that an input lacks what the model was trained with."""
+    if columns:
+        named = f"column {next(iter(columns))} is" if len(columns) == 1 else f"columns {', '.join(sorted(columns))} are"
+        click.echo(f"warning: {where}: {named} blank (_), unlike in training: expect poor answers", err=True)
 
 
 def is_terminal() -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 
 from partwise.cli.errors import UserError
 from partwise.cli.flags import File
-from partwise.cli.output import check_outputs, json_flag, peak_memory, print_json, table, threads_flag
+from partwise.cli.output import check_outputs, json_flag, peak_memory, print_json, table, threads_flag, unpack_flag
 from partwise.cli.summary import result_fields, size_text
 from partwise.cli.taskgroup import TaskGroup
 from partwise.cli.tasks import TASKS, Data, Task
@@ -56,7 +56,9 @@ def make_command(task: Task) -> click.Command:
         *training_flags(task),
     ]
     return json_flag(
-        threads_flag(click.Command(task.name, params=parameters, callback=run, help=f"{TASKS[task.name][2]}"))
+        threads_flag(
+            unpack_flag(click.Command(task.name, params=parameters, callback=run, help=f"{TASKS[task.name][2]}"))
+        )
     )
 
 
@@ -92,7 +94,7 @@ def path(task: Task, *, data: str, output: str | None, dev: str | None, as_json:
         model._set_weights(results[best])
     else:
         model._fit_path(Cs[: best + 1], whole.X, whole.y)
-    model.input_settings_ = {"task": task.name, **task.remember(flags, whole)}
+    model.input_settings_ = {"task": task.name, **task.remember(flags, training)}
     model.save(output)
     fields = {
         "task": task.name,

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import click
 
+from partwise.cli.errors import UserError
 from partwise.cli.flags import File
 from partwise.cli.loading import length_flag, load_model
-from partwise.cli.output import check_outputs, json_flag, threads_flag
+from partwise.cli.output import check_outputs, json_flag, threads_flag, unpack_flag, warn_blank
 from partwise.cli.tasks import NoExamples, Request
 
 #: More answers a sentence than anybody reads would fill the memory.
@@ -29,8 +30,17 @@ BLOCK = 1 << 20
 @click.option(
     "--constraints", type=File(), metavar="FILE", help="What answers may be; docs/file_formats.md describes the file."
 )
+@click.option(
+    "--format",
+    type=click.Choice(["auto", "text"]),
+    default="auto",
+    show_default=True,
+    help="text: one sentence a line, tokens separated by white space (taggers that look at words alone); auto: as the "
+    "training data, or text if it can be nothing else.",
+)
 @length_flag
 @threads_flag
+@unpack_flag
 @json_flag
 def command(
     model: str,
@@ -39,16 +49,17 @@ def command(
     marginals: bool,
     k_best: int | None,
     constraints: str | None,
+    format: str,
     max_length: int | None,
     threads: int,
     as_json: bool,
 ) -> None:
     """Label the INPUT ("-": standard input) with a MODEL that `train` wrote.
 
-    The input is in the format of the training data; a column of labels may be there or not. The output of columns is
-    the input with the labels as one more column, with tabs between columns; of CoNLL-U the input with the predictions
-    in their columns; of rows and CRFsuite's items a label a line. With --json it is one object a sentence or row,
-    each on a line of its own.
+    The input is in the format of the training data; a column of labels may be there or not. A tagger that looks at
+    words alone takes plain text too, one sentence a line. The output of columns is the input with the labels as one
+    more column, with tabs between columns; of CoNLL-U the input with the predictions in their columns; of rows and
+    CRFsuite's items a label a line. With --json it is one object a sentence or row, each on a line of its own.
     """
     import numpy as np
 
@@ -57,9 +68,13 @@ def command(
 
     check_outputs(output, inputs=(model, data, constraints))
     fitted, task = load_model(model, threads, max_length)
-    blocks = task.blocks(data, task.recall(fitted), BLOCK)
+    words_only = task.words_only(fitted)
+    if format == "text" and not words_only:
+        raise UserError("--format text: this model looks at more than words, or at attributes of its own")
+    text = {"text": True if format == "text" else None} if words_only else {}
+    blocks = task.blocks(data, {**task.recall(fitted), **text}, BLOCK)
     request, n = Request(marginals, k_best, None, as_json), 0
-    unknown = np.zeros(2, dtype=np.int64)
+    unknown, blank = np.zeros(2, dtype=np.int64), set[str]()
     with atomic_write(output, "w") as out:
         try:
             for block in blocks:
@@ -72,10 +87,12 @@ def command(
                     out.flush()
                 n = block.first + block.n_examples
                 unknown += task.unknown(fitted, block)
+                blank = task.blank(fitted) if block.first == 0 else blank & task.blank(fitted)
         except NoExamples as empty:  # a filter gives nothing for nothing
             click.echo(f"warning: {empty}", err=True)
         else:
             if request.rules is not None:
                 request.rules.check(n)
+    warn_blank(blank, data)
     if unknown[0]:
         click.echo(f"unknown features: {unknown[0] / unknown[1]:.2%} of those in the data", err=True)

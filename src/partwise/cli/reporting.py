@@ -35,6 +35,7 @@ def write(
         called = "by label" if rows is evaluation.by_label else f"the {LABELS} most frequent labels"
         scores[called] = {row["label"]: {key: row[key] for key in row if key != "label"} for row in rows}
     settings = {name: value for name, value in model.get_params(deep=False).items() if value is not None}
+    settings |= task.features(model)
     write_report(
         path,
         result=model.result_,

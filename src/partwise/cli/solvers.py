@@ -65,6 +65,7 @@ def _describe(name: str) -> dict[str, Any]:
     return {
         "summary": _summary(name),
         "rate": cls.rate,
+        "convergence": cls.describe_rate(),
         "needs": sorted(cls.requires),
         "max_passes": cls.default_max_passes,
         "options": {item.name: {"default": item.default, "help": item.metadata["help"]} for item in fields(cls)},
@@ -75,7 +76,9 @@ def _print_one(name: str, fits: dict[str, dict[str, list[str]]]) -> None:
     found = _describe(name)
     click.echo(f"{name}: {found['summary']}\n")
     click.echo(f"needs: {', '.join(found['needs'])}")
-    click.echo(f"convergence: {found['rate']}; gives up after {found['max_passes']} passes unless told otherwise")
+    click.echo(
+        f"convergence: {found['convergence']}; gives up after {found['max_passes']} passes unless told otherwise"
+    )
     for kind, by_loss in fits.items():
         there = [loss for loss, names in by_loss.items() if names]
         if there:

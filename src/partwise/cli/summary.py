@@ -35,6 +35,14 @@ def certificate_lines(fields: dict[str, Any]) -> list[tuple[str, str]]:
     return [("solver", run), ("certified", certificate)]
 
 
+def features_text(fields: dict[str, Any]) -> str:
+    """What a model looks at, in words."""
+    columns = fields["feature_columns"]
+    called = "column" if len(columns) == 1 else "columns"
+    of = f" of {called} {', '.join(map(str, columns))}" if columns else ""
+    return f"features {fields['features']}{of}"
+
+
 def size_text(path: str) -> str:
     """A file's size in brackets, if it is one."""
     if not os.path.isfile(path):

@@ -15,10 +15,19 @@ import click
 from partwise.cli import crossval
 from partwise.cli.errors import UserError, message_of
 from partwise.cli.flags import RENAMED, TRAINING, File, estimator_options, solver_options
-from partwise.cli.output import check_outputs, is_terminal, json_flag, peak_memory, print_json, threads_flag
-from partwise.cli.summary import certificate_lines, result_fields, size_text
+from partwise.cli.output import (
+    check_outputs,
+    is_terminal,
+    json_flag,
+    peak_memory,
+    print_json,
+    threads_flag,
+    unpack_flag,
+    warn_blank,
+)
+from partwise.cli.summary import certificate_lines, features_text, result_fields, size_text
 from partwise.cli.taskgroup import TaskGroup
-from partwise.cli.tasks import TASKS, Data, Evaluation, Task
+from partwise.cli.tasks import TASKS, Data, Task
 
 #: Training examples that are scored where there are no development data.
 SCORED = 2000
@@ -105,7 +114,7 @@ def make_command(task: Task) -> click.Command:
         click.Option(["-q", "--quiet"], is_flag=True, help="No progress line, no summary."),
     ]
     made = click.Command(task.name, params=parameters, callback=run, help=_help(task), short_help=TASKS[task.name][2])
-    return json_flag(threads_flag(made))
+    return json_flag(threads_flag(unpack_flag(made)))
 
 
 def _help(task: Task) -> str:
@@ -170,7 +179,8 @@ def train(
     held = task.read(dev, known, labelled=True) if dev is not None else None
 
     model = task.make(flags, training, settings)
-    model.set_params(callbacks=_callbacks(task, flags, training, held, quiet or as_json))
+    callbacks = _callbacks(task, flags, training, held, quiet or as_json)
+    model.set_params(callbacks=callbacks)
     with _nothing_left_of(flags["history_file"]):
         model.fit(training.X, training.y)
     model.set_params(callbacks=None)
@@ -179,7 +189,8 @@ def train(
     scored, where = (held, dev) if held is not None else _some(task, training)
     assert scored is not None
     evaluation = task.evaluate(model, scored)
-    baseline = _baseline(task, flags["baseline"], training, scored, settings, flags)
+    warn_blank(task.blank(model), where)
+    baseline = _baseline(task, flags, training, scored, task.main_score(evaluation)[0], settings)
     model.save(output, dtype=flags["dtype"])
     folds = None
     try:
@@ -199,6 +210,7 @@ def train(
         "n_tokens": training.n_tokens,
         "n_labels": len(getattr(model, "classes_", ())),
         "n_features": task.size(model),
+        **task.features(model),
         "loss": settings["loss"],
         "C": model.C,
         **result_fields(model.result_),
@@ -208,12 +220,14 @@ def train(
         **evaluation.scores,
         **evaluation.details,
         "baseline": {"name": baseline[0], "score": baseline[1]} if baseline else None,
+        **_early_stopping(callbacks),
         **({"cross_validation": folds} if folds else {}),
     }
     if as_json:
         print_json(fields)
     elif not quiet:
-        click.echo(_summary(task, fields, evaluation), err=output == "-")
+        notes = task.notes(model, training, evaluation)
+        click.echo(_summary(task, fields, task.main_score(evaluation), notes), err=output == "-")
 
 
 def _callbacks(task: Task, flags: dict[str, Any], training: Data, held: Data | None, quiet: bool) -> list[Any]:
@@ -231,6 +245,16 @@ def _callbacks(task: Task, flags: dict[str, Any], training: Data, held: Data | N
     if not quiet:
         found.append(ProgressLine())
     return found
+
+
+def _early_stopping(callbacks: list[Any]) -> dict[str, Any]:
+    """What JSON output says of --early-stopping: the scores, and which one was the best."""
+    for each in callbacks:
+        if getattr(each, "scores_", None):  # a run may end before its first step
+            scores = [{"passes": passes, "score": score} for passes, score in each.scores_]
+            best = {"best_passes": each.best_passes_, "best_score": each.best_score_}
+            return {"early_stopping": {**best, "scores": scores}}
+    return {}
 
 
 @contextmanager
@@ -256,20 +280,26 @@ def _some(task: Task, training: Data) -> tuple[Data, str]:
 
 
 def _baseline(
-    task: Task, kind: str, training: Data, scored: Data, settings: dict[str, Any], flags: dict[str, Any]
+    task: Task, flags: dict[str, Any], training: Data, scored: Data, score: str, settings: dict[str, Any]
 ) -> tuple[str, float] | None:
-    if kind == "none":
+    if flags["baseline"] == "none":
         return None
-    if kind == "maxent":
+    if flags["baseline"] == "maxent":
         found = task.unstructured(flags, training, scored, settings)
         if found is None:
             raise UserError(f"--baseline maxent: {task.name} is without structure itself")
         return found
-    return task.baseline(training, scored)
+    return task.baseline(training, scored, score)
 
 
-def _summary(task: Task, fields: dict[str, Any], evaluation: Evaluation) -> str:
-    name, value = task.main_score(evaluation)
+def _early_text(found: dict[str, Any]) -> str:
+    n, last = len(found["scores"]), found["scores"][-1]["passes"]
+    best = f"{found['best_score']:.2%} at pass {found['best_passes']:.4g}"
+    return f"{best}, the best of {n} scores up to pass {last:.4g}"
+
+
+def _summary(task: Task, fields: dict[str, Any], main: tuple[str, float], notes: list[tuple[str, str]]) -> str:
+    name, value = main
     sizes = [f"{fields['n_examples']} {task.unit}"]
     if fields["n_tokens"] != fields["n_examples"]:
         sizes.append(f"{fields['n_tokens']} tokens")
@@ -279,11 +309,13 @@ def _summary(task: Task, fields: dict[str, Any], evaluation: Evaluation) -> str:
     score = f"{name} {value:.2%} on {fields['scored_on']}"
     if fields["baseline"]:
         score += f"; {fields['baseline']['name']}: {fields['baseline']['score']:.2%}"
+    looks = f"; {features_text(fields)}" if "features" in fields else ""
     where = fields["model"] if fields["model"] != "-" else "standard output"
     lines = [
-        ("trained", f"{task.name} from {', '.join(sizes)}; loss {fields['loss']}, C = {fields['C']:g}"),
+        ("trained", f"{task.name} from {', '.join(sizes)}{looks}; loss {fields['loss']}, C = {fields['C']:g}"),
         *certificate_lines(fields),
-        *evaluation.notes,
+        *([("dev", _early_text(fields["early_stopping"]))] if "early_stopping" in fields else []),
+        *notes,
         ("score", score),
         *([("folds", crossval.as_text(fields["cross_validation"]))] if "cross_validation" in fields else []),
         ("model", f"{where}{size_text(where)}" + (f", report {fields['report']}" if fields["report"] else "")),

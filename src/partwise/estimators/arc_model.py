@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from partwise._core import ArcIndex, ArcMap, ArcTokens, Multiclass, RowLayout, decode
 from partwise.estimators.chains import PairLayout
 from partwise.estimators.inputs import Floats, Ints
+from partwise.estimators.labels import encode_labels, label_array
 from partwise.estimators.saving import layout_parts, read_layout
 from partwise.estimators.trees import Words
 from partwise.features import Attributes, multiclass_map
@@ -37,6 +38,10 @@ class ArcModel:
         """Features of the arcs from these heads, a row a word."""
         row_ptr, attributes = self.table.attributes(tokens, self.index, heads)
         return Attributes(row_ptr, attributes, self.index.num_weights)
+
+    def unknown(self, tokens: ArcTokens, heads: Ints) -> tuple[int, int]:
+        """How many features of the arcs from these heads have no weight, and of how many."""
+        return self.table.unknown(tokens, self.index, heads)
 
     def carried(self, weights: Floats, old: ArcModel) -> Floats:
         """Another model's weights for the features of this one; 0 for features that it did not have."""
@@ -121,23 +126,24 @@ class ArcLabeller:
         **options: Any,
     ) -> tuple[ArcLabeller, Result]:
         """Train on gold arcs, one example a word; options as for `solve`, with `l2` and `n_jobs`."""
-        classes, labels = np.unique(np.array(relations), return_inverse=True)
+        classes = label_array(sorted(set(relations)))
+        labels = encode_labels(relations, classes)
         rows = model.attributes(tokens, heads)
         structure = Multiclass(len(heads), len(classes))
         layout = RowLayout.observed(
-            rows.num_attributes, len(classes), structure.width, rows.row_ptr, rows.attributes, labels.astype(np.int64)
+            rows.num_attributes, len(classes), structure.width, rows.row_ptr, rows.attributes, labels
         )
         l2, n_jobs = options.pop("l2"), options.pop("n_jobs")
         problem = Problem(
             multiclass_map(structure, rows, layout=layout),
             structure,
-            structure.encode(labels.astype(np.int64)),
+            structure.encode(labels),
             "log",
             l2,
             sample_weight=weight,
             n_jobs=n_jobs,
         )
-        # Blocks are diagonal unless an arc has the same feature twice (hashing); small problems need no exact answer.
+        # Blocks are diagonal unless an arc has the same feature twice (hashing); tiny problems need no exact answer.
         result = solve(problem, "sdca" if "sdca" in suitable_solvers(problem) else "eg", **options)
         return cls(model, PairLayout(layout, all_pairs=False), classes, result.weights), result
 
@@ -146,7 +152,7 @@ class ArcLabeller:
         structure = Multiclass(len(heads), len(self.classes))
         features = multiclass_map(structure, self.model.attributes(tokens, heads), layout=self.layout.core)
         best = structure.decode(*decode(structure, features, self.weights, n_jobs)[:3])
-        names: list[str] = self.classes[best].tolist()
+        names: list[str] = self.classes.astype(object)[best].tolist()  # one string a label, not one a word
         return names
 
     def to_parts(self) -> ModelParts:

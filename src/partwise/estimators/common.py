@@ -17,19 +17,22 @@ from functools import partial
 from typing import Any, TypeVar, cast
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from partwise._core import FeatureMap, Multiclass, RowLayout
+from partwise._core import FeatureMap, Multiclass, RowLayout, stacked_products
 from partwise.callbacks.base import Callbacks, Session, check_callbacks
 from partwise.estimators.inputs import Floats
 from partwise.features import maxent_map, multiclass_map
+from partwise.features.sparse_inputs import csr_product
 from partwise.losses import Loss, get_loss
 from partwise.penalties import L2, ElasticNet, Penalty
 from partwise.problem import Problem
 from partwise.result import HISTORY, Result
 from partwise.solvers import Solver, get_solver, solve, solve_path
+from partwise.threads import count_threads
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -44,6 +47,7 @@ class Training:
     tol: float
     n_jobs: int
     l1: float = 0.0
+    max_seconds: float | None = None
 
     @property
     def penalty(self) -> Penalty:
@@ -68,13 +72,18 @@ def unchanged_on_failure(estimator: Any) -> Iterator[None]:
 
 
 def count_jobs(n_jobs: Any) -> int:
-    """Threads meant by scikit-learn's `n_jobs`: None is 1, -1 all processors, -2 all but one."""
-    if n_jobs is None:
-        return 1
-    if not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0:
+    """Threads meant by scikit-learn's `n_jobs` (`threads.count_threads`)."""
+    if n_jobs is not None and (not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0):
         raise ValueError(f"n_jobs must be None or a nonzero integer, got {n_jobs!r}")
-    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
-    return int(n_jobs) if n_jobs > 0 else max(1, available + 1 + int(n_jobs))
+    return count_threads(None if n_jobs is None else int(n_jobs))
+
+
+def row_products(X: Any, weights: Floats, n_jobs: int) -> Floats:
+    """X weights', by sums whose order is the same for one row and for many (that of BLAS is not)."""
+    if sparse.issparse(X):
+        return csr_product(X, weights.T)
+    rows, columns = np.ascontiguousarray(X)[:, None, :], np.ascontiguousarray(weights.T)[None]
+    return stacked_products(rows, columns, n_jobs)[:, 0]
 
 
 def check_sample_weight(sample_weight: Any, n_examples: int, what: str = "sequence") -> Floats | None:
@@ -147,7 +156,14 @@ class TrainedEstimator(BaseEstimator):
         for name in ("max_seconds", "max_passes"):
             if getattr(self, name) is not None:
                 check_positive(name, getattr(self, name))
-        return Training(loss, 1.0 / float(self.C), self._make_solver(), float(self.tol), count_jobs(self.n_jobs))
+        return Training(
+            loss,
+            1.0 / float(self.C),
+            self._make_solver(),
+            float(self.tol),
+            count_jobs(self.n_jobs),
+            max_seconds=self.max_seconds,
+        )
 
     def _make_solver(self) -> Any:
         if self.solver_options:
@@ -175,7 +191,7 @@ class TrainedEstimator(BaseEstimator):
             "solver": training.solver,
             "tol": training.tol,
             "max_passes": self.max_passes,
-            "max_seconds": self.max_seconds,
+            "max_seconds": training.max_seconds,
             "random_state": seed_of(self.random_state),
             "warm_start": self._start(training, key, weights) if self.warm_start else None,
             "verbose": self.verbose,
@@ -272,7 +288,7 @@ def check_count(name: str, value: Any) -> int:
 
 
 def seed_of(random_state: Any) -> int | None:
-    """scikit-learn's random_state as a seed: None, an int, or a draw from a generator."""
+    """scikit-learn's random_state as a seed: None (another one each time), an int, or a draw from a generator."""
     if random_state is None or isinstance(random_state, numbers.Integral):
         return random_state if random_state is None else int(random_state)
     if isinstance(random_state, np.random.RandomState):

@@ -19,7 +19,7 @@ from scipy import sparse
 from partwise._core import Sentences, Vocabulary
 from partwise.estimators.dicts import add_dict, add_names
 from partwise.features import Attributes
-from partwise.features.sparse_inputs import check_sparse
+from partwise.features.sparse_inputs import own_sparse
 from partwise.models.names import read_vocabulary
 from partwise.models.parts import ModelParts
 
@@ -227,21 +227,20 @@ class ColumnReader:
     @staticmethod
     def _sparse_block(item: Any, number: int) -> Any:
         if not sparse.issparse(item):
-            rows = list(item)
-            for position, row in enumerate(rows):
+            rows: list[Any] = []
+            for position, row in enumerate(item):
                 if not sparse.issparse(row) or row.ndim != 2 or row.shape[0] != 1:
                     raise ValueError(f"X: sequence {number}, position {position} is not a sparse row of shape (1, n)")
-                if row.shape != rows[0].shape:
+                if rows and row.shape != rows[0].shape:
                     raise ValueError(
                         f"X: sequence {number}, position {position} has {row.shape[1]} features, "
                         f"expected {rows[0].shape[1]}"
                     )
-                check_sparse(row, f"X: sequence {number}, position {position}")
+                rows.append(own_sparse(row, f"X: sequence {number}, position {position}"))
             item = sparse.vstack(rows, format="csr")
-        check_sparse(item, f"X: sequence {number}")
         if item.ndim != 2 or np.dtype(item.dtype).kind not in "biuf":
             raise ValueError(f"X: sequence {number} must be a 2-D sparse matrix of real numbers")
-        return sparse.csr_array(item, dtype=np.float64)
+        return sparse.csr_array(own_sparse(item, f"X: sequence {number}"), dtype=np.float64)
 
 
 def _dense_block(item: Any, number: int) -> Floats:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partwise.estimators.inputs import Ints, Sequences
+from partwise.models.values import object_array, string_array
 
 
 def flatten_labels(labels: Sequences, lengths: Ints) -> list[Any]:
@@ -42,14 +43,14 @@ def make_classes(flat: list[Any], labels: Sequences, lengths: Ints) -> NDArray[A
 
 
 def label_array(plain: list[Any]) -> NDArray[Any]:
-    """One-dimensional array of labels; of objects where NumPy's own types would change a label."""
-    if all(isinstance(label, str) for label in plain) or all(type(label) is int for label in plain):
+    """One-dimensional array of labels; of objects where NumPy's own types would change a label or take much memory."""
+    if all(isinstance(label, str) for label in plain):
+        return string_array(plain)
+    if all(type(label) is int for label in plain):
         array = np.array(plain)
-        if array.dtype.kind in "Ui" and array.tolist() == plain:
+        if array.dtype.kind == "i":
             return array
-    objects = np.empty(len(plain), dtype=object)
-    objects[:] = plain
-    return objects
+    return object_array(plain)
 
 
 def encode_labels(flat: list[Any], classes: NDArray[Any]) -> Ints:

@@ -22,6 +22,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from partwise._core import Multiclass, padded_width
+from partwise.estimators.class_weight import with_class_weight
 from partwise.estimators.common import (
     TrainedEstimator,
     Training,
@@ -29,7 +30,9 @@ from partwise.estimators.common import (
     check_count,
     check_positive,
     check_sample_weight,
+    count_jobs,
     needs_probabilities,
+    row_products,
     unchanged_on_failure,
 )
 from partwise.estimators.explaining import (
@@ -50,12 +53,16 @@ from partwise.estimators.saving import (
     read_result,
     start_model,
 )
-from partwise.features.sparse_inputs import check_sparse
+from partwise.features.sparse_inputs import own_sparse
 from partwise.losses import get_loss
 from partwise.models.errors import ModelFormatError
 from partwise.models.names import decode_names, encode_names
 from partwise.models.parts import ModelParts
+from partwise.models.values import string_array
 from partwise.result import Result
+
+#: Scores that `predict` holds at a time.
+MOST_SCORES = 1 << 22
 
 
 class MaxentClassifier(ClassifierMixin, TrainedEstimator):
@@ -84,8 +91,8 @@ class MaxentClassifier(ClassifierMixin, TrainedEstimator):
         What each row's weight is multiplied by; labels that are not named have 1. "balanced": the sum of all
         rows' weights over the number of labels times the sum of that label's.
     solver : str or Solver
-        A name of `partwise.available_solvers()`; "auto" chooses, and solves small problems with smooth losses to
-        rounding whatever `tol` is.
+        A name of `partwise.available_solvers()`; "auto" chooses; data so few that it takes no more than some
+        milliseconds are fitted to rounding, with smooth losses.
     solver_options : dict, optional
         The named solver's own parameters.
     tol : float
@@ -94,8 +101,9 @@ class MaxentClassifier(ClassifierMixin, TrainedEstimator):
         Stop there, with a `ConvergenceWarning`.
     n_jobs : int, optional
         Threads; None is 1, -1 all processors.
-    random_state : int, RandomState or Generator, optional
-        Seed of the solvers that draw examples.
+    random_state : int, RandomState, Generator or None
+        Seed of the solvers that draw examples. By default it is fixed, so that the same data give the same weights;
+        None: another one each time.
     verbose : int
         How much is logged.
     warm_start : bool
@@ -130,7 +138,7 @@ class MaxentClassifier(ClassifierMixin, TrainedEstimator):
         max_seconds: float | None = None,
         max_passes: float | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Any = 0,
         verbose: int = 0,
         warm_start: bool = False,
         callbacks: Any = None,
@@ -164,15 +172,18 @@ class MaxentClassifier(ClassifierMixin, TrainedEstimator):
         """
         with unchanged_on_failure(self):
             training = self._with_penalty(self._check_training())
-            check_sparse(X)
-            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
+            X, y = validate_data(self, own_sparse(X), y, accept_sparse="csr", dtype=np.float64, order="C")
             check_classification_targets(y)
             weight = check_sample_weight(sample_weight, X.shape[0], "sample")
-            weight = _with_class_weight(self.class_weight, y, weight)
+            weight = with_class_weight(self.class_weight, y, weight)
             if weight is not None and not weight.all():
                 keep = np.flatnonzero(weight)
                 X, y, weight = X[keep], y[keep], weight[keep]
             classes, labels = np.unique(y, return_inverse=True)
+            if classes.dtype.kind == "U":
+                classes = string_array(
+                    classes.tolist()
+                )  # long ones, and predictions, would take as much as the longest
             if len(classes) < 2:
                 raise ValueError(f"y holds one class only ({classes.tolist()[0]!r}): there is nothing to learn")
 
@@ -246,10 +257,14 @@ class MaxentClassifier(ClassifierMixin, TrainedEstimator):
 
     def _all_weights(self) -> Floats:
         """The fitted weights as a solver has them."""
-        pairs = np.column_stack([self.coef_, self.intercept_]) if self.fit_intercept else self.coef_
-        n_classes = len(self.classes_)
-        weights = np.zeros((pairs.shape[1], padded_width(n_classes)))
-        weights[:, :n_classes] = (pairs if n_classes > 2 else np.concatenate([-0.5 * pairs, 0.5 * pairs])).T
+        n_classes, n_features = len(self.classes_), self.coef_.shape[1]
+        weights = np.zeros((n_features + bool(self.fit_intercept), padded_width(n_classes)))
+        used: Any = slice(None)
+        if np.count_nonzero(self.coef_) < self.coef_.size / 8:
+            used = np.flatnonzero(self.coef_.any(axis=0))  # zeros that nobody writes take no memory
+        weights[:n_features][used, :n_classes] = _both_sides(self.coef_[:, used], n_classes).T
+        if self.fit_intercept:
+            weights[n_features, :n_classes] = _both_sides(self.intercept_[:, np.newaxis], n_classes)[:, 0]
         return weights.ravel()
 
     def _warm_weights(self, n_attributes: int, classes: NDArray[Any]) -> Floats | None:
@@ -279,8 +294,7 @@ class MaxentClassifier(ClassifierMixin, TrainedEstimator):
         Their amounts add up to the difference of the two scores.
         """
         check_is_fitted(self)
-        check_sparse(x, "x")
-        row = x if sparse.issparse(x) else np.asarray(x)
+        row = own_sparse(x, "x") if sparse.issparse(x) else np.asarray(x)
         row = row if row.ndim == 2 else row.reshape(1, -1)
         if row.shape[0] != 1:
             raise ValueError(f"explain takes one row, got {row.shape[0]}")
@@ -328,17 +342,28 @@ class MaxentClassifier(ClassifierMixin, TrainedEstimator):
 
     def decision_function(self, X: Any) -> Floats:
         """Scores: shape (n,) for two labels (positive: the second), else (n, n_classes)."""
+        return self._scores(self._validated(X))
+
+    def _validated(self, X: Any) -> Any:
         check_is_fitted(self)
-        check_sparse(X)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        scores: Floats = np.asarray(X @ self.coef_.T) + self.intercept_
+        if not sparse.issparse(X) or X.format != "csr":  # whose indices only `csr_product` follows, looking at each
+            X = own_sparse(X)
+        return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+
+    def _scores(self, X: Any) -> Floats:
+        scores = row_products(X, self.coef_, count_jobs(self.n_jobs)) + self.intercept_
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The best label of each row."""
-        scores = self.decision_function(X)
-        best = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-        predicted: NDArray[Any] = self.classes_[best]
+        X = self._validated(X)
+        # Some rows at a time: all scores of many rows and labels would take far more memory than either.
+        some = max(1, MOST_SCORES // len(self.classes_))
+        if X.shape[0] > some:
+            X = own_sparse(X)  # slices of it follow indices too
+        scores = (self._scores(X[k : k + some]) for k in range(0, X.shape[0], some))
+        best = [(each > 0).astype(np.intp) if each.ndim == 1 else each.argmax(axis=1) for each in scores]
+        predicted: NDArray[Any] = self.classes_[np.concatenate(best)]
         return predicted
 
     @needs_probabilities
@@ -357,37 +382,16 @@ class MaxentClassifier(ClassifierMixin, TrainedEstimator):
         return out
 
 
-def _with_class_weight(class_weight: Any, y: NDArray[Any], weight: Floats | None) -> Floats | None:
-    """Row weights times the weights of their labels."""
-    if class_weight is None:
-        return weight
-    seen, labels = np.unique(y, return_inverse=True)
-    rows = np.ones(len(y)) if weight is None else weight
-    if isinstance(class_weight, str):
-        check_choice("class_weight", class_weight, ("balanced",))
-        sums = np.bincount(labels, weights=rows, minlength=len(seen))
-        # Labels that only rows of weight 0 have are not there.
-        factors = sums.sum() / ((sums > 0).sum() * np.where(sums > 0, sums, 1.0))
-    elif isinstance(class_weight, Mapping):
-        unknown = [label for label in class_weight if not np.any(seen == label)]
-        if unknown:
-            raise ValueError(f"class_weight names the label {unknown[0]!r}, which is not in y")
-        for label, value in class_weight.items():
-            check_positive(f"class_weight of label {label!r}", value, zero=True)
-        factors = np.array([float(class_weight.get(label, 1.0)) for label in seen.tolist()])
-        if not (factors[labels] * rows).any():
-            raise ValueError("class_weight and sample_weight leave no row with a weight above 0")
-    else:
-        raise ValueError(f"class_weight must be None, 'balanced' or a mapping, got {class_weight!r}")
-    product: Floats = rows * factors[labels]
-    return product
+def _both_sides(rows: Floats, n_classes: int) -> Floats:
+    """Weights of every label: two labels have one row of differences, of which each has half."""
+    return rows if n_classes > 2 else np.concatenate([-0.5 * rows, 0.5 * rows])
 
 
 def _rows(X: Any, intercept: bool) -> Rows:
     """The feature matrix, with its column of ones, as rows of examples."""
     table: Any = X
     if sparse.issparse(X):
-        matrix = sparse.csr_array(X, copy=True)
+        matrix = sparse.csr_array(X)
         matrix.sum_duplicates()
         matrix.eliminate_zeros()
         table = csr_attributes(matrix)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -72,8 +72,8 @@ class DependencyParser(TrainedParser):
         Bytes for features that are kept during training; those that do not fit are found anew in each pass.
     solver, solver_options, tol, max_seconds, max_passes, n_jobs, random_state, verbose, warm_start, callbacks
         As for `SequenceTagger`; `tol` is for the names of arcs too, and "auto" takes "eg" for smooth losses up to C =
-        100, whatever the size of the data. `max_seconds` is for both runs: names have what the trees leave of it, and
-        one pass at least; `max_passes` is for the trees.
+        100, whatever the size of the data. `max_seconds` is for both runs: names, which come first, have a quarter of
+        it and one pass at least, trees what they leave; `max_passes` is for the trees.
 
     Attributes
     ----------
@@ -85,7 +85,15 @@ class DependencyParser(TrainedParser):
         Names of arcs, if it has any.
     n_non_projective_, n_skipped_ : int
         Gold trees with crossing arcs, and how many of them were left out.
+    unknown_rate_ : float
+        Share of the features of the arcs that were predicted last that the training data did not have.
+    blank_columns_ : list of str
+        Columns ("upos", ...) that were blank in all words of the last input, and not in the training data.
     """
+
+    #: Words and heads of the last prediction, and which columns were blank.
+    _parsed: tuple[ArcTokens, Ints] | None = None
+    _blank: Sequence[str] = ()
 
     def __init__(
         self,
@@ -110,7 +118,7 @@ class DependencyParser(TrainedParser):
         max_seconds: float | None = None,
         max_passes: float | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Any = 0,
         verbose: int = 0,
         warm_start: bool = False,
         callbacks: Any = None,
@@ -183,6 +191,7 @@ class DependencyParser(TrainedParser):
         words = read_words(sentences, range(len(sentences)), int(self.max_length))
         some = np.flatnonzero(words.lengths).tolist()
         rest = Words(words.lengths[some], words.columns, some, [sentences[i] for i in some])
+        self._blank = rest.blank() if some else []
         return words.lengths, rest
 
     def _prepare(self, words: Words, allowed: Any, n_sentences: int) -> tuple[Tree, ArcTokens, ArcMap]:
@@ -212,6 +221,7 @@ class DependencyParser(TrainedParser):
         lengths, words = self._read(X)
         structure, tokens, features = self._prepare(words, allowed, len(lengths))
         heads = structure.decode(*decode(structure, features, self.coef_, count_jobs(self.n_jobs))[:3])
+        self._parsed = tokens, heads
         return self._named(lengths, tokens, heads)
 
     def parse(self, X: Any, *, allowed: Any = None) -> list[Any]:
@@ -260,21 +270,43 @@ class DependencyParser(TrainedParser):
             has_probabilities(self)
         k = check_count("k", k)
         lengths, words = self._read(X)
-        structure, _, features = self._prepare(words, allowed, len(lengths))
+        structure, tokens, features = self._prepare(words, allowed, len(lengths))
         found: list[list[tuple[list[Any], float]]] = [[([], float(probabilities))] for _ in lengths]
+        firsts = [np.empty(0, dtype=np.int64)]
         for i, number in enumerate(words.numbers):
             n = int(words.lengths[i])
             scores = features.scores(i, self.coef_)
             best = structure.k_best(i, scores, k)
             one = read_words([words.sources[i]] * len(best), [number] * len(best), n)
             heads = np.concatenate([np.sort(slots) % (n + 1) for _, slots, _ in best])
+            firsts.append(heads[:n])
             trees = self._named(one.lengths, one.tokens(), heads)
             values = [value for value, _, _ in best]
             if probabilities:
                 t = get_loss(self.loss).temperature
                 values = np.exp(np.subtract(values, structure.log_partition(i, scores, t)[0]) / t).clip(0, 1).tolist()
             found[number] = list(zip(trees, values, strict=True))
+        self._parsed = tokens, np.concatenate(firsts)
         return found
+
+    @property
+    def unknown_counts_(self) -> tuple[int, int]:
+        """How many features of the arcs that were found last have no weight, and of how many."""
+        check_is_fitted(self)
+        return self._arcs.unknown(*self._parsed) if self._parsed is not None else (0, 0)
+
+    @property
+    def unknown_rate_(self) -> float:
+        """Share of the features of the arcs that were found last that have no weight."""
+        unknown, total = self.unknown_counts_
+        return unknown / total if total else 0.0
+
+    @property
+    def blank_columns_(self) -> list[str]:
+        """Columns that the parser looks at and that the last input left blank: its answers are worth little then."""
+        check_is_fitted(self)
+        known = {*self._arcs.table.columns, *(self._labeller.model.table.columns if self._labeller else ())}
+        return [name for name in self._blank if name in known]
 
     def explain(self, sentence: Any, word: int, head: int | None = None) -> list[tuple[str, float]]:
         """What speaks for and against an arc: (template with its values, weight), the largest first.

@@ -23,6 +23,9 @@ from partwise.solvers import get_solver
 #: The largest C at which "auto" is online EG for smooth losses.
 MOST_EG = 100.0
 
+#: What the names of arcs may take of `max_seconds`.
+NAMES_SHARE = 0.25
+
 _STRUCTURES = {"projective": ProjectiveTree, "spanning": SpanningTree}
 
 
@@ -64,8 +67,8 @@ class TrainedParser(TrainedEstimator):
                 parse_templates(table)
 
     def _make_solver(self) -> Any:
-        # "auto" would solve small problems to machine precision, which scikit-learn's classifiers are expected to do;
-        # a parser's weights are not worth that. Weak penalties are left to its rule.
+        # "auto" solves tiny problems to machine precision, which scikit-learn's classifiers are expected to do; a
+        # parser's weights are not worth that. Weak penalties are left to its rule.
         quick = self.solver == "auto" and not self.solver_options and get_loss(self.loss).smooth and self.C <= MOST_EG
         return get_solver("eg") if quick else super()._make_solver()
 
@@ -85,9 +88,14 @@ class TrainedParser(TrainedEstimator):
         table = ArcTable.fitted(self.templates or ARC_TEMPLATES, tokens)
         model = ArcModel(table, self._make_index(table, tokens, heads[chosen]))
         structure = self._make_structure(used.lengths)
-        # Before the trees: what is wrong with it should not be found out after hours of training.
-        naming = self._label_model(words, gold) if named else None
-        fitted = {"_arcs": model, "_labeller": None}
+        # Before the trees: what is wrong with it should not be found out after hours of training, and callbacks that
+        # look at the parser on the way see it with its names.
+        labeller, label_result = self._fit_labels(training, words, gold, weight) if named else (None, None)
+        fitted: dict[str, Any] = {"_arcs": model, "_labeller": labeller}
+        if labeller is not None:
+            fitted["classes_"] = labeller.classes
+        if training.max_seconds is not None and label_result is not None:
+            training = replace(training, max_seconds=max(0.0, training.max_seconds - label_result.seconds))
         result = self._train(
             training,
             ("dep", self.structure, bool(self.single_root), used.lengths),
@@ -98,10 +106,6 @@ class TrainedParser(TrainedEstimator):
             gold=structure.encode(heads[chosen]),
             sample_weight=None if weight is None else weight[kept],
         )
-        labeller, label_result = None, None
-        if naming is not None:
-            left = None if self.max_seconds is None else max(0.0, float(self.max_seconds) - result.seconds)
-            labeller, label_result = self._fit_labels(training, naming, words, gold, weight, left)
         self._arcs, self._labeller = model, labeller
         self.label_result_ = label_result
         self.n_non_projective_ = n_crossing
@@ -152,15 +156,10 @@ class TrainedParser(TrainedEstimator):
         return ArcModel(table, self._seen(table, tokens, gold.heads))
 
     def _fit_labels(
-        self,
-        training: Training,
-        model: ArcModel,
-        words: Words,
-        gold: Trees,
-        weight: Floats | None,
-        max_seconds: float | None,
+        self, training: Training, words: Words, gold: Trees, weight: Floats | None
     ) -> tuple[ArcLabeller, Result]:
         assert gold.relations is not None
+        model = self._label_model(words, gold)
         return ArcLabeller.fitted(
             model,
             words.tokens(),
@@ -169,7 +168,7 @@ class TrainedParser(TrainedEstimator):
             None if weight is None else np.repeat(weight, words.lengths),
             l2=1.0 / float(self.label_C),
             tol=training.tol,
-            max_seconds=max_seconds,
+            max_seconds=None if training.max_seconds is None else NAMES_SHARE * training.max_seconds,
             n_jobs=training.n_jobs,
             random_state=seed_of(self.random_state),
             verbose=self.verbose,
@@ -210,7 +209,7 @@ class TrainedParser(TrainedEstimator):
         self.n_skipped_ = parts.integer("n_skipped")
         self._labeller, self.label_result_ = None, None
         if named:
-            if self.classes_.dtype.kind != "U":
+            if not all(isinstance(name, str) for name in self.classes_.tolist()):
                 raise ModelFormatError("has names of arcs that are no strings")
             self._labeller = ArcLabeller.from_parts(parts.part("labeller"), self.classes_)
             settings = {"result": parts.settings.get("label_result"), "history": parts.settings.get("label_history")}
@@ -219,6 +218,7 @@ class TrainedParser(TrainedEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
+        state.pop("_parsed", None)  # about the last prediction alone
         if state.get("label_result_") is not None:
             state["label_result_"] = replace(state["label_result_"], dual_point=None)
         return state

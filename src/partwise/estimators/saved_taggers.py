@@ -46,7 +46,8 @@ def model_parts(model: TaggerModel, weights: Floats) -> ModelParts:
             parts.arrays["on_edges"] = (model.edge_ids > 0).astype(np.uint8)
     else:
         support = model.support
-        parts.settings |= {"memory_limit": support.memory_limit, "recompute": support.recompute}
+        limit = encode(float(support.memory_limit), "memory_limit")
+        parts.settings |= {"memory_limit": limit, "recompute": support.recompute}
         parts.add("nodes", _kernel_parts(support.nodes, unpadded(nodes, support.nodes.n_support, n_labels)))
         if support.edges is not None:
             shape = (support.edges.n_support, n_labels, n_labels)

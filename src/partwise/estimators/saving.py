@@ -72,7 +72,10 @@ def _read_input_settings(found: Any) -> dict[str, str | int]:
 
 def read_result(parts: ModelParts, weights: Floats) -> Result:
     """The certificate and history of the training run, with these weights."""
-    found = ModelParts("result", parts.settings.get("result") or {})
+    settings = parts.settings.get("result")
+    if not isinstance(settings, dict):
+        raise ModelFormatError("has no certificate of its training")
+    found = ModelParts("result", settings)
     numbers: dict[str, Any] = {name: found.number(name) for name in _NUMBERS}
     status = found.text("status")
     if status not in get_args(Status):
@@ -132,7 +135,7 @@ def read_coefficients(parts: ModelParts, n_rows: int) -> Floats:
 
 def _in_proportion(size: int, n: int) -> bool:
     """Whether a file may hold n values of a table of this size: a small file must not ask for all memory."""
-    return size <= max(1 << 24, 1000 * n)
+    return size <= max(1 << 24, 100 * n)
 
 
 # layouts

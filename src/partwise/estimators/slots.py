@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partwise._core import Chain
+from partwise._core import Chain, HistoryChain
 from partwise.estimators.inputs import ColumnReader, Floats, Ints, NameReader
 from partwise.estimators.templates import TemplateReader
 
@@ -51,7 +51,7 @@ def _picked(chosen: Any, reader: Reader) -> Booleans:
     return picked
 
 
-def label_rows(structure: Chain, lengths: Ints, values: Floats) -> list[Floats]:
+def label_rows(structure: Chain | HistoryChain, lengths: Ints, values: Floats) -> list[Floats]:
     """The rows of labels cut out of slot vectors of all examples: (length, n_labels) a sequence."""
     width, n_labels = structure.width, structure.n_labels
     starts = iter(structure.slot_offsets().tolist())

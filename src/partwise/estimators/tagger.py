@@ -9,6 +9,7 @@ import numpy as np
 
 from partwise.estimators.common import check_sample_weight, unchanged_on_failure
 from partwise.estimators.inputs import ColumnReader, Sequences
+from partwise.estimators.kernel_chain import KernelChainModel
 from partwise.estimators.labels import encode_labels, flatten_labels, make_classes
 from partwise.estimators.local import LocalModel
 from partwise.estimators.predicting import PredictingTagger
@@ -47,7 +48,8 @@ class SequenceTagger(PredictingTagger, ReadableTagger, TrainedTagger):
         Inverse of the penalty's strength.
     model : {"crf", "maxent"}
         "maxent": a classifier of positions that sees the tags before them (Ratnaparkhi 1996), trained with the log loss
-        on the gold tags and decoded by beam search. It has no `transitions`, `transition_features`, `ends`. Its
+        on the gold tags and decoded by beam search; unlike Ratnaparkhi's, the beam keeps one labelling of those that
+        end in the same `history` tags. It has no `transitions`, `transition_features`, `ends`. Its
         marginals are exact whatever the `beam_width`.
     history : {2, 1}
         model="maxent": how many tags before a position are seen.
@@ -126,7 +128,7 @@ class SequenceTagger(PredictingTagger, ReadableTagger, TrainedTagger):
         max_seconds: float | None = None,
         max_passes: float | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Any = 0,
         verbose: int = 0,
         warm_start: bool = False,
         callbacks: Any = None,
@@ -239,5 +241,7 @@ class SequenceTagger(PredictingTagger, ReadableTagger, TrainedTagger):
             self.n_features_in_ = self._reader.n_attributes
         if (self.model == "maxent") != isinstance(self._model, LocalModel):
             raise ModelFormatError(f"says model={self.model!r} and holds another")
+        if (self.kernel is not None) != isinstance(self._model, KernelChainModel):
+            raise ModelFormatError(f"says kernel={self.kernel!r} and holds another model")
         self.result_ = read_result(parts, self.coef_)
         return self

@@ -39,6 +39,10 @@ class Words:
         place = f" ({source.path}:{source.line})" if isinstance(source, ConlluSentence) else ""
         return f"sentence {number}{place}"
 
+    def blank(self) -> list[str]:
+        """The columns without a value."""
+        return [name for name, values in zip(_FIELDS, self.columns, strict=True) if all(v == _BLANK for v in values)]
+
     def tokens(self) -> ArcTokens:
         return arc_tokens(self.lengths, self.columns)
 

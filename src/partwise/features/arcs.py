@@ -239,6 +239,17 @@ class ArcTable:
         """(row_ptr, attributes) of the arcs from these heads."""
         return index.attributes(self.compiled, tokens, heads)
 
+    def unknown(self, tokens: ArcTokens, index: ArcIndex, heads: Ints) -> tuple[int, int]:
+        """How many features of the arcs from these heads are not in the index, and of how many."""
+        return index.unknown(self.compiled, tokens, heads)
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of words that templates look at, in the order of `COLUMNS`."""
+        atoms = {name for template in self.templates for name, _ in (*template.head, *template.modifier)}
+        atoms |= {template.between for template in self.templates if template.between}
+        return [name for name in COLUMNS if name in atoms]
+
 
 def arc_tokens(lengths: Ints, columns: Sequence[Sequence[str]]) -> ArcTokens:
     """Words for the core.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from partwise._core import CodedColumn, Sentences
 
@@ -53,6 +54,13 @@ PLAIN: dict[str, Function] = {
 #: Functions of a length: the first or last n characters, None if there are fewer.
 COUNTED: dict[str, Callable[[int], Function]] = {"prefix": _prefix, "suffix": _suffix}
 
+#: Words of a phrase; more would be a text, and looking for it take as long at every word of a sentence.
+MOST_WORDS = 100
+#: What ends a phrase: no word, as words have no spaces.
+_END = " "
+
+_Words = dict[str, Any]
+
 
 class Gazetteer:
     """Phrases to be found in sentences, whatever their case: "B" at a match's first token, "I" at the others.
@@ -62,14 +70,19 @@ class Gazetteer:
 
     def __init__(self, phrases: Iterable[str]) -> None:
         self.phrases = tuple(dict.fromkeys(" ".join(phrase.lower().split()) for phrase in phrases))
-        self._longest: dict[str, int] = {}
-        self._known = set()
+        self._next: _Words = {}
         for phrase in self.phrases:
-            words = tuple(phrase.split())
+            words = phrase.split()
             if not words:
                 raise ValueError("a gazetteer has an empty phrase")
-            self._known.add(words)
-            self._longest[words[0]] = max(self._longest.get(words[0], 0), len(words))
+            if len(words) > MOST_WORDS:
+                raise ValueError(
+                    f"a gazetteer has a phrase of {len(words)} words, more than {MOST_WORDS}: {words[0]} ..."
+                )
+            node = self._next
+            for word in words:
+                node = node.setdefault(word, {})
+            node[_END] = None
 
     def mark(self, tokens: Sequence[str]) -> list[str | None]:
         """B, I or None for each token of a sentence."""
@@ -77,13 +90,20 @@ class Gazetteer:
         marks: list[str | None] = [None] * len(words)
         t = 0
         while t < len(words):
-            for length in range(min(self._longest.get(words[t], 0), len(words) - t), 0, -1):
-                if tuple(words[t : t + length]) in self._known:
-                    marks[t : t + length] = ["B", *["I"] * (length - 1)]
-                    t += length - 1
-                    break
-            t += 1
+            length = self._longest_match(words, t)
+            marks[t : t + length] = ["B", *["I"] * (length - 1)] if length else []
+            t += max(length, 1)
         return marks
+
+    def _longest_match(self, words: list[str], t: int) -> int:
+        """Number of words of the longest phrase that begins at word t, or 0."""
+        node, end, longest = self._next.get(words[t]), t + 1, 0
+        while node is not None:
+            if _END in node:
+                longest = end - t
+            node = node.get(words[end]) if end < len(words) else None
+            end += 1
+        return longest
 
     def column(self, sentences: Sentences, j: int) -> CodedColumn:
         """The marks of all tokens."""

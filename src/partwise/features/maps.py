@@ -140,10 +140,9 @@ def as_rows(rows: Any) -> "Attributes | Floats":
     if isinstance(rows, Attributes):
         return rows
     if hasattr(rows, "tocsr"):  # SciPy's, without importing it
-        from .sparse_inputs import check_sparse
+        from .sparse_inputs import own_sparse
 
-        check_sparse(rows, "the matrix of rows")
-        matrix = rows.tocsr()
+        matrix = own_sparse(rows, "the matrix of rows").tocsr()
         return Attributes(
             np.ascontiguousarray(matrix.indptr, dtype=np.int64),
             np.ascontiguousarray(matrix.indices, dtype=np.int64),

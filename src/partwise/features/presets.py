@@ -5,14 +5,15 @@ chunk
 pos
     Words in column 0: words up to two tokens away and the spelling, after Ratnaparkhi (1996).
 ner
-    Words in column 0: words, shapes and affixes; with files given, clusters (as Turian, Ratinov and Bengio 2010: the
-    first 4, 6, 10 and 20 bits of Brown clusters) and lists of names.
+    Words in column 0: words, shapes and affixes; if asked for, columns of tags such as parts of speech; with files
+    given, clusters (as Turian, Ratinov and Bengio 2010: the first 4, 6, 10 and 20 bits of Brown clusters) and lists of
+    names.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -30,6 +31,7 @@ def preset(name: str, **options: Any) -> Template:
     Parameters
     ----------
     name : {"chunk", "pos", "ner"}
+    tags : "ner": numbers of columns that hold tags, such as parts of speech
     clusters : "ner": a mapping of words to bit strings, or a file (see `read_clusters`)
     gazetteers : "ner": a mapping of names to phrases, or a list of files, one phrase a line, each named by its file
     """
@@ -73,7 +75,7 @@ def _pos() -> Template:
     return Template("\n".join([*lines, "B", ""]))
 
 
-def _ner(clusters: Any = None, gazetteers: Any = None) -> Template:
+def _ner(clusters: Any = None, gazetteers: Any = None, tags: Sequence[int] = ()) -> Template:
     lines = ["A bias", _attribute("w[0]", "%x[0,0]")]
     lines += [_attribute(f"lower[{k}]", f"%lower[{k},0]") for k in range(-2, 3)]
     lines += [_attribute(f"lower[{k}]|lower[{k + 1}]", f"%lower[{k},0]|%lower[{k + 1},0]") for k in (-1, 0)]
@@ -86,25 +88,35 @@ def _ner(clusters: Any = None, gazetteers: Any = None) -> Template:
     lines += [_attribute(kind, f"%{kind}[0,0,{n}]") for kind in ("prefix", "suffix") for n in range(1, 5)]
     lines += [f"A {flag}[{k}]%{flag}[{k},0]" for flag in ("capital", "allupper", "hasdigit") for k in range(-1, 2)]
     lines += [f"A {flag}%{flag}[0,0]" for flag in ("alldigits", "hashyphen")]
+    for column in tags:
+        lines += [_attribute(f"tag{column}[{k}]", f"%x[{k},{column}]") for k in range(-2, 3)]
+        lines += [
+            _attribute(f"tag{column}[{k}]|tag{column}[{k + 1}]", f"%x[{k},{column}]|%x[{k + 1},{column}]")
+            for k in (-1, 0)
+        ]
     resources: dict[str, Any] = {}
     if clusters is not None:
         resources["clusters"] = dict(clusters) if isinstance(clusters, Mapping) else read_clusters(clusters)
         lines += [_attribute(f"cluster{n}[{k}]", f"%cluster[{k},0,{n}]") for k in range(-2, 3) for n in (4, 6, 10, 20)]
     if gazetteers is not None:
-        resources["gazetteers"] = found = _gazetteers(gazetteers)
+        resources["gazetteers"] = found = read_gazetteers(gazetteers)
         lines += [_attribute(f"{name}[{k}]", f"%gazetteer[{k},0,{name}]") for name in found for k in range(-1, 2)]
     lines += ["A __BOS__%first", "A __EOS__%last", "B", ""]
     return Template("\n".join(lines), **resources)
 
 
-def _gazetteers(given: Any) -> dict[str, Gazetteer]:
+def read_gazetteers(given: Any) -> dict[str, Gazetteer]:
+    """Lists of names: a mapping of names to phrases, or files (one phrase a line), each named by its file."""
     if isinstance(given, (str, os.PathLike)):
         given = [given]
     if not isinstance(given, Mapping):
-        given = {FilePath(path).name.split(".")[0]: _read_phrases(path) for path in given}
+        paths = {path: FilePath(path).name.split(".")[0] for path in given}
+        if len(set(paths.values())) < len(paths):
+            raise ValueError(f"two gazetteers have the same name: {', '.join(map(str, paths))}")
+        given = {name: _read_phrases(path) for path, name in paths.items()}
     found = {}
     for name, phrases in given.items():
-        if not name or set(name) & set("%,[]\n\r"):
+        if not name or set(name) & set("%,[]\n\r") or any("\ud800" <= letter <= "\udfff" for letter in name):
             raise ValueError(f"{name!r} cannot be a gazetteer's name in a template")
         found[name] = phrases if isinstance(phrases, Gazetteer) else Gazetteer(phrases)
     return found

@@ -1,7 +1,8 @@
 """What SciPy does not look at: whether a sparse matrix is one.
 
 Its own routines, and ours, follow row pointers and indices without a question; damaged ones end the process or read
-someone else's memory.
+someone else's memory. A matrix that another thread changes may become damaged after it was checked: what is followed is
+a copy that nobody else has.
 """
 
 from __future__ import annotations
@@ -9,39 +10,67 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
+from .._core import sparse_product
 
-def check_sparse(X: Any, name: str = "X") -> None:
-    """Refuse a sparse matrix with pointers or indices out of range; anything else passes."""
+Array = NDArray[Any]
+
+
+def own_sparse(X: Any, name: str = "X") -> Any:
+    """A copy of a sparse matrix, in its format; ValueError if it is damaged. Anything else is given back as it is."""
     if not sparse.issparse(X) or X.ndim != 2:
-        return
+        return X
+    shape = (int(X.shape[0]), int(X.shape[1]))
     if X.format == "coo":
-        pairs = [(X.row, X.shape[0], "row"), (X.col, X.shape[1], "column")]
-        n_values = min(len(X.row), len(X.col), len(X.data))
-        if max(len(X.row), len(X.col), len(X.data)) != n_values:
-            raise ValueError(f"{name} is a damaged sparse matrix: as many rows, columns and values are expected")
-    elif X.format in ("csr", "csc", "bsr"):
-        n_values = _check_pointers(X, name)
-        width, what = (X.shape[0], "row") if X.format == "csc" else (X.shape[1], "column")
-        if X.format == "bsr":
-            width, what = width // X.blocksize[1], "block"
-        pairs = [(X.indices[:n_values], width, what)]
-    else:
-        return
-    for indices, size, what in pairs:
-        if len(indices) and (indices.min() < 0 or indices.max() >= size):
-            wrong = indices[(indices < 0) | (indices >= size)][0]
-            raise ValueError(f"{name} is a damaged sparse matrix: {what} {wrong} is out of range, there are {size}")
+        row, column, data = (np.array(part) for part in (X.row, X.col, X.data))
+        _check_coordinates(row, column, data, shape, name)
+        return sparse.coo_array((data, (row, column)), shape=shape)
+    if X.format in ("csr", "csc", "bsr"):
+        indptr, indices, data = (np.array(part) for part in (X.indptr, X.indices, X.data))
+        block = data.shape[1:] if X.format == "bsr" else (1, 1)
+        _check_compressed(indptr, indices, data, shape, X.format, block, name)
+        make = {"csr": sparse.csr_array, "csc": sparse.csc_array, "bsr": sparse.bsr_array}[X.format]
+        return make((data, indices, indptr), shape=shape)
+    return X.tocsr()  # of Python objects or diagonals, which SciPy does check
 
 
-def _check_pointers(X: Any, name: str) -> int:
-    """The number of stored entries, once the pointers are known to be good."""
-    pointers = X.indptr
-    lines = X.shape[1] if X.format == "csc" else X.shape[0]
-    if X.format == "bsr":
-        lines //= X.blocksize[0]
+def csr_product(X: Any, right: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A CSR matrix of floats times a dense one. If another thread changes X, ValueError or other numbers."""
+    indptr, indices, data = X.indptr, X.indices, X.data
+    if indptr.dtype != indices.dtype or indptr.dtype not in (np.int32, np.int64):
+        indptr, indices = indptr.astype(np.int64), indices.astype(np.int64)
+    parts = (np.ascontiguousarray(part) for part in (indptr, indices, data, right))
+    return sparse_product(*parts)
+
+
+def _check_coordinates(row: Array, column: Array, data: Array, shape: tuple[int, int], name: str) -> None:
+    if not len(row) == len(column) == len(data):
+        raise ValueError(f"{name} is a damaged sparse matrix: as many rows, columns and values are expected")
+    _check_range(row, shape[0], "row", name)
+    _check_range(column, shape[1], "column", name)
+
+
+def _check_compressed(
+    pointers: Array,
+    indices: Array,
+    data: Array,
+    shape: tuple[int, int],
+    form: str,
+    block: tuple[int, ...],
+    name: str,
+) -> None:
+    lines, width, what = shape[0] // block[0], shape[1] // block[1], "block" if form == "bsr" else "column"
+    if form == "csc":
+        lines, width, what = shape[1], shape[0], "row"
     good = len(pointers) == lines + 1 and pointers[0] == 0 and bool((np.diff(pointers) >= 0).all())
-    if not good or pointers[-1] > min(len(X.indices), len(X.data)):
+    if not good or pointers[-1] > min(len(indices), len(data)):
         raise ValueError(f"{name} is a damaged sparse matrix: its index pointers do not rise from 0 to what it holds")
-    return int(pointers[-1])
+    _check_range(indices[: int(pointers[-1])], width, what, name)
+
+
+def _check_range(indices: Array, size: int, what: str, name: str) -> None:
+    if len(indices) and (indices.min() < 0 or indices.max() >= size):
+        wrong = indices[(indices < 0) | (indices >= size)]
+        raise ValueError(f"{name} is a damaged sparse matrix: {what} {wrong[0]} is out of range, there are {size}")

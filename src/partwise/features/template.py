@@ -85,6 +85,8 @@ class Template:
         found = cls(read_text(path), path=str(path), **resources)
         if not (found._lines or found.transitions):
             raise FormatError("there are no templates", path)
+        if found.uses("cluster") and not found.clusters:
+            raise FormatError("%cluster looks at clusters, and none are given", path)
         return found
 
     @staticmethod
@@ -98,6 +100,15 @@ class Template:
     def n_columns(self) -> int:
         """How many columns of input it needs."""
         return 1 + max((column for column, _, _ in self._sources), default=-1)
+
+    @property
+    def columns(self) -> list[int]:
+        """The columns that it looks at, counted from 0."""
+        return sorted({column for column, _, _ in self._sources})
+
+    def uses(self, macro: str, argument: Any = None) -> bool:
+        """Whether it has a macro of this name (and argument)."""
+        return any(name == macro and argument in (None, what) for _, name, what in self._sources)
 
     @property
     def edges(self) -> bool:
@@ -156,7 +167,7 @@ class _Parser:
     def __init__(self, template: Template) -> None:
         self.template = template
         self.lines: list[tuple[bool, list[Any]]] = []
-        self.sources: list[Source] = []
+        self._places: dict[Source, int] = {}
         self.transitions = False
         self._number = 0
         openings: list[tuple[int, Any]] = []  # of A lines
@@ -235,7 +246,10 @@ class _Parser:
             if not _NUMBER.fullmatch(fields[2]) or not int(fields[2]):
                 raise self._error(f"%{name} takes a number above 0: {fields[2]!r}", at)
             argument = int(fields[2])
-        source = (int(fields[1]), name, argument)
-        if source not in self.sources:
-            self.sources.append(source)
-        return "cell", self.sources.index(source), int(fields[0]), outside
+        place = self._places.setdefault((int(fields[1]), name, argument), len(self._places))
+        return "cell", place, int(fields[0]), outside
+
+    @property
+    def sources(self) -> list[Source]:
+        """What the lines look at, in the order of the numbers that they have."""
+        return list(self._places)

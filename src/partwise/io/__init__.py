@@ -14,7 +14,7 @@ from partwise.io.conllu import (
 )
 from partwise.io.conllu_sentence import ConlluSentence
 from partwise.io.errors import FormatError
-from partwise.io.files import atomic_write, read_bytes, read_text
+from partwise.io.files import atomic_write, read_bytes, read_text, unpack_limit
 from partwise.io.items import parse_items, read_items, write_items
 from partwise.io.svmlight import parse_svmlight, read_svmlight, write_svmlight
 from partwise.io.trees import format_tree, iterate_trees, parse_trees, read_trees, write_trees
@@ -42,6 +42,7 @@ __all__ = [
     "read_svmlight",
     "read_text",
     "read_trees",
+    "unpack_limit",
     "write_columns",
     "write_conllu",
     "write_conllx",

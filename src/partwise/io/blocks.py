@@ -41,15 +41,17 @@ def text_blocks(path: Path, cut: Cut, size: int) -> Iterator[Block]:
     Raises
     ------
     FormatError
-        If a gzip file is damaged or cut short.
+        If a gzip file is damaged or cut short, or a block of it is out of proportion (see `unpack_limit`).
     """
     held, line = bytearray(), 1
     seen, fresh = 0, False  # where the last line began that was looked at, whether there are lines after it
     with open_bytes(path) as (file, packed):
-        while chunk := _read(file, packed, size - len(held) if len(held) < size else size, path):
+        while chunk := _read(file, packed is not None, size - len(held) if len(held) < size else size, path):
             held += chunk
+            if packed is not None:
+                packed.check(len(held), line)
             fresh = fresh or b"\n" in chunk
-            if not fresh or (len(held) < size and (packed or _more_is_ready(file))):
+            if not fresh or (len(held) < size and (packed is not None or _more_is_ready(file))):
                 continue
             fresh = False
             end = cut(held, seen)

@@ -11,6 +11,7 @@ import io
 import os
 from collections.abc import Iterable, Iterator, Sequence
 
+from partwise.io.blocks import Block, before_sentences, text_blocks
 from partwise.io.conllu_sentence import (
     HEAD,
     ID,
@@ -22,13 +23,15 @@ from partwise.io.conllu_sentence import (
     is_number,
 )
 from partwise.io.errors import FormatError
-from partwise.io.files import DAMAGES, atomic_write, open_bytes
+from partwise.io.files import atomic_write, read_bytes
 
 Path = str | os.PathLike[str]
 
 DIALECTS = ("conllu", "conllx")
 #: Errors that a lenient reader remembers.
 KEPT_ERRORS = 20
+#: Bytes that are read at a time.
+_BLOCK = 1 << 20
 
 
 class ConlluReader:
@@ -64,8 +67,15 @@ class ConlluReader:
         self.tail: list[str] = []
 
     def __iter__(self) -> Iterator[ConlluSentence]:
+        return self._sentences(whole=False)
+
+    def read(self) -> list[ConlluSentence]:
+        """All sentences. FormatError if a gzip file is out of proportion (see `unpack_limit`)."""
+        return list(self._sentences(whole=True))
+
+    def _sentences(self, whole: bool) -> Iterator[ConlluSentence]:
         self.skipped, self.errors, self.tail = 0, [], []
-        for first, lines, error in _blocks(_lines(self.path), self.path):
+        for first, lines, error in self._line_groups(whole):
             if error is None:
                 if not any(map(is_content, lines)):
                     self.tail = lines
@@ -81,6 +91,12 @@ class ConlluReader:
             if len(self.errors) < KEPT_ERRORS:
                 self.errors.append(error)
 
+    def _line_groups(self, whole: bool) -> Iterator[tuple[int, list[str], FormatError | None]]:
+        # What is kept is read at once, so that a gzip file out of proportion is refused before all else.
+        blocks = [Block(read_bytes(self.path))] if whole else text_blocks(self.path, before_sentences, _BLOCK)
+        for block in blocks:
+            yield from _blocks(io.BytesIO(block.data), self.path, block.line)
+
 
 class ConlluSentences(list[ConlluSentence]):
     """Sentences read from a file; `skipped` and `errors` as for `ConlluReader`."""
@@ -92,7 +108,7 @@ class ConlluSentences(list[ConlluSentence]):
 def read_conllu(path: Path, *, strict: bool = True, dialect: str = "conllu") -> ConlluSentences:
     """All sentences of a CoNLL-U file (`ConlluReader` reads one at a time)."""
     reader = ConlluReader(path, strict=strict, dialect=dialect)
-    bank = ConlluSentences(reader)
+    bank = ConlluSentences(reader.read())
     bank.skipped, bank.errors = reader.skipped, reader.errors
     return bank
 
@@ -149,21 +165,6 @@ def make_sentence(
         tree = [str(heads[k]) if heads is not None else "_", deprels[k] if deprels is not None else "_"]
         lines.append("\t".join([str(k + 1), *given, *tree, "_", "_"]) + "\n")
     return _parse([*lines, "\n"], "<sentence>", 1, "conllu")
-
-
-def _lines(path: str) -> Iterator[bytes]:
-    number = 1
-    with open_bytes(path) as (file, _):
-        source = iter(file)
-        while True:
-            try:
-                line = next(source, None)
-            except DAMAGES as damage:
-                raise FormatError(f"damaged gzip file: {damage}", path, number) from None
-            if line is None:
-                return
-            yield line
-            number += 1
 
 
 def _blocks(source: Iterable[bytes], path: str, first: int = 1) -> Iterator[tuple[int, list[str], FormatError | None]]:

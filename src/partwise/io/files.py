@@ -12,6 +12,7 @@ import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
 from typing import IO, Any, BinaryIO, cast
 
 from partwise.io.errors import FormatError
@@ -21,6 +22,56 @@ Path = str | os.PathLike[str]
 _GZIP = b"\x1f\x8b"
 #: What reading a damaged gzip file raises.
 DAMAGES = (EOFError, gzip.BadGzipFile, zlib.error)
+#: A gzip file may unpack to so many bytes whatever its own size, and to so many times its own size. Columns and
+#: treebanks pack to a third or a tenth; gzip's own end is at a thousandth.
+UNPACKED, RATIO = 1 << 24, 25
+_CHUNK = 1 << 20
+_limit: ContextVar[int | None] = ContextVar("unpack_limit", default=0)
+
+
+@contextmanager
+def unpack_limit(size: int | None) -> Iterator[None]:
+    """Within this block gzip files may unpack to `size` bytes (None: to any number), even out of proportion.
+
+    Otherwise a file that unpacks to more than 16 MiB and more than 25 times its own size is refused, as soon as more
+    than that would have to be held in memory. Files that are read piece by piece are not, as long as the pieces fit.
+    """
+    if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 0):
+        raise ValueError(f"size must be None or a number of bytes, got {size!r}")
+    token = _limit.set(size)
+    try:
+        yield
+    finally:
+        _limit.reset(token)
+
+
+class Packed:
+    """A gzip file's own bytes while they are read; says how much may be made of them."""
+
+    def __init__(self, file: Any, path: Path, size: int = 0) -> None:
+        self._file, self._path, self._size = file, path, size
+        self._read = 0
+        with suppress(OSError, AttributeError):  # of a pipe only what was read so far is known
+            status = os.fstat(file.fileno())
+            self._size = status.st_size if stat.S_ISREG(status.st_mode) else size
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes."""
+        data: bytes = self._file.read(size)
+        self._read += len(data)
+        return data
+
+    def check(self, unpacked: int, line: int | None = None) -> None:
+        """FormatError if so many unpacked bytes are more than may be held in memory."""
+        given, packed = _limit.get(), max(self._size, self._read)
+        if given is None or unpacked <= max(UNPACKED, RATIO * packed, given):
+            return
+        raise FormatError(
+            f"{packed:,} bytes of gzip unpack to more than {max(UNPACKED, RATIO * packed, given):,}, out of "
+            "proportion: take it by --max-unpacked BYTES (in Python: io.unpack_limit), or unpack the file",
+            self._path,
+            line,
+        )
 
 
 def standard_input() -> BinaryIO:
@@ -40,19 +91,21 @@ def _bytes_of(stream: Any, name: str) -> BinaryIO:
 
 
 @contextmanager
-def open_bytes(path: Path) -> Iterator[tuple[Any, bool]]:
-    """A file's bytes to be read bit by bit, unpacked if they are gzip's, and whether they are; "-" is standard input.
+def open_bytes(path: Path) -> Iterator[tuple[Any, Packed | None]]:
+    """A file's bytes to be read bit by bit, unpacked if they are gzip's, and those of gzip; "-" is standard input.
 
-    What is wrong with a gzip file shows when it is read, as one of `DAMAGES`.
+    What is wrong with a gzip file shows when it is read, as one of `DAMAGES`. Whoever holds much of it in memory has to
+    `check` that.
     """
     with ExitStack() as opened:
         name = os.fspath(path)
         file: Any = standard_input() if name == "-" else opened.enter_context(open(name, "rb"))
         if not hasattr(file, "peek"):
             file = io.BufferedReader(file)
-        packed = bool(file.peek(2)[:2] == _GZIP)
-        if packed:
-            file = opened.enter_context(gzip.GzipFile(fileobj=file, mode="rb"))
+        packed = None
+        if file.peek(2)[:2] == _GZIP:
+            packed = Packed(file, path)
+            file = opened.enter_context(gzip.GzipFile(fileobj=cast(Any, packed), mode="rb"))
         yield file, packed
 
 
@@ -62,19 +115,26 @@ def read_bytes(path: Path) -> bytes:
     Raises
     ------
     FormatError
-        If a gzip file is damaged or cut short.
+        If a gzip file is damaged or cut short, or unpacks to more than `unpack_limit` takes.
     """
     if os.fspath(path) == "-":
         data = standard_input().read()
     else:
         with open(path, "rb") as file:
             data = file.read()
-    if not data.startswith(_GZIP):
-        return data
+    return _unpacked(data, path) if data.startswith(_GZIP) else data
+
+
+def _unpacked(data: bytes, path: Path) -> bytes:
+    packed, out = Packed(io.BytesIO(data), path, len(data)), io.BytesIO()
     try:
-        return gzip.decompress(data)
-    except (OSError, EOFError, zlib.error) as error:
+        with gzip.GzipFile(fileobj=cast(Any, packed), mode="rb") as file:
+            while chunk := file.read(_CHUNK):
+                packed.check(out.tell() + len(chunk))
+                out.write(chunk)
+    except DAMAGES as error:
         raise FormatError(f"damaged gzip file ({error})", path) from None
+    return out.getvalue()
 
 
 def read_text(path: Path) -> str:

@@ -12,10 +12,17 @@ from numpy.typing import NDArray
 
 from partwise._core import parse_svmlight as parse_natively
 from partwise.io.blocks import from_line
+from partwise.io.errors import FormatError
 from partwise.io.files import Path, atomic_write, read_bytes
 
+#: Columns that a file may have whatever its size, and columns for each of those that occur: models have a weight a
+#: column, and training some more, so that one large index in a small file would take gigabytes.
+MAX_FEATURES, SPREAD = 1 << 22, 16
 
-def read_svmlight(path: Path, *, n_features: int | None = None, zero_based: bool = False) -> tuple[Any, NDArray[Any]]:
+
+def read_svmlight(
+    path: Path, *, n_features: int | None = None, zero_based: bool = False, max_features: int | None = MAX_FEATURES
+) -> tuple[Any, NDArray[Any]]:
     """Read rows of numbers with their labels.
 
     Parameters
@@ -23,6 +30,8 @@ def read_svmlight(path: Path, *, n_features: int | None = None, zero_based: bool
     path : the file; "-" is standard input
     n_features : number of columns; None: as many as the file uses
     zero_based : whether indices are counted from 0
+    max_features : more columns than these, and than 16 for each that occurs, are refused unless `n_features` asks for
+        them; None: any number. The matrix itself is small, but what is trained on it has weights for all columns
 
     Returns
     -------
@@ -32,9 +41,28 @@ def read_svmlight(path: Path, *, n_features: int | None = None, zero_based: bool
     Raises
     ------
     FormatError
-        If a line is not in the format; ValueError if the file has more than `n_features` columns.
+        If a line is not in the format, or there are too many columns; ValueError if the file has more than
+        `n_features` columns.
     """
-    return parse_svmlight(read_bytes(path), path, n_features=n_features, zero_based=zero_based)
+    X, y = parse_svmlight(read_bytes(path), path, n_features=n_features, zero_based=zero_based)
+    if n_features is None and max_features is not None and not in_proportion(X, max_features):
+        raise FormatError(
+            f"{X.shape[1]:,} columns for {X.nnz:,} values, out of proportion: max_features={X.shape[1]} takes them",
+            path,
+        )
+    return X, y
+
+
+def in_proportion(X: Any, most: int, n_weights: int = 1) -> bool:
+    """Whether a CSR matrix has at most so many columns, of so many weights each, or 16 for each column that occurs."""
+    n = int(X.shape[1])
+    if n * n_weights <= most:
+        return True
+    if n > SPREAD * X.nnz:
+        return False
+    seen = np.zeros(n, dtype=bool)
+    seen[X.indices] = True
+    return n <= SPREAD * int(np.count_nonzero(seen))
 
 
 def parse_svmlight(

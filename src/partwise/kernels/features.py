@@ -39,6 +39,8 @@ Rows = Attributes | Floats
 
 #: Bytes of kernel values that may be kept, unless said otherwise.
 MEMORY_LIMIT = 2e9
+#: Training rows whose kernel matrix is computed beforehand, to see that it is one of a kernel.
+SAMPLE = 400
 
 
 def kernel_map(
@@ -147,8 +149,8 @@ class KernelFeatures:
         Raises
         ------
         ValueError
-            If the kernel matrices do not fit the memory limit (unless `recompute`), or a precomputed one is not
-            positive semi-definite.
+            If the kernel matrices do not fit the memory limit (unless `recompute`), or the values of the training rows
+            (all precomputed ones, otherwise those of some rows) are infinite or not positive semi-definite.
         """
         if (edge_rows is None) != (edge_kernel is None):
             raise ValueError("a kernel on edges needs edge_rows and edge_kernel, both or neither")
@@ -244,7 +246,13 @@ def _training_part(rows: Rows, kernel: KernelLike) -> Part:
         if isinstance(rows, Attributes):
             raise ValueError("a precomputed kernel is a dense matrix, got sparse rows")
         check_kernel_matrix(rows)
-    return Part(kernel.fitted(rows), rows)
+        return Part(kernel, rows)
+    part = Part(kernel.fitted(rows), rows)
+    some = np.zeros(part.n_support, dtype=bool)
+    some[np.linspace(0, len(some) - 1, min(len(some), SAMPLE)).astype(np.int64)] = True
+    n = int(some.sum())
+    check_kernel_matrix(part.keep(some).against(None).values(0, n, 0, n).reshape(n, n), f"kernel {part.kernel!r}")
+    return part
 
 
 def _check_memory(n_rows: list[int], limit: float, recompute: bool) -> None:

@@ -138,7 +138,7 @@ def scale_gamma(rows: Any) -> float:
         values = np.ones(int(present.sum())) if rows.values is None else rows.values[present]
         size, n_inputs = rows.n_rows * rows.num_attributes, rows.num_attributes
         mean = float(values.sum()) / max(size, 1)
-        variance = float((values**2).sum()) / max(size, 1) - mean * mean
+        variance = (float(((values - mean) ** 2).sum()) + (size - len(values)) * mean * mean) / max(size, 1)
     else:
         n_inputs, variance = rows.shape[1], float(rows.var())
     return 1.0 / (n_inputs * variance) if variance > 0 else 1.0

@@ -74,7 +74,7 @@ def calibration(
     gold, tables = list(y_true), list(marginals)
     if len(gold) != len(tables):
         raise ValueError(f"y_true has {len(gold)} sentences, marginals has {len(tables)}")
-    names = None if labels is None else [*np.asarray(labels).tolist()]
+    names = None if labels is None else getattr(labels, "tolist", lambda: list(labels))()
     rows: list[Floats] = []
     flat: list[Any] = []
     for i, (right, table) in enumerate(zip(gold, tables, strict=True)):

@@ -67,7 +67,8 @@ class ConfusionMatrix:
         """Rows are the right labels, columns the labels given."""
         names = [str(label) for label in self.labels]
         cells = [["", *names], *([name, *map(str, row)] for name, row in zip(names, self.counts.tolist(), strict=True))]
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        # Longer labels stand out: as many cells of the longest one's length could fill the memory.
+        widths = [min(max(map(len, column)), 100) for column in zip(*cells, strict=True)]
         return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in cells)
 
 

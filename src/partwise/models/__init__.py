@@ -76,7 +76,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         if kind not in KINDS:
             raise ModelFormatError(f"holds a model of unknown kind {kind[:40]!r}")
         try:
-            settings = json.loads(metadata.get("settings", ""))
+            settings = container.parse_json(metadata.get("settings", ""))
         except (ValueError, RecursionError):
             raise ModelFormatError("has settings that cannot be read") from None
         if not isinstance(settings, dict):

@@ -1,4 +1,4 @@
-"""Model files: a safetensors container with a digest over everything in it.
+"""Model files and checkpoints: a safetensors container with a digest over everything in it.
 
     8 bytes    length of the header, little-endian
     header     JSON, beginning {"__metadata__":{"sha256":"<64 hexadecimal digits>" and padded with spaces to 8 bytes
@@ -18,18 +18,37 @@ import os
 import stat
 import struct
 from collections.abc import Iterator
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..io.files import standard_input
-from .errors import ModelFormatError
+from .errors import ContainerError, ModelFormatError
 
 Array = NDArray[Any]
 
 FORMAT = "partwise model"
 FORMAT_VERSION = 1
+
+
+class Kind(NamedTuple):
+    """A kind of file: the name of its format, the newest version that is known here, what to call it in messages."""
+
+    format: str
+    version: int
+    noun: str
+    error: type[ContainerError]
+    hint: str = ""
+
+
+MODEL = Kind(
+    FORMAT,
+    FORMAT_VERSION,
+    "model file",
+    ModelFormatError,
+    " (models are loaded from files that `save` wrote, never from pickles)",
+)
 
 _PREFIX = b'{"__metadata__":{"sha256":"'
 _BLANK = b"0" * 64
@@ -45,7 +64,7 @@ _NAMES = {np.dtype(code): name for name, code in _DTYPES.items()}
 
 
 def write(file: BinaryIO, metadata: dict[str, str], arrays: dict[str, Array]) -> None:
-    """Write a model file to an open one."""
+    """Write metadata and arrays to an open file. `read` asks for a "format" and a "format_version" in the metadata."""
     # The widest first: every array is then aligned to its own width.
     order = sorted(arrays, key=lambda name: (-arrays[name].dtype.itemsize, name))
     plain = [np.ascontiguousarray(arrays[name]).astype(_little(arrays[name]), copy=False) for name in order]
@@ -58,7 +77,7 @@ def write(file: BinaryIO, metadata: dict[str, str], arrays: dict[str, Array]) ->
     text = json.dumps(entries, separators=(",", ":"), allow_nan=False).encode()
     text += b" " * (-len(text) % 8)
     if len(text) > MAX_HEADER:
-        raise ValueError(f"labels and settings take {len(text)} bytes, a model file has room for {MAX_HEADER}")
+        raise ValueError(f"labels and settings take {len(text)} bytes, a file has room for {MAX_HEADER}")
     head = bytearray(struct.pack("<Q", len(text)) + text)
     assert head[8 : _DIGEST.start] == _PREFIX
     digest = hashlib.sha256(head)
@@ -72,36 +91,33 @@ def write(file: BinaryIO, metadata: dict[str, str], arrays: dict[str, Array]) ->
             file.write(chunk)
 
 
-def read(path: str | os.PathLike[str]) -> tuple[dict[str, str], dict[str, Array]]:
-    """(metadata, arrays) of a model file. Arrays are read-only views of one block of memory.
+def read(path: str | os.PathLike[str], kind: Kind = MODEL) -> tuple[dict[str, str], dict[str, Array]]:
+    """(metadata, arrays) of a file of this kind. Arrays are read-only views of one block of memory.
 
     Raises
     ------
-    ModelFormatError
-        If the file is not a whole and undamaged model file of a known version.
+    ContainerError
+        (the kind's own) if the file is not a whole and undamaged one of a known version.
     OSError
         If it cannot be read.
     """
     try:
         if os.fspath(path) == "-":
-            block, size = _read_checked(standard_input())
+            block, size = _read_checked(standard_input(), kind)
         else:
             with open(path, "rb") as file:
-                block, size = _read_checked(file)
+                block, size = _read_checked(file, kind)
+        return _parse(block, size, kind)
     except IsADirectoryError:
-        raise ModelFormatError("is a directory, not a model file", path) from None
-    except ModelFormatError as error:
-        raise ModelFormatError(error.message, path) from None
-    try:
-        return _parse(block, size)
-    except ModelFormatError as error:
-        raise ModelFormatError(error.message, path) from None
+        raise kind.error(f"is a directory, not a {kind.noun}", path) from None
+    except ContainerError as error:
+        raise kind.error(error.message, path) from None
 
 
 def _little(array: Array) -> np.dtype[Any]:
     dtype = array.dtype.newbyteorder("<")
     if dtype not in _NAMES:
-        raise TypeError(f"an array of {array.dtype} has no place in a model file")
+        raise TypeError(f"an array of {array.dtype} has no place in a file")
     return dtype
 
 
@@ -111,22 +127,20 @@ def _chunks(array: Array) -> Iterator[memoryview]:
         yield flat[start : start + _CHUNK]
 
 
-def _read_checked(file: BinaryIO) -> tuple[Array, int]:
+def _read_checked(file: BinaryIO, kind: Kind) -> tuple[Array, int]:
     """All bytes of the file and the length of its header, once the digest is known to be right."""
     start = file.read(_DIGEST.stop)
     if len(start) < 8:
-        raise ModelFormatError("is empty or far too short for a model file")
+        raise ContainerError(f"is empty or far too short for a {kind.noun}")
     if start[8 : _DIGEST.start] != _PREFIX[: len(start) - 8] or len(start) == 8:
-        raise ModelFormatError(
-            "is not a model file (models are loaded from files that `save` wrote, never from pickles)"
-        )
+        raise ContainerError(f"is not a {kind.noun}{kind.hint}")
     if len(start) < _DIGEST.stop:
-        raise ModelFormatError("is cut off")
+        raise ContainerError("is cut off")
     (size,) = struct.unpack("<Q", start[:8])
     status = os.fstat(file.fileno())
     length = status.st_size if stat.S_ISREG(status.st_mode) else None
     if size > MAX_HEADER or (length is not None and 8 + size > length) or size < len(_PREFIX) + 64:
-        raise ModelFormatError(f"is damaged: its header claims {size} bytes")
+        raise ContainerError(f"is damaged: its header claims {size} bytes")
     if length is None:  # a pipe
         rest = start + file.read()
         block = np.frombuffer(rest, dtype=np.uint8)
@@ -135,7 +149,7 @@ def _read_checked(file: BinaryIO) -> tuple[Array, int]:
     else:
         block, found = _read_hashed(file, start, length)
     if start[_DIGEST].decode("latin-1") != found.hexdigest():
-        raise ModelFormatError("is damaged: its content does not match its digest")
+        raise ContainerError("is damaged: its content does not match its digest")
     return block, size
 
 
@@ -147,60 +161,60 @@ def _read_hashed(file: BinaryIO, start: bytes, length: int) -> tuple[Array, Any]
     else:
         block = np.frombuffer(start + file.read(length - len(start)), dtype=np.uint8)
     if len(block) != length:
-        raise ModelFormatError("is cut off: it became shorter while it was read")
+        raise ContainerError("is cut off: it became shorter while it was read")
     digest = hashlib.sha256(start[: _DIGEST.start] + _BLANK)
     digest.update(block.data[_DIGEST.stop :])
     return block, digest
 
 
-def _parse(block: Array, size: int) -> tuple[dict[str, str], dict[str, Array]]:
+def _parse(block: Array, size: int, kind: Kind = MODEL) -> tuple[dict[str, str], dict[str, Array]]:
     text = block[8 : 8 + size].tobytes()
     try:
-        header = json.loads(text.decode(), object_pairs_hook=_no_repeats, parse_constant=_refuse)
+        header = parse_json(text.decode())
     except (ValueError, RecursionError) as error:
-        raise ModelFormatError(f"has a header that cannot be read ({error})") from None
+        raise ContainerError(f"has a header that cannot be read ({error})") from None
     metadata = header.pop("__metadata__", None)
     if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
-        raise ModelFormatError("has a header without metadata")
-    if metadata.get("format") != FORMAT:
-        raise ModelFormatError(f"is not a model file (format {metadata.get('format')!r})")
-    check_version(metadata.get("format_version", ""))
+        raise ContainerError("has a header without metadata")
+    if metadata.get("format") != kind.format:
+        raise ContainerError(f"is not a {kind.noun} (format {metadata.get('format')!r})")
+    check_version(metadata.get("format_version", ""), kind)
     data = block[8 + size :]
     spans: list[tuple[int, int]] = []
     arrays = {name: _array(data, name, entry, spans) for name, entry in header.items()}
     end = 0
     for begin, stop in sorted(spans):
         if begin != end:
-            raise ModelFormatError(f"has arrays that overlap or leave a hole at byte {end} of its data")
+            raise ContainerError(f"has arrays that overlap or leave a hole at byte {end} of its data")
         end = stop
     if end != len(data):
-        raise ModelFormatError(f"has {len(data)} bytes of data, its arrays take {end}")
+        raise ContainerError(f"has {len(data)} bytes of data, its arrays take {end}")
     return metadata, arrays
 
 
-def check_version(version: str) -> None:
-    """ModelFormatError for a version that this release does not know."""
+def check_version(version: str, kind: Kind = MODEL) -> None:
+    """ContainerError for a version that this release does not know."""
     if not (version.isascii() and version.isdigit() and 0 < len(version) < 10 and int(version) > 0):
-        raise ModelFormatError(f"has no format version that makes sense ({version[:40]!r})")
-    if int(version) > FORMAT_VERSION:
-        raise ModelFormatError(
-            f"has format version {version}; this release reads versions up to {FORMAT_VERSION}: update partwise"
+        raise ContainerError(f"has no format version that makes sense ({version[:40]!r})")
+    if int(version) > kind.version:
+        raise ContainerError(
+            f"has format version {version}; this release reads versions up to {kind.version}: update partwise"
         )
 
 
 def _array(data: Array, name: str, entry: Any, spans: list[tuple[int, int]]) -> Array:
     if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
-        raise ModelFormatError(f"describes the array {name!r} in a way that makes no sense")
+        raise ContainerError(f"describes the array {name!r} in a way that makes no sense")
     shape, offsets, code = entry["shape"], entry["data_offsets"], entry["dtype"]
     if not isinstance(code, str) or code not in _DTYPES:
-        raise ModelFormatError(f"has an array {name!r} of unknown type {code!r}")
+        raise ContainerError(f"has an array {name!r} of unknown type {code!r}")
     lists = isinstance(shape, list) and isinstance(offsets, list) and len(offsets) == 2 and len(shape) <= 8
     if not lists or not all(type(value) is int and 0 <= value < 1 << 62 for value in [*shape, *offsets]):
-        raise ModelFormatError(f"has an array {name!r} whose shape or place makes no sense")
+        raise ContainerError(f"has an array {name!r} whose shape or place makes no sense")
     begin, end = offsets
     dtype = np.dtype(_DTYPES[code])
     if not begin <= end <= len(data) or math.prod(shape) * dtype.itemsize != end - begin:
-        raise ModelFormatError(f"has an array {name!r} of shape {shape} that does not fit its bytes")
+        raise ContainerError(f"has an array {name!r} of shape {shape} that does not fit its bytes")
     spans.append((begin, end))
     flat = data[begin:end]
     if begin % dtype.itemsize:
@@ -208,10 +222,16 @@ def _array(data: Array, name: str, entry: Any, spans: list[tuple[int, int]]) -> 
     try:
         return flat.view(dtype).reshape(shape)
     except ValueError as error:  # shapes like (0, 2^61)
-        raise ModelFormatError(f"has an array {name!r} whose shape makes no sense ({error})") from None
+        raise ContainerError(f"has an array {name!r} whose shape makes no sense ({error})") from None
 
 
-def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def parse_json(text: str) -> Any:
+    """JSON without repeated names, NaN and Infinity; ValueError or RecursionError for anything else."""
+    return json.loads(text, object_pairs_hook=no_repeats, parse_constant=_refuse)
+
+
+def no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """For JSON: an object in which no name occurs twice."""
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ValueError("a name occurs twice")

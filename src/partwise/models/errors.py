@@ -1,10 +1,10 @@
-"""What a file that is no model raises."""
+"""What a file that cannot be read raises."""
 
 import os
 
 
-class ModelFormatError(ValueError):
-    """A file is not a whole, undamaged model file of a version that is known here.
+class ContainerError(ValueError):
+    """A file is not a whole, undamaged one of a kind and version that are known here.
 
     Attributes
     ----------
@@ -17,5 +17,13 @@ class ModelFormatError(ValueError):
         self.path = None if path is None else os.fspath(path)
         super().__init__(message if path is None else f"{self.path}: {message}")
 
-    def __reduce__(self) -> tuple[type["ModelFormatError"], tuple[str, str | None]]:
-        return ModelFormatError, (self.message, self.path)
+    def __reduce__(self) -> tuple[type["ContainerError"], tuple[str, str | None]]:
+        return type(self), (self.message, self.path)
+
+
+class ModelFormatError(ContainerError):
+    """A file is not a whole, undamaged model file of a version that is known here."""
+
+
+class CheckpointError(ContainerError):
+    """A file is not a whole, undamaged checkpoint of a version that is known here, or not one of this run."""

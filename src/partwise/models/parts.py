@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -51,9 +53,17 @@ class ModelParts:
         if not isinstance(settings, dict) or not isinstance(settings.get("kind"), str):
             raise ModelFormatError(f"lacks its part {name!r}")
         rest = {key: value for key, value in settings.items() if key != "kind"}
-        prefix = f"{name}."
-        arrays = {key.removeprefix(prefix): array for key, array in self.arrays.items() if key.startswith(prefix)}
-        return ModelParts(settings["kind"], rest, arrays)
+        return ModelParts(settings["kind"], rest, self._arrays_of_parts.get(name, {}))
+
+    @cached_property
+    def _arrays_of_parts(self) -> dict[str, dict[str, Array]]:
+        """The arrays of each part, found once: a model may have thousands of parts."""
+        found: dict[str, dict[str, Array]] = {}
+        for key, array in self.arrays.items():
+            name, dot, rest = key.partition(".")
+            if dot:
+                found.setdefault(name, {})[rest] = array
+        return found
 
     def integer(self, name: str, low: int = 0, high: int = 1 << 40) -> int:
         """A whole number between `low` and `high`."""
@@ -77,6 +87,8 @@ class ModelParts:
         if type(value) not in (int, float):
             raise ModelFormatError(f"has {name} = {_short(value)}, expected a number")
         assert isinstance(value, int | float)
+        if abs(value) > sys.float_info.max:
+            raise ModelFormatError(f"has {name} = {_short(value)}, a number beyond double precision")
         return float(value)
 
     def text(self, name: str) -> str:

@@ -19,6 +19,26 @@ _NUMBERS = (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64",
 )  # fmt: skip
 
+#: Characters of a label up to which labels are an array of NumPy's strings, which all take as much memory as the
+#: longest; and so do predictions.
+LONGEST = 100
+
+
+def string_array(names: list[str]) -> NDArray[Any]:
+    """Labels as an array: of NumPy's strings if they are short and stay what they are, else of objects."""
+    if max(map(len, names), default=0) <= LONGEST:
+        array = np.array(names, dtype=str)
+        if array.tolist() == names:
+            return array
+    return object_array(names)
+
+
+def object_array(values: list[Any]) -> NDArray[Any]:
+    """Values of any kind as a one-dimensional array of objects."""
+    objects = np.empty(len(values), dtype=object)
+    objects[:] = values
+    return objects
+
 
 def encode(value: Any, what: str) -> Any:
     """A value as JSON.
@@ -120,11 +140,9 @@ def decode_labels(found: Any) -> NDArray[Any]:
     if len(distinct) != len(plain) or len(plain) < 2 or any(label is None or label != label for label in plain):
         raise ModelFormatError("has labels that are missing or occur twice")
     if dtype == "object":
-        objects = np.empty(len(plain), dtype=object)
-        objects[:] = plain
-        return objects
+        return object_array(plain)
     if dtype == "str" and all(isinstance(label, str) for label in plain):
-        return _unchanged(np.array(plain), plain)
+        return string_array(plain)
     if dtype in _NUMBERS and all(type(label) in (bool, int, float) for label in plain):
         try:
             return _unchanged(np.array(plain, dtype=dtype), plain)

@@ -14,13 +14,14 @@ from markupsafe import Markup
 
 from ..io.files import atomic_write
 from .plots import convergence_plots
-from .svg import Drawing, clean, safe
+from .svg import Drawing, clean, safe, shorten
 
 if TYPE_CHECKING:
     from ..result import Result
 
 #: Labels of a confusion matrix and groups of weights that are shown at most.
 _MOST_LABELS, _MOST_GROUPS = 30, 60
+_LONGEST = 60  # letters of a label in the table of confusions, where it stands many times
 
 
 def write_report(
@@ -218,7 +219,7 @@ def _confusion(given: tuple[Sequence[Any], Any] | None) -> dict[str, Any] | None
         return None
     import numpy as np
 
-    labels, matrix = [clean(label) for label in given[0]], np.asarray(given[1], dtype=np.float64)
+    labels, matrix = [shorten(clean(label), _LONGEST) for label in given[0]], np.asarray(given[1], dtype=np.float64)
     if matrix.shape != (len(labels), len(labels)):
         raise ValueError(f"confusion: {len(labels)} labels and a matrix of shape {matrix.shape}")
     if not np.isfinite(matrix).all() or (matrix < 0).any():

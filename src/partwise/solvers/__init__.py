@@ -1,5 +1,6 @@
 """Solvers: frozen dataclasses of hyper-parameters with `init_state`, `step`, `certificate` and a shared `run`."""
 
+from ..models.errors import CheckpointError
 from .auto import choose, solve
 from .base import Certified, Progress, Solver, WarmStart
 from .bcfw import BCFW
@@ -43,6 +44,7 @@ __all__ = [
     "CDExact",
     "Certified",
     "Checkpoint",
+    "CheckpointError",
     "DCDLight",
     "EGBatch",
     "EGPrimal",

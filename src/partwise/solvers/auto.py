@@ -1,22 +1,27 @@
 """`solve`, and the choice of a solver where none is named.
 
-The rule of "auto", by loss and size:
+The rule of "auto", by loss and by a look at some examples (`look`); the first line that fits:
 
     hinge, squared hinge              bcfw
     hinge, kernels                    eg
     hinge, kernels, weak penalty      excessive-gap (curvature above `WEAK_HINGE`)
     smooth, kernels                   eg
-    smooth, small or l2 = 0           lbfgs, to a relative gap of 1e-18 or the rounding floor: weights to about 1e-8
+    smooth, l2 = 0 or squared link    lbfgs
+    smooth, different scales          newton, diagonal preconditioner (`Look.different_scales`, curvature > `STEEP`)
+    smooth, tiny (`TINY`)             one part a labelling: the same; else lbfgs
+    smooth, one part, few weights     the same newton, with parts of the Hessian (see `_few_weights`)
+    smooth, very many slots           lbfgs, which keeps nothing a slot (see `_too_many_slots`)
     smooth, weak penalty              lbfgs, where eg is slow (000, section 7.1.1)
-    smooth, one part, few weights     newton with a diagonal preconditioner (n_weights <= n_examples / `MANY_EXAMPLES`)
     smooth, one part a labelling      sdca, to a weaker penalty than eg
     smooth, else                      eg
 
-Small: at most `SMALL` slots and `SMALL` weights. Weak: the mean over examples of omega_i |psi_i|^2 / (parts_i l2), the
-curvature of one part's share of the dual in units of the entropy's, above `WEAK`. Measured on 1500 MNIST digits (log
-loss, to a certified 1e-3): curvature 2e4: eg 3.0 s, lbfgs 5.9 s; 2e5: 5.3 and 6.8; 2e6: 18 and 6.1. Few
-weights, l2 = 1, to a certified 1e-3: a9a (66 examples a weight) newton 0.05 s, sdca 0.30 s; w8a (41) 0.07 and 0.23; but
-all of MNIST (6) at l2 = 10: newton 6.3 s, sdca 1.5 s.
+Every choice runs to `tol`. On tiny problems the run goes on to a relative gap of 1e-18 or the rounding floor (weights
+to about 1e-8) while its work is below `FREE`, some milliseconds in all: scikit-learn expects of classifiers that equal
+problems have equal weights.
+
+Weak: the mean over examples of omega_i |psi_i|^2 / (parts_i l2), the curvature of one part's share of the dual in
+units of the entropy's, above `WEAK`. Measured on 1500 MNIST digits (log loss, to a certified 1e-3): curvature 2e4: eg
+3.0 s, lbfgs 5.9 s; 2e5: 5.3 and 6.8; 2e6: 18 and 6.1.
 
 Hinge, the first 1000 sentences of CoNLL-2000: at l2 = 2 (curvature 25) bcfw is at a relative gap of 1e-1, 1e-2 and 1e-3
 after 0.7, 1.5 and 2.9 s of CPU time, eg at 0.035 after 6 s, excessive-gap at 0.12; at l2 = 0.2 (250) they are at 4e-3,
@@ -31,8 +36,6 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ..problem import Problem
 from ..result import Result
 from .base import Callback, Solver, WarmStart, logger
@@ -41,74 +44,103 @@ from .checkpoint import Checkpoint
 from .eg import EG
 from .excessive_gap import ExcessiveGap
 from .lbfgs import LBFGS
+from .look import Look
 from .newton import Newton
 from .registry import check_fits, describe, get_solver, no_solver, suitable_solvers
 from .sdca import SDCA
 
-#: Slots and weights of a problem that L-BFGS solves to machine precision in a moment.
-SMALL = 100_000
-#: Relative gap asked for on small smooth problems; |w - w*| <= sqrt(2 gap / l2).
+#: What a pass over a tiny problem costs, at most (`Look.work`).
+TINY = 1e5
+#: Work that a run on a tiny problem may do to go beyond its tolerance, and what a pass costs besides its numbers.
+FREE, PASS = 3e6, 3e4
+#: Relative gap aimed at there; |w - w*| <= sqrt(2 gap / l2).
 EXACT = 1e-18
+#: Curvature from which scales of columns matter.
+STEEP = 1e4
 #: Curvature above which online EG is slower than L-BFGS.
 WEAK = 3e5
 #: Curvature above which exact blocks are.
-WEAK_EXACT = 3e6
-#: Examples a weight from which a few Newton steps are faster than passes over single examples.
-MANY_EXAMPLES = 20
+WEAK_EXACT = 3e7
+#: Examples a weight from which a few Newton steps are faster than passes over single examples; the same where rows are
+#: at most so long (an exact block costs a microsecond beside its row).
+MANY_EXAMPLES, MANY_SHORT, SHORT = 20, 0.5, 60
+#: Numbers that dual variables may always have, and how many each gold part may have beyond that.
+DUAL_SIZE, DUAL_PER_PART = 1 << 22, 500
 #: Curvature above which excessive gap is ahead of online EG on the hinge (1000 sentences: level at 25, ahead at 250).
 WEAK_HINGE = 100.0
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A solver, the tolerance to run it to, and why."""
+    """A solver and why; where `exact_passes` > 0, so many passes may be spent on going beyond the tolerance."""
 
     solver: Solver[Any]
-    tol: float
     reason: str
+    exact_passes: float = 0.0
 
 
-def choose(problem: Problem, tol: float) -> Choice:
+def choose(problem: Problem) -> Choice:
     """The solver of "auto" (see the module's docstring)."""
     fitting = suitable_solvers(problem)
     if not fitting:
         raise ValueError(f"{describe(problem)}: {no_solver(problem)}")
     if len(fitting) == 1:
-        return Choice(get_solver(fitting[0]), tol, f"the one solver for {describe(problem)}")
+        return Choice(get_solver(fitting[0]), f"the one solver for {describe(problem)}")
     if "bcfw" in fitting:
-        return Choice(BCFW(), tol, f"loss {problem.loss.name!r}")
+        return Choice(BCFW(), f"loss {problem.loss.name!r}")
+    look = Look(problem)
     if not problem.loss.smooth:
-        if "excessive-gap" in fitting and (curvature := dual_curvature(problem)) > WEAK_HINGE:
-            reason = f"loss {problem.loss.name!r} with a weak penalty (curvature {curvature:.3g} > {WEAK_HINGE:g})"
-            return Choice(ExcessiveGap(), tol, reason)
-        return Choice(EG(), tol, f"loss {problem.loss.name!r} with a kernel")
+        if "excessive-gap" in fitting and look.curvature > WEAK_HINGE:
+            reason = f"loss {problem.loss.name!r} with a weak penalty (curvature {look.curvature:.3g} > {WEAK_HINGE:g})"
+            return Choice(ExcessiveGap(), reason)
+        return Choice(EG(), f"loss {problem.loss.name!r} with a kernel")
     if "explicit weights" not in problem.capabilities():
-        return Choice(EG(), tol, "smooth with a kernel")
-    slots = int(problem.structure.slot_offsets()[-1])
-    if max(slots, problem.n_weights) <= SMALL:
-        return Choice(LBFGS(), min(tol, EXACT) if tol > 0 else tol, f"small and smooth ({slots} slots)")
+        return Choice(EG(), "smooth with a kernel")
+    tiny = look.work <= TINY
+    exact_passes = FREE / (look.work + PASS) if tiny else 0.0
     if "eg" not in fitting:
-        return Choice(LBFGS(), tol, "smooth")
-    exact = "sdca" in fitting
-    if exact and "newton" in fitting and MANY_EXAMPLES * problem.n_weights <= len(problem.active):
-        newton = Newton(preconditioner="diagonal", cg_tol=0.3, part=4)
-        return Choice(newton, tol, f"smooth, one part a labelling, few weights ({problem.n_weights})")
-    curvature, weak = dual_curvature(problem), WEAK_EXACT if exact else WEAK
-    if curvature > weak:
-        return Choice(LBFGS(), tol, f"smooth with a weak penalty (curvature {curvature:.3g} > {weak:g})")
-    if exact:
-        return Choice(SDCA(), tol, f"smooth and large ({slots} slots), one part a labelling")
-    return Choice(EG(), tol, f"smooth and large ({slots} slots)")
+        return Choice(LBFGS(), "smooth, and no dual method fits", exact_passes)
+    one_part = "sdca" in fitting
+    if "newton" in fitting:
+        if look.curvature > STEEP and look.different_scales:
+            reason = f"smooth, features of different scales (a factor of {look.scale_ratio:.2g})"
+            return Choice(Newton(preconditioner="diagonal"), reason, exact_passes)
+        if one_part and tiny:
+            return Choice(Newton(preconditioner="diagonal"), "smooth and tiny, one part a labelling", exact_passes)
+        if one_part and _few_weights(look):
+            newton = Newton(preconditioner="diagonal", cg_tol=0.3, part=4)
+            return Choice(newton, f"smooth, one part a labelling, few weights ({problem.n_weights})")
+    if tiny:
+        return Choice(LBFGS(), "smooth and tiny", exact_passes)
+    if _too_many_slots(problem):
+        return Choice(LBFGS(), "smooth, too many slots for dual variables")
+    weak = WEAK_EXACT if one_part else WEAK
+    if look.curvature > weak:
+        return Choice(LBFGS(), f"smooth with a weak penalty (curvature {look.curvature:.3g} > {weak:g})")
+    return Choice(SDCA(), "smooth, one part a labelling") if one_part else Choice(EG(), "smooth")
 
 
-def dual_curvature(problem: Problem, sample: int = 200) -> float:
-    """Mean of omega_i |psi_i|^2 / (parts_i l2) over examples (evenly spaced ones, if there are many)."""
-    active = problem.active
-    some = active[np.linspace(0, len(active) - 1, min(sample, len(active))).astype(np.int64)]
-    indptr, _, counts = problem.gold
-    parts = np.diff(np.concatenate([[0.0], np.cumsum(counts)])[indptr])[some]
-    bounds = np.array([problem.features.psi2_bound(int(i)) for i in some])
-    return float(np.mean(problem.sample_weight[some] * bounds / np.maximum(parts, 1.0)) / problem.l2)
+def _few_weights(look: Look) -> bool:
+    """Whether there are so many examples a weight that Newton steps are ahead of visits to single examples.
+
+    To a certified 1e-3 at l2 = 1 (newton, sdca): a9a (66 examples a weight, 14 features a row) 0.10 s, 0.48 s; its
+    first 2000 rows (4 a weight) 0.006, 0.021; w8a (41; 12 features) 0.13, 0.32; its first 2000 rows (1.7) 0.007, 0.015;
+    drawn 0/1 rows of 10 to 50 features, 1 to 0.5 a weight: 0.20, 0.48; 0.008, 0.027; 0.008, 0.023; 0.1 a weight, level.
+    Long rows: digits (2.3 a weight, 65 features) 0.083, 0.037; MNIST's 3 and 8 (7.6; 785) 0.79, 0.51; all of MNIST (6)
+    at l2 = 10: 6.3, 1.5.
+    """
+    many = MANY_SHORT if look.row_length <= SHORT else MANY_EXAMPLES
+    return many * look.problem.n_weights <= len(look.problem.active)
+
+
+def _too_many_slots(problem: Problem) -> bool:
+    """Whether dual variables, 16 bytes a slot, are out of proportion to the data.
+
+    A tied chain has a slot for every pair of labels in each example: 500 labels and 500 sequences of one position, 5 kB
+    in a file, would take 2 GB.
+    """
+    slots = int(problem.structure.slot_offsets()[-1])
+    return slots > max(DUAL_SIZE, DUAL_PER_PART * float(problem.gold[2].sum()))
 
 
 def solve(
@@ -120,7 +152,7 @@ def solve(
     max_seconds: float | None = None,
     callback: Callback | None = None,
     n_jobs: int | None = None,
-    random_state: Any = None,
+    random_state: Any = 0,
     warm_start: WarmStart | None = None,
     checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
     verbose: int = 0,
@@ -133,15 +165,16 @@ def solve(
     solver : str or Solver
         A name (`available_solvers()`), a solver with hyper-parameters of your own, or "auto".
     tol : float
-        Stop at gap <= tol * |primal|. 0: run to max_passes (or until rounding allows no further progress).
+        Stop at gap <= tol * |primal|. 0: run to max_passes (or until rounding allows no further progress). "auto" goes
+        on to rounding on problems so tiny that it takes no more than some milliseconds.
     max_passes, max_seconds : float, optional
         Stop after this many passes over the data (every trial step counted; default: the solver's limit) or seconds.
     callback : callable, optional
         Called with a `Progress` after each epoch; an answer that is true stops the run.
     n_jobs : int, optional
         Threads (default: the problem's).
-    random_state : int, Generator, RandomState, optional
-        The same seed and n_jobs give the same bits.
+    random_state : int, Generator, RandomState or None
+        The same seed and n_jobs give the same bits. None: another seed each time.
     warm_start : Result, DualPoint or weights, optional
         What to start from; a solver that cannot start from it says so.
     checkpoint : path or Checkpoint, optional
@@ -163,15 +196,15 @@ def solve(
     """
     problem = problem.with_n_jobs(n_jobs)
     if isinstance(solver, str) and solver == "auto":
-        choice = choose(problem, tol)
+        choice = choose(problem)
     else:
-        choice = Choice(get_solver(solver) if isinstance(solver, str) else solver, tol, "")
+        choice = Choice(get_solver(solver) if isinstance(solver, str) else solver, "")
     check_fits(choice.solver, problem)
     if choice.reason:
         logger.log(logging.INFO if verbose else logging.DEBUG, "auto: %s, %s", choice.solver.name, choice.reason)
     return choice.solver.run(
         problem,
-        tol=choice.tol,
+        tol=tol,
         max_passes=max_passes,
         max_seconds=max_seconds,
         callback=callback,
@@ -179,5 +212,5 @@ def solve(
         warm_start=warm_start,
         checkpoint=checkpoint,
         verbose=verbose,
-        enough=tol if choice.tol < tol else 0.0,
+        precise=(EXACT, choice.exact_passes) if choice.exact_passes else None,
     ).noted(f"auto chose {choice.solver.name}: {choice.reason}" if choice.reason else "")

@@ -3,9 +3,12 @@
     state = solver.init_state(problem, rng, warm_start)
     until a stopping rule holds: solver.step(problem, state)
 
-Stopping rules, looked at after each step: gap <= tol * |primal| (whenever a certificate is issued),
-passes >= max_passes, seconds >= max_seconds, the callback's word. With tol = 0 the first never holds. A certificate is
-always issued at the end.
+Stopping rules, looked at after each step: gap <= tol * |primal| (whenever a certificate is issued), what is left of the
+gap is hidden by rounding, passes >= max_passes, seconds >= max_seconds, the callback's word. With tol = 0 the first two
+never hold. A certificate is always issued at the end.
+
+Converged is a run whose gap, rounding included, is at most tol * |primal|; or, where double precision allows no further
+progress, ROUNDING_FLOOR * |primal|.
 """
 
 import logging
@@ -20,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..dual import DualPoint
+from ..losses import Loss, get_loss
 from ..problem import Problem
 from ..result import Certificate, Result, Status
 from .checkpoint import Checkpoint
@@ -32,6 +36,9 @@ S = TypeVar("S", bound=State)
 WarmStart = Result | DualPoint | Floats
 
 logger = logging.getLogger("partwise.solvers")
+
+#: A run that can get no further in double precision has converged if its relative gap is at most this.
+ROUNDING_FLOOR = 1e-10
 
 
 def option(default: Any, help: str) -> Any:
@@ -54,7 +61,8 @@ class Progress:
     certificate: the last one issued, None if none was yet. fresh: whether it was issued in this step.
     weights: a function that gives the weights as they are now.
     tol, max_passes, max_seconds: when the run will stop by itself.
-    scores: what other callbacks found out, by name; theirs to fill.
+    scores: what callbacks found out in this step, by name; theirs to fill.
+    last_scores: (score, passes) of the last one of each name, before this step.
     """
 
     solver: str
@@ -68,6 +76,7 @@ class Progress:
     max_passes: float = math.inf
     max_seconds: float | None = None
     scores: dict[str, float] = field(default_factory=dict)
+    last_scores: dict[str, tuple[float, float]] = field(default_factory=dict)
 
 
 Callback = Callable[[Progress], Any]
@@ -79,12 +88,12 @@ class Solver(ABC, Generic[S]):
 
     name: ClassVar[str]
     requires: ClassVar[frozenset[str]]
-    #: "linear": accuracy 1e-6 is within reach; "sublinear": 1e-2 is.
+    #: "linear": accuracy 1e-6 is within reach; "sublinear": 1e-2 is. That of losses with a temperature above 0, where
+    #: the solver takes them (see `rate_for`).
     rate: ClassVar[str]
     #: What to do when the tolerance is not reached.
     advice: ClassVar[str]
     default_max_passes: ClassVar[int]
-    state_class: ClassVar[type[State]]
 
     @abstractmethod
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> S:
@@ -106,11 +115,23 @@ class Solver(ABC, Generic[S]):
         """Whether a certificate should be issued now. By default always (for solvers that have it for nothing)."""
         return True
 
+    def observe(self, problem: Problem, state: S, certificate: Certificate) -> None:
+        """What the state should keep of a certificate that was issued because it was due.
+
+        Those that are issued besides, at the end of a run or where it is resumed, are not told of: a run that is
+        interrupted and resumed knows what an unbroken one does.
+        """
+
     def finished(self, problem: Problem, state: S, certificate: Certificate, tol: float) -> Status | None:
-        """The status to stop with, given a new certificate; None to go on."""
+        """The status to stop with, given a new certificate; None to go on. The state is left alone."""
         if tol > 0 and certificate.gap <= tol * abs(certificate.primal):
             return "converged"
-        return None
+        return self.at_the_end(certificate) if tol > 0 and certificate.hidden(tol) else None
+
+    @final
+    def at_the_end(self, certificate: Certificate) -> Status:
+        """The status of a run that can get no further in double precision."""
+        return "converged" if certificate.relative_gap <= ROUNDING_FLOOR else "stalled"
 
     def check_end(self, problem: Problem, state: S, status: Status) -> None:
         """Called once before a result is made; raises DivergenceError if the state is not fit to be one."""
@@ -118,6 +139,20 @@ class Solver(ABC, Generic[S]):
     def remark(self, problem: Problem, state: S) -> str:
         """What the result's message should add, if anything."""
         return ""
+
+    @final
+    @classmethod
+    def rate_for(cls, loss: Loss) -> str:
+        """The rate for this loss: at temperature 0 no method here has a linear one."""
+        return cls.rate if loss.smooth else "sublinear"
+
+    @final
+    @classmethod
+    def describe_rate(cls) -> str:
+        """The rate in words, for all losses that the solver takes."""
+        if cls.rate == "sublinear" or "smooth" in cls.requires:
+            return cls.rate
+        return f"{cls.rate}; {cls.rate_for(get_loss('hinge'))} for losses of temperature 0 (the hinge)"
 
     @final
     def missing(self, problem: Problem) -> frozenset[str]:
@@ -138,19 +173,20 @@ class Solver(ABC, Generic[S]):
         max_passes: float | None = None,
         max_seconds: float | None = None,
         callback: Callback | None = None,
-        random_state: Any = None,
+        random_state: Any = 0,
         warm_start: WarmStart | None = None,
         checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
         verbose: int = 0,
-        enough: float = 0.0,
+        precise: tuple[float, float] | None = None,
     ) -> Result:
         """Run to a stopping rule (see the module's docstring) and certify; parameters are those of `solve`.
 
-        `enough` is a relative gap that counts as converged where a limit ends the run before `tol` is reached.
+        `precise` = (relative gap, passes): while it has made no more passes than these, the run goes on beyond `tol`
+        to this gap.
         """
         from .loop import Limits, Run
 
-        limits = Limits(tol, self.default_max_passes if max_passes is None else max_passes, max_seconds, enough)
+        limits = Limits(tol, self.default_max_passes if max_passes is None else max_passes, max_seconds, precise)
         return Run(self, problem, limits, callback, checkpoint, verbose).go(random_state, warm_start)
 
 
@@ -181,8 +217,3 @@ def start_point(problem: Problem, warm_start: WarmStart, kinds: tuple[str, ...])
         return None
     point = point.with_blocks()
     return point if point.kind in kinds else None
-
-
-def relative(gap: float, primal: float) -> float:
-    """The gap over |primal|, inf where that makes no sense."""
-    return gap / abs(primal) if primal and math.isfinite(gap) else (0.0 if gap == 0 else math.inf)

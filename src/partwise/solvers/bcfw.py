@@ -34,8 +34,8 @@ z = w - average the rule reads z_{k+1} = k/(k + 2) (z_k + w_{k+1} - w_k), so a v
 `scale`, to `lag` and shrinks `scale` by k/(k + 2). Its b is averaged likewise.
 
 Stopping rule. The smaller of P(w) and P(average) minus the larger of their duals <= tol |P|, looked at when it may be
-near, at least every fifth pass. The iterate's dual is recomputed from the blocks; the average is certified by its
-plane (u, b).
+near, at least every fifth pass (after pass 100: every twentieth part of the passes made). The iterate's
+dual is recomputed from the blocks; the average is certified by its plane (u, b).
 
 Source. Lacoste-Julien, Jaggi, Schmidt, Pletscher 2013, Algorithms 3 and 4 and their appendix on averaging: the plain
 form, a rival ("FW-Struct") in 004. Osokin, Alayrac, Lukasewitz, Dokania, Lacoste-Julien 2016: gap sampling, pairwise
@@ -58,7 +58,6 @@ from ..problem import Problem
 from ..result import Certificate, DivergenceError
 from .base import Certified, WarmStart, option
 from .online import Ints, OnlineSolver, OnlineState
-from .state import State
 from .working_sets import MEMORY_HELP, active_set, check_memory, max_bytes, start_sets
 
 Floats = NDArray[np.float64]
@@ -100,7 +99,6 @@ class BCFW(OnlineSolver[BCFWState]):
     rate: ClassVar[str] = "sublinear"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 1000
-    state_class: ClassVar[type[State]] = BCFWState
 
     averaging: bool = option(True, "certify the weighted average of the iterates too, and return the better of the two")
     pairwise: bool = option(True, "shift weight from the worst labelling of an example to the best (hinge)")
@@ -241,14 +239,14 @@ class BCFW(OnlineSolver[BCFWState]):
             return best
         weights = self.average_weights(state)
         u, b = problem.l2 * weights, float(state.average[2])
-        mean = problem.certificate_of(problem.value(weights), u, b)
+        mean = problem.certificate_of(problem.value(weights), u, b, carried=state.visits)
         # Any primal value bounds from above and any dual value from below, whichever iterates they come from.
         if mean.primal < now.primal:
             best = Certified(mean, weights, blocks)
         if mean.dual > now.dual:
             best = best._replace(point=DualPoint.of_plane(u, b, blocks))
         primal, dual = min(now.primal, mean.primal), max(now.dual, mean.dual)
-        return best._replace(certificate=Certificate(primal, dual, max(primal - dual, 0.0), primal - dual))
+        return best._replace(certificate=Certificate.of(primal, dual, now.rounding + mean.rounding))
 
     def weights(self, problem: Problem, state: BCFWState) -> Floats:
         return self.average_weights(state) if self.averaging else state.weights.copy()

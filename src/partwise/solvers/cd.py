@@ -7,8 +7,9 @@ d = -A_t'(0) / A_t''(0) and z = d, beta d, beta^2 d, ... the first z with
 
     A_t(z) <= gamma z A_t'(0)
 
-where, if `bound` is set, two upper bounds of A_t are tried first: they cost nothing, while A_t(z) is a sum over the
-column. One is that of `is-bound`, if f_t >= 0. The other rests on the third derivative of a log partition function,
+(there is one for any beta, Theorem 4; as A_t is convex, one that is far can be found by bisection), where, if `bound`
+is set, two upper bounds of A_t are tried first: they cost nothing, while A_t(z) is a sum over the column. One is that
+of `is-bound`, if f_t >= 0. The other rests on the third derivative of a log partition function,
 which is at most R times the second, R the range of f_t: with E and V the sums of means and variances of f_t at w,
 
     A_t(z) <= l2 (w_t z + z^2/2) - z e_t + z E + V (exp(R|z|) - 1 - R|z|) / R^2
@@ -16,10 +17,11 @@ which is at most R times the second, R the range of f_t: with E and V the sums o
 Stopping rule. That of `scaling`.
 
 Source. 003, Algorithm 3 with step 2' of section 3.2.1: (34), (35), (38), (39). Departures: those of `scaling`; the
-order (the paper's is "cyclic", which reads about five times as many cells on CoNLL-2000 to come within 1e-2 of the
-optimum); the second bound, which spares most sums (each cyclic pass over CoNLL-2000 reads half the cells) and changes
-no step, only what the adaptive order takes a step's gain to be; the fraction gamma is chosen by whether the features
-are 0/1, as in the paper's experiments; P(y|x) is taken to be at most 1 - 1e-10 in A_t, since rounding hides the rest.
+order (the paper visits every weight in each pass, by number; our "cyclic" does so too, frequent features first, and
+reads about five times as many cells on CoNLL-2000 to come within 1e-2 of the optimum); the second bound, which spares
+most sums (each cyclic pass over CoNLL-2000 reads half the cells) and changes no step, only what the adaptive order
+takes a step's gain to be; the fraction gamma is chosen by whether the features are 0/1, as in the paper's experiments;
+P(y|x) is taken to be at most 1 - 1e-10 in A_t, since rounding hides the rest.
 """
 
 from dataclasses import dataclass

@@ -61,7 +61,6 @@ class CDL1(Solver[CDL1State]):
     rate: ClassVar[str] = "linear"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l1"
     default_max_passes: ClassVar[int] = 20_000
-    state_class: ClassVar[type[State]] = CDL1State
 
     inner: float = option(0.1, "stop on a working set when its violation has fallen by this factor")
     max_sweeps: int = option(50, "most sweeps over a working set")
@@ -107,7 +106,7 @@ class CDL1(Solver[CDL1State]):
 
     def certificate(self, problem: Problem, state: CDL1State) -> Certified:
         primal = state.value + problem.penalty_value(state.weights)
-        certificate = problem.certificate_of(primal, state.u, state.b)
+        certificate = problem.certificate_of(primal, state.u, state.b, state.weights)
         return Certified(certificate, state.weights.copy(), DualPoint.of_plane(state.u, state.b))
 
     def weights(self, problem: Problem, state: CDL1State) -> Floats:
@@ -116,7 +115,7 @@ class CDL1(Solver[CDL1State]):
     def finished(self, problem: Problem, state: CDL1State, certificate: Certificate, tol: float) -> Status | None:
         status = super().finished(problem, state, certificate, tol)
         if status is None and state.steps == 0:  # no coordinate moves any more
-            return "converged" if certificate.relative_gap <= 1e-10 else "stalled"
+            return self.at_the_end(certificate)
         return status
 
     def violations(self, problem: Problem, state: CDL1State) -> Floats:

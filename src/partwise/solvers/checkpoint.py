@@ -1,23 +1,32 @@
-"""Checkpoints: the state of a run in one safetensors file, replaced in one step.
+"""Checkpoints: the state of a run in one file, replaced in one step.
 
-Arrays are the file's tensors, everything else is JSON in its header. safetensors reads half of all damaged files
-without a word, so a digest over all that is read (names, types, shapes, bytes, JSON) goes into the header too.
+The container is that of model files (`models.container`): arrays, and in the metadata one JSON text with everything
+else. Nothing in a file is executed, and nothing is used before it was found to be what a run of this kind writes.
 """
 
-import hashlib
 import json
+import math
 import os
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-FORMAT = "partwise checkpoint 1"
+from ..io.files import atomic_write
+from ..models import container
+from ..models.errors import CheckpointError
+from ..result import HISTORY, Status
 
 Array = NDArray[Any]
+
+KIND = container.Kind(
+    "partwise checkpoint",
+    2,
+    "checkpoint",
+    CheckpointError,
+    " of this version: files of partwise 0.1.0 cannot be resumed, start anew",
+)
 
 
 @dataclass(frozen=True)
@@ -27,68 +36,115 @@ class Checkpoint:
     path: str | os.PathLike[str]
     every_seconds: float = 60.0
 
+    def __post_init__(self) -> None:
+        name = os.fspath(self.path)
+        if name == "-" or name.endswith(".gz"):
+            raise ValueError(f"checkpoint: {name!r} is no name for a file that is read and written again")
+        if not self.every_seconds >= 0:
+            raise ValueError(f"every_seconds must be >= 0, got {self.every_seconds}")
 
-def write(path: str | os.PathLike[str], arrays: dict[str, Array], values: dict[str, Any]) -> None:
+
+@dataclass(frozen=True)
+class Saved:
+    """What a checkpoint holds.
+
+    solver, options: the solver's name and hyper-parameters. problem: its constants, and a few arrays that tell its data
+    from other data (see `identity`). status: how the run ended, None in the midst of it. state: numbers and arrays, as
+    `state.pack` made them.
+    """
+
+    solver: str
+    options: dict[str, Any]
+    problem: dict[str, Any]
+    data: dict[str, Array]
+    seconds: float
+    status: Status | None
+    history: dict[str, list[float]]
+    arrays: dict[str, Array]
+    scalars: dict[str, Any]
+
+
+def write(path: str | os.PathLike[str], saved: Saved) -> None:
     """Write, flush to the disk, then rename: a reader sees the old file or the new one, never half of one."""
-    from safetensors.numpy import save
-
-    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    text = json.dumps(values)
-    data = save(arrays, {"format": FORMAT, "values": text, "digest": _digest(arrays, text)})
-    target = Path(path)
-    handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-    _sync_folder(target.parent)
+    names = ("solver", "options", "problem", "seconds", "status", "history", "scalars")
+    metadata = {
+        "format": KIND.format,
+        "format_version": str(KIND.version),
+        "values": json.dumps({name: getattr(saved, name) for name in names}),
+    }
+    arrays = {f"data.{name}": array for name, array in saved.data.items()}
+    arrays |= {f"state.{name}": array for name, array in saved.arrays.items()}
+    with atomic_write(path) as file:
+        container.write(file, metadata, arrays)
 
 
-def read(path: str | os.PathLike[str]) -> tuple[dict[str, Array], dict[str, Any]]:
-    """(arrays, values) of a checkpoint.
+def read(path: str | os.PathLike[str]) -> Saved:
+    """What was written.
 
     Raises
     ------
-    ValueError
+    CheckpointError
         If the file is not a whole and undamaged checkpoint.
+    OSError
+        If it cannot be read.
     """
-    from safetensors import SafetensorError, safe_open
-
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise CheckpointError("is not a file", path)
+    metadata, arrays = container.read(path, KIND)
     try:
-        with safe_open(os.fspath(path), framework="numpy") as file:
-            header = file.metadata() or {}
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
-    except (SafetensorError, UnicodeDecodeError) as error:
-        raise ValueError(f"{os.fspath(path)} is not a checkpoint: {error}") from error
-    if header.get("format") != FORMAT:
-        raise ValueError(f"{os.fspath(path)} is not a checkpoint of this version (format {header.get('format')!r})")
-    text = header.get("values", "")
-    if header.get("digest") != _digest(arrays, text):
-        raise ValueError(f"{os.fspath(path)} is damaged: its digest does not match its content")
-    return arrays, json.loads(text)
+        if metadata["format_version"] != str(KIND.version):
+            raise ValueError(f"is not a checkpoint{KIND.hint}")
+        values = json.loads(
+            metadata.get("values", ""), object_pairs_hook=container.no_repeats, parse_constant=_constant
+        )
+        return _checked(values, arrays)
+    except CheckpointError as error:
+        raise CheckpointError(error.message, path) from None
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"is no checkpoint of a run ({error})", path) from None
 
 
-def _digest(arrays: dict[str, Array], text: str) -> str:
-    digest = hashlib.sha256(text.encode())
-    for name in sorted(arrays):
-        array = arrays[name]
-        digest.update(f"{name}|{array.dtype.str}|{array.shape}|".encode())
-        digest.update(np.ascontiguousarray(array).data if array.size else b"")
-    return digest.hexdigest()
+def _constant(text: str) -> float:
+    if text == "NaN":
+        raise ValueError("a number is NaN")
+    return math.inf if text == "Infinity" else -math.inf
 
 
-def _sync_folder(folder: Path) -> None:
-    # The rename itself is on the disk once the folder is; some file systems cannot open folders.
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+def _checked(values: Any, arrays: dict[str, Array]) -> Saved:
+    """The schema of a file, apart from the state, which `state.unpack` looks at."""
+    kinds = {"solver": str, "options": dict, "problem": dict, "history": dict, "scalars": dict}
+    if not isinstance(values, dict) or set(values) != {*kinds, "seconds", "status"}:
+        raise CheckpointError("lacks something that every checkpoint has")
+    for name, kind in kinds.items():
+        if not isinstance(values[name], kind):
+            raise CheckpointError(f"has a field {name} that is no {kind.__name__}")
+    seconds, status, history = values["seconds"], values["status"], values["history"]
+    if not is_number(seconds) or not 0 <= seconds < math.inf:
+        raise CheckpointError("has a number of seconds that makes no sense")
+    if status is not None and status not in get_args(Status):
+        raise CheckpointError("ended in a way that is unknown here")
+    columns = list(history.values())
+    if set(history) != set(HISTORY) or not all(isinstance(column, list) for column in columns):
+        raise CheckpointError("has a history that makes no sense")
+    if len({len(column) for column in columns}) != 1 or not all(is_number(x) for column in columns for x in column):
+        raise CheckpointError("has a history that makes no sense")
+    if not rises(history["passes"]) or not all(math.isfinite(x) for x in history["primal"]):
+        raise CheckpointError("has a history that makes no sense")
+    parts: dict[str, dict[str, Array]] = {"data": {}, "state": {}}
+    for key, array in arrays.items():
+        part, _, name = key.partition(".")
+        if part not in parts:
+            raise CheckpointError(f"has an array {key[:40]!r}, which no checkpoint has")
+        parts[part][name] = array
+    return Saved(**values, data=parts["data"], arrays=parts["state"])
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a float and not NaN."""
+    return type(value) is float and not math.isnan(value)
+
+
+def rises(values: list[float]) -> bool:
+    """Whether they are finite, not negative, and never fall."""
+    good = np.array([0.0, *values])
+    return bool(np.isfinite(good).all() and np.all(np.diff(good) >= 0))

@@ -20,7 +20,7 @@ coefficient became 0. An epoch is
 Only the second half asks the oracle, and only it counts as a pass.
 
 Stopping rule. gap = P(w) - D <= tol |P|, recomputed from the working sets; looked at when it may be near, at least
-every fifth pass.
+every fifth pass (after pass 100: every twentieth part of the passes made).
 
 Source. 004: Algorithms 1 and 3; dual (4), weights (6). There C_i = omega_i / l2, alpha = C_i x, and (4) is -D / l2; it
 never increases. Departures: sample weights; an answer of the oracle that is in W_i already counts as the newest; the
@@ -42,7 +42,6 @@ from ..problem import Problem
 from ..result import DivergenceError
 from .base import Certified, WarmStart, option
 from .online import OnlineSolver, OnlineState
-from .state import State
 from .working_sets import MEMORY_HELP, active_set, check_memory, max_bytes, start_sets
 
 Floats = NDArray[np.float64]
@@ -68,7 +67,6 @@ class CoordinateDescent(OnlineSolver[DCDState], ABC):
     rate: ClassVar[str] = "sublinear"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 1000
-    state_class: ClassVar[type[State]] = DCDState
 
     delta: float = option(1e-6, "least violation for which a labelling joins the working set")
     memory_mb: float = option(1024.0, MEMORY_HELP)

@@ -10,7 +10,8 @@ along the block's gradient divided by omega_i, in the geometry of the Kullback-L
 and w follows the change of mu_i. Step sizes:
 
     adaptive   eta_i starts at `initial_step`, is halved until the dual does not fall by more than the rounding of its
-               parts (but not below 1 / (tau + omega_i |A_i|), where it cannot fall), and grows by `growth` a visit
+               parts (but not below 1 / (tau + omega_i |A_i|), where it cannot fall), and grows by `growth` a visit, up
+               to 1 / tau (to 1000 at temperature 0)
     theorem    eta_i = 1 / (tau + omega_i |A|), |A| = max_i |A_i|, |A_i| = max_y |A_i'(g_i - counts(y))|^2 / l2 (an
                upper bound of it)
     a number   that one; a run whose dual falls back for good raises DivergenceError
@@ -20,7 +21,15 @@ first passes work on anneal * l2, which then falls to l2. delta < 1: log2(1/delt
 certified.
 
 Stopping rule. gap = P(w) - D <= tol |P|, both summed anew over all examples at the problem's own l2; looked at when it
-may be near, at least every fifth pass.
+may be near, at least every fifth pass (after pass 100: every twentieth part of the passes made).
+
+Threads. With n_jobs > 1, where examples are large and many enough for it, this is another algorithm than the papers'.
+Lanes (at most 8) visit a few examples each, at the weights of the round's beginning plus their own changes, and
+exchange changes at its end; a round that made the dual worse is taken back, but for the first lane's part, and where
+that happens often one lane makes the rest of the pass. The dual still never falls, and the certificate is the same; but
+steps are judged at weights up to a round old, the papers' bounds are not proved for it, and a pass brings the dual less
+far (hardly less on text, much less where all examples share their features). The same seed and number of threads give
+the same bits; another number gives others.
 
 Source. 000: Figures 2 and 3 (randomised online EG on part scores), section 7 (adaptive step, its calibration, effective
 iterations: `passes` counts every trial step), 7.1.1 (annealing: l2 (1 + (anneal - 1) rate^(t - hold)) in pass t > hold,
@@ -46,7 +55,6 @@ from .base import Certified, WarmStart, option
 from .calibration import calibrate
 from .eg_start import Start, check_options, max_step, psi2_bounds, start_cost_scale, start_scores
 from .online import OnlineSolver, OnlineState
-from .state import State
 from .watch import WatchedState, check_end, watch
 
 Floats = NDArray[np.float64]
@@ -65,6 +73,8 @@ class EGState(OnlineState, WatchedState):
     step_sizes: (runs * n,). duals: (runs,), D as tracked at the l2 of the moment; dual: the best of them. excess: how
     far l2 is above its target, over the target.
     """
+
+    positive: ClassVar[frozenset[str]] = frozenset({"step_sizes"})
 
     weights: Floats
     scores: Floats
@@ -94,14 +104,15 @@ class EG(OnlineSolver[EGState]):
     rate: ClassVar[str] = "linear"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 500
-    state_class: ClassVar[type[State]] = EGState
 
     step_size: str | float = option("adaptive", "adaptive, theorem, or a number")
     start: Start = option("gold", "where to start: gold (near the gold labelling) or uniform")
     sharpness: float = option(11.0, "start gold: how far the scores of wrong parts lie below those of gold parts")
     initial_step: str | float = option(0.5, "adaptive: first step size of every example, or calibrate")
     growth: float = option(1.05, "adaptive: factor on the step size after each visit")
-    round_size: int = option(0, "several threads: examples of one thread between two exchanges (0: the core's choice)")
+    round_size: int = option(
+        0, "several threads: examples of one thread between two exchanges (0: chosen by the work there is)"
+    )
     anneal: float = option(1.0, "l2 of the first passes over l2 (1: no annealing)")
     anneal_hold: int = option(5, "passes at the first l2")
     anneal_rate: float = option(0.7, "factor a pass on how far l2 is above its target")
@@ -137,7 +148,7 @@ class EG(OnlineSolver[EGState]):
             steps = np.full(problem.n_examples, first)
         else:
             steps = self.step_sizes(problem)
-        excess = self.excess(0)
+        excess = self.excess(1)
         l2 = problem.l2 * (1.0 + excess)
         dual = b - problem.norm2(u) / (2.0 * l2)
         runs = self.runs
@@ -226,14 +237,14 @@ class EG(OnlineSolver[EGState]):
         largest = float(psi2_bounds(problem).max()) / problem.l2
         return 1.0 / np.maximum(tau + problem.sample_weight * largest, 1.0 / max_step(problem))
 
-    def excess(self, passes: int) -> float:
-        """How far l2 is above its target after this many passes, over the target (7.1.1)."""
-        excess = (self.anneal - 1.0) * self.anneal_rate ** max(0, passes - self.anneal_hold)
+    def excess(self, number: int) -> float:
+        """How far l2 is above its target in the pass of this number (the first is 1), over the target (7.1.1)."""
+        excess = (self.anneal - 1.0) * self.anneal_rate ** max(0, number - self.anneal_hold)
         return excess if excess > ANNEALED else 0.0
 
     def _anneal(self, problem: Problem, state: EGState) -> None:
         """The l2 of the pass to come: w = u / l2 and the duals follow it."""
-        excess = self.excess(state.epoch)
+        excess = self.excess(state.epoch + 1)
         if excess == state.excess:
             return
         old = self._l2(problem, state)

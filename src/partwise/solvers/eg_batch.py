@@ -18,7 +18,8 @@ Step sizes:
 where |psi_i|^2 is an upper bound of max_y |A_i'(g_i - counts(y))|^2.
 
 Stopping rule. gap = P(w) - D <= tol |P|; (u, b) of the dual point come out of the step, P(w) costs half a pass more and
-is looked at when the gap may be near tol, at least every fifth pass.
+is looked at when the gap may be near tol, at least every fifth pass
+(after pass 100: every twentieth part of the passes made).
 
 Source. 000: Figure 1 (log-linear and max-margin), on part scores as in Lemma 1; 001: Figure 3. With the theorem's
 step Corollary 1 and Theorem 1 hold: the dual never falls, D* - D^(T+1) <= KL(u* || u^1) / (eta T), and for tau > 0 also
@@ -37,14 +38,13 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core import eg_batch_step
+from .._core import dot, eg_batch_step
 from ..dual import DualPoint
 from ..problem import Problem
 from ..result import Status
 from .base import Certified, WarmStart, option
 from .eg_start import Start, check_options, max_step, psi2_bounds, start_cost_scale, start_scores
 from .scheduled import ScheduledSolver
-from .state import State
 from .watch import WatchedState, check_end, watch
 
 Floats = NDArray[np.float64]
@@ -59,6 +59,8 @@ class BatchState(WatchedState):
 
     step_size: of the next step. safe_step: up to here no step can be too large.
     """
+
+    positive: ClassVar[frozenset[str]] = frozenset({"step_size", "safe_step"})
 
     u: Floats
     b: float
@@ -183,7 +185,7 @@ class BatchEG(ScheduledSolver[S], ABC):
         """(the first step, a step up to which the dual cannot fall)."""
         tau, bounds, omega = problem.loss.temperature, psi2_bounds(problem), problem.sample_weight
         least = 1.0 / max_step(problem)
-        safe = 1.0 / max(tau + float(omega @ bounds) / problem.l2, least)
+        safe = 1.0 / max(tau + dot(omega, bounds) / problem.l2, least)
         if self.step_size == "search":
             return safe, safe
         if self.step_size == "theorem":
@@ -196,7 +198,6 @@ class EGBatch(BatchEG[EGBatchState]):
     """Batch exponentiated gradient on slot scores (see the module's docstring)."""
 
     name: ClassVar[str] = "eg-batch"
-    state_class: ClassVar[type[State]] = EGBatchState
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> EGBatchState:
         scores = start_scores(problem, warm_start, start_cost_scale(self.start, self.sharpness), self.name)

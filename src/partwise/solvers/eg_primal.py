@@ -33,7 +33,6 @@ from ..result import DivergenceError
 from .base import WarmStart, start_point, start_weights
 from .eg_batch import BatchEG, BatchState, Moved
 from .eg_start import start_cost_scale
-from .state import State
 
 Floats = NDArray[np.float64]
 
@@ -52,7 +51,6 @@ class EGPrimal(BatchEG[EGPrimalState]):
     """Batch exponentiated gradient in primal form (see the module's docstring)."""
 
     name: ClassVar[str] = "eg-primal"
-    state_class: ClassVar[type[State]] = EGPrimalState
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> EGPrimalState:
         z, cost_scale = self._start(problem, warm_start)

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..problem import Problem
+from ..result import DivergenceError
 from .base import WarmStart, start_point, start_weights
 
 Floats = NDArray[np.float64]
@@ -60,5 +61,18 @@ def max_step(problem: Problem) -> float:
 
 
 def psi2_bounds(problem: Problem) -> Floats:
-    """Upper bounds of max_y |A_i'(g_i - counts(y))|^2, one an example."""
-    return np.array([problem.features.psi2_bound(i) for i in range(problem.n_examples)])
+    """Upper bounds of max_y |A_i'(g_i - counts(y))|^2, one an example (0 for those of weight zero).
+
+    DivergenceError if safe steps, which are made of them, are beyond double precision.
+    """
+    bounds = np.zeros(problem.n_examples)
+    bounds[problem.active] = [problem.features.psi2_bound(i) for i in problem.active.tolist()]
+    with np.errstate(over="ignore"):
+        curvature = problem.sample_weight.sum() * bounds.max() / problem.l2
+    if not isfinite(curvature):
+        worst = int(np.argmax(bounds))  # NaN, if there is one
+        raise DivergenceError(
+            f"no step size in double precision: squared features up to {bounds[worst]:.3g} (example {worst}), sample "
+            f"weights that sum to {problem.sample_weight.sum():.3g}, l2 = {problem.l2:.3g}"
+        )
+    return bounds

@@ -25,7 +25,8 @@ on expected counts: one inference a step. Smoothing:
                that passes with tau = 1 and the uniform alpha_0 for q
 
 Stopping rule. gap = P(w) - D(alpha) <= tol |P|, P at w and D recomputed from the expected counts; looked at when it
-may be near (the gap is guessed to fall like mu), at least every fifth step.
+may be near (the gap is guessed to fall like mu), at least every fifth step (after step 100: every
+twentieth part of the steps made).
 
 Source. 002: Algorithm 2 with its (40), which for this d is q_mu at the new mu and w: the exponents of (40) are
 (theta + kappa c) / mu + tau / ((1 - tau) mu) (theta' + kappa c), theta' of w(alpha hat), and that is
@@ -37,16 +38,19 @@ steps before anything happens); warm starts, at the least smoothing for which eq
 where it is lost in rounding. Algorithm 1 for other functions is in `excessive_gap_general`.
 """
 
+import sys
 from dataclasses import dataclass
-from math import sqrt
+from math import ceil, isfinite, sqrt
 from typing import ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._core import dot
 from ..dual import DualPoint
 from ..problem import Problem
 from ..result import DivergenceError, Result
+from ..rounding import EPSILON
 from .base import Certified, WarmStart, option, start_point, start_weights
 from .eg_start import psi2_bounds
 from .scheduled import ScheduledSolver
@@ -68,6 +72,8 @@ class ExcessiveGapState(State):
     smoothed_losses: sum omega (smax_mu(theta + kappa c) - <theta, g>) at w. mu: the smoothing; curvature: the estimate
     of L, at most `bound`; spread: sum omega log |Y|.
     """
+
+    positive: ClassVar[frozenset[str]] = frozenset({"mu", "k"})
 
     weights: Floats
     u: Floats
@@ -104,7 +110,6 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
         "Raise max_passes or tol (the gap falls like 1 / passes^2), or take a larger l2 (a smaller C)"
     )
     default_max_passes: ClassVar[int] = 2000
-    state_class: ClassVar[type[State]] = ExcessiveGapState
 
     smoothing: Smoothing = option("adaptive", "how fast the smoothing falls: adaptive, or as in the theorem")
 
@@ -117,7 +122,7 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
         slots = int(problem.structure.slot_offsets()[-1])
         uniform, entropies = problem.objective.marginals_of_scores(np.zeros(slots), problem.n_jobs)
         bound = self._bound(problem)
-        spread = float(problem.sample_weight @ entropies)
+        spread = dot(problem.sample_weight, entropies)
         u, b = problem.dual_terms(DualPoint.of_counts(uniform))
         state = ExcessiveGapState(
             weights=u / problem.l2,
@@ -144,13 +149,15 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
             tau = self._tau(state)
             target = ((1.0 - tau) * state.u + tau * state.q_u) / problem.l2  # w(alpha hat)
             weights = (1.0 - tau) * state.weights + tau * target
-            mu = max((1.0 - tau) * state.mu, _negligible(state))
+            mu = max((1.0 - tau) * state.mu, min(_negligible(state), state.mu))
             q = self._respond(problem, state, weights, mu)
             # sum omega KL(q' || q): q' has the expected score b' - <u', w> with the old weights, q the smax.
             expected = q.b - problem.dot(q.u, state.weights)
             divergence = (state.smoothed_losses - expected) / state.mu - q.entropy
-            noise = 1e-13 * (abs(state.smoothed_losses) + abs(expected) + mu * state.spread)
-            if tau * tau * problem.norm2(q.u - state.q_u) / (2.0 * problem.l2) <= mu * divergence + noise:
+            curved = tau * tau * problem.norm2(q.u - state.q_u) / (2.0 * problem.l2)
+            if not isfinite(curved + mu * divergence):
+                raise DivergenceError(f"excessive-gap: numbers beyond double precision at mu = {mu:.3g}")
+            if curved <= mu * divergence + self._noise(problem, state, q, tau):
                 break
             if self.smoothing == "theorem" or state.curvature >= state.bound:
                 raise DivergenceError(
@@ -182,13 +189,26 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
         """The constant L of the module's docstring."""
         omega, psi2 = problem.sample_weight, psi2_bounds(problem)
         theorem = float(omega.sum() * psi2[problem.active].max())
-        return (theorem if self.smoothing == "theorem" else float(omega @ psi2)) / problem.l2
+        return (theorem if self.smoothing == "theorem" else dot(omega, psi2)) / problem.l2
 
     def _tau(self, state: ExcessiveGapState) -> float:
         if self.smoothing == "theorem":
             return 2.0 / (state.k + 3)
         mu, curvature = state.mu, state.curvature
         return 2.0 * mu / (mu + sqrt(mu * mu + 4.0 * curvature * mu))  # the root of tau^2 L = (1 - tau) mu
+
+    @staticmethod
+    def _noise(problem: Problem, state: ExcessiveGapState, q: _Point, tau: float) -> float:
+        """How far rounding may move the two sides of a step's test apart.
+
+        Near the optimum of separable data both are differences of scores that are larger than them by any factor.
+        """
+        rounding = problem.rounding
+        size_u, change = rounding.size(q.u), rounding.size(q.u - state.q_u)
+        losses = rounding.of_plane_at(q.b, size_u, rounding.size(state.weights))
+        entropies = EPSILON * rounding.examples * state.mu * state.spread
+        of_u = 2.0 * rounding.of_plane(0.0, 1.0, 0)[1] + EPSILON * rounding.weights * change
+        return losses + entropies + tau * tau * of_u * (change + 0.5 * of_u) / problem.l2
 
     def _respond(self, problem: Problem, state: ExcessiveGapState, weights: Floats, mu: float) -> _Point:
         """q_mu(w), one pass."""
@@ -224,14 +244,14 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
             primal = problem.value(weights)
             gap = max(primal - problem.dual_of_plane(u, b), 1e-12 * (1.0 + abs(primal)))
             mu = min(gap / state.spread, state.bound) if state.spread > 0 else state.bound  # eq. 12: less is not enough
+        mu = max(mu, sys.float_info.min)  # what is 0 stays 0 however often it is multiplied
         while mu <= state.bound:
             q = self._respond(problem, state, weights, mu)
             if counts is None:
                 u, b = q.u, q.b
             if penalty + q.value - mu * state.spread <= problem.dual_of_plane(u, b):  # eq. 11
                 state.weights, state.mu, state.curvature = weights, mu, sqrt(mu * state.bound)
-                while mu < 6.0 * state.bound / ((state.k + 1) * (state.k + 2)):  # where the theorem's mu is this small
-                    state.k += 1
+                state.k = max(state.k, steps_to(mu, state.bound))
                 self._settle(state, q, u, b, q.marginals if counts is None else counts)
                 return True
             mu *= RATIO
@@ -242,6 +262,11 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
         """Take (u, b, counts) for alpha, q for q_mu(w)."""
         state.smoothed_losses, state.q_u = q.value, q.u
         state.u, state.b, state.marginals = u, b, counts
+
+
+def steps_to(mu: float, bound: float) -> int:
+    """The first k at which the theorem's mu, 6 bound / ((k + 1) (k + 2)), is at most this one."""
+    return max(0, ceil(sqrt(0.25 + 6.0 * bound / mu) - 1.5))
 
 
 def _negligible(state: ExcessiveGapState) -> float:

@@ -29,15 +29,15 @@ dual value reported is the best one met, not the newest (`primal`).
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import isfinite, sqrt
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._core import add_rows, dot, row_dots
 from ..problem import Problem
 from .base import WarmStart, option
 from .primal import PrimalSolver, PrimalState
-from .state import State
 
 Floats = NDArray[np.float64]
 
@@ -59,6 +59,10 @@ class LBFGSState(PrimalState):
     newest: int = -1
     gamma: float = 0.0  # 0: no pair yet
 
+    def complaint(self, fresh: Any) -> str:
+        inside = 0 <= self.stored <= len(self.steps) and self.newest < max(self.stored, 1)
+        return super().complaint(fresh) or ("" if inside else "it has more pairs than there is room for")
+
 
 @dataclass(frozen=True)
 class LBFGS(PrimalSolver[LBFGSState]):
@@ -71,7 +75,6 @@ class LBFGS(PrimalSolver[LBFGSState]):
     rate: ClassVar[str] = "linear"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 2000
-    state_class: ClassVar[type[State]] = LBFGSState
 
     memory: int = option(10, "pairs of steps and changes of the gradient to keep")
     max_trials: int = option(25, "trial steps of one line search")
@@ -91,12 +94,12 @@ class LBFGS(PrimalSolver[LBFGSState]):
         )
 
     def step(self, problem: Problem, state: LBFGSState) -> None:
-        direction = _direction(state)
-        slope = float(state.gradient @ direction)
+        direction = _direction(state, problem.n_jobs)
+        slope = dot(state.gradient, direction, problem.n_jobs)
         if not slope < 0:  # the pairs have degenerated (or the gradient is zero)
             state.stored, state.newest = 0, -1
             direction = -state.gradient
-            slope = float(state.gradient @ direction)
+            slope = dot(state.gradient, direction, problem.n_jobs)
         if slope == 0:
             state.stalled = True
             state.epoch += 1
@@ -111,16 +114,17 @@ class LBFGS(PrimalSolver[LBFGSState]):
             state.stalled = state.stored == 0
             state.stored, state.newest = 0, -1
             return
-        _remember(state, found)
+        _remember(state, found, problem.n_jobs)
         self.move(problem, state, found.weights, found.primal, found.gradient)
 
     def _line_search(
         self, problem: Problem, state: LBFGSState, direction: Floats, slope: float, first: float
     ) -> tuple["_Trial | None", int]:
         def evaluate(alpha: float) -> _Trial:
-            weights = state.weights + alpha * direction
+            weights = alpha * direction
+            weights += state.weights
             primal, gradient = problem.value_and_gradient(weights)
-            return _Trial(alpha, primal, float(gradient @ direction), weights, gradient)
+            return _Trial(alpha, primal, dot(gradient, direction, problem.n_jobs), weights, gradient)
 
         return search(evaluate, state.primal, slope, first, self.max_trials)
 
@@ -175,7 +179,7 @@ def _next_alpha(low: float, low_slope: float, high: float, high_slope: float, hi
     return min(max(root, low + 0.1 * width), low + furthest * width)
 
 
-def _direction(state: LBFGSState) -> Floats:
+def _direction(state: LBFGSState, n_jobs: int) -> Floats:
     """-H grad P."""
     k = state.stored
     if k == 0:
@@ -184,23 +188,24 @@ def _direction(state: LBFGSState) -> Floats:
     gamma, S, Y = state.gamma, state.steps[:k], state.changes[:k]
     sy, yy = state.sy[np.ix_(order, order)], state.yy[np.ix_(order, order)]
     R = np.triu(sy)
-    sg, yg = (S @ state.gradient)[order], (Y @ state.gradient)[order]
+    sg, yg = (row_dots(pairs, state.gradient, n_jobs)[order] for pairs in (S, Y))
     try:
         v = np.linalg.solve(R, sg)
         on_steps = np.linalg.solve(R.T, np.diag(sy) * v + gamma * (yy @ v - yg))
     except np.linalg.LinAlgError:
         return np.zeros_like(state.gradient)  # no descent: the caller drops the pairs
     back = np.argsort(order)
-    direction = on_steps[back] @ S
-    direction -= gamma * (v[back] @ Y)
-    direction += gamma * state.gradient
-    return np.negative(direction, out=direction)
+    on_steps, on_changes = (np.asarray(c[back], dtype=np.float64) for c in (-on_steps, gamma * v))
+    direction = -gamma * state.gradient
+    add_rows(on_steps, S, direction, n_jobs)
+    add_rows(on_changes, Y, direction, n_jobs)
+    return direction
 
 
-def _remember(state: LBFGSState, found: _Trial) -> None:
+def _remember(state: LBFGSState, found: _Trial, n_jobs: int) -> None:
     """Add the pair of this step to the rings; pairs without curvature (rounding) are left out."""
     s, y = found.weights - state.weights, found.gradient - state.gradient
-    curvature, norm2 = float(s @ y), float(y @ y)
+    curvature, norm2 = dot(s, y, n_jobs), dot(y, y, n_jobs)
     if curvature <= 1e-16 * norm2:
         return
     memory = len(state.steps)
@@ -208,5 +213,5 @@ def _remember(state: LBFGSState, found: _Trial) -> None:
     state.stored = k = min(state.stored + 1, memory)
     state.gamma = curvature / norm2
     state.steps[row], state.changes[row] = s, y
-    state.sy[:k, row] = state.steps[:k] @ y
-    state.yy[:k, row] = state.yy[row, :k] = state.changes[:k] @ y
+    state.sy[:k, row] = row_dots(state.steps[:k], y, n_jobs)
+    state.yy[:k, row] = state.yy[row, :k] = row_dots(state.changes[:k], y, n_jobs)

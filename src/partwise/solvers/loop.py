@@ -1,6 +1,7 @@
 """The loop behind `Solver.run`: stopping, history, timing, callback, checkpoints, warnings. No mathematics."""
 
 import contextlib
+import json
 import logging
 import math
 import os
@@ -8,16 +9,19 @@ import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..models.errors import CheckpointError
 from ..problem import Problem
-from ..result import HISTORY, Certificate, ConvergenceWarning, DivergenceError, Result, Status
+from ..result import HISTORY, Certificate, CertificateError, ConvergenceWarning, DivergenceError, Result, Status
 from . import checkpoint as files
-from .base import Callback, Certified, Progress, Solver, WarmStart, generator, logger, relative
-from .checkpoint import Checkpoint
+from . import identity
+from .base import Callback, Certified, Progress, Solver, WarmStart, generator, logger
+from .checkpoint import Checkpoint, Saved
+from .look import Look
 from .registry import check_fits, suitable_solvers
 from .state import State, pack, unpack
 
@@ -27,12 +31,17 @@ UNFINISHED = ("max_passes", "max_seconds", "stalled")
 
 @dataclass(frozen=True)
 class Limits:
-    """When to stop: at a relative gap of `tol`; but at a limit, a gap of `enough` counts as converged too."""
+    """When to stop: at a relative gap of `tol`; or, up to some passes, at a smaller one (`precise`: gap, passes)."""
 
     tol: float
     max_passes: float
     max_seconds: float | None
-    enough: float = 0.0
+    precise: tuple[float, float] | None = None
+
+    def target(self, passes: float) -> float:
+        """The relative gap to stop at after so many passes."""
+        gap, most = self.precise or (self.tol, 0.0)
+        return min(self.tol, gap) if passes < most else self.tol
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.tol) and self.tol >= 0):
@@ -41,6 +50,13 @@ class Limits:
             raise ValueError(f"max_passes must be >= 0, got {self.max_passes}")
         if self.max_seconds is not None and not self.max_seconds >= 0:
             raise ValueError(f"max_seconds must be >= 0, got {self.max_seconds}")
+
+
+class Resumed(NamedTuple):
+    """A state that was saved, and whether its run had come to an end."""
+
+    state: State
+    ended: bool
 
 
 class Run:
@@ -65,7 +81,8 @@ class Run:
         self.history: dict[str, list[float]] = {name: [] for name in HISTORY}
         self.started = time.perf_counter()
         self.saved = self.started
-        self.identity: list[float] = []
+        self.unsaved = False  # whether a checkpoint could not be written
+        self.resumed = False
 
     @property
     def seconds(self) -> float:
@@ -75,39 +92,45 @@ class Run:
         """Examples visited over examples there are (those of weight zero are never visited)."""
         return state.visits / len(self.problem.active)
 
+    def _target(self, state: State) -> float:
+        return self.limits.target(self.passes(state))
+
     def go(self, random_state: Any, warm_start: WarmStart | None) -> Result:
         with _shown(self.verbose):
-            state = self._resume()
-            if state is None:
+            latest: Certified | None
+            found = self._resume()
+            if found is not None and not found.ended:  # in the midst of a run: go on as if nothing had happened
+                return self._conclude(found.state, *self._loop(found.state, None))
+            if found is not None:
+                # A finished run that is asked for again must not make one more step.
+                state, latest = found.state, self._certify(found.state)
+            else:
                 state = self.solver.init_state(self.problem, generator(random_state), warm_start)
-                if warm_start is None:
-                    return self._conclude(state, *self._loop(state, None))
-            # A finished run that is asked for again must not make one more step, and a start may be good enough.
-            latest = self._certify(state)
-            status = self.solver.finished(self.problem, state, latest.certificate, self.limits.tol)
-            return self._conclude(state, *((status, latest) if status else self._loop(state, latest)))
+                due = warm_start is not None or self.solver.check_due(state, self._target(state))
+                latest = self._certify(state) if due else None
+                if latest is not None:
+                    self.solver.observe(self.problem, state, latest.certificate)
+            return self._conclude(state, *self._loop(state, latest))
 
     def _loop(self, state: State, latest: Certified | None) -> tuple[Status, Certified]:
         """Step until a rule holds. `latest` is of the state as it is now, None if there is none."""
         solver, problem, limits = self.solver, self.problem, self.limits
         last: Certificate | None = latest.certificate if latest else None
-        status: Status | None = None
-        if latest is None and solver.check_due(state, limits.tol):
-            latest = self._certify(state)
-            last = latest.certificate
-            status = solver.finished(problem, state, last, limits.tol)
+        status = solver.finished(problem, state, last, self._target(state)) if last else None
         while status is None:
             if self.passes(state) >= limits.max_passes:
                 status = "max_passes"
                 break
-            solver.step(problem, state)
+            with self._blaming_the_file():
+                solver.step(problem, state)
             latest = None
-            if solver.check_due(state, limits.tol):
+            if solver.check_due(state, self._target(state)):
                 latest = self._certify(state)
                 last = latest.certificate
                 state.checked_epoch, state.checked_gain = state.epoch, state.gain
                 state.checked_gap, state.checked_primal = last.gap, last.primal
-                status = solver.finished(problem, state, last, limits.tol)
+                solver.observe(problem, state, last)
+                status = solver.finished(problem, state, last, self._target(state))
             self._report(state, last, fresh=latest is not None)
             if self._called_off(state, last, fresh=latest is not None):
                 status = status or "stopped"
@@ -118,13 +141,12 @@ class Run:
         if latest is None:
             latest = self._certify(state)
             # The last step may have reached the tolerance unnoticed.
-            status = solver.finished(problem, state, latest.certificate, limits.tol) or status
-        if limits.enough > 0 and status in UNFINISHED and latest.certificate.relative_gap <= limits.enough:
-            status = "converged"
+            status = solver.finished(problem, state, latest.certificate, self._target(state)) or status
         return status, latest
 
     def _certify(self, state: State) -> Certified:
-        certified = self.solver.certificate(self.problem, state)
+        with self._blaming_the_file():
+            certified = self.solver.certificate(self.problem, state)
         if not math.isfinite(certified.certificate.primal):
             raise DivergenceError(f"{self.solver.name}: the objective is {certified.certificate.primal}")
         if self.history["passes"][-1:] != [self.passes(state)]:
@@ -135,12 +157,16 @@ class Run:
         return certified
 
     def _conclude(self, state: State, status: Status, latest: Certified) -> Result:
+        if status in UNFINISHED and 0 < self.limits.tol >= latest.certificate.relative_gap:
+            status = "converged"  # it aimed lower than the tolerance
         self.solver.check_end(self.problem, state, status)
         if self.checkpoint:
-            self._save(state)
+            self._save(state, status)
         c = latest.certificate
         name, passes = self.solver.name, self.passes(state)
-        message = f"{name}: {status} after {passes:.4g} passes, {_gap_text(c, self.problem.l2)}"
+        message = f"{name}: {status} after {passes:.4g} passes, {c.text(self.problem.l2)}"
+        if status == "stalled" and c.rounding > 0.5 * c.gap:
+            message += f", of which rounding may be {c.rounding:.3g}: more is beyond double precision"
         remark = self.solver.remark(self.problem, state)
         message += f"; {remark}" if remark else ""
         logger.log(logging.INFO if self.verbose else logging.DEBUG, message)
@@ -148,12 +174,14 @@ class Run:
         if status in UNFINISHED and self.limits.tol > 0:
             others = [other for other in suitable_solvers(self.problem) if other != name]
             advice = self.solver.advice + (f", or try solver {' or '.join(map(repr, others))}" if others else "")
+            advice += _scaling_advice(self.problem)
             warnings.warn(f"{message}; tol is {self.limits.tol:.3g}. {advice}.", ConvergenceWarning, stacklevel=5)
         return Result(
             weights=latest.weights,
             primal=c.primal,
             dual=c.dual,
             gap=c.gap,
+            rounding=c.rounding,
             passes=passes,
             seconds=self.seconds,
             status=status,
@@ -171,7 +199,7 @@ class Run:
                 self.solver.name,
                 self.passes(state),
                 self.seconds,
-                _gap_text(last, self.problem.l2),
+                last.text(self.problem.l2),
             )
 
     def _called_off(self, state: State, last: Certificate | None, *, fresh: bool) -> bool:
@@ -194,53 +222,101 @@ class Run:
         self.started += time.perf_counter() - before  # the callback's time is not the solver's
         return bool(answer)
 
-    def _save(self, state: State) -> None:
+    def _save(self, state: State, status: Status | None = None) -> None:
         assert self.checkpoint is not None
         arrays, scalars = pack(state)
-        values = {
-            "solver": self.solver.name,
-            "options": self.solver.options(),
-            "problem": self._identity(),
-            "seconds": self.seconds,
-            "history": self.history,
-            "state": scalars,
-        }
-        files.write(self.checkpoint.path, arrays, values)
+        constants, data = self._identity
+        saved = Saved(
+            solver=self.solver.name,
+            options=self.solver.options(),
+            problem=constants,
+            data=data,
+            seconds=self.seconds,
+            status=status,
+            history=self.history,
+            arrays=arrays,
+            scalars=scalars,
+        )
+        try:
+            files.write(self.checkpoint.path, saved)
+        except OSError as error:  # a full disk, say: what was computed so far is worth more than its copy
+            if not self.unsaved:
+                reason = (error.strerror or str(error)).lower()
+                text = (
+                    f"{os.fspath(self.checkpoint.path)}: the checkpoint cannot be written ({reason}); the run goes on"
+                )
+                warnings.warn(text, RuntimeWarning, stacklevel=6)
+            self.unsaved = True
         self.saved = time.perf_counter()
 
-    def _resume(self) -> State | None:
-        """The saved state, None if there is none."""
-        if self.checkpoint is None or not Path(self.checkpoint.path).exists():
+    def _resume(self) -> Resumed | None:
+        """The saved state, None if there is none. CheckpointError if it is not one of this run."""
+        if self.checkpoint is None or not os.path.lexists(self.checkpoint.path):
             return None
-        arrays, values = files.read(self.checkpoint.path)
+        path = self.checkpoint.path
+        saved = files.read(path)
         mine = {"solver": self.solver.name, "options": self.solver.options()}
         for key, value in mine.items():
-            if values[key] != value:
-                raise ValueError(f"{self.checkpoint.path} was written with {key} {values[key]}, this run has {value}")
-        if not np.allclose(values["problem"], self._identity(), rtol=1e-8, atol=1e-8):
-            raise ValueError(f"{self.checkpoint.path} was written for another problem (data, loss or penalty differ)")
-        self.history = values["history"]
-        self.started = time.perf_counter() - values["seconds"]
-        return unpack(self.solver.state_class, arrays, values["state"])
+            theirs = getattr(saved, key)
+            if json.dumps(theirs, sort_keys=True) != json.dumps(value, sort_keys=True):
+                raise CheckpointError(f"was written with {key} {theirs}, this run has {value}", path)
+        constants, data = self._identity
+        if json.dumps(saved.problem, sort_keys=True) != json.dumps(constants, sort_keys=True):
+            changed = [name for name, value in constants.items() if saved.problem.get(name) != value]
+            raise CheckpointError(f"was written for another problem ({', '.join(changed)} differ)", path)
+        where = identity.difference(saved.data, data)
+        if where:
+            raise CheckpointError(f"was written for another problem ({where})", path)
+        try:
+            state = self._restored(saved)
+        except (ValueError, ArithmeticError) as error:
+            raise CheckpointError(f"holds no state of this run ({error})", path) from None
+        self.resumed = True
+        self.history = saved.history
+        self.started = time.perf_counter() - saved.seconds
+        return Resumed(state, saved.status is not None)
 
-    def _identity(self) -> list[float]:
-        """Numbers that tell one problem from another: sizes, constants, the plane at w = 0 (which meets all data)."""
-        if not self.identity:
-            problem = self.problem
-            value, u, _ = problem.objective.plane(np.zeros(problem.n_weights), problem.n_jobs)
-            probe = float(u @ np.cos(np.arange(len(u))))
-            sizes = [float(problem.n_examples), float(problem.n_weights), problem.l2, problem.l1]
-            loss = [problem.loss.temperature, problem.loss.cost_scale, float(problem.loss.link == "squared")]
-            self.identity = [*sizes, *loss, value, math.sqrt(problem.norm2(u)), probe]
-        return self.identity
+    def _restored(self, saved: Saved) -> State:
+        """The state, whose certificate must be what its own dual point and weights give."""
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")  # the run told of the data when it began
+            fresh: State = self.solver.init_state(self.problem, np.random.default_rng(0), None)
+            state = unpack(fresh, saved.arrays, saved.scalars)
+            if saved.history["passes"] and saved.history["passes"][-1] > self.passes(state):
+                raise ValueError("its history is longer than the run")
+            certificate, weights, point = self.solver.certificate(self.problem, state)
+            primal, dual = self.problem.value(weights), self.problem.dual_value(point)
+        near = 1e-6 * (1.0 + abs(primal))
+        same_primal = abs(primal - certificate.primal) <= near
+        same_dual = dual == certificate.dual or abs(dual - certificate.dual) <= near + 1e-6 * abs(dual)
+        if not (np.isfinite(weights).all() and math.isfinite(primal) and same_primal and same_dual):
+            raise ValueError("its weights and its dual point are not those of its certificate")
+        return state
+
+    @contextlib.contextmanager
+    def _blaming_the_file(self) -> Iterator[None]:
+        """In a run that was resumed, CheckpointError for what no state of a run leads to."""
+        try:
+            yield
+        except (ValueError, CertificateError) as error:
+            if not self.resumed or self.checkpoint is None:
+                raise
+            raise CheckpointError(f"holds no state of this run ({error})", self.checkpoint.path) from error
+
+    @cached_property
+    def _identity(self) -> tuple[dict[str, Any], dict[str, files.Array]]:
+        """What tells this problem from others."""
+        return identity.constants(self.problem), identity.answers(self.problem)
 
 
-def _gap_text(certificate: Certificate, l2: float) -> str:
-    if math.isinf(certificate.gap):
-        reason = "beyond double precision" if l2 > 0 else "l2 = 0"
-        return f"primal {certificate.primal:.8g}, no certificate ({reason})"
-    share = relative(certificate.gap, certificate.primal)
-    return f"primal {certificate.primal:.8g}, gap {certificate.gap:.3g} (relative {share:.3g})"
+def _scaling_advice(problem: Problem) -> str:
+    """What to say of features of very different scales, the usual cause where a run ends far from its tolerance."""
+    if "explicit weights" not in problem.capabilities():
+        return ""
+    look = Look(problem)
+    if not look.different_scales:
+        return ""
+    return f". The features' scales differ by a factor of {look.scale_ratio:.2g}: bring them to one scale first"
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ run ends at |grad P(w)| <= tol |grad P(0)|.
 
 from abc import ABC
 from dataclasses import dataclass
-from math import isfinite
+from math import isfinite, sqrt
 from typing import Any, TypeVar
 
 import numpy as np
@@ -22,17 +22,15 @@ from .state import State
 
 Floats = NDArray[np.float64]
 
-#: A stalled run at a relative gap below this has converged as far as double precision goes.
-ROUNDING_FLOOR = 1e-10
 #: Steps without progress before a run counts as stalled.
 PATIENCE = 20
 
 
 @dataclass(kw_only=True)
 class PrimalState(State):
-    """weights, gradient: (d,). best_u, best_b: the plane with the largest dual. reference: |grad P(0)|, for l2 = 0.
+    """weights, gradient: (d,). best_u, best_b: the plane with the largest dual; best_off: what that may be off by.
 
-    idle: steps since there was progress.
+    reference: |grad P(0)|, for l2 = 0. idle: steps since there was progress.
     """
 
     weights: Floats
@@ -41,6 +39,7 @@ class PrimalState(State):
     best_u: Floats
     best_b: float
     best_dual: float
+    best_off: float
     reference: float
     best_primal: float
     best_norm2: float
@@ -63,20 +62,22 @@ class PrimalSolver(Solver[P], ABC):
         if not isfinite(primal):
             raise DivergenceError(f"{self.name}: the objective is {primal} at the start")
         u, b = plane_at(problem, weights, primal, gradient)
+        first = problem.certificate_at(primal, gradient, weights)
         reference = 0.0
         if problem.l2 == 0:
             at_zero = gradient if warm_start is None else problem.value_and_gradient(np.zeros(d))[1]
-            reference = float(np.linalg.norm(at_zero))
+            reference = sqrt(problem.norm2(at_zero))
         return {
             "weights": weights,
             "gradient": gradient,
             "primal": primal,
             "best_u": u,
             "best_b": b,
-            "best_dual": problem.certificate_at(primal, gradient).dual,
+            "best_dual": first.dual,
+            "best_off": first.rounding,
             "reference": reference,
             "best_primal": primal,
-            "best_norm2": float(gradient @ gradient),
+            "best_norm2": problem.norm2(gradient),
             "visits": len(problem.active),
         }
 
@@ -86,10 +87,11 @@ class PrimalSolver(Solver[P], ABC):
         Keeps the best plane; counts the steps since P went down by more than rounding or the gap by a tenth.
         """
         state.weights, state.primal, state.gradient = weights, primal, gradient
-        norm2 = float(gradient @ gradient)
-        dual = problem.certificate_at(primal, gradient).dual
-        if dual > state.best_dual:
-            state.best_dual = dual
+        norm2 = problem.norm2(gradient)
+        newest = problem.certificate_at(primal, gradient, weights)
+        if newest.dual - newest.rounding > state.best_dual - state.best_off:
+            # The plane is as good as the scores at these weights, which may be larger than those at later ones.
+            state.best_dual, state.best_off = newest.dual, newest.rounding
             state.best_u, state.best_b = plane_at(problem, weights, primal, gradient)
         down = primal < state.best_primal - 4e-16 * abs(state.best_primal)
         state.idle = 0 if down or norm2 < 0.9 * state.best_norm2 else state.idle + 1
@@ -98,10 +100,11 @@ class PrimalSolver(Solver[P], ABC):
         state.stalled = state.idle >= PATIENCE
 
     def certificate(self, problem: Problem, state: P) -> Certified:
-        newest = problem.certificate_at(state.primal, state.gradient)
-        best = problem.certificate_of(state.primal, state.best_u, state.best_b)
+        newest = problem.certificate_at(state.primal, state.gradient, state.weights)
+        best_plane = state.best_u, state.best_b
+        best = problem.certificate_of(state.primal, *best_plane, state.weights, off=state.best_off)
         # Differences of P and D end at rounding; the newest plane's |grad P|^2 does not.
-        if best.gap < newest.gap - 1e-12 * abs(state.primal):
+        if best.gap < newest.gap - 1e-12 * abs(state.primal) and not best.hidden(0.0):
             return Certified(best, state.weights.copy(), DualPoint.of_plane(state.best_u.copy(), state.best_b))
         plane = plane_at(problem, state.weights, state.primal, state.gradient)
         return Certified(newest, state.weights.copy(), DualPoint.of_plane(*plane))
@@ -111,15 +114,15 @@ class PrimalSolver(Solver[P], ABC):
 
     def finished(self, problem: Problem, state: P, certificate: Certificate, tol: float) -> Status | None:
         if problem.l2 == 0:
-            small = tol > 0 and float(np.linalg.norm(state.gradient)) <= tol * state.reference
+            small = tol > 0 and sqrt(problem.norm2(state.gradient)) <= tol * state.reference
             return "no certificate" if small else ("stalled" if state.stalled else None)
         status = super().finished(problem, state, certificate, tol)
         if status is None and state.stalled:
-            return "converged" if certificate.relative_gap <= ROUNDING_FLOOR else "stalled"
+            return self.at_the_end(certificate)
         return status
 
     def remark(self, problem: Problem, state: P) -> str:
-        norm = float(np.linalg.norm(state.gradient))
+        norm = sqrt(problem.norm2(state.gradient))
         if problem.l2 == 0:
             return f"gradient norm {norm:.3g} ({norm / state.reference if state.reference else 0:.3g} of that at w = 0)"
         return "no step improves the objective in double precision" if state.stalled else ""
@@ -128,5 +131,5 @@ class PrimalSolver(Solver[P], ABC):
 def plane_at(problem: Problem, weights: Floats, primal: float, gradient: Floats) -> tuple[Floats, float]:
     """(u, b) of the oracle's answer at w: the plane touches the losses there, P - l2/2 |w|^2 = b - <u, w>."""
     u = problem.l2 * weights - gradient
-    losses = primal - 0.5 * problem.l2 * float(weights @ weights)
-    return u, losses + float(u @ weights)
+    losses = primal - 0.5 * problem.l2 * problem.norm2(weights)
+    return u, losses + problem.dot(u, weights)

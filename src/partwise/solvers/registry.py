@@ -1,5 +1,6 @@
 """Solvers by name, and which of them fit which problem."""
 
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -52,13 +53,17 @@ def available_solvers() -> list[str]:
     return list(SOLVERS)
 
 
+#: The largest whole number that an option may be.
+MOST = 1 << 40
+
+
 def get_solver(name: str, **options: Any) -> Solver[Any]:
     """The solver of this name with these hyper-parameters.
 
     Raises
     ------
     ValueError
-        If there is no such solver.
+        If there is no such solver, or a number is larger than any that makes sense.
     TypeError
         If it has no such hyper-parameter; the message lists those it has.
     """
@@ -68,7 +73,15 @@ def get_solver(name: str, **options: Any) -> Solver[Any]:
     unknown = sorted(set(options) - set(known))
     if unknown:
         raise TypeError(f"solver {name!r} has no option {', '.join(unknown)}; it has {', '.join(known)}")
+    _check_sizes(name, options)
     return SOLVERS[name](**options)
+
+
+def _check_sizes(name: str, options: Mapping[str, Any]) -> None:
+    """ValueError for whole numbers that the core, which counts in 64 bits, might not hold."""
+    for option, value in options.items():
+        if isinstance(value, int) and abs(value) > MOST:
+            raise ValueError(f"solver {name!r}: {option} must be between -2**40 and 2**40")
 
 
 def suitable_solvers(problem: Problem) -> list[str]:
@@ -79,6 +92,7 @@ def suitable_solvers(problem: Problem) -> list[str]:
 
 def check_fits(solver: Solver[Any], problem: Problem) -> None:
     """ValueError if the problem lacks what the solver needs; the message says which solvers fit."""
+    _check_sizes(solver.name, solver.options())
     missing = solver.missing(problem)
     if missing:
         fitting = suitable_solvers(problem)

@@ -11,8 +11,9 @@ with A_t(0) = 0. The methods are their A_t (003, Table 1 and (39), all in core/s
                  (core/solvers/visit_plan.h). A pass is then as much work as a visit of every weight
     parallel     all steps are computed before the first is taken (Algorithm 2); needs an A that bounds them all at once
 
-Stopping rule. gap = |grad P|^2 / (2 l2) <= tol |P|; looked at when it may be near, at least every fifth pass. Ends as
-well when no step brings P or the gap down any more. With l2 = 0: |grad P(w)| <= tol |grad P(0)|.
+Stopping rule. gap = |grad P|^2 / (2 l2) <= tol |P|; looked at when it may be near, at least every fifth pass (after
+pass 100: every twentieth part of the passes made). Ends as well when no step brings P or the gap down any more. With
+l2 = 0: |grad P(w)| <= tol |grad P(0)|.
 
 Source. 003, sections 2 to 4. Departures: temperatures other than 1, costs and sample weights; S and T are recomputed
 from w every `REFRESH` passes, as their products drift; no step multiplies a probability by more than exp(50).
@@ -20,8 +21,9 @@ from w every `REFRESH` passes, as their products drift; no step multiplies a pro
 
 import warnings
 from abc import ABC
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import sqrt
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -40,7 +42,7 @@ from ..dual import DualPoint
 from ..problem import Problem
 from ..result import Certificate, ConvergenceWarning, DivergenceError, FeatureWarning, Status
 from .base import Certified, WarmStart, option, start_weights
-from .primal import ROUNDING_FLOOR, plane_at
+from .primal import plane_at
 from .scheduled import ScheduledSolver
 from .state import State
 
@@ -57,6 +59,8 @@ ORDERS = (
 REFRESH = 20
 #: Certificates without progress before a run counts as stalled.
 PATIENCE = 4
+#: The adaptive order: a column waits at most so many rounds.
+LONGEST = 64
 #: Without a penalty, a weight that multiplies odds by more than exp(this) is on its way to infinity.
 GROWN = 30.0
 
@@ -72,7 +76,7 @@ class ScalingState(State):
 
     wait, rest: the adaptive order's plan, a number a column. largest_sum: f# (GIS). updates: weights moved so far.
     cells: cells read so far. still: passes in a row in which no weight moved. capped: steps cut short in the last pass.
-    gradient_norm: at the last certificate; reference: |grad P(0)|, for l2 = 0.
+    idle: certificates without progress in a row. reference: |grad P(0)|, for l2 = 0.
     """
 
     weights: Floats
@@ -91,10 +95,18 @@ class ScalingState(State):
     cells: int = 0
     still: int = 0
     capped: int = 0
-    gradient_norm: float = float("inf")
     best_primal: float = float("inf")
     best_norm: float = float("inf")
     idle: int = 0
+
+    def complaint(self, fresh: Any) -> str:
+        of_data = ("empirical", "mass", "n_columns", "n_cells", "largest_sum", "reference")
+        odd = [name for name in of_data if not np.array_equal(getattr(self, name), getattr(fresh, name))]
+        if odd:
+            return f"{odd[0]} is not that of the data"
+        if (self.potentials < 0).any() or not is_plan(self.wait, self.rest):
+            return "potentials or the plan of visits make no sense"
+        return super().complaint(fresh)
 
 
 @dataclass(frozen=True)
@@ -106,7 +118,6 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
     rate: ClassVar[str] = "linear"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 2000
-    state_class: ClassVar[type[State]] = ScalingState
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> ScalingState:
         zero = np.zeros(problem.n_weights)
@@ -123,7 +134,7 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
             scaling_refresh(problem.objective, weights, potentials, inverse, problem.n_jobs)
         reference = 0.0
         if problem.l2 == 0:
-            reference = float(np.linalg.norm(problem.value_and_gradient(zero)[1]))
+            reference = sqrt(problem.norm2(problem.value_and_gradient(zero)[1]))
         return ScalingState(
             weights=weights,
             potentials=potentials,
@@ -189,32 +200,41 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
 
     def certificate(self, problem: Problem, state: ScalingState) -> Certified:
         primal, gradient = problem.value_and_gradient(state.weights)
-        state.gradient_norm = float(np.linalg.norm(gradient))  # all that `finished` has to go by where l2 = 0
+        certificate = problem.certificate_at(primal, gradient, state.weights)
+        # The norm is all that `finished` has to go by where l2 = 0.
+        certificate = replace(certificate, gradient_norm=sqrt(problem.norm2(gradient)))
         plane = plane_at(problem, state.weights, primal, gradient)
-        return Certified(problem.certificate_at(primal, gradient), state.weights.copy(), DualPoint.of_plane(*plane))
+        return Certified(certificate, state.weights.copy(), DualPoint.of_plane(*plane))
 
     def weights(self, problem: Problem, state: ScalingState) -> Floats:
         return state.weights.copy()
 
-    def finished(self, problem: Problem, state: ScalingState, certificate: Certificate, tol: float) -> Status | None:
+    def check_due(self, state: ScalingState, tol: float) -> bool:
+        """At once if no weight moves any more, which is the end."""
+        return state.still > 1 or super().check_due(state, tol)
+
+    def observe(self, problem: Problem, state: ScalingState, certificate: Certificate) -> None:
         down = certificate.primal < state.best_primal - 4e-16 * abs(state.best_primal)
-        state.idle = 0 if down or state.gradient_norm < 0.95 * state.best_norm else state.idle + 1
+        state.idle = 0 if down or certificate.gradient_norm < 0.95 * state.best_norm else state.idle + 1
         state.best_primal = min(state.best_primal, certificate.primal)
-        state.best_norm = min(state.best_norm, state.gradient_norm)
+        state.best_norm = min(state.best_norm, certificate.gradient_norm)
+
+    def finished(self, problem: Problem, state: ScalingState, certificate: Certificate, tol: float) -> Status | None:
         stalled = state.idle >= PATIENCE or state.still > 1  # the second pass was with S and T anew
         if problem.l2 == 0:
-            small = tol > 0 and state.gradient_norm <= tol * state.reference
+            small = tol > 0 and certificate.gradient_norm <= tol * state.reference
             return "no certificate" if small else ("stalled" if stalled else None)
         status = super().finished(problem, state, certificate, tol)
         if status is None and stalled:
-            return "converged" if certificate.relative_gap <= ROUNDING_FLOOR else "stalled"
+            return self.at_the_end(certificate)
         return status
 
     def remark(self, problem: Problem, state: ScalingState) -> str:
         text = f"{state.updates} updates of single weights"
         if problem.l2 == 0:
-            share = state.gradient_norm / state.reference if state.reference else 0.0
-            text += f", gradient norm {state.gradient_norm:.3g} ({share:.3g} of that at w = 0)"
+            norm = float(np.linalg.norm(problem.value_and_gradient(state.weights)[1]))
+            share = norm / state.reference if state.reference else 0.0
+            text += f", gradient norm {norm:.3g} ({share:.3g} of that at w = 0)"
         return text
 
     def check_end(self, problem: Problem, state: ScalingState, status: Status) -> None:
@@ -268,6 +288,12 @@ def _first(n: int) -> Ints:
     return numbers
 
 
+def is_plan(wait: Ints, rest: Ints) -> bool:
+    """Whether these are numbers of rounds to wait, and to rest, of the adaptive order."""
+    good = (wait >= 1) & (wait <= LONGEST) & (rest >= 0) & (rest < LONGEST)
+    return bool(good.all())
+
+
 def check_positive(name: str, value: float) -> None:
     """ValueError unless it is a positive number."""
     if not (np.isfinite(value) and value > 0):
@@ -287,7 +313,8 @@ def check_data(problem: Problem, potentials: Floats, empirical: Floats, mass: Fl
     empty = np.sort(columns[mass[columns] == 0])
     if empty.size:
         more = f" (and {empty.size - 1} more)" if empty.size > 1 else ""
-        text = f"{features.describe(int(empty[0]))}{more} is 0 everywhere: its weight stays 0"
+        where = "everywhere" if len(problem.active) == problem.n_examples else "in every example of positive weight"
+        text = f"{features.describe(int(empty[0]))}{more} is 0 {where}: its weight stays 0"
         warnings.warn(text, FeatureWarning, stacklevel=6)
     if problem.l2 > 0:
         return
@@ -313,7 +340,10 @@ def warn_of_infinity(name: str, problem: Problem, state: ScalingState) -> None:
     """Without a penalty: warn if the weights are on their way to infinity, and name the one that is furthest."""
     indptr, slots, _ = problem.gold
     gold = slots[indptr[:-1]], np.arange(problem.n_examples)
-    others = state.potentials.reshape(-1, problem.n_examples).copy()
+    # GIS's parallel update does not keep S and T.
+    potentials, inverse = np.empty_like(state.potentials), np.empty_like(state.inverse)
+    scaling_refresh(problem.objective, state.weights, potentials, inverse, problem.n_jobs)
+    others = potentials.reshape(-1, problem.n_examples)
     of_gold = others[gold]
     others[gold] = -1.0
     separated = np.all((others.max(axis=0) < of_gold)[problem.active])

@@ -21,7 +21,7 @@ class ScheduledSolver(Solver[S], ABC):
             raise ValueError(f"check_every must be at least 1, got {self.check_every}")
 
     def check_due(self, state: S, tol: float) -> bool:
-        """At least every fifth pass (twentieth part of the run), and as soon as the gap may be within tol.
+        """At least every max(5, passes made / 20) passes, and as soon as the gap may be within tol.
 
         The gap is guessed to have shrunk as much as the solver's own measure of progress since the last certificate.
         """

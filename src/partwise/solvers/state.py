@@ -1,7 +1,8 @@
 """What a solver knows between two steps, in a form that can be written to a file and read back to the same bits."""
 
+import math
 from dataclasses import dataclass, fields
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,14 @@ from .._core import WorkingSets
 
 Array = NDArray[Any]
 S = TypeVar("S", bound="State")
+
+#: Generators of random numbers that a saved state may have.
+BIT_GENERATORS = {
+    kind.__name__: kind
+    for kind in (np.random.PCG64, np.random.PCG64DXSM, np.random.MT19937, np.random.Philox, np.random.SFC64)
+}
+#: Counters are below this.
+MOST = 2**53
 
 
 @dataclass(kw_only=True)
@@ -20,6 +29,10 @@ class State:
     for choosing when to issue the next one. gain: the solver's own measure of the last step's progress.
     """
 
+    #: Fields with numbers above 0, and arrays that are empty at first and later have one number a weight.
+    positive: ClassVar[frozenset[str]] = frozenset()
+    growing: ClassVar[frozenset[str]] = frozenset()
+
     epoch: int = 0
     visits: int = 0
     gain: float = float("inf")
@@ -27,6 +40,10 @@ class State:
     checked_gap: float = float("inf")
     checked_primal: float = 0.0
     checked_gain: float = 0.0
+
+    def complaint(self, fresh: Any) -> str:
+        """What makes no sense in a state that was read from a file ("": nothing). fresh: one before the first step."""
+        return "its last certificate is of a step to come" if self.checked_epoch > self.epoch else ""
 
 
 def pack(state: State) -> tuple[dict[str, Array], dict[str, Any]]:
@@ -43,30 +60,95 @@ def pack(state: State) -> tuple[dict[str, Array], dict[str, Any]]:
         elif isinstance(value, WorkingSets):
             arrays |= {f"{field.name}.{name}": array for name, array in value.to_arrays().items()}
         elif isinstance(value, np.random.Generator):
-            scalars[field.name] = {"generator": value.bit_generator.state}
+            scalars[field.name] = {"generator": _plain(value.bit_generator.state)}
         else:
             scalars[field.name] = value.item() if isinstance(value, np.generic) else value
     return arrays, scalars
 
 
-def unpack(cls: type[S], arrays: dict[str, Array], scalars: dict[str, Any]) -> S:
-    """The inverse of `pack`."""
-    values: dict[str, Any] = {**scalars}
+def unpack(fresh: S, arrays: dict[str, Array], scalars: dict[str, Any]) -> S:
+    """The inverse of `pack`. fresh: a state of the same run before its first step, which says what a state looks like.
+
+    Raises
+    ------
+    ValueError
+        If types, shapes or ranges are not those of such a state.
+    """
     parts: dict[str, dict[str, Array]] = {}
     for key, array in arrays.items():
         name, _, part = key.partition(".")
-        if part:
-            parts.setdefault(name, {})[part] = array
+        parts.setdefault(name, {})[part] = array
+    names = [field.name for field in fields(fresh)]
+    if set(names) != {*parts, *scalars} or len(names) != len(parts) + len(scalars):
+        odd = sorted(set(names) ^ {*parts, *scalars})[:3]
+        raise ValueError(f"its fields are not those of {type(fresh).__name__}: {odd}")
+    values: dict[str, Any] = {}
+    for name in names:
+        like = getattr(fresh, name)
+        if isinstance(like, WorkingSets):
+            values[name] = _working_sets(name, parts.get(name, {}), like)
+        elif isinstance(like, np.ndarray):
+            grown = fresh.weights.shape if name in fresh.growing else like.shape  # type: ignore[attr-defined]
+            values[name] = _array(name, parts.get(name, {}), like, {like.shape, grown}, name in fresh.positive)
+        elif name not in scalars:
+            raise ValueError(f"{name} is an array")
+        elif isinstance(like, np.random.Generator):
+            values[name] = _generator(scalars[name])
         else:
-            values[name] = array
-    values |= {name: WorkingSets.from_arrays(**own) for name, own in parts.items()}
-    names = {field.name for field in fields(cls)}
-    if names != set(values):
-        raise ValueError(f"the saved state's fields are not those of {cls.__name__}: {sorted(names ^ set(values))}")
-    for name, value in values.items():
-        if isinstance(value, dict) and "generator" in value:
-            kind = getattr(np.random, value["generator"]["bit_generator"])
-            bits = kind()
-            bits.state = value["generator"]
-            values[name] = np.random.Generator(bits)
-    return cls(**values)
+            values[name] = _scalar(name, scalars[name], like, name in fresh.positive)
+    state = type(fresh)(**values)
+    complaint = state.complaint(fresh)
+    if complaint:
+        raise ValueError(complaint)
+    return state
+
+
+def _array(name: str, parts: dict[str, Array], like: Array, shapes: set[tuple[int, ...]], positive: bool) -> Array:
+    array = parts.get("")
+    if array is None or len(parts) > 1 or array.dtype != like.dtype or array.shape not in shapes:
+        raise ValueError(f"{name} is no array of the kind, type and shape that it has in this run")
+    least = array.min(initial=1)
+    if not np.isfinite(array).all() or (positive and not least > 0) or (array.dtype.kind == "i" and least < 0):
+        raise ValueError(f"{name} has numbers that make no sense")
+    return array.copy()  # what was read must not be written to
+
+
+def _working_sets(name: str, parts: dict[str, Array], like: WorkingSets) -> WorkingSets:
+    own = like.to_arrays()
+    if set(parts) != set(own) or any(parts[key].dtype != own[key].dtype or parts[key].ndim != 1 for key in own):
+        raise ValueError(f"{name} is no set of labellings")
+    sets = WorkingSets.from_arrays(**{key: array.copy() for key, array in parts.items()})
+    if sets.num_examples != like.num_examples or (parts["coefficients"] < 0).any():
+        raise ValueError(f"{name} has labellings that make no sense")
+    return sets
+
+
+def _scalar(name: str, value: Any, like: Any, positive: bool) -> Any:
+    if like is None or isinstance(like, bool | str):
+        good = type(value) is type(like)
+    elif isinstance(like, int | np.integer):
+        good = type(value) is int and min(int(like), 0) <= value < MOST
+    else:
+        good = type(value) is float and not math.isnan(value)
+    if not good or (positive and not value > 0):
+        raise ValueError(f"{name} is {str(value)[:40]}, which makes no sense")
+    return value
+
+
+def _generator(value: Any) -> np.random.Generator:
+    try:
+        own = value["generator"]
+        bits = BIT_GENERATORS[own["bit_generator"]](0)
+        bits.state = own
+        if _plain(bits.state) != own:
+            raise ValueError("not a state")
+    except (KeyError, TypeError, ValueError, OverflowError, IndexError, AttributeError):
+        raise ValueError("its generator of random numbers is in no state that there is") from None
+    return np.random.Generator(bits)
+
+
+def _plain(value: Any) -> Any:
+    """With lists for arrays, as JSON has it."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value

@@ -42,6 +42,8 @@ class Data:
         What is needed to write predictions next to the input.
     first
         How many examples of the file come before these.
+    chosen
+        What the task has chosen by looking at them, so that it looks once.
     """
 
     X: Any
@@ -50,6 +52,7 @@ class Data:
     n_tokens: int
     source: Any = None
     first: int = 0
+    chosen: Any = None
 
 
 @dataclass(frozen=True)
@@ -66,10 +69,6 @@ class Evaluation:
         (labels, matrix) with a row a gold label, or None.
     details
         What else the JSON output has ("unknown_rate", ...).
-
-    Notes
-    -----
-        More lines of the summary of `train`: (heading, text).
     """
 
     scores: dict[str, float]
@@ -77,7 +76,6 @@ class Evaluation:
     by_label: list[dict[str, Any]] = field(default_factory=list)
     confusion: tuple[list[str], list[list[int]]] | None = None
     details: dict[str, Any] = field(default_factory=dict)
-    notes: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True)
@@ -134,9 +132,17 @@ class Task(ABC):
         """
         yield self.read(path, settings, labelled=False)
 
+    def words_only(self, model: Any) -> bool:
+        """Whether a model looks at nothing but words, so that it can label plain text (`blocks` with `text`)."""
+        return False
+
     def unknown(self, model: Any, data: Data) -> tuple[int, int]:
         """How many features of the data that was labelled last the model does not know, and of how many."""
         return 0, 0
+
+    def blank(self, model: Any) -> set[str]:
+        """The columns that the model was trained with and that the data labelled last left blank."""
+        return set()
 
     def rules(self, model: Any, path: str) -> Rules:
         """Read a file of constraints."""
@@ -166,13 +172,17 @@ class Task(ABC):
     def evaluate(self, model: Any, data: Data) -> Evaluation:
         """Scores of the model's predictions."""
 
+    def notes(self, model: Any, training: Data, evaluation: Evaluation) -> list[tuple[str, str]]:
+        """More lines of the summary of `train`: (heading, text)."""
+        return []
+
     @abstractmethod
     def main_score(self, evaluation: Evaluation) -> tuple[str, float]:
         """The score that a model is chosen by: its name and value."""
 
     @abstractmethod
-    def baseline(self, train: Data, data: Data) -> tuple[str, float]:
-        """What a model without learning scores on `data`: its description, and the value of the main score."""
+    def baseline(self, train: Data, data: Data, score: str) -> tuple[str, float]:
+        """What a model without learning scores on `data`: its description, and the value of the main score, `score`."""
 
     def metric(self, data: Data) -> Any:
         """The main score as `EarlyStopping` takes it: None (the estimator's own), "f1", or a function of labels."""
@@ -202,6 +212,10 @@ class Task(ABC):
     def weights(self, model: Any) -> Iterable[tuple[str, ...]]:
         """All weights that are not zero, for `inspect --dump`: a kind, names, the weight; all rows as texts."""
         raise UserError(f"--dump: task {self.name!r} does not keep the names of its features")
+
+    def features(self, model: Any) -> dict[str, Any]:
+        """What the model looks at, where there was a choice: its name and columns, for the JSON output."""
+        return {}
 
     def size(self, model: Any) -> int:
         """Number of features: weights of the model."""

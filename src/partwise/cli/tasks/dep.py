@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -11,9 +11,10 @@ import numpy as np
 
 from partwise.cli.errors import UserError
 from partwise.cli.flags import File
-from partwise.cli.output import json_line
+from partwise.cli.output import json_line, rank_text
 from partwise.cli.summary import certificate_lines, result_fields
 from partwise.cli.tasks import Data, Evaluation, NoExamples, Request, Rules, Task
+from partwise.cli.tasks.labels import MAX_CONFUSION
 from partwise.io import ConlluReader, ConlluSentence, FormatError, parse_conllu, read_text
 from partwise.io.blocks import before_sentences, text_blocks
 from partwise.io.conllu_sentence import DEPS, MISC
@@ -21,6 +22,8 @@ from partwise.metrics import AttachmentScores, attachment_scores, calibration, c
 
 #: Sentences whose features are named in a report.
 NAMED = 100
+#: The share of gold trees with crossing arcs above which another structure is suggested.
+MANY_CROSSING = 0.05
 
 
 class DepTask(Task):
@@ -62,7 +65,7 @@ class DepTask(Task):
         )
         from partwise.estimators.trees import check_lengths
 
-        sentences = list(reader)
+        sentences = reader.read()
         if not sentences:
             raise NoExamples(
                 "there are no sentences" + (f", {reader.skipped} bad ones aside" * bool(reader.skipped)), path
@@ -116,13 +119,20 @@ class DepTask(Task):
         labels: Any = False if settings.get("unlabelled") else "auto"
         return self.estimator(templates=table, labels=labels, **training)
 
-    def baseline(self, train: Data, data: Data) -> tuple[str, float]:
+    def baseline(self, train: Data, data: Data, score: str) -> tuple[str, float]:
         chains: dict[str, Callable[[int], list[int]]] = {
             "every word on the one before it": lambda n: list(range(n)),
             "every word on the one after it": lambda n: [*range(2, n + 1), 0],
         }
         best = max(chains, key=lambda name: _chain_score(train.X, chains[name]))
-        return best, _chain_score(data.X, chains[best])
+        if score == "uas":
+            return best, _chain_score(data.X, chains[best])
+        names = _usual_relations(train)
+        trees = [
+            list(zip(chains[best](len(sentence)), map(names.__getitem__, sentence.column("upos")), strict=True))
+            for sentence in data.X
+        ]
+        return f"{best}, named by its part of speech", _main_score(data.X, trees)
 
     def take(self, data: Data, indices: Sequence[int]) -> Data:
         X = [data.X[i] for i in indices]
@@ -137,12 +147,37 @@ class DepTask(Task):
         scores |= _shares(found, "")
         if found.without_punctuation is not None:
             scores |= _shares(found.without_punctuation, "_without_punctuation")
-        details, notes = _training_notes(model)
+        details = {"unknown_rate": float(model.unknown_rate_), **_training_details(model)}
+        if model.blank_columns_:
+            details["blank_columns"] = model.blank_columns_
         rows = _by_relation(data.y, guess)
         unseen = sorted({row["label"] for row in rows} - set(getattr(model, "classes_", ())))
         if unseen and found.las is not None:
             details["unseen_labels"] = unseen
-        return Evaluation(scores, str(found), rows, _confused(data.y, guess), details, notes)
+        return Evaluation(scores, str(found), rows, _confused(data.y, guess), details)
+
+    def unknown(self, model: Any, data: Data) -> tuple[int, int]:
+        counts: tuple[int, int] = model.unknown_counts_
+        return counts
+
+    def blank(self, model: Any) -> set[str]:
+        return set(model.blank_columns_)
+
+    def notes(self, model: Any, training: Data, evaluation: Evaluation) -> list[tuple[str, str]]:
+        """The certificate of relations, trees with crossing arcs, the score that is not the main one."""
+        found = []
+        if "labels_certificate" in evaluation.details:
+            run, certificate = certificate_lines(evaluation.details["labels_certificate"])
+            found += [("relations", run[1]), (certificate[0], certificate[1])]
+        crossing = model.n_non_projective_
+        if crossing:
+            done = "left out" if model.n_skipped_ else "lifted"
+            share = crossing / training.n_examples
+            hint = "; --structure spanning learns from them as they are" if share > MANY_CROSSING else ""
+            found.append(("crossing", f"{crossing} gold trees ({share:.1%}) have arcs that cross: {done}{hint}"))
+        if "las" in evaluation.scores:
+            found.append(("heads", f"uas {evaluation.scores['uas']:.2%}"))
+        return found
 
     def calibration(self, model: Any, data: Data) -> Any:
         if not hasattr(model, "predict_marginals"):
@@ -153,7 +188,11 @@ class DepTask(Task):
         return calibration([sentence.heads for sentence in data.X], padded, range(width))
 
     def main_score(self, evaluation: Evaluation) -> tuple[str, float]:
-        return "uas", evaluation.scores["uas"]
+        name = "las" if "las" in evaluation.scores else "uas"
+        return name, evaluation.scores[name]
+
+    def metric(self, data: Data) -> Any:
+        return _main_score
 
     # predictions
 
@@ -203,7 +242,7 @@ class DepTask(Task):
                 continue
             for rank, (tree, value) in enumerate(answers):
                 version = _with_tree(data.X[i], tree)
-                text = f"rank = {rank}, {what} = {value:.6f}"
+                text = rank_text(rank, what, value)
                 yield from version.lines_under(text, first=rank == 0, last=rank == len(answers) - 1)
 
     def strongest(self, model: Any, n: int, data: Data | None = None) -> dict[str, list[tuple[str, float]]]:
@@ -226,21 +265,20 @@ class DepTask(Task):
         return [draw_arcs(some[i].forms, *guess[i], gold_heads=some[i].heads) for i in chosen]
 
 
-def _training_notes(model: Any) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-    """What to say besides scores: trees with crossing arcs, the second certificate. Nothing while training goes on."""
+def _training_details(model: Any) -> dict[str, Any]:
+    """What the JSON output says of the training: crossing arcs, the second certificate. Nothing while it goes on."""
     if not hasattr(model, "n_skipped_"):
-        return {}, []
-    crossing, names = model.n_non_projective_, model.label_result_
-    details: dict[str, Any] = {"n_non_projective": crossing, "n_skipped": model.n_skipped_}
-    notes = []
-    if names is not None:
-        details["labels_certificate"] = result_fields(names)
-        run, certificate = certificate_lines(details["labels_certificate"])
-        notes += [("relations", run[1]), (certificate[0], certificate[1])]
-    if crossing:
-        done = "left out" if model.n_skipped_ else "lifted"
-        notes.append(("crossing", f"{crossing} gold trees have arcs that cross: {done}"))
-    return details, notes
+        return {}
+    details: dict[str, Any] = {"n_non_projective": model.n_non_projective_, "n_skipped": model.n_skipped_}
+    if model.label_result_ is not None:
+        details["labels_certificate"] = result_fields(model.label_result_)
+    return details
+
+
+def _main_score(gold: Any, guess: Any) -> float:
+    """LAS where arcs have names, else UAS."""
+    found = attachment_scores(gold, guess)
+    return found.uas if found.las is None else found.las
 
 
 def _shares(found: AttachmentScores, suffix: str) -> dict[str, float]:
@@ -250,6 +288,16 @@ def _shares(found: AttachmentScores, suffix: str) -> dict[str, float]:
 
 def _chain_score(sentences: Sequence[ConlluSentence], chain: Callable[[int], list[int]]) -> float:
     return attachment_scores(sentences, [chain(len(sentence)) for sentence in sentences]).uas
+
+
+def _usual_relations(train: Data) -> defaultdict[str, str]:
+    """The most frequent relation of each part of speech; of one that is not there, that of all words."""
+    seen: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for sentence, tree in zip(train.X, train.y, strict=True):
+        for tag, (_, name) in zip(sentence.column("upos"), tree, strict=True):
+            seen[tag][name] += 1
+    usual = sum(seen.values(), Counter()).most_common(1)[0][0]
+    return defaultdict(lambda: usual, {tag: names.most_common(1)[0][0] for tag, names in seen.items()})
 
 
 def _looks_like_conllx(sentence: ConlluSentence) -> bool:
@@ -305,11 +353,14 @@ def _by_relation(gold: Sequence[Any], guess: Sequence[Any]) -> list[dict[str, An
 
 
 def _confused(gold: Sequence[Any], guess: Sequence[Any]) -> tuple[list[str], list[list[int]]] | None:
-    """Relations of the words whose head is right, gold ones in rows; None without relations."""
+    """The most frequent relations of the words whose head is right, gold ones in rows; None without relations."""
     words = [pair for one, other in zip(gold, guess, strict=True) for pair in zip(one, other, strict=True)]
     pairs = [(a[1], b[1]) for a, b in words if isinstance(b, tuple) and a[0] == b[0]]
     if not pairs:
         return None
-    truth, found = zip(*pairs, strict=True)
-    names = [name for name, _ in Counter(truth + found).most_common()]
+    counts = Counter(name for pair in pairs for name in pair)
+    names = [name for name, _ in counts.most_common(MAX_CONFUSION)]
+    known = set(names)
+    kept = [pair for pair in pairs if known.issuperset(pair)]
+    truth, found = zip(*kept, strict=True) if kept else ((), ())
     return names, confusion_matrix([truth], [found], labels=names).counts.tolist()

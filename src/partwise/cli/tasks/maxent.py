@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any, ClassVar
 
 import click
@@ -16,6 +17,7 @@ from partwise.cli.tasks import Data, Evaluation, NoExamples, Request, Rules, Tas
 from partwise.cli.tasks.labels import evaluate_labels
 from partwise.io import parse_svmlight, read_svmlight
 from partwise.io.blocks import after_lines, text_blocks
+from partwise.io.svmlight import MAX_FEATURES, in_proportion
 from partwise.metrics import calibration
 
 
@@ -42,6 +44,12 @@ class MaxentTask(Task):
                 help="Indices are counted from 0, as scikit-learn writes them, not from 1.",
             ),
             click.Option(
+                ["--max-columns"],
+                type=click.IntRange(1),
+                metavar="N",
+                help="Take so many columns though few of them occur; each has weights.",
+            ),
+            click.Option(
                 ["--class-weight", "class_weights"],
                 metavar="LABEL=WEIGHT",
                 multiple=True,
@@ -50,7 +58,7 @@ class MaxentTask(Task):
         ]
 
     def read(self, path: str, settings: Mapping[str, Any], labelled: bool) -> Data:
-        X, y = read_svmlight(path, zero_based=bool(settings.get("zero_based")))
+        X, y = read_svmlight(path, zero_based=bool(settings.get("zero_based")), max_features=None)  # `make` looks
         if not X.shape[0]:
             raise NoExamples("there are no rows", path)
         return Data(X, y, X.shape[0], X.shape[0])
@@ -77,6 +85,12 @@ class MaxentTask(Task):
     # training
 
     def make(self, settings: Mapping[str, Any], data: Data, training: dict[str, Any]) -> Any:
+        n_labels, n_columns, most = len(np.unique(data.y)), data.X.shape[1], settings.get("max_columns")
+        if n_columns > most if most else not in_proportion(data.X, MAX_FEATURES, max(1, n_labels // 2)):
+            raise UserError(
+                f"the data have {n_columns:,} columns and {data.X.nnz:,} values, out of proportion: a model has "
+                f"weights for every column, times {n_labels} labels; --max-columns {n_columns} takes them"
+            )
         return self.estimator(class_weight=_class_weight(settings["class_weights"]), **training)
 
     # scores
@@ -102,7 +116,7 @@ class MaxentTask(Task):
     def main_score(self, evaluation: Evaluation) -> tuple[str, float]:
         return "accuracy", evaluation.scores["accuracy"]
 
-    def baseline(self, train: Data, data: Data) -> tuple[str, float]:
+    def baseline(self, train: Data, data: Data, score: str) -> tuple[str, float]:
         common = Counter(train.y.tolist()).most_common(1)[0][0]
         return "the most frequent label", float(np.mean(data.y == common))
 
@@ -118,7 +132,8 @@ class MaxentTask(Task):
         found = {}
         first = 0 if self.recall(model).get("zero_based") else 1
         for label, weights in rows.items():
-            best = np.argsort(-np.abs(weights), kind="stable")[:n]
+            there = np.flatnonzero(weights)
+            best = there[np.argsort(-np.abs(weights[there]), kind="stable")[:n]]
             found[label] = [(f"column {k + first}", float(weights[k])) for k in best]
         return found
 
@@ -148,10 +163,11 @@ class MaxentTask(Task):
             for label in model.predict(X).tolist():
                 yield json_line({"label": label}) if request.as_json else f"{label}\n"
             return
-        what, table = "probability", model.predict_proba(X) if likely else model.decision_function(X)
-        if not likely:
-            what, table = "score", np.column_stack([-table, table]) / 2 if table.ndim == 1 else table
-        for row in table:
+        from partwise.estimators.maxent import MOST_SCORES
+
+        what = "probability" if likely else "score"
+        some = max(1, MOST_SCORES // len(labels))
+        for row in chain.from_iterable(_score_rows(model, X[k : k + some]) for k in range(0, X.shape[0], some)):
             best = np.argsort(-row, kind="stable")[: request.k_best]
             if request.k_best and request.as_json:
                 yield json_line({"best": [{"label": labels[k], what: float(row[k])} for k in best]})
@@ -163,6 +179,14 @@ class MaxentTask(Task):
             else:
                 text = "\t".join(f"{label}/{value:.6f}" for label, value in zip(labels, row, strict=True))
                 yield f"{labels[best[0]]}\t{text}\n"
+
+
+def _score_rows(model: Any, X: Any) -> Any:
+    """Probabilities of labels, or scores where there are none, a row an example."""
+    if hasattr(model, "predict_proba"):
+        return model.predict_proba(X)
+    scores = model.decision_function(X)
+    return np.column_stack([-scores, scores]) / 2 if scores.ndim == 1 else scores
 
 
 def _class_weight(given: Sequence[str]) -> str | dict[float, float] | None:

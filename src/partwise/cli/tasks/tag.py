@@ -13,9 +13,10 @@ import numpy as np
 
 from partwise.cli.errors import UserError
 from partwise.cli.flags import File
-from partwise.cli.output import json_line
+from partwise.cli.output import json_line, rank_text
 from partwise.cli.tasks import Data, Evaluation, Request, Rules, Task
 from partwise.cli.tasks.labels import are_chunks, evaluate_sequences
+from partwise.cli.tasks.tagfeatures import choose_features, described
 from partwise.cli.tasks.tagfiles import FORMATS, SEPARATORS, read_tagged, tagged_blocks
 from partwise.estimators.templates import get_template
 from partwise.metrics import calibration, chunk_f1
@@ -28,8 +29,9 @@ BEGIN = "^"
 class TagTask(Task):
     """DATA has one token a line and a blank line after each sentence; its last column is the label.
 
-    Without --template or --features the features are chosen by what is there: "chunk" for two columns or more before
-    the label, "ner" for one column and chunk labels such as B-PER, "pos" otherwise.
+    Without --template or --features the features are chosen by what is there: "ner" for labels such as B-PER, with the
+    columns of tags that there are; "chunk" for two columns or more before the label, if the second one tells most of
+    the labels (B-NP by parts of speech) or they are no such labels; "pos" otherwise.
     """
 
     name: ClassVar[str] = "tag"
@@ -55,14 +57,17 @@ class TagTask(Task):
                 help="Weights for the pairs of an attribute and a label that occur, or for all.",
             ),
             click.Option(
-                ["--clusters"], type=File(), metavar="FILE", help="ner: Brown clusters, lines of bits, tab, word."
+                ["--clusters"],
+                type=File(),
+                metavar="FILE",
+                help="ner, and templates with %cluster: Brown clusters, lines of bits, tab, word.",
             ),
             click.Option(
                 ["--gazetteer", "gazetteers"],
                 type=File(),
                 metavar="FILE",
                 multiple=True,
-                help="ner: a list of names, one a line.",
+                help="ner, and templates with %gazetteer: a list of names, one a line.",
             ),
             click.Option(
                 ["--columns"],
@@ -86,6 +91,10 @@ class TagTask(Task):
     def blocks(self, path: str, settings: Mapping[str, Any], size: int) -> Iterator[Data]:
         return tagged_blocks(path, settings, size)
 
+    def words_only(self, model: Any) -> bool:
+        template = getattr(model._reader, "template", None)
+        return template is not None and template.columns == [0] and not self.recall(model).get("columns")
+
     def rules(self, model: Any, path: str) -> Rules:
         from partwise.cli.tasks.constraints import read_constraints
 
@@ -95,7 +104,11 @@ class TagTask(Task):
         kept = {name: settings.get(name) for name in ("columns", "separator")}
         if data.source.table is not None:
             kept["n_columns"] = data.X.n_columns
+        kept |= choose_features(settings, data).remembered()
         return {"format": data.source.format, **{name: value for name, value in kept.items() if value}}
+
+    def features(self, model: Any) -> dict[str, Any]:
+        return described(getattr(model, "input_settings_", {}))
 
     def recall(self, model: Any) -> dict[str, Any]:
         if hasattr(model, "input_settings_"):
@@ -109,28 +122,8 @@ class TagTask(Task):
     # training
 
     def make(self, settings: Mapping[str, Any], data: Data, training: dict[str, Any]) -> Any:
-        template = self._template(settings, data)
+        template = choose_features(settings, data).template
         return self.estimator(template=template, features=settings.get("states", "observed"), **training)
-
-    def _template(self, settings: Mapping[str, Any], data: Data) -> Any:
-        from partwise.features import Template
-
-        named, preset = settings.get("template"), settings.get("features")
-        if named and preset:
-            raise UserError("--template and --features are two ways to say the same: give one of them")
-        if data.source.format == "items":
-            if named or preset:
-                raise UserError("items have their attributes already: --template and --features are for columns")
-            return None
-        if named:
-            return Template.from_file(named)
-        if not preset:
-            chunks = are_chunks({label for labels in data.y for label in labels})
-            preset = "chunk" if data.X.n_columns > 1 else "ner" if chunks else "pos"
-        lists = {name: settings[name] for name in ("clusters", "gazetteers") if settings.get(name)}
-        if lists and preset != "ner":
-            raise UserError(f"--clusters and --gazetteer are for the features 'ner', not {preset!r}")
-        return Template.preset(preset, **lists) if lists else preset
 
     def unstructured(
         self, settings: Mapping[str, Any], train: Data, data: Data, training: dict[str, Any]
@@ -172,7 +165,7 @@ class TagTask(Task):
     def metric(self, data: Data) -> Any:
         return "f1" if are_chunks({label for row in data.y for label in row}) else None
 
-    def baseline(self, train: Data, data: Data) -> tuple[str, float]:
+    def baseline(self, train: Data, data: Data, score: str) -> tuple[str, float]:
         seen: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for words, labels in zip(train.source.first_column(), train.y, strict=True):
             for word, label in zip(words, labels, strict=True):
@@ -180,12 +173,12 @@ class TagTask(Task):
         best = {word: counts.most_common(1)[0][0] for word, counts in seen.items()}
         common = Counter(label for labels in train.y for label in labels).most_common(1)[0][0]
         guess = [[best.get(word, common) for word in words] for words in data.source.first_column()]
-        if self.metric(data) == "f1" and are_chunks({*best.values(), common}):
-            score = chunk_f1(data.y, guess)
+        if score == "f1":
+            value = chunk_f1(data.y, guess)
         else:
             pairs = zip(chain.from_iterable(data.y), chain.from_iterable(guess), strict=True)
-            score = sum(a == b for a, b in pairs) / data.n_tokens
-        return "each word's most frequent label", score
+            value = sum(a == b for a, b in pairs) / data.n_tokens
+        return "each word's most frequent label", value
 
     def take(self, data: Data, indices: Sequence[int]) -> Data:
         X = data.X.take(np.asarray(indices)) if hasattr(data.X, "take") else [data.X[i] for i in indices]
@@ -244,7 +237,7 @@ class TagTask(Task):
             for rank, (labels, value) in enumerate(answers):
                 ends = [str(label) for label in labels]
                 first, last = rank == 0, rank == len(answers) - 1
-                yield from data.source.version(i, ends, f"{rank} {value:.6f}", first, last)
+                yield from data.source.version(i, ends, rank_text(rank, what, value), first, last)
 
     def strongest(self, model: Any, n: int, data: Data | None = None) -> dict[str, list[tuple[str, float]]]:
         found: dict[str, list[tuple[str, float]]] = {}
@@ -256,7 +249,7 @@ class TagTask(Task):
                 best = own[np.argsort(-weights[own], kind="stable")[:n]]
                 called = [str(a if names is None else names[a]) for a in attributes[best].tolist()]
                 found[str(label)] = list(zip(called, weights[best].tolist(), strict=True))
-        pairs = ((" ".join(map(str, names)), weight) for names, weight in model.transition_features_.items())
+        pairs = ((" ".join(map(str, names)), weight) for names, weight in _transitions(model).items())
         found["one label after another"] = nlargest(n, pairs, key=lambda item: abs(item[1]))
         return found
 
@@ -265,14 +258,14 @@ class TagTask(Task):
             raise UserError("--dump: with a kernel there are no weights of attributes")
         for (attribute, label), weight in model.state_features_.items():
             yield "state", str(attribute), str(label), repr(weight)
-        for names, weight in model.transition_features_.items():
+        for names, weight in _transitions(model).items():
             yield "transition", *(BEGIN if name is None else str(name) for name in names), repr(weight)
         for (end, label), weight in model.boundary_features_.items():
             yield end, "", str(label), repr(weight)
 
     def size(self, model: Any) -> int:
         states = 0 if model.kernel is not None else len(model._model.node_features(model.coef_)[2])
-        return states + len(model.transition_features_) + len(model.boundary_features_)
+        return states + len(_transitions(model)) + len(model.boundary_features_)
 
     def examples(self, model: Any, data: Data, n: int) -> list[Any]:
         from partwise.report import draw_tags
@@ -290,6 +283,12 @@ class TagTask(Task):
             probabilities = {i: row.max(axis=1).tolist() for i, row in zip(chosen, rows, strict=True)}
         words = some.source.first_column()
         return [draw_tags(words[i], guess[i], gold=some.y[i], probabilities=probabilities.get(i)) for i in chosen]
+
+
+def _transitions(model: Any) -> dict[tuple[Any, ...], float]:
+    """Weights of transitions by name: none where a kernel compares them."""
+    by_kernel = model.kernel is not None and model._model.support.edges is not None
+    return {} if by_kernel else model.transition_features_
 
 
 def _drawable(data: Data, most: int = 500) -> list[int]:

@@ -6,12 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import click
+
 from partwise.cli.errors import UserError
 from partwise.cli.tasks import Data, NoExamples
+from partwise.cli.tasks.tagtext import TextGuess, text_sentences
 from partwise.io import (
     ConlluSentence,
     FormatError,
     Sentences,
+    make_sentence,
     parse_columns,
     parse_conllu,
     parse_items,
@@ -20,7 +24,7 @@ from partwise.io import (
     read_items,
 )
 from partwise.io.blocks import after_blank_lines, after_empty_lines, before_sentences, text_blocks
-from partwise.io.conllu_sentence import MISC, UPOS
+from partwise.io.conllu_sentence import FORM, MISC, UPOS
 
 FORMATS = ("auto", "columns", "items", "conllu")
 #: Where a file of each format may be cut.
@@ -95,11 +99,19 @@ def read_tagged(path: str, settings: Mapping[str, Any], labelled: bool) -> Data:
 
 
 def tagged_blocks(path: str, settings: Mapping[str, Any], size: int) -> Iterator[Data]:
-    """Read sentences as `read_tagged` does without labels, in blocks of about `size` bytes."""
+    """Read sentences as `read_tagged` does without labels, in blocks of about `size` bytes.
+
+    `settings["text"]`: whether they are plain text; None: look (see `tagtext`).
+    """
     kind = _kind(path, settings)
     first, n_columns = 0, 0
-    for block in text_blocks(path, CUTS[kind], size):
-        if kind == "items":
+    guess = TextGuess(kind, int(settings.get("n_columns") or 1) + 1, CUTS[kind], settings.get("text", False))
+    for block in text_blocks(path, guess.cut, size):
+        if guess.look(block.data):
+            if first == 0 and settings.get("text") is None:
+                click.echo(f"{path}: read as plain text, one sentence a line", err=True)
+            found = _text(text_sentences(block, path), kind)
+        elif kind == "items":
             found = _items(*parse_items(block.data, path, line=block.line))
         elif kind == "conllu":
             sentences = parse_conllu(block.data, path, line=block.line)
@@ -141,12 +153,20 @@ def chosen_columns(settings: Mapping[str, Any], n_columns: int | None, path: str
     if not text:
         return None
     try:
-        numbers = [int(part) - 1 for part in text.split(",")]
+        numbers = [int(part) - 1 for part in str(text).split(",")]  # a model file may have a number here
     except ValueError:
         raise UserError(f"--columns: expected numbers as in 1,2,4, got {text!r}") from None
     if len(numbers) < 2 or min(numbers) < 0 or len(set(numbers)) != len(numbers):
         raise UserError(f"--columns: expected different numbers from 1, the label's last, got {text!r}")
     return numbers
+
+
+def file_columns(settings: Mapping[str, Any], data: Data) -> list[int]:
+    """The numbers from 1 that the columns of `data.X` have in their file."""
+    if data.source.format == "conllu":
+        return [FORM + 1]
+    numbers = chosen_columns(settings, None, "")
+    return [k + 1 for k in (range(data.X.n_columns) if numbers is None else numbers[:-1])]
 
 
 def _split(table: Sentences, path: str, settings: Mapping[str, Any], labelled: bool) -> Data:
@@ -187,6 +207,15 @@ def _items(X: list[Any], y: list[list[str]]) -> Data | None:
     return Data(X, y, len(X), sum(map(len, X)), Source("items", None, X)) if X else None
 
 
+def _text(words: list[list[str]], kind: str) -> Data | None:
+    """Words without labels, for output in the format of the training data."""
+    if not words:
+        return None
+    conllu = list(map(make_sentence, words)) if kind == "conllu" else None
+    table = Sentences.from_lists(words)
+    return Data(table, None, len(table), int(table.n_tokens), Source(kind, table, conllu=conllu))
+
+
 def _table(
     table: Sentences,
     path: str,
@@ -208,13 +237,18 @@ def _conllu_table(sentences: Sequence[ConlluSentence]) -> Sentences:
 
 
 def _with_tags(sentence: ConlluSentence, ends: Sequence[str]) -> ConlluSentence:
-    """A sentence with other tags; what follows a tag (probabilities) goes to the last column."""
-    parts = [end.partition("\t") for end in ends]
-    columns = {UPOS: [tag for tag, _, _ in parts]}
-    if any(more for _, _, more in parts):
-        texts = [more.split("\t") for _, _, more in parts]
+    """A sentence with other tags; what follows a tag (TAG/probability, ...) goes to the last column, by key."""
+    parts = [end.split("\t") for end in ends]
+    columns = {UPOS: [tag for tag, *_ in parts]}
+    if any(len(part) > 1 for part in parts):
         columns[MISC] = [
-            "|".join(text if was in ("_", "") else [was, *text])
-            for was, text in zip(sentence.column(MISC), texts, strict=True)
+            "|".join([*([] if was in ("_", "") else [was]), *map(_as_pair, more)])
+            for was, (_, *more) in zip(sentence.column(MISC), parts, strict=True)
         ]
     return sentence.with_columns(columns)
+
+
+def _as_pair(text: str) -> str:
+    """A tag with its probability as an entry of the last column, where | and = part entries and keys."""
+    tag, _, value = text.rpartition("/")
+    return f"Probability[{tag.replace('|', '%7C').replace('=', '%3D')}]={value}"

@@ -1,0 +1,58 @@
+// Scratch memory for methods that are called from several threads and get no Workspace. Not thread_local: there a
+// process ends, without an exception, where a new thread's data find no memory.
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <mutex>
+
+namespace partwise {
+
+template <class T>
+class ScratchPool {
+    struct Node {
+        T value;
+        std::unique_ptr<Node> next;
+    };
+
+   public:
+    // One T, which nobody else has meanwhile. It goes back to the pool, or away if an exception ends its use.
+    class Lease {
+       public:
+        explicit Lease(ScratchPool& pool) : pool_(pool), node_(pool.take()), exceptions_(std::uncaught_exceptions()) {}
+        ~Lease() {
+            if (std::uncaught_exceptions() == exceptions_) pool_.give(std::move(node_));
+        }
+        Lease(const Lease&) = delete;
+        Lease& operator=(const Lease&) = delete;
+        T& operator*() { return node_->value; }
+
+       private:
+        ScratchPool& pool_;
+        std::unique_ptr<Node> node_;
+        int exceptions_;
+    };
+
+   private:
+    std::unique_ptr<Node> take() {
+        {
+            const std::lock_guard lock(mutex_);
+            if (free_) {
+                std::unique_ptr<Node> node = std::move(free_);
+                free_ = std::move(node->next);
+                return node;
+            }
+        }
+        return std::make_unique<Node>();
+    }
+    void give(std::unique_ptr<Node> node) {
+        const std::lock_guard lock(mutex_);
+        node->next = std::move(free_);
+        free_ = std::move(node);
+    }
+
+    std::mutex mutex_;
+    std::unique_ptr<Node> free_;
+};
+
+}  // namespace partwise

@@ -1,0 +1,73 @@
+"""Plain text for taggers that look at words alone: one sentence a line, tokens separated by white space.
+
+A file is taken for text by itself only where it would be none in the format of the training data (CoNLL-U has tabs in
+every line of a token, and columns are the same number in every line), and standard error is told.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Sequence
+
+from partwise.io import FormatError
+from partwise.io.blocks import Block, Cut, after_lines
+from partwise.io.conllu_sentence import COLUMNS
+
+
+class TextGuess:
+    """Where an input may be cut, and whether it is text, which its first whole lines tell.
+
+    Parameters
+    ----------
+    format : the training data's, "columns" or "conllu"
+    width : the most columns that lines of words and labels have
+    cut : where a file of that format may be cut
+    text : True, False, or None to look at the lines
+    """
+
+    def __init__(self, format: str, width: int, cut: Cut, text: bool | None) -> None:
+        self.format = format
+        self.width = width
+        self._cut = cut
+        self.text = text
+
+    def cut(self, held: bytearray, first: int) -> int:
+        """Where to cut: behind any line of text."""
+        if self.text is None:
+            self.look(bytes(held[: held.rfind(b"\n") + 1]))
+        return after_lines(held, first) if self.text else self._cut(held, first)
+
+    def look(self, data: bytes) -> bool:
+        """Make up one's mind, if these lines are enough for that; whether it is text as far as they tell."""
+        if self.text is None:
+            lines = [line for line in data.removeprefix(codecs.BOM_UTF8).split(b"\n") if line.strip()]
+            self.text = self._of_conllu(lines) if self.format == "conllu" else self._of_columns(lines)
+        return bool(self.text)
+
+    def _of_conllu(self, lines: Sequence[bytes]) -> bool | None:
+        words = [line for line in lines if not line.startswith(b"#")]
+        if any(b"\t" in line or len(line.split()) == len(COLUMNS) for line in words):  # also with spaces for tabs
+            return False
+        return True if words else None
+
+    def _of_columns(self, lines: Sequence[bytes]) -> bool | None:
+        if any(b"\t" in line for line in lines):
+            return False
+        counts = {len(line.split()) for line in lines}
+        if max(counts, default=0) <= self.width:  # lines that lack a column are a mistake in a file of columns
+            return None
+        # A single line of several words is no sentence of one token and its labels.
+        return True if len(counts) > 1 or len(lines) == 1 else None
+
+
+def text_sentences(block: Block, path: str) -> list[list[str]]:
+    """The words of each line that has any. FormatError for what is no UTF-8."""
+    found = []
+    for number, line in enumerate(block.data.split(b"\n"), block.line):
+        try:
+            words = line.decode("utf-8").removeprefix("\ufeff" if number == 1 else "").split()
+        except UnicodeDecodeError as error:
+            raise FormatError("not valid UTF-8", path, number, error.start + 1) from None
+        if words:
+            found.append(words)
+    return found

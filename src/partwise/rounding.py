@@ -1,0 +1,132 @@
+"""How far rounding may have moved the sums that a certificate is made of (docs/math.md, "Rounding").
+
+A sum in double precision is off by at most EPSILON times its depth times the sum of its terms' absolute values. How
+large those are is known without adding them up once more: example i's labellings have scores of at most r_i |w|, where
+r_i (`FeatureMap.reaches`) bounds the norm of a labelling's features. Depths are those of errors that go up as often as
+down, sqrt(m) for m additions, and a few for the functions on the way; over examples, errors are added up as if all of
+them went the same way, because examples may be copies of each other.
+"""
+
+from math import inf, isfinite, sqrt
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .penalties import Penalty
+
+if TYPE_CHECKING:
+    from .problem import Problem
+
+Floats = NDArray[np.float64]
+
+EPSILON = float(np.finfo(np.float64).eps)
+#: Depth of whatever takes a fixed number of steps: products, exponentials, logarithms.
+FEW = 4.0
+
+
+class Rounding:
+    """The bounds for one problem's data and loss; the penalty is given each time.
+
+    Masses s_i (squared link) are not known one by one: sum_i omega_i s_i x_i <= mass sqrt(sum_i omega_i x_i^2), where
+    mass^2 = sum_i omega_i s_i^2. With the identity link they are 1, and `mass` is not used.
+    """
+
+    def __init__(self, problem: "Problem") -> None:
+        loss, omega = problem.loss, problem.sample_weight
+        reaches = problem.features.reaches(problem.n_jobs)
+        indptr, _, counts = problem.gold
+        parts = np.bincount(np.repeat(np.arange(problem.n_examples), np.diff(indptr)), counts, problem.n_examples)
+        costs: Floats = np.zeros(problem.n_examples)  # of the worst labelling
+        if loss.cost_scale:
+            offsets = problem.structure.slot_offsets()
+            each = np.append(np.abs(problem.slot_costs()), 0.0)
+            costs = np.asarray(loss.cost_scale * parts * np.maximum.reduceat(each, offsets[:-1]), dtype=np.float64)
+        self.features = problem.features
+        self.squared = loss.link == "squared"
+        self.temperature = loss.temperature
+        self.explicit = "explicit weights" in problem.features.capabilities()
+        self.largest_reach = float(reaches.max())
+        #: Depths of sums over examples and over weights.
+        self.examples = FEW + 0.5 * sqrt(problem.n_examples)
+        self.weights = FEW + 0.25 * sqrt(problem.n_weights)
+        depth = FEW + np.sqrt(parts) + 0.5 * sqrt(problem.features.row_length)
+        with np.errstate(over="ignore"):
+            scores, transposed = depth * reaches, (depth + self.examples) * reaches
+            level = depth * (loss.temperature * parts + costs)
+            self.scores2 = float((omega * scores**2).sum())
+            #: Sums over examples of what multiplies |w| in scores, of what does not, and of what moves u.
+            self.scores, self.level, self.transposed = (
+                sqrt((omega * x**2).sum()) if self.squared else float((omega * x).sum())
+                for x in (scores, level, transposed)
+            )
+
+    def size(self, vector: Floats) -> float:
+        """The sum of absolute values, over |A' slots|, that a product of the vector with A' slots is made of."""
+        # With a kernel a vector is a sum of vectors that may cancel; else it is its coordinates.
+        if self.explicit:
+            return sqrt(self.features.dot(vector, vector))
+        return self.largest_reach * float(np.abs(vector).sum())
+
+    def of_gap(
+        self, penalty: Penalty, primal: float, u: Floats, b: float, raw: float, weights: Floats | None, carried: int
+    ) -> float:
+        """Of raw = P(w) - D for a plane (u, b); arguments as in `Problem.certificate_of`."""
+        l1, l2 = penalty.l1, penalty.strength
+        if not (l1 or l2 > 0):
+            return 0.0  # there is no D
+        size_u = self.size(u)
+        of_primal = self.of_primal(primal, l2, size_u / l2 if weights is None else self.size(weights))
+        bound = 0.0
+        for _ in range(2 if self.squared else 1):
+            # The gap has a term sum omega (t - s / 2)^2: masses are at most this.
+            mass = 2.0 * (sqrt(abs(primal)) + sqrt(max(raw, 0.0) + bound))
+            of_b, of_u = self.of_plane(b, mass, carried)
+            if l1:  # a little less of u is inside of the box whatever u is off by: D loses that share of b
+                of_conjugate = (of_u / l1 + EPSILON * self.weights) * abs(b)
+            else:
+                of_conjugate = (0.5 * EPSILON * self.weights * size_u * size_u + of_u * (size_u + 0.5 * of_u)) / l2
+            bound = _finite(of_primal + of_b + of_conjugate)
+        return bound
+
+    def of_gradient_gap(self, l2: float, primal: float, norm2: float, weights: Floats) -> tuple[float, float]:
+        """Of |grad P(w)|^2 / (2 l2), norm2 = |grad P(w)|^2, as the gap to the oracle's answer at w; and of P(w).
+
+        The oracle answers at scores that are off themselves: a dual point like any other, whose distance from the right
+        one is of second order (a divergence for its distributions, a square for its masses).
+        """
+        size, norm, mass = self.size(weights), sqrt(norm2), 2.0 * sqrt(abs(primal))
+        off = self.of_plane(0.0, mass, 0)[1] + EPSILON * self.weights * l2 * size
+        first = (off * (norm + 0.5 * off) + 0.5 * EPSILON * self.weights * norm2) / l2
+        second = self.scores2 * (EPSILON * size) ** 2
+        if self.temperature > 0:
+            second *= 1.0 + (mass if self.squared else 1.0) / self.temperature
+        return _finite(first + second), _finite(self.of_primal(primal, l2, size))
+
+    def of_plane_at(self, b: float, size_u: float, size: float) -> float:
+        """Of the losses at w and of b - <u, w>, together (identity link); size_u, size: those of u and w."""
+        of_b, of_u = self.of_plane(b, 1.0, 0)
+        at_w = EPSILON * (self.scores * size + self.level)
+        return _finite(at_w + of_b + (of_u + EPSILON * self.weights * size_u) * size)
+
+    def of_primal(self, primal: float, l2: float, size: float) -> float:
+        """Of P(w); size: that of w."""
+        terms = EPSILON * (self.scores * size + self.level)
+        if self.squared:  # (t + dt)^2, and sum omega t^2 <= P
+            terms = 2.0 * sqrt(abs(primal)) * terms + 3.0 * terms * terms
+        penalty = 0.0 if self.explicit else 0.5 * l2 * size * size
+        return terms + EPSILON * ((self.examples + self.weights) * abs(primal) + self.weights * penalty)
+
+    def of_plane(self, b: float, mass: float, carried: int) -> tuple[float, float]:
+        """Of b, and of u in norm."""
+        more = sqrt(carried)
+        scale = mass if self.squared else 1.0
+        # The squared link's terms s cost - s^2 / 4 have two signs.
+        terms = abs(b) + (mass * mass if self.squared else 0.0)
+        of_b = EPSILON * (scale * self.level + (self.examples + more) * terms)
+        return of_b, EPSILON * scale * self.transposed * (1.0 + more / self.examples)
+
+
+def _finite(bound: float) -> float:
+    """The bound, inf where it is not a number."""
+    return bound if isfinite(bound) else inf

@@ -1,0 +1,21 @@
+"""Products of stacks of matrices, whose bits do not depend on what else is multiplied."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from partwise._core import stacked_products
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1, 1), (200, 3, 5, 7), (70, 1, 300, 33), (0, 2, 3, 4)])
+def test_stacked_products(rng, shape):
+    n, stack, inner, columns = shape
+    left, right = rng.normal(size=(n, stack, inner)), rng.normal(size=(stack, inner, columns))
+    found = stacked_products(left, right)
+    np.testing.assert_allclose(found, np.einsum("nai,aim->nam", left, right), atol=1e-12)
+    np.testing.assert_array_equal(stacked_products(left, right, 3), found)
+    for i in range(n):  # the same bits for a row whatever the others are
+        np.testing.assert_array_equal(stacked_products(left[i : i + 1].copy(), right), found[i : i + 1])
+    with pytest.raises(ValueError, match="shapes that do not fit"):
+        stacked_products(left, rng.normal(size=(stack, inner + 1, columns)))
