@@ -409,7 +409,8 @@ class MaxentMap(FeatureMap):
 class Objective:
     """The sums over examples in the objective of problem.py; the penalty is not here.
 
-    gold: CSR (indptr, slots, counts). cost: one value a slot, end to end (None: the structure's own).
+    gold: CSR (indptr, slots, counts). cost: one value per slot, end to end, at least 0 and 0 on gold slots
+    (None: the structure's own).
     link: "identity" or "squared".
     """
 
@@ -429,7 +430,7 @@ class Objective:
     @property
     def num_examples(self) -> int: ...
     def check_gold(self) -> None:
-        """ValueError naming the first example whose gold labelling is not in Y_i."""
+        """ValueError naming the first example whose gold labelling is not in Y_i, or has a cost."""
     def cost(self, i: int) -> Floats: ...
     def gold(self, i: int) -> Floats:
         """Gold counts as a dense slot vector."""
