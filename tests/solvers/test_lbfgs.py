@@ -143,7 +143,7 @@ def test_a_gap_below_the_rounding_of_the_objective_is_not_believed():
     state = solver.init_state(problem, np.random.default_rng(0), None)
     for _ in range(15):
         solver.step(problem, state)
-    newest = problem.certificate_at(state.primal, state.gradient).gap
+    newest = problem.certificate_at(state.primal, state.gradient, state.weights).gap
     assert newest > 1e-9 * state.primal
     state.best_b += state.primal * (1 + 1e-15) - problem.dual_of_plane(state.best_u, state.best_b)
     assert solver.certificate(problem, state).certificate.gap == newest
