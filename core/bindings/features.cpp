@@ -247,17 +247,12 @@ void bind_features(nb::module_& m) {
             },
             "i"_a)
         .def(
-            "reaches",
-            [](const FeatureMap& f, int n_jobs) {
-                Interrupt interrupt = python_interrupt();
-                std::vector<double> out(idx(f.num_examples()));
-                {
-                    const nb::gil_scoped_release release;
-                    parallel_for(f.num_examples(), n_jobs, interrupt, [&](Index i, int) { out[idx(i)] = f.reach(i); });
-                }
-                return numpy(std::move(out));
+            "reach",
+            [](const FeatureMap& f, Index i) {
+                check_index(i, f.num_examples());
+                return f.reach(i);
             },
-            "n_jobs"_a = 1)
+            "i"_a)
         .def_prop_ro("row_length", &FeatureMap::row_length);
 
     nb::class_<LinearMap, FeatureMap>(m, "LinearMap")

@@ -3,6 +3,7 @@
 #include "bindings/checks.h"
 #include "bindings/keep_alive.h"
 #include "bindings/labellings.h"
+#include "solvers/rounding.h"
 
 namespace partwise::bindings {
 
@@ -208,6 +209,24 @@ void bind_objective(nb::module_& m) {
                 return numpy(std::move(scores));
             },
             "sharpness"_a);
+
+    nb::class_<RoundingSums>(m, "RoundingSums")
+        .def_ro("scores", &RoundingSums::scores)
+        .def_ro("level", &RoundingSums::level)
+        .def_ro("transposed", &RoundingSums::transposed)
+        .def_ro("scores2", &RoundingSums::scores2)
+        .def_ro("level2", &RoundingSums::level2)
+        .def_ro("transposed2", &RoundingSums::transposed2)
+        .def_ro("largest_reach", &RoundingSums::largest_reach);
+
+    m.def(
+        "rounding_sums",
+        [](const Objective& o, double fixed, double examples, int n_jobs) {
+            Interrupt interrupt = python_interrupt();
+            const nb::gil_scoped_release release;
+            return rounding_sums(o, fixed, examples, n_jobs, interrupt);
+        },
+        "objective"_a, "fixed"_a, "examples"_a, "n_jobs"_a = 1);
 }
 
 }  // namespace partwise::bindings

@@ -346,8 +346,8 @@ class FeatureMap:
         """|A_i.T @ slots|^2"""
     def psi2_bound(self, i: int) -> float:
         """An upper bound of |A_i.T (gold - counts(y))|^2 over labellings."""
-    def reaches(self, n_jobs: int = 1) -> Floats:
-        """For each example an upper bound of |A_i.T counts(y)| over labellings, absolute values throughout."""
+    def reach(self, i: int) -> float:
+        """An upper bound of |A_i.T counts(y)| over labellings, absolute values throughout."""
     @property
     def row_length(self) -> int:
         """How many weights a slot's score is a sum of, at most."""
@@ -435,7 +435,8 @@ class MaxentMap(FeatureMap):
 class Objective:
     """The sums over examples in the objective of problem.py; the penalty is not here.
 
-    gold: CSR (indptr, slots, counts). cost: one value a slot, end to end (None: the structure's own).
+    gold: CSR (indptr, slots, counts). cost: one value per slot, end to end, at least 0 and 0 on gold slots
+    (None: the structure's own).
     link: "identity" or "squared".
     """
 
@@ -455,7 +456,7 @@ class Objective:
     @property
     def num_examples(self) -> int: ...
     def check_gold(self) -> None:
-        """ValueError naming the first example whose gold labelling is not in Y_i."""
+        """ValueError naming the first example whose gold labelling is not in Y_i, or has a cost."""
     def cost(self, i: int) -> Floats: ...
     def gold(self, i: int) -> Floats:
         """Gold counts as a dense slot vector."""
@@ -516,6 +517,24 @@ def eg_epoch(
     round_size: int = 0,
 ) -> EgReport:
     """One pass of online EG over `order`; everything after `order` but the options is updated in place."""
+
+class RoundingSums:
+    """Sums over examples of omega x, and of omega x^2 (names in 2), for what bounds on rounding are made of.
+
+    With an example's reach r, its number of parts m and its depth delta = fixed + sqrt(m), x is delta r (scores),
+    delta m (tau + kappa max cost) (level) and (delta + examples) r (transposed).
+    """
+
+    scores: float
+    level: float
+    transposed: float
+    scores2: float
+    level2: float
+    transposed2: float
+    largest_reach: float
+
+def rounding_sums(objective: Objective, fixed: float, examples: float, n_jobs: int = 1) -> RoundingSums:
+    """What `rounding.Rounding` is made of; a pass over the features at most."""
 
 def eg_batch_step(
     objective: Objective, weights: Floats, step: float, scores: Floats, moved: Floats, n_jobs: int = 1

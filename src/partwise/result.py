@@ -68,8 +68,9 @@ class Certificate:
         return cls(primal, dual, raw + rounding, raw, rounding, rounding)
 
     def hidden(self, tol: float) -> bool:
-        """Whether more work would not show: what is left is within tol but for rounding, or all but a tenth is."""
-        within = self.raw_gap + self.resolution <= tol * abs(self.primal)
+        """Whether more work would not show: all but a tenth is rounding, or but for rounding it is within tol."""
+        goal = tol * abs(self.primal)
+        within = self.raw_gap + self.resolution <= goal < self.rounding
         return within or self.raw_gap <= 0.1 * self.resolution < math.inf
 
     @property

@@ -2,7 +2,7 @@
 
 A sum in double precision is off by at most EPSILON times its depth times the sum of its terms' absolute values. How
 large those are is known without adding them up once more: example i's labellings have scores of at most r_i |w|, where
-r_i (`FeatureMap.reaches`) bounds the norm of a labelling's features. Depths are those of errors that go up as often as
+r_i (`FeatureMap.reach`) bounds the norm of a labelling's features. Depths are those of errors that go up as often as
 down, sqrt(m) for m additions, and a few for the functions on the way; over examples, errors are added up as if all of
 them went the same way, because examples may be copies of each other.
 """
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ._core import rounding_sums
 from .penalties import Penalty
 
 if TYPE_CHECKING:
@@ -33,33 +34,21 @@ class Rounding:
     """
 
     def __init__(self, problem: "Problem") -> None:
-        loss, omega = problem.loss, problem.sample_weight
-        reaches = problem.features.reaches(problem.n_jobs)
-        indptr, _, counts = problem.gold
-        parts = np.bincount(np.repeat(np.arange(problem.n_examples), np.diff(indptr)), counts, problem.n_examples)
-        costs: Floats = np.zeros(problem.n_examples)  # of the worst labelling
-        if loss.cost_scale:
-            offsets = problem.structure.slot_offsets()
-            each = np.append(np.abs(problem.slot_costs()), 0.0)
-            costs = np.asarray(loss.cost_scale * parts * np.maximum.reduceat(each, offsets[:-1]), dtype=np.float64)
-        self.features = problem.features
-        self.squared = loss.link == "squared"
-        self.temperature = loss.temperature
-        self.explicit = "explicit weights" in problem.features.capabilities()
-        self.largest_reach = float(reaches.max())
         #: Depths of sums over examples and over weights.
         self.examples = FEW + 0.5 * sqrt(problem.n_examples)
         self.weights = FEW + 0.25 * sqrt(problem.n_weights)
-        depth = FEW + np.sqrt(parts) + 0.5 * sqrt(problem.features.row_length)
-        with np.errstate(over="ignore"):
-            scores, transposed = depth * reaches, (depth + self.examples) * reaches
-            level = depth * (loss.temperature * parts + costs)
-            self.scores2 = float((omega * scores**2).sum())
-            #: Sums over examples of what multiplies |w| in scores, of what does not, and of what moves u.
-            self.scores, self.level, self.transposed = (
-                sqrt((omega * x**2).sum()) if self.squared else float((omega * x).sum())
-                for x in (scores, level, transposed)
-            )
+        self.features = problem.features
+        self.squared = problem.loss.link == "squared"
+        self.temperature = problem.loss.temperature
+        self.explicit = "explicit weights" in problem.features.capabilities()
+        fixed = FEW + 0.5 * sqrt(problem.features.row_length)
+        sums = rounding_sums(problem.objective, fixed, self.examples, problem.n_jobs)
+        self.largest_reach, self.scores2 = sums.largest_reach, sums.scores2
+        #: Sums over examples of what multiplies |w| in scores, of what does not, and of what moves u.
+        if self.squared:
+            self.scores, self.level, self.transposed = sqrt(sums.scores2), sqrt(sums.level2), sqrt(sums.transposed2)
+        else:
+            self.scores, self.level, self.transposed = sums.scores, sums.level, sums.transposed
 
     def size(self, vector: Floats) -> float:
         """The sum of absolute values, over |A' slots|, that a product of the vector with A' slots is made of."""

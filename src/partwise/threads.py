@@ -14,5 +14,7 @@ def count_threads(n_jobs: int | None) -> int:
         return 1
     if n_jobs == 0:
         raise ValueError("n_jobs must not be 0")
+    if abs(n_jobs) >= 1 << 31:
+        raise ValueError(f"n_jobs must be less than 2**31, got {n_jobs}")
     available = available_processors()
     return max(1, min(int(n_jobs), available) if n_jobs > 0 else available + 1 + int(n_jobs))

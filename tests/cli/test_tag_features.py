@@ -7,6 +7,8 @@ import partwise
 from partwise.cli.tasks.tagfeatures import explained, suitable_preset, tag_columns
 from partwise.cli.tasks.tagfiles import read_tagged
 
+#: Small problems are solved to rounding by default.
+QUICK = ("--solver", "eg", "--tol", "0.01")
 ENDS = {"PER": ("son", "sky", "ez"), "LOC": ("burg", "ville", "stan"), "ORG": ("Corp", "Bank", "Soft")}
 FILLERS = [("the", "DT"), ("old", "JJ"), ("house", "NN"), ("of", "IN"), ("sees", "VBZ"), ("a", "DT"), ("and", "CC")]
 
@@ -42,7 +44,7 @@ def names_file(path, n, seed, order=(0, 1, 2)):
 @pytest.fixture(scope="module")
 def names(tmp_path_factory):
     folder = tmp_path_factory.mktemp("names")
-    return names_file(folder / "train.txt", 400, 0), names_file(folder / "test.txt", 150, 1)
+    return names_file(folder / "train.txt", 200, 0), names_file(folder / "test.txt", 100, 1)
 
 
 def chosen(path, **settings):
@@ -52,9 +54,9 @@ def chosen(path, **settings):
 
 def test_names_with_parts_of_speech_are_no_phrases(cli, cli_json, names, tmp_path):
     train, test = names
-    said = cli_json("train", "tag", train, "-o", tmp_path / "m.pw")
+    said = cli_json("train", "tag", train, "-o", tmp_path / "m.pw", *QUICK)
     assert (said["features"], said["feature_columns"]) == ("ner", [1, 2])
-    other = cli_json("train", "tag", train, "-o", tmp_path / "chunk.pw", "--features", "chunk")
+    other = cli_json("train", "tag", train, "-o", tmp_path / "chunk.pw", "--features", "chunk", *QUICK)
     assert (other["features"], other["feature_columns"]) == ("chunk", [1, 2])
     f1 = [cli_json("evaluate", tmp_path / name, test)["f1"] for name in ("m.pw", "chunk.pw")]
     assert f1[0] > f1[1] + 0.1
@@ -67,22 +69,22 @@ def test_names_with_parts_of_speech_are_no_phrases(cli, cli_json, names, tmp_pat
 def test_summary_inspect_and_report_name_the_features(cli, cli_json, names, tmp_path):
     train, _ = names
     model, report = tmp_path / "m.pw", tmp_path / "r.html"
-    text = cli("train", "tag", train, "-o", model, "--tol", "0.1", "--report", report).stdout
+    text = cli("train", "tag", train, "-o", model, *QUICK, "--report", report).stdout
     assert "; features ner of columns 1, 2; loss" in text
     assert "(features ner of columns 1, 2)" in cli("inspect", model).stdout
     said = cli_json("inspect", model)
     assert (said["features"], said["feature_columns"]) == ("ner", [1, 2])
     assert "feature_columns" in report.read_text()
-    said = cli_json("path", "tag", train, "-o", model, "--tol", "0.1", "--points", 2)
+    said = cli_json("path", "tag", train, "-o", model, *QUICK, "--points", 2, "--C-max", 1)
     assert partwise.load(model).input_settings_["features"] == "ner"
     assert said["score"] > 0.5
 
 
 def test_columns_are_those_of_the_file(cli_json, tmp_path):
     train = names_file(tmp_path / "t.txt", 100, 0, order=(1, 0, 2))
-    said = cli_json("train", "tag", train, "-o", tmp_path / "m.pw", "--columns", "2,1,3", "--tol", "0.1")
+    said = cli_json("train", "tag", train, "-o", tmp_path / "m.pw", "--columns", "2,1,3", *QUICK)
     assert (said["features"], said["feature_columns"]) == ("ner", [2, 1])
-    said = cli_json("train", "tag", train, "-o", tmp_path / "m.pw", "--columns", "2,3", "--tol", "0.1")
+    said = cli_json("train", "tag", train, "-o", tmp_path / "m.pw", "--columns", "2,3", *QUICK)
     assert (said["features"], said["feature_columns"]) == ("ner", [2])
 
 
@@ -96,7 +98,7 @@ def test_phrases_are_told_by_parts_of_speech(cli_json, files, tmp_path):
     assert chosen(alone) == "chunk"
     assert chosen(train, columns="1,3") == "ner"
     assert chosen(train, columns="1,2") == "pos"
-    said = cli_json("train", "tag", files / "treebank" / "train.conllu", "-o", tmp_path / "m.pw", "--tol", "0.1")
+    said = cli_json("train", "tag", files / "treebank" / "train.conllu", "-o", tmp_path / "m.pw", *QUICK)
     assert (said["features"], said["feature_columns"]) == ("pos", [2])
 
 
@@ -131,7 +133,7 @@ def test_templates_take_clusters_and_gazetteers(cli, cli_json, names, lists):
     train, _ = names
     template = lists / "t"
     template.write_text("U0:%x[0,0]\nU1:%cluster[0,0,2]\nU2:%gazetteer[0,0,towns]\nB\n")
-    args = ("train", "tag", train, "-o", lists / "m.pw", "--tol", "0.1", "--template", template)
+    args = ("train", "tag", train, "-o", lists / "m.pw", *QUICK, "--template", template)
     said = cli_json(*args, "--clusters", lists / "clusters.txt", "--gazetteer", lists / "towns.txt")
     assert (said["features"], said["feature_columns"]) == ("t", [1])
     text = cli("inspect", lists / "m.pw", "--dump", "-").stdout

@@ -160,7 +160,7 @@ def test_bound_holds_for_all_pairs_of_trees():
             heads = [int(rng.choice([h for h in range(n + 1) if h != m])) for m in range(1, n + 1)]
             tree = np.zeros(n * (n + 1))
             tree[[(m - 1) * (n + 1) + h for m, h in enumerate(heads, start=1)]] = 1
-            assert features.transpose_norm2(i, tree) <= features.reaches()[i] ** 2 <= 200 * largest
+            assert features.transpose_norm2(i, tree) <= features.reach(i) ** 2 <= 200 * largest
 
 
 def test_hashed_features():

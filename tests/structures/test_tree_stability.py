@@ -91,6 +91,23 @@ def test_words_that_prefer_each_other(single_root, strength, rng):
     assert value == pytest.approx(float(marginals @ scores) + entropy, rel=1e-13, abs=1e-11)
 
 
+@both_kinds
+@both_rules
+@pytest.mark.parametrize("strength", [3.0, 30.0, 200.0, 500.0])
+def test_covariance_of_words_that_prefer_each_other(kind, single_root, strength, rng):
+    """Every labelling goes against some preference, so that plain weights of the likely ones underflow."""
+    n = 4
+    trees = one(kind, n, single_root)
+    scores, direction = rng.normal(size=(2, n * (n + 1)))
+    for a, b in ((1, 2), (3, 4)):
+        scores[(a - 1) * (n + 1) + b] += strength
+        scores[(b - 1) * (n + 1) + a] += strength
+    everything = enumeration_of(trees, 0)
+    expected = everything.covariance(everything.probabilities(scores)) @ direction
+    assert np.abs(expected).max() > 0.1
+    np.testing.assert_allclose(trees.covariance_product(0, scores, 1.0, direction), expected, atol=1e-11)
+
+
 @both_rules
 @pytest.mark.parametrize("n", [3, 17, 40])
 @pytest.mark.parametrize("scale", [1.0, 30.0, 1e3])

@@ -359,9 +359,11 @@ class MaxentClassifier(ClassifierMixin, TrainedEstimator):
         X = self._validated(X)
         # Some rows at a time: all scores of many rows and labels would take far more memory than either.
         some = max(1, MOST_SCORES // len(self.classes_))
+        parts: Any = [X]
         if X.shape[0] > some:
-            X = own_sparse(X)  # slices of it follow indices too
-        scores = (self._scores(X[k : k + some]) for k in range(0, X.shape[0], some))
+            rows = own_sparse(X)  # slices of it follow indices too
+            parts = (rows[k : k + some] for k in range(0, rows.shape[0], some))
+        scores = map(self._scores, parts)
         best = [(each > 0).astype(np.intp) if each.ndim == 1 else each.argmax(axis=1) for each in scores]
         predicted: NDArray[Any] = self.classes_[np.concatenate(best)]
         return predicted

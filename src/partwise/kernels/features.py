@@ -39,8 +39,9 @@ Rows = Attributes | Floats
 
 #: Bytes of kernel values that may be kept, unless said otherwise.
 MEMORY_LIMIT = 2e9
-#: Training rows whose kernel matrix is computed beforehand, to see that it is one of a kernel.
-SAMPLE = 400
+#: Training rows whose kernel matrix is computed beforehand, to see that it is one of a kernel. So few that LAPACK stays
+#: on one thread: it takes a millisecond, not the wait for busy processors.
+SAMPLE = 150
 
 
 def kernel_map(

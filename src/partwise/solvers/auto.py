@@ -52,7 +52,7 @@ from .sdca import SDCA
 #: What a pass over a tiny problem costs, at most (`Look.work`).
 TINY = 1e5
 #: Work that a run on a tiny problem may do to go beyond its tolerance, and what a pass costs besides its numbers.
-FREE, PASS = 3e6, 3e4
+FREE, PASS = 1e7, 3e4
 #: Relative gap aimed at there; |w - w*| <= sqrt(2 gap / l2).
 EXACT = 1e-18
 #: Curvature from which scales of columns matter.

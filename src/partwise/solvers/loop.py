@@ -251,7 +251,7 @@ class Run:
 
     def _resume(self) -> Resumed | None:
         """The saved state, None if there is none. CheckpointError if it is not one of this run."""
-        if self.checkpoint is None or not os.path.lexists(self.checkpoint.path):
+        if self.checkpoint is None or not os.path.exists(self.checkpoint.path):
             return None
         path = self.checkpoint.path
         saved = files.read(path)

@@ -129,6 +129,8 @@ def _scalar(name: str, value: Any, like: Any, positive: bool) -> Any:
     elif isinstance(like, int | np.integer):
         good = type(value) is int and min(int(like), 0) <= value < MOST
     else:
+        if type(value) is int and abs(value) < MOST:
+            value = float(value)
         good = type(value) is float and not math.isnan(value)
     if not good or (positive and not value > 0):
         raise ValueError(f"{name} is {str(value)[:40]}, which makes no sense")
