@@ -72,6 +72,7 @@ NB_MODULE(PARTWISE_MODULE, m) {
     bind_dcd(m);
     bind_bcfw_sets(m);
     bind_inference(m);
+    bind_products(m);
     bind_sentences(m);
     bind_vocabulary(m);
     bind_extractor(m);
