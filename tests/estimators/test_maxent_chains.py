@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from itertools import pairwise, product
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy.special import log_softmax, logsumexp
 from partwise import SequenceTagger
 from partwise._core import Chain, stacked_products
 from partwise.estimators import local_chains
-from partwise.estimators.local_chains import LocalChains, LogProduct, Masks
+from partwise.estimators.local_chains import HistoryScores, LocalChains, LogProduct, Masks
 from partwise.estimators.local_search import _largest, best_labels, k_best_labels
 
 LENGTHS = np.array([4, 1, 3, 5, 2, 2])
@@ -368,3 +369,40 @@ def test_bad_input_is_refused_as_by_a_crf(tagger, sentences, fresh_sentences):
     with pytest.raises(ValueError, match="beam_width must be None or an integer >= 1"):
         tagger.predict_k_best(X, 2)
     tagger.set_params(beam_width=None)
+
+
+def test_histories_without_weights_of_their_own_take_no_room(rng):
+    n_labels, tags = 4, 5
+    pairs = np.sort(rng.choice(tags * tags, size=6, replace=False))
+    few = HistoryScores(rng.normal(size=(tags, n_labels)), pairs, rng.normal(size=(6, n_labels)))
+    dense = few.dense()
+    expected = np.array([few.first[s % tags] for s in range(tags * tags)])
+    expected[pairs] += few.second
+    np.testing.assert_array_equal(dense, expected)
+    states = rng.integers(0, tags * tags, size=(7, 3))
+    np.testing.assert_array_equal(few[states], dense[states])
+    np.testing.assert_allclose(few.of_pairs(states), dense[states] - few.first[states % tags], atol=1e-15)
+    none = HistoryScores(few.first, pairs[:0], few.second[:0])
+    np.testing.assert_array_equal(none[states], few.first[states % tags])
+    scores = rng.normal(size=(LENGTHS.sum(), n_labels))
+    for masks in (None, Masks(np.ones(scores.shape, dtype=bool), rng.random((n_labels, n_labels)) < 0.9)):
+        sparse, full = (LocalChains(scores, after, LENGTHS, 2, masks) for after in (few, dense))
+        for width in (2, None):
+            np.testing.assert_array_equal(best_labels(sparse, width), best_labels(full, width))
+        for one, other in zip(sparse.sums(), full.sums(), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_memory_of_many_labels():
+    # All histories times all labels are 8 million numbers; positions, labels and weights are some hundred.
+    n = 200
+    X, y = [[[f"w{i % 7}"]] for i in range(n)], [[f"L{i}"] for i in range(n)]
+    tagger = SequenceTagger(model="maxent", random_state=0, max_passes=2, tol=0).fit(X, y)
+    tracemalloc.start()
+    tagger.predict(X[:3])
+    tagger.predict_k_best(X[:3], 2)
+    tagger.log_probability(X[:3], y[:3])
+    tagger.explain(X[0])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20e6

@@ -19,7 +19,7 @@ from partwise._core import Multiclass, RowLayout, all_scores, padded_width
 from partwise.estimators.chains import PairLayout, expand_pairs
 from partwise.estimators.common import check_choice
 from partwise.estimators.inputs import Floats, Ints, Rows, pointers
-from partwise.estimators.local_chains import LocalChains, Masks, tags_before
+from partwise.estimators.local_chains import ROOM, HistoryScores, LocalChains, Masks, tags_before
 from partwise.features import Attributes, multiclass_map
 from partwise.losses import get_loss
 
@@ -51,27 +51,30 @@ class LocalModel:
         """The attributes of positions with these tags before them."""
         return with_history(rows, labels, self.n_labels, self.history)
 
-    def table(self, weights: Floats) -> Floats:
-        """All weights as (attributes, then tags before, then pairs of tags before) x labels, 0 where there is none."""
-        attributes, labels = expand_pairs(*self.nodes.core.pairs())
-        dense = np.zeros((self.nodes.core.num_attributes, self.n_labels))
-        kept = labels < self.n_labels
-        dense[attributes[kept], labels[kept]] = self.nodes.core.unpack(weights)[kept]
-        return dense
-
-    def history_scores(self, weights: Floats) -> Floats:
+    def history_scores(self, weights: Floats) -> Floats | HistoryScores:
         """Scores of labels after each history: (n_states, n_labels); history (b, a) is b * (n_labels + 1) + a."""
-        first, *second = self.history_tables(weights)
-        return (first + second[0]).reshape(self.n_states, self.n_labels) if second else first
+        found = self.history_tables(weights)
+        if self.history == 1:
+            return found.first
+        return found.dense() if len(found) * self.n_labels <= ROOM else found
 
-    def history_tables(self, weights: Floats) -> list[Floats]:
-        """Weights of labels after each tag, (tags, n_labels); with history = 2 also after each two.
-
-        Those are (tags, tags, n_labels), the older tag first.
-        """
+    def history_tables(self, weights: Floats) -> HistoryScores:
+        """Weights of labels after each tag, and after each two that have any."""
         tags = self.n_labels + 1
-        after = self.table(weights)[self.n_attributes :]
-        return [after] if self.history == 1 else [after[:tags], after[tags:].reshape(tags, tags, self.n_labels)]
+        attributes, labels = expand_pairs(*self.nodes.core.pairs())
+        kept = (attributes >= self.n_attributes) & (labels < self.n_labels)
+        place, labels, values = (
+            attributes[kept] - self.n_attributes,
+            labels[kept],
+            self.nodes.core.unpack(weights)[kept],
+        )
+        one = place < tags
+        first = np.zeros((tags, self.n_labels))
+        first[place[one], labels[one]] = values[one]
+        pairs, row = np.unique(place[~one] - tags, return_inverse=True)
+        second = np.zeros((len(pairs), self.n_labels))
+        second[row, labels[~one]] = values[~one]
+        return HistoryScores(first, pairs, second)
 
     def node_features(self, weights: Floats) -> tuple[Ints, Ints, Floats]:
         """(attributes, labels, weights) of the features of positions."""

@@ -120,11 +120,49 @@ def _finite(top: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
+class HistoryScores:
+    """Scores of labels after histories of two tags, without room for all: [b * tags + a] is those of a and of (b, a).
+
+    There are as many histories as pairs of tags, and few of them have weights of their own.
+    """
+
+    first: Floats  # (tags, n_labels): after the last tag
+    pairs: Ints  # the histories that have weights of their own, ascending
+    second: Floats  # (pairs, n_labels): those weights
+
+    def __len__(self) -> int:
+        return len(self.first) ** 2
+
+    def __getitem__(self, states: Ints) -> Floats:
+        found: Floats = self.first[states % len(self.first)]
+        self._add_own(states, found)
+        return found
+
+    def of_pairs(self, states: Ints) -> Floats:
+        """Weights that these histories have of their own."""
+        found = np.zeros((*states.shape, self.first.shape[1]))
+        self._add_own(states, found)
+        return found
+
+    def _add_own(self, states: Ints, found: Floats) -> None:
+        if len(self.pairs):
+            place = np.minimum(np.searchsorted(self.pairs, states), len(self.pairs) - 1)
+            own = self.pairs[place] == states
+            found[own] += self.second[place[own]]
+
+    def dense(self) -> Floats:
+        """(n_states, n_labels)"""
+        found = np.tile(self.first, (len(self.first), 1))
+        found[self.pairs] += self.second
+        return found
+
+
+@dataclass(frozen=True)
 class LocalChains:
     """Sequences that lie end to end, under a maxent tagger."""
 
     scores: Floats  # (positions, n_labels)
-    after: Floats  # (n_states, n_labels), scores of labels after each history
+    after: Floats | HistoryScores  # scores of labels after each history, (n_states, n_labels)
     lengths: Ints
     history: int
     masks: Masks | None = None
@@ -144,14 +182,12 @@ class LocalChains:
         """Labels and "before the sequence"."""
         return self.n_labels + 1
 
-    @cached_property
-    def after_masked(self) -> Floats:
-        """`after` with -inf for labels that may not follow."""
+    def may_follow(self, states: Ints) -> Booleans:
+        """Which labels may follow these histories."""
         if self.masks is None:
-            return self.after
-        last = np.arange(self.n_states) % self.tags
+            return np.ones((*states.shape, self.n_labels), dtype=bool)
         open_end = np.ones((1, self.n_labels), dtype=bool)
-        return np.where(np.vstack([self.masks.follow, open_end])[last], self.after, -np.inf)
+        return np.vstack([self.masks.follow, open_end])[states % self.tags]
 
     @cached_property
     def scores_masked(self) -> Floats:
@@ -176,8 +212,11 @@ class LocalChains:
         constants = np.zeros(len(self.lengths))
         # The older tag of a history, which a step forgets, and the one that stays: (old, stay, label).
         stay = self.n_states // self.tags
-        table = self.after_masked.reshape(self.tags, stay, self.n_labels)
-        partition = LogProduct(self.after.T[None], n_jobs)
+        after = self.after.dense() if isinstance(self.after, HistoryScores) else self.after
+        partition = LogProduct(after.T[None], n_jobs)
+        if self.masks is not None:
+            after = np.where(self.may_follow(np.arange(self.n_states)), after, -np.inf)
+        table = after.reshape(self.tags, stay, self.n_labels)
         forward = LogProduct(table.transpose(1, 0, 2), n_jobs)
         backward = LogProduct(table.transpose(1, 2, 0), n_jobs) if self.masks is not None else None
         for batch in batches(self.lengths, self.n_states, whole=True):

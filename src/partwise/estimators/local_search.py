@@ -69,7 +69,7 @@ def _search(chains: LocalChains, batch: Batch, beam_width: int, k: int) -> tuple
         states, values = states[: len(rows)], values[: len(rows)]
         logs = log_softmax(chains.scores[rows][:, None, :] + chains.after[states], axis=2)
         if chains.masks is not None:
-            closed = ~np.isfinite(chains.scores_masked[rows])[:, None, :] | ~np.isfinite(chains.after_masked[states])
+            closed = ~np.isfinite(chains.scores_masked[rows])[:, None, :] | ~chains.may_follow(states)
             logs[closed] = -np.inf
         before, tags, states, values = _grow(chains, states, values, logs, beam_width)
         links.append((before, tags))
