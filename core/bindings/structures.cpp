@@ -304,13 +304,15 @@ void bind_structures(nb::module_& m) {
     history_chain
         .def(
             "__init__",
-            [](HistoryChain* self, const Ints& lengths, Index n_labels, Index history, const Floats& after,
-               Index beam_width) {
-                check_finite(after, "after");
-                new (self)
-                    HistoryChain(vector_of<Index>(lengths), n_labels, history, vector_of<double>(after), beam_width);
+            [](HistoryChain* self, const Ints& lengths, Index n_labels, Index history, const Floats& first,
+               const Ints& pairs, const Floats& second, Index beam_width) {
+                check_finite(first, "first");
+                check_finite(second, "second");
+                new (self) HistoryChain(vector_of<Index>(lengths), n_labels, history, vector_of<double>(first),
+                                        vector_of<Index>(pairs), vector_of<double>(second), beam_width);
             },
-            "lengths"_a.noconvert(), "n_labels"_a, "history"_a, "after"_a, "beam_width"_a)
+            "lengths"_a.noconvert(), "n_labels"_a, "history"_a, "first"_a, "pairs"_a.noconvert(), "second"_a,
+            "beam_width"_a)
         .def_prop_ro("history", &HistoryChain::history)
         .def_prop_ro("n_states", &HistoryChain::n_states)
         .def(

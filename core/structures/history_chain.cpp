@@ -17,38 +17,63 @@ Index count_states(Index n_labels, Index history) {
     return history == 1 ? n_labels + 1 : (n_labels + 1) * (n_labels + 1);
 }
 
+void check_count(const std::vector<double>& values, Index expected, const char* name) {
+    if (len(values.size()) != expected) {
+        throw InputError(std::string(name) + ": " + std::to_string(values.size()) + " values, " +
+                         std::to_string(expected) + " are needed");
+    }
+}
+
+// Rows with something behind the labels.
+std::vector<double> widened(const std::vector<double>& rows, Index n_rows, Index n_labels, Index width, double rest) {
+    std::vector<double> out(idx(n_rows * width), rest);
+    for (Index r = 0; r < n_rows; ++r) copy(rows.data() + r * n_labels, out.data() + r * width, n_labels);
+    return out;
+}
+
+// Numbers that a table of all histories may have; where there are more, its rows are made when they are needed.
+constexpr Index kLargestTable = Index{1} << 22;
+
 std::string sequence(Index i) { return "sequence " + std::to_string(i); }
 
 }  // namespace
 
-HistoryChain::HistoryChain(std::vector<Index> lengths, Index n_labels, Index history, const std::vector<double>& after,
-                           Index beam_width)
+HistoryChain::HistoryChain(std::vector<Index> lengths, Index n_labels, Index history, const std::vector<double>& first,
+                           std::vector<Index> pairs, const std::vector<double>& second, Index beam_width)
     : Structure(len(lengths.size())),
       lengths_(std::move(lengths)),
       n_labels_(n_labels),
       width_(padded_width(n_labels)),
       history_(history),
       n_states_(count_states(n_labels, history)),
-      beam_width_(beam_width) {
+      beam_width_(beam_width),
+      pairs_(std::move(pairs)) {
     if (beam_width < 0) throw InputError("beam_width must be 1 or more, or 0 for all histories");
-    if (len(after.size()) != n_states_ * n_labels_) {
-        throw InputError("scores after histories: " + std::to_string(after.size()) + " values, " +
-                         std::to_string(n_states_ * n_labels_) + " are needed");
+    const Index tags = n_labels_ + 1;
+    check_count(first, tags * n_labels_, "scores after one tag");
+    check_count(second, len(pairs_.size()) * n_labels_, "scores after two tags");
+    for (std::size_t k = 0; k < pairs_.size(); ++k) {
+        if (history == 1 || pairs_[k] < 0 || pairs_[k] >= n_states_ || (k > 0 && pairs_[k] <= pairs_[k - 1]))
+            throw InputError("pairs must be histories of two tags, ascending");
     }
     for (Index i = 0; i < num_examples(); ++i) {
         if (lengths_[idx(i)] < 1) throw InputError(sequence(i) + " is empty");
     }
-    after_.assign(idx(n_states_ * width_), -kInfinity);
-    for (Index s = 0; s < n_states_; ++s) {
-        copy(after.data() + s * n_labels_, after_.data() + s * width_, n_labels_);
-    }
+    first_ = widened(first, tags, n_labels_, width_, -kInfinity);
+    second_ = widened(second, len(pairs_.size()), n_labels_, width_, 0.0);
+}
+
+HistoryChain::View HistoryChain::plain_view(Index i, const double* scores) const {
+    const std::uint8_t* follow = follow_.empty() ? nullptr : follow_.data();
+    return {lengths_[idx(i)], n_labels_, width_,         n_labels_ + 1, history_, n_states_, scores,
+            first_.data(),    pairs_,    second_.data(), nullptr,       nullptr,  follow};
 }
 
 HistoryChain::View HistoryChain::view(Index i, const double* scores, std::vector<std::uint8_t>& open) const {
-    const Index T = lengths_[idx(i)];
+    View out = plain_view(i, scores);
+    const Index T = out.length;
     const Index L = n_labels_;
-    const std::uint8_t* follow = follow_.empty() ? nullptr : follow_.data();
-    View out{T, L, width_, L + 1, history_, n_states_, scores, after_.data(), nullptr, nullptr, follow};
+    const std::uint8_t* follow = out.follow;
     const std::uint8_t* allowed = mask(i);
     if (!allowed && !follow) return out;
     // A label is open if it is allowed and an open label of the next position may follow it.
@@ -71,11 +96,16 @@ HistoryChain::View HistoryChain::view(Index i, const double* scores, std::vector
     return out;
 }
 
-const double* HistoryChain::factors() const {
+const double* HistoryChain::factors(const View& v) const {
+    if (n_states_ > kLargestTable / width_) return nullptr;
     std::call_once(factors_once_, [&] {
-        factors_.resize(after_.size());
-        for (Index s = 0; s < n_states_; ++s)
-            set_exps(after_.data() + s * width_, width_, factors_.data() + s * width_);
+        factors_.resize(idx(n_states_ * width_));
+        const std::vector<double> zeros(idx(width_), 0.0);
+        for (Index s = 0; s < n_states_; ++s) {
+            double* row = factors_.data() + s * width_;
+            v.add_after(s, zeros.data(), row);
+            set_exps(row, width_, row);
+        }
     });
     return factors_.data();
 }
@@ -118,7 +148,7 @@ double HistoryChain::log_partition(Index i, const double* scores, double tempera
     if (temperature != 1.0) throw InputError("a chain of histories has the temperatures 0 and 1 only");
     std::vector<std::uint8_t> open;
     View v = view(i, scores, open);
-    v.factors = factors();
+    v.factors = factors(v);
     HistorySums<double> sums(v);
     if (!entropy && sums.run(marginals)) return sums.log_constant();
     HistorySums<LogNumber> logs(v);
@@ -169,19 +199,20 @@ void HistoryChain::check_labelling(Index i, SlotView labelling, Workspace&) cons
 }
 
 double HistoryChain::value_of(Index i, const double* scores, SlotView labelling) const {
-    const Index L = n_labels_;
     std::vector<Index> labels(idx(lengths_[idx(i)]));
     labels_of(i, labelling, labels.data());
-    std::vector<double> row(idx(L));
+    const View v = plain_view(i, scores);
+    std::vector<double> row(idx(width_));
     double total = 0;
     Index state = n_states_ - 1;
-    for (Index t = 0; t < lengths_[idx(i)]; ++t) {
-        for (Index c = 0; c < L; ++c) row[idx(c)] = scores[t * width_ + c] + after_[idx(state * width_ + c)];
+    for (Index t = 0; t < v.length; ++t) {
+        const Index label = labels[idx(t)];
+        v.add_after(state, scores + t * width_, row.data());
         const double high = *std::max_element(row.begin(), row.end());
         double sum = 0;
         for (const double x : row) sum += fast_exp(x - high);
-        total += row[idx(labels[idx(t)])] - high - std::log(sum);
-        state = history_ == 1 ? labels[idx(t)] : state % (L + 1) * (L + 1) + labels[idx(t)];
+        total += row[idx(label)] - high - std::log(sum);
+        state = v.next(state, label);
     }
     return total;
 }

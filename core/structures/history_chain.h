@@ -4,13 +4,17 @@
 //
 // The history s_t is the tags before position t: a with history = 1, b * tags + a with history = 2 (b before a), where
 // tags = L + 1 and tag L stands for "before the sequence". Slots are the scores of labels at positions, T rows of
-// `width`: slot t * width + c. The scores `after` histories are fixed when the structure is made.
+// `width`: slot t * width + c. The scores after histories are fixed when the structure is made:
+//
+//   after[a] = first[a],    after[b * tags + a] = first[a] + second[(b, a)] for the few pairs that have scores of their
+//   own
 //
 // A labelling's value is its log-probability. That is no sum of slot scores (log Z_t depends on all of them), so this
 // structure is for prediction: it is not linear(). Its log partition is that of the labellings which masks allow, 0
 // without masks. The best labellings are those that a search finds which keeps `beam_width` histories at each position.
 #pragma once
 
+#include <algorithm>
 #include <mutex>
 
 #include "structures/structure.h"
@@ -19,9 +23,10 @@ namespace partwise {
 
 class HistoryChain final : public Structure {
    public:
-    // after: n_states rows of n_labels values, n_states = (n_labels + 1)^history. beam_width 0: all histories are kept.
-    HistoryChain(std::vector<Index> lengths, Index n_labels, Index history, const std::vector<double>& after,
-                 Index beam_width);
+    // first: n_labels + 1 rows of n_labels values; pairs: histories of two tags that have scores of their own,
+    // ascending; second: a row for each of them. beam_width 0: all histories are kept.
+    HistoryChain(std::vector<Index> lengths, Index n_labels, Index history, const std::vector<double>& first,
+                 std::vector<Index> pairs, const std::vector<double>& second, Index beam_width);
 
     Index n_labels() const { return n_labels_; }
     Index width() const { return width_; }
@@ -59,9 +64,11 @@ class HistoryChain final : public Structure {
         Index tags;
         Index history;
         Index n_states;
-        const double* scores;        // length rows of `width`
-        const double* after;         // n_states rows of width; -infinity behind the labels
-        const double* factors;       // exp(after) over the largest of each row; null until sums are asked for
+        const double* scores;  // length rows of `width`
+        const double* first;   // tags rows of width; -infinity behind the labels
+        std::span<const Index> pairs;
+        const double* second;        // a row of width per pair; 0 behind the labels
+        const double* factors;       // exp(after) over the largest of each row, n_states rows; null: too large to keep
         const std::uint8_t* open;    // length x n_labels: labels that an allowed labelling goes on from; null: all
         const std::uint8_t* follow;  // n_labels x n_labels; null: all
 
@@ -69,6 +76,15 @@ class HistoryChain final : public Structure {
         // Histories that differ in nothing but their oldest tag lead to the same ones: which of those classes.
         Index rest(Index state) const { return history == 1 ? 0 : state % tags; }
         Index next(Index state, Index label) const { return history == 1 ? label : state % tags * tags + label; }
+        // out = scores + after[state], rows of width
+        void add_after(Index state, const double* scores, double* out) const {
+            const double* __restrict one = first + last(state) * width;
+            for (Index c = 0; c < width; ++c) out[c] = scores[c] + one[c];
+            const auto found = std::lower_bound(pairs.begin(), pairs.end(), state);
+            if (found == pairs.end() || *found != state) return;
+            const double* __restrict two = second + (found - pairs.begin()) * width;
+            for (Index c = 0; c < width; ++c) out[c] += two[c];
+        }
         bool may_follow(Index state, Index label) const {
             return !follow || last(state) == n_labels || follow[last(state) * n_labels + label];
         }
@@ -80,7 +96,8 @@ class HistoryChain final : public Structure {
    private:
     // Fills `open` if there are constraints. Throws InputError if they leave nothing.
     View view(Index i, const double* scores, std::vector<std::uint8_t>& open) const;
-    const double* factors() const;
+    View plain_view(Index i, const double* scores) const;
+    const double* factors(const View& v) const;
 
     std::vector<Index> lengths_;
     Index n_labels_;
@@ -88,7 +105,9 @@ class HistoryChain final : public Structure {
     Index history_;
     Index n_states_;
     Index beam_width_;
-    std::vector<double> after_;
+    std::vector<double> first_;
+    std::vector<Index> pairs_;
+    std::vector<double> second_;
     mutable std::once_flag factors_once_;
     mutable std::vector<double> factors_;
     std::vector<std::uint8_t> follow_;

@@ -72,17 +72,17 @@ void HistorySearch::end_layer() {
 }
 
 void HistorySearch::set_row(Index t, Node& node) {
-    const Index width = view_.width;
-    const double* __restrict scores = view_.scores + t * width;
-    const double* __restrict after = view_.after + node.state * width;
-    double* __restrict row = row_.data();
-    for (Index c = 0; c < width; ++c) row[c] = scores[c] + after[c];
-    node.log_partition = log_sum(row, width);
+    view_.add_after(node.state, view_.scores + t * view_.width, row_.data());
+    node.log_partition = log_sum(row_.data(), view_.width);
 }
 
 double HistorySearch::step_value(Index t, Node& from, Index label) {
-    if (std::isnan(from.log_partition)) set_row(t, from);
-    return view_.scores[t * view_.width + label] + view_.after[from.state * view_.width + label] - from.log_partition;
+    if (std::isnan(from.log_partition)) {
+        set_row(t, from);
+    } else {
+        view_.add_after(from.state, view_.scores + t * view_.width, row_.data());
+    }
+    return row_[idx(label)] - from.log_partition;
 }
 
 // Probabilities are at most 1: where `beam_width` histories are above a node, nothing that comes from it is kept.

@@ -19,12 +19,8 @@ bool is_below(LogNumber, double) { return false; }
 double as_double(double x) { return x; }
 double as_double(LogNumber x) { return is_zero(x) ? 0.0 : fast_exp(x.log); }
 
-// Logarithms need no scaling: the scores after histories serve as they are.
-const double* factors_of(const HistoryChain::View& view, double*) { return view.factors; }
-const LogNumber* factors_of(const HistoryChain::View& view, LogNumber*) {
-    static_assert(sizeof(LogNumber) == sizeof(double));
-    return reinterpret_cast<const LogNumber*>(view.after);
-}
+const double* table_of(const HistoryChain::View& view, const double*) { return view.factors; }
+const LogNumber* table_of(const HistoryChain::View&, const LogNumber*) { return nullptr; }
 
 }  // namespace
 
@@ -39,19 +35,32 @@ void set_exps(const double* x, Index n, LogNumber* out) {
 
 template <class Num>
 HistorySums<Num>::HistorySums(const HistoryChain::View& view)
-    : view_(view), factors_(factors_of(view, static_cast<Num*>(nullptr))) {
-    const Index L = view.n_labels;
-    if (view.follow) {
-        open_factors_.assign(factors_, factors_ + view.n_states * view.width);
-        for (Index s = 0; s < view.n_states; ++s) {
-            for (Index c = 0; c < L; ++c) {
-                if (!view.may_follow(s, c)) set_zero(open_factors_[idx(s * view.width + c)]);
-            }
-        }
+    : view_(view),
+      row_(idx(view.width)),
+      own_factors_(idx(view.width)),
+      open_factors_(idx(view.width)),
+      emissions_(idx(view.n_labels)),
+      open_emissions_(idx(view.n_labels)),
+      sums_(idx(view.tags * view.n_labels)),
+      zeros_(idx(view.width), 0.0) {}
+
+template <class Num>
+const Num* HistorySums<Num>::factors(Index state) {
+    const Num* table = table_of(view_, own_factors_.data());
+    if (table) return table + state * view_.width;
+    view_.add_after(state, zeros_.data(), row_.data());
+    set_exps(row_.data(), view_.width, own_factors_.data());
+    return own_factors_.data();
+}
+
+template <class Num>
+const Num* HistorySums<Num>::open_factors(Index state, const Num* own) {
+    if (!view_.follow) return own;
+    for (Index c = 0; c < view_.n_labels; ++c) {
+        open_factors_[idx(c)] = own[c];
+        if (!view_.may_follow(state, c)) set_zero(open_factors_[idx(c)]);
     }
-    emissions_.resize(idx(L));
-    open_emissions_.resize(idx(L));
-    sums_.resize(idx(view.tags * L));
+    return open_factors_.data();
 }
 
 template <class Num>
@@ -89,9 +98,10 @@ bool HistorySums<Num>::forward() {
         const Num* from = alpha(t);
         for (Index s = 0; s < S; ++s) {
             if (is_zero(from[s])) continue;
-            const Num partition = dot_of(emissions_.data(), factors(s), L);
+            const Num* own = factors(s);
+            const Num partition = dot_of(emissions_.data(), own, L);
             if (is_below(partition, kLeastPartition)) return false;
-            add_scaled(from[s] / partition, open_factors(s), sums_.data() + view_.rest(s) * L, L);
+            add_scaled(from[s] / partition, open_factors(s, own), sums_.data() + view_.rest(s) * L, L);
         }
         Num* to = alpha(t + 1);
         for (Index r = 0; r < n_rests; ++r) {
@@ -123,12 +133,13 @@ bool HistorySums<Num>::backward() {
         }
         Num* now = beta(t);
         for (Index s = 0; s < S; ++s) {
-            const Num partition = dot_of(emissions_.data(), factors(s), L);
-            if (is_zero(alpha(t)[s]) || is_zero(partition)) {  // nothing comes through here
+            if (is_zero(alpha(t)[s])) {  // nothing comes through here
                 set_zero(now[s]);
                 continue;
             }
-            now[s] = dot_of(open_factors(s), sums_.data() + view_.rest(s) * L, L) / partition;
+            const Num* own = factors(s);
+            const Num partition = dot_of(emissions_.data(), own, L);
+            now[s] = dot_of(open_factors(s, own), sums_.data() + view_.rest(s) * L, L) / partition;
         }
         // Any factor will do, as marginals are normalised.
         if (normalize(now, S) == kLogOfZero) return false;
@@ -161,9 +172,10 @@ template <class Num>
 void HistorySums<Num>::label_weights(Index t, Index state, double* out) {
     const Index L = view_.n_labels;
     set_emissions(t);
+    const Num* own = open_factors(state, factors(state));
     std::vector<Num> weights(idx(L));
     for (Index c = 0; c < L; ++c) {
-        weights[idx(c)] = open_factors(state)[c] * open_emissions_[idx(c)];
+        weights[idx(c)] = own[c] * open_emissions_[idx(c)];
         if (constrained()) weights[idx(c)] = weights[idx(c)] * beta(t + 1)[view_.next(state, c)];
     }
     normalize(weights.data(), L);

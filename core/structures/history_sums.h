@@ -38,11 +38,10 @@ class HistorySums {
     bool constrained() const { return view_.open != nullptr; }
     // E_t, or with zeros for labels that are not open.
     void set_emissions(Index t);
-    const Num* factors(Index state) const { return factors_ + state * view_.width; }
-    // F with zeros where a label may not follow.
-    const Num* open_factors(Index state) const {
-        return (open_factors_.empty() ? factors_ : open_factors_.data()) + state * view_.width;
-    }
+    // F_s; good until the next call.
+    const Num* factors(Index state);
+    // The same with zeros where a label may not follow; own: F_s.
+    const Num* open_factors(Index state, const Num* own);
     Num* alpha(Index t) { return alphas_.data() + t * view_.n_states; }
     Num* beta(Index t) { return betas_.data() + t * view_.n_states; }
     bool forward();
@@ -51,13 +50,15 @@ class HistorySums {
     static double normalize(Num* x, Index n);
 
     HistoryChain::View view_;
-    const Num* factors_;
+    std::vector<double> row_;
+    std::vector<Num> own_factors_;
     std::vector<Num> open_factors_;
     std::vector<Num> emissions_;
     std::vector<Num> open_emissions_;
     std::vector<Num> alphas_;  // length + 1 rows
     std::vector<Num> betas_;   // the same, if there are constraints
     std::vector<Num> sums_;    // scratch: tags rows of n_labels
+    std::vector<double> zeros_;
     double log_constant_ = 0;
 };
 

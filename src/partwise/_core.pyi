@@ -108,11 +108,21 @@ class HistoryChain(Structure):
     """Sequences of labels drawn one after another, each given the `history` tags before it (1 or 2); for prediction.
 
     log p(c | t, s) = scores[t, c] + after[s, c] - log Z, history s = a or b * (n_labels + 1) + a (b before a), tag
-    n_labels: before the sequence. Slots: T rows of `width`. Values are log-probabilities; the log partition is that of
+    n_labels: before the sequence. after[s] is first[a], and the row of `second` whose entry in `pairs` (ascending) is
+    s, if there is one. Slots: T rows of `width`. Values are log-probabilities; the log partition is that of
     the labellings allowed. `maximize` and `k_best` search with a beam of `beam_width` histories (0: all).
     """
 
-    def __init__(self, lengths: Ints, n_labels: int, history: int, after: Floats, beam_width: int) -> None: ...
+    def __init__(
+        self,
+        lengths: Ints,
+        n_labels: int,
+        history: int,
+        first: Floats,
+        pairs: Ints,
+        second: Floats,
+        beam_width: int,
+    ) -> None: ...
     @property
     def n_labels(self) -> int: ...
     @property

@@ -9,6 +9,7 @@ import pytest
 from scipy.special import log_softmax, logsumexp
 
 from partwise import SequenceTagger
+from partwise.cli.output import peak_memory
 
 
 @pytest.fixture(scope="module", params=[1, 2])
@@ -159,3 +160,16 @@ def test_bad_input_is_refused_as_by_a_crf(tagger, sentences, fresh_sentences):
     with pytest.raises(ValueError, match="beam_width must be None or an integer >= 1"):
         tagger.predict_k_best(X, 2)
     tagger.set_params(beam_width=None)
+
+
+def test_memory_of_many_labels():
+    # All histories times all labels are 8 million numbers; positions, labels and weights are some hundred.
+    n = 200
+    X, y = [[[f"w{i % 7}"]] for i in range(n)], [[f"L{i}"] for i in range(n)]
+    tagger = SequenceTagger(model="maxent", random_state=0, max_passes=2, tol=0).fit(X, y)
+    before = peak_memory()
+    tagger.predict(X[:3])
+    tagger.predict_k_best(X[:3], 2)
+    tagger.log_probability(X[:3], y[:3])
+    tagger.explain(X[0])
+    assert peak_memory() - before < 30e6  # the core's memory too

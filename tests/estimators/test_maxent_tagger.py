@@ -29,7 +29,11 @@ def sentences(rng, n=40, n_words=12, n_tags=3):
 
 def beam_search(scores, after, lengths, history, beam_width):
     n_labels = scores.shape[1]
-    structure = HistoryChain(lengths[lengths > 0], n_labels, history, after.ravel(), beam_width)
+    tags = n_labels + 1
+    first, pairs, second = after, np.empty(0, dtype=np.int64), np.empty(0)
+    if history == 2:
+        first, pairs, second = np.zeros((tags, n_labels)), np.arange(tags * tags), after.ravel()
+    structure = HistoryChain(lengths[lengths > 0], n_labels, history, first.ravel(), pairs, second, beam_width)
     rows = np.zeros((len(scores), structure.width))
     rows[:, :n_labels] = scores
     ends = structure.slot_offsets()

@@ -10,7 +10,7 @@ import pytest
 from scipy.special import log_softmax, logsumexp
 
 from partwise import Problem
-from partwise._core import DenseSegment
+from partwise._core import DenseSegment, infer
 from partwise.features import LinearMap
 from partwise.structures import Chain, HistoryChain
 
@@ -33,8 +33,7 @@ class Case:
         return self.scores.shape[1]
 
     def structure(self, beam_width=0):
-        after = np.ascontiguousarray(self.after.ravel())
-        made = HistoryChain(self.lengths, self.n_labels, self.history, after, beam_width)
+        made = HistoryChain(self.lengths, self.n_labels, self.history, *split(self.after), beam_width)
         if self.follow is not None:
             made.set_follow(self.follow.astype(np.uint8).ravel())
         if self.labels is not None:
@@ -72,6 +71,18 @@ class Case:
     def logs(self, i):
         """log p(label | position, history) of a sequence."""
         return log_softmax(self.scores[self.parts()[i]][:, None, :] + self.after, axis=2)
+
+
+def split(after):
+    """Scores after histories as those of the last tag and those of some pairs of tags."""
+    n_states, n_labels = after.shape
+    tags = n_labels + 1
+    if n_states == tags:
+        return after.ravel(), np.empty(0, dtype=np.int64), np.empty(0)
+    first = after[:tags]  # those of pairs whose older tag is 0 are all in `first`
+    rest = after - np.tile(first, (tags, 1))
+    pairs = np.flatnonzero(rest.any(axis=1))
+    return first.ravel(), pairs, rest[pairs].ravel()
 
 
 def padded(rows, width):
@@ -278,6 +289,19 @@ def test_samples_have_the_marginals(rng, history, masked):
     np.testing.assert_allclose(counts, marginals, atol=5 * 0.5 / np.sqrt(n))
 
 
+def test_many_labels_have_no_table_of_all_histories(rng):
+    """Sums of 170 labels are made without it (5 million numbers), and are those of histories of one tag."""
+    n = 170
+    first, pairs = rng.normal(size=(n + 1, n)), np.sort(rng.choice((n + 1) ** 2, 50, replace=False))
+    structure = HistoryChain(np.array([3]), n, 2, first.ravel(), pairs, np.zeros(50 * n), 0)
+    scores = padded(rng.normal(size=(3, n)), structure.width)
+    one = HistoryChain(np.array([3]), n, 1, first.ravel(), np.empty(0, dtype=np.int64), np.empty(0), 0)
+    features = LinearMap([DenseSegment(np.eye(3), np.array([0, 3]), n, structure.width)])
+    two, same = (infer(s, features, scores, 1.0, 1, entropies=False)[0] for s in (structure, one))
+    np.testing.assert_allclose(two, same, atol=1e-12)
+    assert structure.maximize(0, scores)[0] == pytest.approx(one.maximize(0, scores)[0], abs=1e-10)
+
+
 def test_long_sequences(rng):
     """The k best of a sequence of 20,000 positions: no recursion, no table of all ways."""
     case = Case(rng.normal(size=(20_000, 3)), rng.normal(size=(16, 3)), np.array([20_000]), 2)
@@ -289,18 +313,24 @@ def test_long_sequences(rng):
 
 
 def test_refusals(rng):
-    after = np.zeros(4 * 3)
+    none, empty = np.empty(0, dtype=np.int64), np.empty(0)
+    after = np.zeros(4 * 3), none, empty
     with pytest.raises(ValueError, match="sequence 1 is empty"):
-        HistoryChain(np.array([2, 0]), 3, 1, after, 0)
+        HistoryChain(np.array([2, 0]), 3, 1, *after, 0)
     with pytest.raises(ValueError, match="12 are needed"):
-        HistoryChain(np.array([2]), 3, 1, np.zeros(3), 0)
+        HistoryChain(np.array([2]), 3, 1, np.zeros(3), none, empty, 0)
+    with pytest.raises(ValueError, match="3 are needed"):
+        HistoryChain(np.array([2]), 3, 2, np.zeros(12), np.array([5]), np.zeros(4), 0)
+    for history, pairs in ((1, [5]), (2, [16]), (2, [-1]), (2, [5, 5]), (2, [6, 5])):
+        with pytest.raises(ValueError, match="pairs must be histories of two tags, ascending"):
+            HistoryChain(np.array([2]), 3, history, after[0], np.array(pairs), np.zeros(3 * len(pairs)), 0)
     with pytest.raises(ValueError, match="history must be 1 or 2"):
-        HistoryChain(np.array([2]), 3, 3, after, 0)
+        HistoryChain(np.array([2]), 3, 3, *after, 0)
     with pytest.raises(ValueError, match="beam_width"):
-        HistoryChain(np.array([2]), 3, 1, after, -1)
+        HistoryChain(np.array([2]), 3, 1, *after, -1)
     with pytest.raises(ValueError, match="too many labels"):
-        HistoryChain(np.array([2]), 1 << 40, 2, after, 0)
-    structure = HistoryChain(np.array([2]), 3, 1, after, 0)
+        HistoryChain(np.array([2]), 1 << 40, 2, *after, 0)
+    structure = HistoryChain(np.array([2]), 3, 1, *after, 0)
     zeros = np.zeros(structure.num_slots(0))
     for temperature in (0.5, 2.0):
         with pytest.raises(ValueError, match="temperature"):

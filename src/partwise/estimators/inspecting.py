@@ -95,17 +95,20 @@ def explain_local_tags(
     found = _positions(name_of(reader), model, weights, classes, rows, one, two)
     none, names = model.n_labels, [*classes, None]
     scores, after = model.position_scores(rows, weights), model.history_scores(weights)
-    tables = model.history_tables(weights)
     sides = []
     for labels in (one, two):
         back = tags_before(rows.lengths, labels, none)[: model.history]
-        states = back[0] if model.history == 1 else back[1] * (none + 1) + back[0]
-        sides.append((np.stack([*back[::-1], labels]), logsumexp(scores + after[states], axis=1)))
-    (tags, log_partition), (others, other_log_partition) = sides  # tags: oldest first, then the label itself
+        tables = [after.of_last(back[0])]  # weights of one tag before, and of two
+        if model.history == 2:
+            tables.append(after.of_pairs(back[1] * (none + 1) + back[0]))
+        own = [np.take_along_axis(table, labels[:, None], axis=1)[:, 0] for table in tables]
+        sides.append((np.stack([*back[::-1], labels]), own, logsumexp(scores + sum(tables), axis=1)))
+    # tags: oldest first, then the label itself
+    (tags, own, log_partition), (others, others_own, other_log_partition) = sides
     for t in range(len(one)):
         best, second = (tuple(names[tag] for tag in side[:, t].tolist()) for side in (tags, others))
-        for n, table in enumerate(tables, start=1):
-            amount = float(table[tuple(tags[-1 - n :, t])] - table[tuple(others[-1 - n :, t])])
+        for n, (mine, theirs) in enumerate(zip(own, others_own, strict=True), start=1):
+            amount = float(mine[t] - theirs[t])
             found.append(Contribution("transition", None, t, best[-1 - n :], second[-1 - n :], amount))
         if best[:-1] != second[:-1]:
             amount = float(other_log_partition[t] - log_partition[t])

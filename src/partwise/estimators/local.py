@@ -23,6 +23,32 @@ from partwise.losses import get_loss
 
 
 @dataclass(frozen=True)
+class HistoryScores:
+    """Scores of labels after histories: those of the last tag, and those of pairs of tags that have any.
+
+    There are as many histories as pairs of tags, and few of them have weights of their own: there is no room for all.
+    """
+
+    first: Floats  # (tags, n_labels)
+    pairs: Ints  # older tag * tags + last tag, ascending
+    second: Floats  # (pairs, n_labels)
+
+    def of_last(self, last: Ints) -> Floats:
+        """Scores of all labels after these last tags."""
+        found: Floats = self.first[last]
+        return found
+
+    def of_pairs(self, states: Ints) -> Floats:
+        """Scores that these pairs of tags have of their own."""
+        found = np.zeros((len(states), self.first.shape[1]))
+        if len(self.pairs):
+            place = np.minimum(np.searchsorted(self.pairs, states), len(self.pairs) - 1)
+            own = self.pairs[place] == states
+            found[own] = self.second[place[own]]
+        return found
+
+
+@dataclass(frozen=True)
 class LocalModel:
     """Which features the classifier has. Tag n_labels stands for "before the sequence"."""
 
@@ -49,27 +75,23 @@ class LocalModel:
         """The attributes of positions with these tags before them."""
         return with_history(rows, labels, self.n_labels, self.history)
 
-    def table(self, weights: Floats) -> Floats:
-        """All weights as (attributes, then tags before, then pairs of tags before) x labels, 0 where there is none."""
-        attributes, labels = expand_pairs(*self.nodes.core.pairs())
-        dense = np.zeros((self.nodes.core.num_attributes, self.n_labels))
-        kept = labels < self.n_labels
-        dense[attributes[kept], labels[kept]] = self.nodes.core.unpack(weights)[kept]
-        return dense
-
-    def history_scores(self, weights: Floats) -> Floats:
-        """Scores of labels after each history: (n_states, n_labels); history (b, a) is b * (n_labels + 1) + a."""
-        first, *second = self.history_tables(weights)
-        return (first + second[0]).reshape(self.n_states, self.n_labels) if second else first
-
-    def history_tables(self, weights: Floats) -> list[Floats]:
-        """Weights of labels after each tag, (tags, n_labels); with history = 2 also after each two.
-
-        Those are (tags, tags, n_labels), the older tag first.
-        """
+    def history_scores(self, weights: Floats) -> HistoryScores:
+        """Weights of labels after each tag, and after each two that have any."""
         tags = self.n_labels + 1
-        after = self.table(weights)[self.n_attributes :]
-        return [after] if self.history == 1 else [after[:tags], after[tags:].reshape(tags, tags, self.n_labels)]
+        attributes, labels = expand_pairs(*self.nodes.core.pairs())
+        kept = (attributes >= self.n_attributes) & (labels < self.n_labels)
+        place, labels, values = (
+            attributes[kept] - self.n_attributes,
+            labels[kept],
+            self.nodes.core.unpack(weights)[kept],
+        )
+        one = place < tags
+        first = np.zeros((tags, self.n_labels))
+        first[place[one], labels[one]] = values[one]
+        pairs, row = np.unique(place[~one] - tags, return_inverse=True)
+        second = np.zeros((len(pairs), self.n_labels))
+        second[row, labels[~one]] = values[~one]
+        return HistoryScores(first, pairs, second)
 
     def node_features(self, weights: Floats) -> tuple[Ints, Ints, Floats]:
         """(attributes, labels, weights) of the features of positions."""
@@ -94,8 +116,11 @@ class LocalModel:
 
     def sequences(self, lengths: Ints, weights: Floats, beam_width: int | None) -> HistoryChain:
         """The labellings of sequences of these lengths (none of them 0)."""
-        after = np.ascontiguousarray(self.history_scores(weights).ravel())
-        return HistoryChain(lengths, self.n_labels, self.history, after, 0 if beam_width is None else int(beam_width))
+        after = self.history_scores(weights)
+        width = 0 if beam_width is None else min(int(beam_width), self.n_states)
+        return HistoryChain(
+            lengths, self.n_labels, self.history, after.first.ravel(), after.pairs, after.second.ravel(), width
+        )
 
     def features(self, rows: Rows, structure: HistoryChain) -> LinearMap:
         """The feature map of these rows, for one look at each."""

@@ -16,8 +16,8 @@ The rule of "auto", by loss and by a look at some examples (`look`); the first l
     smooth, else                      eg
 
 Every choice runs to `tol`. On tiny problems the run goes on to a relative gap of 1e-18 or the rounding floor (weights
-to about 1e-8) while its work is below `FREE`, some milliseconds in all: scikit-learn expects of classifiers that equal
-problems have equal weights.
+to about 1e-8) while its work is below `FREE`, some ten milliseconds in all: scikit-learn expects of classifiers that
+equal problems have equal weights.
 
 Weak: the mean over examples of omega_i |psi_i|^2 / (parts_i l2), the curvature of one part's share of the dual in
 units of the entropy's, above `WEAK`. Measured on 1500 MNIST digits (log loss, to a certified 1e-3): curvature 2e4: eg
