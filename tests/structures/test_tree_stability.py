@@ -108,6 +108,25 @@ def test_covariance_of_words_that_prefer_each_other(kind, single_root, strength,
     np.testing.assert_allclose(trees.covariance_product(0, scores, 1.0, direction), expected, atol=1e-11)
 
 
+@both_kinds
+@both_rules
+@pytest.mark.parametrize("closed", [[1], [3], [2, 3], [1, 2, 4], [1, 2, 3, 4]])
+def test_covariance_where_the_root_is_the_only_way_out(kind, single_root, closed, rng):
+    """Words that have only each other or the root for heads: without the root nothing is left of them."""
+    n = 4
+    trees = one(kind, n, single_root)
+    mask = np.ones((n, n + 1), dtype=np.uint8)
+    for m in closed:
+        mask[m - 1] = [h == 0 or h in closed for h in range(n + 1)]
+    trees.set_mask(0, mask.ravel())
+    scores, direction = rng.normal(size=(2, n * (n + 1)))
+    everything = enumeration_of(trees, 0)
+    p = everything.probabilities(scores)
+    np.testing.assert_allclose(trees.log_partition(0, scores)[1], p @ everything.counts, atol=1e-12)
+    product = trees.covariance_product(0, scores, 1.0, direction)
+    np.testing.assert_allclose(product, everything.covariance(p) @ direction, atol=1e-12)
+
+
 @both_rules
 @pytest.mark.parametrize("n", [3, 17, 40])
 @pytest.mark.parametrize("scale", [1.0, 30.0, 1e3])
