@@ -63,9 +63,9 @@ def test_threads_that_the_system_refuses():
 
         threads.available_processors = lambda: 4
         rng = np.random.default_rng(0)
-        structure = Chain(np.full(400, 30), 24)
-        features = chain_map(structure, rng.normal(size=(12000, 3)))
-        problem = Problem(features, structure, structure.encode(rng.integers(0, 24, 12000)), "log", 10.0)
+        structure = Chain(np.full(500, 30), 24)
+        features = chain_map(structure, rng.normal(size=(15000, 3)))
+        problem = Problem(features, structure, structure.encode(rng.integers(0, 24, 15000)), "log", 10.0)
         one = solve(problem, "lbfgs", tol=1e-2)
         several = solve(problem, "eg", tol=1e-2, n_jobs=4, random_state=0)
         if os.getuid() == 0:

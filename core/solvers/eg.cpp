@@ -327,7 +327,7 @@ void choose_lanes(const Objective& objective, Index visits, EgOptions& options) 
     constexpr int kMostLanes = 8;
     constexpr Index kTogether = 16;              // examples of a round, all lanes together
     constexpr double kRoundSlots = 1 << 11;      // of a lane
-    constexpr double kPassSlots = 1 << 18;       // of all examples
+    constexpr double kPassSlots = 1 << 19;       // of all examples: shorter passes were slower by up to a half
     constexpr double kSlotsPerWeight = 1.0 / 4;  // of a pass, for the copies of the weights
     options.n_jobs = objective.jobs(options.n_jobs);
     // Without explicit weights a lane would work as long on the others' changes as on its own.
