@@ -115,8 +115,9 @@ def train_and_parse(
     """One system: features, training, and parsing on one thread from lists of words."""
     from partwise import Problem, ProjectiveTree, solve
     from partwise._core import decode
-    from partwise.estimators.trees import not_in_structure, read_words
     from partwise.features.arcs import ARC_TEMPLATES, ArcTable
+    from partwise.models.tree.projective import not_in_structure
+    from partwise.models.tree.words import read_words
 
     train, dev = load(data, bank, limit)
     before = peak_mb()

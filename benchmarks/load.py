@@ -35,10 +35,11 @@ print(json.dumps([time.perf_counter() - begin, time.process_time() - cpu]))
 def write_model(path: Path, n_attributes: int) -> None:
     """A tagger with this many attributes, not trained."""
     from partwise import SequenceTagger
-    from partwise._core import Vocabulary, padded_width
-    from partwise.estimators.chains import ChainModel, PairLayout
-    from partwise.estimators.inputs import NameReader
-    from partwise.models.names import encode_names
+    from partwise.features import Vocabulary
+    from partwise.model_files.names import encode_names
+    from partwise.models.layout import PairLayout
+    from partwise.models.sequences.name_reader import NameReader
+    from partwise.structures import padded_width
 
     rng = np.random.default_rng(0)
     tagger = SequenceTagger().fit([[["a"], ["b"]]], [["x", "y"]])
@@ -50,9 +51,10 @@ def write_model(path: Path, n_attributes: int) -> None:
     mask = np.zeros((LABELS, width), dtype=np.uint8)
     mask[:, :LABELS] = 1
     names = encode_names([f"w[{k % 5 - 2}]=word{k}" for k in range(n_attributes)])
-    tagger.classes_ = np.array([f"L{k:02d}" for k in range(LABELS)])
-    tagger._model = ChainModel(LABELS, False, nodes, None, None, mask.ravel())
-    tagger._reader = NameReader(Vocabulary(names["bytes"], names["offsets"]))
+    model = tagger._model
+    model.classes = np.array([f"L{k:02d}" for k in range(LABELS)])
+    model.nodes, model.transition_mask = nodes, mask.ravel()
+    model.reader = NameReader(Vocabulary(names["bytes"], names["offsets"]))
     weights = nodes.core.pack(rng.normal(size=len(columns)))
     tagger.coef_ = np.concatenate([weights, mask.ravel().astype(np.float64)])
     tagger.save(path)

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from partwise import DependencyParser, MaxentClassifier, SequenceTagger
 from partwise.datasets import make_treebank
-from partwise.models import container
+from partwise.model_files import container
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from partwise import Chain, MaxentClassifier, ProjectiveTree, SpanningTree, _core, threads
-from partwise.estimators.common import count_jobs
+from partwise.checks import count_jobs
 
 
 def run_python(code: str, seconds: float = 60.0) -> str:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from . import io as io
     from . import kernels as kernels
     from . import metrics as metrics
+    from . import model_files as model_files
     from . import models as models
     from . import report as report
     from . import solvers as solvers
@@ -42,8 +43,8 @@ if TYPE_CHECKING:
     from .features import multiclass_map as multiclass_map
     from .losses import Loss as Loss
     from .losses import get_loss as get_loss
-    from .models import ModelFormatError as ModelFormatError
-    from .models import load as load
+    from .model_files import ModelFormatError as ModelFormatError
+    from .model_files import load as load
     from .penalties import L2 as L2
     from .penalties import ElasticNet as ElasticNet
     from .problem import Problem as Problem
@@ -113,7 +114,7 @@ _MODULES = {
         "multiclass_map",
     ),
     "losses": ("Loss", "get_loss"),
-    "models": ("ModelFormatError", "load"),
+    "model_files": ("ModelFormatError", "load"),
     "penalties": ("ElasticNet", "L2"),
     "problem": ("Problem",),
     "result": ("Certificate", "CertificateError", "ConvergenceWarning", "DivergenceError", "FeatureWarning", "Result"),
@@ -164,6 +165,7 @@ _PACKAGES = (
     "io",
     "kernels",
     "metrics",
+    "model_files",
     "models",
     "report",
     "solvers",

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from partwise.estimators.inputs import ColumnReader, NameReader, Sequences, input_form
-from partwise.estimators.labels import encode_labels, flatten_labels, make_classes, split
+from partwise.models.sequences.column_reader import ColumnReader
+from partwise.models.sequences.inputs import Sequences, input_form
+from partwise.models.sequences.labels import encode_flat, flatten_labels, make_classes, split
+from partwise.models.sequences.name_reader import NameReader
 
 NAMES = [[["a", "b"], ["a"]], [["c", "a", "a"]], [[], ["b", "c"]]]
 
@@ -214,14 +216,14 @@ def test_labels_go_there_and_back(y, classes):
     flat, found = labels_of(y, [2, 1])
     assert found.tolist() == classes
     assert [type(label) for label in found.tolist()] == [type(label) for label in classes]
-    numbers = encode_labels(flat, found)
+    numbers = encode_flat(flat, found)
     assert split(found[numbers].tolist(), np.array([2, 1])) == [
         list(np.array(s).tolist() if isinstance(s, np.ndarray) else s) for s in y
     ]
 
 
 def test_unseen_labels_are_minus_one():
-    assert encode_labels(["a", "z"], np.array(["a", "b"])).tolist() == [0, -1]
+    assert encode_flat(["a", "z"], np.array(["a", "b"])).tolist() == [0, -1]
 
 
 @pytest.mark.parametrize(

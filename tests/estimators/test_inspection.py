@@ -11,7 +11,7 @@ from scipy import sparse
 
 import partwise
 from partwise import MaxentClassifier, SequenceTagger
-from partwise.estimators.explaining import choose_kept
+from partwise.models.inspection import choose_kept
 
 WITH_WEIGHTS = [name for name, (_, options) in TAGGERS.items() if "kernel" not in options]
 

@@ -67,7 +67,7 @@ def test_a_strong_penalty_leaves_nothing(rng):
         ({"penalty": "l0"}, "penalty must be one of 'l2', 'l1', 'elasticnet'"),
         ({"penalty": "elasticnet", "l1_ratio": 1.5}, "l1_ratio must be at most 1"),
         ({"penalty": "elasticnet", "l1_ratio": -0.5}, "l1_ratio must be a finite number"),
-        ({"penalty": "l1", "loss": "hinge"}, "penalty='l1' is not there for loss='hinge'"),
+        ({"penalty": "l1", "loss": "hinge"}, "penalty='l1' is not available with loss='hinge'"),
         ({"penalty": "l1", "solver": "eg"}, "solver 'eg' needs l2 > 0.*solvers that fit: cd-l1"),
         ({"penalty": "l1", "solver": "lbfgs"}, "solver 'lbfgs' needs smooth penalty.*solvers that fit: cd-l1"),
     ],

@@ -143,9 +143,9 @@ def test_arrays_and_two_labels(rng):
     ("options", "message"),
     [
         ({"loss": "hinge"}, "model='maxent' has loss='log' only"),
-        ({"ends": True}, "ends is not there for model='maxent'"),
-        ({"transition_features": "all"}, "transition_features is not there"),
-        ({"transitions": "all"}, "transitions is not there"),
+        ({"ends": True}, "ends is not available with model='maxent'"),
+        ({"transition_features": "all"}, "transition_features is not available"),
+        ({"transitions": "all"}, "transitions is not available"),
         ({"history": 3}, "history must be one of 1, 2"),
         ({"beam_width": 0}, "beam_width must be None or an integer >= 1"),
         ({"model": "hmm"}, "model must be one of 'crf', 'maxent'"),

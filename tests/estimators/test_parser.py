@@ -14,9 +14,9 @@ import partwise
 from partwise import DependencyParser, ProjectiveTree
 from partwise._core import ArcIndex
 from partwise.datasets import make_treebank
-from partwise.estimators.trees import lift
 from partwise.io import make_sentence, read_conllu
 from partwise.metrics import attachment_scores
+from partwise.models.tree.projective import lift
 
 
 def bank(n: int, seed: int = 0, **options):
@@ -53,7 +53,7 @@ def test_unknown_features_of_the_arcs_that_were_found(parser):
     assert model.unknown_counts_ == (0, 0)
     trees = model.predict(DEV)
     heads = np.array([head for tree in trees for head, _ in tree])
-    tokens, arcs = model._parsed[0], model._arcs
+    tokens, arcs = model._model.read(DEV).source.tokens, model._model.arcs
     known = len(arcs.index.attributes(arcs.table.compiled, tokens, heads)[1])
     total = len(ArcIndex.hashed(20).attributes(arcs.table.compiled, tokens, heads)[1])  # where none is unknown
     assert model.unknown_counts_ == (total - known, total)
@@ -72,7 +72,7 @@ def test_max_seconds_is_for_trees_and_names_together():
     model = DependencyParser(tol=0.0, max_seconds=1e-9, random_state=0).fit(TRAIN)
     assert model.result_.status == model.label_result_.status == "max_seconds"
     assert model.label_result_.passes <= 1
-    assert np.abs(model._labeller.weights).max() > 0
+    assert np.abs(model._model.labeller.weights).max() > 0
     model = DependencyParser(tol=0.0, max_seconds=0.4, random_state=0).fit(TRAIN)
     names, trees = model.label_result_, model.result_
     assert names.status == trees.status == "max_seconds"
@@ -114,7 +114,7 @@ def all_trees(n: int):
 
 def test_predictions_are_those_of_all_trees(parser):
     sentence = [("the", "DT"), ("baker", "NN"), ("slept", "VBD"), (".", ".")]
-    arcs = parser._arcs.features(_tokens([sentence])).scores(0, parser.coef_).reshape(4, 5)
+    arcs = parser._model.arcs.features(_tokens([sentence])).scores(0, parser.coef_).reshape(4, 5)
     trees = list(all_trees(4))
     scores = np.array([sum(arcs[m, h] for m, h in enumerate(heads)) for heads in trees])
     order = np.argsort(-scores)
@@ -134,7 +134,7 @@ def test_predictions_are_those_of_all_trees(parser):
 
 
 def _tokens(sentences):
-    from partwise.estimators.trees import read_words
+    from partwise.models.tree.words import read_words
 
     return read_words(sentences, range(len(sentences)), 100).tokens()
 
@@ -174,7 +174,7 @@ def test_constraints(parser):
 def test_explanations_add_up_to_the_arcs_score(parser):
     sentence = DEV[2]
     n = len(sentence)
-    arcs = parser._arcs.features(_tokens([sentence])).scores(0, parser.coef_).reshape(n, n + 1)
+    arcs = parser._model.arcs.features(_tokens([sentence])).scores(0, parser.coef_).reshape(n, n + 1)
     for word, head in ((1, 2), (2, 0), (n, 1), (3, n)):
         found = parser.explain(sentence, word, head)
         assert sum(weight for _, weight in found) == pytest.approx(arcs[word - 1, head])
@@ -225,7 +225,7 @@ def test_features_hashed_all_or_recomputed():
 
 
 def test_faults_of_the_second_classifier_come_before_the_first_is_trained(monkeypatch):
-    monkeypatch.setattr(DependencyParser, "_train", lambda *_, **__: pytest.fail("trained"))
+    monkeypatch.setattr("partwise.estimators.base.solve", lambda *_, **__: pytest.fail("trained"))
     with pytest.raises(ValueError, match="no feature occurs 100000 times"):
         DependencyParser(features="hashed", hash_bits=12, min_count=100000).fit(TRAIN[:20])
     with pytest.raises(ValueError, match="no template is left"):
@@ -395,13 +395,14 @@ def test_save_load_pickle(tmp_path, options):
 
 
 def test_damaged_model_parts(parser):
-    from partwise.models import ModelFormatError
+    from partwise.model_files import ModelFormatError
+    from partwise.model_files.estimators import from_parts, to_parts
 
     def broken(change) -> None:
-        parts = parser._to_model()
+        parts = to_parts(parser, "dep")
         change(parts)
         with pytest.raises((ModelFormatError, ValueError)):
-            DependencyParser._from_model(parts)
+            from_parts(DependencyParser, parts)
 
     broken(lambda p: p.arrays.update(weights=p.arrays["weights"][:-1]))
     broken(lambda p: p.arrays.pop("arcs.keys"))

@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, cross_
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from partwise import MaxentClassifier, RegularizationPathCV, SequenceTagger
-from partwise.estimators import common
+from partwise.estimators import base
 
 
 @parametrize_with_checks([RegularizationPathCV(MaxentClassifier(), Cs=3, cv=3)])
@@ -96,7 +96,7 @@ def test_the_path_costs_less_than_a_grid(sentences, monkeypatch):
     X, y = sentences
     inner = SequenceTagger(solver="eg", tol=1e-3, random_state=0)
     values = np.logspace(-2, 1, 8)
-    path = clone(inner)._fit_path(values.tolist(), X, y)
+    path = clone(inner).fit_path(values.tolist(), X, y)
     cold = [inner.set_params(C=C).fit(X, y).result_.passes for C in values]
     assert sum(result.passes for result in path) < 0.7 * sum(cold)
     np.testing.assert_allclose([result.l2 for result in path], 1 / values)
@@ -105,8 +105,8 @@ def test_the_path_costs_less_than_a_grid(sentences, monkeypatch):
 def test_data_are_read_once_a_fold(sentences, monkeypatch):
     X, y = sentences
     made = []
-    make = common.Problem
-    monkeypatch.setattr(common, "Problem", lambda **parts: made.append(1) or make(**parts))
+    make = base.Problem.of
+    monkeypatch.setattr(base.Problem, "of", lambda *args, **parts: made.append(1) or make(*args, **parts))
     RegularizationPathCV(SequenceTagger(tol=0.1), Cs=[0.01, 0.1, 1.0], cv=3).fit(X, y)
     assert len(made) == 4  # three folds and the whole
 

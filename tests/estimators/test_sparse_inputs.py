@@ -7,7 +7,7 @@ from sklearn.utils.validation import validate_data
 
 from partwise import MaxentClassifier, Multiclass, RegularizationPathCV, SequenceTagger, maxent_map, multiclass_map
 from partwise._core import sparse_product
-from partwise.estimators import maxent
+from partwise.estimators import classifier
 from partwise.features.sparse_inputs import own_sparse
 
 Y = [0, 1, 0, 1]
@@ -86,7 +86,7 @@ def changed_meanwhile(monkeypatch):
                 X.indptr[1:] = 2**30
             return validate_data(data, *args, **kwargs)
 
-        monkeypatch.setattr(maxent, "validate_data", damage)
+        monkeypatch.setattr(classifier, "validate_data", damage)
 
     return install
 

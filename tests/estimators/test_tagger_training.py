@@ -111,13 +111,10 @@ class TestWarmStart:
 
     @pytest.mark.parametrize("variant", VARIANTS, ids=named)
     def test_weights_are_carried_by_name(self, variant, sentences, sentence_maker):
-        from partwise.estimators.warm import Fitted, carry_weights
-
         other = sentence_maker(20, seed=9, n_columns=5, labels=["I", "O", "X", "B", "Y"])
         first = SequenceTagger(**variant).fit(sentences.dicts, sentences.y)
         second = SequenceTagger(**variant).fit(other.dicts, other.y)
-        old, new = (Fitted(model._reader, model._model, model.classes_) for model in (first, second))
-        second.coef_ = carry_weights(first.coef_, old, new)
+        second.coef_ = second._model.carried(first._model)
         tables = ("state_features_", "transition_features_", "boundary_features_")
         for table in tables:
             before, after = getattr(first, table), getattr(second, table)

@@ -16,8 +16,8 @@ import partwise
 from partwise import DependencyParser, MaxentClassifier, RegularizationPathCV, SequenceTagger
 from partwise.io import read_conllu
 from partwise.losses import Loss
-from partwise.models import FORMAT_VERSION
-from partwise.models.values import decode_labels
+from partwise.model_files import FORMAT_VERSION
+from partwise.model_files.values import decode_labels
 from partwise.solvers import EG
 
 HERE = Path(__file__).resolve().parent

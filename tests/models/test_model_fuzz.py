@@ -18,7 +18,7 @@ from partwise import ModelFormatError, SequenceTagger
 from partwise.cli.summary import certificate_lines, result_fields
 from partwise.cli.tasks import task_of
 from partwise.features import Template
-from partwise.models import container
+from partwise.model_files import container
 
 ODD_NUMBERS = [0, 1, -1, 2, 3, 255, 65535, 2**31, -(2**31), 2**40, 2**62, 1e308, -1e308, 1e-308, float("nan")]
 ODD_VALUES = [

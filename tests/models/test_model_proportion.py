@@ -12,10 +12,10 @@ import pytest
 from modelcases import fitted_classifier, remade
 
 from partwise._core import Vocabulary
-from partwise.estimators.templates import TemplateReader
 from partwise.features import Template
 from partwise.features.macros import Gazetteer
-from partwise.models import ModelParts
+from partwise.model_files import ModelParts
+from partwise.models.sequences.template_reader import TemplateReader
 
 
 @pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""), reason="the sanitizer takes memory of its own")
@@ -37,7 +37,7 @@ def test_a_sparse_table_takes_the_memory_of_its_weights(tmp_path):
     for labels, fit_intercept in (("abc", True), ("abc", False), ("ab", True)):
         model = fitted_classifier(list(labels), fit_intercept=fit_intercept).estimator
         model.coef_, model.n_features_in_ = dense[: len(model.coef_)], 1000
-        found = model._all_weights().reshape(1000 + fit_intercept, -1)[:1000]
+        found = model._model.weights.reshape(1000 + fit_intercept, -1)[:1000]
         wanted = dense if len(labels) == 3 else np.concatenate([-0.5 * dense[:1], 0.5 * dense[:1]])
         assert np.array_equal(found[:, : len(labels)], wanted.T)
 
@@ -51,11 +51,11 @@ def test_parts_and_templates_load_in_linear_time(what, tmp_path):
         if what == "gazetteers":
             lists = {f"g{k}": Gazetteer(["a b"]) for k in range(n)}
         template = Template.from_text("\n".join([*lines, "B"]), gazetteers=lists)
-        parts = TemplateReader(template, Vocabulary.learn(["U0:a"], 1)[0])._to_model()
+        parts = TemplateReader(template, Vocabulary.learn(["U0:a"], 1)[0]).to_parts()
         whole = ModelParts("tagger")
         whole.add("reader", parts)
         begin = time.process_time()
-        TemplateReader._from_model(whole.part("reader"))
+        TemplateReader.from_parts(whole.part("reader"))
         return time.process_time() - begin
 
     seconds(10)

@@ -27,7 +27,7 @@ from partwise import (
     multiclass_map,
     solve,
 )
-from partwise.models import container
+from partwise.model_files import container
 from partwise.solvers import checkpoint as files
 from partwise.solvers.eg import EGState
 from partwise.solvers.lbfgs import LBFGSState

@@ -34,9 +34,9 @@ from partwise import (
     suitable_solvers,
 )
 from partwise.cli.output import peak_memory
-from partwise.estimators.inputs import csr_attributes
 from partwise.features import Attributes
 from partwise.kernels import kernel_map
+from partwise.models.rows import csr_attributes
 from partwise.solvers import auto, choose
 from partwise.solvers.compatibility import KINDS
 from partwise.solvers.look import Look

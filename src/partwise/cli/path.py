@@ -83,17 +83,17 @@ def path(task: Task, *, data: str, output: str | None, dev: str | None, as_json:
 
     model = task.make(flags, training, settings)
     points = []
-    results = model._fit_path(Cs, training.X, training.y)
+    results = model.fit_path(Cs, training.X, training.y)
     for C, result in zip(Cs, results, strict=True):
-        model._set_weights(result)
+        model.use(result)
         name, score = task.main_score(task.evaluate(model, held))
         points.append({"C": C, **result_fields(result), "score": score})
     best = max(range(len(points)), key=lambda k: (points[k]["score"], -points[k]["C"]))
     if training is whole:
         model.C = Cs[best]
-        model._set_weights(results[best])
+        model.use(results[best])
     else:
-        model._fit_path(Cs[: best + 1], whole.X, whole.y)
+        model.fit_path(Cs[: best + 1], whole.X, whole.y)
     model.input_settings_ = {"task": task.name, **task.remember(flags, training)}
     model.save(output)
     fields = {

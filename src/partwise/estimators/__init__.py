@@ -7,16 +7,18 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from partwise.estimators.maxent import MaxentClassifier as MaxentClassifier
+    from partwise.estimators.base import StructuredEstimator as StructuredEstimator
+    from partwise.estimators.classifier import MaxentClassifier as MaxentClassifier
     from partwise.estimators.parser import DependencyParser as DependencyParser
     from partwise.estimators.path_cv import RegularizationPathCV as RegularizationPathCV
     from partwise.estimators.tagger import SequenceTagger as SequenceTagger
 
 _HOME = {
     "DependencyParser": "parser",
-    "MaxentClassifier": "maxent",
+    "MaxentClassifier": "classifier",
     "RegularizationPathCV": "path_cv",
     "SequenceTagger": "tagger",
+    "StructuredEstimator": "base",
 }
 
 __all__ = sorted(_HOME)

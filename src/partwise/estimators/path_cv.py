@@ -14,14 +14,9 @@ from sklearn.utils import _safe_indexing, assert_all_finite, get_tags, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from partwise.estimators.common import (
-    Method,
-    TrainedEstimator,
-    check_positive,
-    check_sample_weight,
-    unchanged_on_failure,
-)
-from partwise.estimators.inputs import Floats
+from partwise.arrays import Floats
+from partwise.checks import check_positive, check_sample_weight
+from partwise.estimators.base import Method, StructuredEstimator, unchanged_on_failure
 from partwise.features.sparse_inputs import own_sparse
 
 
@@ -88,7 +83,7 @@ class RegularizationPathCV(MetaEstimatorMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RegularizationPathCV:
         """Choose C on folds of the data, then fit to all of it."""
-        if not isinstance(self.estimator, TrainedEstimator):
+        if not isinstance(self.estimator, StructuredEstimator):
             raise ValueError(f"estimator must be one of partwise's, got {type(self.estimator).__name__}")
         with unchanged_on_failure(self):
             Cs = _ascending(self.Cs)
@@ -109,18 +104,18 @@ class RegularizationPathCV(MetaEstimatorMixin, BaseEstimator):
             for train, test in folds.split(np.zeros(n), y if single else None):
                 fold = clone(self.estimator)
                 parts = _take(X, train), _take(y, train), None if weight is None else weight[train]
-                results = fold._fit_path(Cs, *parts)
+                results = fold.fit_path(Cs, *parts)
                 scores.append([])
                 held_out = _take(X, test), _take(y, test), None if weight is None else weight[test]
                 for result in results:
-                    fold._set_weights(result)
+                    fold.use(result)
                     scores[-1].append(self._score(fold, *held_out))
                 gaps.append([result.relative_gap for result in results])
             if not scores:
                 raise ValueError("cv gives no folds")
             best = int(np.argmax(np.mean(scores, axis=0)))
             chosen = clone(self.estimator)
-            self.results_ = chosen._fit_path(Cs[: best + 1], X, y, weight)
+            self.results_ = chosen.fit_path(Cs[: best + 1], X, y, weight)
             self.best_estimator_ = chosen
             self.C_ = Cs[best]
             self.Cs_ = np.array(Cs)

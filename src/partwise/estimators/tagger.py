@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
-from partwise.estimators.common import check_sample_weight, unchanged_on_failure
-from partwise.estimators.inputs import ColumnReader, Sequences
-from partwise.estimators.kernel_chain import KernelChainModel
-from partwise.estimators.labels import encode_labels, flatten_labels, make_classes
-from partwise.estimators.local import LocalModel
-from partwise.estimators.predicting import PredictingTagger
-from partwise.estimators.reading import ReadableTagger
-from partwise.estimators.saved_taggers import model_parts, read_model
-from partwise.estimators.saving import make_estimator, n_attributes, read_reader, read_result, start_model
-from partwise.estimators.tagger_training import TrainedTagger
-from partwise.estimators.templates import TemplateReader
-from partwise.models.errors import ModelFormatError
-from partwise.models.parts import ModelParts
+from partwise.arrays import Floats
+from partwise.checks import check_choice, check_count
+from partwise.estimators.base import StructuredEstimator, needs_probabilities
+from partwise.losses import get_loss
+from partwise.models.chain import ChainModel
+from partwise.models.inspection import Explanation, TopFeatures
+from partwise.models.kernel_chain import KernelChainModel
+from partwise.models.maxent_chain import MaxentChainModel
+from partwise.models.sequences import SequenceModel, get_template
+from partwise.problem.inference import slot_scores
 
 
-class SequenceTagger(PredictingTagger, ReadableTagger, TrainedTagger):
+class SequenceTagger(StructuredEstimator):
     """Labels every position of a sequence: a linear-chain CRF, or a max-margin chain with a hinge loss.
 
     Minimises ``1 / (2 C) |w|^2 + sum_i weight_i loss_i(w)`` over sequences i. CRFsuite's ``c2`` is ``1 / (2 C)``.
@@ -32,13 +28,27 @@ class SequenceTagger(PredictingTagger, ReadableTagger, TrainedTagger):
     - a list of positions, each a list of attribute names (strings; a repeated name counts twice) or a dict:
       ``{"word": "the"}`` is the attribute "word=the", a number or a bool is the attribute's value, a list of strings
       or a nested dict is written out with the name as prefix (``{"suffix": ["e", "he"]}``: "suffix=e", "suffix=he");
-    - a 2-D NumPy array of numbers, or a SciPy sparse matrix: one row a position, attribute j is column j;
+    - a 2-D NumPy array of numbers, or a SciPy sparse matrix: one row per position, attribute j is column j;
     - with a `template`: `partwise.io.Sentences`, or a list of sentences, lists of tokens that are strings or tuples of
       strings (columns). The template makes the attributes.
 
     An attribute of value 0 is an attribute that is not there. Attributes not seen in training are ignored at
     prediction. `y` is a list of label sequences (strings, ints or other hashable values). `fit` refuses a sequence
     without positions; predictions for one are empty.
+
+    Predictions take two constraints:
+
+    - `allowed`: for each sequence None (no constraint), a boolean array of shape (length, n_labels) in the order of
+      `classes_`, or a list with None or the allowed labels of each position;
+    - `allowed_transitions`: a boolean array of shape (n_labels, n_labels), which labels (columns) may follow which
+      (rows).
+
+    `predict_marginals` gives the probability of each label at each position: per sequence a list of dicts {label:
+    probability}, or with ``output="array"`` an array of shape (length, n_labels). `score` is the share of positions
+    with the right label.
+
+    model="maxent": the scores of `predict_k_best` are log-probabilities, and the labellings are the best that a beam of
+    `beam_width` histories, or of k if that is more, finds; with ``beam_width=None`` the best of all.
 
     Parameters
     ----------
@@ -167,81 +177,111 @@ class SequenceTagger(PredictingTagger, ReadableTagger, TrainedTagger):
         tags.target_tags.required = True
         return tags
 
-    # training
+    _model: SequenceModel
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SequenceTagger:
-        """Train on sequences `X` with label sequences `y`; `sample_weight` is one weight a sequence.
+    def _make_model(self) -> SequenceModel:
+        check_choice("features", self.features, ("observed", "all"))
+        check_choice("transitions", self.transitions, ("auto", "observed", "all"))
+        check_choice("model", self.model, ("crf", "maxent"))
+        check_count("min_count", self.min_count)
+        if self.model == "maxent":
+            self._check_maxent()
+        self._check_kernel()
+        self._check_template()
+        shared = {"template": self.template, "features": self.features, "min_count": self.min_count}
+        if self.model == "maxent":
+            return MaxentChainModel(history=self.history, beam_width=self.beam_width, **shared)
+        shared |= {
+            "transitions": self.transitions,
+            "transition_features": self.transition_features,
+            "ends": self.ends,
+        }
+        if self.kernel is None:
+            return ChainModel(**shared)
+        return KernelChainModel(kernel=self.kernel, gamma=self.gamma, kernel_options=self.kernel_options, **shared)
 
-        A sequence of weight 0 is left out altogether: its attributes and labels are not learnt.
+    def _check_maxent(self) -> None:
+        loss = get_loss(self.loss)
+        if not loss.probabilistic or loss.cost_scale:
+            raise ValueError(f"model='maxent' has loss='log' only, got {self.loss!r}")
+        for name, value in (("transitions", "auto"), ("transition_features", None), ("ends", False)):
+            if getattr(self, name) != value:
+                raise ValueError(f"{name} is not available with model='maxent', got {getattr(self, name)!r}")
+
+    def _check_kernel(self) -> None:
+        if self.kernel is None:
+            for name in ("gamma", "kernel_options"):
+                if getattr(self, name) is not None:
+                    raise ValueError(f"{name} is for kernels: give kernel='rbf' or another")
+        elif self.model != "crf":
+            raise ValueError("a kernel is available for model='crf' alone")
+
+    def _check_template(self) -> None:
+        if self.template is None:
+            return
+        template = get_template(self.template)
+        if (self.kernel is not None or self.model == "maxent") and template.edges:
+            raise ValueError("B lines with macros are available for model='crf' without a kernel")
+        if self.kernel is not None and not template.transitions:
+            raise ValueError("with a kernel there are transitions: add the line 'B' to the template")
+
+    # answers
+
+    def predict_single(self, sequence: Any) -> list[Any]:
+        """The best labels of one sequence."""
+        labels: list[Any] = self.predict([sequence])[0]
+        return labels
+
+    @needs_probabilities
+    def predict_marginals_single(self, sequence: Any, *, output: str = "dict") -> Any:
+        """Marginals of one sequence."""
+        return self.predict_marginals([sequence], output=output)[0]
+
+    def decision_function(self, X: Any) -> list[Floats]:
+        """Scores of labels at positions before transitions: an array of shape (length, n_labels) per sequence."""
+        _, reading, n_jobs = self._read(X)
+        return self._model.rows_of_labels(reading, slot_scores(reading.batch, self.coef_, n_jobs))
+
+    # weights by name
+
+    @property
+    def attributes_(self) -> list[str] | None:
+        """Attribute names, the most frequent first; None for arrays."""
+        check_is_fitted(self)
+        return self._model.reader.names()
+
+    @property
+    def state_features_(self) -> dict[tuple[Any, Any], float]:
+        """Weights of (attribute, label) pairs; attributes are column numbers for arrays."""
+        check_is_fitted(self)
+        return self._model.state_features()
+
+    @property
+    def transition_features_(self) -> dict[tuple[Any, ...], float]:
+        """Weights of (label, next label) pairs; with `transition_features` also of (attribute, label, next label).
+
+        model="maxent": of (label before, label) and (label two before, label before, label); None is before the
+        sequence's beginning.
         """
-        with unchanged_on_failure(self):
-            training = self._check_training()
-            self._check_features()
-            sequences, targets = self._sequences(X), Sequences.of(y, "y")
-            if not len(sequences.items):
-                raise ValueError("X holds no sequences")
-            lengths = sequences.lengths()
-            flatten_labels(targets, lengths)
-            weight = check_sample_weight(sample_weight, len(sequences.items))
-            if weight is not None and not weight.all():
-                keep = np.flatnonzero(weight)
-                sequences, targets, lengths, weight = (
-                    sequences.take(keep),
-                    targets.take(keep),
-                    lengths[keep],
-                    weight[keep],
-                )
-            if not lengths.all():
-                number = sequences.numbers[int(np.flatnonzero(lengths == 0)[0])]
-                raise ValueError(f"sequence {number} has no positions: leave it out")
+        check_is_fitted(self)
+        return self._model.transition_features()
 
-            flat = flatten_labels(targets, lengths)
-            classes = make_classes(flat, targets, lengths)
-            if len(classes) < 2:
-                raise ValueError(f"y holds one label only ({classes.tolist()[0]!r}): there is nothing to learn")
-            labels = encode_labels(flat, classes)
-            reader, rows = self._first_reading(sequences)
-            model, result = self._fit_model(training, reader, rows, labels, classes, weight)
+    @property
+    def boundary_features_(self) -> dict[tuple[str, Any], float]:
+        """Weights of ("begin", label) and ("end", label); empty unless `ends`."""
+        check_is_fitted(self)
+        return self._model.boundary_features()
 
-            if isinstance(reader, ColumnReader):
-                self.n_features_in_ = reader.n_features
-            elif hasattr(self, "n_features_in_"):
-                del self.n_features_in_
-            self.classes_ = classes
-            self._reader = reader
-            self._model = model
-            self._set_weights(result)
-        return self
+    def top_features(self, n: int = 10) -> TopFeatures:
+        """The n weights of the largest absolute values for every label and every pair of labels."""
+        found: TopFeatures = super().top_features(check_count("n", n))
+        return found
 
-    def _to_model(self) -> ModelParts:
-        self._check_training()
-        self._check_features()
-        parts = start_model(self, "tagger")
-        parts.add("reader", self._reader._to_model())
-        parts.add("model", model_parts(self._model, self.coef_))
-        return parts
+    def explain(self, sequence: Any) -> Explanation:
+        """Which features make the best labelling of a sequence better than the second-best one.
 
-    @classmethod
-    def _from_model(cls, parts: ModelParts) -> SequenceTagger:
-        self: SequenceTagger = make_estimator(cls, parts)
-        self._check_training()
-        self._check_features()
-        # Both are native work for the most part: a large model's names and weights are read at the same time.
-        with ThreadPoolExecutor(1) as helper:
-            reader = helper.submit(read_reader, parts.part("reader"))
-            self._model, self.coef_ = read_model(
-                parts.part("model"), len(self.classes_), n_attributes(parts.part("reader"))
-            )
-        self._reader = reader.result()
-        if isinstance(self._reader, TemplateReader):
-            self.template = self._reader.template if self.template is None else self.template
-        elif self.template is not None:
-            raise ModelFormatError("has a template and reads its input without it")
-        if isinstance(self._reader, ColumnReader):
-            self.n_features_in_ = self._reader.n_attributes
-        if (self.model == "maxent") != isinstance(self._model, LocalModel):
-            raise ModelFormatError(f"says model={self.model!r} and holds another")
-        if (self.kernel is not None) != isinstance(self._model, KernelChainModel):
-            raise ModelFormatError(f"says kernel={self.kernel!r} and holds another model")
-        self.result_ = read_result(parts, self.coef_)
-        return self
+        Their amounts add up to the difference of the two scores. model="maxent": scores are log-probabilities, the
+        labellings are those of `predict_k_best`, and besides features there are the local normalisers ("normaliser").
+        """
+        found: Explanation = super().explain(sequence)
+        return found

@@ -18,6 +18,7 @@ from .._core import (
     Segment,
     SharedSegment,
     SparseVector,
+    Vocabulary,
 )
 from .arcs import ARC_TEMPLATES, LABEL_TEMPLATES, ArcTable, arc_tokens, parse_templates
 from .maps import Attributes, attribute_map, chain_map, history_chain_map, multiclass_map
@@ -43,6 +44,7 @@ __all__ = [
     "SharedSegment",
     "SparseVector",
     "Template",
+    "Vocabulary",
     "arc_tokens",
     "attribute_map",
     "chain_map",

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .._core import sparse_product
+from .._core import sparse_product, stacked_products
 
 Array = NDArray[Any]
 
@@ -43,6 +43,14 @@ def csr_product(X: Any, right: NDArray[np.float64]) -> NDArray[np.float64]:
         indptr, indices = indptr.astype(np.int64), indices.astype(np.int64)
     parts = (np.ascontiguousarray(part) for part in (indptr, indices, data, right))
     return sparse_product(*parts)
+
+
+def row_products(X: Any, weights: NDArray[np.float64], n_jobs: int = 1) -> NDArray[np.float64]:
+    """X weights', by sums whose order is the same for one row and for many (that of BLAS is not)."""
+    if sparse.issparse(X):
+        return csr_product(X, weights.T)
+    rows, columns = np.ascontiguousarray(X)[:, None, :], np.ascontiguousarray(weights.T)[None]
+    return stacked_products(rows, columns, n_jobs)[:, 0]
 
 
 def _check_coordinates(row: Array, column: Array, data: Array, shape: tuple[int, int], name: str) -> None:

@@ -1,29 +1,13 @@
-"""What a file that cannot be read raises."""
-
-import os
+"""What a model refuses."""
 
 
-class ContainerError(ValueError):
-    """A file is not a whole, undamaged one of a kind and version that are known here.
-
-    Attributes
-    ----------
-    path : str or None
-    message : str
-    """
-
-    def __init__(self, message: str, path: str | os.PathLike[str] | None = None) -> None:
-        self.message = message
-        self.path = None if path is None else os.fspath(path)
-        super().__init__(message if path is None else f"{self.path}: {message}")
-
-    def __reduce__(self) -> tuple[type["ContainerError"], tuple[str, str | None]]:
-        return type(self), (self.message, self.path)
+class NotAvailable(ValueError, AttributeError):
+    """What a model, a structure or a loss cannot do."""
 
 
-class ModelFormatError(ContainerError):
-    """A file is not a whole, undamaged model file of a version that is known here."""
+class ConstraintError(ValueError):
+    """Constraints that leave a sequence (or a sentence) nothing to choose from; places are counted from 0."""
 
-
-class CheckpointError(ContainerError):
-    """A file is not a whole, undamaged checkpoint of a version that is known here, or not one of this run."""
+    def __init__(self, message: str, sequence: int, position: int | None = None) -> None:
+        super().__init__(message)
+        self.sequence, self.position = sequence, position

@@ -1,6 +1,6 @@
 """Solvers: frozen dataclasses of hyper-parameters with `init_state`, `step`, `certificate` and a shared `run`."""
 
-from ..models.errors import CheckpointError
+from ..model_files.errors import CheckpointError
 from .auto import choose, solve
 from .base import Certified, Progress, Solver, WarmStart
 from .bcfw import BCFW

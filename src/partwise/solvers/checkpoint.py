@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..io.files import atomic_write
-from ..models import container
-from ..models.errors import CheckpointError
+from ..model_files import container
+from ..model_files.errors import CheckpointError
 from ..result import HISTORY, Status
 
 Array = NDArray[Any]

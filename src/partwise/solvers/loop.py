@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..models.errors import CheckpointError
+from ..model_files.errors import CheckpointError
 from ..problem import Problem
 from ..result import HISTORY, Certificate, CertificateError, ConvergenceWarning, DivergenceError, Result, Status
 from . import checkpoint as files

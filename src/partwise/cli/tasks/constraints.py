@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partwise.cli.errors import UserError
-from partwise.estimators.constraints import ConstraintError
 from partwise.io import FormatError, read_text
 from partwise.io.conllu_sentence import is_number
+from partwise.models.errors import ConstraintError
 
 Bools = NDArray[np.bool_]
 

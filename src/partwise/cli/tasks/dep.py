@@ -63,7 +63,7 @@ class DepTask(Task):
         reader = ConlluReader(
             path, strict=not settings.get("lenient"), dialect="conllu" if dialect == "auto" else dialect
         )
-        from partwise.estimators.trees import check_lengths
+        from partwise.models.tree.words import check_lengths
 
         sentences = reader.read()
         if not sentences:
@@ -197,7 +197,7 @@ class DepTask(Task):
     # predictions
 
     def predict(self, model: Any, data: Data, request: Request) -> Iterable[str]:
-        from partwise.estimators.trees import check_lengths
+        from partwise.models.tree.words import check_lengths
 
         check_lengths(data.X, range(data.first, data.first + len(data.X)), model.max_length)
         allowed = None

@@ -18,8 +18,8 @@ from partwise.cli.tasks import Data, Evaluation, Request, Rules, Task
 from partwise.cli.tasks.labels import are_chunks, evaluate_sequences
 from partwise.cli.tasks.tagfeatures import choose_features, described
 from partwise.cli.tasks.tagfiles import FORMATS, SEPARATORS, read_tagged, tagged_blocks
-from partwise.estimators.templates import get_template
 from partwise.metrics import calibration, chunk_f1
+from partwise.models.sequences.template_reader import get_template
 
 PRESETS = ("chunk", "pos", "ner")
 #: What stands before the first tag in a file of weights (model="maxent").
@@ -92,7 +92,7 @@ class TagTask(Task):
         return tagged_blocks(path, settings, size)
 
     def words_only(self, model: Any) -> bool:
-        template = getattr(model._reader, "template", None)
+        template = getattr(model._model.reader, "template", None)
         return template is not None and template.columns == [0] and not self.recall(model).get("columns")
 
     def rules(self, model: Any, path: str) -> Rules:
@@ -242,7 +242,7 @@ class TagTask(Task):
     def strongest(self, model: Any, n: int, data: Data | None = None) -> dict[str, list[tuple[str, float]]]:
         found: dict[str, list[tuple[str, float]]] = {}
         if model.kernel is None:
-            attributes, labels, weights = model._model.node_features(model.coef_)
+            attributes, labels, weights = model._model.node_features()
             names = model.attributes_
             for k, label in enumerate(model.classes_.tolist()):
                 own = np.flatnonzero(labels == k)
@@ -264,7 +264,7 @@ class TagTask(Task):
             yield end, "", str(label), repr(weight)
 
     def size(self, model: Any) -> int:
-        states = 0 if model.kernel is not None else len(model._model.node_features(model.coef_)[2])
+        states = 0 if model.kernel is not None else len(model._model.node_features()[2])
         return states + len(_transitions(model)) + len(model.boundary_features_)
 
     def examples(self, model: Any, data: Data, n: int) -> list[Any]:
@@ -287,8 +287,7 @@ class TagTask(Task):
 
 def _transitions(model: Any) -> dict[tuple[Any, ...], float]:
     """Weights of transitions by name: none where a kernel compares them."""
-    by_kernel = model.kernel is not None and model._model.support.edges is not None
-    return {} if by_kernel else model.transition_features_
+    return getattr(model, "transition_features_", {})
 
 
 def _drawable(data: Data, most: int = 500) -> list[int]:

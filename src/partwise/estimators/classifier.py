@@ -1,0 +1,227 @@
+"""Maximum-entropy classification: one label per example."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.special import log_softmax
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from partwise.arrays import Floats
+from partwise.checks import check_choice, check_count, check_positive, count_jobs
+from partwise.estimators.base import StructuredEstimator, needs_probabilities
+from partwise.features.sparse_inputs import own_sparse
+from partwise.losses import get_loss
+from partwise.models.base import Model, Training
+from partwise.models.classes import ClassesModel
+from partwise.models.inspection import Explanation, TopFeatures
+
+
+class MaxentClassifier(ClassifierMixin, StructuredEstimator):
+    """Linear classifier: multinomial logistic regression, or a max-margin classifier with a hinge loss.
+
+    Minimises ``1 / (2 C) |w|^2 + sum_i weight_i loss_i(w)``. With the log loss and ``fit_intercept=False`` this is
+    scikit-learn's ``LogisticRegression`` with the same `C`, for two labels and for more.
+
+    Two labels share one weight vector, on the second label's side; two vectors under this penalty would describe the
+    same distributions at half the price.
+
+    Predictions take the constraint `allowed`: for each row None, or a collection of the labels it may have.
+
+    Parameters
+    ----------
+    loss : {"log", "softmax-margin", "hinge", "squared-hinge", "smoothed-hinge"} or Loss
+        The hinge losses give no probabilities.
+    C : float
+        Inverse of the penalty's strength.
+    penalty : {"l2", "l1", "elasticnet"}
+        "l1": ``|w|_1 / C`` instead, which makes weights zero; "elasticnet": ``l1_ratio`` of that and the rest of the
+        first. Both are for losses with a temperature above 0.
+    l1_ratio : float between 0 and 1
+        Used by "elasticnet" alone.
+    fit_intercept : bool
+        Add a column of ones to the features. Its weights are penalised like all others (LIBLINEAR's ``-B 1``).
+    class_weight : None, "balanced" or a mapping of labels to numbers >= 0
+        What each row's weight is multiplied by; labels that are not named have 1. "balanced": the sum of all
+        rows' weights over the number of labels times the sum of that label's.
+    solver : str or Solver
+        A name of `partwise.available_solvers()`; "auto" chooses; data so few that it takes no more than some
+        milliseconds are fitted to rounding, with smooth losses.
+    solver_options : dict, optional
+        The named solver's own parameters.
+    tol : float
+        Stop at a duality gap of `tol` times the objective.
+    max_seconds, max_passes : float, optional
+        Stop there, with a `ConvergenceWarning`.
+    n_jobs : int, optional
+        Threads; None is 1, -1 all processors.
+    random_state : int, RandomState, Generator or None
+        Seed of the solvers that draw examples. By default it is fixed, so that the same data give the same weights;
+        None: another one each time.
+    verbose : int
+        How much is logged.
+    warm_start : bool
+        Start `fit` where the last one ended, if it had the same labels and as many features; with a hinge loss, if
+        it also had the same loss, solver and number of rows.
+    callbacks : callable or list of callables, optional
+        Called with a `Progress` after each epoch, see `partwise.callbacks`; an answer that is true stops the training.
+        (`RegularizationPathCV` calls none.)
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    coef_ : ndarray of shape (1, n_features) for two labels, else (n_classes, n_features)
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    n_features_in_ : int
+    result_ : Result
+        Objective, dual value, gap, history of the last `fit`.
+    """
+
+    def __init__(
+        self,
+        loss: Any = "log",
+        C: float = 1.0,
+        *,
+        penalty: str = "l2",
+        l1_ratio: float = 0.5,
+        fit_intercept: bool = True,
+        class_weight: Mapping[Any, float] | str | None = None,
+        solver: Any = "auto",
+        solver_options: dict[str, Any] | None = None,
+        tol: float = 1e-3,
+        max_seconds: float | None = None,
+        max_passes: float | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        verbose: int = 0,
+        warm_start: bool = False,
+        callbacks: Any = None,
+    ) -> None:
+        self.loss = loss
+        self.C = C
+        self.penalty = penalty
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.solver = solver
+        self.solver_options = solver_options
+        self.tol = tol
+        self.max_seconds = max_seconds
+        self.max_passes = max_passes
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.callbacks = callbacks
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    _model: ClassesModel
+
+    def _make_model(self) -> ClassesModel:
+        return ClassesModel(fit_intercept=self.fit_intercept, class_weight=self.class_weight)
+
+    def _check_training(self) -> Training:
+        """With the shares of the two penalties."""
+        training = super()._check_training()
+        check_choice("penalty", self.penalty, ("l2", "l1", "elasticnet"))
+        ratio = {"l2": 0.0, "l1": 1.0}.get(self.penalty)
+        if ratio is None:
+            check_positive("l1_ratio", self.l1_ratio, zero=True)
+            if self.l1_ratio > 1:
+                raise ValueError(f"l1_ratio must be at most 1, got {self.l1_ratio!r}")
+            ratio = float(self.l1_ratio)
+        if ratio and not (training.loss.smooth and training.loss.link == "identity"):
+            raise ValueError(
+                f"penalty={self.penalty!r} is not available with loss={training.loss.name!r}: use 'log', "
+                "'softmax-margin' or 'smoothed-hinge'"
+            )
+        return replace(training, l1=ratio * training.l2, l2=(1.0 - ratio) * training.l2)
+
+    def _check_data(self, model: Model, X: Any, y: Any) -> tuple[Any, Any]:
+        X, y = validate_data(self, own_sparse(X), y, accept_sparse="csr", dtype=np.float64, order="C")
+        check_classification_targets(y)
+        assert isinstance(model, ClassesModel)
+        model.names = self.feature_names_in_.tolist() if hasattr(self, "feature_names_in_") else None
+        return X, y
+
+    def _fitted(self) -> ClassesModel:
+        """With the names of columns as they are now."""
+        model = super()._fitted()
+        assert isinstance(model, ClassesModel)
+        names = getattr(self, "feature_names_in_", None)
+        return model.with_options(names=None if names is None else list(names))
+
+    def _check_input(self, X: Any) -> Any:
+        check_is_fitted(self)
+        if not sparse.issparse(X) or X.format != "csr":  # whose indices only `row_products` follows, looking at each
+            X = own_sparse(X)
+        return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+
+    @property
+    def coef_(self) -> Floats:
+        """Weights: (1, n_features) for two labels, else (n_classes, n_features)."""
+        return self._model.coef
+
+    @coef_.setter
+    def coef_(self, coef: Floats) -> None:
+        self._model = self._model.with_coef(coef, self._model.intercept)
+
+    @property
+    def intercept_(self) -> Floats:
+        """Weights of the column of ones."""
+        return self._model.intercept
+
+    @intercept_.setter
+    def intercept_(self, intercept: Floats) -> None:
+        self._model = self._model.with_coef(self._model.coef, intercept)
+
+    def decision_function(self, X: Any) -> Floats:
+        """Scores: shape (n,) for two labels (positive: the second), else (n, n_classes)."""
+        check_is_fitted(self)
+        return self._model.scores(self._check_input(X), count_jobs(self.n_jobs))
+
+    @needs_probabilities
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Log-probabilities, shape (n, n_classes). Not available with hinge losses."""
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            scores = np.column_stack([np.zeros_like(scores), scores])
+        out: Floats = log_softmax(scores / get_loss(self.loss).temperature, axis=1)
+        return out
+
+    @needs_probabilities
+    def predict_proba(self, X: Any) -> Floats:
+        """Probabilities, shape (n, n_classes). Not available with hinge losses."""
+        out: Floats = np.exp(self.predict_log_proba(X))
+        return out
+
+    def top_features(self, n: int = 10) -> TopFeatures:
+        """The n weights of the largest absolute values for every label.
+
+        Two labels share one vector: each label has half of it, with opposite signs.
+        """
+        found: TopFeatures = super().top_features(check_count("n", n))
+        return found
+
+    def explain(self, x: Any) -> Explanation:
+        """Which features make the best label of a row better than the second-best one.
+
+        Their amounts add up to the difference of the two scores.
+        """
+        check_is_fitted(self)
+        row = own_sparse(x, "x") if sparse.issparse(x) else np.asarray(x)
+        row = row if row.ndim == 2 else row.reshape(1, -1)
+        if row.shape[0] != 1:
+            raise ValueError(f"explain takes one row, got {row.shape[0]}")
+        found: Explanation = self._explain(row)
+        return found

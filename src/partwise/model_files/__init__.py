@@ -1,0 +1,130 @@
+"""Model files (`.pw`): what an estimator learnt, in a container that is checked before it is used.
+
+    tagger.save("chunks.pw")
+    tagger = partwise.load("chunks.pw")
+
+docs/file_formats.md describes the files. A model takes part with `to_parts` and `from_parts` (`partwise.models.Model`),
+which checks shapes, ranges and finiteness; its estimator with a line in `KINDS`.
+"""
+
+import importlib
+import json
+import os
+from typing import Any
+
+import numpy as np
+
+from ..io.files import atomic_write
+from . import container
+from .errors import ModelFormatError
+from .parts import Array, ModelParts
+
+__all__ = ["FORMAT_VERSION", "KINDS", "ModelFormatError", "ModelParts", "kind_of", "load", "register", "save"]
+
+FORMAT_VERSION = container.FORMAT_VERSION
+
+#: Kinds of models: where the class is that reads them.
+KINDS: dict[str, tuple[str, str]] = {
+    "dep": ("partwise.estimators.parser", "DependencyParser"),
+    "maxent": ("partwise.estimators.classifier", "MaxentClassifier"),
+    "tagger": ("partwise.estimators.tagger", "SequenceTagger"),
+}
+
+
+def register(kind: str, estimator: type[Any]) -> None:
+    """Let files hold models of one's own estimator, under this name; `load` knows it once this was called."""
+    if KINDS.setdefault(kind, (estimator.__module__, estimator.__qualname__)) != _place(estimator):
+        raise ValueError(f"there is another estimator for model files of kind {kind!r}")
+
+
+def kind_of(estimator: Any) -> str:
+    """The kind of an estimator's files: that of its class, or of the class that it is derived from."""
+    places = {place: kind for kind, place in KINDS.items()}
+    for cls in type(estimator).__mro__:
+        if _place(cls) in places:
+            return places[_place(cls)]
+    raise ValueError(f"{type(estimator).__name__} has no kind of model files: see partwise.model_files.register")
+
+
+def _place(cls: type[Any]) -> tuple[str, str]:
+    return cls.__module__, cls.__qualname__
+
+
+def save(estimator: Any, path: str | os.PathLike[str], dtype: str = "float64") -> None:
+    """Write a fitted estimator to a file, which is replaced in one step or left as it was; "-" is standard output.
+
+    Raises
+    ------
+    ValueError
+        If labels or settings are of a kind that a file cannot hold.
+    """
+    if dtype not in ("float64", "float32"):
+        raise ValueError(f"dtype must be 'float64' or 'float32', got {dtype!r}")
+    if os.fspath(path).endswith(".gz"):
+        raise ValueError("model files are not compressed: give a name that does not end in .gz")
+    from .estimators import to_parts
+
+    parts = to_parts(estimator, kind_of(estimator))
+    arrays = {
+        name: _rounded(array, dtype) if name.endswith("weights") else array for name, array in parts.arrays.items()
+    }
+    metadata = {
+        "format": container.FORMAT,
+        "format_version": str(FORMAT_VERSION),
+        "partwise_version": _version(),
+        "kind": parts.kind,
+        "settings": json.dumps(parts.settings, separators=(",", ":"), allow_nan=False),
+    }
+    with atomic_write(path) as file:
+        container.write(file, metadata, arrays)
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """The estimator that `save` wrote to a file ("-": standard input), ready to predict.
+
+    Nothing in the file is executed, and nothing in it is used before its digest, shapes and ranges were checked.
+
+    Raises
+    ------
+    ModelFormatError
+        If the file is not a whole and undamaged model file, or of a newer format version.
+    OSError
+        If it cannot be read.
+    """
+    metadata, arrays = container.read(path)
+    try:
+        kind = metadata.get("kind", "")
+        if kind not in KINDS:
+            raise ModelFormatError(f"holds a model of unknown kind {kind[:40]!r}")
+        try:
+            settings = container.parse_json(metadata.get("settings", ""))
+        except (ValueError, RecursionError):
+            raise ModelFormatError("has settings that cannot be read") from None
+        if not isinstance(settings, dict):
+            raise ModelFormatError("has settings that cannot be read")
+        from .estimators import from_parts
+
+        module, name = KINDS[kind]
+        version = int(metadata["format_version"])  # the container knows it
+        return from_parts(getattr(importlib.import_module(module), name), ModelParts(kind, settings, arrays, version))
+    except ModelFormatError as error:
+        raise ModelFormatError(error.message, path) from None
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
+        # What a loss, a solver, a layout or an option refuses.
+        raise ModelFormatError(f"holds what makes no model ({error})", path) from error
+
+
+def _rounded(array: Array, dtype: str) -> Array:
+    if dtype == "float64":
+        return array
+    with np.errstate(over="ignore"):
+        rounded = array.astype(np.float32)
+    if not np.isfinite(rounded).all():
+        raise ValueError("a weight is too large for float32: save in float64")
+    return rounded
+
+
+def _version() -> str:
+    from partwise import __version__
+
+    return __version__

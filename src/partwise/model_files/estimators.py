@@ -1,0 +1,103 @@
+"""Estimators to model files and back: parameters, certificate, and what their models write."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, get_args
+
+import numpy as np
+
+from partwise.arrays import Floats
+from partwise.features.template import Template
+from partwise.model_files.errors import ModelFormatError
+from partwise.model_files.parts import ModelParts
+from partwise.model_files.values import decode, encode
+from partwise.result import HISTORY, Result, Status
+
+#: Parameters that say nothing about a model: they are None after loading.
+_NOT_SAVED = ("callbacks",)
+_NUMBERS = ("primal", "dual", "gap", "passes", "seconds", "l2")
+
+
+def to_parts(estimator: Any, kind: str) -> ModelParts:
+    """A fitted estimator: parameters, certificate, how the command line read its data, the model."""
+    parameters = {}
+    for name, value in estimator.get_params(deep=False).items():
+        if name in _NOT_SAVED:
+            continue
+        if name == "random_state" and isinstance(value, np.random.RandomState | np.random.Generator):
+            value = None  # a generator has moved on; its state would mean nothing to the next fit
+        if isinstance(value, Template):
+            value = None  # it is stored with the reader
+        parameters[name] = encode(value, f"the parameter {name}")
+    parts = ModelParts(kind, {"parameters": parameters})
+    add_result(parts, estimator.result_)
+    if hasattr(estimator, "input_settings_"):
+        parts.settings["input"] = estimator.input_settings_
+    estimator._fitted().to_parts(parts)
+    return parts
+
+
+def from_parts(cls: type[Any], parts: ModelParts) -> Any:
+    """The inverse, for an estimator of this class."""
+    found = parts.settings.get("parameters")
+    known = inspect.signature(cls.__init__).parameters
+    if not isinstance(found, dict) or not all(name in known and name != "self" for name in found):
+        raise ModelFormatError(f"has parameters that {cls.__name__} does not know")
+    estimator = cls(**{name: decode(value) for name, value in found.items()})
+    if parts.has("input"):
+        estimator.input_settings_ = _read_input_settings(parts.settings["input"])
+    estimator._check_training()
+    model = estimator._make_model().from_parts(parts)
+    for name, value in model.parameters().items():
+        if getattr(estimator, name) is None:
+            setattr(estimator, name, value)
+    estimator._adopt(model, read_result(parts, model.weights))
+    return estimator
+
+
+def add_result(parts: ModelParts, result: Result, name: str = "result", history: str = "history") -> None:
+    """A certificate and the history of its run."""
+    certificate = {column: encode(float(getattr(result, column)), column) for column in _NUMBERS}
+    certificate |= {column: str(getattr(result, column)) for column in ("status", "solver", "message")}
+    columns = {column: encode(result.history[column].tolist(), column) for column in HISTORY}
+    parts.settings |= {name: certificate, history: columns}
+
+
+def _read_input_settings(found: Any) -> dict[str, str | int]:
+    """How the command line read the training data; the commands check what the values mean."""
+    if not isinstance(found, dict) or not all(type(value) in (str, int) for value in found.values()):
+        raise ModelFormatError("has settings of its input that cannot be read")
+    return found
+
+
+def read_result(parts: ModelParts, weights: Floats, name: str = "result", history: str = "history") -> Result:
+    """The inverse of `add_result`, with these weights."""
+    settings = parts.settings.get(name)
+    if not isinstance(settings, dict):
+        raise ModelFormatError("has no certificate of its training")
+    found = ModelParts("result", settings)
+    numbers: dict[str, Any] = {name: found.number(name) for name in _NUMBERS}
+    status = found.text("status")
+    if status not in get_args(Status):
+        raise ModelFormatError(f"has the unknown status {status[:40]!r}")
+    return Result(
+        weights=weights,
+        status=status,  # type: ignore[arg-type]
+        solver=found.text("solver"),
+        message=found.text("message"),
+        history=_read_history(parts.settings.get(history)),
+        **numbers,
+    )
+
+
+def _read_history(found: Any) -> dict[str, Floats]:
+    if not isinstance(found, dict) or set(found) != set(HISTORY):
+        raise ModelFormatError("has no history of its training")
+    columns = {name: decode(found[name]) for name in HISTORY}
+    for values in columns.values():
+        if not isinstance(values, list) or not all(type(value) in (int, float) for value in values):
+            raise ModelFormatError("has a history of its training that is not of numbers")
+    if len({len(values) for values in columns.values()}) != 1:
+        raise ModelFormatError("has a history of its training in columns of unlike lengths")
+    return {name: np.array(values, dtype=np.float64) for name, values in columns.items()}

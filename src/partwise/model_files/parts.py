@@ -1,0 +1,169 @@
+"""What an estimator gives to a model file and takes from one: settings (JSON) and arrays, read with checks."""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .container import FORMAT_VERSION
+from .errors import ModelFormatError
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bytes = NDArray[np.uint8]
+
+
+@dataclass(eq=False)
+class ModelParts:
+    """A model, or a part of one.
+
+    kind
+        Which class reads it.
+    settings
+        JSON values by name.
+    arrays
+        Of float64, float32, int64, int32, uint16 or uint8. `save(dtype="float32")` rounds those whose name ends in
+        "weights".
+    version
+        Of the file's format, for whoever reads it.
+    """
+
+    kind: str
+    settings: dict[str, Any] = field(default_factory=dict)
+    arrays: dict[str, Array] = field(default_factory=dict)
+    version: int = FORMAT_VERSION
+
+    def add(self, name: str, part: ModelParts) -> None:
+        """Put a part into this one."""
+        self.settings[name] = {"kind": part.kind, **part.settings}
+        self.arrays.update({f"{name}.{key}": array for key, array in part.arrays.items()})
+
+    # reading
+
+    def has(self, name: str) -> bool:
+        """Whether there is a setting or a part of this name."""
+        return self.settings.get(name) is not None
+
+    def part(self, name: str) -> ModelParts:
+        """The part that `add` put in."""
+        settings = self.settings.get(name)
+        if not isinstance(settings, dict) or not isinstance(settings.get("kind"), str):
+            raise ModelFormatError(f"lacks its part {name!r}")
+        rest = {key: value for key, value in settings.items() if key != "kind"}
+        return ModelParts(settings["kind"], rest, self._arrays_of_parts.get(name, {}), self.version)
+
+    @cached_property
+    def _arrays_of_parts(self) -> dict[str, dict[str, Array]]:
+        """The arrays of each part, found once: a model may have thousands of parts."""
+        found: dict[str, dict[str, Array]] = {}
+        for key, array in self.arrays.items():
+            name, dot, rest = key.partition(".")
+            if dot:
+                found.setdefault(name, {})[rest] = array
+        return found
+
+    def integer(self, name: str, low: int = 0, high: int = 1 << 40) -> int:
+        """A whole number between `low` and `high`."""
+        value = self.settings.get(name)
+        if type(value) is not int or not low <= value <= high:
+            raise ModelFormatError(f"has {name} = {_short(value)}, expected a number from {low} to {high}")
+        return value
+
+    def flag(self, name: str) -> bool:
+        """True or false."""
+        value = self.settings.get(name)
+        if type(value) is not bool:
+            raise ModelFormatError(f"has {name} = {_short(value)}, expected true or false")
+        return value
+
+    def number(self, name: str) -> float:
+        """A float; {"float": "inf"} and the like too."""
+        value = self.settings.get(name)
+        if isinstance(value, dict) and value.get("float") in ("inf", "-inf", "nan"):
+            return float(value["float"])
+        if type(value) not in (int, float):
+            raise ModelFormatError(f"has {name} = {_short(value)}, expected a number")
+        assert isinstance(value, int | float)
+        if abs(value) > sys.float_info.max:
+            raise ModelFormatError(f"has {name} = {_short(value)}, a number beyond double precision")
+        return float(value)
+
+    def text(self, name: str) -> str:
+        """A string."""
+        value = self.settings.get(name)
+        if type(value) is not str:
+            raise ModelFormatError(f"has {name} = {_short(value)}, expected text")
+        return value
+
+    def floats(self, name: str, *shape: int | None) -> Floats:
+        """Finite numbers of this shape (None: any length), as float64."""
+        found = self._array(name, "f", shape)
+        # A sum is finite unless a value is not, or it overflows: only then every value is looked at.
+        with np.errstate(invalid="ignore", over="ignore"):
+            finite = math.isfinite(float(found.sum(dtype=np.float64)))
+        if not finite and not np.isfinite(found).all():
+            raise ModelFormatError(f"has numbers in {name!r} that are not finite")
+        return found.astype(np.float64, copy=False)
+
+    def ints(self, name: str, *shape: int | None, low: int, high: int) -> Ints:
+        """Whole numbers from `low` up to, not including, `high`, as int64."""
+        return self.columns(name, *shape, low=low, high=high).astype(np.int64, copy=False)
+
+    def columns(self, name: str, *shape: int | None, low: int = 0, high: int) -> Array:
+        """The same, but what is stored as uint16 stays so."""
+        found = self._array(name, "iu", shape)
+        if found.size and not (int(found.min()) >= low and int(found.max()) < high):
+            raise ModelFormatError(f"has numbers in {name!r} outside [{low}, {high})")
+        return found if found.dtype == np.uint16 else found.astype(np.int64, copy=False)
+
+    def pointers(self, name: str, n: int | None, end: int) -> Ints:
+        """Offsets of `n` runs (None: any number): from 0 to `end`, never falling."""
+        found = self._array(name, "i", (None if n is None else n + 1,)).astype(np.int64, copy=False)
+        if not len(found) or found[0] != 0 or found[-1] != end or bool((found[1:] < found[:-1]).any()):
+            raise ModelFormatError(f"has offsets in {name!r} that are not in order from 0 to {end}")
+        return found
+
+    def length(self, name: str) -> int:
+        """Length of a one-dimensional array."""
+        found = self.arrays.get(name)
+        if found is None or found.ndim != 1:
+            raise ModelFormatError(f"lacks its array {name!r}")
+        return len(found)
+
+    def bytes(self, name: str, *shape: int | None) -> Bytes:
+        """Bytes."""
+        return self._array(name, "u1", shape)
+
+    def mask(self, name: str, *shape: int | None) -> NDArray[np.bool_]:
+        """Zeros and ones."""
+        found = self._array(name, "u1", shape)
+        if found.size and int(found.max()) > 1:
+            raise ModelFormatError(f"has values in {name!r} that are neither 0 nor 1")
+        return found.astype(bool)
+
+    def _array(self, name: str, kinds: str, shape: tuple[int | None, ...]) -> Array:
+        found = self.arrays.get(name)
+        if found is None:
+            raise ModelFormatError(f"lacks its array {name!r}")
+        right = found.dtype == np.uint8 if kinds == "u1" else found.dtype.kind in kinds
+        fits = len(shape) == found.ndim and all(
+            want is None or want == have for want, have in zip(shape, found.shape, strict=True)
+        )
+        if not right or not fits:
+            wanted = tuple("any" if each is None else each for each in shape)
+            raise ModelFormatError(
+                f"has {name!r} of type {found.dtype} and shape {found.shape}, expected shape {wanted}"
+            )
+        return found
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else text[:40] + "..."

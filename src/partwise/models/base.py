@@ -1,0 +1,290 @@
+"""What a model is: one kind of output with its features, between an estimator and a structure.
+
+    learnt = model.learn(X, y, sample_weight, training)    vocabulary, labels, features; the examples to train on
+    model = model.with_weights(weights)                    what a solver found
+    reading = model.read(X)                                X as a Batch: a structure and features
+    answers = model.decode(reading, which, labellings)     labellings in the user's terms
+
+The estimator above it (`estimators.base`) knows no kind of model, the solvers and structures below it no words and no
+labels. `learn`, `read` and `decode` make a model; each other method is an `Ability`: a model has it if its class
+writes the method, and an estimator asks for it by `Model.needs`.
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from partwise.arrays import Floats, Ints, pointers
+from partwise.losses import Loss
+from partwise.model_files.parts import ModelParts
+from partwise.models.errors import NotAvailable
+from partwise.models.inspection import Explanation
+from partwise.penalties import L2, ElasticNet, Penalty
+from partwise.problem import Batch, LabelledBatch
+from partwise.problem.inference import best_labellings
+from partwise.solvers import Solver
+
+
+class Ability(Enum):
+    """What a model may be able to do; the value is the method that does it."""
+
+    MARGINALS = "marginals"
+    ENCODING = "encode"
+    CONSTRAINTS = "constrain"
+    EXPLANATIONS = "explain"
+    TOP_FEATURES = "top_features"
+    PRUNING = "pruned"
+    CARRYING = "carried"
+    FILES = "to_parts"
+
+
+@dataclass(frozen=True)
+class Training:
+    """Checked training parameters of an estimator."""
+
+    loss: Loss
+    l2: float
+    solver: Any
+    tol: float
+    n_jobs: int
+    seed: Callable[[], int | None]
+    l1: float = 0.0
+    max_seconds: float | None = None
+    verbose: int = 0
+
+    @property
+    def penalty(self) -> Penalty:
+        return ElasticNet(self.l1, self.l2) if self.l1 else L2(self.l2)
+
+    @property
+    def by_features(self) -> bool:
+        """Whether the solver goes by single features."""
+        return self.l1 > 0 or (isinstance(self.solver, Solver) and "column access" in self.solver.requires)
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """What `Model.learn` gives besides what the model keeps.
+
+    Examples
+    --------
+        What to train on.
+    shape
+        What labellings the examples have: where it is another fit's, so is the room for dual points.
+    l2_factor
+        What the strength of the penalty is multiplied by.
+    seconds
+        Time that the model spent on training something itself.
+    """
+
+    examples: LabelledBatch
+    shape: tuple[Any, ...]
+    l2_factor: float = 1.0
+    seconds: float = 0.0
+
+
+class Labellings(NamedTuple):
+    """Labellings end to end: the k-th uses slots[indptr[k]:indptr[k + 1]], each `counts` times."""
+
+    indptr: Ints
+    slots: Ints
+    counts: Floats
+
+    @classmethod
+    def of(cls, found: Sequence[tuple[Ints, Floats]]) -> Labellings:
+        """From (slots, counts) of each."""
+        slots = [each[0] for each in found]
+        indptr = pointers([len(each) for each in slots])
+        if not found:
+            return cls(indptr, np.empty(0, dtype=np.int64), np.empty(0))
+        return cls(indptr, np.concatenate(slots), np.concatenate([each[1] for each in found]))
+
+
+class Reading:
+    """X as a model sees it.
+
+    batch
+        Structure and features of the examples that there is something to say of; made when first asked for if it is
+        given as a function.
+    n_examples
+        How many examples X has.
+    kept
+        Which of them the batch has, ascending (None: all). The others have one answer, `Model.empty`.
+    source
+        What the model needs to answer in the user's terms.
+    """
+
+    def __init__(
+        self, batch: Batch | Callable[[], Batch], n_examples: int, kept: Ints | None = None, source: Any = None
+    ) -> None:
+        self._given = batch
+        self.n_examples = n_examples
+        self.kept = kept if kept is not None and len(kept) < n_examples else None
+        self.source = source
+        self.constrained = False  # whether `Model.constrain` put masks on the structure
+
+    @cached_property
+    def batch(self) -> Batch:
+        return self._given() if callable(self._given) else self._given
+
+    @property
+    def numbers(self) -> Ints:
+        """The number in X of each example of the batch."""
+        return np.arange(self.n_examples) if self.kept is None else self.kept
+
+    def spread(self, values: Any, empty: Callable[[], Any]) -> Any:
+        """Values of the batch's examples as values of all examples of X."""
+        if self.kept is None:
+            return values
+        out = [empty() for _ in range(self.n_examples)]
+        for i, value in zip(self.kept.tolist(), values, strict=True):
+            out[i] = value
+        return out
+
+
+@dataclass(frozen=True)
+class InputReport:
+    """What was strange about an input: (unknown features, all features), and columns without a value."""
+
+    unknown: Callable[[], tuple[int, int]]
+    blank: Sequence[str] = ()
+
+
+class Model(ABC):
+    """One kind of output with its features. It is changed by `learn` alone."""
+
+    #: Which estimator parameters it looks at when it predicts; they may be set after `fit`.
+    late: ClassVar[tuple[str, ...]] = ()
+    #: Names of the constraints that predictions take.
+    constraints: ClassVar[tuple[str, ...]] = ()
+    #: Abilities that its class has and this model has not: why.
+    lacks: Mapping[Ability, str] = {}
+    _weights: Floats
+
+    @property
+    def weights(self) -> Floats:
+        """The weights, as a solver has them, of the features that it still has."""
+        return self._weights
+
+    # training
+
+    @abstractmethod
+    def learn(self, X: Any, y: Any, sample_weight: Any, training: Training) -> Learnt:
+        """Choose vocabulary, labels and features from training data."""
+
+    def with_weights(self, weights: Floats) -> Self:
+        """The model with the weights that a solver found for `learn`'s examples."""
+        other = copy.copy(self)
+        other._weights = weights
+        return other
+
+    def with_options(self, **options: Any) -> Self:
+        """The model with other values of parameters that `late` names."""
+        other = copy.copy(self)
+        for name, value in options.items():
+            setattr(other, name, value)
+        other.check()
+        return other
+
+    def check(self) -> None:  # noqa: B027  (most models need no check)
+        """ValueError for parameters that make no model."""
+
+    def carried(self, old: Self) -> Floats | None:
+        """Weights to start training from: those of a model of the same class where features agree, else 0."""
+        raise NotImplementedError
+
+    # prediction
+
+    @abstractmethod
+    def read(self, X: Any, n_jobs: int = 1) -> Reading:
+        """Examples as a structure and features; ValueError that names the example for what is no input."""
+
+    @abstractmethod
+    def decode(self, reading: Reading, which: Ints, labellings: Labellings, n_jobs: int = 1) -> Any:
+        """Labellings in the user's terms: the k-th is one of example `which[k]` of the batch."""
+
+    def best(self, reading: Reading, n_jobs: int = 1) -> Labellings:
+        """The best labelling of each example of the batch."""
+        return Labellings(*best_labellings(reading.batch, self.weights, n_jobs))
+
+    def empty(self) -> Any:
+        """The answer for an example that the batch does not have."""
+        return []
+
+    def encode(self, reading: Reading, y: Any) -> tuple[Labellings, Any]:
+        """Answers as labellings of the batch's examples, and which of them are possible (boolean)."""
+        raise NotImplementedError
+
+    def constrain(self, reading: Reading, *args: Any, **constraints: Any) -> None:
+        """Put masks on the reading's structure, which no other reading has; `constraints` says by which arguments."""
+        raise NotImplementedError
+
+    def marginals(self, reading: Reading, counts: Floats, *args: Any, **options: Any) -> Any:
+        """Expected counts of slots, the batch's examples end to end, as probabilities in the user's terms."""
+        raise NotImplementedError
+
+    def score(self, X: Any, y: Any, predicted: Any, sample_weight: Any) -> float:
+        """How good predictions are, between 0 and 1: the share of examples with the right answer."""
+        right = np.array([bool(np.array_equal(a, b)) for a, b in zip(y, predicted, strict=True)])
+        return float(np.average(right, weights=sample_weight))
+
+    def report(self, reading: Reading, labellings: Labellings | None) -> InputReport | None:
+        """What to remember of an input and its best labellings, if anything."""
+        return None
+
+    # inspection
+
+    def explain(self, reading: Reading, *args: Any, **place: Any) -> Explanation | Any:
+        """Why the answer for the only example of a reading is what it is."""
+        raise NotImplementedError
+
+    def top_features(self, n: int = 10) -> Any:
+        """The n largest weights by name, under each heading."""
+        raise NotImplementedError
+
+    def pruned(self, threshold: float | None, keep: float | None) -> tuple[Self, tuple[int, int, float]]:
+        """The model without small weights, and (weights before, weights after, the largest dropped)."""
+        raise NotImplementedError
+
+    def attributes(self) -> dict[str, Any]:
+        """What its estimator shows of it, by name ("classes_", ...)."""
+        return {}
+
+    # model files
+
+    def parameters(self) -> dict[str, Any]:
+        """Parameters of the estimator that a file holds with the model, by name; used where those it has are None."""
+        return {}
+
+    def to_parts(self, parts: ModelParts) -> None:
+        """Add all that prediction needs to the parts of a model file."""
+        raise NotImplementedError
+
+    def from_parts(self, parts: ModelParts) -> Self:
+        """The inverse, checked: the model that `to_parts` wrote, with this one's parameters.
+
+        `parts.version` is the version of the file's format.
+        """
+        raise NotImplementedError
+
+    # abilities
+
+    def abilities(self) -> frozenset[Ability]:
+        """What it can do."""
+        return frozenset(each for each in Ability if each not in self.lacks and self._writes(each))
+
+    def needs(self, ability: Ability, what: str) -> None:
+        """NotAvailable, with the reason, if it cannot do this."""
+        if ability not in self.abilities():
+            raise NotAvailable(self.lacks.get(ability) or f"{what}: not available for {type(self).__name__}")
+
+    def _writes(self, ability: Ability) -> bool:
+        return getattr(type(self), ability.value) is not getattr(Model, ability.value)

@@ -1,0 +1,131 @@
+"""Which features a chain has: pairs (attribute, label), and pairs of labels, chosen from training data."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from partwise.arrays import Booleans, Bytes, Ints, pointers
+from partwise.features import Attributes, RowLayout
+from partwise.models.layout import PairLayout
+from partwise.models.rows import Rows
+from partwise.structures import padded_width
+
+
+def node_layout(
+    rows: Rows, labels: Ints, n_labels: int, *, observed: bool, min_count: int, edge_only: Booleans | None = None
+) -> PairLayout:
+    """Features of positions; edge_only: attributes that have weights for pairs of labels and none for labels."""
+    width = padded_width(n_labels)
+    of_nodes = rows if edge_only is None else _without(rows, edge_only)
+    if observed:
+        return _observed(of_nodes, labels, n_labels, width, min_count)
+    return _frequent(of_nodes, n_labels, width, min_count, edge_only)
+
+
+def edge_layout(
+    rows: Rows, labels: Ints, n_labels: int, edge_ids: Ints, *, observed: bool, min_count: int, plain: bool
+) -> PairLayout:
+    """Features of transitions conditioned on observations; plain: whether pairs of labels have weights of their own."""
+    width = padded_width(n_labels)
+    size = n_labels * width
+    found = edge_attributes(rows, edge_ids)
+    n_edge_attributes = found.num_attributes
+    if observed:
+        cells = _transitions(rows.lengths, labels, width)
+        ids = found.attributes if plain else np.where(found.attributes > 0, found.attributes, -1)
+        core = RowLayout.observed(n_edge_attributes, size, size, found.row_ptr, ids, cells, min_count)
+        return PairLayout(core, all_pairs=False)
+    if plain:
+        return PairLayout.every(n_edge_attributes, size, size)
+    columns = np.flatnonzero(np.tile(_label_columns(n_labels, width), n_labels)).astype(np.int64)
+    counts = np.full(n_edge_attributes, len(columns), dtype=np.int64)
+    counts[0] = 0  # the attribute that is on every edge
+    every = np.tile(columns, n_edge_attributes - 1)
+    return PairLayout.some(n_edge_attributes, size, size, pointers(counts), every)
+
+
+def transition_mask(lengths: Ints, labels: Ints, n_labels: int, observed: bool, min_count: int) -> Bytes:
+    """Which transitions have a weight: all of them, or those that occur `min_count` times."""
+    width = padded_width(n_labels)
+    if not observed:
+        return np.tile(_label_columns(n_labels, width), n_labels)
+    counts = np.bincount(_transitions(lengths, labels, width), minlength=n_labels * width)
+    return (counts >= min_count).astype(np.uint8)
+
+
+def _transitions(lengths: Ints, labels: Ints, width: int) -> Ints:
+    """label * width + next label of all edges."""
+    inner = has_left_neighbour(lengths)[1:]
+    cells: Ints = labels[:-1][inner] * width + labels[1:][inner]
+    return cells
+
+
+def _observed(rows: Rows, labels: Ints, n_labels: int, width: int, min_count: int) -> PairLayout:
+    """The pairs (attribute, label) seen together `min_count` times; the dense layout if that is all of them."""
+    if isinstance(rows.table, Attributes):
+        found = rows.table
+        core = RowLayout.observed(
+            rows.n_attributes, n_labels, width, found.row_ptr, found.attributes, labels, min_count
+        )
+        return PairLayout(core, all_pairs=False)
+    kept = np.empty((rows.n_attributes, n_labels), dtype=bool)
+    for label in range(n_labels):
+        kept[:, label] = np.count_nonzero(rows.table[labels == label], axis=0) >= min_count
+    if kept.all():
+        return PairLayout.every(rows.n_attributes, n_labels, width)
+    indptr = pointers(kept.sum(axis=1))
+    return PairLayout.some(rows.n_attributes, n_labels, width, indptr, np.nonzero(kept)[1].astype(np.int64))
+
+
+def _without(rows: Rows, attributes: Booleans) -> Rows:
+    """The rows without these attributes, which keep their numbers."""
+    found = rows.attributes()
+    known = found.attributes >= 0
+    ids = np.where(known & ~attributes[np.where(known, found.attributes, 0)], found.attributes, -1)
+    return Rows(rows.lengths, rows.n_attributes, Attributes(found.row_ptr, ids, found.num_attributes, found.values))
+
+
+def _frequent(rows: Rows, n_labels: int, width: int, min_count: int, left_out: Booleans | None = None) -> PairLayout:
+    """All labels for the attributes seen `min_count` times; the dense layout if that is all of them."""
+    if isinstance(rows.table, Attributes):
+        seen = rows.table.attributes
+        counts = np.bincount(seen[seen >= 0], minlength=rows.n_attributes)
+    else:
+        counts = np.count_nonzero(rows.table, axis=0)
+    kept = counts >= min_count
+    if left_out is None and (min_count == 1 or kept.all()):
+        return PairLayout.every(rows.n_attributes, n_labels, width)
+    columns = np.tile(np.arange(n_labels, dtype=np.int64), int(kept.sum()))
+    return PairLayout.some(rows.n_attributes, n_labels, width, pointers(kept * n_labels), columns)
+
+
+def edge_attributes(rows: Rows, edge_ids: Ints) -> Attributes:
+    """Rows of edges: attribute 0, then the chosen attributes of the edge's right end."""
+    found = rows.attributes()
+    ids = np.where(found.attributes >= 0, edge_ids[found.attributes], -1)
+    owner = np.repeat(np.arange(rows.n_rows), np.diff(found.row_ptr))
+    inner = has_left_neighbour(rows.lengths)
+    kept = (ids >= 0) & inner[owner]
+    row_ptr = pointers(np.bincount(owner[kept], minlength=rows.n_rows)[inner] + 1)
+    later = np.ones(int(row_ptr[-1]), dtype=bool)  # all entries of an edge but its first
+    later[row_ptr[:-1]] = False
+    attributes = np.zeros(len(later), dtype=np.int64)
+    attributes[later] = ids[kept]
+    values = None
+    if found.values is not None:
+        values = np.ones(len(later))
+        values[later] = found.values[kept]
+    return Attributes(row_ptr, attributes, int(edge_ids.max(initial=0)) + 1, values)
+
+
+def has_left_neighbour(lengths: Ints) -> Booleans:
+    """All positions but the first of each sequence."""
+    inner = np.ones(int(lengths.sum()), dtype=bool)
+    inner[pointers(lengths)[:-1]] = False
+    return inner
+
+
+def _label_columns(n_labels: int, width: int) -> Bytes:
+    mask = np.zeros(width, dtype=np.uint8)
+    mask[:n_labels] = 1
+    return mask

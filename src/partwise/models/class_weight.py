@@ -1,0 +1,38 @@
+"""Weights of rows by their labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partwise.arrays import Floats
+from partwise.checks import check_choice, check_positive
+
+
+def with_class_weight(class_weight: Any, y: NDArray[Any], weight: Floats | None) -> Floats | None:
+    """Row weights times the weights of their labels."""
+    if class_weight is None:
+        return weight
+    seen, labels = np.unique(y, return_inverse=True)
+    rows = np.ones(len(y)) if weight is None else weight
+    if isinstance(class_weight, str):
+        check_choice("class_weight", class_weight, ("balanced",))
+        sums = np.bincount(labels, weights=rows, minlength=len(seen))
+        # Labels that only rows of weight 0 have are not there.
+        factors = sums.sum() / ((sums > 0).sum() * np.where(sums > 0, sums, 1.0))
+    elif isinstance(class_weight, Mapping):
+        unknown = [label for label in class_weight if not np.any(seen == label)]
+        if unknown:
+            raise ValueError(f"class_weight names the label {unknown[0]!r}, which is not in y")
+        for label, value in class_weight.items():
+            check_positive(f"class_weight of label {label!r}", value, zero=True)
+        factors = np.array([float(class_weight.get(label, 1.0)) for label in seen.tolist()])
+        if not (factors[labels] * rows).any():
+            raise ValueError("class_weight and sample_weight leave no row with a weight above 0")
+    else:
+        raise ValueError(f"class_weight must be None, 'balanced' or a mapping, got {class_weight!r}")
+    product: Floats = rows * factors[labels]
+    return product

@@ -1,0 +1,265 @@
+"""One label per row of numbers.
+
+Two labels have one weight vector v (`coef`), as in binary logistic regression. It is trained as the pair (-v/2, v/2) on
+the same features as any number of labels, under twice the penalty: l2 (|v/2|^2 + |v/2|^2) = l2/2 |v|^2, and since
+l2 (|w0|^2 + |w1|^2) is least at w1 = -w0 for a given w1 - w0 = v, objective, dual and gap are those of v. (A map with
+weights on one label alone says the same and is 2 to 15 times slower: its rows of weights have one entry each.) The l1
+penalty needs no factor: |w0| + |w1| is least, and |v|, wherever w0 and w1 have opposite signs.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from partwise.arrays import Booleans, Floats, Ints
+from partwise.checks import check_sample_weight
+from partwise.features import FeatureMap, RowLayout, maxent_map, multiclass_map
+from partwise.features.sparse_inputs import own_sparse, row_products
+from partwise.model_files.errors import ModelFormatError
+from partwise.model_files.names import decode_names, encode_names
+from partwise.model_files.parts import ModelParts
+from partwise.model_files.values import decode_labels, encode_labels, string_array
+from partwise.models.base import Labellings, Learnt, Model, Reading, Training
+from partwise.models.class_weight import with_class_weight
+from partwise.models.errors import ConstraintError
+from partwise.models.inspection import (
+    Contribution,
+    Explanation,
+    TopFeatures,
+    choose_kept,
+    counts_of,
+    explanation,
+    largest,
+)
+from partwise.models.rows import Rows, csr_attributes
+from partwise.models.saved import coefficient_arrays, read_coefficients
+from partwise.problem import Batch, LabelledBatch
+from partwise.structures import Multiclass, padded_width
+
+#: Scores that `best` holds at a time.
+MOST_SCORES = 1 << 22
+
+
+class ClassesModel(Model):
+    """A label per row. `names` are those of the columns, if they have any.
+
+    fit_intercept, class_weight: see `MaxentClassifier`.
+    """
+
+    constraints: ClassVar[tuple[str, ...]] = ("allowed",)
+
+    classes: NDArray[Any]
+    coef: Floats
+    intercept: Floats
+    names: list[str] | None = None
+
+    def __init__(self, *, fit_intercept: bool, class_weight: Any) -> None:
+        self.fit_intercept = bool(fit_intercept)
+        self.class_weight = class_weight
+
+    # training
+
+    def learn(self, X: Any, y: Any, sample_weight: Any, training: Training) -> Learnt:
+        weight = check_sample_weight(sample_weight, X.shape[0], "sample")
+        weight = with_class_weight(self.class_weight, y, weight)
+        if weight is not None and not weight.all():
+            keep = np.flatnonzero(weight)
+            X, y, weight = X[keep], y[keep], weight[keep]
+        classes, labels = np.unique(y, return_inverse=True)
+        if classes.dtype.kind == "U":
+            classes = string_array(classes.tolist())  # long ones, and predictions, would take as much as the longest
+        if len(classes) < 2:
+            raise ValueError(f"y holds one class only ({classes.tolist()[0]!r}): there is nothing to learn")
+        self.classes = classes
+        structure = Multiclass(len(y), len(classes))
+        rows = self._rows(X)
+        self.n_attributes = rows.n_attributes
+        batch = Batch(structure, classifier_map(structure, rows.table, training))
+        examples = LabelledBatch(batch, structure.encode(labels.astype(np.int64)), weight)
+        return Learnt(examples, (len(y), len(classes)), l2_factor=2.0 if len(classes) == 2 else 1.0)
+
+    def _rows(self, X: Any) -> Rows:
+        """The feature matrix, with its column of ones, as rows of examples."""
+        table: Any = X
+        if sparse.issparse(X):
+            matrix = sparse.csr_array(X)
+            matrix.sum_duplicates()
+            matrix.eliminate_zeros()
+            table = csr_attributes(matrix)
+        rows = Rows(np.ones(X.shape[0], dtype=np.int64), int(X.shape[1]), table).compact()
+        return rows.with_ones() if self.fit_intercept else rows
+
+    def with_weights(self, weights: Floats) -> ClassesModel:
+        n_classes = len(self.classes)
+        pairs = weights.reshape(-1, padded_width(n_classes))[:, :n_classes].T
+        if n_classes == 2:
+            pairs = pairs[1:] - pairs[:1]
+        n_features = pairs.shape[1] - self.fit_intercept
+        coef = np.ascontiguousarray(pairs[:, :n_features])
+        return self.with_coef(coef, pairs[:, n_features].copy() if self.fit_intercept else np.zeros(len(pairs)))
+
+    def with_coef(self, coef: Floats, intercept: Floats) -> ClassesModel:
+        """The model with these weights: one row per label, or one for two."""
+        other = copy.copy(self)
+        other.coef, other.intercept = coef, intercept
+        return other
+
+    @property
+    def weights(self) -> Floats:
+        n_classes, n_features = len(self.classes), self.coef.shape[1]
+        weights = np.zeros((n_features + self.fit_intercept, padded_width(n_classes)))
+        used: Any = slice(None)
+        if np.count_nonzero(self.coef) < self.coef.size / 8:
+            used = np.flatnonzero(self.coef.any(axis=0))  # zeros that nothing writes to take no memory
+        weights[:n_features][used, :n_classes] = _both_sides(self.coef[:, used], n_classes).T
+        if self.fit_intercept:
+            weights[n_features, :n_classes] = _both_sides(self.intercept[:, np.newaxis], n_classes)[:, 0]
+        return weights.ravel()
+
+    def carried(self, old: ClassesModel) -> Floats | None:
+        same = np.array_equal(self.classes, old.classes) and old.fit_intercept == self.fit_intercept
+        return old.weights if same and old.coef.shape[1] + old.fit_intercept == self.n_attributes else None
+
+    # prediction
+
+    def read(self, X: Any, n_jobs: int = 1) -> Reading:
+        def batch() -> Batch:
+            structure = Multiclass(X.shape[0], len(self.classes))
+            return Batch(structure, multiclass_map(structure, self._rows(own_sparse(X)).table))
+
+        return Reading(batch, X.shape[0], source=X)
+
+    def scores(self, X: Any, n_jobs: int = 1) -> Floats:
+        """X coef' + intercept: shape (n,) for two labels (positive: the second), else (n, n_classes)."""
+        scores = row_products(X, self.coef, n_jobs) + self.intercept
+        return scores[:, 0] if len(self.classes) == 2 else scores
+
+    def best(self, reading: Reading, n_jobs: int = 1) -> Labellings:
+        if reading.constrained:
+            return super().best(reading, n_jobs)
+        X, n = reading.source, reading.n_examples
+        # Some rows at a time: all scores of many rows and labels would take far more memory than either.
+        some = max(1, MOST_SCORES // len(self.classes))
+        parts: Any = [X]
+        if n > some:
+            rows = own_sparse(X)  # slices of it follow indices too
+            parts = (rows[k : k + some] for k in range(0, n, some))
+        scores = (self.scores(part, n_jobs) for part in parts)
+        best = [(each > 0).astype(np.int64) if each.ndim == 1 else each.argmax(axis=1) for each in scores]
+        return Labellings(np.arange(n + 1, dtype=np.int64), np.concatenate(best), np.ones(n))
+
+    def decode(self, reading: Reading, which: Ints, labellings: Labellings, n_jobs: int = 1) -> NDArray[Any]:
+        answers: NDArray[Any] = self.classes[labellings.slots]
+        return answers
+
+    def encode(self, reading: Reading, y: Any) -> tuple[Labellings, Booleans]:
+        if len(y) != reading.n_examples:
+            raise ValueError(f"X has {reading.n_examples} rows but y has {len(y)}")
+        index = {label: i for i, label in enumerate(self.classes.tolist())}
+        given = [index.get(label, -1) for label in np.asarray(y).tolist()]
+        labels = np.array(given, dtype=np.int64)
+        structure: Any = reading.batch.structure
+        return Labellings(*structure.encode(np.maximum(labels, 0))), labels >= 0
+
+    def constrain(self, reading: Reading, allowed: Any) -> None:
+        """`allowed` of `MaxentClassifier`."""
+        if isinstance(allowed, (str, dict)) or len(allowed) != reading.n_examples:
+            raise ValueError(f"allowed must hold one entry for each of {reading.n_examples} rows")
+        index = {label: i for i, label in enumerate(self.classes.tolist())}
+        structure: Any = reading.batch.structure
+        for i, labels in enumerate(allowed):
+            if labels is None:
+                continue
+            if isinstance(labels, str) or not hasattr(labels, "__iter__"):
+                raise ValueError(f"allowed: row {i} must be None or a collection of labels, got {labels!r}")
+            mask = np.zeros(structure.width, dtype=np.uint8)
+            for label in labels:
+                if label not in index:
+                    raise ValueError(f"allowed: row {i}: label {label!r} was not in the training data")
+                mask[index[label]] = 1
+            if not mask.any():
+                raise ConstraintError(f"allowed: row {i} has no label left", i)
+            structure.set_mask(i, mask)
+
+    def marginals(self, reading: Reading, counts: Floats) -> Floats:
+        """Probabilities of labels: shape (n, n_classes)."""
+        return counts.reshape(reading.n_examples, -1)[:, : len(self.classes)].copy()
+
+    # inspection
+
+    def _name(self, column: int) -> Any:
+        return int(column) if self.names is None else self.names[column]
+
+    def label_weights(self) -> tuple[Floats, Floats]:
+        """Weights and intercepts, one row per label; of two labels each has half of the difference."""
+        n_classes = len(self.classes)
+        return _both_sides(self.coef, n_classes), _both_sides(self.intercept[:, np.newaxis], n_classes)[:, 0]
+
+    def top_features(self, n: int = 10) -> TopFeatures:
+        ids = np.arange(self.coef.shape[1], dtype=np.int64)
+        rows = zip(self.classes.tolist(), self.label_weights()[0], strict=True)
+        return TopFeatures({label: largest(self._name, ids, row, n) for label, row in rows})
+
+    def explain(self, reading: Reading) -> Explanation:
+        """Which features make the best label of a row better than the second-best one."""
+        row = reading.source
+        values = row.toarray().ravel() if sparse.issparse(row) else row.ravel()
+        weights, intercepts = self.label_weights()
+        scores = weights @ values + intercepts
+        one, two = np.argsort(-scores, kind="stable")[:2].tolist()
+        best, second = self.classes[one], self.classes[two]
+        amounts = values * (weights[one] - weights[two])
+        found = [
+            Contribution("attribute", self._name(j), None, best, second, float(amounts[j]))
+            for j in np.flatnonzero(amounts).tolist()
+        ]
+        bias = float(intercepts[one] - intercepts[two])
+        found.append(Contribution("intercept", None, None, best, second, bias))
+        return explanation(best, second, (float(scores[one]), float(scores[two])), found)
+
+    def pruned(self, threshold: float | None, keep: float | None) -> tuple[ClassesModel, tuple[int, int, float]]:
+        """Small weights are zero, intercepts excepted; files hold nonzero weights alone where most are zero."""
+        flat = self.coef.ravel()
+        kept = choose_kept(flat, threshold, keep)
+        coef = np.where(kept, flat, 0.0).reshape(self.coef.shape)
+        return self.with_coef(coef, self.intercept), counts_of(flat, kept)
+
+    def attributes(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"classes_": self.classes, "n_features_in_": self.coef.shape[1]}
+        if self.names is not None:
+            found["feature_names_in_"] = np.array(self.names, dtype=object)
+        return found
+
+    # model files
+
+    def to_parts(self, parts: ModelParts) -> None:
+        parts.settings |= {"labels": encode_labels(self.classes), "n_features": self.coef.shape[1]}
+        parts.arrays |= {**coefficient_arrays(self.coef), "intercept_weights": self.intercept}
+        if self.names is not None:
+            parts.add("features", ModelParts("names", {}, encode_names(self.names)))
+
+    def from_parts(self, parts: ModelParts) -> ClassesModel:
+        self.classes = decode_labels(parts.settings.get("labels"))
+        n_rows = 1 if len(self.classes) == 2 else len(self.classes)
+        self.coef = read_coefficients(parts, n_rows)
+        self.intercept = np.array(parts.floats("intercept_weights", n_rows))
+        if parts.has("features"):
+            self.names = decode_names(parts.part("features"))
+            if len(self.names) != self.coef.shape[1]:
+                raise ModelFormatError(f"names {len(self.names)} features and has weights for {self.coef.shape[1]}")
+        return self
+
+
+def classifier_map(structure: Multiclass, rows: Any, training: Training, layout: RowLayout | None = None) -> FeatureMap:
+    """The features of rows with a label each; single features can be had too if the solver goes by them."""
+    return (maxent_map if training.by_features else multiclass_map)(structure, rows, layout=layout)
+
+
+def _both_sides(rows: Floats, n_classes: int) -> Floats:
+    """Weights of every label: two labels have one row of differences, of which each has half."""
+    return rows if n_classes > 2 else np.concatenate([-0.5 * rows, 0.5 * rows])

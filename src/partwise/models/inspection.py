@@ -1,0 +1,171 @@
+"""What inspection gives back: largest weights, explanations of an answer, outcomes of pruning."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partwise.arrays import Floats, Ints
+from partwise.result import Result
+
+Named = list[tuple[Any, float]]
+
+
+@dataclass(frozen=True)
+class TopFeatures:
+    """The weights of the largest absolute values, the largest first.
+
+    labels
+        For each label, attributes and their weights.
+    transitions
+        For each pair (label, next label), attributes and their weights; the attribute is None for the pair's own
+        weight. The pair with the largest weight comes first.
+    """
+
+    labels: dict[Any, Named]
+    transitions: dict[tuple[Any, ...], Named] = field(default_factory=dict)
+
+    def groups(self, n_transitions: int = 12) -> dict[str, Named]:
+        """Lists of (name, weight) by title, for a report; of transitions the largest ones."""
+        found: dict[str, Named] = {str(label): list(rows) for label, rows in self.labels.items()}
+        flat = [
+            (" → ".join(map(str, pair)) + ("" if name is None else f"  {name}"), weight)
+            for pair, rows in self.transitions.items()
+            for name, weight in rows
+        ]
+        if flat:
+            found["transitions"] = sorted(flat, key=lambda row: -abs(row[1]))[:n_transitions]
+        return found
+
+    def __str__(self) -> str:
+        lines = []
+        for title, rows in self.groups().items():
+            lines.append(title)
+            lines += [f"  {weight:+10.4f}  {name}" for name, weight in rows]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """What one feature adds to the score of the best answer, over the second-best one.
+
+    kind
+        "attribute", "transition", "begin", "end" or "intercept"; with model="maxent" also "normaliser": what the labels
+        that could stand at the position take off, log Z after the tags before it.
+    name
+        The attribute; None for a transition's own weight and an intercept.
+    position
+        Where it is (a transition: at its right end); None for a classifier.
+    best, second
+        The labels that the two answers have there (transitions: pairs of labels, with model="maxent" also threes;
+        normalisers: the tags before, None is before the sequence's beginning).
+    amount
+        The score that it adds to the best answer, less what it adds to the second-best one.
+    """
+
+    kind: str
+    name: Any
+    position: int | None
+    best: Any
+    second: Any
+    amount: float
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why the best answer is better than the second-best one.
+
+    The amounts of `contributions` (the largest first) add up to `difference`, which is `best_score` - `second_score`.
+    """
+
+    best: Any
+    second: Any
+    best_score: float
+    second_score: float
+    contributions: list[Contribution]
+
+    @property
+    def difference(self) -> float:
+        """By how much the best answer's score is above the other's."""
+        return self.best_score - self.second_score
+
+    def __str__(self) -> str:
+        lines = [f"best    {self.best}", f"second  {self.second}", f"difference of scores {self.difference:.6g}"]
+        for each in self.contributions[:20]:
+            place = "" if each.position is None else f" at {each.position}"
+            name = each.kind if each.name is None else f"{each.kind} {each.name}"
+            lines.append(f"  {each.amount:+10.4f}  {name}{place}: {each.best} rather than {each.second}")
+        if len(self.contributions) > 20:
+            rest = sum(each.amount for each in self.contributions[20:])
+            lines.append(f"  {rest:+10.4f}  {len(self.contributions) - 20} others")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Pruning:
+    """What pruning did: numbers of weights, the largest absolute value dropped, and scores if there were data."""
+
+    weights_before: int
+    weights_after: int
+    largest_dropped: float
+    score_before: float | None = None
+    score_after: float | None = None
+
+
+def explanation(best: Any, second: Any, scores: tuple[float, float], found: list[Contribution]) -> Explanation:
+    """Contributions of the same feature put together, the largest first."""
+    merged: dict[tuple[Any, ...], Contribution] = {}
+    for each in found:
+        key = (each.kind, each.name, each.position, each.best, each.second)
+        before = merged.get(key)
+        merged[key] = each if before is None else replace(each, amount=before.amount + each.amount)
+    kept = [each for each in merged.values() if each.amount]
+    kept.sort(key=lambda each: -abs(each.amount))
+    return Explanation(best, second, scores[0], scores[1], kept)
+
+
+def choose_kept(weights: Floats, threshold: float | None, keep: float | None) -> NDArray[np.bool_]:
+    """Which weights stay: those above the threshold, or this many (a float: this share) of the largest.
+
+    A weight of exactly 0 is never kept.
+    """
+    if (threshold is None) == (keep is None):
+        raise ValueError("prune takes a threshold or a number of weights to keep, one of them")
+    sizes: Floats = np.abs(weights)
+    if threshold is not None:
+        if isinstance(threshold, bool) or not (np.isfinite(threshold) and threshold >= 0):
+            raise ValueError(f"threshold must be a number >= 0, got {threshold!r}")
+        return sizes > threshold
+    assert keep is not None
+    whole = isinstance(keep, (int, np.integer)) and not isinstance(keep, bool)
+    if not (whole and keep >= 0) and not (isinstance(keep, (float, np.floating)) and 0 <= keep <= 1):
+        raise ValueError(f"keep must be an integer >= 0 or a share between 0.0 and 1.0, got {keep!r}")
+    count = min(int(keep) if whole else round(float(keep) * len(weights)), len(weights))
+    kept = np.zeros(len(weights), dtype=bool)
+    kept[np.argsort(-sizes, kind="stable")[:count]] = True
+    return kept & (sizes > 0)
+
+
+def counts_of(weights: Floats, kept: NDArray[np.bool_]) -> tuple[int, int, float]:
+    """What pruning does: (weights before, weights after, the largest absolute value dropped)."""
+    return len(weights), int(kept.sum()), float(np.abs(weights[~kept]).max(initial=0.0))
+
+
+def without_certificate(result: Result, weights: Floats, counts: tuple[int, int, float]) -> Result:
+    """The result of a model that was pruned: its objective is no longer known."""
+    note = f"pruned to {counts[1]} of {counts[0]} weights, the largest dropped {counts[2]:.3g}"
+    unknown: dict[str, Any] = {"primal": math.nan, "gap": math.inf, "status": "no certificate", "dual_point": None}
+    return replace(result, weights=weights, **unknown).noted(note)
+
+
+def largest(names: Any, ids: Ints, weights: Floats, n: int) -> Named:
+    """The n weights of the largest absolute values with the names of their ids, the largest first."""
+    some = np.flatnonzero(weights)
+    if len(some) > n:
+        some = some[np.argpartition(-np.abs(weights[some]), n - 1)[:n]]
+    some = some[np.lexsort((ids[some], -np.abs(weights[some])))]
+    return [(None if i < 0 else names(i), w) for i, w in zip(ids[some].tolist(), weights[some].tolist(), strict=True)]

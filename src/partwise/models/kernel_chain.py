@@ -1,0 +1,222 @@
+"""Chains whose positions are compared by a kernel.
+
+Node weights are n_labels coefficients (padded to `width`) per training position. Transitions conditioned on
+observations have coefficients for pairs of labels per training edge, with the kernel of the edges' right ends plus 1
+(the pair alone).
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+
+from partwise.arrays import Floats, Ints, pointers
+from partwise.features import Attributes
+from partwise.kernels import MEMORY_LIMIT, KernelFeatures, KernelLike, Precomputed, get_kernel
+from partwise.kernels.features import Part
+from partwise.model_files.errors import ModelFormatError
+from partwise.model_files.parts import ModelParts
+from partwise.model_files.values import decode, encode
+from partwise.models.base import Ability
+from partwise.models.chain.base import ChainBase
+from partwise.models.chain.layout import has_left_neighbour, transition_mask
+from partwise.models.errors import NotAvailable
+from partwise.models.inspection import choose_kept
+from partwise.models.rows import Rows
+from partwise.models.saved import padded, unpadded
+from partwise.problem import Batch
+
+#: What `kernel_options` may hold besides the kernel's own parameters.
+_STORAGE = ("memory_limit", "recompute")
+
+
+class KernelChainModel(ChainBase):
+    """Coefficients of training positions. `training` has all training rows, `support` those with coefficients.
+
+    kernel, gamma, kernel_options: see `SequenceTagger`.
+    """
+
+    kind = "kernel chain"
+    dense = True  # kernels compare whole rows, which is faster on dense ones
+    lacks: Mapping[Ability, str] = {
+        Ability.TOP_FEATURES: "with a kernel there are no weights of attributes",
+        Ability.EXPLANATIONS: "with a kernel there are no weights of attributes to explain an answer by",
+    }
+
+    training: KernelFeatures
+    support: KernelFeatures
+
+    def __init__(self, *, kernel: Any, gamma: float | None, kernel_options: Any, **shared: Any) -> None:
+        if kernel_options is not None and not isinstance(kernel_options, dict):
+            raise ValueError(f"kernel_options must be a dict, got {kernel_options!r}")
+        self.kernel, self.gamma, self.kernel_options = kernel, gamma, dict(kernel_options or {})
+        super().__init__(**shared)
+
+    @property
+    def run_lengths(self) -> tuple[int, int]:
+        table, edges = self.n_labels * self.width, self.support.edges
+        return self.support.nodes.n_support * self.width, table if edges is None else edges.n_support * table
+
+    # features
+
+    def _training_batch(self, rows: Rows, labels: Ints) -> Batch:
+        options = dict(self.kernel_options)
+        storage = {name: options.pop(name) for name in _STORAGE if name in options}
+        kernel = get_kernel(self.kernel, gamma=self.gamma, **options)
+        if self.chosen is not None and not (isinstance(self.chosen, str) and self.chosen == "all"):
+            raise ValueError(f"transition_features must be None or 'all' with a kernel, got {self.chosen!r}")
+        edges: dict[str, Any] = {}
+        if self.chosen is not None:
+            edges = {
+                "edge_rows": _right_ends(rows.table, rows.lengths),
+                "edge_kernel": _plus_one(kernel.fitted(rows.table)),
+            }
+        else:
+            self.transition_mask = transition_mask(
+                rows.lengths, labels, self.n_labels, self.observed_transitions, int(self.min_count)
+            )
+        features = KernelFeatures.of(rows.table, kernel, **edges, **{"memory_limit": MEMORY_LIMIT, **storage})
+        self.training = self.support = features
+        structure = self.structure(rows.lengths)
+        return Batch(structure, features.training_map(structure, transition_mask=self.transition_mask))
+
+    def batch(self, rows: Rows) -> Batch:
+        structure, table = self.structure(rows.lengths), _like(rows, self.support.nodes.rows)
+        features = self.support.map(
+            structure,
+            table,
+            edge_rows=None if self.tied else _right_ends(table, rows.lengths),
+            transition_mask=self.transition_mask,
+        )
+        return Batch(structure, features)
+
+    def with_weights(self, weights: Floats) -> KernelChainModel:
+        """The model without the training rows whose coefficients are all zero."""
+        other = copy.copy(self)
+        other.support, other._weights = self.training.compress(self.structure(np.ones(1, dtype=np.int64)), weights)
+        return other
+
+    def node_features(self) -> tuple[Ints, Ints, Floats]:
+        raise NotAvailable(self.lacks[Ability.TOP_FEATURES])
+
+    def edge_features(self) -> tuple[Ints, Ints, Floats]:
+        """(zeros, label * width + next label, weights) of tied transitions."""
+        if self.transition_mask is None:
+            raise NotAvailable("with a kernel on edges there are no weights of transitions")
+        columns = np.flatnonzero(self.transition_mask).astype(np.int64)
+        return np.zeros(len(columns), dtype=np.int64), columns, self.split(self.weights)[1][columns]
+
+    def pruned(self, threshold: float | None, keep: float | None) -> tuple[KernelChainModel, tuple[int, int, float]]:
+        if threshold is None or keep is not None:
+            raise ValueError(
+                "with a kernel, prune takes a threshold: training positions below it in all labels are dropped"
+            )
+        choose_kept(self.weights, threshold, None)
+        before, other = len(self.weights), copy.copy(self)
+        structure = self.structure(np.ones(1, dtype=np.int64))
+        other.support, other._weights = self.support.compress(structure, self.weights, float(threshold))
+        other.training = other.support
+        after = len(other.weights)
+        return other, (before, after, float(threshold) if after < before else 0.0)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A pickle predicts and needs the support alone.
+        return {**vars(self), "training": self.support}
+
+    # model files
+
+    def _to_parts(self) -> ModelParts:
+        nodes, edges, _ = self.split(self.weights)
+        support, n = self.support, self.n_labels
+        limit = encode(float(support.memory_limit), "memory_limit")
+        parts = ModelParts(self.kind, {"ends": self.ends, "memory_limit": limit, "recompute": support.recompute})
+        parts.add("nodes", _kernel_parts(support.nodes, unpadded(nodes, support.nodes.n_support, n)))
+        if support.edges is not None:
+            parts.add("edges", _kernel_parts(support.edges, unpadded(edges, support.edges.n_support, n, n)))
+        self._tail_to_parts(parts)
+        return parts
+
+    def _from_parts(self, parts: ModelParts, n_attributes: int) -> None:
+        self._read_mask(parts)
+        nodes, table = _read_kernel(parts.part("nodes"), n_attributes, self.n_labels)
+        runs, edges = [padded(table)], None
+        if not self.tied:
+            edges, table = _read_kernel(parts.part("edges"), n_attributes, self.n_labels, self.n_labels)
+            runs.append(padded(table))
+        limit = parts.number("memory_limit")
+        if not limit >= 0:
+            raise ModelFormatError(f"has a memory limit of {limit} bytes")
+        self.training = self.support = KernelFeatures(nodes, edges, limit, parts.flag("recompute"))
+        self._weights = np.concatenate([*runs, *self._read_tail(parts)])
+
+
+def _plus_one(kernel: KernelLike) -> KernelLike:
+    if isinstance(kernel, Precomputed):
+        raise ValueError("transition_features are not available for a precomputed kernel, which knows no rows of edges")
+    return replace(kernel, bias=kernel.bias + 1.0)
+
+
+def _right_ends(table: Attributes | Floats, lengths: Ints) -> Attributes | Floats:
+    """The rows of all positions but each sequence's first."""
+    inner = has_left_neighbour(lengths)
+    if not isinstance(table, Attributes):
+        return np.ascontiguousarray(table[inner])
+    sizes = np.diff(table.row_ptr)
+    entries = np.repeat(inner, sizes)
+    values = None if table.values is None else table.values[entries]
+    return Attributes(pointers(sizes[inner]), table.attributes[entries], table.num_attributes, values)
+
+
+def _like(rows: Rows, support: Attributes | Floats) -> Attributes | Floats:
+    """The rows, sparse or dense as the training rows are."""
+    if isinstance(support, Attributes):
+        return rows.attributes()
+    if not isinstance(rows.table, Attributes):
+        return rows.table
+    found = rows.table
+    dense = np.zeros((rows.n_rows, rows.n_attributes))
+    owner = np.repeat(np.arange(rows.n_rows), np.diff(found.row_ptr))
+    np.add.at(dense, (owner, found.attributes), 1.0 if found.values is None else found.values)
+    return dense
+
+
+def _kernel_parts(part: Part, weights: Floats) -> ModelParts:
+    parts = ModelParts("rows", {"kernel": encode(part.kernel, "kernel")}, {"weights": weights})
+    if isinstance(part.kernel, Precomputed):
+        columns = np.arange(part.n_support, dtype=np.int64) if part.columns is None else part.columns
+        parts.settings["n_columns"] = int(part.rows.shape[1])  # type: ignore[union-attr]
+        parts.arrays["columns"] = columns
+    elif isinstance(part.rows, Attributes):
+        parts.arrays |= {"offsets": part.rows.row_ptr, "attributes": part.rows.attributes}
+        if part.rows.values is not None:
+            parts.arrays["values"] = part.rows.values
+    else:
+        parts.arrays["rows"] = part.rows
+    return parts
+
+
+def _read_kernel(parts: ModelParts, n_attributes: int, *shape: int) -> tuple[Part, Floats]:
+    kernel = decode(parts.settings.get("kernel"))
+    weights = parts.floats("weights", None, *shape)
+    n_rows = len(weights)
+    if isinstance(kernel, Precomputed):
+        if parts.integer("n_columns", 1) != n_attributes:
+            raise ModelFormatError("has a precomputed kernel of another width than its input")
+        columns = parts.ints("columns", n_rows, low=0, high=n_attributes)
+        return Part(kernel, np.empty((0, n_attributes)), np.array(columns)), weights
+    if "rows" in parts.arrays:
+        return Part(_checked(kernel), np.array(parts.floats("rows", n_rows, n_attributes))), weights
+    attributes = parts.ints("attributes", None, low=-1, high=n_attributes)
+    offsets = parts.pointers("offsets", n_rows, len(attributes))
+    values = np.array(parts.floats("values", len(attributes))) if "values" in parts.arrays else None
+    return Part(_checked(kernel), Attributes(np.array(offsets), np.array(attributes), n_attributes, values)), weights
+
+
+def _checked(kernel: Any) -> Any:
+    if not hasattr(kernel, "core") or any(getattr(kernel, item.name) is None for item in fields(kernel)):
+        raise ModelFormatError("has a kernel without all its parameters")
+    return kernel

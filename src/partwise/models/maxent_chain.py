@@ -1,0 +1,282 @@
+"""The maxent tagger: a classifier for each position that sees the tags before it.
+
+    log p(y | x) = sum_t log p(y_t | x_t, y_{t-1}, y_{t-2}),   p(. | x_t, a, b) ~ exp(scores of x_t + of a + of (b, a))
+
+(003, section 5.1, after Ratnaparkhi 1996.) In training the tags before a position are the gold ones, so that positions
+are examples of a multinomial problem; features are those of the position, one for the tag before it and one for the two
+tags before it. Sequences begin after two tags "none". Whole sequences are labelled by the structure `HistoryChain`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import logsumexp
+
+from partwise.arrays import Booleans, Floats, Ints, pointers
+from partwise.checks import check_choice
+from partwise.features import Attributes, RowLayout, history_chain_map
+from partwise.model_files.errors import ModelFormatError
+from partwise.model_files.parts import ModelParts
+from partwise.models.base import Learnt, Reading, Training
+from partwise.models.chain.explaining import explain_positions
+from partwise.models.classes import classifier_map
+from partwise.models.inspection import (
+    Contribution,
+    Explanation,
+    TopFeatures,
+    choose_kept,
+    counts_of,
+    explanation,
+    largest,
+)
+from partwise.models.layout import PairLayout, expand_pairs, layout_of
+from partwise.models.rows import Rows
+from partwise.models.saved import layout_parts, read_layout
+from partwise.models.sequences.model import SequenceModel
+from partwise.problem import Batch
+from partwise.problem.inference import slot_scores
+from partwise.structures import HistoryChain, Multiclass, padded_width
+
+
+@dataclass(frozen=True)
+class HistoryScores:
+    """Scores of labels after histories: those of the last tag, and those of pairs of tags that have any.
+
+    There are as many histories as pairs of tags, and few of them have weights of their own: there is no room for all.
+    """
+
+    first: Floats  # (tags, n_labels)
+    pairs: Ints  # older tag * tags + last tag, ascending
+    second: Floats  # (pairs, n_labels)
+
+    def of_last(self, last: Ints) -> Floats:
+        """Scores of all labels after these last tags."""
+        found: Floats = self.first[last]
+        return found
+
+    def of_pairs(self, states: Ints) -> Floats:
+        """Scores that these pairs of tags have of their own."""
+        found = np.zeros((len(states), self.first.shape[1]))
+        if len(self.pairs):
+            place = np.minimum(np.searchsorted(self.pairs, states), len(self.pairs) - 1)
+            own = self.pairs[place] == states
+            found[own] = self.second[place[own]]
+        return found
+
+
+class MaxentChainModel(SequenceModel):
+    """A classifier of positions. Tag n_labels stands for "before the sequence".
+
+    history, beam_width: see `SequenceTagger`.
+    """
+
+    kind = "local"
+    late: ClassVar[tuple[str, ...]] = ("beam_width",)
+
+    nodes: PairLayout
+    n_attributes: int
+
+    def __init__(self, *, history: int, beam_width: int | None, **shared: Any) -> None:
+        self.history = history
+        self.beam_width = beam_width
+        super().__init__(**shared)
+
+    def check(self) -> None:
+        super().check()
+        check_choice("history", self.history, (1, 2))
+        width = self.beam_width
+        if width is not None and (isinstance(width, bool) or not isinstance(width, (int, np.integer)) or width < 1):
+            raise ValueError(f"beam_width must be None or an integer >= 1, got {width!r}")
+
+    @property
+    def n_states(self) -> int:
+        """Number of different histories."""
+        return int((self.n_labels + 1) ** self.history)
+
+    # features
+
+    def _learn_features(self, rows: Rows, labels: Ints, weight: Floats | None, training: Training) -> Learnt:
+        n_labels = self.n_labels
+        width, found = padded_width(n_labels), with_history(rows, labels, n_labels, int(self.history))
+        self.n_attributes = rows.n_attributes
+        if self.observed:
+            core = RowLayout.observed(
+                found.num_attributes, n_labels, width, found.row_ptr, found.attributes, labels, int(self.min_count)
+            )
+            self.nodes = PairLayout(core, all_pairs=False)
+        else:
+            self.nodes = PairLayout.every(found.num_attributes, n_labels, width)
+        structure = Multiclass(len(labels), n_labels)
+        batch = Batch(structure, classifier_map(structure, found, training, self.nodes.core))
+        each = None if weight is None else np.repeat(weight, rows.lengths)
+        return Learnt(self._examples(batch, labels, each), (n_labels, rows.lengths))
+
+    def batch(self, rows: Rows) -> Batch:
+        after = self.history_scores()
+        width = 0 if self.beam_width is None else min(int(self.beam_width), self.n_states)
+        structure = HistoryChain(
+            rows.lengths, self.n_labels, self.history, after.first.ravel(), after.pairs, after.second.ravel(), width
+        )
+        found, layout = rows.attributes(), self.nodes.core
+        table = Attributes(found.row_ptr, found.attributes, layout.num_attributes, found.values)
+        return Batch(structure, history_chain_map(structure, table, layout=layout))
+
+    def _constrain_pairs(self, structure: Any, pairs: Booleans) -> None:
+        structure.set_follow(pairs.astype(np.uint8).ravel())  # each sequence's mask is checked together with it
+
+    # weights by name
+
+    def _weights_of_pairs(self) -> tuple[Ints, Ints, Floats]:
+        """(attributes, labels, weights) of all features, those of histories too."""
+        attributes, labels = expand_pairs(*self.nodes.core.pairs())
+        kept = labels < self.n_labels
+        return attributes[kept], labels[kept], self.nodes.core.unpack(self.weights)[kept]
+
+    def history_scores(self) -> HistoryScores:
+        """Weights of labels after each tag, and after each two that have any."""
+        tags = self.n_labels + 1
+        attributes, labels, values = self._weights_of_pairs()
+        kept = attributes >= self.n_attributes
+        place, labels, values = attributes[kept] - self.n_attributes, labels[kept], values[kept]
+        one = place < tags
+        first = np.zeros((tags, self.n_labels))
+        first[place[one], labels[one]] = values[one]
+        pairs, row = np.unique(place[~one] - tags, return_inverse=True)
+        second = np.zeros((len(pairs), self.n_labels))
+        second[row, labels[~one]] = values[~one]
+        return HistoryScores(first, pairs, second)
+
+    def node_features(self) -> tuple[Ints, Ints, Floats]:
+        attributes, labels, values = self._weights_of_pairs()
+        kept = attributes < self.n_attributes
+        return attributes[kept], labels[kept], values[kept]
+
+    def transition_features(self) -> dict[tuple[Any, ...], float]:
+        """Weights of (tag before, label) and of (tag two before, tag before, label)."""
+        classes = self.classes.tolist()
+        tags = [*classes, None]
+        attributes, labels, values = self._weights_of_pairs()
+        kept = attributes >= self.n_attributes
+        places = (attributes[kept] - self.n_attributes).tolist()
+        found: dict[tuple[Any, ...], float] = {}
+        for place, label, weight in zip(places, labels[kept].tolist(), values[kept].tolist(), strict=True):
+            pair, one = divmod(place - len(tags), len(tags))
+            before = (tags[place],) if place < len(tags) else (tags[pair], tags[one])
+            found[*before, classes[label]] = weight
+        return found
+
+    def top_features(self, n: int = 10) -> TopFeatures:
+        """The largest weights of every label, and those of histories."""
+        attributes, labels, values = self.node_features()
+        found = {
+            label: largest(self.reader.name, attributes[labels == b], values[labels == b], n)
+            for b, label in enumerate(self.classes.tolist())
+        }
+        pairs = {key: [(None, weight)] for key, weight in self.transition_features().items() if weight}
+        return TopFeatures(found, dict(sorted(pairs.items(), key=lambda item: -abs(item[1][0][1]))))
+
+    def explain(self, reading: Reading) -> Explanation:
+        """The features that make the best labelling of a sequence likelier than the second-best one.
+
+        log p(y) is the scores of y's features less, at each position, log Z of the labels that could stand there after
+        y's tags: where the tags before differ, so does Z.
+        """
+        (one, score), (two, other) = self.two_best(reading)
+        rows, classes = reading.source.rows, self.classes.tolist()
+        found = explain_positions(self, rows, one, two)
+        none, names = self.n_labels, [*classes, None]
+        scores, after = self._position_scores(reading), self.history_scores()
+        sides = []
+        for labels in (one, two):
+            back = tags_before(rows.lengths, labels, none)[: self.history]
+            tables = [after.of_last(back[0])]  # weights of one tag before, and of two
+            if self.history == 2:
+                tables.append(after.of_pairs(back[1] * (none + 1) + back[0]))
+            own = [np.take_along_axis(table, labels[:, None], axis=1)[:, 0] for table in tables]
+            sides.append((np.stack([*back[::-1], labels]), own, logsumexp(scores + sum(tables), axis=1)))
+        # tags: oldest first, then the label itself
+        (tags, own, log_partition), (others, others_own, other_log_partition) = sides
+        for t in range(len(one)):
+            best, second = (tuple(names[tag] for tag in side[:, t].tolist()) for side in (tags, others))
+            for n, (mine, theirs) in enumerate(zip(own, others_own, strict=True), start=1):
+                amount = float(mine[t] - theirs[t])
+                found.append(Contribution("transition", None, t, best[-1 - n :], second[-1 - n :], amount))
+            if best[:-1] != second[:-1]:
+                amount = float(other_log_partition[t] - log_partition[t])
+                found.append(Contribution("normaliser", None, t, best[:-1], second[:-1], amount))
+        first, last = ([classes[label] for label in labels] for labels in (one.tolist(), two.tolist()))
+        return explanation(first, last, (score, other), found)
+
+    def _position_scores(self, reading: Reading) -> Floats:
+        """Scores of labels from the positions' own features: (positions, n_labels)."""
+        scores = slot_scores(reading.batch, self.weights)
+        return scores.reshape(reading.source.rows.n_rows, -1)[:, : self.n_labels]
+
+    def pruned(self, threshold: float | None, keep: float | None) -> tuple[MaxentChainModel, tuple[int, int, float]]:
+        core = self.nodes.core
+        ids, columns = expand_pairs(*core.pairs())
+        values = core.unpack(self.weights)
+        kept = choose_kept(values, threshold, keep)
+        used = np.zeros(core.num_attributes, dtype=bool)
+        used[ids[kept]] = True
+        pruned = self.with_weights(self.weights)
+        pruned.reader, number = self.reader.keep(used[: self.n_attributes])
+        pruned.n_attributes = n = int(number.max(initial=-1)) + 1
+        history = np.arange(core.num_attributes - self.n_attributes)
+        number = np.concatenate([number, n + history])
+        pruned.nodes = layout_of(
+            n + len(history), self.n_labels, padded_width(self.n_labels), number[ids[kept]], columns[kept]
+        )
+        return pruned.with_weights(pruned.nodes.core.pack(values[kept])), counts_of(values, kept)
+
+    # model files
+
+    def _to_parts(self) -> ModelParts:
+        parts = ModelParts(self.kind, {"history": self.history})
+        parts.add("nodes", layout_parts(self.nodes, self.weights))
+        return parts
+
+    def _from_parts(self, parts: ModelParts, n_attributes: int) -> None:
+        self.history = parts.integer("history", 1, 2)
+        self.nodes, self._weights = read_layout(parts.part("nodes"), self.n_labels)
+        self.n_attributes, tags = n_attributes, self.n_labels + 1
+        if self.nodes.core.num_attributes != n_attributes + tags + (tags * tags if self.history == 2 else 0):
+            raise ModelFormatError(f"has weights for other attributes than the {n_attributes} it knows")
+
+
+def tags_before(lengths: Ints, labels: Ints, none: int) -> tuple[Ints, Ints]:
+    """Tags one and two positions back; `none` before the sequence's beginning."""
+    place = np.arange(len(labels)) - np.repeat(pointers(lengths)[:-1], lengths)
+    one = np.full(len(labels), none, dtype=np.int64)
+    two = one.copy()
+    one[1:] = np.where(place[1:] >= 1, labels[:-1], none)
+    two[2:] = np.where(place[2:] >= 2, labels[:-2], none)
+    return one, two
+
+
+def with_history(rows: Rows, labels: Ints, n_labels: int, history: int) -> Attributes:
+    """Rows with one more attribute for the tag before, and with history = 2 one for the two tags before."""
+    found = rows.attributes()
+    tags = n_labels + 1
+    one, two = tags_before(rows.lengths, labels, n_labels)
+    more = [rows.n_attributes + one]
+    if history == 2:
+        more.append(rows.n_attributes + tags + two * tags + one)
+    sizes = np.diff(found.row_ptr)
+    row_ptr = pointers(sizes + history)
+    is_new = np.zeros(int(row_ptr[-1]), dtype=bool)
+    attributes = np.empty(len(is_new), dtype=np.int64)
+    for k, ids in enumerate(more):
+        places = row_ptr[1:] - history + k
+        attributes[places] = ids
+        is_new[places] = True
+    attributes[~is_new] = found.attributes
+    values = None
+    if found.values is not None:
+        values = np.ones(len(is_new))
+        values[~is_new] = found.values
+    size = rows.n_attributes + tags + (tags * tags if history == 2 else 0)
+    return Attributes(row_ptr, attributes, size, values)

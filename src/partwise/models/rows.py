@@ -1,0 +1,80 @@
+"""Rows of attributes: the positions of all sequences end to end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from partwise.arrays import Floats, Ints
+from partwise.features import Attributes
+
+# Dense input with at most this share of nonzeros is kept as sparse attributes: the sparse kernels touch one row of
+# weights per nonzero, the dense ones every row. Measured: a pass over MNIST (19% nonzero, 10 labels) takes 0.6 times as
+# long, at 50% both are equal in time and memory.
+SPARSE_DENSITY = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The positions of all sequences end to end: sparse attributes, or a dense array of one column per attribute."""
+
+    lengths: Ints
+    n_attributes: int
+    table: Attributes | Floats
+    unknown: tuple[int, int] = (0, 0)  # attributes that are not in the vocabulary, and of how many
+
+    @property
+    def n_rows(self) -> int:
+        """Number of positions."""
+        return int(self.lengths.sum())
+
+    @property
+    def n_entries(self) -> int:
+        """Number of stored values."""
+        return len(self.table.attributes) if isinstance(self.table, Attributes) else self.table.size
+
+    def attributes(self) -> Attributes:
+        """The rows as sparse attributes: the nonzeros where they are dense."""
+        if isinstance(self.table, Attributes):
+            return self.table
+        flat, width = self.table.ravel(), self.n_attributes
+        places = np.flatnonzero(flat != 0)  # of a boolean array: three times as fast as of the floats
+        starts = np.arange(self.n_rows + 1, dtype=np.int64) * width
+        row_ptr = np.searchsorted(places, starts).astype(np.int64)
+        columns = places - np.repeat(starts[:-1], np.diff(row_ptr))
+        return Attributes(row_ptr, columns, width, flat[places])
+
+    def with_ones(self) -> Rows:
+        """The same rows with one more attribute, of value 1 everywhere."""
+        n_rows, size = self.n_rows, self.n_attributes + 1
+        if not isinstance(self.table, Attributes):
+            array = np.empty((n_rows, size))
+            array[:, :-1] = self.table
+            array[:, -1] = 1.0
+            return Rows(self.lengths, size, array)
+        old = self.table
+        row_ptr = old.row_ptr + np.arange(n_rows + 1, dtype=np.int64)
+        is_new = np.zeros(int(row_ptr[-1]), dtype=bool)
+        is_new[row_ptr[1:] - 1] = True
+        attributes = np.full(len(is_new), self.n_attributes, dtype=np.int64)
+        attributes[~is_new] = old.attributes
+        values = None
+        if old.values is not None:
+            values = np.ones(len(is_new))
+            values[~is_new] = old.values
+        return Rows(self.lengths, size, Attributes(row_ptr, attributes, size, values))
+
+    def compact(self) -> Rows:
+        """The same rows in the storage that trains faster."""
+        if isinstance(self.table, Attributes) or np.count_nonzero(self.table) > SPARSE_DENSITY * self.table.size:
+            return self
+        return Rows(self.lengths, self.n_attributes, self.attributes())
+
+
+def csr_attributes(matrix: Any) -> Attributes:
+    """A canonical CSR matrix as attributes; without values when all are 1."""
+    data = np.ascontiguousarray(matrix.data, dtype=np.float64)
+    values = None if (data == 1.0).all() else data
+    return Attributes(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), int(matrix.shape[1]), values)

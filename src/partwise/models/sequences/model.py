@@ -1,0 +1,297 @@
+"""What the models of sequences share: reading, labels, constraints, marginals, scores. What differs is the features."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partwise.arrays import Booleans, Floats, Ints, pointers
+from partwise.checks import check_choice, check_count, check_sample_weight
+from partwise.features.template import Template
+from partwise.model_files.errors import ModelFormatError
+from partwise.model_files.parts import ModelParts
+from partwise.model_files.values import decode_labels, encode_labels
+from partwise.models.base import InputReport, Labellings, Learnt, Model, Reading, Training
+from partwise.models.rows import Rows
+from partwise.models.sequences.column_reader import ColumnReader
+from partwise.models.sequences.constraints import as_booleans, label_masks, no_labelling
+from partwise.models.sequences.inputs import Sequences, input_form
+from partwise.models.sequences.labels import encode_flat, flatten_labels, label_lists, make_classes, split
+from partwise.models.sequences.name_reader import NameReader
+from partwise.models.sequences.reader import Reader
+from partwise.models.sequences.template_reader import TemplateReader, TextSequences, get_template
+from partwise.problem import Batch, LabelledBatch
+from partwise.structures import Chain, HistoryChain
+
+READERS: dict[str, type[Reader]] = {cls.kind: cls for cls in (ColumnReader, NameReader, TemplateReader)}
+
+
+@dataclass(frozen=True)
+class SequenceSource:
+    """The lengths of all sequences, and the rows of those that have positions."""
+
+    lengths: Ints
+    rows: Rows
+
+
+class SequenceModel(Model):
+    """Labels for every position of a sequence.
+
+    template, features, min_count: see `SequenceTagger`. `classes` are the labels, `reader` makes attributes.
+    """
+
+    constraints: ClassVar[tuple[str, ...]] = ("allowed", "allowed_transitions")
+    #: The name of its features in model files.
+    kind: str
+    #: Whether positions are rows of numbers that are compared as they are, so that dense ones stay dense.
+    dense = False
+
+    classes: NDArray[Any]
+    reader: Reader
+
+    def __init__(self, *, template: Template | str | None, features: str, min_count: int) -> None:
+        self.template = None if template is None else get_template(template)
+        self.features = features
+        self.min_count = min_count
+        self.check()
+
+    def check(self) -> None:
+        check_choice("features", self.features, ("observed", "all"))
+        check_count("min_count", self.min_count)
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels."""
+        return len(self.classes)
+
+    @property
+    def observed(self) -> bool:
+        """Whether weights are for pairs of an attribute and a label that occur together."""
+        return self.features == "observed"
+
+    # training
+
+    def learn(self, X: Any, y: Any, sample_weight: Any, training: Training) -> Learnt:
+        sequences = Sequences.of(X) if self.template is None else TextSequences.of(X)
+        targets = Sequences.of(y, "y")
+        if not len(sequences.items):
+            raise ValueError("X holds no sequences")
+        lengths = sequences.lengths()
+        flat = flatten_labels(targets, lengths)
+        weight = check_sample_weight(sample_weight, len(sequences.items))
+        if weight is not None and not weight.all():
+            keep = np.flatnonzero(weight)
+            sequences, targets, lengths, weight = sequences.take(keep), targets.take(keep), lengths[keep], weight[keep]
+            flat = flatten_labels(targets, lengths)
+        if not lengths.all():
+            number = sequences.numbers[int(np.flatnonzero(lengths == 0)[0])]
+            raise ValueError(f"sequence {number} has no positions: leave it out")
+        self.classes = make_classes(flat, targets, lengths)
+        if len(self.classes) < 2:
+            raise ValueError(f"y holds one label only ({self.classes.tolist()[0]!r}): there is nothing to learn")
+        labels = encode_flat(flat, self.classes)
+        rows = self._first_reading(sequences, training.n_jobs)
+        return self._learn_features(rows, labels, weight, training)
+
+    def _first_reading(self, sequences: Sequences, n_jobs: int) -> Rows:
+        """Choose the reader that goes with the form of the input, and let it learn the attributes."""
+        dropping = 1 if self.observed else int(self.min_count)
+        if self.template is not None:
+            self.reader = TemplateReader(self.template)
+            return self.reader.read(sequences, dropping, n_jobs)
+        if input_form(sequences) == "names":
+            self.reader = NameReader()
+            rows = self.reader.read(sequences, dropping)
+            if not rows.n_attributes:
+                raise ValueError("X has no attribute" + (f" that occurs {dropping} times" if dropping > 1 else ""))
+            return rows
+        self.reader = ColumnReader()
+        rows = self.reader.read(sequences)
+        return rows if self.dense else rows.compact()
+
+    @abstractmethod
+    def _learn_features(self, rows: Rows, labels: Ints, weight: Floats | None, training: Training) -> Learnt:
+        """Choose features from training rows and their labels, and make the examples to train on."""
+
+    def _examples(self, batch: Batch, labels: Ints, weight: Floats | None) -> LabelledBatch:
+        return LabelledBatch(batch, batch.structure.encode(labels), weight)  # type: ignore[attr-defined]
+
+    # prediction
+
+    @abstractmethod
+    def batch(self, rows: Rows) -> Batch:
+        """Structure and features of rows for a single look at each; no sequence is without rows."""
+
+    def read(self, X: Any, n_jobs: int = 1) -> Reading:
+        sequences = self.reader.sequences(X)
+        rows = self.reader.read(sequences, n_jobs=n_jobs)
+        lengths, kept = rows.lengths, np.flatnonzero(rows.lengths)
+        some = Rows(lengths[kept], rows.n_attributes, rows.table, rows.unknown)
+        return Reading(self.batch(some), len(lengths), kept, SequenceSource(lengths, some))
+
+    def _structure(self, reading: Reading) -> Chain | HistoryChain:
+        structure: Chain | HistoryChain = reading.batch.structure  # type: ignore[assignment]
+        return structure
+
+    def labels_of(self, reading: Reading, which: Ints, labellings: Labellings) -> Ints:
+        """Labels of all positions of these labellings, end to end: slots are rows of labels, then others."""
+        width, lengths = self._structure(reading).width, reading.source.rows.lengths[which]
+        owner = np.repeat(np.arange(len(which)), np.diff(labellings.indptr))
+        nodes = labellings.slots < (lengths * width)[owner]
+        position, label = np.divmod(labellings.slots[nodes], width)
+        labels = np.empty(int(lengths.sum()), dtype=np.int64)
+        labels[pointers(lengths)[owner[nodes]] + position] = label
+        return labels
+
+    def decode(self, reading: Reading, which: Ints, labellings: Labellings, n_jobs: int = 1) -> list[list[Any]]:
+        labels = self.labels_of(reading, which, labellings)
+        return label_lists(labels, self.classes, reading.source.rows.lengths[which])
+
+    def encode(self, reading: Reading, y: Any) -> tuple[Labellings, Booleans]:
+        lengths = reading.source.lengths
+        labels = encode_flat(flatten_labels(Sequences.of(y, "y"), lengths), self.classes)
+        possible = np.ones(reading.batch.n_examples, dtype=bool)
+        possible[np.repeat(np.arange(len(possible)), reading.source.rows.lengths)[labels < 0]] = False
+        return Labellings(*self._structure(reading).encode(np.maximum(labels, 0))), possible
+
+    def constrain(self, reading: Reading, allowed: Any = None, allowed_transitions: Any = None) -> None:
+        """`allowed` and `allowed_transitions` of `SequenceTagger`."""
+        n_labels, structure = self.n_labels, self._structure(reading)
+        pairs = None if allowed_transitions is None else as_booleans(allowed_transitions, (n_labels, n_labels))
+        if allowed_transitions is not None and pairs is None:
+            raise ValueError(f"allowed_transitions must be a boolean array of shape ({n_labels}, {n_labels})")
+        rows = label_masks(allowed, reading.source.lengths, self.classes)
+        if pairs is not None:
+            self._constrain_pairs(structure, pairs)
+        for i, number in enumerate(reading.numbers.tolist()):
+            if rows[number] is None and pairs is None:
+                continue
+            mask = np.ones(structure.num_slots(i), dtype=np.uint8)
+            length = int(reading.source.rows.lengths[i])
+            if rows[number] is not None:
+                mask[: length * structure.width].reshape(length, -1)[:, :n_labels] = rows[number]
+            if pairs is not None:
+                self._mask_pairs(structure, mask, length, pairs)
+            try:
+                structure.set_mask(i, mask)
+            except ValueError as error:
+                raise no_labelling(number, error) from None
+
+    def _constrain_pairs(self, structure: Any, pairs: Booleans) -> None:
+        """Say which labels may follow which where that is said for all sequences at once."""
+
+    def _mask_pairs(self, structure: Any, mask: NDArray[np.uint8], length: int, pairs: Booleans) -> None:
+        """Say it in the slots of one sequence."""
+
+    def rows_of_labels(self, reading: Reading, values: Floats) -> list[Floats]:
+        """The rows of labels cut out of slot vectors of all examples: (length, n_labels) per sequence."""
+        structure, n_labels = self._structure(reading), self.n_labels
+        width, starts = structure.width, structure.slot_offsets().tolist()
+        rows = [
+            values[start : start + n * width].reshape(n, width)[:, :n_labels].copy()
+            for start, n in zip(starts, reading.source.rows.lengths.tolist(), strict=False)
+        ]
+        return reading.spread(rows, lambda: np.empty((0, n_labels)))  # type: ignore[no-any-return]
+
+    def marginals(self, reading: Reading, counts: Floats, output: str = "dict") -> list[Any]:
+        """Dicts {label: probability} per position, or arrays of shape (length, n_labels)."""
+        check_choice("output", output, ("dict", "array"))
+        arrays = self.rows_of_labels(reading, counts)
+        if output == "array":
+            return arrays
+        labels = self.classes.tolist()
+        return [[dict(zip(labels, row, strict=True)) for row in array.tolist()] for array in arrays]
+
+    def score(self, X: Any, y: Any, predicted: Any, sample_weight: Any) -> float:
+        """Share of positions with the right label; a label that was not in the training data is an error."""
+        lengths = Sequences.of(predicted).lengths()
+        truth = encode_flat(flatten_labels(Sequences.of(y, "y"), lengths), self.classes)
+        weight = check_sample_weight(sample_weight, len(lengths))
+        each = np.repeat(np.ones(len(lengths)) if weight is None else weight, lengths)
+        if not each.any():
+            raise ValueError("there is no position to score")
+        right = truth == encode_flat([label for labels in predicted for label in labels], self.classes)
+        return float(np.average(right, weights=each))
+
+    def report(self, reading: Reading, labellings: Labellings | None) -> InputReport:
+        unknown: tuple[int, int] = reading.source.rows.unknown
+        return InputReport(lambda: unknown)
+
+    # inspection
+
+    def two_best(self, reading: Reading) -> list[tuple[Ints, float]]:
+        """The two best labellings of a reading's only sequence: labels and scores."""
+        if not reading.source.lengths[0]:
+            raise ValueError("a sequence without positions has nothing to explain")
+        structure, features = self._structure(reading), reading.batch.features
+        best = structure.k_best(0, features.scores(0, self.weights), 2)
+        labels = self.labels_of(
+            reading, np.zeros(len(best), dtype=np.int64), Labellings.of([(slots, counts) for _, slots, counts in best])
+        )
+        return list(zip(split(labels, np.repeat(reading.source.lengths, len(best))), [b[0] for b in best], strict=True))
+
+    def state_features(self) -> dict[tuple[Any, Any], float]:
+        """Weights of (attribute, label) pairs."""
+        names, classes = self.reader.names() or range(self.reader.n_attributes), self.classes.tolist()
+        parts = (part.tolist() for part in self.node_features())
+        return {(names[a], classes[b]): w for a, b, w in zip(*parts, strict=True)}
+
+    @abstractmethod
+    def node_features(self) -> tuple[Ints, Ints, Floats]:
+        """(attributes, labels, weights) of the features of positions."""
+
+    @abstractmethod
+    def transition_features(self) -> dict[tuple[Any, ...], float]:
+        """Weights of pairs of labels by name, and what else a label has of those before it."""
+
+    def boundary_features(self) -> dict[tuple[str, Any], float]:
+        """Weights of ("begin", label) and ("end", label)."""
+        return {}
+
+    def attributes(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"classes_": self.classes}
+        if not self.reader.named:
+            found["n_features_in_"] = self.reader.n_attributes
+        return found
+
+    # model files
+
+    def parameters(self) -> dict[str, Any]:
+        return {"template": self.template}
+
+    def to_parts(self, parts: ModelParts) -> None:
+        parts.settings["labels"] = encode_labels(self.classes)
+        parts.add("reader", self.reader.to_parts())
+        parts.add("model", self._to_parts())
+
+    def from_parts(self, parts: ModelParts) -> SequenceModel:
+        self.classes = decode_labels(parts.settings.get("labels"))
+        reader, model = parts.part("reader"), parts.part("model")
+        if reader.kind not in READERS:
+            raise ModelFormatError(f"reads its input in an unknown way ({reader.kind[:40]!r})")
+        if self.template is not None and reader.kind != TemplateReader.kind:
+            raise ModelFormatError("has a template and reads its input without it")
+        known = reader.integer("n_features", 1) if reader.kind == ColumnReader.kind else reader.length("offsets") - 1
+        if model.kind != self.kind:
+            raise ModelFormatError(f"says that it is a {self.kind!r} and holds a {model.kind[:40]!r}")
+        # Both are native work for the most part: a large model's names and weights are read at the same time.
+        with ThreadPoolExecutor(1) as helper:
+            names = helper.submit(READERS[reader.kind].from_parts, reader)
+            self._from_parts(model, known)
+        self.reader = names.result()
+        if isinstance(self.reader, TemplateReader):
+            self.template = self.template or self.reader.template
+        return self
+
+    @abstractmethod
+    def _to_parts(self) -> ModelParts:
+        """Features and weights."""
+
+    @abstractmethod
+    def _from_parts(self, parts: ModelParts, n_attributes: int) -> None:
+        """The inverse; `n_attributes` are those that the reader knows."""

@@ -1,0 +1,115 @@
+"""Reading sequences of attribute names and of dicts.
+
+Everything here works on whole data sets at C speed (`chain`, `map`, `fromiter`): four million attribute strings are
+indexed in about a second.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import Any, ClassVar
+
+import numpy as np
+
+from partwise.arrays import Floats, Ints, pointers
+from partwise.features import Attributes, Vocabulary
+from partwise.model_files.names import read_vocabulary
+from partwise.model_files.parts import ModelParts
+from partwise.models.rows import Rows
+from partwise.models.sequences.dicts import add_dict, add_names
+from partwise.models.sequences.inputs import Sequences, input_form
+from partwise.models.sequences.reader import VocabularyReader, not_finite
+
+
+class NameReader(VocabularyReader):
+    """Reads sequences of attribute names: items are lists of strings or dicts {name: value}."""
+
+    kind: ClassVar[str] = "names"
+
+    def sequences(self, X: Any) -> Sequences:
+        sequences = Sequences.of(X)
+        if input_form(sequences) not in ("names", "none"):
+            raise ValueError("X: sequences must be lists of attribute names or dicts, as in fit")
+        return sequences
+
+    def _with(self, vocabulary: Vocabulary) -> NameReader:
+        return NameReader(vocabulary)
+
+    def to_parts(self) -> ModelParts:
+        return ModelParts(self.kind, {}, {"bytes": self.known.bytes, "offsets": self.known.offsets})
+
+    @classmethod
+    def from_parts(cls, parts: ModelParts) -> NameReader:
+        return cls(read_vocabulary(parts))
+
+    def read(self, sequences: Sequences, min_count: int = 1, n_jobs: int = 1) -> Rows:
+        """All positions end to end; names that are not in the vocabulary have the id -1, which the core ignores."""
+        lengths = sequences.lengths()
+        tokens = list(chain.from_iterable(sequences.items))
+        kinds = set(map(type, tokens))
+        if kinds <= {list, tuple}:
+            counts = np.fromiter(map(len, tokens), dtype=np.int64, count=len(tokens))
+            names = list(chain.from_iterable(tokens))
+            values = None
+            if not all(issubclass(kind, str) for kind in set(map(type, names))):
+                self._refuse_name(sequences, lengths, tokens)
+        else:
+            counts, names, values = _named_values(sequences, lengths, tokens)
+        try:
+            if self.vocabulary is None:
+                self.vocabulary, ids = Vocabulary.learn(names, min_count)
+            else:
+                ids = self.vocabulary.ids(names)
+        except ValueError:
+            self._refuse_surrogate(sequences, lengths, counts, names)
+            raise
+        size, unknown = len(self.vocabulary), int(np.count_nonzero(ids < 0))
+        return Rows(lengths, size, Attributes(pointers(counts), ids, size, values), (unknown, len(ids)))
+
+    @staticmethod
+    def _refuse_surrogate(sequences: Sequences, lengths: Ints, counts: Ints, names: list[str]) -> None:
+        for k, name in enumerate(names):
+            try:
+                name.encode("utf-8")
+            except UnicodeEncodeError:
+                row = int(np.searchsorted(np.cumsum(counts), k, side="right"))
+                raise ValueError(
+                    f"X: {sequences.where(lengths, row)}: {name!r} holds a lone surrogate, which is no character"
+                ) from None
+
+    @staticmethod
+    def _refuse_name(sequences: Sequences, lengths: Ints, tokens: list[Any]) -> None:
+        for row, token in enumerate(tokens):
+            for name in token:
+                if not isinstance(name, str):
+                    raise ValueError(
+                        f"X: {sequences.where(lengths, row)}: attributes must be strings, got {name!r}; "
+                        "give numbers as {name: value} or as arrays"
+                    )
+
+
+def _named_values(sequences: Sequences, lengths: Ints, tokens: list[Any]) -> tuple[Ints, list[str], Floats | None]:
+    """Items that are dicts (or sets, or a mixture): attributes and values, zeros left out."""
+    counts = np.empty(len(tokens), dtype=np.int64)
+    names: list[str] = []
+    values: list[float] = []
+    for row, token in enumerate(tokens):
+        before = len(names)
+        try:
+            if isinstance(token, dict):
+                add_dict("", token, names, values)
+            elif isinstance(token, (list, tuple, set, frozenset)):
+                add_names("", token, names, values)
+            elif isinstance(token, np.ndarray) and token.dtype.kind in "UO":
+                add_names("", token.tolist(), names, values)
+            else:
+                raise TypeError(f"expected a list of strings or a dict, got {type(token).__name__}")
+        except TypeError as error:
+            raise ValueError(f"X: {sequences.where(lengths, row)}: {error}") from None
+        counts[row] = len(names) - before
+    array = np.fromiter(values, dtype=np.float64, count=len(values))
+    bad = np.flatnonzero(~np.isfinite(array))
+    if len(bad):
+        row = int(np.searchsorted(np.cumsum(counts), bad[0], side="right"))
+        not_finite(array[bad[0]], sequences.where(lengths, row), f"attribute {names[bad[0]]!r}")
+    return counts, names, None if (array == 1.0).all() else array

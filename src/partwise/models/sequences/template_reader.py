@@ -1,0 +1,124 @@
+"""Reading sentences by a feature template."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, cast
+
+import numpy as np
+
+from partwise.arrays import Booleans, Ints
+from partwise.features import Attributes, Vocabulary
+from partwise.features.macros import Gazetteer
+from partwise.features.template import Template
+from partwise.io import Sentences
+from partwise.model_files.errors import ModelFormatError
+from partwise.model_files.names import encode_names, read_names, read_vocabulary
+from partwise.model_files.parts import ModelParts
+from partwise.models.rows import Rows
+from partwise.models.sequences.inputs import Sequences
+from partwise.models.sequences.reader import VocabularyReader
+
+
+class TextSequences(Sequences):
+    """Sequences that are rows of a table of strings."""
+
+    @classmethod
+    def of(cls, X: Any, name: str = "X") -> TextSequences:
+        """All of `X`: `Sentences`, or a list of sentences."""
+        if isinstance(X, Sentences):
+            return cls(cast(Any, X), range(len(X)))
+        plain = Sequences.of(X, name)
+        try:
+            return cls(cast(Any, Sentences.from_lists(plain.items)), plain.numbers)
+        except ValueError as error:
+            raise ValueError(f"{name}: with a template tokens are strings, or tuples of strings: {error}") from None
+
+    @property
+    def table(self) -> Sentences:
+        """The strings."""
+        return cast(Sentences, self.items)
+
+    def take(self, indices: Ints) -> TextSequences:
+        """Some of them, under their own numbers."""
+        return TextSequences(cast(Any, self.table.take(indices)), [self.numbers[i] for i in indices.tolist()])
+
+    def lengths(self, name: str = "X") -> Ints:
+        """Number of tokens of each."""
+        return self.table.lengths
+
+
+def get_template(template: Any) -> Template:
+    """A template by name, or itself."""
+    if isinstance(template, Template):
+        return template
+    if isinstance(template, str):
+        return Template.preset(template)
+    raise ValueError(f"template must be None, a preset's name or a Template, got {template!r}")
+
+
+class TemplateReader(VocabularyReader):
+    """Reads sentences of strings: attributes are what a template makes of them."""
+
+    kind: ClassVar[str] = "template"
+
+    def __init__(self, template: Template, vocabulary: Vocabulary | None = None) -> None:
+        super().__init__(vocabulary)
+        self.template = template
+
+    @property
+    def plain_transitions(self) -> bool:
+        return self.template.transitions
+
+    def sequences(self, X: Any) -> TextSequences:
+        return TextSequences.of(X)
+
+    def _with(self, vocabulary: Vocabulary) -> TemplateReader:
+        return TemplateReader(self.template, vocabulary)
+
+    def read(self, sequences: Any, min_count: int = 1, n_jobs: int = 1) -> Rows:
+        """All tokens end to end; the first call makes the vocabulary of attributes seen `min_count` times."""
+        extractor = self.template.extractor(sequences.table)
+        if self.vocabulary is None:
+            self.vocabulary, (row_ptr, ids, unknown) = extractor.learn(min_count, n_jobs)
+        else:
+            row_ptr, ids, unknown = extractor.look_up(self.vocabulary, n_jobs)
+        size = len(self.vocabulary)
+        return Rows(sequences.lengths(), size, Attributes(row_ptr, ids, size), (unknown, len(ids)))
+
+    def edge_attributes(self) -> Booleans | None:
+        """Which attributes are about pairs of labels (boolean), or None if the template has no such lines."""
+        if not self.template.edges:
+            return None
+        return self.known.starts_with(["B"]).astype(np.bool_)
+
+    def to_parts(self) -> ModelParts:
+        parts = ModelParts(self.kind, {"text": self.template.text, "gazetteers": list(self.template.gazetteers)})
+        parts.arrays |= {"bytes": self.known.bytes, "offsets": self.known.offsets}
+        for k, gazetteer in enumerate(self.template.gazetteers.values()):
+            parts.add(f"gazetteer{k}", ModelParts("names", {}, encode_names(gazetteer.phrases)))
+        if self.template.clusters:
+            parts.add("cluster_words", ModelParts("names", {}, encode_names(list(self.template.clusters))))
+            parts.add("cluster_paths", ModelParts("names", {}, encode_names(list(self.template.clusters.values()))))
+        return parts
+
+    @classmethod
+    def from_parts(cls, parts: ModelParts) -> TemplateReader:
+        resources: dict[str, Any] = {}
+        listed = parts.settings.get("gazetteers")
+        if not isinstance(listed, list) or not all(isinstance(name, str) for name in listed):
+            raise ModelFormatError("has no list of its gazetteers")
+        if parts.has("cluster_words"):
+            words, paths = (read_names(parts.part(name)) for name in ("cluster_words", "cluster_paths"))
+            if len(words) != len(paths) or len(set(words)) != len(words):
+                raise ModelFormatError("has words without clusters")
+            resources["clusters"] = dict(zip(words, paths, strict=True))
+        try:
+            resources["gazetteers"] = {
+                name: Gazetteer(read_names(parts.part(f"gazetteer{k}"))) for k, name in enumerate(listed)
+            }
+            template = Template(parts.text("text"), **resources)
+        except ModelFormatError:
+            raise
+        except ValueError as error:
+            raise ModelFormatError(f"has a wrong template: {error}") from None
+        return cls(template, read_vocabulary(parts))

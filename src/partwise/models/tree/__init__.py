@@ -1,0 +1,5 @@
+"""Heads of words: dependency trees."""
+
+from partwise.models.tree.model import TreeModel
+
+__all__ = ["TreeModel"]

@@ -1,0 +1,82 @@
+"""The classifier that names arcs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from partwise.arrays import Floats, Ints
+from partwise.features import ArcTokens, RowLayout, multiclass_map
+from partwise.model_files.errors import ModelFormatError
+from partwise.model_files.parts import ModelParts
+from partwise.models.layout import PairLayout
+from partwise.models.saved import layout_parts, read_layout
+from partwise.models.sequences.labels import encode_flat, label_array
+from partwise.models.tree.arcs import ArcFeatures
+from partwise.problem import Batch, LabelledBatch, Problem
+from partwise.problem.inference import best_labellings
+from partwise.result import Result
+from partwise.solvers import solve, suitable_solvers
+from partwise.structures import Multiclass
+
+
+@dataclass(frozen=True)
+class ArcLabeller:
+    """A multinomial classifier of arcs: one label per word, given its head."""
+
+    model: ArcFeatures
+    layout: PairLayout
+    classes: NDArray[Any]
+    weights: Floats
+
+    @classmethod
+    def fitted(
+        cls,
+        model: ArcFeatures,
+        tokens: ArcTokens,
+        heads: Ints,
+        relations: list[str],
+        weight: Floats | None,
+        **options: Any,
+    ) -> tuple[ArcLabeller, Result]:
+        """Train on gold arcs, one example per word; options as for `solve`, with `l2` and `n_jobs`."""
+        classes = label_array(sorted(set(relations)))
+        labels = encode_flat(relations, classes)
+        rows = model.attributes(tokens, heads)
+        structure = Multiclass(len(heads), len(classes))
+        layout = RowLayout.observed(
+            rows.num_attributes, len(classes), structure.width, rows.row_ptr, rows.attributes, labels
+        )
+        l2, n_jobs = options.pop("l2"), options.pop("n_jobs")
+        batch = Batch(structure, multiclass_map(structure, rows, layout=layout))
+        problem = Problem.of([LabelledBatch(batch, structure.encode(labels), weight)], "log", l2, n_jobs=n_jobs)
+        # Blocks are diagonal unless an arc has the same feature twice (hashing); tiny problems need no exact answer.
+        result = solve(problem, "sdca" if "sdca" in suitable_solvers(problem) else "eg", **options)
+        return cls(model, PairLayout(layout, all_pairs=False), classes, result.weights), result
+
+    def predict(self, tokens: ArcTokens, heads: Ints, n_jobs: int) -> list[str]:
+        """The label of each word's arc."""
+        structure = Multiclass(len(heads), len(self.classes))
+        features = multiclass_map(structure, self.model.attributes(tokens, heads), layout=self.layout.core)
+        best = best_labellings(Batch(structure, features), self.weights, n_jobs)
+        # one string per label, not one per word
+        names: list[str] = self.classes.astype(object)[structure.decode(*best)].tolist()
+        return names
+
+    def to_parts(self) -> ModelParts:
+        """For a model file; the labels are kept by the parser."""
+        parts = ModelParts("labeller")
+        parts.add("arcs", self.model.to_parts())
+        parts.add("pairs", layout_parts(self.layout, self.weights))
+        return parts
+
+    @classmethod
+    def from_parts(cls, parts: ModelParts, classes: NDArray[Any]) -> ArcLabeller:
+        """The inverse of `to_parts`."""
+        model = ArcFeatures.from_parts(parts.part("arcs"))
+        layout, weights = read_layout(parts.part("pairs"), len(classes))
+        if layout.core.num_attributes != model.index.num_weights:
+            raise ModelFormatError("has weights of labels for another number of features")
+        return cls(model, layout, classes, weights)

@@ -1,0 +1,26 @@
+"""What a batch answers for given weights: best labellings, sums over labellings, values and scores."""
+
+from .._core import all_scores, decode, infer, labelling_values
+from ..arrays import Floats, Ints
+from .batch import Batch, Gold
+
+
+def best_labellings(batch: Batch, weights: Floats, n_jobs: int = 1) -> tuple[Ints, Ints, Floats]:
+    """The best labelling of every example: (indptr, slots, counts)."""
+    return decode(batch.structure, batch.features, weights, n_jobs)[:3]
+
+
+def expectations(batch: Batch, weights: Floats, temperature: float, n_jobs: int = 1) -> tuple[Floats, Floats]:
+    """Expected counts under p ~ exp(scores / temperature), slots end to end, and smax of every example."""
+    counts, values, _ = infer(batch.structure, batch.features, weights, temperature, n_jobs, entropies=False)
+    return counts, values
+
+
+def values_of(batch: Batch, weights: Floats, labellings: Gold, n_jobs: int = 1) -> Floats:
+    """The value of one labelling per example, as `best_labellings` compares them; masks are left aside."""
+    return labelling_values(batch.structure, batch.features, weights, *labellings, n_jobs)
+
+
+def slot_scores(batch: Batch, weights: Floats, n_jobs: int = 1) -> Floats:
+    """Scores of all slots, examples end to end."""
+    return all_scores(batch.structure, batch.features, weights, n_jobs)
