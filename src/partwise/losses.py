@@ -39,11 +39,23 @@ class Loss:
         """Whether the loss is differentiable in the weights (a maximum over labellings is not, squared or not)."""
         return self.temperature > 0
 
+    @property
+    def probabilistic(self) -> bool:
+        """Whether a model trained with it is a distribution over labellings.
+
+        A margin's mass is no probability, and where the temperature only smooths a maximum (`SMOOTHED`) the
+        distributions are a means of computing.
+        """
+        return self.smooth and self.link == "identity" and self.name not in SMOOTHED
+
     def capabilities(self) -> frozenset[str]:
         """What a solver may ask of a loss."""
         smoothness = "smooth" if self.smooth else "temperature 0"
         return frozenset({smoothness, f"{self.link} link"})
 
+
+#: Losses whose temperature is there to smooth a maximum.
+SMOOTHED = frozenset({"smoothed-hinge"})
 
 LOSSES: dict[str, Loss] = {
     loss.name: loss

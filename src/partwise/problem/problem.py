@@ -35,19 +35,19 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._core import FeatureMap, Hessian, Objective, Structure, all_scores, dot, slot_curvatures
-from .dual import DualPoint
-from .losses import Loss, get_loss
-from .penalties import L2, ElasticNet, Penalty
-from .result import Certificate
-from .rounding import Rounding
-from .second_derivatives import SecondDerivatives
-from .structures.capabilities import structure_capabilities
-from .threads import count_threads
+from .._core import FeatureMap, Hessian, Objective, Structure, all_scores, dot, slot_curvatures
+from ..dual import DualPoint
+from ..losses import Loss, get_loss
+from ..penalties import L2, ElasticNet, Penalty
+from ..result import Certificate
+from ..rounding import Rounding
+from ..second_derivatives import SecondDerivatives
+from ..structures.capabilities import structure_capabilities
+from ..threads import count_threads
+from .batch import Batch, Gold, LabelledBatch
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Gold = tuple[Ints, Ints, Floats]
 
 #: Examples whose features are looked at to tell a problem's capabilities.
 SAMPLE = 20
@@ -100,11 +100,13 @@ class Problem:
         self.n_examples = structure.num_examples
         if self.n_examples == 0:
             raise ValueError("a problem needs at least one example")
-        if features.num_examples != self.n_examples:
-            raise ValueError(f"features of {features.num_examples} examples, a structure of {self.n_examples}")
+        batch = Batch(structure, features)
         _check_penalty(self.penalty, features)
+        labelled = LabelledBatch(batch, gold, sample_weight, cost)
         self.n_weights = features.num_weights
-        self.sample_weight = _check_weights(sample_weight, self.n_examples)
+        self.sample_weight = labelled.sample_weight
+        if not self.sample_weight.any():
+            raise ValueError("all sample weights are zero")
         self.objective = Objective(
             structure,
             features,
@@ -112,7 +114,7 @@ class Problem:
             self.loss.temperature,
             self.loss.cost_scale,
             self.loss.link,
-            None if cost is None else np.ascontiguousarray(cost, dtype=np.float64),
+            labelled.cost,
             self.sample_weight,
         )
         self.objective.check_gold()
@@ -354,22 +356,6 @@ class Problem:
 def _check_penalty(penalty: Penalty, features: FeatureMap) -> None:
     if penalty.l1 and "explicit weights" not in features.capabilities():
         raise ValueError("an l1 penalty is about coordinates of weights: with a kernel there are none")
-
-
-def _check_weights(sample_weight: ArrayLike | None, n: int) -> Floats:
-    if sample_weight is None:
-        return np.ones(n)
-    weights = np.array(
-        sample_weight, dtype=np.float64
-    )  # a copy: the objective must not change under the caller's hands
-    if weights.shape != (n,):
-        raise ValueError(f"sample_weight has shape {weights.shape}, there are {n} examples")
-    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
-    if bad.size:
-        raise ValueError(f"sample_weight of example {bad[0]} is {weights[bad[0]]}: weights must be finite and >= 0")
-    if not weights.any():
-        raise ValueError("all sample weights are zero")
-    return weights
 
 
 def _given(value: T | None) -> T:

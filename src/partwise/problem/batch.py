@@ -1,0 +1,102 @@
+"""Batches: some examples, ready for the core; and what a problem needs besides to train on them."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._core import FeatureMap, Structure
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+#: Gold labellings as `structure.encode` gives them: (indptr, slots, counts).
+Gold = tuple[Ints, Ints, Floats]
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Structure and features of some examples, and nothing else.
+
+    Raises
+    ------
+    ValueError
+        If they are of different numbers of examples.
+    """
+
+    structure: Structure
+    features: FeatureMap
+
+    def __post_init__(self) -> None:
+        if self.features.num_examples != self.n_examples:
+            raise ValueError(f"features of {self.features.num_examples} examples, a structure of {self.n_examples}")
+
+    @property
+    def n_examples(self) -> int:
+        return self.structure.num_examples
+
+    @property
+    def n_weights(self) -> int:
+        return self.features.num_weights
+
+    @cached_property
+    def slot_offsets(self) -> Ints:
+        """Slots of example i are slot_offsets[i]:slot_offsets[i + 1], all examples end to end."""
+        return self.structure.slot_offsets()
+
+    @property
+    def n_slots(self) -> int:
+        return int(self.slot_offsets[-1])
+
+
+class LabelledBatch:
+    """A batch with its gold labellings, the weights of its examples and their costs.
+
+    Parameters
+    ----------
+    batch : Batch
+    gold : (indptr, slots, counts)
+        Gold labellings as from `structure.encode`; each must lie in Y_i.
+    sample_weight : array of n_examples, optional
+        omega; zero weights are allowed.
+    cost : array, optional
+        One value per slot, all examples end to end; by default the structure's own. Costs are finite, >= 0, and 0 on
+        the slots of gold labellings.
+    """
+
+    def __init__(
+        self, batch: Batch, gold: Gold, sample_weight: ArrayLike | None = None, cost: ArrayLike | None = None
+    ) -> None:
+        self.batch = batch
+        self.gold = gold
+        self.sample_weight = _check_weights(sample_weight, batch.n_examples)
+        self.cost = None if cost is None else np.ascontiguousarray(cost, dtype=np.float64)
+
+    @property
+    def n_examples(self) -> int:
+        return self.batch.n_examples
+
+    @property
+    def n_slots(self) -> int:
+        return self.batch.n_slots
+
+    @property
+    def n_weights(self) -> int:
+        return self.batch.n_weights
+
+    def open(self) -> "LabelledBatch":
+        """Itself: a batch in memory is its own reference."""
+        return self
+
+
+def _check_weights(sample_weight: ArrayLike | None, n: int) -> Floats:
+    if sample_weight is None:
+        return np.ones(n)
+    # a copy: the objective must not change under the caller's hands
+    weights = np.array(sample_weight, dtype=np.float64)
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight has shape {weights.shape}, there are {n} examples")
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if bad.size:
+        raise ValueError(f"sample_weight of example {bad[0]} is {weights[bad[0]]}: weights must be finite and >= 0")
+    return weights
