@@ -33,7 +33,7 @@ calls = {
     "decode": lambda: decode(chain, passing, weights, n_jobs),
     "infer": lambda: infer(chain, passing, weights, 1.0, n_jobs),
     "scores": lambda: all_scores(chain, stored, weights, n_jobs),
-    "plane": lambda: problem.objective.plane(weights, n_jobs),
+    "plane": lambda: problem.with_n_jobs(n_jobs).plane(weights),
 }
 call = calls[name]
 call()

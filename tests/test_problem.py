@@ -66,7 +66,7 @@ class TestAgainstEnumeration:
     def test_gap_of_the_oracles_answer(self, small, rng):
         w = rng.normal(size=small.problem.n_weights)
         value, gradient = small.problem.value_and_gradient(w)
-        _, u, b = small.problem.objective.plane(w)
+        _, u, b = small.problem.plane(w)
         certificate = small.problem.certificate(w, DualPoint.of_plane(u, b))
         assert certificate.primal == pytest.approx(value, rel=1e-13)
         at_w = small.problem.certificate_at(value, gradient, w)
@@ -241,7 +241,7 @@ def test_dual_of_an_elastic_net(loss, strength, rng):
 def test_weights_of_a_dual_point_under_an_elastic_net(rng):
     """They minimise the penalty over the plane: P's lower bound b - <u, w> + R(w)."""
     problem = Small("multiclass", "log").problem.with_penalty(ElasticNet(0.4, 0.7))
-    point = DualPoint.of_scores(rng.normal(size=int(problem.structure.slot_offsets()[-1])))
+    point = DualPoint.of_scores(rng.normal(size=problem.n_slots))
     u, _ = problem.dual_terms(point)
     weights = problem.weights_from_dual(point)
     assert 0 < np.count_nonzero(weights) < np.count_nonzero(u)

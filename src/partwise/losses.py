@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Literal, get_args
 
+from .capabilities import Capability
+
 Link = Literal["identity", "squared"]
 
 
@@ -48,10 +50,10 @@ class Loss:
         """
         return self.smooth and self.link == "identity" and self.name not in SMOOTHED
 
-    def capabilities(self) -> frozenset[str]:
+    def capabilities(self) -> frozenset[Capability]:
         """What a solver may ask of a loss."""
-        smoothness = "smooth" if self.smooth else "temperature 0"
-        return frozenset({smoothness, f"{self.link} link"})
+        smoothness = Capability.SMOOTH if self.smooth else Capability.TEMPERATURE_0
+        return frozenset({smoothness, Capability(f"{self.link} link")})
 
 
 #: Losses whose temperature is there to smooth a maximum.

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from math import isfinite
 
+from .capabilities import Capability
+
 
 @dataclass(frozen=True)
 class L2:
@@ -18,9 +20,9 @@ class L2:
     def l1(self) -> float:
         return 0.0
 
-    def capabilities(self) -> frozenset[str]:
+    def capabilities(self) -> frozenset[Capability]:
         """What a solver may ask of a penalty."""
-        return frozenset({"l2 > 0", "smooth penalty"}) if self.strength > 0 else frozenset({"smooth penalty"})
+        return frozenset({Capability.SMOOTH_PENALTY} | ({Capability.L2} if self.strength > 0 else set()))
 
 
 @dataclass(frozen=True)
@@ -36,9 +38,9 @@ class ElasticNet:
         if not (isfinite(self.strength) and self.strength >= 0):
             raise ValueError(f"strength of the elastic net must be a number >= 0, got {self.strength}")
 
-    def capabilities(self) -> frozenset[str]:
+    def capabilities(self) -> frozenset[Capability]:
         """What a solver may ask of a penalty."""
-        return frozenset({"l1 > 0"})
+        return frozenset({Capability.L1})
 
 
 Penalty = L2 | ElasticNet

@@ -14,7 +14,7 @@ from partwise._core import bcfw_epoch
 
 def epoch(small: Small, state, order):
     return bcfw_epoch(
-        small.problem.objective,
+        small.problem.in_memory()[0].native,
         small.problem.l2,
         np.asarray(order, dtype=np.int64),
         state.weights,

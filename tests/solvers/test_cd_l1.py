@@ -171,13 +171,13 @@ def test_sweeps_from_far_away_lose_no_digits(loss, rng):
     some = np.arange(0, problem.n_weights, problem.n_weights // d)  # those of the first label, which is all but certain
     part = np.full(d, 40.0)
     weights[some] = part
-    unscaled, _ = problem.objective.marginals_of_scores(problem.oracle_point(weights).scores)
+    unscaled, _ = problem.marginals_of_scores(problem.oracle_point(weights).scores)
     sums = np.ones(n)
-    columns = _core.WorkingColumns(problem.objective, some)
+    columns = _core.WorkingColumns(problem.in_memory()[0].native, some)
     for seed in range(4):
-        _core.cd_l1(problem.objective, columns, 0.01, 0.0, 1, 0.0, seed, part, unscaled, sums)
+        _core.cd_l1(problem.in_memory()[0].native, columns, 0.01, 0.0, 1, 0.0, seed, part, unscaled, sums)
         weights[some] = part
-        expected, _ = problem.objective.marginals_of_scores(problem.oracle_point(weights).scores)
+        expected, _ = problem.marginals_of_scores(problem.oracle_point(weights).scores)
         np.testing.assert_allclose(unscaled / np.repeat(sums, len(unscaled) // n), expected, rtol=1e-6, atol=1e-12)
     assert part.max() < 39.0
 
@@ -198,8 +198,8 @@ def test_bad_penalties():
 def test_bad_input_to_the_core():
     problem = with_net(Small("multiclass", "log"), 0.1, 0.0)
     with pytest.raises(ValueError, match="ascending and different"):
-        _core.WorkingColumns(problem.objective, np.array([3, 3]))
+        _core.WorkingColumns(problem.in_memory()[0].native, np.array([3, 3]))
     with pytest.raises(ValueError, match="in range"):
-        _core.WorkingColumns(problem.objective, np.array([10**6]))
+        _core.WorkingColumns(problem.in_memory()[0].native, np.array([10**6]))
     with pytest.raises(ValueError, match="several parts"):
-        _core.WorkingColumns(Small("chain-tied", "log").problem.objective, np.array([1]))
+        _core.WorkingColumns(Small("chain-tied", "log").problem.in_memory()[0].native, np.array([1]))

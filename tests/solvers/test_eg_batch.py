@@ -71,10 +71,10 @@ class TestSteps:
     def test_examples_of_weight_zero_have_no_say(self, solver):
         small = Small("chain-tied", "log", plain=True)
         omega = np.array([0.0, 1.0, 2.0, 0.0, 0.5])
-        loud = int(np.argmax([small.problem.features.psi2_bound(i) for i in range(5)]))
+        loud = int(np.argmax(small.problem.psi2_bounds(np.arange(5))))
         omega[loud] = 0.0
         problem = Problem(small.case.features, small.structure, small.case.gold, "log", 0.7, sample_weight=omega)
-        bounds = [problem.features.psi2_bound(i) for i in problem.active]
+        bounds = problem.psi2_bounds(problem.active)
         assert solver(step_size="theorem").step_sizes(problem)[0] == pytest.approx(
             1 / (1 + omega.sum() * max(bounds) / 0.7)
         )

@@ -182,7 +182,7 @@ class TestRuns:
             solver.step(small.problem, state)
             for chain in chains:
                 eg_epoch(
-                    small.problem.objective,
+                    small.problem.in_memory()[0].native,
                     small.problem.l2,
                     single.draw_order(small.problem, rng),
                     chain.step_sizes,
@@ -245,7 +245,9 @@ def test_every_trial_is_a_visit():
         rng = np.random.default_rng()
         rng.bit_generator.state = state.rng.bit_generator.state
         order = solver.draw_order(small.problem, rng)
-        refused += eg_epoch(small.problem.objective, 0.05, order, *copies, adaptive=True, max_step=1.0).rejected
+        refused += eg_epoch(
+            small.problem.in_memory()[0].native, 0.05, order, *copies, adaptive=True, max_step=1.0
+        ).rejected
         solver.step(small.problem, state)
         assert state.visits == (state.epoch) * len(small.problem.active) + refused
     assert refused > 0

@@ -22,7 +22,7 @@ def start(small: Small, solver: EG):
 
 def visit(small: Small, state, order, adaptive=False, max_step=np.inf):
     return eg_epoch(
-        small.problem.objective,
+        small.problem.in_memory()[0].native,
         small.problem.l2,
         np.asarray(order, dtype=np.int64),
         state.step_sizes,

@@ -121,7 +121,7 @@ class TestStarts:
     def test_from_other_solvers(self, other):
         problem = Small("chain-tied", "hinge", l2=0.5).problem
         if other == "gibbs":
-            start = DualPoint.of_scores(np.zeros(int(problem.structure.slot_offsets()[-1])))
+            start = DualPoint.of_scores(np.zeros(problem.n_slots))
         elif other == "aggregate":
             start = solve(problem, BCFW(averaging=True), tol=1e-2, random_state=0)
         else:
@@ -147,7 +147,7 @@ class TestStarts:
 
     def test_masses_of_the_squared_hinge(self):
         problem = Small("chain-tied", "hinge").problem
-        n, slots = problem.n_examples, int(problem.structure.slot_offsets()[-1])
+        n, slots = problem.n_examples, problem.n_slots
         with pytest.raises(ValueError, match="masses other than 1"):
             solve(problem, "excessive-gap", warm_start=DualPoint.of_counts(np.zeros(slots), np.zeros(n)))
 

@@ -172,7 +172,7 @@ class TestLimits:
 
     def test_a_dual_above_the_primal(self, problem):
         w = np.random.default_rng(0).normal(size=problem.n_weights)
-        value, u, b = problem.objective.plane(w)
+        value, u, b = problem.plane(w)
         primal = value + problem.penalty_value(w)
         honest = problem.certificate_of(primal, u, b, w)
         assert 0 < honest.rounding < 1e-11

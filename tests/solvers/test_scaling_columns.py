@@ -56,7 +56,9 @@ def three_features() -> tuple[np.ndarray, np.ndarray]:
 
 def test_masses_beside_an_empty_column():
     table, labels = three_features()
-    np.testing.assert_array_equal(scaling_constants(matrix_problem(table, labels, 1.0).objective)[1], [8, 0, 5])
+    np.testing.assert_array_equal(
+        scaling_constants(matrix_problem(table, labels, 1.0).in_memory()[0].native)[1], [8, 0, 5]
+    )
 
 
 @pytest.mark.parametrize("solver", EVERY_ORDER, ids=repr)

@@ -101,11 +101,11 @@ def test_a_merge_changes_neither_weights_nor_dual(solver, rng):
     before = DualPoint.of_active_set(active_set(state.sets))
     u, b = small.problem.dual_terms(before)
     report = _core.dcd_epoch(
-        small.problem.objective,
+        small.problem.in_memory()[0].native,
         small.problem.l2,
         np.arange(small.dense.n),
         state.weights.copy(),
-        state.sets,
+        state.sets.parts[0],
         1,
         search=True,
         update=False,
@@ -187,10 +187,10 @@ def test_working_sets_of_another_problem(rng):
     small = words()
     order, w = np.arange(small.dense.n), np.zeros(small.problem.n_weights)
     with pytest.raises(ValueError, match="working sets of 3 examples"):
-        _core.dcd_epoch(small.problem.objective, 1.0, order, w, _core.WorkingSets(3), 0)
+        _core.dcd_epoch(small.problem.in_memory()[0].native, 1.0, order, w, _core.WorkingSets(3), 0)
     n = small.dense.n
     far = _core.WorkingSets.from_arrays(
         np.minimum(np.arange(n + 1), 1), np.array([0, 1]), np.array([10**6]), np.ones(1), np.ones(1), np.zeros(1, int)
     )
     with pytest.raises(ValueError, match="an atom has slot 1000000"):
-        _core.dcd_epoch(small.problem.objective, 1.0, order, w, far, 0)
+        _core.dcd_epoch(small.problem.in_memory()[0].native, 1.0, order, w, far, 0)

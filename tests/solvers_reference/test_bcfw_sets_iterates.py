@@ -57,8 +57,8 @@ def test_the_dual_never_falls_and_sums_stay_true(kind, loss, pairwise, rng):
         margin = small.dense.oracle(i, w)[0]
         before = block(small, sets, i, w)
         report = _core.bcfw_set_epoch(
-            small.problem.objective, 0.3, np.array([i]), w, sets, gaps, search=search, pairwise=pairwise, steps=3,
-            now=now, keep=5,
+            small.problem.in_memory()[0].native, 0.3, np.array([i]), w, sets.parts[0], gaps,
+            search=search, pairwise=pairwise, steps=3, now=now, keep=5,
         )  # fmt: skip
         point = DualPoint.of_active_set(active_set(sets))
         u, b = small.problem.dual_terms(point)
@@ -97,7 +97,7 @@ def test_only_for_temperature_zero():
     sets = _core.WorkingSets(small.dense.n)
     with pytest.raises(ValueError, match="temperature"):
         _core.bcfw_set_epoch(
-            small.problem.objective, 1.0, np.arange(2), np.zeros(small.problem.n_weights), sets, np.zeros(5)
+            small.problem.in_memory()[0].native, 1.0, np.arange(2), np.zeros(small.problem.n_weights), sets, np.zeros(5)
         )
 
 
@@ -107,11 +107,11 @@ def test_only_for_temperature_zero():
 def test_bad_arguments(change):
     small = Small("multiclass", "hinge")
     good = {
-        "objective": small.problem.objective,
+        "objective": small.problem.in_memory()[0].native,
         "l2": 1.0,
         "order": np.arange(5),
         "weights": np.zeros(small.problem.n_weights),
-        "sets": start_sets(small.problem, None, "bcfw"),
+        "sets": start_sets(small.problem, None, "bcfw").parts[0],
         "gaps": np.zeros(5),
     }
     _core.bcfw_set_epoch(**good)

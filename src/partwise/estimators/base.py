@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from partwise.arrays import Floats
 from partwise.callbacks.base import Callbacks, Session, check_callbacks
+from partwise.capabilities import Capability
 from partwise.checks import check_count, check_positive, count_jobs, seed_of
 from partwise.losses import get_loss
 from partwise.models.base import Ability, InputReport, Labellings, Learnt, Model, Reading, Training
@@ -33,6 +34,7 @@ from partwise.problem import Problem
 from partwise.problem.inference import expectations, values_of
 from partwise.result import HISTORY, Result
 from partwise.solvers import Solver, get_solver, solve, solve_path
+from partwise.structures import Structure
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -304,7 +306,7 @@ class StructuredEstimator(BaseEstimator):
         k = check_count("k", k)
         model, reading, n_jobs = self._read(X, constraints)
         structure, features = reading.batch.structure, reading.batch.features
-        _check_oracle(structure, "k_best", "the k best answers")
+        _check_oracle(structure, Capability.K_BEST, "the k best answers")
         which: list[int] = []
         found: list[Any] = []
         values: list[float] = []
@@ -344,7 +346,7 @@ class StructuredEstimator(BaseEstimator):
         seeds = np.random.default_rng(seed_of(random_state))
         model, reading, n_jobs = self._read(X, constraints)
         structure, features = reading.batch.structure, reading.batch.features
-        _check_oracle(structure, "sample", "samples")
+        _check_oracle(structure, Capability.SAMPLE, "samples")
         temperature = get_loss(self.loss).temperature
         found: list[Any] = []
         for i in range(reading.batch.n_examples):
@@ -484,7 +486,7 @@ class StructuredEstimator(BaseEstimator):
         return state
 
 
-def _check_oracle(structure: Any, capability: str, what: str) -> None:
+def _check_oracle(structure: Structure, capability: Capability, what: str) -> None:
     if capability not in structure.capabilities():
         raise NotAvailable(f"{what}: not available for the structure {type(structure).__name__}")
 

@@ -23,6 +23,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from partwise.arrays import Floats, Ints, pointers
+from partwise.capabilities import Capability
 from partwise.losses import Loss
 from partwise.model_files.parts import ModelParts
 from partwise.models.errors import NotAvailable
@@ -67,7 +68,7 @@ class Training:
     @property
     def by_features(self) -> bool:
         """Whether the solver goes by single features."""
-        return self.l1 > 0 or (isinstance(self.solver, Solver) and "column access" in self.solver.requires)
+        return self.l1 > 0 or (isinstance(self.solver, Solver) and Capability.COLUMN_ACCESS in self.solver.requires)
 
 
 @dataclass(frozen=True)

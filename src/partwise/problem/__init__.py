@@ -1,6 +1,19 @@
 """The objective, its dual and the gap, over one or more batches of examples."""
 
 from .batch import Batch, LabelledBatch
+from .executor import BatchReference, Executor, ThreadExecutor, Work
 from .problem import Problem
+from .sums import Part
+from .tasks import BatchSums
 
-__all__ = ["Batch", "LabelledBatch", "Problem"]
+__all__ = [
+    "Batch",
+    "BatchReference",
+    "BatchSums",
+    "Executor",
+    "LabelledBatch",
+    "Part",
+    "Problem",
+    "ThreadExecutor",
+    "Work",
+]

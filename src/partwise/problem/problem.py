@@ -24,39 +24,41 @@ soft(u, l1) = sign(u) max(|u| - l1, 0); with l2 = 0, R* is 0 for |u| <= l1 and i
 are a dual point too, with u = 0 and b = 0, so a mean of any plane with theirs, (s u, s b), is a plane: the best s is
 taken, and a u outside of that box costs no certificate.
 
-The sums over examples are done by `_core.Objective`; the penalty enters here.
+The sums over examples are those of `sums`; the penalty enters here.
 """
 
 import copy
 import math
+from collections.abc import Iterable
 from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._core import FeatureMap, Hessian, Objective, Structure, all_scores, dot, slot_curvatures
+from .._core import FeatureMap, Structure, dot
+from ..capabilities import Capability
 from ..dual import DualPoint
 from ..losses import Loss, get_loss
 from ..penalties import L2, ElasticNet, Penalty
 from ..result import Certificate
-from ..rounding import Rounding
-from ..second_derivatives import SecondDerivatives
-from ..structures.capabilities import structure_capabilities
 from ..threads import count_threads
 from .batch import Batch, Gold, LabelledBatch
+from .executor import BatchReference, Executor, ThreadExecutor
+from .rounding import Rounding
+from .second_derivatives import SecondDerivatives
+from .sums import Sums, check_size
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: Examples whose features are looked at to tell a problem's capabilities.
-SAMPLE = 20
-
 T = TypeVar("T")
 
 
-class Problem:
+class Problem(Sums):
     """Data, loss and penalty: the objective of the module's docstring.
+
+    This is the short form for examples that are one batch in memory; `Problem.of` takes several.
 
     Parameters
     ----------
@@ -91,51 +93,52 @@ class Problem:
         cost: ArrayLike | None = None,
         n_jobs: int = 1,
     ) -> None:
-        self.features = features
-        self.structure = structure
-        self.gold = gold
-        self.loss = get_loss(loss)
-        self.penalty = penalty if isinstance(penalty, L2 | ElasticNet) else L2(float(penalty))
-        self.n_jobs = count_threads(n_jobs)
-        self.n_examples = structure.num_examples
-        if self.n_examples == 0:
-            raise ValueError("a problem needs at least one example")
-        batch = Batch(structure, features)
-        _check_penalty(self.penalty, features)
-        labelled = LabelledBatch(batch, gold, sample_weight, cost)
-        self.n_weights = features.num_weights
-        self.sample_weight = labelled.sample_weight
-        if not self.sample_weight.any():
-            raise ValueError("all sample weights are zero")
-        self.objective = Objective(
-            structure,
-            features,
-            *gold,
-            self.loss.temperature,
-            self.loss.cost_scale,
-            self.loss.link,
-            labelled.cost,
-            self.sample_weight,
-        )
-        self.objective.check_gold()
-        self._bounds: list[Rounding] = []  # made when first needed, and shared with copies under other penalties
+        check_size(structure.num_examples)
+        batch = LabelledBatch(Batch(structure, features), gold, sample_weight, cost)
+        self._set_up([batch], loss, penalty, ThreadExecutor(), n_jobs)
 
     @classmethod
     def of(
-        cls, batches: list[LabelledBatch], loss: str | Loss, penalty: Penalty | float, *, n_jobs: int = 1
+        cls,
+        batches: Iterable[BatchReference],
+        loss: str | Loss,
+        penalty: Penalty | float,
+        *,
+        executor: Executor | None = None,
+        n_jobs: int = 1,
     ) -> "Problem":
-        (examples,) = batches
-        batch = examples.batch
-        return cls(
-            batch.features,
-            batch.structure,
-            examples.gold,
-            loss,
-            penalty,
-            sample_weight=examples.sample_weight,
-            cost=examples.cost,
-            n_jobs=n_jobs,
-        )
+        """The problem on the examples of all these batches, in their order.
+
+        Parameters
+        ----------
+        batches : LabelledBatch or other references
+            Their features have the same weights. Sums are added up batch by batch: the same batches give the same bits.
+        loss, penalty, n_jobs
+            As above.
+        executor : Executor, optional
+            Who does the sums of each batch; by default threads in this process.
+        """
+        problem = cls.__new__(cls)
+        problem._set_up(list(batches), loss, penalty, executor or ThreadExecutor(), n_jobs)
+        return problem
+
+    def _set_up(
+        self,
+        batches: list[BatchReference],
+        loss: str | Loss,
+        penalty: Penalty | float,
+        executor: Executor,
+        n_jobs: int,
+    ) -> None:
+        loss, self.penalty = get_loss(loss), _penalty(penalty)
+        super().__init__(batches, loss, executor, count_threads(n_jobs))
+        if not self.explicit_weights and (self.n_batches > 1 or self._parts is None):
+            raise ValueError("features with a kernel have weights of their own: they must be one batch in memory")
+        self._check_penalty()
+        if not self.sample_weight.any():
+            raise ValueError("all sample weights are zero")
+        self.check_gold()
+        self._bounds: list[Rounding] = []  # made when first needed, and shared with copies under other penalties
 
     @property
     def l2(self) -> float:
@@ -144,11 +147,6 @@ class Problem:
     @property
     def l1(self) -> float:
         return self.penalty.l1
-
-    @cached_property
-    def active(self) -> Ints:
-        """Examples of positive weight, the ones that a pass visits."""
-        return np.flatnonzero(self.sample_weight > 0).astype(np.int64)
 
     def with_n_jobs(self, n_jobs: int | None) -> "Problem":
         """The same problem on another number of threads."""
@@ -161,30 +159,19 @@ class Problem:
     def with_penalty(self, penalty: Penalty | float) -> "Problem":
         """The same data and loss under another penalty (nothing is copied)."""
         other = copy.copy(self)
-        other.penalty = penalty if isinstance(penalty, L2 | ElasticNet) else L2(float(penalty))
-        _check_penalty(other.penalty, self.features)
+        other.penalty = _penalty(penalty)
+        other._check_penalty()
         return other
 
-    def capabilities(self) -> frozenset[str]:
+    def capabilities(self) -> frozenset[Capability]:
         """What a solver can count on here; compared with `Solver.requires`."""
-        return self._data_capabilities.union(self.loss.capabilities(), self.penalty.capabilities())
-
-    @cached_property
-    def _data_capabilities(self) -> frozenset[str]:
-        structure = structure_capabilities(self.structure)
-        found = structure | self.features.capabilities()
-        # Where a labelling is one slot, its block of the dual is simple if A_i A_i' is diagonal; a few examples tell.
-        if "one part" in structure:
-            some = np.linspace(0, self.n_examples - 1, min(SAMPLE, self.n_examples)).astype(np.int64)
-            if slot_curvatures(self.objective, some) is not None:
-                found |= {"diagonal blocks"}
-        return found
+        return self.facts.capabilities | self.loss.capabilities() | self.penalty.capabilities()
 
     # geometry: with kernels weights are coefficients, and `w @ w` means nothing
 
     def dot(self, weights: Floats, other: Floats) -> float:
         """<w, v> in weight space."""
-        return self.features.dot(weights, other, self.n_jobs)
+        return self.inner_product(weights, other, self.n_jobs)
 
     def norm2(self, weights: Floats) -> float:
         """|w|^2 in weight space."""
@@ -194,7 +181,7 @@ class Problem:
 
     def value(self, weights: Floats) -> float:
         """P(w)."""
-        return self.objective.value(weights, self.n_jobs) + self.penalty_value(weights)
+        return self.losses(weights) + self.penalty_value(weights)
 
     def penalty_value(self, weights: Floats) -> float:
         """l1 |w|_1 + l2/2 |w|^2."""
@@ -211,51 +198,71 @@ class Problem:
         marginals: an array for the expected counts under p_w, slots end to end (those of weight zero are left alone).
         """
         if marginals is None:
-            value, u, _ = self.objective.plane(weights, self.n_jobs)
+            value, u, _ = self.plane(weights)
         else:
-            value, u, _, _ = self.objective.plane_at(weights, self.loss.temperature, marginals, self.n_jobs)
+            value, u, _, _ = self.plane_at(weights, self.loss.temperature, marginals)
+        return value + self._half_square(weights), self.gradient(weights, u)
+
+    def gradient(self, weights: Floats, u: Floats) -> Floats:
+        """l2 w - u: the gradient of P without its l1 term, where u is of the plane at w."""
         gradient = self.l2 * weights
         gradient -= u
-        return value + self._half_square(weights), gradient
+        return gradient
+
+    def touching_plane(self, weights: Floats, primal: float, gradient: Floats) -> tuple[Floats, float]:
+        """(u, b) of the plane that touches the losses at w, from P and its gradient there.
+
+        u = l2 w - grad P(w), and P - l2/2 |w|^2 = b - <u, w>.
+        """
+        u = self.l2 * weights - gradient
+        losses = primal - 0.5 * self.l2 * self.norm2(weights)
+        return u, losses + self.dot(u, weights)
+
+    def violations(self, weights: Floats, u: Floats) -> Floats:
+        """Distance of 0 from the subdifferential of P in every weight, where u is of the plane at w."""
+        gradient = self.gradient(weights, u)
+        used = np.abs(gradient + self.l1 * np.sign(weights))
+        out: Floats = np.where(weights != 0, used, np.maximum(np.abs(gradient) - self.l1, 0.0))
+        return out
 
     @cached_property
     def hessian_of_marginals(self) -> bool:
-        """Whether `hessian` can do with the expected counts at w: one part a labelling, identity link."""
-        return self.loss.link == "identity" and "one part" in structure_capabilities(self.structure)
+        """Whether `hessian` can do with the expected counts at w: one part a labelling, identity link, one batch."""
+        needed = {Capability.IDENTITY_LINK, Capability.ONE_PART, Capability.ONE_BATCH}
+        return needed <= self.capabilities()
 
     def hessian(self, weights: Floats, every: int = 1, marginals: Floats | None = None) -> SecondDerivatives:
         """v -> (Hessian of P at w) v, for temperature > 0 and structures with the capability "covariance".
 
-        The slot scores at w are kept while the function is. With the squared link P has second derivatives only where
-        no margin violation is zero; elsewhere those of one side are taken. every > 1: an estimate from a part of the
-        examples, where there are enough of them. marginals: as `value_and_gradient` gave them at w, to save the work of
-        finding them once more (see `hessian_of_marginals`).
+        The slot scores at w are kept until it is asked for elsewhere. With the squared link P has second derivatives
+        only where no margin violation is zero; elsewhere those of one side are taken. every > 1: an estimate from a
+        part of the examples, where there are enough of them. marginals: as `value_and_gradient` gave them at w, to save
+        the work of finding them once more (see `hessian_of_marginals`).
         """
-        losses = Hessian(self.objective, weights, self.n_jobs, every, marginals)
-        return SecondDerivatives(losses, self.l2, self.n_jobs)
+        point = weights.copy(), every, marginals  # what is kept for a point must not change with the caller's weights
+        return SecondDerivatives(self, self.l2, *point, partial=self.hessian_partial(*point))
 
     # dual
 
     def dual_terms(self, point: DualPoint) -> tuple[Floats, float]:
         """(u, b) of a dual point, recomputed from its parts."""
         if point.kind == "gibbs":
-            return self.objective.dual_terms_gibbs(_given(point.scores), self.n_jobs)
+            return self.terms_of_scores(_given(point.scores))
         if point.kind == "linear":
-            return self.objective.dual_terms_linear(*point.linear(), self.n_jobs)
+            return self.terms_of_linear(*point.linear())
         if point.kind == "aggregate":
             return _given(point.u), _given(point.b)
-        mass: Floats | None
-        entropies: Floats | None
         if point.kind == "slots":
-            counts, mass, entropies = _given(point.counts), point.mass, point.entropies
-        elif point.kind == "cliques":
-            counts, entropies = self._slots_from_cliques(_given(point.marginals))
-            mass = None
-        else:
-            if self.loss.temperature > 0:
-                raise ValueError("the entropy of an active set is unknown: it is a dual point at temperature 0 only")
-            return self.objective.dual_terms_sparse(*_given(point.active).used_slots(self.n_examples), self.n_jobs)
-        return self.objective.dual_terms_slots(counts, mass, entropies, self.n_jobs)
+            return self.terms_of_counts(_given(point.counts), point.mass, point.entropies)
+        if point.kind == "cliques":
+            if Capability.CLIQUES not in self.capabilities():
+                raise ValueError(f"{self.facts.structure} has no clique view")
+            if Capability.IDENTITY_LINK not in self.capabilities():
+                raise ValueError("clique marginals are distributions of mass 1: they fit the identity link only")
+            return self.terms_of_cliques(_given(point.marginals))
+        if self.loss.smooth:
+            raise ValueError("the entropy of an active set is unknown: it is a dual point at temperature 0 only")
+        return self.terms_of_used_slots(*_given(point.active).used_slots(self.n_examples))
 
     def dual_value(self, point: DualPoint) -> float:
         """D of a dual point; -inf if there is no penalty."""
@@ -265,8 +272,16 @@ class Problem:
         """w(alpha) = u / l2, or soft(u, l1) / l2 with an elastic net."""
         if self.l2 == 0:
             raise ValueError("with l2 = 0 a dual point determines no weights")
-        u = self.dual_terms(point)[0]
-        return (np.sign(u) * np.maximum(np.abs(u) - self.l1, 0.0) if self.l1 else u) / self.l2
+        return self.weights_of_plane(self.dual_terms(point)[0])
+
+    def weights_of_plane(self, u: Floats, scale: float = 1.0) -> Floats:
+        """w(alpha), multiplied by a number: scale u / l2, or scale soft(u, l1) / l2 with an elastic net; l2 > 0."""
+        soft: Floats = np.sign(u) * np.maximum(np.abs(u) - self.l1, 0.0) if self.l1 else u
+        return soft / self.l2 if scale == 1.0 else (scale / self.l2) * soft
+
+    def plane_of_weights(self, weights: Floats) -> Floats:
+        """The u with w = u / l2 (without an l1 term)."""
+        return self.l2 * weights
 
     def oracle_point(self, weights: Floats) -> DualPoint:
         """The distributions p_w that attain smax at w (temperature > 0): slot scores (theta + kappa c) / tau."""
@@ -274,17 +289,6 @@ class Problem:
             raise ValueError(f"loss {self.loss.name!r} has temperature 0: its oracle answers no Gibbs distribution")
         tau = self.loss.temperature
         return DualPoint.of_scores(self.linear_scores(weights / tau, self.loss.cost_scale / tau))
-
-    def linear_scores(self, z: Floats, cost_scale: float) -> Floats:
-        """Slot scores A_i z + cost_scale * c_i of all examples end to end."""
-        scores = all_scores(self.structure, self.features, z, self.n_jobs)
-        if cost_scale:
-            scores += cost_scale * self.slot_costs()
-        return scores
-
-    def slot_costs(self) -> Floats:
-        """c_i of all examples end to end."""
-        return -self.objective.near_gold_scores(1.0)
 
     # certificates
 
@@ -297,6 +301,15 @@ class Problem:
             If D exceeds P by more than rounding.
         """
         return self.certificate_of(self.value(weights), *self.dual_terms(point), weights)
+
+    def certify(self, point: DualPoint) -> tuple[Certificate, Floats]:
+        """The certificate of a dual point's own weights w(alpha), and these weights."""
+        return self.certify_plane(*self.dual_terms(point))
+
+    def certify_plane(self, u: Floats, b: float) -> tuple[Certificate, Floats]:
+        """The same for the plane (u, b) of a dual point."""
+        weights = self.weights_of_plane(u)
+        return self.certificate_of(self.value(weights), u, b), weights
 
     def certificate_of(
         self, primal: float, u: Floats, b: float, weights: Floats | None = None, carried: int = 0, off: float = 0.0
@@ -331,7 +344,19 @@ class Problem:
         """D = b - R*(u): b - |u|^2 / (2 l2) for the L2 penalty, -inf if l2 = 0."""
         if self.l1:
             return self._dual_of_box(u, b)
-        return b - self.norm2(u) / (2.0 * self.l2) if self.l2 > 0 else float("-inf")
+        return b - self.half_square(u) if self.l2 > 0 else float("-inf")
+
+    def half_square(self, u: Floats) -> float:
+        """|u|^2 / (2 l2), the conjugate of the L2 penalty; of a difference of planes: the curvature between them."""
+        return self.norm2(u) / (2.0 * self.l2)
+
+    def dual_of_weights(self, weights: Floats, b: float) -> float:
+        """D = b - l2/2 |w|^2 of the plane with w = u / l2 (without an l1 term)."""
+        return b - 0.5 * self.l2 * self.norm2(weights)
+
+    def change_of_dual(self, weights: Floats, other: "Problem") -> float:
+        """D under the other problem's l2 less D under this one's, for the plane with w = u / l2 here."""
+        return 0.5 * self.l2 * self.norm2(weights) * (1.0 - self.l2 / other.l2)
 
     def _dual_of_box(self, u: Floats, b: float) -> float:
         """max over 0 <= s <= 1 of s b - R*(s u), a concave function of s."""
@@ -352,27 +377,13 @@ class Problem:
             low, high = (left, high) if value(left) < value(right) else (low, right)
         return max(value(inside), value(1.0), value(0.5 * (low + high)))
 
-    def _slots_from_cliques(self, marginals: Floats) -> tuple[Floats, Floats]:
-        """(expected counts, entropies) of clique marginals."""
-        if "cliques" not in self.structure.capabilities():
-            raise ValueError(f"{type(self.structure).__name__} has no clique view")
-        if self.loss.link != "identity":
-            raise ValueError("clique marginals are distributions of mass 1: they fit the identity link only")
-        start, counts, entropies = 0, [], []
-        for i in range(self.n_examples):
-            stop = start + int(self.structure.clique_offsets(i)[-1])
-            block = np.ascontiguousarray(marginals[start:stop])
-            counts.append(self.structure.slots_from_cliques(i, block))
-            entropies.append(self.structure.entropy_of_cliques(i, block)[0])
-            start = stop
-        if start != len(marginals):
-            raise ValueError(f"{len(marginals)} clique marginals given, the structure has {start}")
-        return np.concatenate(counts), np.array(entropies)
+    def _check_penalty(self) -> None:
+        if self.penalty.l1 and not self.explicit_weights:
+            raise ValueError("an l1 penalty is about coordinates of weights: with a kernel there are none")
 
 
-def _check_penalty(penalty: Penalty, features: FeatureMap) -> None:
-    if penalty.l1 and "explicit weights" not in features.capabilities():
-        raise ValueError("an l1 penalty is about coordinates of weights: with a kernel there are none")
+def _penalty(penalty: Penalty | float) -> Penalty:
+    return penalty if isinstance(penalty, L2 | ElasticNet) else L2(float(penalty))
 
 
 def _given(value: T | None) -> T:

@@ -94,7 +94,7 @@ def choose(problem: Problem) -> Choice:
             reason = f"loss {problem.loss.name!r} with a weak penalty (curvature {look.curvature:.3g} > {WEAK_HINGE:g})"
             return Choice(ExcessiveGap(), reason)
         return Choice(EG(), f"loss {problem.loss.name!r} with a kernel")
-    if "explicit weights" not in problem.capabilities():
+    if not problem.explicit_weights:
         return Choice(EG(), "smooth with a kernel")
     tiny = look.work <= TINY
     exact_passes = FREE / (look.work + PASS) if tiny else 0.0
@@ -139,8 +139,7 @@ def _too_many_slots(problem: Problem) -> bool:
     A tied chain has a slot for every pair of labels in each example: 500 labels and 500 sequences of one position, 5 kB
     in a file, would take 2 GB.
     """
-    slots = int(problem.structure.slot_offsets()[-1])
-    return slots > max(DUAL_SIZE, DUAL_PER_PART * float(problem.gold[2].sum()))
+    return problem.n_slots > max(DUAL_SIZE, DUAL_PER_PART * float(problem.gold[2].sum()))
 
 
 def solve(

@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, final
 import numpy as np
 from numpy.typing import NDArray
 
+from ..capabilities import Capability
 from ..dual import DualPoint
 from ..losses import Loss, get_loss
 from ..problem import Problem
@@ -87,7 +88,7 @@ class Solver(ABC, Generic[S]):
     """A solver's hyper-parameters and its three moves. Subclasses say what they need of a problem in `requires`."""
 
     name: ClassVar[str]
-    requires: ClassVar[frozenset[str]]
+    requires: ClassVar[frozenset[Capability]]
     #: "linear": accuracy 1e-6 is within reach; "sublinear": 1e-2 is. That of losses with a temperature above 0, where
     #: the solver takes them (see `rate_for`).
     rate: ClassVar[str]
@@ -150,12 +151,12 @@ class Solver(ABC, Generic[S]):
     @classmethod
     def describe_rate(cls) -> str:
         """The rate in words, for all losses that the solver takes."""
-        if cls.rate == "sublinear" or "smooth" in cls.requires:
+        if cls.rate == "sublinear" or Capability.SMOOTH in cls.requires:
             return cls.rate
         return f"{cls.rate}; {cls.rate_for(get_loss('hinge'))} for losses of temperature 0 (the hinge)"
 
     @final
-    def missing(self, problem: Problem) -> frozenset[str]:
+    def missing(self, problem: Problem) -> frozenset[Capability]:
         """Which of the capabilities it needs the problem lacks."""
         return self.requires - problem.capabilities()
 

@@ -47,18 +47,20 @@ an example's labellings into one mixture when all of them together take more tha
 
 from dataclasses import dataclass
 from math import isfinite
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core import BcfwSetReport, WorkingSets, bcfw_epoch, bcfw_set_epoch
+from .._core import bcfw_epoch, bcfw_set_epoch
+from ..capabilities import Capability
 from ..dual import DualPoint
 from ..problem import Problem
 from ..result import Certificate, DivergenceError
 from .base import Certified, WarmStart, option
+from .kept_labellings import KeptLabellings
 from .online import Ints, OnlineSolver, OnlineState
-from .working_sets import MEMORY_HELP, active_set, check_memory, max_bytes, start_sets
+from .working_sets import MEMORY_HELP, active_set, check_memory, start_sets
 
 Floats = NDArray[np.float64]
 
@@ -81,7 +83,7 @@ class BCFWState(OnlineState):
     lag: Floats
     average: Floats
     gaps: Floats
-    sets: WorkingSets | None
+    sets: KeptLabellings | None
     counts: Floats | None = None
     mass: Floats | None = None
     linear: Floats | None = None
@@ -90,12 +92,32 @@ class BCFWState(OnlineState):
     merged: int = 0
 
 
+class Sweep(NamedTuple):
+    """Sums over the visits of a sweep: oracle calls, sets merged, gain of D; bound: b after it."""
+
+    visits: int
+    merged: int
+    dual_gain: float
+    bound: float
+
+    def plus(self, visits: int, merged: int, dual_gain: float, bound: float) -> "Sweep":
+        return Sweep(self.visits + visits, self.merged + merged, self.dual_gain + dual_gain, self.bound + bound)
+
+
 @dataclass(frozen=True)
 class BCFW(OnlineSolver[BCFWState]):
     """Block-coordinate Frank-Wolfe (see the module's docstring)."""
 
     name: ClassVar[str] = "bcfw"
-    requires: ClassVar[frozenset[str]] = frozenset({"temperature 0", "max oracle", "explicit weights", "l2 > 0"})
+    requires: ClassVar[frozenset[Capability]] = frozenset(
+        {
+            Capability.TEMPERATURE_0,
+            Capability.MAX_ORACLE,
+            Capability.EXPLICIT_WEIGHTS,
+            Capability.L2,
+            Capability.IN_MEMORY,
+        }
+    )
     rate: ClassVar[str] = "sublinear"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 1000
@@ -128,7 +150,7 @@ class BCFW(OnlineSolver[BCFWState]):
         point = DualPoint.of_active_set(active_set(sets))
         u, b = problem.dual_terms(point)
         state = BCFWState(
-            weights=u / problem.l2,
+            weights=problem.weights_of_plane(u),
             lag=np.zeros(problem.n_weights),
             average=np.array([0.0, 1.0, b]),
             gaps=np.zeros(problem.n_examples),
@@ -136,7 +158,9 @@ class BCFW(OnlineSolver[BCFWState]):
             rng=rng,
         )
         if not self.pairwise and self.cached_sweeps == 0:
-            offsets = problem.structure.slot_offsets()
+            if problem.n_batches > 1:
+                raise ValueError("bcfw: the plain form averages over visits of all examples and needs one batch")
+            offsets = problem.slot_offsets
             assert point.active is not None
             state.counts, state.mass = point.active.expected_counts(offsets)
             costs = problem.loss.cost_scale * problem.slot_costs() * state.counts
@@ -169,7 +193,7 @@ class BCFW(OnlineSolver[BCFWState]):
         draws = np.searchsorted(chances, (state.rng.random() + np.arange(n)) / n * chances[-1], side="right")
         return state.rng.permutation(active[np.minimum(draws, n - 1)])
 
-    def _pass(self, problem: Problem, state: BCFWState, sets: WorkingSets, order: Ints) -> None:
+    def _pass(self, problem: Problem, state: BCFWState, sets: KeptLabellings, order: Ints) -> None:
         """A pass with the oracle, and sweeps without it as long as they are worth their cost."""
         report = self._sweep(problem, state, sets, order, search=True)
         state.visits += report.visits
@@ -181,26 +205,27 @@ class BCFW(OnlineSolver[BCFWState]):
             gain, cost = gain + report.dual_gain, cost + self.sweep_cost
             if report.dual_gain * cost <= gain * self.sweep_cost:
                 break
-        state.dual = report.bound - 0.5 * problem.l2 * problem.norm2(state.weights)
+        state.dual = problem.dual_of_weights(state.weights, report.bound)
 
-    def _sweep(
-        self, problem: Problem, state: BCFWState, sets: WorkingSets, order: Ints, *, search: bool
-    ) -> BcfwSetReport:
+    def _sweep(self, problem: Problem, state: BCFWState, sets: KeptLabellings, order: Ints, *, search: bool) -> Sweep:
         average = self.average_weights(state)
-        report = bcfw_set_epoch(
-            problem.objective,
-            problem.l2,
-            order,
-            state.weights,
-            sets,
-            state.gaps,
-            search=search,
-            pairwise=self.pairwise,
-            steps=self.steps,
-            now=state.epoch,
-            keep=self.keep,
-            max_bytes=max_bytes(self.memory_mb),
-        )
+        report = Sweep(0, 0, 0.0, 0.0)
+        for (part, own), (kept, limit) in zip(problem.visits(order), sets.limited(self.memory_mb), strict=True):
+            found = bcfw_set_epoch(
+                part.native,
+                problem.l2,
+                own,
+                state.weights,
+                kept,
+                state.gaps[part.examples],
+                search=search,
+                pairwise=self.pairwise,
+                steps=self.steps,
+                now=state.epoch,
+                keep=self.keep,
+                max_bytes=limit,
+            )
+            report = report.plus(found.visits, found.merged, found.dual_gain, found.bound)
         if self.averaging:
             average += NEWEST * (state.weights - average)
             np.subtract(state.weights, average, out=state.lag)
@@ -212,8 +237,9 @@ class BCFW(OnlineSolver[BCFWState]):
         assert state.counts is not None
         assert state.mass is not None
         assert state.linear is not None
+        (part,) = problem.in_memory()
         report = bcfw_epoch(
-            problem.objective,
+            part.native,
             problem.l2,
             order,
             state.weights,
@@ -231,14 +257,12 @@ class BCFW(OnlineSolver[BCFWState]):
 
     def certificate(self, problem: Problem, state: BCFWState) -> Certified:
         blocks = self._blocks(state)
-        u, b = problem.dual_terms(blocks)
-        weights = u / problem.l2
-        now = problem.certificate_of(problem.value(weights), u, b)
+        now, weights = problem.certify(blocks)
         best = Certified(now, weights, blocks)
         if not self.averaging or state.average[0] == 0:
             return best
         weights = self.average_weights(state)
-        u, b = problem.l2 * weights, float(state.average[2])
+        u, b = problem.plane_of_weights(weights), float(state.average[2])
         mean = problem.certificate_of(problem.value(weights), u, b, carried=state.visits)
         # Any primal value bounds from above and any dual value from below, whichever iterates they come from.
         if mean.primal < now.primal:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core import eg_epoch
+from ..dual import DualPoint
 from ..problem import Problem
 from .eg_start import max_step
 
@@ -51,29 +52,31 @@ def improving_share(
 ) -> tuple[float, int]:
     """(share of the sample for which the first trial did not let the dual fall, examples visited)."""
     steps = np.full(problem.n_examples, step)
-    report = eg_epoch(
-        problem.objective,
-        problem.l2,
-        sample,
-        steps,
-        weights.copy(),
-        scores.copy(),
-        marginals.copy(),
-        entropies.copy(),
-        adaptive=True,
-        growth=1.0,  # so that a step size that has changed was refused
-    )
-    return float(np.mean(steps[sample] == step)), report.visits
+    weights, visits = weights.copy(), 0
+    for part, order in problem.visits(sample):
+        report = eg_epoch(
+            part.native,
+            problem.l2,
+            order,
+            steps[part.examples],
+            weights,
+            scores[part.slots].copy(),
+            marginals[part.slots].copy(),
+            entropies[part.examples].copy(),
+            adaptive=True,
+            growth=1.0,  # so that a step size that has changed was refused
+        )
+        visits += report.visits
+    return float(np.mean(steps[sample] == step)), visits
 
 
 def _weights_of(problem: Problem, marginals: Floats, sample: Ints) -> Floats:
     """1/l2 sum over the sample of omega_i A_i'(g_i - mu_i): outside of it mu_i = g_i."""
     counts = np.zeros_like(marginals)
     indptr, slots, gold = problem.gold
-    offsets = problem.structure.slot_offsets()
+    offsets = problem.slot_offsets
     owner = np.repeat(np.arange(problem.n_examples), np.diff(indptr))
     np.add.at(counts, offsets[owner] + slots, gold)
     for i in sample:
         counts[offsets[i] : offsets[i + 1]] = marginals[offsets[i] : offsets[i + 1]]
-    u, _ = problem.objective.dual_terms_slots(counts, None, None, problem.n_jobs)
-    return u / problem.l2
+    return problem.weights_from_dual(DualPoint.of_counts(counts))

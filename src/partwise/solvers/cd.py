@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from .._core import ScalingReport
+from ..capabilities import Capability
 from ..problem import Problem
 from .base import option
 from .scaling import NEEDS, ORDERS, Order, ScalingState, SequentialSolver
@@ -39,7 +40,7 @@ class CD(SequentialSolver):
 
     name: ClassVar[str] = "cd"
     function: ClassVar[str] = "cd"
-    requires: ClassVar[frozenset[str]] = NEEDS
+    requires: ClassVar[frozenset[Capability]] = NEEDS
 
     order: Order = option("adaptive", ORDERS)
     bound: bool = option(True, "check the bound before the objective itself in the line search")
@@ -60,7 +61,7 @@ class CD(SequentialSolver):
 
     def descend(self, problem: Problem, state: ScalingState, newton_tol: float, max_newton: int) -> ScalingReport:
         """One pass with up to `max_newton` steps a weight."""
-        binary = "binary features" in problem.capabilities()
+        binary = Capability.BINARY_FEATURES in problem.capabilities()
         return self.run_epoch(
             problem,
             state,

@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core import WorkingColumns, cd_l1
+from ..capabilities import Capability
 from ..dual import DualPoint
 from ..problem import Problem
 from ..result import Certificate, Status
@@ -55,8 +56,16 @@ class CDL1(Solver[CDL1State]):
     """Coordinate descent on a working set (see the module's docstring)."""
 
     name: ClassVar[str] = "cd-l1"
-    requires: ClassVar[frozenset[str]] = frozenset(
-        {"smooth", "identity link", "one part", "explicit weights", "l1 > 0"}
+    requires: ClassVar[frozenset[Capability]] = frozenset(
+        {
+            Capability.SMOOTH,
+            Capability.IDENTITY_LINK,
+            Capability.ONE_PART,
+            Capability.EXPLICIT_WEIGHTS,
+            Capability.L1,
+            Capability.IN_MEMORY,
+            Capability.ONE_BATCH,
+        }
     )
     rate: ClassVar[str] = "linear"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l1"
@@ -75,30 +84,31 @@ class CDL1(Solver[CDL1State]):
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> CDL1State:
         weights = np.zeros(problem.n_weights) if warm_start is None else start_weights(problem, warm_start)
-        value, u, b = problem.objective.plane(weights, problem.n_jobs)
+        value, u, b = problem.plane(weights)
         return CDL1State(weights=weights, u=u, b=b, value=value, rng=rng, visits=len(problem.active))
 
     def step(self, problem: Problem, state: CDL1State) -> None:
-        violation = self.violations(problem, state)
+        violation = problem.violations(state.weights, state.u)
         chosen = self._working_set(state.weights, violation)
-        columns = WorkingColumns(problem.objective, chosen)
+        (part,) = problem.in_memory()
+        columns = WorkingColumns(part.native, chosen)
         point = problem.oracle_point(state.weights)
-        unscaled, _ = problem.objective.marginals_of_scores(_given(point.scores), problem.n_jobs)
-        part = state.weights[chosen]
+        unscaled, _ = problem.marginals_of_scores(_given(point.scores))
+        own = state.weights[chosen]
         report = cd_l1(
-            problem.objective,
+            part.native,
             columns,
             problem.l1,
             problem.l2,
             self.max_sweeps,
             self.inner * float(violation.max(initial=0.0)),
             int(state.rng.integers(2**63)),
-            part,
+            own,
             unscaled,
             np.ones(problem.n_examples),
         )
-        state.weights[chosen] = part
-        state.value, state.u, state.b = problem.objective.plane(state.weights, problem.n_jobs)
+        state.weights[chosen] = own
+        state.value, state.u, state.b = problem.plane(state.weights)
         state.epoch += 1
         state.steps = report.steps
         # Reading columns and looking at all gradients are passes; so is a sweep, however short its columns are.
@@ -117,13 +127,6 @@ class CDL1(Solver[CDL1State]):
         if status is None and state.steps == 0:  # no coordinate moves any more
             return self.at_the_end(certificate)
         return status
-
-    def violations(self, problem: Problem, state: CDL1State) -> Floats:
-        """Distance of 0 from the subdifferential, for every weight."""
-        gradient = problem.l2 * state.weights - state.u
-        used = np.abs(gradient + problem.l1 * np.sign(state.weights))
-        out: Floats = np.where(state.weights != 0, used, np.maximum(np.abs(gradient) - problem.l1, 0.0))
-        return out
 
     def _working_set(self, weights: Floats, violation: Floats) -> Ints:
         used = weights != 0

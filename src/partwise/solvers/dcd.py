@@ -31,18 +31,20 @@ together take more: w and D stay as they are, and the mixture goes on as one lab
 from abc import ABC
 from dataclasses import dataclass
 from math import isfinite
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core import DcdReport, WorkingSets, dcd_epoch
+from .._core import dcd_epoch
+from ..capabilities import Capability
 from ..dual import DualPoint
 from ..problem import Problem
 from ..result import DivergenceError
 from .base import Certified, WarmStart, option
+from .kept_labellings import KeptLabellings
 from .online import OnlineSolver, OnlineState
-from .working_sets import MEMORY_HELP, active_set, check_memory, max_bytes, start_sets
+from .working_sets import MEMORY_HELP, active_set, check_memory, start_sets
 
 Floats = NDArray[np.float64]
 
@@ -52,17 +54,31 @@ class DCDState(OnlineState):
     """weights: (d,). sets: the working sets. rounds: sweeps over them without the oracle. merged: sets merged."""
 
     weights: Floats
-    sets: WorkingSets
+    sets: KeptLabellings
     rounds: int = 0
     merged: int = 0
+
+
+class Visited(NamedTuple):
+    """After a pass: the gap as its visits saw it, and the largest violation that an update met."""
+
+    gap_estimate: float
+    violation: float
 
 
 @dataclass(frozen=True)
 class CoordinateDescent(OnlineSolver[DCDState], ABC):
     """What dcd, dcd-light and cpd share: all but the order in which they ask the oracle and update."""
 
-    requires: ClassVar[frozenset[str]] = frozenset(
-        {"temperature 0", "squared link", "max oracle", "explicit weights", "l2 > 0"}
+    requires: ClassVar[frozenset[Capability]] = frozenset(
+        {
+            Capability.TEMPERATURE_0,
+            Capability.SQUARED_LINK,
+            Capability.MAX_ORACLE,
+            Capability.EXPLICIT_WEIGHTS,
+            Capability.L2,
+            Capability.IN_MEMORY,
+        }
     )
     rate: ClassVar[str] = "sublinear"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
@@ -84,32 +100,34 @@ class CoordinateDescent(OnlineSolver[DCDState], ABC):
             weights = problem.weights_from_dual(DualPoint.of_active_set(active_set(sets)))
         return DCDState(weights=weights, sets=sets, rng=rng)
 
-    def visit(self, problem: Problem, state: DCDState, *, search: bool = True, update: bool = True) -> DcdReport:
+    def visit(self, problem: Problem, state: DCDState, *, search: bool = True, update: bool = True) -> Visited:
         """Visit all examples in a new order: ask the oracle, update the working sets, or both."""
-        report = dcd_epoch(
-            problem.objective,
-            problem.l2,
-            self.draw_order(problem, state.rng),
-            state.weights,
-            state.sets,
-            int(state.rng.integers(2**63)),
-            search=search,
-            update=update,
-            delta=self.delta,
-            max_bytes=max_bytes(self.memory_mb),
-        )
-        if not isfinite(report.dual_gain):
-            raise DivergenceError(f"{self.name}: the dual rose by {report.dual_gain} after {state.epoch} epochs")
-        state.visits += report.visits
-        state.merged += report.merged
+        gap, violation = 0.0, 0.0
+        visits = problem.visits(self.draw_order(problem, state.rng))
+        for (part, order), (sets, limit) in zip(visits, state.sets.limited(self.memory_mb), strict=True):
+            report = dcd_epoch(
+                part.native,
+                problem.l2,
+                order,
+                state.weights,
+                sets,
+                int(state.rng.integers(2**63)),
+                search=search,
+                update=update,
+                delta=self.delta,
+                max_bytes=limit,
+            )
+            if not isfinite(report.dual_gain):
+                raise DivergenceError(f"{self.name}: the dual rose by {report.dual_gain} after {state.epoch} epochs")
+            state.visits += report.visits
+            state.merged += report.merged
+            gap, violation = gap + report.gap_estimate, max(violation, report.violation)
         state.rounds += not search
-        return report
+        return Visited(gap, violation)
 
     def certificate(self, problem: Problem, state: DCDState) -> Certified:
         point = DualPoint.of_active_set(active_set(state.sets))
-        u, b = problem.dual_terms(point)
-        weights = u / problem.l2
-        return Certified(problem.certificate_of(problem.value(weights), u, b), weights, point)
+        return Certified(*problem.certify(point), point)
 
     def weights(self, problem: Problem, state: DCDState) -> Floats:
         return state.weights.copy()

@@ -48,6 +48,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core import eg_epoch
+from ..capabilities import Capability
 from ..dual import DualPoint
 from ..problem import Problem
 from ..result import Status
@@ -100,7 +101,9 @@ class EG(OnlineSolver[EGState]):
     """Online exponentiated gradient (see the module's docstring)."""
 
     name: ClassVar[str] = "eg"
-    requires: ClassVar[frozenset[str]] = frozenset({"identity link", "expectation oracle", "l2 > 0"})
+    requires: ClassVar[frozenset[Capability]] = frozenset(
+        {Capability.IDENTITY_LINK, Capability.EXPECTATION_ORACLE, Capability.L2, Capability.IN_MEMORY}
+    )
     rate: ClassVar[str] = "linear"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 500
@@ -140,8 +143,8 @@ class EG(OnlineSolver[EGState]):
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> EGState:
         scores = start_scores(problem, warm_start, start_cost_scale(self.start, self.sharpness), self.name)
-        marginals, entropies = problem.objective.marginals_of_scores(scores, problem.n_jobs)
-        u, b = problem.dual_terms(DualPoint.of_counts(marginals, None, entropies))
+        marginals, entropies = problem.marginals_of_scores(scores)
+        u, b = problem.terms_of_counts(marginals, None, entropies)
         visits = 0
         if self.step_size == "adaptive" and self.initial_step == "calibrate":
             first, visits = calibrate(problem, scores, marginals, entropies, self.least_step(problem), rng)
@@ -149,11 +152,11 @@ class EG(OnlineSolver[EGState]):
         else:
             steps = self.step_sizes(problem)
         excess = self.excess(1)
-        l2 = problem.l2 * (1.0 + excess)
-        dual = b - problem.norm2(u) / (2.0 * l2)
+        annealed = _annealed(problem, excess)
+        dual = annealed.dual_of_plane(u, b)
         runs = self.runs
         return EGState(
-            weights=np.tile(u / l2, runs),
+            weights=np.tile(annealed.weights_of_plane(u), runs),
             scores=np.tile(scores, runs) if runs > 1 else scores,
             marginals=np.tile(marginals, runs) if runs > 1 else marginals,
             entropies=np.tile(entropies, runs),
@@ -168,26 +171,28 @@ class EG(OnlineSolver[EGState]):
 
     def step(self, problem: Problem, state: EGState) -> None:
         self._anneal(problem, state)
+        annealed = _annealed(problem, state.excess)
         gains = np.zeros(self.runs)
         for k in range(self.runs):
             chain = self._chain(problem, state, k)
-            report = eg_epoch(
-                problem.objective,
-                self._l2(problem, state),
-                self.draw_order(problem, state.rng),
-                chain.step_sizes,
-                chain.weights,
-                chain.scores,
-                chain.marginals,
-                chain.entropies,
-                adaptive=self.step_size == "adaptive",
-                growth=self.growth,
-                max_step=max_step(problem) if self.step_size == "adaptive" else float("inf"),
-                n_jobs=problem.n_jobs,
-                round_size=self.round_size,
-            )
-            state.visits += report.visits
-            gains[k] = report.dual_gain
+            for part, order in problem.visits(self.draw_order(problem, state.rng)):
+                report = eg_epoch(
+                    part.native,
+                    annealed.l2,
+                    order,
+                    chain.step_sizes[part.examples],
+                    chain.weights,
+                    chain.scores[part.slots],
+                    chain.marginals[part.slots],
+                    chain.entropies[part.examples],
+                    adaptive=self.step_size == "adaptive",
+                    growth=self.growth,
+                    max_step=max_step(problem) if self.step_size == "adaptive" else float("inf"),
+                    n_jobs=problem.n_jobs,
+                    round_size=self.round_size,
+                )
+                state.visits += report.visits
+                gains[k] += report.dual_gain
         state.epoch += 1
         state.duals += gains
         best = int(np.argmax(state.duals))
@@ -202,10 +207,8 @@ class EG(OnlineSolver[EGState]):
         # Marginals and entropies are those of the scores, computed anew at each visit: nothing in them drifts.
         # The scores are shared with the state, not copied (a certificate is used before the next step, if at all).
         chain = self._best(problem, state)
-        u, b = problem.dual_terms(DualPoint.of_counts(chain.marginals, None, chain.entropies))
-        weights = u / problem.l2
-        certificate = problem.certificate_of(problem.value(weights), u, b)
-        return Certified(certificate, weights, DualPoint.of_scores(chain.scores))
+        counts = DualPoint.of_counts(chain.marginals, None, chain.entropies)
+        return Certified(*problem.certify(counts), DualPoint.of_scores(chain.scores))
 
     def weights(self, problem: Problem, state: EGState) -> Floats:
         return self._best(problem, state).weights * (1.0 + state.excess)
@@ -247,25 +250,19 @@ class EG(OnlineSolver[EGState]):
         excess = self.excess(state.epoch + 1)
         if excess == state.excess:
             return
-        old = self._l2(problem, state)
+        old, new = _annealed(problem, state.excess), _annealed(problem, excess)
         state.excess = excess
-        ratio = old / self._l2(problem, state)
         for k in range(self.runs):
-            weights = self._chain(problem, state, k).weights
-            # D = b - |u|^2 / (2 l2) and |u|^2 / l2 = l2 |w|^2
-            state.duals[k] += 0.5 * old * problem.norm2(weights) * (1.0 - ratio)
-        state.weights *= ratio
+            state.duals[k] += old.change_of_dual(self._chain(problem, state, k).weights, new)
+        state.weights *= old.l2 / new.l2
         state.dual = state.best_dual = float(state.duals.max())
         state.best_epoch = state.epoch
 
     def _refresh(self, problem: Problem, state: EGState, k: int) -> None:
-        chain, l2 = self._chain(problem, state, k), self._l2(problem, state)
-        u, b = problem.dual_terms(DualPoint.of_counts(chain.marginals, None, chain.entropies))
-        chain.weights[:] = u / l2
-        state.duals[k] = b - problem.norm2(u) / (2.0 * l2)
-
-    def _l2(self, problem: Problem, state: EGState) -> float:
-        return problem.l2 * (1.0 + state.excess)
+        chain, annealed = self._chain(problem, state, k), _annealed(problem, state.excess)
+        u, b = problem.terms_of_counts(chain.marginals, None, chain.entropies)
+        chain.weights[:] = annealed.weights_of_plane(u)
+        state.duals[k] = annealed.dual_of_plane(u, b)
 
     def _best(self, problem: Problem, state: EGState) -> Chain:
         return self._chain(problem, state, int(np.argmax(state.duals)))
@@ -274,3 +271,8 @@ class EG(OnlineSolver[EGState]):
         arrays = (state.weights, state.scores, state.marginals, state.entropies, state.step_sizes)
         sizes = [len(array) // self.runs for array in arrays]
         return Chain(*(array[k * size : (k + 1) * size] for array, size in zip(arrays, sizes, strict=True)))
+
+
+def _annealed(problem: Problem, excess: float) -> Problem:
+    """The problem with its l2 so far above the target."""
+    return problem.with_penalty(problem.l2 * (1.0 + excess)) if excess else problem

@@ -38,7 +38,8 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core import dot, eg_batch_step
+from .._core import dot
+from ..capabilities import Capability
 from ..dual import DualPoint
 from ..problem import Problem
 from ..result import Status
@@ -97,7 +98,9 @@ class Moved(NamedTuple):
 class BatchEG(ScheduledSolver[S], ABC):
     """Batch steps on a dual point in some form; see the module's docstring."""
 
-    requires: ClassVar[frozenset[str]] = frozenset({"identity link", "expectation oracle", "l2 > 0"})
+    requires: ClassVar[frozenset[Capability]] = frozenset(
+        {Capability.IDENTITY_LINK, Capability.EXPECTATION_ORACLE, Capability.L2}
+    )
     rate: ClassVar[str] = "linear"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 2000
@@ -148,17 +151,15 @@ class BatchEG(ScheduledSolver[S], ABC):
         if state.step_size <= state.safe_step:
             return True
         divergence = state.log_partition - moved.reference + NOISE * (1.0 + abs(state.log_partition))
-        curvature = problem.norm2(moved.u - state.u) / (2.0 * problem.l2)
+        curvature = problem.half_square(moved.u - state.u)
         return (1.0 / state.step_size - problem.loss.temperature) * divergence >= curvature
 
     def certificate(self, problem: Problem, state: S) -> Certified:
         # u and b were summed afresh from the point in the last step: nothing in them drifts.
-        weights = self.weights(problem, state)
-        certificate = problem.certificate_of(problem.value(weights), state.u, state.b)
-        return Certified(certificate, weights, self.point(state))
+        return Certified(*problem.certify_plane(state.u, state.b), self.point(state))
 
     def weights(self, problem: Problem, state: S) -> Floats:
-        return state.u / problem.l2
+        return problem.weights_of_plane(state.u)
 
     def guess_primal(self, state: S) -> float:
         return state.checked_primal or state.dual
@@ -202,14 +203,13 @@ class EGBatch(BatchEG[EGBatchState]):
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> EGBatchState:
         scores = start_scores(problem, warm_start, start_cost_scale(self.start, self.sharpness), self.name)
         weights = np.zeros(problem.n_weights)  # a step of size 0 has no use for them
-        first = Moved(scores, *eg_batch_step(problem.objective, weights, 0.0, scores, scores, problem.n_jobs))
+        first = Moved(scores, *problem.eg_step(weights, 0.0, scores, scores))
         return EGBatchState(scores=scores, **self.first_fields(problem, first))
 
     def move(self, problem: Problem, state: EGBatchState, step: float) -> Moved:
         # A step that cannot be refused needs no second array of scores.
         scores = np.empty_like(state.scores) if self.step_size == "search" else state.scores
-        weights = state.u / problem.l2
-        return Moved(scores, *eg_batch_step(problem.objective, weights, step, state.scores, scores, problem.n_jobs))
+        return Moved(scores, *problem.eg_step(self.weights(problem, state), step, state.scores, scores))
 
     def settle(self, state: EGBatchState, point: Floats) -> None:
         state.scores = point

@@ -26,7 +26,6 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core import eg_primal_point, gold_features
 from ..dual import DualPoint
 from ..problem import Problem
 from ..result import DivergenceError
@@ -54,20 +53,18 @@ class EGPrimal(BatchEG[EGPrimalState]):
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> EGPrimalState:
         z, cost_scale = self._start(problem, warm_start)
-        first = Moved(None, *eg_primal_point(problem.objective, z, cost_scale, cost_scale, problem.n_jobs))
-        gold = gold_features(problem.objective, problem.n_jobs)
+        first = Moved(None, *problem.eg_linear_point(z, cost_scale, cost_scale))
+        gold = problem.gold_features()
         return EGPrimalState(z=z, cost_scale=cost_scale, gold=gold, **self.first_fields(problem, first))
 
     def move(self, problem: Problem, state: EGPrimalState, step: float) -> Moved:
         keep = 1.0 - step * problem.loss.temperature
         with np.errstate(over="ignore", invalid="ignore"):
-            z = keep * state.z + (step / problem.l2) * state.u
+            z = keep * state.z + problem.weights_of_plane(state.u, step)
             cost_scale = keep * state.cost_scale + step * problem.loss.cost_scale
         if not (isfinite(cost_scale) and np.isfinite(z).all()):
             raise DivergenceError(f"eg-primal: z is not finite after {state.epoch} epochs with step_size={step}")
-        u, b, log_partition, reference = eg_primal_point(
-            problem.objective, z, cost_scale, state.cost_scale, problem.n_jobs
-        )
+        u, b, log_partition, reference = problem.eg_linear_point(z, cost_scale, state.cost_scale)
         if self.step_size == "search":
             reference += problem.dot(state.gold - u, state.z)  # sum_i omega_i A_i'mu_i = gold - u
         return Moved((z, cost_scale), u, b, log_partition, reference)

@@ -35,7 +35,7 @@ def start_cost_scale(start: Start, sharpness: float) -> float:
 def start_scores(problem: Problem, warm_start: WarmStart | None, cost_scale: float, solver: str) -> Floats:
     """Slot scores to start from: cost_scale * c, or those of the warm start."""
     if warm_start is None:
-        return problem.objective.near_gold_scores(-cost_scale)
+        return problem.near_gold_scores(-cost_scale)
     point = start_point(problem, warm_start, ("gibbs", "linear"))
     if point is None:
         if not problem.loss.smooth:
@@ -48,9 +48,8 @@ def start_scores(problem: Problem, warm_start: WarmStart | None, cost_scale: flo
     if point.kind == "linear":
         return problem.linear_scores(*point.linear())
     scores = np.array(point.scores, dtype=np.float64)
-    expected = int(problem.structure.slot_offsets()[-1])
-    if scores.shape != (expected,):
-        raise ValueError(f"warm start: {scores.shape[0]} slot scores, the problem has {expected} slots")
+    if scores.shape != (problem.n_slots,):
+        raise ValueError(f"warm start: {scores.shape[0]} slot scores, the problem has {problem.n_slots} slots")
     return scores
 
 
@@ -66,7 +65,7 @@ def psi2_bounds(problem: Problem) -> Floats:
     DivergenceError if safe steps, which are made of them, are beyond double precision.
     """
     bounds = np.zeros(problem.n_examples)
-    bounds[problem.active] = [problem.features.psi2_bound(i) for i in problem.active.tolist()]
+    bounds[problem.active] = problem.psi2_bounds(problem.active)
     with np.errstate(over="ignore"):
         curvature = problem.sample_weight.sum() * bounds.max() / problem.l2
     if not isfinite(curvature):

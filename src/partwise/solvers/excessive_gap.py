@@ -47,10 +47,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core import dot
+from ..capabilities import Capability
 from ..dual import DualPoint
 from ..problem import Problem
+from ..problem.rounding import EPSILON
 from ..result import DivergenceError, Result
-from ..rounding import EPSILON
 from .base import Certified, WarmStart, option, start_point, start_weights
 from .eg_start import psi2_bounds
 from .scheduled import ScheduledSolver
@@ -104,7 +105,9 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
     """Excessive gap minimisation (see the module's docstring)."""
 
     name: ClassVar[str] = "excessive-gap"
-    requires: ClassVar[frozenset[str]] = frozenset({"temperature 0", "identity link", "expectation oracle", "l2 > 0"})
+    requires: ClassVar[frozenset[Capability]] = frozenset(
+        {Capability.TEMPERATURE_0, Capability.IDENTITY_LINK, Capability.EXPECTATION_ORACLE, Capability.L2}
+    )
     rate: ClassVar[str] = "sublinear"
     advice: ClassVar[str] = (
         "Raise max_passes or tol (the gap falls like 1 / passes^2), or take a larger l2 (a smaller C)"
@@ -119,13 +122,12 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
             raise ValueError(f"smoothing must be one of {', '.join(get_args(Smoothing))}, got {self.smoothing!r}")
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> ExcessiveGapState:
-        slots = int(problem.structure.slot_offsets()[-1])
-        uniform, entropies = problem.objective.marginals_of_scores(np.zeros(slots), problem.n_jobs)
+        uniform, entropies = problem.marginals_of_scores(np.zeros(problem.n_slots))
         bound = self._bound(problem)
         spread = dot(problem.sample_weight, entropies)
-        u, b = problem.dual_terms(DualPoint.of_counts(uniform))
+        u, b = problem.terms_of_counts(uniform)
         state = ExcessiveGapState(
-            weights=u / problem.l2,
+            weights=problem.weights_of_plane(u),
             u=u,
             q_u=u,
             marginals=uniform,
@@ -147,14 +149,14 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
     def step(self, problem: Problem, state: ExcessiveGapState) -> None:
         while True:
             tau = self._tau(state)
-            target = ((1.0 - tau) * state.u + tau * state.q_u) / problem.l2  # w(alpha hat)
+            target = problem.weights_of_plane((1.0 - tau) * state.u + tau * state.q_u)  # w(alpha hat)
             weights = (1.0 - tau) * state.weights + tau * target
             mu = max((1.0 - tau) * state.mu, min(_negligible(state), state.mu))
             q = self._respond(problem, state, weights, mu)
             # sum omega KL(q' || q): q' has the expected score b' - <u', w> with the old weights, q the smax.
             expected = q.b - problem.dot(q.u, state.weights)
             divergence = (state.smoothed_losses - expected) / state.mu - q.entropy
-            curved = tau * tau * problem.norm2(q.u - state.q_u) / (2.0 * problem.l2)
+            curved = tau * tau * problem.half_square(q.u - state.q_u)
             if not isfinite(curved + mu * divergence):
                 raise DivergenceError(f"excessive-gap: numbers beyond double precision at mu = {mu:.3g}")
             if curved <= mu * divergence + self._noise(problem, state, q, tau):
@@ -213,7 +215,7 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
     def _respond(self, problem: Problem, state: ExcessiveGapState, weights: Floats, mu: float) -> _Point:
         """q_mu(w), one pass."""
         marginals = state.marginals.copy()  # examples of weight zero keep theirs
-        value, u, b, entropy = problem.objective.plane_at(weights, mu, marginals, problem.n_jobs)
+        value, u, b, entropy = problem.plane_at(weights, mu, marginals)
         state.visits += len(problem.active)
         return _Point(value, u, b, entropy, marginals)
 
@@ -223,7 +225,7 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
         while self.smoothing == "adaptive" and mu > RATIO * _negligible(state):
             q = self._respond(problem, state, state.weights, mu / RATIO)
             divergence = state.spread - q.entropy  # from the uniform distributions
-            if problem.norm2(q.u - state.u) / (2.0 * problem.l2) > mu / RATIO * divergence:
+            if problem.half_square(q.u - state.u) > mu / RATIO * divergence:
                 break
             mu, found = mu / RATIO, q
         state.mu = state.curvature = mu
@@ -236,11 +238,11 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
             weights = start_weights(problem, warm_start)
         else:
             weights = problem.weights_from_dual(DualPoint.of_counts(counts))
-        penalty = 0.5 * problem.l2 * problem.norm2(weights)
+        penalty = problem.penalty_value(weights)
         if counts is None:  # weights alone: alpha is q_mu(w) at every mu tried
             mu = state.bound / RATIO**15
         else:
-            u, b = problem.dual_terms(DualPoint.of_counts(counts))
+            u, b = problem.terms_of_counts(counts)
             primal = problem.value(weights)
             gap = max(primal - problem.dual_of_plane(u, b), 1e-12 * (1.0 + abs(primal)))
             mu = min(gap / state.spread, state.bound) if state.spread > 0 else state.bound  # eq. 12: less is not enough
@@ -280,14 +282,13 @@ def _start_counts(problem: Problem, warm_start: WarmStart) -> Floats | None:
     if point is None:
         return None
     if point.active is not None:
-        counts, mass = point.active.expected_counts(problem.structure.slot_offsets())
+        counts, mass = point.active.expected_counts(problem.slot_offsets)
     elif point.scores is not None:
-        counts, mass = problem.objective.marginals_of_scores(point.scores, problem.n_jobs)[0], None
+        counts, mass = problem.marginals_of_scores(point.scores)[0], None
     else:
         counts, mass = np.array(point.counts, dtype=np.float64), point.mass
-    slots = int(problem.structure.slot_offsets()[-1])
-    if counts.shape != (slots,):
-        raise ValueError(f"warm start: {counts.size} slots, the problem has {slots}")
+    if counts.shape != (problem.n_slots,):
+        raise ValueError(f"warm start: {counts.size} slots, the problem has {problem.n_slots}")
     if mass is not None and not np.allclose(mass, 1.0):
         raise ValueError("warm start: masses other than 1 are of another loss")
     return counts

@@ -16,11 +16,23 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..capabilities import Capability, listed
 from ..dual import DualPoint
 from ..problem import Problem
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+NEEDS = frozenset(
+    {
+        Capability.K_BEST,
+        Capability.IDENTITY_LINK,
+        Capability.L2,
+        Capability.EXPLICIT_WEIGHTS,
+        Capability.IN_MEMORY,
+        Capability.ONE_BATCH,
+    }
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,24 +69,24 @@ def explicit_dual(problem: Problem, *, limit: int = 4000) -> ExplicitDual:
     ValueError
         If there are more, if the structure cannot list them (capability "k_best"), or if the problem has no such dual.
     """
-    missing = frozenset({"k_best", "identity link", "l2 > 0", "explicit weights"}) - problem.capabilities()
+    missing = NEEDS - problem.capabilities()
     if missing:
-        raise ValueError(f"the explicit dual needs {' and '.join(sorted(missing))}, which this problem does not have")
+        raise ValueError(f"the explicit dual needs {listed(missing)}, which this problem does not have")
     counts, rows, linear, left = [], [], [], limit
-    costs, offsets = problem.slot_costs(), problem.structure.slot_offsets()
+    costs, offsets, part = problem.slot_costs(), problem.slot_offsets, problem.in_memory()[0]
     for i in range(problem.n_examples):
         omega = float(problem.sample_weight[i])
-        listed = problem.structure.k_best(i, np.zeros(offsets[i + 1] - offsets[i]), left + 1)
-        left -= len(listed)
+        labellings = part.structure.k_best(i, np.zeros(offsets[i + 1] - offsets[i]), left + 1)
+        left -= len(labellings)
         if left < 0:
             raise ValueError(f"there are more than {limit} labellings; raise `limit`, or use a solver on slot scores")
-        block = np.zeros((len(listed), offsets[i + 1] - offsets[i]))
-        for row, (_, slots, uses) in zip(block, listed, strict=True):
+        block = np.zeros((len(labellings), offsets[i + 1] - offsets[i]))
+        for row, (_, slots, uses) in zip(block, labellings, strict=True):
             np.add.at(row, slots, uses)
-        gold = problem.objective.gold(i)
+        gold = part.native.gold(i)
         for row in block:
             psi = np.zeros(problem.n_weights)
-            problem.features.add_transpose(i, gold - row, omega, psi)
+            part.features.add_transpose(i, gold - row, omega, psi)
             rows.append(psi)
         counts.append(block)
         linear.append(-omega * problem.loss.cost_scale * (block @ costs[offsets[i] : offsets[i + 1]]))

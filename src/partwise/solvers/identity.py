@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..capabilities import Capability
 from ..problem import Problem
 
 Array = NDArray[Any]
@@ -24,7 +25,7 @@ def constants(problem: Problem) -> dict[str, Any]:
     return {
         "n_examples": problem.n_examples,
         "n_weights": problem.n_weights,
-        "n_slots": int(problem.structure.slot_offsets()[-1]),
+        "n_slots": problem.n_slots,
         "l1": float(problem.l1),
         "l2": float(problem.l2),
         "temperature": float(loss.temperature),
@@ -36,9 +37,9 @@ def constants(problem: Problem) -> dict[str, Any]:
 def answers(problem: Problem) -> dict[str, Array]:
     """Margins at the probe and weights of all examples."""
     probe = np.cos(np.arange(problem.n_weights))
-    temperature = 1.0 if "expectation oracle" in problem.capabilities() else 0.0
+    temperature = 1.0 if Capability.EXPECTATION_ORACLE in problem.capabilities() else 0.0
     with np.errstate(all="ignore"):
-        margins = problem.objective.margins(probe, temperature, problem.n_jobs)
+        margins = problem.margins(probe, temperature)
     return {"margins": margins, "sample_weight": problem.sample_weight}
 
 

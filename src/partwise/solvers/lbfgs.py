@@ -35,6 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core import add_rows, dot, row_dots
+from ..capabilities import Capability
 from ..problem import Problem
 from .base import WarmStart, option
 from .primal import PrimalSolver, PrimalState
@@ -69,8 +70,8 @@ class LBFGS(PrimalSolver[LBFGSState]):
     """Limited-memory BFGS (see the module's docstring)."""
 
     name: ClassVar[str] = "lbfgs"
-    requires: ClassVar[frozenset[str]] = frozenset(
-        {"smooth", "smooth penalty", "expectation oracle", "explicit weights"}
+    requires: ClassVar[frozenset[Capability]] = frozenset(
+        {Capability.SMOOTH, Capability.SMOOTH_PENALTY, Capability.EXPECTATION_ORACLE, Capability.EXPLICIT_WEIGHTS}
     )
     rate: ClassVar[str] = "linear"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"

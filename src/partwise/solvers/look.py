@@ -41,24 +41,19 @@ class Look:
         problem, some = self.problem, self.examples
         indptr, _, counts = problem.gold
         parts = np.diff(np.concatenate([[0.0], np.cumsum(counts)])[indptr])[some]
-        bounds = np.array([problem.features.psi2_bound(int(i)) for i in some])
+        bounds = problem.psi2_bounds(some)
         return float(np.mean(problem.sample_weight[some] * bounds / np.maximum(parts, 1.0)) / problem.l2)
 
     @cached_property
     def work(self) -> float:
         """About what a pass costs: entries of all examples' feature vectors, weights, and inference in these units."""
-        structure = self.problem.structure
-        if "cliques" in structure.capabilities():
-            parts = [int(structure.clique_offsets(int(i))[-1]) for i in self._read]
-        else:
-            parts = [structure.num_slots(int(i)) for i in self._read]
-        each = self._sizes + EXPONENTIAL * np.array(parts)
+        each = self._sizes + EXPONENTIAL * np.array([inference for _, inference in self._example_sizes])
         return len(self.problem.active) * float(np.mean(each)) + self.problem.n_weights
 
     @cached_property
     def row_length(self) -> float:
         """Mean number of features of a slot."""
-        slots = sum(self.problem.features.num_slots(int(i)) for i in self._read)
+        slots = sum(slots for slots, _ in self._example_sizes)
         return float(self._sizes.sum()) / max(slots, 1)
 
     @cached_property
@@ -94,18 +89,17 @@ class Look:
     @cached_property
     def _read(self) -> Ints:
         """The examples whose features are read: fewer where one has very many."""
-        size = len(self._project(int(self.examples[0]))[0])
+        size = len(self.problem.feature_sums(self.examples[:1])[0][0])
         return self._spaced(min(SAMPLE, max(5, ENTRIES // max(size, 1))))
 
     @cached_property
     def _entries(self) -> list[tuple[Ints, Floats]]:
-        return [self._project(int(i)) for i in self._read]
+        return self.problem.feature_sums(self._read)
 
     @cached_property
     def _sizes(self) -> Ints:
         return np.array([len(indices) for indices, _ in self._entries], dtype=np.int64)
 
-    def _project(self, i: int) -> tuple[Ints, Floats]:
-        """(indices, values) of the sum of all slots' feature vectors."""
-        vector = self.problem.features.project(i, np.ones(self.problem.features.num_slots(i)))
-        return vector.indices, vector.values
+    @cached_property
+    def _example_sizes(self) -> list[tuple[int, int]]:
+        return self.problem.example_sizes(self._read)

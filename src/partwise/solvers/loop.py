@@ -311,7 +311,7 @@ class Run:
 
 def _scaling_advice(problem: Problem) -> str:
     """What to say of features of very different scales, the usual cause where a run ends far from its tolerance."""
-    if "explicit weights" not in problem.capabilities():
+    if not problem.explicit_weights:
         return ""
     look = Look(problem)
     if not look.different_scales:

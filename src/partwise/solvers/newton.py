@@ -44,6 +44,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core import dot
+from ..capabilities import Capability
 from ..problem import Problem
 from .base import WarmStart, option
 from .primal import PrimalSolver, PrimalState
@@ -89,8 +90,14 @@ class Newton(PrimalSolver[NewtonState]):
     """Trust-region Newton (see the module's docstring)."""
 
     name: ClassVar[str] = "newton"
-    requires: ClassVar[frozenset[str]] = frozenset(
-        {"smooth", "smooth penalty", "expectation oracle", "covariance", "explicit weights"}
+    requires: ClassVar[frozenset[Capability]] = frozenset(
+        {
+            Capability.SMOOTH,
+            Capability.SMOOTH_PENALTY,
+            Capability.EXPECTATION_ORACLE,
+            Capability.COVARIANCE,
+            Capability.EXPLICIT_WEIGHTS,
+        }
     )
     rate: ClassVar[str] = "linear"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
@@ -112,11 +119,10 @@ class Newton(PrimalSolver[NewtonState]):
             raise ValueError(f"max_cg must be at least 1, got {self.max_cg}")
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> NewtonState:
-        if self.preconditioner != "none" and problem.loss.link != "identity":
+        if self.preconditioner != "none" and Capability.IDENTITY_LINK not in problem.capabilities():
             raise ValueError(f"newton: there is no diagonal for the loss {problem.loss.name!r}; leave preconditioner")
         fields = self.start(problem, warm_start)
-        slots = int(problem.structure.slot_offsets()[-1])
-        slots = slots if problem.hessian_of_marginals and slots <= KEPT else 0
+        slots = problem.n_slots if problem.hessian_of_marginals and problem.n_slots <= KEPT else 0
         return NewtonState(
             **fields,
             radius=sqrt(fields["best_norm2"]),

@@ -61,7 +61,7 @@ class PrimalSolver(Solver[P], ABC):
         primal, gradient = problem.value_and_gradient(weights)
         if not isfinite(primal):
             raise DivergenceError(f"{self.name}: the objective is {primal} at the start")
-        u, b = plane_at(problem, weights, primal, gradient)
+        u, b = problem.touching_plane(weights, primal, gradient)
         first = problem.certificate_at(primal, gradient, weights)
         reference = 0.0
         if problem.l2 == 0:
@@ -92,7 +92,7 @@ class PrimalSolver(Solver[P], ABC):
         if newest.dual - newest.rounding > state.best_dual - state.best_off:
             # The plane is as good as the scores at these weights, which may be larger than those at later ones.
             state.best_dual, state.best_off = newest.dual, newest.rounding
-            state.best_u, state.best_b = plane_at(problem, weights, primal, gradient)
+            state.best_u, state.best_b = problem.touching_plane(weights, primal, gradient)
         down = primal < state.best_primal - 4e-16 * abs(state.best_primal)
         state.idle = 0 if down or norm2 < 0.9 * state.best_norm2 else state.idle + 1
         state.best_primal = min(state.best_primal, primal)
@@ -106,7 +106,7 @@ class PrimalSolver(Solver[P], ABC):
         # Differences of P and D end at rounding; the newest plane's |grad P|^2 does not.
         if best.gap < newest.gap - 1e-12 * abs(state.primal) and not best.hidden(0.0):
             return Certified(best, state.weights.copy(), DualPoint.of_plane(state.best_u.copy(), state.best_b))
-        plane = plane_at(problem, state.weights, state.primal, state.gradient)
+        plane = problem.touching_plane(state.weights, state.primal, state.gradient)
         return Certified(newest, state.weights.copy(), DualPoint.of_plane(*plane))
 
     def weights(self, problem: Problem, state: P) -> Floats:
@@ -126,10 +126,3 @@ class PrimalSolver(Solver[P], ABC):
         if problem.l2 == 0:
             return f"gradient norm {norm:.3g} ({norm / state.reference if state.reference else 0:.3g} of that at w = 0)"
         return "no step improves the objective in double precision" if state.stalled else ""
-
-
-def plane_at(problem: Problem, weights: Floats, primal: float, gradient: Floats) -> tuple[Floats, float]:
-    """(u, b) of the oracle's answer at w: the plane touches the losses there, P - l2/2 |w|^2 = b - <u, w>."""
-    u = problem.l2 * weights - gradient
-    losses = primal - 0.5 * problem.l2 * problem.norm2(weights)
-    return u, losses + problem.dot(u, weights)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+from ..capabilities import listed
 from ..problem import Problem
 from .base import Solver
 from .bcfw import BCFW
@@ -96,10 +97,10 @@ def check_fits(solver: Solver[Any], problem: Problem) -> None:
     missing = solver.missing(problem)
     if missing:
         fitting = suitable_solvers(problem)
-        reasons = [reason for name in sorted(missing) if (reason := problem.features.lacks(name))]
+        reasons = [reason for name in sorted(missing) if (reason := problem.lacks(name))]
         details = "; ".join([describe(problem), *reasons])
         raise ValueError(
-            f"solver {solver.name!r} needs {_listed(missing)}, which this problem does not have ({details}); "
+            f"solver {solver.name!r} needs {listed(missing)}, which this problem does not have ({details}); "
             + (f"solvers that fit: {', '.join(fitting)}" if fitting else no_solver(problem))
         )
 
@@ -107,15 +108,11 @@ def check_fits(solver: Solver[Any], problem: Problem) -> None:
 def no_solver(problem: Problem) -> str:
     """Why no solver fits."""
     have = problem.capabilities()
-    lacks = "; ".join(f"{name} lacks {_listed(cls.requires - have)}" for name, cls in SOLVERS.items())
+    lacks = "; ".join(f"{name} lacks {listed(cls.requires - have)}" for name, cls in SOLVERS.items())
     return f"no solver fits this problem yet ({lacks})"
 
 
 def describe(problem: Problem) -> str:
     """A problem in a few words."""
     l1 = f"l1 = {problem.l1:g}, " if problem.l1 else ""
-    return f"loss {problem.loss.name!r}, {l1}l2 = {problem.l2:g}, {type(problem.structure).__name__}"
-
-
-def _listed(names: frozenset[str]) -> str:
-    return " and ".join(sorted(names))
+    return f"loss {problem.loss.name!r}, {l1}l2 = {problem.l2:g}, {problem.facts.structure}"

@@ -38,11 +38,11 @@ from .._core import (
     scaling_refresh,
     scaling_rounds,
 )
+from ..capabilities import Capability
 from ..dual import DualPoint
-from ..problem import Problem
+from ..problem import Part, Problem
 from ..result import Certificate, ConvergenceWarning, DivergenceError, FeatureWarning, Status
 from .base import Certified, WarmStart, option, start_weights
-from .primal import plane_at
 from .scheduled import ScheduledSolver
 from .state import State
 
@@ -65,7 +65,17 @@ LONGEST = 64
 GROWN = 30.0
 
 NEEDS = frozenset(
-    {"smooth", "identity link", "smooth penalty", "expectation oracle", "explicit weights", "one part", "column access"}
+    {
+        Capability.SMOOTH,
+        Capability.IDENTITY_LINK,
+        Capability.SMOOTH_PENALTY,
+        Capability.EXPECTATION_ORACLE,
+        Capability.EXPLICIT_WEIGHTS,
+        Capability.ONE_PART,
+        Capability.COLUMN_ACCESS,
+        Capability.IN_MEMORY,
+        Capability.ONE_BATCH,
+    }
 )
 
 
@@ -114,24 +124,24 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
     """A method: one approximate function (`function`, a name of the core's) and the parameters of its minimiser."""
 
     function: ClassVar[str]
-    requires: ClassVar[frozenset[str]] = NEEDS | {"non-negative features"}
+    requires: ClassVar[frozenset[Capability]] = NEEDS | {Capability.NON_NEGATIVE_FEATURES}
     rate: ClassVar[str] = "linear"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 2000
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> ScalingState:
         zero = np.zeros(problem.n_weights)
-        potentials = np.empty(int(problem.structure.slot_offsets()[-1]))
+        potentials = np.empty(problem.n_slots)
         inverse = np.empty(problem.n_examples)
-        scaling_refresh(problem.objective, zero, potentials, inverse, problem.n_jobs)
-        empirical, mass, columns, n_cells = scaling_constants(problem.objective)
+        scaling_refresh(_part(problem).native, zero, potentials, inverse, problem.n_jobs)
+        empirical, mass, columns, n_cells = scaling_constants(_part(problem).native)
         check_data(problem, potentials, empirical, mass, columns)
         needs_sum = self.function == "gis"
-        largest_sum = scaling_largest_sum(problem.objective, potentials) if needs_sum else 0.0
+        largest_sum = scaling_largest_sum(_part(problem).native, potentials) if needs_sum else 0.0
         weights = zero.copy()
         if warm_start is not None:  # padding stays 0: no step would ever move it
             weights[columns] = start_weights(problem, warm_start)[columns]
-            scaling_refresh(problem.objective, weights, potentials, inverse, problem.n_jobs)
+            scaling_refresh(_part(problem).native, weights, potentials, inverse, problem.n_jobs)
         reference = 0.0
         if problem.l2 == 0:
             reference = sqrt(problem.norm2(problem.value_and_gradient(zero)[1]))
@@ -165,7 +175,7 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
 
     def step(self, problem: Problem, state: ScalingState) -> None:
         if state.capped or state.still or (state.epoch and state.epoch % REFRESH == 0):
-            scaling_refresh(problem.objective, state.weights, state.potentials, state.inverse, problem.n_jobs)
+            scaling_refresh(_part(problem).native, state.weights, state.potentials, state.inverse, problem.n_jobs)
         if state.still:  # whether it is the end takes a look at all of them
             state.rest[:] = 0
         report = self.epoch(problem, state)
@@ -178,7 +188,7 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
         state.gain = report.gain
         if not np.isfinite(state.weights).all():
             worst = int(np.flatnonzero(~np.isfinite(state.weights))[0])
-            raise DivergenceError(f"{self.name}: the weight of {problem.features.describe(worst)} is not finite")
+            raise DivergenceError(f"{self.name}: the weight of {_part(problem).features.describe(worst)} is not finite")
 
     def run_epoch(
         self,
@@ -192,7 +202,7 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
         minimiser = {"max_newton": 100, **minimiser}
         constants = state.empirical, state.mass, state.largest_sum
         cells = state.weights, state.potentials, state.inverse
-        head = problem.objective, problem.l2, self.function
+        head = _part(problem).native, problem.l2, self.function
         if self.adaptive:
             return scaling_rounds(*head, state.wait, state.rest, *constants, *cells, **minimiser)
         minimiser |= {"parallel": parallel, "n_jobs": problem.n_jobs}
@@ -203,7 +213,7 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
         certificate = problem.certificate_at(primal, gradient, state.weights)
         # The norm is all that `finished` has to go by where l2 = 0.
         certificate = replace(certificate, gradient_norm=sqrt(problem.norm2(gradient)))
-        plane = plane_at(problem, state.weights, primal, gradient)
+        plane = problem.touching_plane(state.weights, primal, gradient)
         return Certified(certificate, state.weights.copy(), DualPoint.of_plane(*plane))
 
     def weights(self, problem: Problem, state: ScalingState) -> Floats:
@@ -280,6 +290,12 @@ class ParallelSolver(SequentialSolver, ABC):
         return self.run_epoch(problem, state, parallel=self.update == "parallel", newton_tol=self.newton_tol)
 
 
+def _part(problem: Problem) -> Part:
+    """The one batch that there is."""
+    (part,) = problem.in_memory()
+    return part
+
+
 @lru_cache(maxsize=1)
 def _first(n: int) -> Ints:
     """The numbers below n: as many as there are weights, for every pass."""
@@ -302,7 +318,7 @@ def check_positive(name: str, value: float) -> None:
 
 def check_data(problem: Problem, potentials: Floats, empirical: Floats, mass: Floats, columns: Ints) -> None:
     """Warn of features and labels that the data says nothing about; without a penalty, refuse what has no optimum."""
-    features = problem.features
+    describe = _part(problem).features.describe
     seen = np.zeros(len(potentials) // problem.n_examples, dtype=bool)
     indptr, slots, _ = problem.gold
     seen[slots[indptr[problem.active]]] = True
@@ -314,22 +330,22 @@ def check_data(problem: Problem, potentials: Floats, empirical: Floats, mass: Fl
     if empty.size:
         more = f" (and {empty.size - 1} more)" if empty.size > 1 else ""
         where = "everywhere" if len(problem.active) == problem.n_examples else "in every example of positive weight"
-        text = f"{features.describe(int(empty[0]))}{more} is 0 {where}: its weight stays 0"
+        text = f"{describe(int(empty[0]))}{more} is 0 {where}: its weight stays 0"
         warnings.warn(text, FeatureWarning, stacklevel=6)
     if problem.l2 > 0:
         return
-    lowest, highest = scaling_extremes(problem.objective, potentials)
+    lowest, highest = scaling_extremes(_part(problem).native, potentials)
     room = highest - lowest > 1e-12 * np.maximum(np.abs(highest), np.abs(lowest))
     never = np.flatnonzero(room & (empirical - lowest <= 1e-12 * (highest - lowest)))
     if never.size:
         raise ValueError(
-            f"{features.describe(int(never[0]))} never occurs with the gold label: without a penalty its best weight "
+            f"{describe(int(never[0]))} never occurs with the gold label: without a penalty its best weight "
             f"is -infinity ({never.size} such features); take l2 > 0, or leave out pairs that were not observed"
         )
     always = np.flatnonzero(room & (highest - empirical <= 1e-12 * (highest - lowest)))
     if always.size:
         warnings.warn(
-            f"{features.describe(int(always[0]))} never occurs with a wrong label: without a penalty its best weight "
+            f"{describe(int(always[0]))} never occurs with a wrong label: without a penalty its best weight "
             f"is +infinity ({always.size} such features)",
             FeatureWarning,
             stacklevel=6,
@@ -342,7 +358,7 @@ def warn_of_infinity(name: str, problem: Problem, state: ScalingState) -> None:
     gold = slots[indptr[:-1]], np.arange(problem.n_examples)
     # GIS's parallel update does not keep S and T.
     potentials, inverse = np.empty_like(state.potentials), np.empty_like(state.inverse)
-    scaling_refresh(problem.objective, state.weights, potentials, inverse, problem.n_jobs)
+    scaling_refresh(_part(problem).native, state.weights, potentials, inverse, problem.n_jobs)
     others = potentials.reshape(-1, problem.n_examples)
     of_gold = others[gold]
     others[gold] = -1.0
@@ -355,5 +371,6 @@ def warn_of_infinity(name: str, problem: Problem, state: ScalingState) -> None:
         reason = "the optimum without a penalty may be at infinity"
     else:
         return
-    text = f"{name}: {reason}; the largest weight is {weight:.4g}, of {problem.features.describe(worst)}. Take l2 > 0."
+    described = _part(problem).features.describe(worst)
+    text = f"{name}: {reason}; the largest weight is {weight:.4g}, of {described}. Take l2 > 0."
     warnings.warn(text, ConvergenceWarning, stacklevel=6)

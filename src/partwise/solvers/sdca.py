@@ -33,7 +33,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core import sdca_epoch, sdca_start, slot_curvatures
+from .._core import sdca_epoch, sdca_start
+from ..capabilities import Capability
 from ..dual import DualPoint
 from ..problem import Problem
 from .base import Certified, WarmStart, option
@@ -71,7 +72,16 @@ class SDCA(OnlineSolver[SDCAState]):
     """Exact-block dual coordinate ascent (see the module's docstring)."""
 
     name: ClassVar[str] = "sdca"
-    requires: ClassVar[frozenset[str]] = frozenset({"smooth", "identity link", "l2 > 0", "one part", "diagonal blocks"})
+    requires: ClassVar[frozenset[Capability]] = frozenset(
+        {
+            Capability.SMOOTH,
+            Capability.IDENTITY_LINK,
+            Capability.L2,
+            Capability.ONE_PART,
+            Capability.DIAGONAL_BLOCKS,
+            Capability.IN_MEMORY,
+        }
+    )
     rate: ClassVar[str] = "linear"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 1000
@@ -91,14 +101,16 @@ class SDCA(OnlineSolver[SDCAState]):
             raise ValueError("skip and longest_rest must be >= 0")
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> SDCAState:
-        curvatures = slot_curvatures(problem.objective, np.arange(problem.n_examples))
+        curvatures = problem.slot_curvatures()
         if curvatures is None:
             raise ValueError("sdca: some example's features are shared between labels (A A' is not diagonal)")
         scores = start_scores(problem, warm_start, start_cost_scale(self.start, self.sharpness), self.name)
-        entropies = sdca_start(problem.objective, REACH, scores, problem.n_jobs)
-        u, b = problem.dual_terms(DualPoint.of_scores(scores))
+        entropies = np.concatenate(
+            [sdca_start(part.native, REACH, scores[part.slots], problem.n_jobs) for part in problem.in_memory()]
+        )
+        u, b = problem.terms_of_scores(scores)
         return SDCAState(
-            weights=u / problem.l2,
+            weights=problem.weights_of_plane(u),
             scores=scores,
             entropies=entropies,
             gains=np.zeros(problem.n_examples),
@@ -114,33 +126,32 @@ class SDCA(OnlineSolver[SDCAState]):
         visits, gain = 0, 0.0
         while visits < len(problem.active):
             order = self._awake(state, self.draw_order(problem, state.rng))
-            report = sdca_epoch(
-                problem.objective,
-                problem.l2,
-                order,
-                state.curvatures,
-                state.weights,
-                state.scores,
-                state.entropies,
-                state.gains,
-            )
+            for part, own in problem.visits(order):
+                report = sdca_epoch(
+                    part.native,
+                    problem.l2,
+                    own,
+                    state.curvatures[part.slots],
+                    state.weights,
+                    state.scores[part.slots],
+                    state.entropies[part.examples],
+                    state.gains[part.examples],
+                )
+                visits += report.visits
+                gain += report.dual_gain
             self._send_to_rest(state, order)
-            visits += report.visits
-            gain += report.dual_gain
         state.epoch += 1
         state.visits += visits
         state.gain = gain
         state.dual += gain
         if state.epoch % REFRESH == 0:
-            u, b = problem.dual_terms(DualPoint.of_scores(state.scores))
-            state.weights = u / problem.l2
+            u, b = problem.terms_of_scores(state.scores)
+            state.weights = problem.weights_of_plane(u)
             state.dual = problem.dual_of_plane(u, b)
 
     def certificate(self, problem: Problem, state: SDCAState) -> Certified:
-        u, b = problem.dual_terms(DualPoint.of_scores(state.scores))
-        weights = u / problem.l2
-        certificate = problem.certificate_of(problem.value(weights), u, b)
-        return Certified(certificate, weights, DualPoint.of_scores(state.scores))
+        point = DualPoint.of_scores(state.scores)
+        return Certified(*problem.certify(point), point)
 
     def weights(self, problem: Problem, state: SDCAState) -> Floats:
         return state.weights.copy()

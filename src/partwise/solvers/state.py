@@ -7,7 +7,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core import WorkingSets
+from .kept_labellings import KeptLabellings
 
 Array = NDArray[Any]
 S = TypeVar("S", bound="State")
@@ -57,7 +57,7 @@ def pack(state: State) -> tuple[dict[str, Array], dict[str, Any]]:
         value = getattr(state, field.name)
         if isinstance(value, np.ndarray):
             arrays[field.name] = value
-        elif isinstance(value, WorkingSets):
+        elif isinstance(value, KeptLabellings):
             arrays |= {f"{field.name}.{name}": array for name, array in value.to_arrays().items()}
         elif isinstance(value, np.random.Generator):
             scalars[field.name] = {"generator": _plain(value.bit_generator.state)}
@@ -85,7 +85,7 @@ def unpack(fresh: S, arrays: dict[str, Array], scalars: dict[str, Any]) -> S:
     values: dict[str, Any] = {}
     for name in names:
         like = getattr(fresh, name)
-        if isinstance(like, WorkingSets):
+        if isinstance(like, KeptLabellings):
             values[name] = _working_sets(name, parts.get(name, {}), like)
         elif isinstance(like, np.ndarray):
             grown = fresh.weights.shape if name in fresh.growing else like.shape  # type: ignore[attr-defined]
@@ -113,14 +113,13 @@ def _array(name: str, parts: dict[str, Array], like: Array, shapes: set[tuple[in
     return array.copy()  # what was read must not be written to
 
 
-def _working_sets(name: str, parts: dict[str, Array], like: WorkingSets) -> WorkingSets:
+def _working_sets(name: str, parts: dict[str, Array], like: KeptLabellings) -> KeptLabellings:
     own = like.to_arrays()
     if set(parts) != set(own) or any(parts[key].dtype != own[key].dtype or parts[key].ndim != 1 for key in own):
         raise ValueError(f"{name} is no set of labellings")
-    sets = WorkingSets.from_arrays(**{key: array.copy() for key, array in parts.items()})
-    if sets.num_examples != like.num_examples or (parts["coefficients"] < 0).any():
+    if len(parts["example_ptr"]) != len(own["example_ptr"]) or (parts["coefficients"] < 0).any():
         raise ValueError(f"{name} has labellings that make no sense")
-    return sets
+    return KeptLabellings.from_arrays(like.sizes, **{key: array.copy() for key, array in parts.items()})
 
 
 def _scalar(name: str, value: Any, like: Any, positive: bool) -> Any:

@@ -1,5 +1,6 @@
 """What solvers that keep labellings for each example share: starts, dual points, the limit on memory."""
 
+from collections.abc import Sequence
 from math import isfinite
 from typing import Any
 
@@ -7,9 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core import WorkingSets
+from ..capabilities import Capability
 from ..dual import ActiveSet, DualPoint
 from ..problem import Problem
 from .base import WarmStart, start_point
+from .kept_labellings import KeptLabellings, pointers
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -21,34 +24,30 @@ MEMORY_HELP = (
 )
 
 
-def max_bytes(memory_mb: float) -> int:
-    """The limit in bytes."""
-    return int(memory_mb * 2**20)
-
-
 def check_memory(memory_mb: float) -> None:
     """ValueError unless it is a limit."""
     if not (isfinite(memory_mb) and memory_mb > 0):
         raise ValueError(f"memory_mb must be a number above 0, got {memory_mb}")
 
 
-def active_set(sets: WorkingSets) -> ActiveSet:
+def active_set(sets: KeptLabellings) -> ActiveSet:
     """The labellings and their coefficients as a dual point's parts."""
     arrays = sets.to_arrays()
     del arrays["stamps"]
     return ActiveSet(**arrays)
 
 
-def start_sets(problem: Problem, warm_start: WarmStart | None, solver: str) -> WorkingSets:
+def start_sets(problem: Problem, warm_start: WarmStart | None, solver: str) -> KeptLabellings:
     """Working sets to start from: the gold labellings, or for the squared link nothing at all (w = 0 in both cases).
 
     Of a dual point in slots or slot scores each example's part becomes one mixture.
     """
-    n = problem.n_examples
+    n, one_mass = problem.n_examples, Capability.IDENTITY_LINK in problem.capabilities()
+    sizes = [part.examples.stop - part.examples.start for part in problem.in_memory()]
     if warm_start is None:
-        if problem.loss.link != "identity":
-            return WorkingSets(n)
-        return _sets(ActiveSet(np.arange(n + 1), *problem.gold, np.ones(n)))
+        if not one_mass:
+            return KeptLabellings([WorkingSets(size) for size in sizes])
+        return _sets(sizes, ActiveSet(np.arange(n + 1), *problem.gold, np.ones(n)))
     point = start_point(problem, warm_start, ("slots", "gibbs", "active"))
     if point is None:
         raise ValueError(
@@ -58,22 +57,22 @@ def start_sets(problem: Problem, warm_start: WarmStart | None, solver: str) -> W
     active = point.active if point.active is not None else _mixtures(problem, point)
     if len(active.example_ptr) != n + 1:
         raise ValueError(f"warm start: an active set of {len(active.example_ptr) - 1} examples, not {n}")
-    mass = active.expected_counts(problem.structure.slot_offsets())[1]
-    if problem.loss.link == "identity" and not np.allclose(mass, 1.0, rtol=0.0, atol=1e-9):
+    mass = active.expected_counts(problem.slot_offsets)[1]
+    if one_mass and not np.allclose(mass, 1.0, rtol=0.0, atol=1e-9):
         raise ValueError("warm start: masses that are not 1 are a dual point of another loss")
-    return _sets(active)
+    return _sets(sizes, active)
 
 
-def _sets(active: ActiveSet) -> WorkingSets:
+def _sets(sizes: Sequence[int], active: ActiveSet) -> KeptLabellings:
     arrays: dict[str, Any] = dict(vars(active))
-    return WorkingSets.from_arrays(**arrays, stamps=np.zeros(len(active.coefficients), dtype=np.int64))
+    return KeptLabellings.from_arrays(sizes, **arrays, stamps=np.zeros(len(active.coefficients), dtype=np.int64))
 
 
 def _mixtures(problem: Problem, point: DualPoint) -> ActiveSet:
     """One mixture an example from expected counts, or from those of slot scores."""
-    n, offsets = problem.n_examples, problem.structure.slot_offsets()
+    n, offsets = problem.n_examples, problem.slot_offsets
     if point.scores is not None:
-        counts, mass = problem.objective.marginals_of_scores(point.scores, problem.n_jobs)[0], np.ones(n)
+        counts, mass = problem.marginals_of_scores(point.scores)[0], np.ones(n)
     else:
         counts = np.asarray(point.counts, dtype=np.float64)
         mass = np.ones(n) if point.mass is None else np.asarray(point.mass, dtype=np.float64)
@@ -85,13 +84,9 @@ def _mixtures(problem: Problem, point: DualPoint) -> ActiveSet:
     used, owner = used[there[owner]], owner[there[owner]]
     sizes = np.bincount(owner, minlength=n)[there]
     return ActiveSet(
-        _pointers(there),
-        _pointers(sizes),
+        pointers(there),
+        pointers(sizes),
         used - offsets[owner],
         counts[used] / mass[owner],
         mass[there],
     )
-
-
-def _pointers(sizes: NDArray[Any]) -> Ints:
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)

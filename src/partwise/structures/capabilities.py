@@ -1,16 +1,18 @@
 """What a structure can be asked for."""
 
 from .._core import Structure
+from ..capabilities import Capability, capabilities
+
+_ORACLES = {"maximize": Capability.MAX_ORACLE, "log_partition": Capability.EXPECTATION_ORACLE}
 
 
-def structure_capabilities(structure: Structure) -> frozenset[str]:
+def structure_capabilities(structure: Structure) -> frozenset[Capability]:
     """The oracles a structure has, besides its optional capabilities.
 
     A structure written in Python has the oracles that it implements; the compiled ones have both.
     """
-    names = {"maximize": "max oracle", "log_partition": "expectation oracle"}
-    found = {label for method, label in names.items() if _implements(type(structure), method)}
-    return frozenset(found | set(structure.capabilities()))
+    found = {oracle for method, oracle in _ORACLES.items() if _implements(type(structure), method)}
+    return capabilities(structure.capabilities()) | found
 
 
 def _implements(cls: type, method: str) -> bool:

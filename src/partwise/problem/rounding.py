@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ._core import rounding_sums
-from .penalties import Penalty
+from ..capabilities import Capability
+from ..penalties import Penalty
 
 if TYPE_CHECKING:
     from .problem import Problem
@@ -37,24 +37,21 @@ class Rounding:
         #: Depths of sums over examples and over weights.
         self.examples = FEW + 0.5 * sqrt(problem.n_examples)
         self.weights = FEW + 0.25 * sqrt(problem.n_weights)
-        self.features = problem.features
-        self.squared = problem.loss.link == "squared"
+        self.inner_product = problem.inner_product
+        self.squared = Capability.SQUARED_LINK in problem.loss.capabilities()
         self.temperature = problem.loss.temperature
-        self.explicit = "explicit weights" in problem.features.capabilities()
-        fixed = FEW + 0.5 * sqrt(problem.features.row_length)
-        sums = rounding_sums(problem.objective, fixed, self.examples, problem.n_jobs)
-        self.largest_reach, self.scores2 = sums.largest_reach, sums.scores2
+        self.explicit = problem.explicit_weights
+        fixed = FEW + 0.5 * sqrt(problem.facts.row_length)
+        plain, squares, self.largest_reach = problem.rounding_sums(fixed, self.examples)
+        self.scores2 = squares[0]
         #: Sums over examples of what multiplies |w| in scores, of what does not, and of what moves u.
-        if self.squared:
-            self.scores, self.level, self.transposed = sqrt(sums.scores2), sqrt(sums.level2), sqrt(sums.transposed2)
-        else:
-            self.scores, self.level, self.transposed = sums.scores, sums.level, sums.transposed
+        self.scores, self.level, self.transposed = map(sqrt, squares) if self.squared else plain
 
     def size(self, vector: Floats) -> float:
         """The sum of absolute values, over |A' slots|, that a product of the vector with A' slots is made of."""
         # With a kernel a vector is a sum of vectors that may cancel; else it is its coordinates.
         if self.explicit:
-            return sqrt(self.features.dot(vector, vector))
+            return sqrt(self.inner_product(vector, vector, 1))
         return self.largest_reach * float(np.abs(vector).sum())
 
     def of_gap(

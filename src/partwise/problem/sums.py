@@ -1,0 +1,408 @@
+"""Sums over the examples of all batches, each added up in the order of the batches; what `Problem` is built on.
+
+What an example or a slot has of its own (sample weights, slot scores, expected counts, ...) is one array, all examples
+end to end, batch after batch. A batch's part of it, its block, is a view. With one batch nothing is copied or added.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._core import FeatureMap, Objective, Structure, dot
+from ..capabilities import Capability
+from ..losses import Loss
+from .batch import Gold
+from .executor import BatchReference, Executor, Work
+from .tasks import BatchSums, Facts, Room
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Array = TypeVar("Array", bound=NDArray[Any])
+
+
+@dataclass(frozen=True)
+class Part:
+    """A batch in memory, for solvers that visit its examples one by one.
+
+    native: the core's sums over its examples, which are numbered from 0 there. examples, slots: where the batch's
+    blocks are in arrays of all examples and of all slots.
+    """
+
+    native: Objective
+    structure: Structure
+    features: FeatureMap
+    examples: slice
+    slots: slice
+
+
+class Sums:
+    """The sums of a loss over batches."""
+
+    def __init__(self, references: Sequence[BatchReference], loss: Loss, executor: Executor, n_jobs: int) -> None:
+        self.loss = loss
+        self.n_jobs = n_jobs
+        self._references = tuple(references)
+        self._executor = executor
+        self.n_examples = sum(reference.n_examples for reference in self._references)
+        check_size(self.n_examples)
+        sizes = sorted({reference.n_weights for reference in self._references})
+        if len(sizes) > 1:
+            raise ValueError(
+                f"batches with features of {sizes[0]} and of {sizes[-1]} weights are of different problems"
+            )
+        self.n_weights = sizes[0]
+
+    def check_gold(self) -> None:
+        """ValueError naming the first example whose gold labelling is none, or costs something."""
+        for _ in self._run("check_gold"):
+            pass
+
+    @property
+    def n_batches(self) -> int:
+        return len(self._references)
+
+    # what the batches are
+
+    @cached_property
+    def sample_weight(self) -> Floats:
+        """omega."""
+        return _joined(self._run("sample_weight"))
+
+    @cached_property
+    def active(self) -> Ints:
+        """Examples of positive weight, the ones that a pass visits."""
+        return np.flatnonzero(self.sample_weight > 0).astype(np.int64)
+
+    @cached_property
+    def gold(self) -> Gold:
+        """Gold labellings (indptr, slots, counts); slots are numbered within their example."""
+        indptr, slots, counts = zip(*self._run("gold"), strict=True)
+        return _joined_pointers(indptr), _joined(slots), _joined(counts)
+
+    @cached_property
+    def n_slots(self) -> int:
+        """Slots of all examples."""
+        return self._ends(True)[-1]
+
+    @cached_property
+    def slot_offsets(self) -> Ints:
+        """Slots of example i are slot_offsets[i]:slot_offsets[i + 1] of arrays with a value per slot."""
+        return _joined_pointers(self._run("slot_offsets"))
+
+    @cached_property
+    def facts(self) -> Facts:
+        """What all batches are."""
+        found: list[Facts] = list(self._run("facts"))
+        shared = frozenset.intersection(*(facts.capabilities for facts in found))
+        if len(found) == 1:
+            shared |= {Capability.ONE_BATCH}
+        if self._parts is not None:
+            shared |= {Capability.IN_MEMORY}
+        structures = list(dict.fromkeys(facts.structure for facts in found))
+        batches = f" in {len(found)} batches" if len(found) > 1 else ""
+        return Facts(shared, max(facts.row_length for facts in found), " and ".join(structures) + batches)
+
+    @cached_property
+    def explicit_weights(self) -> bool:
+        """Whether weights are coordinates (with kernels they are coefficients)."""
+        return all(self._run("explicit_weights"))
+
+    @cached_property
+    def inner_product(self) -> Callable[[Floats, Floats, int], float]:
+        """<w, v> in weight space, on some threads. With a kernel it takes the batch's own features."""
+        if self._parts is not None and len(self._parts) == 1:
+            return self._parts[0].features.dot
+        return dot
+
+    def lacks(self, capability: str) -> str:
+        """Why a capability is missing, where there is more to say than its name."""
+        return next(filter(None, self._run("lacks", capability)), "")
+
+    # what some examples are
+
+    def psi2_bounds(self, examples: Ints) -> Floats:
+        """Upper bounds of max_y |A_i'(g_i - counts(y))|^2 of these examples."""
+        return np.array(self._of_examples("psi2_bounds", examples), dtype=np.float64)
+
+    def feature_sums(self, examples: Ints) -> list[tuple[Ints, Floats]]:
+        """(indices, values) of the sum of all slots' feature vectors, for each of these examples."""
+        return self._of_examples("feature_sums", examples)
+
+    def example_sizes(self, examples: Ints) -> list[tuple[int, int]]:
+        """(slots, numbers that inference works on) of these examples."""
+        return self._of_examples("example_sizes", examples)
+
+    # primal
+
+    def losses(self, weights: Floats) -> float:
+        """sum_i omega_i phi(smax_tau(theta_i + kappa c_i) - <theta_i, g_i>)."""
+        total: float = _added(self._run("value", weights))
+        return total
+
+    def margins(self, weights: Floats, temperature: float) -> Floats:
+        """smax(theta_i + kappa c_i) - <theta_i, g_i> at this temperature, 0 where the weight is zero."""
+        return _joined(self._run("margins", weights, temperature))
+
+    def plane(self, weights: Floats) -> tuple[float, Floats, float]:
+        """(losses, u, b) at the oracle's answer to w: the plane that touches the losses there."""
+        value, u, b = _added_up(self._run("plane", weights))
+        return value, u, b
+
+    def plane_at(self, weights: Floats, temperature: float, marginals: Floats) -> tuple[float, Floats, float, float]:
+        """(losses, u, b, sum omega s H) at p ~ exp((theta + kappa c) / temperature), whatever the loss's own is.
+
+        The losses are those of this temperature; u and b are of p as a point of this problem's dual. p's expected
+        counts go to `marginals` (those of examples of weight zero are left alone).
+        """
+        blocks = self._slot_blocks(marginals)
+        results = self._run("plane_at", weights, temperature, blocks=((block,) for block in blocks))
+        value, u, b, entropy = _added_up(_written(results, blocks))
+        return value, u, b, entropy
+
+    def hessian_product(self, weights: Floats, every: int, marginals: Floats | None, direction: Floats) -> Floats:
+        """(Hessian of the losses at w) v, of every so many runs of examples; marginals: expected counts at w, if known.
+
+        The point is named anew each time. Where a batch stays, what was computed there for it is kept until the next.
+        """
+        return self._sum("hessian_product", weights, every, direction, blocks=self._or_nothing(marginals))
+
+    def hessian_diagonal(self, weights: Floats, every: int, marginals: Floats | None) -> Floats:
+        """Something near the diagonal of the Hessian of the losses at w (see `_core.Hessian.diagonal`)."""
+        return self._sum("hessian_diagonal", weights, every, blocks=self._or_nothing(marginals))
+
+    def hessian_partial(self, weights: Floats, every: int, marginals: Floats | None) -> bool:
+        """Whether they are estimates from a part of the examples (where there are enough of them)."""
+        return any(self._run("hessian_partial", weights, every, blocks=self._or_nothing(marginals)))
+
+    # dual
+
+    def terms_of_scores(self, scores: Floats) -> tuple[Floats, float]:
+        """(u, b) of the Gibbs distributions with these slot scores."""
+        return self._terms("dual_gibbs", blocks=((block,) for block in self._slot_blocks(scores)))
+
+    def terms_of_linear(self, z: Floats, cost_scale: float) -> tuple[Floats, float]:
+        """(u, b) of slot scores A_i z + cost_scale c_i, which are never stored."""
+        return self._terms("dual_linear", z, cost_scale)
+
+    def terms_of_counts(
+        self, counts: Floats, mass: Floats | None = None, entropies: Floats | None = None
+    ) -> tuple[Floats, float]:
+        """(u, b) of expected counts s mu, masses s (None: 1) and entropies s H (None: 0)."""
+        parts = (self._slot_blocks(counts), self._example_blocks(mass), self._example_blocks(entropies))
+        return self._terms("dual_slots", blocks=zip(*parts, strict=True))
+
+    def terms_of_used_slots(self, indptr: Ints, slots: Ints, counts: Floats, mass: Floats) -> tuple[Floats, float]:
+        """(u, b) of expected counts given by the slots that are used: slots[indptr[i]:indptr[i + 1]] of example i."""
+        if self.n_batches == 1:
+            return self._terms("dual_sparse", blocks=[(indptr, slots, counts, mass)])
+        blocks = []
+        for start, stop in self._ranges(False):
+            first, last = int(indptr[start]), int(indptr[stop])
+            used = slots[first:last], counts[first:last]
+            blocks.append((indptr[start : stop + 1] - first, *used, mass[start:stop]))
+        return self._terms("dual_sparse", blocks=blocks)
+
+    def terms_of_cliques(self, marginals: Floats) -> tuple[Floats, float]:
+        """(u, b) of clique marginals of all examples end to end."""
+        ends = np.cumsum([sum(sizes) for sizes in self._run("clique_sizes")]).tolist()
+        if ends[-1] != len(marginals):
+            raise ValueError(f"{len(marginals)} clique marginals given, the structure has {ends[-1]}")
+        ranges = zip([0, *ends], ends, strict=False)
+        return self._terms("dual_cliques", blocks=((marginals[start:stop],) for start, stop in ranges))
+
+    def marginals_of_scores(self, scores: Floats) -> tuple[Floats, Floats]:
+        """(expected counts, entropies) of the Gibbs distributions with these slot scores."""
+        blocks = ((block,) for block in self._slot_blocks(scores))
+        counts, entropies = zip(*self._run("marginals_of_scores", blocks=blocks), strict=True)
+        return _joined(counts), _joined(entropies)
+
+    def linear_scores(self, z: Floats, cost_scale: float) -> Floats:
+        """Slot scores A_i z + cost_scale * c_i of all examples end to end."""
+        scores: Floats = _joined(self._run("scores_of_weights", z))
+        if cost_scale:
+            scores += cost_scale * self.slot_costs()
+        return scores
+
+    def near_gold_scores(self, sharpness: float) -> Floats:
+        """Slot scores -sharpness * c_i, near the gold labelling."""
+        return _joined(self._run("near_gold_scores", sharpness))
+
+    def slot_costs(self) -> Floats:
+        """c_i of all examples end to end."""
+        return -self.near_gold_scores(1.0)
+
+    def slot_curvatures(self) -> Floats | None:
+        """|A_i' e_a|^2 of every slot a (-1 where no labelling uses it); None unless all A_i A_i' are diagonal."""
+        found = list(self._run("curvatures"))
+        if any(part is None for part in found):
+            return None
+        whole: Floats = _joined(found)
+        return whole
+
+    # batch steps
+
+    def eg_step(
+        self, weights: Floats, step: float, scores: Floats, moved: Floats
+    ) -> tuple[Floats, float, float, float]:
+        """moved = (1 - step tau) scores + step (A w + kappa c); it may be the same array as scores.
+
+        Gives (u, b) and sum omega log Z of the Gibbs distributions p with scores `moved`, and
+        sum omega (H(p) + <mu, scores>).
+        """
+        rooms = self._slot_blocks(moved)
+        blocks = zip(self._slot_blocks(scores), map(Room, rooms), strict=True)
+        u, b, log_partition, reference = _added_up(_written(self._run("eg_step", weights, step, blocks=blocks), rooms))
+        return u, b, log_partition, reference
+
+    def eg_linear_point(
+        self, z: Floats, cost_scale: float, old_cost_scale: float
+    ) -> tuple[Floats, float, float, float]:
+        """The same sums for the slot scores A z + cost_scale c, and sum omega (H(p) + old_cost_scale <mu, c>)."""
+        u, b, log_partition, reference = _added_up(self._run("eg_linear_point", z, cost_scale, old_cost_scale))
+        return u, b, log_partition, reference
+
+    def gold_features(self) -> Floats:
+        """sum_i omega_i A_i'g_i."""
+        return self._sum("sum_of_gold_features")
+
+    # rounding
+
+    def rounding_sums(self, fixed: float, examples: float) -> tuple[list[float], list[float], float]:
+        """Sums of scores, level and transposed, sums of their squares, and the largest reach (`_core.RoundingSums`)."""
+        found = list(self._run("sums_of_rounding", fixed, examples))
+        totals = _added_up(terms[:-1] for terms in found)
+        return totals[:3], totals[3:], max(terms[-1] for terms in found)
+
+    # single examples
+
+    def in_memory(self) -> list[Part]:
+        """The batches as solvers that visit single examples need them (capability "batches in memory")."""
+        if self._parts is None:
+            raise ValueError("the batches of this problem do not lie in memory")
+        ranges = zip(self._parts, self._ranges(False), self._ranges(True), strict=True)
+        return [
+            Part(sums.objective, sums.structure, sums.features, slice(*examples), slice(*slots))
+            for sums, examples, slots in ranges
+        ]
+
+    def visits(self, order: Ints) -> Iterator[tuple[Part, Ints]]:
+        """Batch after batch, which of its examples come in this order, by their numbers within the batch."""
+        parts = self.in_memory()
+        if len(parts) == 1:
+            yield parts[0], order
+            return
+        for part in parts:
+            start, stop = part.examples.start, part.examples.stop
+            yield part, order[(order >= start) & (order < stop)] - start
+
+    @cached_property
+    def _parts(self) -> list[BatchSums] | None:
+        found = [self._executor.in_memory(reference, self.loss) for reference in self._references]
+        here = [sums for sums in found if sums is not None]
+        return here if len(here) == len(found) else None
+
+    # the work itself
+
+    def _run(self, task: str, *shared: Any, blocks: Iterable[tuple[Any, ...]] | None = None) -> Iterator[Any]:
+        """What a task gives for each batch."""
+        own = [()] * self.n_batches if blocks is None else list(blocks)
+        return self._executor.run(Work(task, self.loss, shared, self.n_jobs), self._references, own)
+
+    def _sum(self, task: str, *shared: Any, blocks: Iterable[tuple[Any, ...]] | None = None) -> Floats:
+        total: Floats = _added(self._run(task, *shared, blocks=blocks))
+        return total
+
+    def _terms(self, task: str, *shared: Any, blocks: Iterable[tuple[Any, ...]] | None = None) -> tuple[Floats, float]:
+        u, b = _added_up(self._run(task, *shared, blocks=blocks))
+        return u, b
+
+    def _of_examples(self, task: str, examples: Ints) -> list[Any]:
+        """A task's answers for these examples, one each, in their order."""
+        owner = np.searchsorted(self._ends(False), examples, side="right")
+        members = [np.flatnonzero(owner == k) for k in range(self.n_batches)]
+        starts = [start for start, _ in self._ranges(False)]
+        blocks = [(examples[where] - start,) for where, start in zip(members, starts, strict=True)]
+        answers: list[Any] = [None] * len(examples)
+        for where, found in zip(members, self._run(task, blocks=blocks), strict=True):
+            for place, answer in zip(where.tolist(), found, strict=True):
+                answers[place] = answer
+        return answers
+
+    def _ends(self, of_slots: bool) -> list[int]:
+        """Where batches end in arrays of all slots, or of all examples."""
+        sizes = [reference.n_slots if of_slots else reference.n_examples for reference in self._references]
+        return [int(end) for end in np.cumsum(sizes)]
+
+    def _ranges(self, of_slots: bool) -> list[tuple[int, int]]:
+        ends = self._ends(of_slots)
+        return list(zip([0, *ends], ends, strict=False))
+
+    def _slot_blocks(self, array: Floats) -> list[Floats]:
+        if self.n_batches == 1:
+            return [array]
+        if array.shape != (self.n_slots,):
+            raise ValueError(f"an array of shape {array.shape} for {self.n_slots} slots")
+        return [array[start:stop] for start, stop in self._ranges(True)]
+
+    def _or_nothing(self, marginals: Floats | None) -> list[tuple[Floats | None]]:
+        if marginals is None:
+            return [(None,)] * self.n_batches
+        return [(block,) for block in self._slot_blocks(marginals)]
+
+    def _example_blocks(self, array: Floats | None) -> Sequence[Floats | None]:
+        if array is None or self.n_batches == 1:
+            return [array] * self.n_batches
+        if array.shape != (self.n_examples,):
+            raise ValueError(f"an array of shape {array.shape} for {self.n_examples} examples")
+        return [array[start:stop] for start, stop in self._ranges(False)]
+
+
+def check_size(n_examples: int) -> None:
+    """ValueError if there is nothing to sum over."""
+    if n_examples == 0:
+        raise ValueError("a problem needs at least one example")
+
+
+def _added(parts: Iterator[Any]) -> Any:
+    """The sum, in order. The first part is written to: nobody else has it."""
+    total = next(parts)
+    for part in parts:
+        total += part
+    return total
+
+
+def _added_up(parts: Iterable[tuple[Any, ...]]) -> list[Any]:
+    """Sums of tuples, place by place."""
+    rest = iter(parts)
+    totals = list(next(rest))
+    for part in rest:
+        for k, term in enumerate(part):
+            totals[k] += term
+    return totals
+
+
+def _written(results: Iterable[tuple[Any, ...]], blocks: Sequence[Floats]) -> Iterator[tuple[Any, ...]]:
+    """The results without their last entry, which goes into the block (where it was not written there at once)."""
+    for (*sums, answer), block in zip(results, blocks, strict=True):
+        if answer is not block:
+            block[:] = answer
+        yield tuple(sums)
+
+
+def _joined(parts: Iterable[Array]) -> Array:
+    """Arrays end to end; a single one as it is."""
+    found = list(parts)
+    return found[0] if len(found) == 1 else np.concatenate(found)  # type: ignore[return-value]
+
+
+def _joined_pointers(parts: Iterable[Ints]) -> Ints:
+    """Pointers into arrays end to end."""
+    found = list(parts)
+    if len(found) == 1:
+        return found[0]
+    lengths = np.concatenate([np.diff(pointers) for pointers in found])
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)

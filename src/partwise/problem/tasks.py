@@ -1,0 +1,363 @@
+"""What can be asked of one batch: functions of its sums, of weights, and of the batch's own block of a dual point.
+
+A task has no state: the same arguments give the same answer wherever the batch is, so that it can be sent there. Its
+name, the batch's reference, weights and blocks are all that travels, and partial sums or the batch's new block come
+back. Whoever calls adds the partial sums up in the order of the batches.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._core import (
+    FeatureMap,
+    Hessian,
+    Objective,
+    Structure,
+    all_scores,
+    eg_batch_step,
+    eg_primal_point,
+    gold_features,
+    rounding_sums,
+    slot_curvatures,
+)
+from ..capabilities import Capability, capabilities
+from ..losses import Loss
+from ..structures.capabilities import structure_capabilities
+from .batch import Gold, LabelledBatch
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: Examples whose features are looked at to tell a batch's capabilities.
+SAMPLE = 20
+
+Task = TypeVar("Task", bound=Callable[..., Any])
+
+#: All tasks by name.
+TASKS: dict[str, Callable[..., Any]] = {}
+
+
+def task(function: Task) -> Task:
+    """Make it a task: a function of (sums, n_jobs, *shared, *block)."""
+    TASKS[function.__name__] = function
+    return function
+
+
+class _Curved(NamedTuple):
+    """Second derivatives as last asked for."""
+
+    weights: Floats
+    every: int
+    with_marginals: bool
+    hessian: Hessian
+
+
+class BatchSums:
+    """One labelled batch under a loss, ready for the core: what tasks work on."""
+
+    def __init__(self, labelled: LabelledBatch, loss: Loss) -> None:
+        self.structure: Structure = labelled.batch.structure
+        self.features: FeatureMap = labelled.batch.features
+        self.gold = labelled.gold
+        self.sample_weight = labelled.sample_weight
+        self.objective = Objective(
+            self.structure,
+            self.features,
+            *labelled.gold,
+            loss.temperature,
+            loss.cost_scale,
+            loss.link,
+            labelled.cost,
+            labelled.sample_weight,
+        )
+        self._curved: _Curved | None = None
+
+    def hessian(self, n_jobs: int, weights: Floats, every: int, marginals: Floats | None) -> Hessian:
+        """Second derivatives at these weights. The last ones are kept: a solver asks for many products at one point."""
+        known, with_marginals = self._curved, marginals is not None
+        if known is None or known.every != every or known.with_marginals != with_marginals:
+            fresh = True
+        else:
+            # Marginals are the caller's, who may have written to them since: only the very same question will do.
+            same = not with_marginals and np.array_equal(known.weights, weights)
+            fresh = known.weights is not weights and not same
+        if fresh:
+            self._curved = None  # the old one's memory first
+            hessian = Hessian(self.objective, weights, n_jobs, every, marginals)
+            self._curved = _Curved(weights, every, with_marginals, hessian)
+        assert self._curved is not None
+        return self._curved.hessian
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a batch is, as far as a problem must know it before it works on it.
+
+    capabilities: of structure and features. row_length: weights that a slot's score is a sum of, at most.
+    """
+
+    capabilities: frozenset[Capability]
+    row_length: int
+    structure: str
+
+
+class Room:
+    """An array for a task to write to: in this process the caller's own, elsewhere a new one of its size."""
+
+    def __init__(self, array: Floats) -> None:
+        self.array = array
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _room, (len(self.array),)
+
+
+def _room(size: int) -> Room:
+    return Room(np.empty(size))
+
+
+# what a batch is
+
+
+@task
+def check_gold(sums: BatchSums, n_jobs: int) -> None:
+    """ValueError naming the first example whose gold labelling is none, or costs something."""
+    sums.objective.check_gold()
+
+
+@task
+def facts(sums: BatchSums, n_jobs: int) -> Facts:
+    """What a batch is."""
+    structure = structure_capabilities(sums.structure)
+    found = structure | capabilities(sums.features.capabilities())
+    # Where a labelling is one slot, its block of the dual is simple if A_i A_i' is diagonal; a few examples tell.
+    n = sums.structure.num_examples
+    if Capability.ONE_PART in structure and n:
+        some = np.linspace(0, n - 1, min(SAMPLE, n)).astype(np.int64)
+        if slot_curvatures(sums.objective, some) is not None:
+            found |= {Capability.DIAGONAL_BLOCKS}
+    return Facts(found, sums.features.row_length, type(sums.structure).__name__)
+
+
+@task
+def explicit_weights(sums: BatchSums, n_jobs: int) -> bool:
+    """Whether weights are coordinates."""
+    return Capability.EXPLICIT_WEIGHTS in sums.features.capabilities()
+
+
+@task
+def lacks(sums: BatchSums, n_jobs: int, capability: str) -> str:
+    """Why the features lack a capability, where there is more to say than its name."""
+    return sums.features.lacks(capability)
+
+
+@task
+def sample_weight(sums: BatchSums, n_jobs: int) -> Floats:
+    """omega."""
+    return sums.sample_weight
+
+
+@task
+def gold(sums: BatchSums, n_jobs: int) -> Gold:
+    """Gold labellings."""
+    return sums.gold
+
+
+@task
+def slot_offsets(sums: BatchSums, n_jobs: int) -> Ints:
+    """Where each example's slots begin, and where the last ones end."""
+    return sums.structure.slot_offsets()
+
+
+@task
+def clique_sizes(sums: BatchSums, n_jobs: int) -> list[int]:
+    """Entries of each example's clique marginals."""
+    return [int(sums.structure.clique_offsets(i)[-1]) for i in range(sums.structure.num_examples)]
+
+
+# what some examples are
+
+
+@task
+def psi2_bounds(sums: BatchSums, n_jobs: int, examples: Ints) -> Floats:
+    """Upper bounds of max_y |A_i'(g_i - counts(y))|^2."""
+    return np.array([sums.features.psi2_bound(i) for i in examples.tolist()], dtype=np.float64)
+
+
+@task
+def feature_sums(sums: BatchSums, n_jobs: int, examples: Ints) -> list[tuple[Ints, Floats]]:
+    """(indices, values) of the sum of all slots' feature vectors of each example."""
+    found = []
+    for i in examples.tolist():
+        vector = sums.features.project(i, np.ones(sums.features.num_slots(i)))
+        found.append((vector.indices, vector.values))
+    return found
+
+
+@task
+def example_sizes(sums: BatchSums, n_jobs: int, examples: Ints) -> list[tuple[int, int]]:
+    """(slots, numbers that inference works on) of each example."""
+    structure = sums.structure
+    with_cliques = Capability.CLIQUES in structure.capabilities()
+    return [
+        (structure.num_slots(i), int(structure.clique_offsets(i)[-1]) if with_cliques else structure.num_slots(i))
+        for i in examples.tolist()
+    ]
+
+
+# primal
+
+
+@task
+def value(sums: BatchSums, n_jobs: int, weights: Floats) -> float:
+    """sum omega phi(smax(theta + kappa c) - <theta, g>)."""
+    return sums.objective.value(weights, n_jobs)
+
+
+@task
+def margins(sums: BatchSums, n_jobs: int, weights: Floats, temperature: float) -> Floats:
+    """smax(theta + kappa c) - <theta, g> of each example at this temperature."""
+    return sums.objective.margins(weights, temperature, n_jobs)
+
+
+@task
+def plane(sums: BatchSums, n_jobs: int, weights: Floats) -> tuple[float, Floats, float]:
+    """(value, u, b) at the oracle's answer."""
+    return sums.objective.plane(weights, n_jobs)
+
+
+@task
+def plane_at(
+    sums: BatchSums, n_jobs: int, weights: Floats, temperature: float, marginals: Floats
+) -> tuple[float, Floats, float, float, Floats]:
+    """(value, u, b, sum omega s H, expected counts) at p ~ exp((theta + kappa c) / temperature).
+
+    marginals: what examples of weight zero keep; written to.
+    """
+    return *sums.objective.plane_at(weights, temperature, marginals, n_jobs), marginals
+
+
+@task
+def hessian_product(
+    sums: BatchSums, n_jobs: int, weights: Floats, every: int, direction: Floats, marginals: Floats | None
+) -> Floats:
+    """(Hessian of the losses at w) v."""
+    return sums.hessian(n_jobs, weights, every, marginals).product(direction, n_jobs)
+
+
+@task
+def hessian_diagonal(sums: BatchSums, n_jobs: int, weights: Floats, every: int, marginals: Floats | None) -> Floats:
+    """Something near the diagonal of the Hessian of the losses at w."""
+    return sums.hessian(n_jobs, weights, every, marginals).diagonal(n_jobs)
+
+
+@task
+def hessian_partial(sums: BatchSums, n_jobs: int, weights: Floats, every: int, marginals: Floats | None) -> bool:
+    """Whether it is an estimate from a part of the examples."""
+    return sums.hessian(n_jobs, weights, every, marginals).partial
+
+
+# dual
+
+
+@task
+def dual_gibbs(sums: BatchSums, n_jobs: int, scores: Floats) -> tuple[Floats, float]:
+    """(u, b) of slot scores."""
+    return sums.objective.dual_terms_gibbs(scores, n_jobs)
+
+
+@task
+def dual_linear(sums: BatchSums, n_jobs: int, z: Floats, cost_scale: float) -> tuple[Floats, float]:
+    """(u, b) of slot scores A z + cost_scale c."""
+    return sums.objective.dual_terms_linear(z, cost_scale, n_jobs)
+
+
+@task
+def dual_slots(
+    sums: BatchSums, n_jobs: int, counts: Floats, mass: Floats | None, entropies: Floats | None
+) -> tuple[Floats, float]:
+    """(u, b) of expected counts s mu, masses s and entropies s H."""
+    return sums.objective.dual_terms_slots(counts, mass, entropies, n_jobs)
+
+
+@task
+def dual_sparse(
+    sums: BatchSums, n_jobs: int, indptr: Ints, slots: Ints, counts: Floats, mass: Floats
+) -> tuple[Floats, float]:
+    """(u, b) of expected counts given by the slots that are used."""
+    return sums.objective.dual_terms_sparse(indptr, slots, counts, mass, n_jobs)
+
+
+@task
+def dual_cliques(sums: BatchSums, n_jobs: int, marginals: Floats) -> tuple[Floats, float]:
+    """(u, b) of clique marginals."""
+    structure, start, counts, entropies = sums.structure, 0, [], []
+    for i, size in enumerate(clique_sizes(sums, n_jobs)):
+        block = np.ascontiguousarray(marginals[start : start + size])
+        counts.append(structure.slots_from_cliques(i, block))
+        entropies.append(structure.entropy_of_cliques(i, block)[0])
+        start += size
+    return dual_slots(sums, n_jobs, np.concatenate(counts), None, np.array(entropies))
+
+
+@task
+def marginals_of_scores(sums: BatchSums, n_jobs: int, scores: Floats) -> tuple[Floats, Floats]:
+    """(expected counts, entropies) of slot scores."""
+    return sums.objective.marginals_of_scores(scores, n_jobs)
+
+
+@task
+def scores_of_weights(sums: BatchSums, n_jobs: int, weights: Floats) -> Floats:
+    """A w, slots end to end."""
+    return all_scores(sums.structure, sums.features, weights, n_jobs)
+
+
+@task
+def near_gold_scores(sums: BatchSums, n_jobs: int, sharpness: float) -> Floats:
+    """-sharpness c, slots end to end."""
+    return sums.objective.near_gold_scores(sharpness)
+
+
+# batch steps
+
+
+@task
+def eg_step(
+    sums: BatchSums, n_jobs: int, weights: Floats, step: float, scores: Floats, moved: Room
+) -> tuple[Floats, float, float, float, Floats]:
+    """Scores after a step of exponentiated gradient; before them (u, b), sum omega log Z and the step's reference."""
+    return *eg_batch_step(sums.objective, weights, step, scores, moved.array, n_jobs), moved.array
+
+
+@task
+def eg_linear_point(
+    sums: BatchSums, n_jobs: int, z: Floats, cost_scale: float, old_cost_scale: float
+) -> tuple[Floats, float, float, float]:
+    """The same sums for slot scores A z + cost_scale c."""
+    return eg_primal_point(sums.objective, z, cost_scale, old_cost_scale, n_jobs)
+
+
+@task
+def sum_of_gold_features(sums: BatchSums, n_jobs: int) -> Floats:
+    """sum omega A'g."""
+    return gold_features(sums.objective, n_jobs)
+
+
+@task
+def curvatures(sums: BatchSums, n_jobs: int) -> Floats | None:
+    """|A_i' e_a|^2 of every slot a; None unless A_i A_i' is diagonal for all examples."""
+    return slot_curvatures(sums.objective, np.arange(sums.structure.num_examples))
+
+
+# rounding
+
+
+@task
+def sums_of_rounding(sums: BatchSums, n_jobs: int, fixed: float, examples: float) -> tuple[float, ...]:
+    """The sums of `_core.RoundingSums`, the largest reach last."""
+    found = rounding_sums(sums.objective, fixed, examples, n_jobs)
+    terms = found.scores, found.level, found.transposed, found.scores2, found.level2, found.transposed2
+    return *terms, found.largest_reach

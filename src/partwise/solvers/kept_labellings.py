@@ -1,0 +1,72 @@
+"""Labellings kept for each example, batch by batch."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._core import WorkingSets
+
+Ints = NDArray[np.int64]
+
+
+class KeptLabellings:
+    """The labellings kept for the examples of each batch, in the order of the batches."""
+
+    def __init__(self, parts: Sequence[WorkingSets]) -> None:
+        self.parts = tuple(parts)
+
+    @classmethod
+    def from_arrays(cls, sizes: Sequence[int], **arrays: NDArray[Any]) -> "KeptLabellings":
+        """What `to_arrays` gave, for batches of so many examples; ValueError if it is no set of labellings."""
+        whole = WorkingSets.from_arrays(**arrays)
+        if len(sizes) == 1:
+            return cls([whole])
+        parts, ends = [], np.cumsum(sizes).tolist()
+        for start, stop in zip([0, *ends], ends, strict=False):
+            examples = arrays["example_ptr"][start : stop + 1]
+            labellings = arrays["labelling_ptr"][examples[0] : examples[-1] + 1]
+            atoms, used = slice(examples[0], examples[-1]), slice(labellings[0], labellings[-1])
+            parts.append(
+                WorkingSets.from_arrays(
+                    examples - examples[0],
+                    labellings - labellings[0],
+                    *(arrays[name][used] for name in ("slots", "counts")),
+                    *(arrays[name][atoms] for name in ("coefficients", "stamps")),
+                )
+            )
+        return cls(parts)
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """All labellings, as `WorkingSets.to_arrays` gives those of one batch."""
+        found = [part.to_arrays() for part in self.parts]
+        if len(found) == 1:
+            return found[0]
+        joined = {name: np.concatenate([arrays[name] for arrays in found]) for name in found[0]}
+        for name in ("example_ptr", "labelling_ptr"):
+            joined[name] = pointers(np.concatenate([np.diff(arrays[name]) for arrays in found]))
+        return joined
+
+    @property
+    def sizes(self) -> list[int]:
+        """Examples of each batch."""
+        return [part.num_examples for part in self.parts]
+
+    @property
+    def num_atoms(self) -> int:
+        return sum(part.num_atoms for part in self.parts)
+
+    @property
+    def bytes(self) -> int:
+        return sum(part.bytes for part in self.parts)
+
+    def limited(self, memory_mb: float) -> list[tuple[WorkingSets, int]]:
+        """The sets of each batch with its share, in bytes, of a limit in MB."""
+        limit, n = int(memory_mb * 2**20), max(sum(self.sizes), 1)
+        return [(part, limit * part.num_examples // n) for part in self.parts]
+
+
+def pointers(sizes: NDArray[Any]) -> Ints:
+    """Where each of these begins if they follow one another, and where the last one ends."""
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
