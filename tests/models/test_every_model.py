@@ -1,0 +1,265 @@
+"""What `StructuredEstimator` does for all models alike, each against an enumeration of all answers."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import partwise
+from partwise import DependencyParser, MaxentClassifier, SequenceTagger
+from partwise.datasets import make_treebank
+from partwise.models import Ability, ConstraintError, NotAvailable
+
+MANY = 1000  # more answers than any example here has
+
+
+@dataclass(frozen=True)
+class Case:
+    """A fitted estimator and small examples with answers, the last one of weight 0 in a score."""
+
+    estimator: Any
+    X: Any
+    y: Any
+
+
+def _sequences(seed: int, n: int) -> tuple[list[Any], list[list[str]]]:
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(1, 5, size=n)
+    X = [rng.normal(size=(length, 3)) for length in lengths]
+    return X, [[str(rng.choice(list("abc"), p=[0.5, 0.3, 0.2])) for _ in range(length)] for length in lengths]
+
+
+def _tagger(**options: Any) -> Case:
+    X, y = _sequences(0, 40)
+    X_new, y_new = _sequences(1, 4)
+    return Case(SequenceTagger(tol=1e-4, **options).fit(X, y), X_new, y_new)
+
+
+def _trees(seed: int, n: int) -> tuple[list[Any], list[list[int]]]:
+    bank = make_treebank(n, seed)
+    return [list(zip(words, tags, strict=True)) for words, tags in zip(bank.words, bank.tags, strict=True)], bank.heads
+
+
+def _parser(**options: Any) -> Case:
+    X, y = _trees(1, 200)
+    short = [i for i, sentence in enumerate(X) if 2 <= len(sentence) <= 4][:4]
+    model = DependencyParser(tol=1e-3, **options).fit(*_trees(0, 60))
+    return Case(model, [X[i] for i in short], [y[i] for i in short])
+
+
+def _classifier(n_labels: int) -> Case:
+    rng = np.random.default_rng(0)
+    X, labels = rng.normal(size=(60, 4)), rng.integers(0, n_labels, size=60)
+    model = MaxentClassifier(tol=1e-4).fit(X, np.array(list("pqrs"))[labels])
+    return Case(model, X[:5], model.classes_[labels[:5]])
+
+
+CASES = {
+    "chain": lambda: _tagger(ends=True),
+    "chain, softmax-margin": lambda: _tagger(loss="softmax-margin"),
+    "chain, conditioned": lambda: _tagger(transition_features="all"),
+    "kernel chain": lambda: _tagger(kernel="rbf"),
+    "maxent chain": lambda: _tagger(model="maxent", beam_width=None),
+    "projective trees": _parser,
+    "all trees": lambda: _parser(structure="spanning"),
+    "two classes": lambda: _classifier(2),
+    "classes": lambda: _classifier(4),
+}
+
+
+@pytest.fixture(scope="module", params=CASES, ids=lambda name: name.replace(" ", "-"))
+def case(request) -> Case:
+    return CASES[request.param]()
+
+
+def key(answer: Any) -> Any:
+    """An answer as something that can be compared and put into a dict."""
+    return tuple(answer) if isinstance(answer, list) else str(answer)
+
+
+def test_best_answers(case):
+    """All answers, their probabilities add up to 1, the first is the best."""
+    every = case.estimator.predict_k_best(case.X, MANY, probabilities=True)
+    best = case.estimator.predict(case.X)
+    for answers, first in zip(every, best, strict=True):
+        probabilities = [p for _, p in answers]
+        assert len({key(answer) for answer, _ in answers}) == len(answers) < MANY
+        assert sum(probabilities) == pytest.approx(1.0, abs=1e-9)
+        assert probabilities == sorted(probabilities, reverse=True)
+        assert key(answers[0][0]) == key(first)
+
+
+def test_log_probabilities(case):
+    every = case.estimator.predict_k_best(case.X, MANY, probabilities=True)
+    for rank in (0, 1):
+        some = [answers[min(rank, len(answers) - 1)] for answers in every]
+        found = case.estimator.log_probability(case.X, [answer for answer, _ in some])
+        np.testing.assert_allclose(found, np.log([p for _, p in some]), atol=1e-9)
+    with pytest.raises(ValueError, match=r"X has [45] "):
+        case.estimator.log_probability(case.X, list(case.y)[:-1])
+
+
+def test_samples_have_the_probabilities_of_answers(case):
+    n = 4000
+    every = case.estimator.predict_k_best(case.X, MANY, probabilities=True)
+    drawn = case.estimator.sample(case.X, n, random_state=0)
+    assert [list(map(key, a)) for a in drawn] == [
+        list(map(key, a)) for a in case.estimator.sample(case.X, n, random_state=0)
+    ]
+    for answers, samples in zip(every, drawn, strict=True):
+        expected = {key(answer): p for answer, p in answers}
+        assert len(samples) == n
+        counts = dict.fromkeys(expected, 0)
+        for sample in samples:
+            counts[key(sample)] += 1  # KeyError: no answer at all
+        for answer, p in expected.items():
+            assert counts[answer] / n == pytest.approx(p, abs=5 * np.sqrt(p * (1 - p) / n) + 1e-9)
+
+
+def test_marginals_are_sums_of_probabilities_of_answers(case):
+    options = {"output": "array"} if isinstance(case.estimator, SequenceTagger) else {}
+    found = case.estimator.predict_marginals(case.X, **options)
+    every = case.estimator.predict_k_best(case.X, MANY, probabilities=True)
+    labels = getattr(case.estimator, "classes_", None)
+    for table, answers in zip(found, every, strict=True):
+        rows = np.zeros_like(np.atleast_2d(table))
+        for answer, p in answers:
+            for t, part in enumerate(answer if isinstance(answer, list) else [answer]):
+                rows[t, part if labels is None else labels.tolist().index(part)] += p
+        np.testing.assert_allclose(np.atleast_2d(table), rows, atol=1e-9)
+
+
+def _forbidden(case: Case, answers: list[Any]) -> list[Any]:
+    """Constraints under which none of these answers is allowed, as their first part is not."""
+    if isinstance(case.estimator, DependencyParser):
+        return [{1: [h for h in range(len(a) + 1) if h not in (1, a[0])]} for a in answers]
+    labels = case.estimator.classes_.tolist()
+    if isinstance(case.estimator, MaxentClassifier):
+        return [[label for label in labels if label != a] for a in answers]
+    return [[[label for label in labels if label != a[0]], *[None] * (len(a) - 1)] for a in answers]
+
+
+def test_constraints(case):
+    every = case.estimator.predict_k_best(case.X, MANY, probabilities=True)
+    best = case.estimator.predict(case.X)
+    keep = [i for i, a in enumerate(best) if not isinstance(a, list) or len(a) > 1]
+    X, best = [case.X[i] for i in keep], [best[i] for i in keep]
+    if isinstance(case.estimator, MaxentClassifier):
+        X = np.array(X)
+    allowed = _forbidden(case, best)
+    first = {i: key(a)[0] for i, a in enumerate(best)}
+    ranked = case.estimator.predict_k_best(X, MANY, probabilities=True, allowed=allowed)
+    answers = case.estimator.predict(X, allowed=allowed)
+    for i, answer in enumerate(answers):
+        left = [(a, p) for a, p in every[keep[i]] if key(a)[0] != first[i]]
+        total = sum(p for _, p in left)
+        assert key(answer) == key(left[0][0]) == key(ranked[i][0][0])
+        assert {key(a): p for a, p in ranked[i]} == pytest.approx({key(a): p / total for a, p in left})
+    drawn = case.estimator.sample(X, 50, random_state=1, allowed=allowed)
+    assert all(key(a)[0] != first[i] for i, samples in enumerate(drawn) for a in samples)
+
+
+def test_constraints_that_make_no_sense(case):
+    with pytest.raises(TypeError, match="has no constraint 'forbidden'; there are: allowed"):
+        case.estimator.predict(case.X, forbidden=[None] * len(case.X))
+    with pytest.raises(ValueError, match=f"allowed must hold one entry for each of {len(case.X)}"):
+        case.estimator.predict(case.X, allowed=[None])
+    none = [{1: []}] if isinstance(case.estimator, DependencyParser) else [[]]
+    if isinstance(case.estimator, SequenceTagger):
+        none = [[[], *[None] * (len(case.X[0]) - 1)]]
+    with pytest.raises(ConstraintError) as error:
+        case.estimator.predict(case.X, allowed=none + [None] * (len(case.X) - 1))
+    assert error.value.sequence == 0
+
+
+def test_pruning_nothing_changes_no_answer(case, tmp_path):
+    model = pickle.loads(pickle.dumps(case.estimator))
+    before = model.predict_k_best(case.X, 3)
+    if isinstance(model, DependencyParser) or Ability.EXPLANATIONS in model._model.abilities():
+        pruning = model.prune(keep=1.0, X=case.X, y=case.y)
+    else:
+        pruning = model.prune(0.0, X=case.X, y=case.y)
+    assert pruning.score_before == pruning.score_after == model.score(case.X, case.y)
+    assert pruning.weights_after <= pruning.weights_before
+    assert model.result_.status == "no certificate"
+    path = tmp_path / "model.pw"
+    model.save(path)
+    for other in (model, partwise.load(path), pickle.loads(pickle.dumps(model))):
+        for old, new in zip(before, other.predict_k_best(case.X, 3), strict=True):
+            assert [key(a) for a, _ in new] == [key(a) for a, _ in old]
+            np.testing.assert_allclose([v for _, v in new], [v for _, v in old], atol=1e-9)
+
+
+def test_pruned_parsers_forget_features():
+    model = _parser().estimator
+    before = len(model.coef_)
+    pruning = model.prune(keep=before // 2)
+    assert len(model.coef_) == pruning.weights_after == before // 2
+    hashed = _parser(features="hashed", hash_bits=12).estimator
+    hashed.prune(keep=100)
+    assert (np.count_nonzero(hashed.coef_), len(hashed.coef_)) == (100, 1 << 12)
+
+
+def test_trees_that_the_model_does_not_have():
+    model = _parser().estimator
+    sentence = [("the", "DT"), ("dog", "NN"), ("ran", "VBD"), ("off", "RP")]
+    crossing = [3, 4, 0, 3]
+    assert model.log_probability([sentence, [], sentence], [crossing, [], [2, 3, 0, 3]])[[0, 1]].tolist() == [
+        -np.inf,
+        0,
+    ]
+    with pytest.raises(ValueError, match="the heads make a cycle"):
+        model.log_probability([sentence], [[2, 1, 0, 3]])
+
+
+def test_what_a_model_lacks_is_said():
+    kernel = _tagger(kernel="rbf").estimator
+    assert {Ability.TOP_FEATURES, Ability.EXPLANATIONS}.isdisjoint(kernel._model.abilities())
+    for ask in (kernel.top_features, lambda: kernel.explain(np.ones((2, 3)))):
+        with pytest.raises(NotAvailable, match="with a kernel there are no weights of attributes"):
+            ask()
+    hinge = _tagger(loss="hinge").estimator
+    for name in ("sample", "predict_marginals", "log_probability"):
+        with pytest.raises(AttributeError, match="has no attribute"):
+            getattr(hinge, name)
+    with pytest.raises(AttributeError, match="not available"):
+        hinge.predict_k_best([np.ones((2, 3))], 2, probabilities=True)
+
+
+def test_empty_examples():
+    tagger = _tagger().estimator
+    X = [np.empty((0, 3)), np.ones((2, 3)), np.empty((0, 3))]
+    assert [len(a) for a in tagger.predict(X)] == [0, 2, 0]
+    assert [[len(a) for a in samples] for samples in tagger.sample(X, 2, random_state=0)] == [[0, 0], [2, 2], [0, 0]]
+    assert tagger.predict_k_best(X, 2, probabilities=True)[2] == [([], 1.0)]
+    assert tagger.log_probability(X, [[], ["a", "b"], []])[[0, 2]].tolist() == [0.0, 0.0]
+    assert [table.shape for table in tagger.predict_marginals(X, output="array")] == [(0, 3), (2, 3), (0, 3)]
+    nothing = tagger.predict([])
+    assert nothing == tagger.sample([]) == tagger.predict_k_best([], 2) == []
+    parser = _parser().estimator
+    assert parser.predict([[], ["a"], []]) == [[], [0], []]
+    assert parser.sample([[], ["a"]], 2) == [[[], []], [[0], [0]]]
+
+
+def test_results_of_a_path(case):
+    """`use` takes any of the results of `fit_path`; each is what `fit` finds with that C."""
+    if isinstance(case.estimator, DependencyParser):
+        X, y = _trees(3, 20)
+    elif isinstance(case.estimator, MaxentClassifier):
+        X, y = case.X, case.y
+    else:
+        X, y = _sequences(3, 15)
+    model = pickle.loads(pickle.dumps(case.estimator)).set_params(tol=1e-6)
+    results = model.fit_path([0.1, 1.0], X, y)
+    assert model.C == 1.0
+    for C, result in zip((0.1, 1.0), results, strict=True):
+        model.use(result)
+        alone = pickle.loads(pickle.dumps(case.estimator)).set_params(tol=1e-6, C=C).fit(X, y)
+        assert result.primal == pytest.approx(alone.result_.primal, rel=3e-6)
+        for one, two in itertools.islice(zip(model.predict(X), alone.predict(X), strict=True), 5):
+            assert key(one) == key(two)
