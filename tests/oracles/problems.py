@@ -156,18 +156,19 @@ def maxent_case(
     pairs: str = "all",
     unit_weights: bool = False,
     plain: bool = False,
+    part: tuple[int, int] | None = None,
 ) -> Case:
     """One label an example with a map that has column access.
 
     form: "binary", "real" (non-negative), "negative", or "matrix" (features shared by labels). pairs: "all" (attribute,
     label) pairs or the "observed" ones. Every label is somebody's. Every attribute but two (`bare_columns`) occurs in
-    several examples. unit_weights: all weights are 1. plain: as in `make_case`.
+    several examples. unit_weights: all weights are 1. plain, part: as in `make_case`.
     """
     from partwise import _core
 
     rng = np.random.default_rng(seed)
     labels = np.array([0, 1, 0, 2, 1] * n, dtype=np.int64)[:n] % n_labels
-    structure: Any = _core.Multiclass(n, n_labels)
+    structure: Any = _core.Multiclass(n if part is None else part[1] - part[0], n_labels)
     present = rng.random((n, n_attributes)) < 0.6
     present[0] = present[-1] = True
     if form == "matrix":
@@ -182,6 +183,11 @@ def maxent_case(
     if not plain:
         table[:, empty] = 0.0
         table[np.arange(len(table)) // (len(table) // n) != WEIGHTLESS, weightless] = 0.0
+    weight = np.ones(n) if unit_weights else random_weights(rng, n, plain)
+    if part is not None:
+        each = len(table) // n  # rows of an example
+        table, labels, weight = table[part[0] * each : part[1] * each], labels[slice(*part)], weight[slice(*part)]
+        n = len(labels)
     rows, columns = map(np.ascontiguousarray, np.nonzero(table))
     row_ptr = np.searchsorted(rows, np.arange(len(table) + 1)).astype(np.int64)
     values = None if form == "binary" else table[rows, columns]
@@ -194,13 +200,14 @@ def maxent_case(
             else _core.RowLayout.observed(n_attributes, n_labels, structure.width, row_ptr, columns, labels)
         )
         features = _core.MaxentMap(layout, row_ptr, columns, values)
-    weight = np.ones(n) if unit_weights else random_weights(rng, n, plain)
     examples = [enumeration_of(structure, i) for i in range(n)]
     matrices = [matrix_of(features, i) for i in range(n)]
     return Case(structure, features, structure.encode(labels), weight, examples, matrices, [1] * n)
 
 
-def tree_case(kind: str, seed: int, n: int, n_inputs: int, plain: bool = False) -> Case:
+def tree_case(
+    kind: str, seed: int, n: int, n_inputs: int, plain: bool = False, part: tuple[int, int] | None = None
+) -> Case:
     """Sentences of three words with random trees. Arc (h, m) has the score x_m @ w_h for random inputs x_m of word m:
     the four possible heads of a word are a row of slots."""
     from partwise import _core
@@ -217,9 +224,15 @@ def tree_case(kind: str, seed: int, n: int, n_inputs: int, plain: bool = False) 
     features = _core.LinearMap([segment])
     examples = [enumeration_of(structure, i) for i in range(n)]
     heads = np.concatenate([example.labellings[rng.integers(len(example))] for example in examples])
+    weight = random_weights(rng, n, plain)
+    if part is not None:
+        n, weight, examples = part[1] - part[0], weight[slice(*part)], examples[slice(*part)]
+        lengths, words = lengths[:n], slice(3 * part[0], 3 * part[1])
+        structure, heads = type(structure)(lengths), heads[words]
+        features = _core.LinearMap([_core.DenseSegment(inputs[words].copy(), 3 * np.arange(n + 1), 4, 4)])
     gold = structure.encode(heads)
     matrices = [matrix_of(features, i) for i in range(n)]
-    return Case(structure, features, gold, random_weights(rng, n, plain), examples, matrices, lengths.tolist())
+    return Case(structure, features, gold, weight, examples, matrices, lengths.tolist())
 
 
 def make_case(
@@ -231,50 +244,72 @@ def make_case(
     max_length: int = 3,
     scale: float = 1.0,
     plain: bool = False,
+    part: tuple[int, int] | None = None,
 ) -> Case:
     """A core structure and feature map of the given kind with random gold labels, attributes and sample weights.
 
     scale: what attributes' values are multiplied by (multiclass and chains). plain: every column occurs and every
-    weight is positive, as transcriptions of papers take it for granted.
+    weight is positive, as transcriptions of papers take it for granted. part: just these of the n examples (first, one
+    past the last).
     """
     from partwise import _core
 
     if kind == "maxent":
-        return maxent_case(seed, n, n_labels, n_attributes, plain=plain)
+        return maxent_case(seed, n, n_labels, n_attributes, plain=plain, part=part)
     if kind in TREES:
-        return tree_case(kind, seed, n, n_attributes, plain)
+        return tree_case(kind, seed, n, n_attributes, plain, part)
     rng = np.random.default_rng(seed)
     lengths = (
         np.ones(n, dtype=np.int64) if kind == "multiclass" else rng.integers(1, max_length + 1, n).astype(np.int64)
     )
+    example_ptr = _pointers(lengths)
+    there = (int(example_ptr[WEIGHTLESS]), int(example_ptr[WEIGHTLESS + 1])) if n > WEIGHTLESS and not plain else None
+    rows = random_rows(rng, int(example_ptr[-1]), n_attributes, values=True, weightless=there)
+    edge_ptr = _pointers(lengths - 1)
+    edges = random_rows(rng, int(edge_ptr[-1]), 2, values=True) if kind == "chain-untied" else None
+    labels = rng.integers(0, n_labels, int(lengths.sum())).astype(np.int64)
+    masked = kind == "chain-masked"  # masks are drawn before the weights
+    weight = None if masked else random_weights(rng, n, plain)
+    if part is not None:
+        assert weight is not None
+        lengths, weight, n = lengths[slice(*part)], weight[slice(*part)], part[1] - part[0]
+        labels = labels[example_ptr[part[0]] : example_ptr[part[1]]]
+        rows = _rows_between(rows, example_ptr[part[0]], example_ptr[part[1]])
+        edges = edges and _rows_between(edges, edge_ptr[part[0]], edge_ptr[part[1]])
+        example_ptr, edge_ptr = _pointers(lengths), _pointers(lengths - 1)
     if kind == "multiclass":
         structure: Any = _core.Multiclass(n, n_labels)
     else:
         structure = _core.Chain(lengths, n_labels, tied=kind != "chain-untied", ends=kind == "chain-tied-ends")
     width = structure.width
-    example_ptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     layout = _core.RowLayout.dense(n_attributes, n_labels, width)
-    there = (int(example_ptr[WEIGHTLESS]), int(example_ptr[WEIGHTLESS + 1])) if n > WEIGHTLESS and not plain else None
-    row_ptr, attributes, values = random_rows(rng, int(example_ptr[-1]), n_attributes, values=True, weightless=there)
+    row_ptr, attributes, values = rows
     segments: list[Any] = [_core.AttributeSegment(layout, example_ptr, row_ptr, attributes, scale * values)]
-    if kind == "chain-untied":
-        edge_ptr = np.concatenate([[0], np.cumsum(lengths - 1)]).astype(np.int64)
+    if edges is not None:
         table = n_labels * width
-        row_ptr, attributes, values = random_rows(rng, int(edge_ptr[-1]), 2, values=True)
-        edge_layout = _core.RowLayout.dense(2, table, table)
-        segments.append(_core.AttributeSegment(edge_layout, edge_ptr, row_ptr, attributes, values))
+        segments.append(_core.AttributeSegment(_core.RowLayout.dense(2, table, table), edge_ptr, *edges))
     elif kind != "multiclass":
         segments.append(_core.SharedSegment(n_labels * width, lengths - 1))
     if kind == "chain-tied-ends":
         segments.append(_core.SharedSegment(2 * width, np.full(n, 2, dtype=np.int64)))
     features = _core.LinearMap(segments)
-    labels = rng.integers(0, n_labels, int(lengths.sum())).astype(np.int64)
     gold = structure.encode(labels)
-    if kind == "chain-masked":
+    if masked:
         mask_around_gold(structure, gold, rng)
+        weight = random_weights(rng, n, plain)
     examples = [enumeration_of(structure, i) for i in range(n)]
     matrices = [matrix_of(features, i) for i in range(n)]
-    return Case(structure, features, gold, random_weights(rng, n, plain), examples, matrices, lengths.tolist())
+    return Case(structure, features, gold, weight, examples, matrices, lengths.tolist())
+
+
+def _pointers(lengths: Ints) -> Ints:
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+def _rows_between(rows: tuple[Ints, Ints, Any], first: int, last: int) -> tuple[Ints, Ints, Any]:
+    row_ptr, attributes, values = rows
+    used = slice(row_ptr[first], row_ptr[last])
+    return row_ptr[first : last + 1] - row_ptr[first], attributes[used], values[used]
 
 
 def mask_around_gold(structure: Any, gold: tuple[Ints, Ints, Floats], rng: np.random.Generator) -> None:

@@ -1,0 +1,71 @@
+"""Small problems cut into batches, and references of these batches that can be sent to another process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from itertools import repeat
+from multiprocessing import get_context
+
+from smallproblems import Listed
+
+from oracles.problems import make_case
+from partwise.problem import Batch, BatchSums, Executor, LabelledBatch, Work
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Some of the examples of a case: drawn anew wherever it is opened."""
+
+    kind: str
+    seed: int
+    n: int
+    part: tuple[int, int]
+    n_examples: int
+    n_slots: int
+    n_weights: int
+
+    def open(self) -> LabelledBatch:
+        return drawn(self.kind, self.seed, self.n, self.part)
+
+
+def drawn(kind: str, seed: int, n: int, part: tuple[int, int] | None = None) -> LabelledBatch:
+    case = make_case("chain-tied-ends" if kind == "python" else kind, seed, n, part=part)
+    structure = Listed(case.structure) if kind == "python" else case.structure
+    return LabelledBatch(Batch(structure, case.features), case.gold, case.sample_weight)
+
+
+def cut(kind: str, seed: int, sizes: Sequence[int]) -> list[LabelledBatch]:
+    """The case of sum(sizes) examples in batches of these sizes."""
+    return [reference.open() for reference in references(kind, seed, sizes)]
+
+
+def references(kind: str, seed: int, sizes: Sequence[int]) -> list[Drawn]:
+    found, first, n = [], 0, sum(sizes)
+    for size in sizes:
+        part = (first, first + size)
+        batch = drawn(kind, seed, n, part)
+        found.append(Drawn(kind, seed, n, part, batch.n_examples, batch.n_slots, batch.n_weights))
+        first += size
+    return found
+
+
+def perform(work: Work, reference: Drawn, block: tuple) -> object:
+    """Do the work on a batch that is made here; nothing stays."""
+    return work.on(BatchSums(reference.open(), work.loss), block)
+
+
+class ElsewhereExecutor(Executor):
+    """Every batch in another process: what is sent there and what comes back is pickled."""
+
+    def __init__(self, workers: int = 2) -> None:
+        self.pool = ProcessPoolExecutor(workers, get_context("spawn"))
+        self.tasks: set[str] = set()
+
+    def run(self, work, references, blocks):
+        self.tasks.add(work.task)
+        return self.pool.map(perform, repeat(work), references, blocks)
+
+    def close(self) -> None:
+        self.pool.shutdown()

@@ -1,0 +1,190 @@
+"""Work on batches is stateless: done in other processes, it gives the same bits as here."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from cutproblems import Drawn, ElsewhereExecutor, cut, references
+
+from oracles.objective import LOSSES
+from partwise import DualPoint, Loss, Problem, solve, suitable_solvers
+from partwise.problem import LabelledBatch, ThreadExecutor, Work
+from partwise.problem.tasks import TASKS, Room
+
+SIZES = (3, 1, 2)
+
+
+@pytest.fixture(scope="module")
+def elsewhere():
+    executor = ElsewhereExecutor()
+    yield executor
+    executor.close()
+
+
+def both(elsewhere, kind: str, loss: str, sizes=SIZES) -> tuple[Problem, Problem]:
+    """The problem with its batches in memory and with each of them in another process."""
+    own = Loss(loss, *LOSSES[loss])
+    here = Problem.of(cut(kind, 5, sizes), own, 0.7)
+    return here, Problem.of(references(kind, 5, sizes), own, 0.7, executor=elsewhere)
+
+
+@pytest.mark.parametrize(
+    ("solver", "kind", "loss"),
+    [
+        ("lbfgs", "chain-tied", "log"),
+        ("newton", "multiclass", "log"),
+        ("newton", "chain-untied", "smoothed-hinge"),
+        ("eg-batch", "chain-tied", "hinge"),
+        ("eg-primal", "projective", "softmax-margin"),
+        ("excessive-gap", "spanning", "hinge"),
+    ],
+)
+def test_other_processes_train_the_same_weights(elsewhere, solver, kind, loss):
+    here, there = both(elsewhere, kind, loss)
+    expected, result = (solve(problem, solver, tol=0, max_passes=20) for problem in (here, there))
+    np.testing.assert_array_equal(result.weights, expected.weights)
+    assert (result.primal, result.dual, result.gap, result.passes) == (
+        expected.primal,
+        expected.dual,
+        expected.gap,
+        expected.passes,
+    )
+
+
+def test_auto_and_its_look_at_examples_work_elsewhere(elsewhere):
+    here, there = both(elsewhere, "multiclass", "log")
+    result = solve(there, tol=1e-2)
+    assert result.status == "converged"
+    assert result.solver in suitable_solvers(there)
+    assert abs(result.primal - solve(here, tol=1e-2).primal) <= 2e-2 * result.primal
+
+
+def test_visits_of_single_examples_need_batches_in_memory(elsewhere):
+    here, there = both(elsewhere, "chain-tied", "log")
+    assert set(suitable_solvers(here)) - set(suitable_solvers(there)) == {"eg"}
+    with pytest.raises(ValueError, match="'eg' needs batches in memory, which this problem does not have"):
+        solve(there, "eg")
+    with pytest.raises(ValueError, match="do not lie in memory"):
+        there.in_memory()
+
+
+def test_one_batch_elsewhere(elsewhere):
+    # its weights' inner products are not those of its own features, which lie elsewhere
+    here, there = both(elsewhere, "multiclass", "log", (5,))
+    expected, result = (solve(problem, "newton", tol=1e-6) for problem in (here, there))
+    np.testing.assert_allclose(result.weights, expected.weights, atol=1e-6)
+
+
+def test_every_task_travels(rng):
+    executor = ElsewhereExecutor(1)
+    here, there = both(executor, "multiclass", "hinge")
+    w = rng.normal(size=here.n_weights)
+    counts = here.marginals_of_scores(here.near_gold_scores(2.0))[0]
+    scores = here.linear_scores(w, 1.0)
+    np.testing.assert_array_equal(there.linear_scores(w, 1.0), scores)
+    points = [DualPoint.of_linear(w, 0.5), DualPoint.of_scores(scores), DualPoint.of_counts(counts)]
+    points += [DualPoint.of_cliques(counts), solve(here, "bcfw", tol=1e-2).dual_point.with_blocks()]
+    for point in points:
+        assert there.dual_value(point) == here.dual_value(point)
+    for question in ("gold_features", "slot_curvatures", "slot_costs"):
+        np.testing.assert_array_equal(getattr(there, question)(), getattr(here, question)())
+    np.testing.assert_array_equal(there.margins(w, 0.3), here.margins(w, 0.3))
+    np.testing.assert_array_equal(there.slot_offsets, here.slot_offsets)
+    np.testing.assert_array_equal(there.psi2_bounds(here.active), here.psi2_bounds(here.active))
+    np.testing.assert_array_equal(there.gold[1], here.gold[1])
+    assert there.lacks("column access") == here.lacks("column access")
+    for start in (there, here):
+        assert start.certificate(w, points[0]) == here.certificate(w, points[0])
+    for ask in (lambda p: p.eg_step(w, 0.5, scores, scores.copy()), lambda p: p.eg_linear_point(w, 0.5, 0.2)):
+        for mine, theirs in zip(ask(there), ask(here), strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+    np.testing.assert_array_equal(there.marginals_of_scores(scores)[1], here.marginals_of_scores(scores)[1])
+    np.testing.assert_array_equal(there.plane_at(w, 0.5, counts.copy())[1], here.plane_at(w, 0.5, counts.copy())[1])
+    np.testing.assert_array_equal(there.value_and_gradient(w)[1], here.value_and_gradient(w)[1])
+    smooth, elsewhere = both(executor, "multiclass", "log")
+    for every in (1, 2):
+        mine, theirs = elsewhere.hessian(w, every), smooth.hessian(w, every)
+        np.testing.assert_array_equal(mine(w), theirs(w))
+        np.testing.assert_array_equal(mine.diagonal(), theirs.diagonal())
+    solve(elsewhere, tol=0.1)  # looks at some examples
+    executor.close()
+    assert set(TASKS) - executor.tasks == set()
+
+
+def test_second_derivatives_are_those_of_the_question(rng):
+    problem = Problem.of(cut("multiclass", 5, SIZES), "log", 0.7)
+    w, v = rng.normal(size=(2, problem.n_weights))
+    at_w, at_zero = problem.hessian(w), problem.hessian(np.zeros_like(w))
+    expected = at_w(v)
+    assert np.abs(at_zero(v) - expected).max() > 1e-3
+    np.testing.assert_array_equal(at_w(v), expected)  # asked for again after another point
+    w *= 0
+    np.testing.assert_array_equal(at_w(v), expected)  # the caller's weights are the caller's
+
+
+def test_second_derivatives_of_marginals_that_were_written_to(rng):
+    problem = Problem.of(cut("multiclass", 5, (5,)), "log", 0.7)
+    w, v = rng.normal(size=(2, problem.n_weights))
+    marginals = np.zeros(problem.n_slots)
+    problem.value_and_gradient(w, marginals)
+    expected = problem.hessian(w, marginals=marginals)(v)
+    marginals[:] = 0
+    assert np.abs(problem.hessian(w, marginals=marginals)(v) - expected).max() > 1e-3
+    problem.value_and_gradient(w, marginals)
+    np.testing.assert_array_equal(problem.hessian(w, marginals=marginals)(v), expected)
+
+
+def test_room_travels_as_its_size():
+    array = np.arange(1000.0)
+    assert Room(array).array is array
+    sent = pickle.dumps(Room(array))
+    assert len(sent) < 200
+    assert pickle.loads(sent).array.shape == (1000,)
+
+
+def test_one_batch_is_written_to_without_a_copy(rng):
+    problem = Problem.of(cut("multiclass", 5, (5,)), "log", 0.7)
+    scores = problem.near_gold_scores(1.0)
+    seen = []
+
+    class Watching(ThreadExecutor):
+        def run(self, work, references, blocks):
+            seen.extend(block for blocks_of_one in blocks for block in blocks_of_one)
+            return super().run(work, references, blocks)
+
+    problem._executor = Watching()
+    marginals, moved = np.zeros(problem.n_slots), np.empty(problem.n_slots)
+    problem.plane_at(np.zeros(problem.n_weights), 1.0, marginals)
+    problem.eg_step(np.zeros(problem.n_weights), 0.5, scores, moved)
+    assert seen[0] is marginals
+    assert seen[1] is scores
+    assert seen[2].array is moved
+
+
+def test_batches_are_opened_once_and_forgotten_with_their_references():
+    class Counted(LabelledBatch):
+        opened = 0
+
+        def open(self):
+            Counted.opened += 1
+            return self
+
+    batches = [Counted(b.batch, b.gold, b.sample_weight) for b in cut("multiclass", 5, SIZES)]
+    executor = ThreadExecutor()
+    problem = Problem.of(batches, "log", 0.7, executor=executor)
+    solve(problem, "lbfgs", tol=1e-6)
+    assert Counted.opened == 3
+    del problem, batches
+    assert len(executor._opened) == 0
+
+
+def test_work_and_references_can_be_pickled():
+    work = Work("value", Loss("log", 1.0, 0.0), (np.zeros(3),), 2)
+    again = pickle.loads(pickle.dumps(work))
+    assert (again.task, again.loss, again.n_jobs) == (work.task, work.loss, 2)
+    reference = references("multiclass", 5, SIZES)[1]
+    assert isinstance(reference, Drawn)
+    assert pickle.loads(pickle.dumps(reference)) == reference
+    assert reference.open().n_slots == reference.n_slots

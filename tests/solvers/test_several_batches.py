@@ -1,0 +1,220 @@
+"""A problem of several batches has the same optimum and certificate as one of all examples together."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cutproblems import cut, drawn
+from smallproblems import BARE_COLUMNS, KINDS, checked_often, kind_for, loss_for, penalty_for
+
+from oracles.objective import LOSSES
+from partwise import BCFW, DualPoint, Loss, Multiclass, Problem, available_solvers, get_solver, solve, suitable_solvers
+from partwise.kernels import kernel_map
+from partwise.problem import Batch, LabelledBatch
+
+#: The third example has no weight; in the second partition it is a batch of its own.
+SIZES, UNEVEN = (3, 1, 2), (2, 1, 3)
+TOLERANCE = {"linear": 1e-6, "sublinear": 1e-2}
+#: Solvers that need all columns in one place.
+ONE_BATCH = {"cd-l1", "cd", "cd-exact", "scgis", "is-bound", "gis", "iis"}
+PRODUCT = [(solver, kind, loss) for solver in available_solvers() for kind in KINDS for loss in LOSSES]
+pytestmark = BARE_COLUMNS
+
+
+def whole(kind: str, loss: str, penalty=0.7, sizes=SIZES) -> Problem:
+    return Problem.of([drawn(kind, 5, sum(sizes))], Loss(loss, *LOSSES[loss]), penalty)
+
+
+def parted(kind: str, loss: str, penalty=0.7, sizes=SIZES, n_jobs: int = 1) -> Problem:
+    return Problem.of(cut(kind, 5, sizes), Loss(loss, *LOSSES[loss]), penalty, n_jobs=n_jobs)
+
+
+@pytest.mark.parametrize(("solver", "kind", "loss"), PRODUCT)
+def test_the_optimum_is_that_of_one_batch(solver, kind, loss):
+    penalty = penalty_for(solver, 0.7)
+    one, several = whole(kind, loss, penalty), parted(kind, loss, penalty)
+    if solver in ONE_BATCH:
+        assert solver not in suitable_solvers(several)
+        with pytest.raises(ValueError, match=f"solver '{solver}' needs .*one batch.* in 3 batches"):
+            solve(several, solver)
+        return
+    assert (solver in suitable_solvers(several)) == (solver in suitable_solvers(one))
+    if solver not in suitable_solvers(one):
+        return
+    tol = TOLERANCE[get_solver(solver).rate_for(one.loss)]
+    expected = solve(one, checked_often(solver), tol=tol, max_passes=3000)
+    result = solve(several, checked_often(solver), tol=tol, max_passes=3000)
+    assert result.status == expected.status == "converged"
+    assert abs(result.primal - expected.primal) <= max(result.gap, expected.gap)
+    assert result.dual <= expected.primal
+    # the certificate is one of the undivided problem: its numbers can be found there
+    assert one.value(result.weights) == pytest.approx(result.primal, rel=1e-12)
+    if result.dual_point.kind != "aggregate":  # those are no blocks
+        assert one.dual_value(result.dual_point) == pytest.approx(result.dual, abs=1e-10)
+    certificate = one.certificate(result.weights, result.dual_point)
+    assert certificate.gap == pytest.approx(result.gap, abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_every_sum_is_that_of_one_batch(kind, loss, rng):
+    one, several = whole(kind, loss), parted(kind, loss, sizes=UNEVEN)
+    w, v = rng.normal(size=(2, one.n_weights))
+    assert several.n_slots == one.n_slots
+    np.testing.assert_array_equal(several.slot_offsets, one.slot_offsets)
+    np.testing.assert_array_equal(several.active, one.active)
+    for mine, theirs in zip(several.gold, one.gold, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    assert several.value(w) == pytest.approx(one.value(w))
+    assert several.dot(w, v) == pytest.approx(one.dot(w, v))
+    for mine, theirs in zip(several.plane(w), one.plane(w), strict=True):
+        np.testing.assert_allclose(mine, theirs, atol=1e-12)
+    counts, expected = np.zeros(one.n_slots), np.zeros(one.n_slots)
+    answers = several.plane_at(w, 0.5, counts), one.plane_at(w, 0.5, expected)
+    for mine, theirs in zip(*answers, strict=True):
+        np.testing.assert_allclose(mine, theirs, atol=1e-12)
+    np.testing.assert_allclose(counts, expected, atol=1e-14)
+    np.testing.assert_allclose(several.margins(w, 1.0), one.margins(w, 1.0), atol=1e-13)
+    np.testing.assert_allclose(several.linear_scores(w, 0.3), one.linear_scores(w, 0.3), atol=1e-14)
+    np.testing.assert_array_equal(several.slot_costs(), one.slot_costs())
+    examples = np.array([4, 0, 3])
+    np.testing.assert_array_equal(several.psi2_bounds(examples), one.psi2_bounds(examples))
+    assert several.example_sizes(examples) == one.example_sizes(examples)
+    for mine, theirs in zip(several.feature_sums(examples), one.feature_sums(examples), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    np.testing.assert_allclose(several.gold_features(), one.gold_features(), atol=1e-12)
+    points = [DualPoint.of_counts(counts, np.full(6, 0.5), np.full(6, 0.1)), DualPoint.of_counts(counts)]
+    if one.loss.link == "identity":
+        points += [DualPoint.of_scores(one.linear_scores(w, 0.1)), DualPoint.of_linear(w, 0.2)]
+    for point in points:
+        mine, theirs = several.dual_terms(point), one.dual_terms(point)
+        np.testing.assert_allclose(mine[0], theirs[0], atol=1e-12)
+        assert mine[1] == pytest.approx(theirs[1])
+    assert several.rounding.scores == pytest.approx(one.rounding.scores)
+    assert several.rounding.largest_reach == one.rounding.largest_reach
+    if {"smooth", "covariance"} <= one.capabilities():
+        np.testing.assert_allclose(several.hessian(w)(v), one.hessian(w)(v), atol=1e-12)
+        if one.loss.link == "identity":
+            np.testing.assert_allclose(several.hessian(w).diagonal(), one.hessian(w).diagonal(), atol=1e-12)
+
+
+def test_clique_marginals_of_several_batches(rng):
+    one, several = whole("chain-tied", "log"), parted("chain-tied", "log")
+    structure, scores = one.in_memory()[0].structure, np.split(rng.normal(size=one.n_slots), one.slot_offsets[1:-1])
+    marginals = np.concatenate([structure.clique_marginals(i, s, 1.0) for i, s in enumerate(scores)])
+    point = DualPoint.of_cliques(marginals)
+    assert several.dual_value(point) == pytest.approx(one.dual_value(point))
+    assert one.dual_value(point) == pytest.approx(one.dual_value(DualPoint.of_scores(np.concatenate(scores))))
+    with pytest.raises(ValueError, match=r"clique marginals given, the structure has"):
+        several.dual_value(DualPoint.of_cliques(marginals[1:]))
+
+
+BATCH_METHODS = [
+    ("lbfgs", "chain-untied", "log"),
+    ("newton", "multiclass", "log"),
+    ("newton", "chain-tied", "smoothed-hinge"),
+    ("eg-batch", "chain-tied", "hinge"),
+    ("eg-primal", "projective", "softmax-margin"),
+    ("excessive-gap", "spanning", "hinge"),
+]
+
+
+@pytest.mark.parametrize(("solver", "kind", "loss"), BATCH_METHODS)
+def test_batch_methods_have_the_bits_of_the_partition(solver, kind, loss):
+    runs = [solve(parted(kind, loss, n_jobs=n_jobs), solver, tol=1e-2) for n_jobs in (1, 2, 2)]
+    for run in runs[1:]:
+        np.testing.assert_array_equal(run.weights, runs[0].weights)
+        assert (run.primal, run.dual, run.gap) == (runs[0].primal, runs[0].dual, runs[0].gap)
+
+
+@pytest.mark.parametrize("solver", available_solvers())
+def test_one_batch_is_the_short_form(solver):
+    kind, loss = kind_for(solver), Loss(loss_for(solver), *LOSSES[loss_for(solver)])
+    batch = drawn(kind, 5, 6)
+    short = Problem(
+        batch.batch.features,
+        batch.batch.structure,
+        batch.gold,
+        loss,
+        penalty_for(solver, 0.7),
+        sample_weight=batch.sample_weight,
+    )
+    first, second = (
+        solve(problem, solver, tol=1e-2) for problem in (short, Problem.of([batch], loss, penalty_for(solver, 0.7)))
+    )
+    np.testing.assert_array_equal(first.weights, second.weights)
+
+
+@pytest.mark.parametrize("solver", ["bcfw", "dcd", "eg", "sdca"])
+def test_a_saved_run_goes_on_to_the_same_bits(solver, tmp_path):
+    problem = parted(kind_for(solver), loss_for(solver))
+    unbroken = solve(problem, solver, tol=0, max_passes=9)
+    path = tmp_path / "run"
+    solve(problem, solver, tol=0, max_passes=4, checkpoint=path)
+    resumed = solve(problem, solver, tol=0, max_passes=9, checkpoint=path)
+    np.testing.assert_array_equal(resumed.weights, unbroken.weights)
+
+
+def test_gap_sampling_and_calibration_on_several_batches():
+    result = solve(parted("chain-tied", "hinge"), BCFW(gap_sampling=True), tol=1e-2)
+    assert result.status == "converged"
+    result = solve(parted("chain-tied", "log"), get_solver("eg", initial_step="calibrate", anneal=10.0), tol=1e-3)
+    assert result.status == "converged"
+    with pytest.raises(ValueError, match=r"plain form .* needs one batch"):
+        solve(parted("chain-tied", "hinge"), BCFW.plain())
+
+
+def test_auto_takes_a_solver_that_fits():
+    for loss in LOSSES:
+        result = solve(parted("maxent", loss), tol=1e-2)
+        assert result.status == "converged"
+        assert result.solver not in ONE_BATCH
+
+
+class TestBadInput:
+    def test_batches_of_different_problems(self):
+        with pytest.raises(ValueError, match="weights are of different problems"):
+            Problem.of([drawn("multiclass", 5, 3), drawn("chain-tied", 5, 3)], "log", 1.0)
+
+    def test_no_batch_and_no_weight(self):
+        with pytest.raises(ValueError, match="at least one example"):
+            Problem.of([], "log", 1.0)
+        weightless = drawn("multiclass", 5, 3)
+        weightless.sample_weight[:] = 0
+        with pytest.raises(ValueError, match="all sample weights are zero"):
+            Problem.of([weightless, weightless], "log", 1.0)
+        # one such batch among others is none of anybody's business
+        assert solve(Problem.of([weightless, drawn("multiclass", 5, 3)], "log", 1.0)).status == "converged"
+
+    def test_kernels_have_weights_of_their_own(self, rng):
+        structure = Multiclass(3, 2)
+        batch = Batch(structure, kernel_map(structure, rng.normal(size=(3, 2)), "rbf"))
+        labelled = LabelledBatch(batch, structure.encode(np.array([0, 1, 0])))
+        with pytest.raises(ValueError, match=r"kernel .* one batch in memory"):
+            Problem.of([labelled, labelled], "log", 1.0)
+
+    def test_arrays_of_the_wrong_size(self):
+        problem = parted("chain-tied", "log")
+        with pytest.raises(ValueError, match=r"shape \(3,\) for \d+ slots"):
+            problem.marginals_of_scores(np.zeros(3))
+        with pytest.raises(ValueError, match=r"shape \(3,\) for 6 examples"):
+            problem.terms_of_counts(np.zeros(problem.n_slots), np.zeros(3))
+
+
+def test_the_native_objective_stays_in_its_package():
+    package = Path(solve.__code__.co_filename).parents[1]
+    sources = [path for path in package.rglob("*.py") if path.relative_to(package).parts[0] != "problem"]
+    found = {path.name for path in sources if {"objective", "Objective"} & names_in(path.read_text())}
+    assert len(sources) > 100
+    assert found == set()
+
+
+def names_in(source: str) -> set[str]:
+    """Names that a program uses: variables, attributes, imports."""
+    nodes = list(ast.walk(ast.parse(source)))
+    names = {node.id for node in nodes if isinstance(node, ast.Name)}
+    names |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    return names | {node.name for node in nodes if isinstance(node, ast.alias)}
