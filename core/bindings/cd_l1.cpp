@@ -44,7 +44,7 @@ void bind_cd_l1(nb::module_& m) {
             check_size(weights, columns.size(), "weights");
             check_size(unscaled, o.total_slots(), "unscaled");
             check_size(sums, o.num_examples(), "sums");
-            if (o.loss().link != Link::kIdentity || !(o.loss().temperature > 0.0)) {
+            if (!o.loss().link.fixed_mass() || !(o.loss().temperature > 0.0)) {
                 throw InputError("coordinate descent needs the identity link and a temperature above 0");
             }
             Interrupt interrupt = python_interrupt();

@@ -28,7 +28,7 @@ void bind_eg(nb::module_& m) {
             check_size(scores, o.total_slots(), "scores");
             check_size(marginals, o.total_slots(), "marginals");
             check_size(entropies, o.num_examples(), "entropies");
-            if (o.loss().link != Link::kIdentity) throw InputError("exponentiated gradient needs the identity link");
+            if (!o.loss().link.fixed_mass()) throw InputError("exponentiated gradient needs the identity link");
             const EgOptions options{adaptive, growth, max_step, n_jobs, round_size};
             const EgState state{weights.data(), scores.data(), marginals.data(), entropies.data(), step_sizes.data()};
             Interrupt interrupt = python_interrupt();

@@ -66,7 +66,7 @@ void bind_sdca(nb::module_& m) {
             check_size(scores, o.total_slots(), "scores");
             check_size(entropies, o.num_examples(), "entropies");
             check_size(gains, o.num_examples(), "gains");
-            if (o.loss().link != Link::kIdentity) throw InputError("exact blocks need the identity link");
+            if (!o.loss().link.fixed_mass()) throw InputError("exact blocks need the identity link");
             if (!(o.loss().temperature > 0.0)) throw InputError("exact blocks need a temperature above 0");
             const SdcaState state{weights.data(), scores.data(), entropies.data(), gains.data()};
             Interrupt interrupt = python_interrupt();

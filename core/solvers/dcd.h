@@ -1,9 +1,10 @@
-// Visits of dual coordinate descent for the squared hinge (004, Algorithms 1 to 3), temperature 0.
+// Visits of dual coordinate descent for the squared hinge (004, Algorithms 1 to 3), temperature 0, or any other link of
+// quadratic conjugate phi*(s) = c/2 s^2; c = 1/2 in the paper.
 //
 // In the paper's terms C_i = omega_i / l2 and alpha = C_i x, where x is an atom's coefficient (the share of s mu). With
 // s the sum of example i's coefficients, the violation of an atom and Algorithm 1's step on it are
-//   g = cost - <w, psi> - s / 2,      x' = max(x + g / (C_i |psi|^2 + 1/2), 0),      w' = w + C_i (x' - x) psi
-// and the dual rises by omega_i (d g - d^2 / 2 (C_i |psi|^2 + 1/2)), d = x' - x.
+//   g = cost - <w, psi> - c s,      x' = max(x + g / (C_i |psi|^2 + c), 0),      w' = w + C_i (x' - x) psi
+// and the dual rises by omega_i (d g - d^2 / 2 (C_i |psi|^2 + c)), d = x' - x.
 #pragma once
 
 #include "solvers/working_sets.h"

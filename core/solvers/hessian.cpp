@@ -24,7 +24,7 @@ Hessian::Hessian(const Objective& objective, const double* weights, const double
     }
     if (!(objective.loss().temperature > 0.0)) throw InputError("a Hessian needs a temperature above 0");
     const bool one_part = (objective.structure().capabilities() & kOnePart) != 0;
-    keeps_marginals_ = one_part && objective.loss().link == Link::kIdentity;
+    keeps_marginals_ = one_part && objective.loss().link.fixed_mass();
     if (marginals && !keeps_marginals_) {
         throw InputError("marginals stand for scores only where a labelling is one part and the link the identity");
     }
@@ -74,7 +74,7 @@ std::vector<double> Hessian::product(const double* direction, int n_jobs, Interr
 }
 
 std::vector<double> Hessian::diagonal(int n_jobs, Interrupt& interrupt) const {
-    if (objective_.loss().link != Link::kIdentity) throw InputError("the diagonal is there for the identity link");
+    if (!objective_.loss().link.fixed_mass()) throw InputError("the diagonal is there for the identity link");
     const double tau = objective_.loss().temperature;
     const auto variances = [&](Index begin, Index end, double* out, Workspace& ws) {
         const Index first = objective_.offset(begin);
@@ -127,7 +127,8 @@ void Hessian::apply(Index i, const double* change, double* out, Workspace& ws) c
     const double tau = objective_.loss().temperature;
     const double* scores = kept_ + objective_.offset(i);
     const Structure& structure = objective_.structure();
-    if (objective_.loss().link == Link::kIdentity) {
+    const Link& link = objective_.loss().link;
+    if (link.fixed_mass()) {
         structure.covariance_product(i, scores, tau, change, out, ws);
         for (Index r = 0; r < n; ++r) out[r] /= tau;
         return;
@@ -139,15 +140,17 @@ void Hessian::apply(Index i, const double* change, double* out, Workspace& ws) c
     objective_.add_cost(i, objective_.loss().cost_scale, cost);
     const double gold_score = objective_.dot_gold(i, scores) - objective_.dot_gold(i, cost);
     const double margin = structure.log_partition(i, scores, tau, residual, nullptr, ws) - gold_score;
-    if (!(margin > 0.0)) {
+    const double mass = link.mass(margin);
+    const double second = link.second(margin);
+    if (mass == 0.0 && second == 0.0) {
         fill(out, n, 0.0);
         return;
     }
     for (Index r = 0; r < n; ++r) residual[r] = -residual[r];
     objective_.add_gold(i, 1.0, residual);
     structure.covariance_product(i, scores, tau, change, out, ws);
-    const double along = 2.0 * dot(residual, change, n);
-    for (Index r = 0; r < n; ++r) out[r] = 2.0 * margin / tau * out[r] + along * residual[r];
+    const double along = second * dot(residual, change, n);
+    for (Index r = 0; r < n; ++r) out[r] = mass / tau * out[r] + along * residual[r];
 }
 
 }  // namespace partwise

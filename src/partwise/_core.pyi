@@ -442,6 +442,32 @@ class MaxentMap(FeatureMap):
     def column(self, k: int) -> tuple[int, Ints, Ints, Floats]:
         """(weight, examples, slots, values) of column k."""
 
+class Link:
+    """The link phi of a loss by its name ("identity": t; "squared": max(t, 0)^2), as core/solvers/link.h has it."""
+
+    def __init__(self, name: str) -> None: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def least_mass(self) -> float:
+        """Where the domain of phi* begins; an example's mass s lies in it."""
+    @property
+    def largest_mass(self) -> float: ...
+    @property
+    def fixed_mass(self) -> bool:
+        """Whether s = 1 is the whole domain, so that phi(t) = t and dual blocks are distributions."""
+    @property
+    def quadratic_conjugate(self) -> bool:
+        """Whether phi* is a multiple of s^2 for all s >= 0."""
+    def value(self, t: float) -> float:
+        """phi(t)"""
+    def mass(self, t: float) -> float:
+        """s = phi'(t)"""
+    def second(self, t: float) -> float:
+        """phi''(t)"""
+    def conjugate(self, s: float) -> float:
+        """phi*(s) = sup over t of s t - phi(t)"""
+
 class Objective:
     """The sums over examples in the objective of problem.py; the penalty is not here.
 
@@ -465,6 +491,8 @@ class Objective:
     ) -> None: ...
     @property
     def num_examples(self) -> int: ...
+    @property
+    def link(self) -> Link: ...
     def check_gold(self) -> None:
         """ValueError naming the first example whose gold labelling is not in Y_i, or has a cost."""
     def cost(self, i: int) -> Floats: ...
