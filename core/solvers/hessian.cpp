@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "solvers/sum_examples.h"
-#include "structures/width_dispatch.h"
 
 namespace partwise {
 
@@ -60,7 +59,10 @@ std::vector<double> Hessian::product(const double* direction, int n_jobs, Interr
         double* change = frame.take(objective_.offset(end) - first);
         objective_.features().scores_of(begin, end, direction, change);
         if (keeps_marginals_) {
-            apply_one_part(begin, end, change, out);
+            double* factors = frame.take(end - begin);
+            const double inverse = factor_ / objective_.loss().temperature;
+            for (Index i = begin; i < end; ++i) factors[i - begin] = objective_.weight(i) * inverse;
+            objective_.structure().covariance_of_marginals(begin, end, kept_ + first, change, factors, out);
             return Term{};
         }
         for (Index i = begin; i < end; ++i) {
@@ -99,27 +101,6 @@ std::vector<double> Hessian::diagonal(int n_jobs, Interrupt& interrupt) const {
         return Term{};
     };
     return sum_runs(objective_, n_jobs, interrupt, true, variances, every_, true).u;
-}
-
-// Cov = diag(p) - p p'
-void Hessian::apply_one_part(Index begin, Index end, const double* change, double* out) const {
-    const double* p = kept_ + objective_.offset(begin);
-    const double inverse = factor_ / objective_.loss().temperature;
-    for (Index i = begin; i < end; ++i) {
-        const Index n = objective_.num_slots(i);
-        const double factor = objective_.weight(i) * inverse;
-        with_width(n, [&](auto width) {
-            constexpr int W = width();
-            const Index size = W > 0 ? W : n;
-            double mean = 0;
-#pragma omp simd reduction(+ : mean)
-            for (Index a = 0; a < size; ++a) mean += p[a] * change[a];
-            for (Index a = 0; a < size; ++a) out[a] = factor * p[a] * (change[a] - mean);
-        });
-        p += n;
-        change += n;
-        out += n;
-    }
 }
 
 void Hessian::apply(Index i, const double* change, double* out, Workspace& ws) const {

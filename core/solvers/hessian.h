@@ -6,8 +6,7 @@
 // link's mass is fixed.
 //
 // The slot scores at w are kept, one number a slot: a product then meets the features twice and the structure once.
-// Where a labelling is one part (fixed mass), p is kept instead: Cov = diag(p) - p p', and the structure is not
-// asked.
+// Where a labelling is one part (fixed mass), p is kept instead: the structure's inference is then done once.
 #pragma once
 
 #include <vector>
@@ -37,9 +36,6 @@ class Hessian {
    private:
     // out = the matrix between A_i' and A_i times `change`
     void apply(Index i, const double* change, double* out, Workspace& ws) const;
-
-    // The same for the examples [begin, end) by their marginals, times their weights.
-    void apply_one_part(Index begin, Index end, const double* change, double* out) const;
 
     const Objective& objective_;
     Index every_;
