@@ -38,8 +38,9 @@ Step best_step(double la, double lb, double haa, double hab, double hbb) {
 template <class L>
 class Pass {
    public:
-    Pass(const Objective& objective, double l2, BcfwState state) : objective_(objective), l2_(l2), state_(state) {
-        for (Index i = 0; i < objective.num_examples(); ++i) b_ += objective.weight(i) * block_bound(i);
+    Pass(const BcfwState& state, const BcfwOptions& options)
+        : objective_(state.objective), l2_(options.l2), state_(state) {
+        for (Index i = 0; i < objective_.num_examples(); ++i) b_ += objective_.weight(i) * block_bound(i);
     }
 
     BcfwReport report;
@@ -178,13 +179,13 @@ class Pass {
 
 }  // namespace
 
-BcfwReport bcfw_epoch(const Objective& objective, double l2, std::span<const Index> order, BcfwState state,
+BcfwReport bcfw_epoch(const BcfwState& state, std::span<const Index> order, const BcfwOptions& options,
                       Interrupt& interrupt) {
-    if (objective.loss().temperature != 0.0) throw InputError("bcfw needs a loss of temperature 0");
-    return objective.loss().link.with([&](auto link) -> BcfwReport {
+    if (state.objective.loss().temperature != 0.0) throw InputError("bcfw needs a loss of temperature 0");
+    return state.objective.loss().link.with([&](auto link) -> BcfwReport {
         using L = decltype(link);
         if constexpr (kFixedMass<L> || kQuadraticConjugate<L>) {
-            Pass<L> pass(objective, l2, state);
+            Pass<L> pass(state, options);
             for (const Index i : order) {
                 interrupt.check();
                 pass.visit(i);

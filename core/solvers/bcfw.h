@@ -14,14 +14,20 @@
 
 namespace partwise {
 
+struct BcfwOptions {
+    double l2 = 0;
+};
+
+// What a pass updates in place.
 struct BcfwState {
+    const Objective& objective;
     double* weights;
     double* counts;   // s mu, slots end to end
-    double* mass;     // s, a value an example
-    double* linear;   // kappa <s mu, c>, a value an example
-    double* lag;      // a value a weight
+    double* mass;     // s, a value per example
+    double* linear;   // kappa <s mu, c>, a value per example
+    double* lag;      // a value per weight
     double* average;  // [steps so far, scale of lag, b of the average]
-    double* gaps;     // the blocks' gaps as last seen, a value an example; may be null
+    double* gaps;     // the blocks' gaps as last seen, a value per example; may be null
 };
 
 struct BcfwReport {
@@ -30,7 +36,7 @@ struct BcfwReport {
     double gap_estimate = 0;  // sum of the blocks' gaps, each when it was visited
 };
 
-BcfwReport bcfw_epoch(const Objective& objective, double l2, std::span<const Index> order, BcfwState state,
+BcfwReport bcfw_epoch(const BcfwState& state, std::span<const Index> order, const BcfwOptions& options,
                       Interrupt& interrupt);
 
 }  // namespace partwise

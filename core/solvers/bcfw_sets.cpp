@@ -117,9 +117,13 @@ class Block {
 template <class L>
 class Visits {
    public:
-    Visits(const Objective& objective, double l2, double* weights, WorkingSets& sets, double* gaps,
-           const BcfwSetOptions& options)
-        : objective_(objective), l2_(l2), w_(weights), sets_(sets), gaps_(gaps), options_(options) {}
+    Visits(const BcfwSetState& state, const BcfwSetOptions& options)
+        : objective_(state.objective),
+          l2_(options.l2),
+          w_(state.weights),
+          sets_(state.sets),
+          gaps_(state.gaps),
+          options_(options) {}
 
     BcfwSetReport report;
 
@@ -220,14 +224,14 @@ class Visits {
 
 }  // namespace
 
-BcfwSetReport bcfw_set_epoch(const Objective& objective, double l2, std::span<const Index> order, double* weights,
-                             WorkingSets& sets, double* gaps, const BcfwSetOptions& options, Interrupt& interrupt) {
-    if (objective.loss().temperature != 0.0) throw InputError("bcfw needs a loss of temperature 0");
-    sets.attach(objective, interrupt);
-    return objective.loss().link.with([&](auto link) -> BcfwSetReport {
+BcfwSetReport bcfw_set_epoch(const BcfwSetState& state, std::span<const Index> order, const BcfwSetOptions& options,
+                             Interrupt& interrupt) {
+    if (state.objective.loss().temperature != 0.0) throw InputError("bcfw needs a loss of temperature 0");
+    state.sets.attach(state.objective, interrupt);
+    return state.objective.loss().link.with([&](auto link) -> BcfwSetReport {
         using L = decltype(link);
         if constexpr (kFixedMass<L> || kQuadraticConjugate<L>) {
-            Visits<L> visits(objective, l2, weights, sets, gaps, options);
+            Visits<L> visits(state, options);
             for (const Index i : order) {
                 interrupt.check();
                 visits.visit(i);

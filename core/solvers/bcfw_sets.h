@@ -10,17 +10,29 @@
 // s^2.
 #pragma once
 
+#include <limits>
+
 #include "solvers/working_sets.h"
 
 namespace partwise {
 
 struct BcfwSetOptions {
+    double l2 = 0;
     bool search = true;    // ask the oracle and add its answer
     bool pairwise = true;  // fixed mass: which of the two steps
     Index steps = 1;       // at most, a visit
     Index now = 0;         // the stamp of what is asked for or used in this visit
     Index keep = 0;        // forget atoms of coefficient 0 with a stamp of now - keep or older
-    Index max_bytes = 0;   // merge a searched example's atoms while all atoms together take more
+    // merge a searched example's atoms while all atoms together take more
+    Index max_bytes = std::numeric_limits<Index>::max();
+};
+
+// What a pass updates in place. gaps (a value per example): the blocks' gaps as last seen by a search.
+struct BcfwSetState {
+    const Objective& objective;
+    double* weights;
+    WorkingSets& sets;
+    double* gaps;
 };
 
 struct BcfwSetReport {
@@ -32,8 +44,7 @@ struct BcfwSetReport {
     double bound = 0;         // b = sum_i omega_i (sum_k x_k cost_k - phi*(s_i)) after the last visit
 };
 
-// gaps (a value an example): the blocks' gaps as last seen by a search.
-BcfwSetReport bcfw_set_epoch(const Objective& objective, double l2, std::span<const Index> order, double* weights,
-                             WorkingSets& sets, double* gaps, const BcfwSetOptions& options, Interrupt& interrupt);
+BcfwSetReport bcfw_set_epoch(const BcfwSetState& state, std::span<const Index> order, const BcfwSetOptions& options,
+                             Interrupt& interrupt);
 
 }  // namespace partwise

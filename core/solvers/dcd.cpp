@@ -11,8 +11,13 @@ namespace {
 template <class L>
 class Visits {
    public:
-    Visits(const Objective& objective, double l2, double* weights, WorkingSets& sets, const DcdOptions& options)
-        : objective_(objective), l2_(l2), w_(weights), sets_(sets), options_(options), random_(options.seed) {}
+    Visits(const DcdState& state, const DcdOptions& options)
+        : objective_(state.objective),
+          l2_(options.l2),
+          w_(state.weights),
+          sets_(state.sets),
+          options_(options),
+          random_(options.seed) {}
 
     DcdReport report;
 
@@ -96,14 +101,14 @@ class Visits {
 
 }  // namespace
 
-DcdReport dcd_epoch(const Objective& objective, double l2, std::span<const Index> order, double* weights,
-                    WorkingSets& sets, const DcdOptions& options, Interrupt& interrupt) {
-    return objective.loss().link.with([&](auto link) -> DcdReport {
+DcdReport dcd_epoch(const DcdState& state, std::span<const Index> order, const DcdOptions& options,
+                    Interrupt& interrupt) {
+    return state.objective.loss().link.with([&](auto link) -> DcdReport {
         using L = decltype(link);
         if constexpr (kQuadraticConjugate<L>) {
-            if (objective.loss().temperature != 0.0) refuse();
-            sets.attach(objective, interrupt);
-            Visits<L> visits(objective, l2, weights, sets, options);
+            if (state.objective.loss().temperature != 0.0) refuse();
+            state.sets.attach(state.objective, interrupt);
+            Visits<L> visits(state, options);
             for (const Index i : order) {
                 interrupt.check();
                 visits.visit(i);

@@ -52,7 +52,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core import BcfwSetReport, WorkingSets, bcfw_epoch, bcfw_set_epoch
+from .. import _core
+from .._core import BcfwSetReport, WorkingSets
 from ..dual import DualPoint
 from ..problem import Problem
 from ..result import Certificate, DivergenceError
@@ -187,19 +188,18 @@ class BCFW(OnlineSolver[BCFWState]):
         self, problem: Problem, state: BCFWState, sets: WorkingSets, order: Ints, *, search: bool
     ) -> BcfwSetReport:
         average = self.average_weights(state)
-        report = bcfw_set_epoch(
-            problem.objective,
-            problem.l2,
+        report = _core.bcfw_set_epoch(
+            _core.BcfwSetState(problem.objective, weights=state.weights, sets=sets, gaps=state.gaps),
             order,
-            state.weights,
-            sets,
-            state.gaps,
-            search=search,
-            pairwise=self.pairwise,
-            steps=self.steps,
-            now=state.epoch,
-            keep=self.keep,
-            max_bytes=max_bytes(self.memory_mb),
+            _core.BcfwSetOptions(
+                l2=problem.l2,
+                search=search,
+                pairwise=self.pairwise,
+                steps=self.steps,
+                now=state.epoch,
+                keep=self.keep,
+                max_bytes=max_bytes(self.memory_mb),
+            ),
         )
         if self.averaging:
             average += NEWEST * (state.weights - average)
@@ -212,18 +212,17 @@ class BCFW(OnlineSolver[BCFWState]):
         assert state.counts is not None
         assert state.mass is not None
         assert state.linear is not None
-        report = bcfw_epoch(
+        blocks = _core.BcfwState(
             problem.objective,
-            problem.l2,
-            order,
-            state.weights,
-            state.counts,
-            state.mass,
-            state.linear,
-            state.lag,
-            state.average,
-            state.gaps,
+            weights=state.weights,
+            counts=state.counts,
+            mass=state.mass,
+            linear=state.linear,
+            lag=state.lag,
+            average=state.average,
+            gaps=state.gaps,
         )
+        report = _core.bcfw_epoch(blocks, order, _core.BcfwOptions(l2=problem.l2))
         state.visits += report.visits
 
     def guess_primal(self, state: BCFWState) -> float:

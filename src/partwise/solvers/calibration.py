@@ -10,7 +10,7 @@ not fall at the first trial. From eta = 1 (at most 1 / tau; more if theory allow
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core import eg_epoch
+from .. import _core
 from ..problem import Problem
 from .eg_start import max_step
 
@@ -51,18 +51,16 @@ def improving_share(
 ) -> tuple[float, int]:
     """(share of the sample for which the first trial did not let the dual fall, examples visited)."""
     steps = np.full(problem.n_examples, step)
-    report = eg_epoch(
+    state = _core.EgState(
         problem.objective,
-        problem.l2,
-        sample,
-        steps,
-        weights.copy(),
-        scores.copy(),
-        marginals.copy(),
-        entropies.copy(),
-        adaptive=True,
-        growth=1.0,  # so that a step size that has changed was refused
+        weights=weights.copy(),
+        scores=scores.copy(),
+        marginals=marginals.copy(),
+        entropies=entropies.copy(),
+        step_sizes=steps,
     )
+    # growth 1, so that a step size that has changed was refused
+    report = _core.eg_epoch(state, sample, _core.EgOptions(l2=problem.l2, adaptive=True, growth=1.0))
     return float(np.mean(steps[sample] == step)), report.visits
 
 

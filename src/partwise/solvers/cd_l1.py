@@ -27,7 +27,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core import WorkingColumns, cd_l1
+from .. import _core
 from ..dual import DualPoint
 from ..problem import Problem
 from ..result import Certificate, Status
@@ -81,21 +81,19 @@ class CDL1(Solver[CDL1State]):
     def step(self, problem: Problem, state: CDL1State) -> None:
         violation = self.violations(problem, state)
         chosen = self._working_set(state.weights, violation)
-        columns = WorkingColumns(problem.objective, chosen)
+        columns = _core.WorkingColumns(problem.objective, chosen)
         point = problem.oracle_point(state.weights)
         unscaled, _ = problem.objective.marginals_of_scores(_given(point.scores), problem.n_jobs)
         part = state.weights[chosen]
-        report = cd_l1(
-            problem.objective,
-            columns,
-            problem.l1,
-            problem.l2,
-            self.max_sweeps,
-            self.inner * float(violation.max(initial=0.0)),
-            int(state.rng.integers(2**63)),
-            part,
-            unscaled,
-            np.ones(problem.n_examples),
+        report = _core.cd_l1(
+            _core.CdL1State(columns, weights=part, unscaled=unscaled, sums=np.ones(problem.n_examples)),
+            _core.CdL1Options(
+                l1=problem.l1,
+                l2=problem.l2,
+                max_sweeps=self.max_sweeps,
+                tol=self.inner * float(violation.max(initial=0.0)),
+                seed=int(state.rng.integers(2**63)),
+            ),
         )
         state.weights[chosen] = part
         state.value, state.u, state.b = problem.objective.plane(state.weights, problem.n_jobs)

@@ -36,7 +36,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core import DcdReport, WorkingSets, dcd_epoch
+from .. import _core
+from .._core import DcdReport, WorkingSets
 from ..dual import DualPoint
 from ..problem import Problem
 from ..result import DivergenceError
@@ -86,17 +87,17 @@ class CoordinateDescent(OnlineSolver[DCDState], ABC):
 
     def visit(self, problem: Problem, state: DCDState, *, search: bool = True, update: bool = True) -> DcdReport:
         """Visit all examples in a new order: ask the oracle, update the working sets, or both."""
-        report = dcd_epoch(
-            problem.objective,
-            problem.l2,
+        report = _core.dcd_epoch(
+            _core.DcdState(problem.objective, weights=state.weights, sets=state.sets),
             self.draw_order(problem, state.rng),
-            state.weights,
-            state.sets,
-            int(state.rng.integers(2**63)),
-            search=search,
-            update=update,
-            delta=self.delta,
-            max_bytes=max_bytes(self.memory_mb),
+            _core.DcdOptions(
+                l2=problem.l2,
+                search=search,
+                update=update,
+                delta=self.delta,
+                seed=int(state.rng.integers(2**63)),
+                max_bytes=max_bytes(self.memory_mb),
+            ),
         )
         if not isfinite(report.dual_gain):
             raise DivergenceError(f"{self.name}: the dual rose by {report.dual_gain} after {state.epoch} epochs")

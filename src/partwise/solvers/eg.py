@@ -47,7 +47,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core import eg_epoch
+from .. import _core
 from ..dual import DualPoint
 from ..problem import Problem
 from ..result import Status
@@ -171,20 +171,17 @@ class EG(OnlineSolver[EGState]):
         gains = np.zeros(self.runs)
         for k in range(self.runs):
             chain = self._chain(problem, state, k)
-            report = eg_epoch(
-                problem.objective,
-                self._l2(problem, state),
+            report = _core.eg_epoch(
+                _core.EgState(problem.objective, **chain._asdict()),
                 self.draw_order(problem, state.rng),
-                chain.step_sizes,
-                chain.weights,
-                chain.scores,
-                chain.marginals,
-                chain.entropies,
-                adaptive=self.step_size == "adaptive",
-                growth=self.growth,
-                max_step=max_step(problem) if self.step_size == "adaptive" else float("inf"),
-                n_jobs=problem.n_jobs,
-                round_size=self.round_size,
+                _core.EgOptions(
+                    l2=self._l2(problem, state),
+                    adaptive=self.step_size == "adaptive",
+                    growth=self.growth,
+                    max_step=max_step(problem) if self.step_size == "adaptive" else float("inf"),
+                    n_jobs=problem.n_jobs,
+                    round_size=self.round_size,
+                ),
             )
             state.visits += report.visits
             gains[k] = report.dual_gain

@@ -33,7 +33,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core import sdca_epoch, sdca_start, slot_curvatures
+from .. import _core
+from .._core import sdca_start, slot_curvatures
 from ..dual import DualPoint
 from ..problem import Problem
 from .base import Certified, WarmStart, option
@@ -114,16 +115,15 @@ class SDCA(OnlineSolver[SDCAState]):
         visits, gain = 0, 0.0
         while visits < len(problem.active):
             order = self._awake(state, self.draw_order(problem, state.rng))
-            report = sdca_epoch(
+            blocks = _core.SdcaState(
                 problem.objective,
-                problem.l2,
-                order,
-                state.curvatures,
-                state.weights,
-                state.scores,
-                state.entropies,
-                state.gains,
+                curvatures=state.curvatures,
+                weights=state.weights,
+                scores=state.scores,
+                entropies=state.entropies,
+                gains=state.gains,
             )
+            report = _core.sdca_epoch(blocks, order, _core.SdcaOptions(l2=problem.l2))
             self._send_to_rest(state, order)
             visits += report.visits
             gain += report.dual_gain
