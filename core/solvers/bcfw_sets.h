@@ -3,11 +3,10 @@
 // Block i is a working set with coefficients x_k (of sum 1 where the mass is fixed, >= 0 where it is not). With
 // C = omega_i / l2, values v_k = cost_k - <w, psi_k> and inner products G_kl = <psi_k, psi_l>, all of a block's steps
 // are made on numbers: a change d of x changes v by -C G d, and w by C sum_k d_k psi_k, added once at the visit's end.
-//   towards   x <- (1 - gamma) x + gamma e_s,  s = argmax v
-//   pairwise  x <- x + gamma (e_s - e_a),      a = argmin of v over x_a > 0, gamma <= x_a
-//   in a cone x_k <- max(0, x_k + (v_k - c s) / (C G_kk + c)) for the k with the largest gain (s = sum of x)
-// the first two where the mass is fixed, each with the gamma that maximises the dual; the third where phi*(s) = c/2
-// s^2.
+//   towards    x <- (1 - gamma) x + gamma e_s,  s = argmax v
+//   pairwise   x <- x + gamma (e_s - e_a),      a = argmin of v over x_a > 0, gamma <= x_a
+//   in a cone  x_k <- max(0, x_k + (v_k - c s) / (C G_kk + c)) for the k with the largest gain (s = sum of x)
+// The first two are for a fixed mass, each with the gamma that maximises the dual; the third is for phi*(s) = c/2 s^2.
 #pragma once
 
 #include <limits>
