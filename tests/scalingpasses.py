@@ -31,41 +31,22 @@ class State:
 
     def epoch(self, function, order=None, **options):
         order = np.arange(len(self.columns)) if order is None else np.asarray(order)
-        options = {"max_newton": 1 if function == "cd" else 100} | options
-        return _core.scaling_epoch(
-            self.objective,
-            self.l2,
-            function,
-            order.astype(np.int64),
-            self.empirical,
-            self.mass,
-            self.largest_sum,
-            self.weights,
-            self.potentials,
-            self.inverse,
-            **options,
-        )
+        return _core.scaling_epoch(self.state(), order.astype(np.int64), self.options(function, **options))
 
     def rounds(self, function, wait, rest, **options):
-        options = {"max_newton": 1 if function == "cd" else 100} | options
-        constants = self.empirical, self.mass, self.largest_sum
-        cells = self.weights, self.potentials, self.inverse
-        return _core.scaling_rounds(self.objective, self.l2, function, wait, rest, *constants, *cells, **options)
+        plan = _core.VisitPlan(self.objective, wait=wait, rest=rest)
+        return _core.scaling_rounds(self.state(), plan, self.options(function, **options))
 
     def value(self, function, k, z):
-        return _core.scaling_function(
-            self.objective,
-            self.l2,
-            function,
-            k,
-            z,
-            self.empirical,
-            self.mass,
-            self.largest_sum,
-            self.weights,
-            self.potentials,
-            self.inverse,
-        )
+        return _core.scaling_function(self.state(), k, z, self.options(function))
+
+    def state(self):
+        names = ("weights", "potentials", "inverse", "empirical", "mass", "largest_sum")
+        return _core.ScalingState(self.objective, **{name: getattr(self, name) for name in names})
+
+    def options(self, function, **options):
+        options = {"max_newton": 1 if function == "cd" else 100} | options
+        return _core.ScalingOptions(l2=self.l2, function=function, **options)
 
 
 def begin(case, loss="log", l2=0.4, weights=None) -> State:

@@ -48,6 +48,9 @@ def stub_parameters(node: ast.FunctionDef) -> list[tuple[str, object]]:
     """(name, default) of a stub's parameters; REQUIRED where there is no default, ... where the stub leaves it open."""
     arguments = [item.arg for item in node.args.args]
     defaults = [REQUIRED] * (len(arguments) - len(node.args.defaults)) + list(map(ast.literal_eval, node.args.defaults))
+    # Keywords without a position have a star before their names.
+    arguments += [f"*{item.arg}" for item in node.args.kwonlyargs]
+    defaults += [REQUIRED if item is None else ast.literal_eval(item) for item in node.args.kw_defaults]
     return [(name, default) for name, default in zip(arguments, defaults, strict=True) if name != "self"]
 
 

@@ -1,6 +1,6 @@
 #include "solvers/bcfw_sets.h"
 
-#include "bindings/checks.h"
+#include "bindings/states.h"
 
 namespace partwise::bindings {
 
@@ -15,23 +15,37 @@ void bind_bcfw_sets(nb::module_& m) {
         .def_ro("gap_estimate", &BcfwSetReport::gap_estimate)
         .def_ro("bound", &BcfwSetReport::bound);
 
+    using State = Held<BcfwSetState>;
+    nb::class_<State>(m, "BcfwSetState")
+        .def(
+            "__init__",
+            [](State* self, Objective& o, const MutableFloats& weights, WorkingSets& sets, const MutableFloats& gaps) {
+                new (self) State{{o, per_weight(o, weights, "weights"), sets, per_example(o, gaps, "gaps")},
+                                 {share(o), keep_alive(weights), share(sets), keep_alive(gaps)}};
+            },
+            "objective"_a, nb::kw_only(), "weights"_a.noconvert(), "sets"_a, "gaps"_a.noconvert());
+
+    constexpr BcfwSetOptions usual;
+    nb::class_<BcfwSetOptions>(m, "BcfwSetOptions")
+        .def(
+            "__init__",
+            [](BcfwSetOptions* self, double l2, bool search, bool pairwise, Index steps, Index now, Index keep,
+               Index max_bytes) {
+                check_l2(l2);
+                if (steps < 0 || keep < 0) throw InputError("steps and keep must be 0 or more");
+                new (self) BcfwSetOptions{l2, search, pairwise, steps, now, keep, max_bytes};
+            },
+            nb::kw_only(), "l2"_a, "search"_a = usual.search, "pairwise"_a = usual.pairwise, "steps"_a = usual.steps,
+            "now"_a = usual.now, "keep"_a = usual.keep, "max_bytes"_a = usual.max_bytes);
+
     m.def(
         "bcfw_set_epoch",
-        [](const Objective& o, double l2, const Ints& order, const MutableFloats& weights, WorkingSets& sets,
-           const MutableFloats& gaps, bool search, bool pairwise, Index steps, Index now, Index keep, Index max_bytes) {
-            check_l2(l2);
-            check_order(o, order);
-            check_size(weights, o.features().num_weights(), "weights");
-            check_size(gaps, o.num_examples(), "gaps");
-            if (steps < 0 || keep < 0) throw InputError("steps and keep must be 0 or more");
-            const BcfwSetOptions options{search, pairwise, steps, now, keep, max_bytes};
-            Interrupt interrupt = python_interrupt();
-            const nb::gil_scoped_release release;
-            return bcfw_set_epoch(o, l2, span_of(order), weights.data(), sets, gaps.data(), options, interrupt);
+        [](const State& held, const Ints& order, const BcfwSetOptions& options) {
+            check_order(held.state.objective, order);
+            return run_kernel(
+                [&](auto& interrupt) { return bcfw_set_epoch(held.state, span_of(order), options, interrupt); });
         },
-        "objective"_a, "l2"_a, "order"_a.noconvert(), "weights"_a.noconvert(), "sets"_a, "gaps"_a.noconvert(),
-        "search"_a = true, "pairwise"_a = true, "steps"_a = 1, "now"_a = 0, "keep"_a = 0,
-        "max_bytes"_a = std::numeric_limits<Index>::max());
+        "state"_a, "order"_a.noconvert(), "options"_a);
 }
 
 }  // namespace partwise::bindings

@@ -75,6 +75,7 @@ void bind_features(nb::module_& m);
 void bind_kernels(nb::module_& m);
 void bind_maxent_map(nb::module_& m);
 void bind_arcs(nb::module_& m);
+void bind_link(nb::module_& m);
 void bind_objective(nb::module_& m);
 void bind_eg(nb::module_& m);
 void bind_eg_batch(nb::module_& m);

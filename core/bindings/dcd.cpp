@@ -1,6 +1,6 @@
 #include "solvers/dcd.h"
 
-#include "bindings/checks.h"
+#include "bindings/states.h"
 
 namespace partwise::bindings {
 
@@ -17,21 +17,37 @@ void bind_dcd(nb::module_& m) {
         .def_ro("gap_estimate", &DcdReport::gap_estimate)
         .def_ro("violation", &DcdReport::violation);
 
+    using State = Held<DcdState>;
+    nb::class_<State>(m, "DcdState")
+        .def(
+            "__init__",
+            [](State* self, Objective& o, const MutableFloats& weights, WorkingSets& sets) {
+                new (self)
+                    State{{o, per_weight(o, weights, "weights"), sets}, {share(o), keep_alive(weights), share(sets)}};
+            },
+            "objective"_a, nb::kw_only(), "weights"_a.noconvert(), "sets"_a);
+
+    constexpr DcdOptions usual;
+    nb::class_<DcdOptions>(m, "DcdOptions")
+        .def(
+            "__init__",
+            [](DcdOptions* self, double l2, bool search, bool update, double delta, std::uint64_t seed,
+               Index max_bytes) {
+                check_l2(l2);
+                if (!(delta >= 0.0)) throw InputError("delta must be 0 or more");
+                new (self) DcdOptions{l2, search, update, delta, seed, max_bytes};
+            },
+            nb::kw_only(), "l2"_a, "search"_a = usual.search, "update"_a = usual.update, "delta"_a = usual.delta,
+            "seed"_a = usual.seed, "max_bytes"_a = usual.max_bytes);
+
     m.def(
         "dcd_epoch",
-        [](const Objective& o, double l2, const Ints& order, const MutableFloats& weights, WorkingSets& sets,
-           std::uint64_t seed, bool search, bool update, double delta, Index max_bytes) {
-            check_l2(l2);
-            check_order(o, order);
-            check_size(weights, o.features().num_weights(), "weights");
-            if (!(delta >= 0.0)) throw InputError("delta must be 0 or more");
-            const DcdOptions options{search, update, delta, seed, max_bytes};
-            Interrupt interrupt = python_interrupt();
-            const nb::gil_scoped_release release;
-            return dcd_epoch(o, l2, span_of(order), weights.data(), sets, options, interrupt);
+        [](const State& held, const Ints& order, const DcdOptions& options) {
+            check_order(held.state.objective, order);
+            return run_kernel(
+                [&](auto& interrupt) { return dcd_epoch(held.state, span_of(order), options, interrupt); });
         },
-        "objective"_a, "l2"_a, "order"_a.noconvert(), "weights"_a.noconvert(), "sets"_a, "seed"_a, "search"_a = true,
-        "update"_a = true, "delta"_a = 0.0, "max_bytes"_a = std::numeric_limits<Index>::max());
+        "state"_a, "order"_a.noconvert(), "options"_a);
 }
 
 }  // namespace partwise::bindings

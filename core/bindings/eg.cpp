@@ -1,6 +1,6 @@
 #include "solvers/eg.h"
 
-#include "bindings/checks.h"
+#include "bindings/states.h"
 
 namespace partwise::bindings {
 
@@ -15,29 +15,42 @@ void bind_eg(nb::module_& m) {
         .def_ro("rounds", &EgReport::rounds)
         .def_ro("taken_back", &EgReport::taken_back);
 
+    using State = Held<EgState>;
+    nb::class_<State>(m, "EgState")
+        .def(
+            "__init__",
+            [](State* self, Objective& o, const MutableFloats& weights, const MutableFloats& scores,
+               const MutableFloats& marginals, const MutableFloats& entropies, const MutableFloats& step_sizes) {
+                if (!o.loss().link.fixed_mass()) throw InputError("exponentiated gradient needs the identity link");
+                new (self) State{{o, per_weight(o, weights, "weights"), per_slot(o, scores, "scores"),
+                                  per_slot(o, marginals, "marginals"), per_example(o, entropies, "entropies"),
+                                  per_example(o, step_sizes, "step_sizes")},
+                                 {share(o), keep_alive(weights), keep_alive(scores), keep_alive(marginals),
+                                  keep_alive(entropies), keep_alive(step_sizes)}};
+            },
+            "objective"_a, nb::kw_only(), "weights"_a.noconvert(), "scores"_a.noconvert(), "marginals"_a.noconvert(),
+            "entropies"_a.noconvert(), "step_sizes"_a.noconvert());
+
+    constexpr EgOptions usual;
+    nb::class_<EgOptions>(m, "EgOptions")
+        .def(
+            "__init__",
+            [](EgOptions* self, double l2, bool adaptive, double growth, double max_step, int n_jobs,
+               Index round_size) {
+                check_l2(l2);
+                new (self) EgOptions{l2, adaptive, growth, max_step, n_jobs, round_size};
+            },
+            nb::kw_only(), "l2"_a, "adaptive"_a = usual.adaptive, "growth"_a = usual.growth,
+            "max_step"_a = usual.max_step, "n_jobs"_a = usual.n_jobs, "round_size"_a = usual.round_size);
+
     m.def(
         "eg_epoch",
-        [](const Objective& o, double l2, const Ints& order, const MutableFloats& step_sizes,
-           const MutableFloats& weights, const MutableFloats& scores, const MutableFloats& marginals,
-           const MutableFloats& entropies, bool adaptive, double growth, double max_step, int n_jobs,
-           Index round_size) {
-            check_l2(l2);
-            check_order(o, order);
-            check_size(weights, o.features().num_weights(), "weights");
-            check_size(step_sizes, o.num_examples(), "step_sizes");
-            check_size(scores, o.total_slots(), "scores");
-            check_size(marginals, o.total_slots(), "marginals");
-            check_size(entropies, o.num_examples(), "entropies");
-            if (o.loss().link != Link::kIdentity) throw InputError("exponentiated gradient needs the identity link");
-            const EgOptions options{adaptive, growth, max_step, n_jobs, round_size};
-            const EgState state{weights.data(), scores.data(), marginals.data(), entropies.data(), step_sizes.data()};
-            Interrupt interrupt = python_interrupt();
-            const nb::gil_scoped_release release;
-            return eg_epoch(o, l2, span_of(order), state, options, interrupt);
+        [](const State& held, const Ints& order, const EgOptions& options) {
+            check_order(held.state.objective, order);
+            return run_kernel(
+                [&](auto& interrupt) { return eg_epoch(held.state, span_of(order), options, interrupt); });
         },
-        "objective"_a, "l2"_a, "order"_a.noconvert(), "step_sizes"_a.noconvert(), "weights"_a.noconvert(),
-        "scores"_a.noconvert(), "marginals"_a.noconvert(), "entropies"_a.noconvert(), "adaptive"_a, "growth"_a = 1.05,
-        "max_step"_a = kInfinity, "n_jobs"_a = 1, "round_size"_a = 0);
+        "state"_a, "order"_a.noconvert(), "options"_a);
 }
 
 }  // namespace partwise::bindings

@@ -11,7 +11,7 @@ using namespace nb::literals;
 namespace {
 
 void check_identity_link(const Objective& objective) {
-    if (objective.loss().link != Link::kIdentity) throw InputError("exponentiated gradient needs the identity link");
+    if (!objective.loss().link.fixed_mass()) throw InputError("exponentiated gradient needs the identity link");
 }
 
 nb::tuple pack(EgMove move) {

@@ -60,6 +60,7 @@ NB_MODULE(PARTWISE_MODULE, m) {
     bind_kernels(m);
     bind_maxent_map(m);
     bind_arcs(m);
+    bind_link(m);
     bind_objective(m);
     bind_eg(m);
     bind_eg_batch(m);

@@ -11,12 +11,6 @@ using namespace nb::literals;
 
 namespace {
 
-Link link_of(const std::string& name) {
-    if (name == "identity") return Link::kIdentity;
-    if (name == "squared") return Link::kSquared;
-    throw InputError("link must be 'identity' or 'squared', not '" + name + "'");
-}
-
 nb::tuple pack(Plane plane) { return nb::make_tuple(numpy(std::move(plane.u)), plane.b); }
 
 }  // namespace
@@ -34,7 +28,7 @@ void bind_objective(nb::module_& m) {
                 if (sample_weight) check_size(*sample_weight, structure.num_examples(), "sample_weight");
                 new (self) Objective(share(structure), share(features),
                                      {vector_of<Index>(indptr), vector_of<Index>(slots), vector_of<double>(counts)},
-                                     {temperature, cost_scale, link_of(link)},
+                                     {temperature, cost_scale, Link::named(link)},
                                      cost ? vector_of<double>(*cost) : std::vector<double>{},
                                      sample_weight ? vector_of<double>(*sample_weight) : std::vector<double>{});
             },
@@ -42,6 +36,7 @@ void bind_objective(nb::module_& m) {
             "temperature"_a, "cost_scale"_a, "link"_a, "cost"_a.none() = nb::none(),
             "sample_weight"_a.none() = nb::none())
         .def_prop_ro("num_examples", &Objective::num_examples)
+        .def_prop_ro("link", [](const Objective& o) { return o.loss().link; })
         .def("check_gold", &Objective::check_gold, nb::call_guard<nb::gil_scoped_release>())
         .def(
             "cost",

@@ -1,6 +1,6 @@
 #include "solvers/scaling.h"
 
-#include "bindings/checks.h"
+#include "bindings/states.h"
 
 namespace partwise::bindings {
 
@@ -22,26 +22,11 @@ void check_cells(const Objective& o, const MutableFloats& potentials, const Muta
     check_size(inverse, o.num_examples(), "inverse");
 }
 
-ScalingSettings settings_of(const Objective& o, double l2, const std::string& function, const Floats& empirical,
-                            const Floats& mass, double largest_sum) {
-    if (!(l2 >= 0.0) || l2 == kInfinity) throw InputError("l2 must be 0 or more and finite");
-    check_size(empirical, o.features().num_weights(), "empirical");
-    check_size(mass, o.features().num_weights(), "mass");
-    ScalingSettings settings{};
-    settings.bound = bound_named(function);
-    settings.largest_sum = largest_sum;
-    settings.empirical = empirical.data();
-    settings.mass = mass.data();
-    return settings;
-}
-
-void set_minimiser(ScalingSettings& settings, bool check_bound, double beta, double gamma, double newton_tol,
-                   Index max_newton) {
-    settings.check_bound = check_bound;
-    settings.beta = beta;
-    settings.gamma = gamma;
-    settings.newton_tol = newton_tol;
-    settings.max_newton = max_newton;
+void check_columns(const Objective& o, std::span<const Index> columns) {
+    const Index n = scaling_columns(o).num_columns();
+    for (const Index k : columns) {
+        if (k < 0 || k >= n) throw InputError("no column " + std::to_string(k));
+    }
 }
 
 }  // namespace
@@ -104,70 +89,74 @@ void bind_scaling(nb::module_& m) {
         },
         "objective"_a, "potentials"_a);
 
+    using State = Held<ScalingState>;
+    nb::class_<State>(m, "ScalingState")
+        .def(
+            "__init__",
+            [](State* self, Objective& o, const MutableFloats& weights, const MutableFloats& potentials,
+               const MutableFloats& inverse, const Floats& empirical, const Floats& mass, double largest_sum) {
+                check_cells(o, potentials, inverse);
+                new (self) State{{o, per_weight(o, weights, "weights"), potentials.data(), inverse.data(),
+                                  per_weight(o, empirical, "empirical"), per_weight(o, mass, "mass"), largest_sum},
+                                 {share(o), keep_alive(weights), keep_alive(potentials), keep_alive(inverse),
+                                  keep_alive(empirical), keep_alive(mass)}};
+            },
+            "objective"_a, nb::kw_only(), "weights"_a.noconvert(), "potentials"_a.noconvert(), "inverse"_a.noconvert(),
+            "empirical"_a, "mass"_a, "largest_sum"_a);
+
+    constexpr ScalingOptions usual;
+    nb::class_<ScalingOptions>(m, "ScalingOptions")
+        .def(
+            "__init__",
+            [](ScalingOptions* self, double l2, const std::string& function, bool parallel, bool check_bound,
+               double beta, double gamma, double newton_tol, Index max_newton, int n_jobs) {
+                if (!(l2 >= 0.0) || l2 == kInfinity) throw InputError("l2 must be 0 or more and finite");
+                new (self) ScalingOptions{
+                    l2, bound_named(function), parallel, check_bound, beta, gamma, newton_tol, max_newton, n_jobs};
+            },
+            nb::kw_only(), "l2"_a, "function"_a, "parallel"_a = usual.parallel, "check_bound"_a = usual.check_bound,
+            "beta"_a = usual.beta, "gamma"_a = usual.gamma, "newton_tol"_a = usual.newton_tol,
+            "max_newton"_a = usual.max_newton, "n_jobs"_a = usual.n_jobs);
+
+    using Plan = Held<VisitPlan>;
+    nb::class_<Plan>(m, "VisitPlan")
+        .def(
+            "__init__",
+            [](Plan* self, const Objective& o, const MutableInts& wait, const MutableInts& rest) {
+                const Index n_columns = scaling_columns(o).num_columns();
+                check_size(wait, n_columns, "wait");
+                check_size(rest, n_columns, "rest");
+                new (self) Plan{{wait.data(), rest.data(), n_columns}, {keep_alive(wait), keep_alive(rest)}};
+            },
+            "objective"_a, nb::kw_only(), "wait"_a.noconvert(), "rest"_a.noconvert());
+
     m.def(
         "scaling_function",
-        [](const Objective& o, double l2, const std::string& function, Index k, double z, const Floats& empirical,
-           const Floats& mass, double largest_sum, const MutableFloats& weights, const MutableFloats& potentials,
-           const MutableFloats& inverse) {
-            const ScalingSettings settings = settings_of(o, l2, function, empirical, mass, largest_sum);
-            check_size(weights, o.features().num_weights(), "weights");
-            check_cells(o, potentials, inverse);
-            if (k < 0 || k >= scaling_columns(o).num_columns()) throw InputError("no column " + std::to_string(k));
-            Interrupt interrupt = python_interrupt();
-            const nb::gil_scoped_release release;
-            return scaling_function(o, l2, settings, {weights.data(), potentials.data(), inverse.data()}, k, z,
-                                    interrupt);
+        [](const State& held, Index k, double z, const ScalingOptions& options) {
+            check_columns(held.state.objective, {&k, 1});
+            return run_kernel([&](auto& interrupt) { return scaling_function(held.state, k, z, options, interrupt); });
         },
-        "objective"_a, "l2"_a, "function"_a, "k"_a, "z"_a, "empirical"_a, "mass"_a, "largest_sum"_a,
-        "weights"_a.noconvert(), "potentials"_a.noconvert(), "inverse"_a.noconvert());
+        "state"_a, "k"_a, "z"_a, "options"_a);
 
     m.def(
         "scaling_epoch",
-        [](const Objective& o, double l2, const std::string& function, const Ints& order, const Floats& empirical,
-           const Floats& mass, double largest_sum, const MutableFloats& weights, const MutableFloats& potentials,
-           const MutableFloats& inverse, bool parallel, bool check_bound, double beta, double gamma, double newton_tol,
-           Index max_newton, int n_jobs) {
-            ScalingSettings settings = settings_of(o, l2, function, empirical, mass, largest_sum);
-            settings.parallel = parallel;
-            set_minimiser(settings, check_bound, beta, gamma, newton_tol, max_newton);
-            check_size(weights, o.features().num_weights(), "weights");
-            check_cells(o, potentials, inverse);
-            const Index n_columns = scaling_columns(o).num_columns();
-            for (const Index k : span_of(order)) {
-                if (k < 0 || k >= n_columns) throw InputError("no column " + std::to_string(k));
-            }
-            Interrupt interrupt = python_interrupt();
-            const nb::gil_scoped_release release;
-            return scaling_epoch(o, l2, settings, span_of(order), {weights.data(), potentials.data(), inverse.data()},
-                                 n_jobs, interrupt);
+        [](const State& held, const Ints& order, const ScalingOptions& options) {
+            check_columns(held.state.objective, span_of(order));
+            return run_kernel(
+                [&](auto& interrupt) { return scaling_epoch(held.state, span_of(order), options, interrupt); });
         },
-        "objective"_a, "l2"_a, "function"_a, "order"_a.noconvert(), "empirical"_a, "mass"_a, "largest_sum"_a,
-        "weights"_a.noconvert(), "potentials"_a.noconvert(), "inverse"_a.noconvert(), "parallel"_a = false,
-        "check_bound"_a = true, "beta"_a = 0.5, "gamma"_a = 0.001, "newton_tol"_a = 1e-5, "max_newton"_a = 1,
-        "n_jobs"_a = 1);
+        "state"_a, "order"_a.noconvert(), "options"_a);
 
     m.def(
         "scaling_rounds",
-        [](const Objective& o, double l2, const std::string& function, const MutableInts& wait, const MutableInts& rest,
-           const Floats& empirical, const Floats& mass, double largest_sum, const MutableFloats& weights,
-           const MutableFloats& potentials, const MutableFloats& inverse, bool check_bound, double beta, double gamma,
-           double newton_tol, Index max_newton) {
-            ScalingSettings settings = settings_of(o, l2, function, empirical, mass, largest_sum);
-            set_minimiser(settings, check_bound, beta, gamma, newton_tol, max_newton);
-            check_size(weights, o.features().num_weights(), "weights");
-            check_cells(o, potentials, inverse);
-            const Index n_columns = scaling_columns(o).num_columns();
-            check_size(wait, n_columns, "wait");
-            check_size(rest, n_columns, "rest");
-            VisitPlan plan(wait.data(), rest.data(), n_columns);
-            Interrupt interrupt = python_interrupt();
-            const nb::gil_scoped_release release;
-            return scaling_rounds(o, l2, settings, plan, {weights.data(), potentials.data(), inverse.data()},
-                                  interrupt);
+        [](const State& held, Plan& plan, const ScalingOptions& options) {
+            if (plan.state.size() != scaling_columns(held.state.objective).num_columns()) {
+                throw InputError("a plan of visits for another number of columns");
+            }
+            return run_kernel(
+                [&](auto& interrupt) { return scaling_rounds(held.state, plan.state, options, interrupt); });
         },
-        "objective"_a, "l2"_a, "function"_a, "wait"_a.noconvert(), "rest"_a.noconvert(), "empirical"_a, "mass"_a,
-        "largest_sum"_a, "weights"_a.noconvert(), "potentials"_a.noconvert(), "inverse"_a.noconvert(),
-        "check_bound"_a = true, "beta"_a = 0.5, "gamma"_a = 0.001, "newton_tol"_a = 1e-5, "max_newton"_a = 1);
+        "state"_a, "plan"_a, "options"_a);
 }
 
 }  // namespace partwise::bindings

@@ -1,18 +1,10 @@
 #include "solvers/sdca.h"
 
-#include "bindings/checks.h"
+#include "bindings/states.h"
 
 namespace partwise::bindings {
 
 using namespace nb::literals;
-
-namespace {
-
-void check_one_part(const Objective& o) {
-    if (!(o.structure().capabilities() & kOnePart)) throw InputError("labellings of this structure have several parts");
-}
-
-}  // namespace
 
 void bind_sdca(nb::module_& m) {
     nb::class_<SdcaReport>(m, "SdcaReport")
@@ -54,27 +46,41 @@ void bind_sdca(nb::module_& m) {
         },
         "objective"_a, "reach"_a, "scores"_a.noconvert(), "n_jobs"_a = 1);
 
+    using State = Held<SdcaState>;
+    nb::class_<State>(m, "SdcaState")
+        .def(
+            "__init__",
+            [](State* self, Objective& o, const Floats& curvatures, const MutableFloats& weights,
+               const MutableFloats& scores, const MutableFloats& entropies, const MutableFloats& gains) {
+                check_one_part(o);
+                if (!o.loss().link.fixed_mass()) throw InputError("exact blocks need the identity link");
+                if (!(o.loss().temperature > 0.0)) throw InputError("exact blocks need a temperature above 0");
+                new (self) State{{o, per_slot(o, curvatures, "curvatures"), per_weight(o, weights, "weights"),
+                                  per_slot(o, scores, "scores"), per_example(o, entropies, "entropies"),
+                                  per_example(o, gains, "gains")},
+                                 {share(o), keep_alive(curvatures), keep_alive(weights), keep_alive(scores),
+                                  keep_alive(entropies), keep_alive(gains)}};
+            },
+            "objective"_a, nb::kw_only(), "curvatures"_a.noconvert(), "weights"_a.noconvert(), "scores"_a.noconvert(),
+            "entropies"_a.noconvert(), "gains"_a.noconvert());
+
+    nb::class_<SdcaOptions>(m, "SdcaOptions")
+        .def(
+            "__init__",
+            [](SdcaOptions* self, double l2) {
+                check_l2(l2);
+                new (self) SdcaOptions{l2};
+            },
+            nb::kw_only(), "l2"_a);
+
     m.def(
         "sdca_epoch",
-        [](const Objective& o, double l2, const Ints& order, const Floats& curvatures, const MutableFloats& weights,
-           const MutableFloats& scores, const MutableFloats& entropies, const MutableFloats& gains) {
-            check_l2(l2);
-            check_one_part(o);
-            check_order(o, order);
-            check_size(curvatures, o.total_slots(), "curvatures");
-            check_size(weights, o.features().num_weights(), "weights");
-            check_size(scores, o.total_slots(), "scores");
-            check_size(entropies, o.num_examples(), "entropies");
-            check_size(gains, o.num_examples(), "gains");
-            if (o.loss().link != Link::kIdentity) throw InputError("exact blocks need the identity link");
-            if (!(o.loss().temperature > 0.0)) throw InputError("exact blocks need a temperature above 0");
-            const SdcaState state{weights.data(), scores.data(), entropies.data(), gains.data()};
-            Interrupt interrupt = python_interrupt();
-            const nb::gil_scoped_release release;
-            return sdca_epoch(o, l2, span_of(order), curvatures.data(), state, interrupt);
+        [](const State& held, const Ints& order, const SdcaOptions& options) {
+            check_order(held.state.objective, order);
+            return run_kernel(
+                [&](auto& interrupt) { return sdca_epoch(held.state, span_of(order), options, interrupt); });
         },
-        "objective"_a, "l2"_a, "order"_a.noconvert(), "curvatures"_a.noconvert(), "weights"_a.noconvert(),
-        "scores"_a.noconvert(), "entropies"_a.noconvert(), "gains"_a.noconvert());
+        "state"_a, "order"_a.noconvert(), "options"_a);
 }
 
 }  // namespace partwise::bindings

@@ -45,8 +45,8 @@ class ArcDistance {
     }
 };
 
-// Where a sentence's rows lie when they are counted through. Pairs come first, in the order of slots: (m - 1)(n + 1) +
-// h.
+// Where a sentence's rows lie when they are counted through. Pairs come first, in the order of slots:
+// (m - 1)(n + 1) + h.
 struct ArcRows {
     Index n;
 

@@ -35,10 +35,12 @@ Step best_step(double la, double lb, double haa, double hab, double hbb) {
     return best;
 }
 
+template <class L>
 class Pass {
    public:
-    Pass(const Objective& objective, double l2, BcfwState state) : objective_(objective), l2_(l2), state_(state) {
-        for (Index i = 0; i < objective.num_examples(); ++i) b_ += objective.weight(i) * block_bound(i);
+    Pass(const BcfwState& state, const BcfwOptions& options)
+        : objective_(state.objective), l2_(options.l2), state_(state) {
+        for (Index i = 0; i < objective_.num_examples(); ++i) b_ += objective_.weight(i) * block_bound(i);
     }
 
     BcfwReport report;
@@ -64,16 +66,19 @@ class Pass {
             answer_cost += answer_.counts[k] * cost[answer_.slots[k]];
 
         b_ -= omega * block_bound(i);
-        const bool moved = objective_.loss().link == Link::kIdentity
-                               ? step_on_simplex(i, omega, augmented, best, answer_cost, change)
-                               : step_in_cone(i, omega, theta, best, answer_cost, change, frame);
+        bool moved = false;
+        if constexpr (kFixedMass<L>) {
+            moved = step_on_simplex(i, omega, augmented, best, answer_cost, change);
+        } else {
+            moved = step_in_cone(i, omega, theta, best, answer_cost, change, frame);
+        }
         b_ += omega * block_bound(i);
         if (moved) ++report.steps;
         average(i, omega, moved ? change : nullptr);
     }
 
    private:
-    double block_bound(Index i) const { return state_.linear[i] - objective_.conjugate(state_.mass[i]); }
+    double block_bound(Index i) const { return state_.linear[i] - L::conjugate(state_.mass[i]); }
 
     void note_gap(Index i, double gap) {
         report.gap_estimate += gap;
@@ -105,6 +110,7 @@ class Pass {
 
     bool step_in_cone(Index i, double omega, const double* theta, double best, double answer_cost, double* change,
                       Workspace::Frame& frame) {
+        constexpr double c = L::kConjugateCurvature;
         const Index n = objective_.num_slots(i);
         double* x = state_.counts + objective_.offset(i);
         const double s = state_.mass[i];
@@ -122,12 +128,11 @@ class Pass {
         const double pq = 0.5 * (features.transpose_norm2(i, change) - pp - qq);
         const double ratio = omega / l2_;
         const double margin = best - objective_.dot_gold(i, theta);  // = answer_cost - <theta, q>
-        const double la = state_.linear[i] - dot(theta, p, n) - 0.5 * s * s;
-        const double lb = answer_cost - dot(theta, q, n) - 0.5 * s;
-        const Step z = best_step(la, lb, 0.5 * s * s + ratio * pp, 0.5 * s + ratio * pq, 0.5 + ratio * qq);
-        // The block's gap: phi(margin) - [s margin_of_mu - phi*(s)], zero when s = 2 margin and mu is best.
-        const double positive = std::max(margin, 0.0);
-        note_gap(i, omega * (positive * positive - (state_.linear[i] - dot(theta, p, n)) + 0.25 * s * s));
+        const double la = state_.linear[i] - dot(theta, p, n) - c * s * s;
+        const double lb = answer_cost - dot(theta, q, n) - c * s;
+        const Step z = best_step(la, lb, c * s * s + ratio * pp, c * s + ratio * pq, c + ratio * qq);
+        // The block's gap: phi(margin) - [s margin_of_mu - phi*(s)], zero when s = phi'(margin) and mu is best.
+        note_gap(i, omega * (L::value(margin) - (state_.linear[i] - dot(theta, p, n)) + L::conjugate(s)));
         if (z.alpha == 0.0 && z.beta == 0.0) return false;
         for (Index r = 0; r < n; ++r) {
             change[r] = z.alpha * p[r] + z.beta * q[r];
@@ -174,15 +179,22 @@ class Pass {
 
 }  // namespace
 
-BcfwReport bcfw_epoch(const Objective& objective, double l2, std::span<const Index> order, BcfwState state,
+BcfwReport bcfw_epoch(const BcfwState& state, std::span<const Index> order, const BcfwOptions& options,
                       Interrupt& interrupt) {
-    if (objective.loss().temperature != 0.0) throw InputError("bcfw needs a loss of temperature 0");
-    Pass pass(objective, l2, state);
-    for (const Index i : order) {
-        interrupt.check();
-        pass.visit(i);
-    }
-    return pass.report;
+    if (state.objective.loss().temperature != 0.0) throw InputError("bcfw needs a loss of temperature 0");
+    return state.objective.loss().link.with([&](auto link) -> BcfwReport {
+        using L = decltype(link);
+        if constexpr (kFixedMass<L> || kQuadraticConjugate<L>) {
+            Pass<L> pass(state, options);
+            for (const Index i : order) {
+                interrupt.check();
+                pass.visit(i);
+            }
+            return pass.report;
+        } else {
+            refuse_link("bcfw", link);
+        }
+    });
 }
 
 }  // namespace partwise

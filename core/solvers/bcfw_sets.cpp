@@ -69,7 +69,8 @@ class Block {
         return gamma * (slope - 0.5 * gamma * curvature);
     }
 
-    double coordinate() {
+    // c: the curvature of phi*.
+    double coordinate(double c) {
         double s = 0;
         for (std::size_t k = 0; k < n_; ++k) s += x_[k];
         std::size_t at = n_;
@@ -77,8 +78,8 @@ class Block {
         double step = 0;
         const double noise = this->noise();
         for (std::size_t k = 0; k < n_; ++k) {
-            const double slope = v_[k] - 0.5 * s;
-            const double curvature = ratio_ * inner(k, k) + 0.5;
+            const double slope = v_[k] - c * s;
+            const double curvature = ratio_ * inner(k, k) + c;
             const double d = std::max(slope / curvature, -x_[k]);
             const double g = d * (slope - 0.5 * d * curvature);
             if (std::abs(slope) > noise && g > gain) std::tie(at, gain, step) = std::tuple(k, g, d);
@@ -113,11 +114,16 @@ class Block {
     const double* gram_;
 };
 
+template <class L>
 class Visits {
    public:
-    Visits(const Objective& objective, double l2, double* weights, WorkingSets& sets, double* gaps,
-           const BcfwSetOptions& options)
-        : objective_(objective), l2_(l2), w_(weights), sets_(sets), gaps_(gaps), options_(options) {}
+    Visits(const BcfwSetState& state, const BcfwSetOptions& options)
+        : objective_(state.objective),
+          l2_(options.l2),
+          w_(state.weights),
+          sets_(state.sets),
+          gaps_(state.gaps),
+          options_(options) {}
 
     BcfwSetReport report;
 
@@ -127,7 +133,7 @@ class Visits {
         const double margin = options_.search ? search(i) : 0.0;
         auto& atoms = sets_.of(i);
         // On the simplex a single labelling has nowhere to go.
-        const std::size_t fewest = objective_.loss().link == Link::kIdentity && !options_.search ? 2 : 1;
+        const std::size_t fewest = kFixedMass<L> && !options_.search ? 2 : 1;
         if (atoms.size() < fewest) return;
         const auto n = len(atoms.size());
         Workspace::Frame frame(ws_);
@@ -158,7 +164,7 @@ class Visits {
                 linear += atom.coefficient * atom.cost;
                 s += atom.coefficient;
             }
-            sum += objective_.weight(i) * (linear - objective_.conjugate(s));
+            sum += objective_.weight(i) * (linear - L::conjugate(s));
         }
         return sum;
     }
@@ -172,24 +178,28 @@ class Visits {
         return margin;
     }
 
-    // phi(margin) - [<x, v> - phi*(s)], with s = 1 for the identity link
-    double block_gap(double margin, const double* v, const double* x, Index n) const {
+    // phi(margin) - [<x, v> - phi*(s)]
+    static double block_gap(double margin, const double* v, const double* x, Index n) {
         const double linear = dot(x, v, n);
-        if (objective_.loss().link == Link::kIdentity) return std::max(0.0, margin - linear);
         double s = 0;
         for (Index k = 0; k < n; ++k) s += x[k];
-        const double positive = std::max(margin, 0.0);
-        return std::max(0.0, positive * positive - linear + 0.25 * s * s);
+        return std::max(0.0, L::value(margin) - linear + L::conjugate(s));
+    }
+
+    double step(Block& block) const {
+        if constexpr (kFixedMass<L>) {
+            return options_.pairwise ? block.pairwise() : block.towards();
+        } else {
+            return block.coordinate(L::kConjugateCurvature);
+        }
     }
 
     void move(Index i, double omega, double* v, double* x) {
         auto& atoms = sets_.of(i);
         const double ratio = omega / l2_;
         Block block(atoms.size(), ratio, v, x, sets_.gram(i, objective_.features().num_weights()));
-        for (Index step = 0; step < options_.steps; ++step) {
-            const double gain = objective_.loss().link == Link::kSquared ? block.coordinate()
-                                : options_.pairwise                      ? block.pairwise()
-                                                                         : block.towards();
+        for (Index k = 0; k < options_.steps; ++k) {
+            const double gain = this->step(block);
             if (!(gain > 0.0)) break;
             ++report.steps;
             report.dual_gain += omega * gain;
@@ -214,17 +224,24 @@ class Visits {
 
 }  // namespace
 
-BcfwSetReport bcfw_set_epoch(const Objective& objective, double l2, std::span<const Index> order, double* weights,
-                             WorkingSets& sets, double* gaps, const BcfwSetOptions& options, Interrupt& interrupt) {
-    if (objective.loss().temperature != 0.0) throw InputError("bcfw needs a loss of temperature 0");
-    sets.attach(objective, interrupt);
-    Visits visits(objective, l2, weights, sets, gaps, options);
-    for (const Index i : order) {
-        interrupt.check();
-        visits.visit(i);
-    }
-    visits.report.bound = visits.bound();
-    return visits.report;
+BcfwSetReport bcfw_set_epoch(const BcfwSetState& state, std::span<const Index> order, const BcfwSetOptions& options,
+                             Interrupt& interrupt) {
+    if (state.objective.loss().temperature != 0.0) throw InputError("bcfw needs a loss of temperature 0");
+    state.sets.attach(state.objective, interrupt);
+    return state.objective.loss().link.with([&](auto link) -> BcfwSetReport {
+        using L = decltype(link);
+        if constexpr (kFixedMass<L> || kQuadraticConjugate<L>) {
+            Visits<L> visits(state, options);
+            for (const Index i : order) {
+                interrupt.check();
+                visits.visit(i);
+            }
+            visits.report.bound = visits.bound();
+            return visits.report;
+        } else {
+            refuse_link("bcfw", link);
+        }
+    });
 }
 
 }  // namespace partwise

@@ -41,9 +41,12 @@ void by_example(std::span<const Entry> column, F&& f) {
 
 class Descent {
    public:
-    Descent(const Objective& objective, const Columns& columns, const CdOptions& options, double* unscaled,
-            double* sums)
-        : objective_(objective), columns_(columns), options_(options), unscaled_(unscaled), sums_(sums) {}
+    Descent(const CdState& state, const CdOptions& options)
+        : objective_(state.columns.objective()),
+          columns_(state.columns),
+          options_(options),
+          unscaled_(state.unscaled),
+          sums_(state.sums) {}
 
     // One coordinate; returns how far 0 was from its subdifferential.
     double visit(Index k, double& w, Index& steps) {
@@ -232,7 +235,8 @@ class RowReader {
 
 }  // namespace
 
-Columns::Columns(const Objective& objective, std::span<const Index> selected, Interrupt& interrupt) {
+Columns::Columns(const Objective& objective, std::span<const Index> selected, Interrupt& interrupt)
+    : objective_(objective) {
     const std::size_t n = selected.size();
     std::vector<std::int32_t> number(idx(objective.features().num_weights()), -1);
     for (std::size_t k = 0; k < n; ++k) number[idx(selected[k])] = static_cast<std::int32_t>(k);
@@ -240,53 +244,52 @@ Columns::Columns(const Objective& objective, std::span<const Index> selected, In
     largest_.assign(n, 0.0);
     ptr_.assign(n + 1, 0);
     if (const ColumnAccess* access = objective.features().columns()) {
-        copy(objective, *access, number, interrupt);
+        copy(*access, number, interrupt);
     } else {
-        find(objective, number, interrupt);
+        find(number, interrupt);
     }
 }
 
-void Columns::copy(const Objective& objective, const ColumnAccess& access, const std::vector<std::int32_t>& number,
-                   Interrupt& interrupt) {
+void Columns::copy(const ColumnAccess& access, const std::vector<std::int32_t>& number, Interrupt& interrupt) {
     std::vector<Column> found(gold_.size(), Column{});  // size 0 for weights without a column, which are padding
     for (Index k = 0; k < access.num_columns(); ++k) {
         const Column c = access.column(k);
         if (number[idx(c.weight)] >= 0) found[idx(number[idx(c.weight)])] = c;
     }
     // The gold labellings' slots, to look up those of a column's cells.
-    std::vector<double> gold(idx(objective.total_slots()), 0.0);
-    for (Index i = 0; i < objective.num_examples(); ++i) {
-        objective.add_gold(i, 1.0, gold.data() + objective.offset(i));
+    std::vector<double> gold(idx(objective_.total_slots()), 0.0);
+    for (Index i = 0; i < objective_.num_examples(); ++i) {
+        objective_.add_gold(i, 1.0, gold.data() + objective_.offset(i));
     }
     for (std::size_t k = 0; k < found.size(); ++k) {
         interrupt.check();
         const Column& c = found[k];
         for (Index j = 0; j < c.size; ++j) {
             const Index i = c.examples[j];
-            const double weight = objective.weight(i);
+            const double weight = objective_.weight(i);
             if (weight == 0.0) continue;
             const Index slot = c.slots ? Index{c.slots[j]} : c.slot;
             const double value = value_at(c, j);
             entries_.push_back({c.examples[j], static_cast<std::int32_t>(slot), value});
-            gold_[k] += weight * value * gold[idx(objective.offset(i) + slot)];
+            gold_[k] += weight * value * gold[idx(objective_.offset(i) + slot)];
             largest_[k] = std::max(largest_[k], std::abs(value));
         }
         ptr_[k + 1] = len(entries_.size());
     }
 }
 
-void Columns::find(const Objective& objective, const std::vector<std::int32_t>& number, Interrupt& interrupt) {
+void Columns::find(const std::vector<std::int32_t>& number, Interrupt& interrupt) {
     std::vector<std::pair<std::int32_t, Entry>> found;
     std::vector<double> gold;
-    RowReader reader(objective.features());
-    for (Index i = 0; i < objective.num_examples(); ++i) {
+    RowReader reader(objective_.features());
+    for (Index i = 0; i < objective_.num_examples(); ++i) {
         interrupt.check();
-        if (objective.weight(i) == 0.0) continue;
-        gold.assign(idx(objective.num_slots(i)), 0.0);
-        objective.add_gold(i, 1.0, gold.data());
+        if (objective_.weight(i) == 0.0) continue;
+        gold.assign(idx(objective_.num_slots(i)), 0.0);
+        objective_.add_gold(i, 1.0, gold.data());
         reader.read(i, number, [&](std::int32_t k, Index a, double value) {
             found.push_back({k, {static_cast<std::int32_t>(i), static_cast<std::int32_t>(a), value}});
-            gold_[idx(k)] += objective.weight(i) * value * gold[idx(a)];
+            gold_[idx(k)] += objective_.weight(i) * value * gold[idx(a)];
             largest_[idx(k)] = std::max(largest_[idx(k)], std::abs(value));
             ++ptr_[idx(k) + 1];
         });
@@ -297,19 +300,18 @@ void Columns::find(const Objective& objective, const std::vector<std::int32_t>& 
     for (const auto& [k, entry] : found) entries_[idx(next[idx(k)]++)] = entry;
 }
 
-CdReport cd_l1(const Objective& objective, const Columns& columns, const CdOptions& options, std::uint64_t seed,
-               double* weights, double* unscaled, double* sums, Interrupt& interrupt) {
-    Descent descent(objective, columns, options, unscaled, sums);
-    std::vector<Index> order(idx(columns.size()));
+CdReport cd_l1(const CdState& state, const CdOptions& options, Interrupt& interrupt) {
+    Descent descent(state, options);
+    std::vector<Index> order(idx(state.columns.size()));
     std::iota(order.begin(), order.end(), Index{0});
-    std::mt19937_64 rng(seed);
+    std::mt19937_64 rng(options.seed);
     CdReport report;
     for (; report.sweeps < options.max_sweeps; ++report.sweeps) {
         std::shuffle(order.begin(), order.end(), rng);
         report.violation = 0;
         for (const Index k : order) {
             interrupt.check();
-            report.violation = std::max(report.violation, descent.visit(k, weights[k], report.steps));
+            report.violation = std::max(report.violation, descent.visit(k, state.weights[k], report.steps));
         }
         if (report.violation <= options.tol) break;
     }

@@ -20,9 +20,10 @@ class Columns {
         double value;
     };
 
-    // selected: ascending, without repetition.
+    // selected: ascending, without repetition. The objective must outlive the columns.
     Columns(const Objective& objective, std::span<const Index> selected, Interrupt& interrupt);
 
+    const Objective& objective() const { return objective_; }
     Index size() const { return len(ptr_.size()) - 1; }
     Index num_entries() const { return len(entries_.size()); }
     std::span<const Entry> column(Index k) const {
@@ -35,10 +36,10 @@ class Columns {
 
    private:
     // number: the place of a weight among the selected ones, -1 for the others.
-    void copy(const Objective& objective, const ColumnAccess& access, const std::vector<std::int32_t>& number,
-              Interrupt& interrupt);
-    void find(const Objective& objective, const std::vector<std::int32_t>& number, Interrupt& interrupt);
+    void copy(const ColumnAccess& access, const std::vector<std::int32_t>& number, Interrupt& interrupt);
+    void find(const std::vector<std::int32_t>& number, Interrupt& interrupt);
 
+    const Objective& objective_;
     std::vector<Index> ptr_;
     std::vector<Entry> entries_;
     std::vector<double> gold_;
@@ -52,14 +53,21 @@ struct CdReport {
 };
 
 struct CdOptions {
-    double l1;
-    double l2;
-    Index max_sweeps;
-    double tol;  // stop when the violation is below this
+    double l1 = 0;
+    double l2 = 0;
+    Index max_sweeps = 0;
+    double tol = 0;          // stop when the violation is below this
+    std::uint64_t seed = 0;  // of the order
 };
 
-// weights: one value a column; unscaled: E (all slots end to end); sums: Z (one an example). All are updated in place.
-CdReport cd_l1(const Objective& objective, const Columns& columns, const CdOptions& options, std::uint64_t seed,
-               double* weights, double* unscaled, double* sums, Interrupt& interrupt);
+// What the sweeps update in place, but for the columns.
+struct CdState {
+    const Columns& columns;
+    double* weights;   // a value per column
+    double* unscaled;  // E, slots end to end
+    double* sums;      // Z, a value per example
+};
+
+CdReport cd_l1(const CdState& state, const CdOptions& options, Interrupt& interrupt);
 
 }  // namespace partwise

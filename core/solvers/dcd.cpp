@@ -8,10 +8,16 @@ namespace partwise {
 
 namespace {
 
+template <class L>
 class Visits {
    public:
-    Visits(const Objective& objective, double l2, double* weights, WorkingSets& sets, const DcdOptions& options)
-        : objective_(objective), l2_(l2), w_(weights), sets_(sets), options_(options), random_(options.seed) {}
+    Visits(const DcdState& state, const DcdOptions& options)
+        : objective_(state.objective),
+          l2_(options.l2),
+          w_(state.weights),
+          sets_(state.sets),
+          options_(options),
+          random_(options.seed) {}
 
     DcdReport report;
 
@@ -23,6 +29,8 @@ class Visits {
     }
 
    private:
+    static constexpr double c = L::kConjugateCurvature;
+
     static double mass(const std::vector<Atom>& atoms) {
         double sum = 0;
         for (const Atom& atom : atoms) sum += atom.coefficient;
@@ -34,9 +42,9 @@ class Visits {
         ++report.visits;
         const double margin = objective_.worst_margin(i, w_, answer_, ws_);
         const double s = mass(sets_.of(i));
-        const double positive = std::max(margin, 0.0);
-        report.gap_estimate += objective_.weight(i) * std::max(0.0, positive * positive - 0.25 * s * s);
-        if (!(margin - 0.5 * s >= options_.delta)) return;
+        // phi(margin) - [<x, v> - phi*(s)], where a solved working set has values v = c s and so <x, v> = 2 phi*(s).
+        report.gap_estimate += objective_.weight(i) * std::max(0.0, L::value(margin) - L::conjugate(s));
+        if (!(margin - c * s >= options_.delta)) return;
         const Index before = len(sets_.of(i).size());
         sets_.find_or_add(objective_, i, answer_, sets_.next_stamp(i));
         report.added += len(sets_.of(i).size()) - before;
@@ -51,8 +59,8 @@ class Visits {
         double s = mass(atoms);
         bool emptied = false;
         for (Atom& atom : atoms) {
-            const double gradient = atom.cost - atom.dot(w_) - 0.5 * s;
-            const double curvature = ratio * atom.norm2 + 0.5;
+            const double gradient = atom.cost - atom.dot(w_) - c * s;
+            const double curvature = ratio * atom.norm2 + c;
             const double x = std::max(atom.coefficient + gradient / curvature, 0.0);
             const double d = x - atom.coefficient;
             const double projected = atom.coefficient > 0.0 ? std::abs(gradient) : std::max(gradient, 0.0);
@@ -89,20 +97,27 @@ class Visits {
     SlotCounts answer_;
 };
 
+[[noreturn]] void refuse() { throw InputError("dual coordinate descent needs temperature 0 and the squared link"); }
+
 }  // namespace
 
-DcdReport dcd_epoch(const Objective& objective, double l2, std::span<const Index> order, double* weights,
-                    WorkingSets& sets, const DcdOptions& options, Interrupt& interrupt) {
-    if (objective.loss().temperature != 0.0 || objective.loss().link != Link::kSquared) {
-        throw InputError("dual coordinate descent needs temperature 0 and the squared link");
-    }
-    sets.attach(objective, interrupt);
-    Visits visits(objective, l2, weights, sets, options);
-    for (const Index i : order) {
-        interrupt.check();
-        visits.visit(i);
-    }
-    return visits.report;
+DcdReport dcd_epoch(const DcdState& state, std::span<const Index> order, const DcdOptions& options,
+                    Interrupt& interrupt) {
+    return state.objective.loss().link.with([&](auto link) -> DcdReport {
+        using L = decltype(link);
+        if constexpr (kQuadraticConjugate<L>) {
+            if (state.objective.loss().temperature != 0.0) refuse();
+            state.sets.attach(state.objective, interrupt);
+            Visits<L> visits(state, options);
+            for (const Index i : order) {
+                interrupt.check();
+                visits.visit(i);
+            }
+            return visits.report;
+        } else {
+            refuse();
+        }
+    });
 }
 
 }  // namespace partwise

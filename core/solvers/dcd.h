@@ -1,21 +1,33 @@
-// Visits of dual coordinate descent for the squared hinge (004, Algorithms 1 to 3), temperature 0.
+// Visits of dual coordinate descent for the squared hinge (004, Algorithms 1 to 3), temperature 0, or any other link of
+// quadratic conjugate phi*(s) = c/2 s^2; c = 1/2 in the paper.
 //
 // In the paper's terms C_i = omega_i / l2 and alpha = C_i x, where x is an atom's coefficient (the share of s mu). With
 // s the sum of example i's coefficients, the violation of an atom and Algorithm 1's step on it are
-//   g = cost - <w, psi> - s / 2,      x' = max(x + g / (C_i |psi|^2 + 1/2), 0),      w' = w + C_i (x' - x) psi
-// and the dual rises by omega_i (d g - d^2 / 2 (C_i |psi|^2 + 1/2)), d = x' - x.
+//   g = cost - <w, psi> - c s,      x' = max(x + g / (C_i |psi|^2 + c), 0),      w' = w + C_i (x' - x) psi
+// and the dual rises by omega_i (d g - d^2 / 2 (C_i |psi|^2 + c)), d = x' - x.
 #pragma once
+
+#include <limits>
 
 #include "solvers/working_sets.h"
 
 namespace partwise {
 
 struct DcdOptions {
+    double l2 = 0;
     bool search = true;      // ask the oracle, and add its answer if its violation is at least delta
     bool update = true;      // Algorithm 1 on the working set, then remove atoms with coefficient 0
     double delta = 0;        // threshold of a violation
     std::uint64_t seed = 0;  // of the shuffles
-    Index max_bytes = 0;     // merge a searched example's atoms while all atoms together take more
+    // merge a searched example's atoms while all atoms together take more
+    Index max_bytes = std::numeric_limits<Index>::max();
+};
+
+// What a pass updates in place.
+struct DcdState {
+    const Objective& objective;
+    double* weights;
+    WorkingSets& sets;
 };
 
 struct DcdReport {
@@ -45,8 +57,7 @@ class SplitMix64 {
     std::uint64_t state_;
 };
 
-// Visits the examples in `order`; weights and sets are updated in place.
-DcdReport dcd_epoch(const Objective& objective, double l2, std::span<const Index> order, double* weights,
-                    WorkingSets& sets, const DcdOptions& options, Interrupt& interrupt);
+DcdReport dcd_epoch(const DcdState& state, std::span<const Index> order, const DcdOptions& options,
+                    Interrupt& interrupt);
 
 }  // namespace partwise

@@ -28,8 +28,8 @@ struct Update {  // what a lane did to one example, so that other lanes can foll
 
 class Lane {
    public:
-    Lane(const Objective& objective, double l2, EgState state, const EgOptions& options, Interrupt& interrupt)
-        : objective_(objective), l2_(l2), state_(state), options_(options), interrupt_(interrupt) {}
+    Lane(const EgState& state, const EgOptions& options, Interrupt& interrupt)
+        : objective_(state.objective), l2_(options.l2), state_(state), options_(options), interrupt_(interrupt) {}
 
     EgReport report;
 
@@ -144,17 +144,16 @@ class Lane {
 // sequential run). Where that happens too often the examples depend on each other too much, and lane 0 goes on alone.
 class Rounds {
    public:
-    Rounds(const Objective& objective, double l2, std::span<const Index> order, EgState state, const EgOptions& options,
-           Interrupt& interrupt)
+    Rounds(const EgState& state, std::span<const Index> order, const EgOptions& options, Interrupt& interrupt)
         : order_(order),
           state_(state),
           interrupt_(interrupt),
           n_lanes_(options.n_jobs),
           round_(options.round_size),
           sync_(n_lanes_, EndOfPhase{this}) {
-        const Index d = objective.features().num_weights();
+        const Index d = state.objective.features().num_weights();
         for (int k = 0; k < n_lanes_; ++k) {
-            lanes_.push_back(std::make_unique<Lane>(objective, l2, state, options, interrupt));
+            lanes_.push_back(std::make_unique<Lane>(state, options, interrupt));
             copies_.emplace_back();
             if (k > 0) copies_.back().assign(state.weights, state.weights + d);
             updates_.emplace_back(idx(round_ * n_lanes_));
@@ -347,12 +346,11 @@ void choose_lanes(const Objective& objective, Index visits, EgOptions& options) 
 
 }  // namespace
 
-EgReport eg_epoch(const Objective& objective, double l2, std::span<const Index> order, EgState state,
-                  const EgOptions& options, Interrupt& interrupt) {
+EgReport eg_epoch(const EgState& state, std::span<const Index> order, const EgOptions& options, Interrupt& interrupt) {
     EgOptions settled = options;
-    choose_lanes(objective, len(order.size()), settled);
-    if (settled.n_jobs > 1) return Rounds(objective, l2, order, state, settled, interrupt).run();
-    Lane lane(objective, l2, state, settled, interrupt);
+    choose_lanes(state.objective, len(order.size()), settled);
+    if (settled.n_jobs > 1) return Rounds(state, order, settled, interrupt).run();
+    Lane lane(state, settled, interrupt);
     for (const Index i : order) lane.visit(i, state.weights, nullptr);
     return lane.report;
 }

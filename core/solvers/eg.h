@@ -19,6 +19,7 @@
 namespace partwise {
 
 struct EgOptions {
+    double l2 = 0;
     bool adaptive = true;
     double growth = 1.05;
     double max_step = kInfinity;
@@ -35,8 +36,9 @@ struct EgReport {
     Index taken_back = 0;  // of them, those that made the dual worse
 };
 
-// State of all examples, updated in place. scores and marginals: slots end to end; the rest: a value an example.
+// What a pass updates in place. scores and marginals: slots end to end; entropies and step_sizes: a value per example.
 struct EgState {
+    const Objective& objective;
     double* weights;
     double* scores;
     double* marginals;
@@ -44,7 +46,6 @@ struct EgState {
     double* step_sizes;
 };
 
-EgReport eg_epoch(const Objective& objective, double l2, std::span<const Index> order, EgState state,
-                  const EgOptions& options, Interrupt& interrupt);
+EgReport eg_epoch(const EgState& state, std::span<const Index> order, const EgOptions& options, Interrupt& interrupt);
 
 }  // namespace partwise

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "solvers/sum_examples.h"
-#include "structures/width_dispatch.h"
 
 namespace partwise {
 
@@ -24,7 +23,7 @@ Hessian::Hessian(const Objective& objective, const double* weights, const double
     }
     if (!(objective.loss().temperature > 0.0)) throw InputError("a Hessian needs a temperature above 0");
     const bool one_part = (objective.structure().capabilities() & kOnePart) != 0;
-    keeps_marginals_ = one_part && objective.loss().link == Link::kIdentity;
+    keeps_marginals_ = one_part && objective.loss().link.fixed_mass();
     if (marginals && !keeps_marginals_) {
         throw InputError("marginals stand for scores only where a labelling is one part and the link the identity");
     }
@@ -60,7 +59,10 @@ std::vector<double> Hessian::product(const double* direction, int n_jobs, Interr
         double* change = frame.take(objective_.offset(end) - first);
         objective_.features().scores_of(begin, end, direction, change);
         if (keeps_marginals_) {
-            apply_one_part(begin, end, change, out);
+            double* factors = frame.take(end - begin);
+            const double inverse = factor_ / objective_.loss().temperature;
+            for (Index i = begin; i < end; ++i) factors[i - begin] = objective_.weight(i) * inverse;
+            objective_.structure().covariance_of_marginals(begin, end, kept_ + first, change, factors, out);
             return Term{};
         }
         for (Index i = begin; i < end; ++i) {
@@ -74,7 +76,7 @@ std::vector<double> Hessian::product(const double* direction, int n_jobs, Interr
 }
 
 std::vector<double> Hessian::diagonal(int n_jobs, Interrupt& interrupt) const {
-    if (objective_.loss().link != Link::kIdentity) throw InputError("the diagonal is there for the identity link");
+    if (!objective_.loss().link.fixed_mass()) throw InputError("the diagonal is there for the identity link");
     const double tau = objective_.loss().temperature;
     const auto variances = [&](Index begin, Index end, double* out, Workspace& ws) {
         const Index first = objective_.offset(begin);
@@ -101,33 +103,13 @@ std::vector<double> Hessian::diagonal(int n_jobs, Interrupt& interrupt) const {
     return sum_runs(objective_, n_jobs, interrupt, true, variances, every_, true).u;
 }
 
-// Cov = diag(p) - p p'
-void Hessian::apply_one_part(Index begin, Index end, const double* change, double* out) const {
-    const double* p = kept_ + objective_.offset(begin);
-    const double inverse = factor_ / objective_.loss().temperature;
-    for (Index i = begin; i < end; ++i) {
-        const Index n = objective_.num_slots(i);
-        const double factor = objective_.weight(i) * inverse;
-        with_width(n, [&](auto width) {
-            constexpr int W = width();
-            const Index size = W > 0 ? W : n;
-            double mean = 0;
-#pragma omp simd reduction(+ : mean)
-            for (Index a = 0; a < size; ++a) mean += p[a] * change[a];
-            for (Index a = 0; a < size; ++a) out[a] = factor * p[a] * (change[a] - mean);
-        });
-        p += n;
-        change += n;
-        out += n;
-    }
-}
-
 void Hessian::apply(Index i, const double* change, double* out, Workspace& ws) const {
     const Index n = objective_.num_slots(i);
     const double tau = objective_.loss().temperature;
     const double* scores = kept_ + objective_.offset(i);
     const Structure& structure = objective_.structure();
-    if (objective_.loss().link == Link::kIdentity) {
+    const Link& link = objective_.loss().link;
+    if (link.fixed_mass()) {
         structure.covariance_product(i, scores, tau, change, out, ws);
         for (Index r = 0; r < n; ++r) out[r] /= tau;
         return;
@@ -139,15 +121,17 @@ void Hessian::apply(Index i, const double* change, double* out, Workspace& ws) c
     objective_.add_cost(i, objective_.loss().cost_scale, cost);
     const double gold_score = objective_.dot_gold(i, scores) - objective_.dot_gold(i, cost);
     const double margin = structure.log_partition(i, scores, tau, residual, nullptr, ws) - gold_score;
-    if (!(margin > 0.0)) {
+    const double mass = link.mass(margin);
+    const double second = link.second(margin);
+    if (mass == 0.0 && second == 0.0) {
         fill(out, n, 0.0);
         return;
     }
     for (Index r = 0; r < n; ++r) residual[r] = -residual[r];
     objective_.add_gold(i, 1.0, residual);
     structure.covariance_product(i, scores, tau, change, out, ws);
-    const double along = 2.0 * dot(residual, change, n);
-    for (Index r = 0; r < n; ++r) out[r] = 2.0 * margin / tau * out[r] + along * residual[r];
+    const double along = second * dot(residual, change, n);
+    for (Index r = 0; r < n; ++r) out[r] = mass / tau * out[r] + along * residual[r];
 }
 
 }  // namespace partwise

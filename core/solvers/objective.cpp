@@ -147,10 +147,8 @@ double Objective::sum_margins(const double* w, double temperature, int n_jobs, I
 }
 
 double Objective::value(const double* w, int n_jobs, Interrupt& interrupt) const {
-    return sum_margins(w, loss_.temperature, n_jobs, interrupt, [&](Index i, double margin) {
-        const double positive = std::max(margin, 0.0);
-        return weight(i) * (loss_.link == Link::kSquared ? positive * positive : margin);
-    });
+    return sum_margins(w, loss_.temperature, n_jobs, interrupt,
+                       [&](Index i, double margin) { return weight(i) * loss_.link.value(margin); });
 }
 
 void Objective::margins(const double* w, double temperature, double* out, int n_jobs, Interrupt& interrupt) const {
@@ -164,7 +162,7 @@ Plane Objective::plane(const double* w, int n_jobs, Interrupt& interrupt) const 
 
 Plane Objective::plane_at(const double* w, double temperature, double* marginals, int n_jobs,
                           Interrupt& interrupt) const {
-    const bool squared = loss_.link == Link::kSquared;
+    const bool fixed_mass = loss_.link.fixed_mass();
     return sum_runs(*this, n_jobs, interrupt, true, [&](Index begin, Index end, double* directions, Workspace& ws) {
         const Index first = offset(begin);
         const Index all = offset(end) - first;
@@ -182,7 +180,7 @@ Plane Objective::plane_at(const double* w, double temperature, double* marginals
         structure_->log_partition_of(begin, end, scores, temperature, values, directions, entropies, ws);
         if (marginals) copy(directions, marginals + first, all);
         Term sum;
-        if (unit_weights_ && !squared && loss_.cost_scale == 0.0) {  // nothing an example but its gold labelling
+        if (unit_weights_ && fixed_mass && loss_.cost_scale == 0.0) {  // nothing an example but its gold labelling
             scale(-1.0, directions, all);
             for (Index k = 0; k < end - begin; ++k) {
                 sum.value += values[k] - gold_scores[k];
@@ -197,7 +195,7 @@ Plane Objective::plane_at(const double* w, double temperature, double* marginals
             const double omega = weight(i);
             double* direction = directions + (offset(i) - first);
             const double margin = values[i - begin] - gold_scores[i - begin];
-            const double mass = squared ? 2.0 * std::max(margin, 0.0) : 1.0;
+            const double mass = loss_.link.mass(margin);
             // kappa <mu, c> + tau H = smax - <mu, theta>, but that cancels; add the parts up instead.
             double cost_term = 0;
             if (loss_.cost_scale != 0.0) {
@@ -208,10 +206,9 @@ Plane Objective::plane_at(const double* w, double temperature, double* marginals
             }
             scale(-omega * mass, direction, n);
             add_gold(i, omega * mass, direction);
-            const double positive = std::max(margin, 0.0);
             const double entropy = entropies[i - begin];
-            sum.add(omega, {squared ? positive * positive : margin,
-                            mass * (cost_term + loss_.temperature * entropy) - conjugate(mass), mass * entropy});
+            const double b = mass * (cost_term + loss_.temperature * entropy) - loss_.link.conjugate(mass);
+            sum.add(omega, {loss_.link.value(margin), b, mass * entropy});
         }
         return sum;
     });
@@ -225,7 +222,7 @@ Term Objective::gibbs_term(Index i, const double* scores, double* direction, Wor
     const double log_partition = structure_->log_partition(i, scores, 1.0, direction, &entropy, ws);
     fill(cost, n, 0.0);
     add_cost(i, loss_.cost_scale, cost);
-    const double b = dot(direction, cost, n) + loss_.temperature * entropy - conjugate(1.0);
+    const double b = dot(direction, cost, n) + loss_.temperature * entropy - loss_.link.conjugate(1.0);
     for (Index r = 0; r < n; ++r) direction[r] = -direction[r];
     add_gold(i, 1.0, direction);
     return {log_partition, b, entropy};
@@ -270,7 +267,7 @@ Term Objective::dual_term(Index i, double mass, double entropy, double* counts, 
     double* cost = frame.take(n);
     fill(cost, n, 0.0);
     add_cost(i, loss_.cost_scale, cost);
-    const double b = dot(counts, cost, n) + loss_.temperature * entropy - conjugate(mass);
+    const double b = dot(counts, cost, n) + loss_.temperature * entropy - loss_.link.conjugate(mass);
     for (Index r = 0; r < n; ++r) counts[r] = -counts[r];
     add_gold(i, mass, counts);
     return Term{0.0, b, 0.0};

@@ -1,22 +1,22 @@
 // The sums over examples in the objective. The penalty, and so the weights of a dual point, are the business of
 // problem.py.
 //
-//   value  = sum_i omega_i phi(smax_tau(theta_i + kappa c_i) - <theta_i, g_i>),  theta_i = A_i w
-//   dual:  u = sum_i omega_i A_i'(s_i g_i - s_i mu_i),  b = sum_i omega_i [kappa <s_i mu_i, c_i> + tau s_i H_i -
-//   phi*(s_i)]
-// phi(t) = t, phi* = 0 on s = 1 (identity link);  phi(t) = max(t, 0)^2, phi*(s) = s^2 / 4 (squared link).
+//   value = sum_i omega_i phi(smax_tau(theta_i + kappa c_i) - <theta_i, g_i>),   theta_i = A_i w
+//   u     = sum_i omega_i A_i'(s_i g_i - s_i mu_i)
+//   b     = sum_i omega_i [kappa <s_i mu_i, c_i> + tau s_i H_i - phi*(s_i)]
+//
+// with the link phi and its conjugate phi* of link.h.
 #pragma once
 
 #include <algorithm>
 #include <memory>
 
 #include "features/feature_map.h"
+#include "solvers/link.h"
 #include "structures/structure.h"
 #include "support/parallel.h"
 
 namespace partwise {
-
-enum class Link { kIdentity, kSquared };
 
 struct LossParameters {
     double temperature;
@@ -78,7 +78,6 @@ class Objective {
     double dot_gold(Index i, const double* scores) const;
     // max over labellings of kappa cost - <w, psi>, psi = A'(g - count(y)), and the labelling: the hinges' oracle.
     double worst_margin(Index i, const double* w, SlotCounts& answer, Workspace& ws) const;
-    double conjugate(double mass) const { return loss_.link == Link::kSquared ? 0.25 * mass * mass : 0.0; }
 
     // Gold labellings are labellings, and cost nothing.
     void check_gold() const;

@@ -16,22 +16,21 @@ constexpr double kMostExponent = 50.0;
 
 class Scaling {
    public:
-    Scaling(const Objective& objective, double l2, const ScalingSettings& settings, const ScalingState& state,
-            int n_jobs, Interrupt& interrupt)
-        : objective_(objective),
-          columns_(scaling_columns(objective)),
-          l2_(l2),
-          tau_(objective.loss().temperature),
-          settings_(settings),
+    Scaling(const ScalingState& state, const ScalingOptions& options, Interrupt& interrupt)
+        : objective_(state.objective),
+          columns_(scaling_columns(objective_)),
+          l2_(options.l2),
+          tau_(objective_.loss().temperature),
+          options_(options),
           state_(state),
-          cells_{state.potentials, state.inverse, objective.weights_unless_one(), objective.num_examples()},
-          n_jobs_(objective.jobs(n_jobs)),
+          cells_{state.potentials, state.inverse, objective_.weights_unless_one(), objective_.num_examples()},
+          n_jobs_(objective_.jobs(options.n_jobs)),
           interrupt_(interrupt) {
-        if (settings_.bound != Bound::kIis) return;
+        if (options_.bound != Bound::kIis) return;
         cell_sums_.resize(idx(cells_.n * columns_.width()));
-        const std::vector<double> ones = unit_weights(objective, columns_);
-        fill_cells(objective, cell_sums_.data(), n_jobs, interrupt,
-                   [&](Index i, double* row, Workspace&) { objective.features().scores(i, ones.data(), 1.0, row); });
+        const std::vector<double> ones = unit_weights(objective_, columns_);
+        fill_cells(objective_, cell_sums_.data(), options.n_jobs, interrupt,
+                   [&](Index i, double* row, Workspace&) { objective_.features().scores(i, ones.data(), 1.0, row); });
     }
 
     double function(Index k, double z) const {
@@ -41,7 +40,7 @@ class Scaling {
         const double mean = scratch.view.moments().mean;
         const OneVariable a = one_variable(c);
         const double s = a.scale(z);
-        switch (settings_.bound) {
+        switch (options_.bound) {
             case Bound::kIis:
                 collect(scratch);
                 return a.with(scratch.terms.at(s), z).value;
@@ -86,7 +85,7 @@ class Scaling {
         std::vector<double> steps(order.size(), 0.0);
         // All that GIS asks of the data are expectations, and rows give those of all weights in one go; S and T are
         // then not needed (they are left as they were).
-        const bool by_rows = settings_.bound == Bound::kGis;
+        const bool by_rows = options_.bound == Bound::kGis;
         const std::vector<double> expectations = by_rows ? all_expectations() : std::vector<double>();
         parallel_for(n_chunks, n_jobs_, interrupt_, [&](Index chunk, int worker) {
             const Index begin = chunk * kChunk;
@@ -132,9 +131,9 @@ class Scaling {
     void visit(Index k, Scratch& scratch, ScalingReport& report) {
         interrupt_.check();
         const Column c = columns_.column(k);
-        const Index most = settings_.bound == Bound::kCd ? settings_.max_newton : 1;
+        const Index most = options_.bound == Bound::kCd ? options_.max_newton : 1;
         for (Index step = 0; step < most; ++step) {
-            const double z = solve(c, scratch, report, step > 0 ? settings_.newton_tol : 0.0);
+            const double z = solve(c, scratch, report, step > 0 ? options_.newton_tol : 0.0);
             if (z == 0.0) break;
             ++report.updates;
             state_.weights[c.weight] += z;
@@ -167,12 +166,12 @@ class Scaling {
     }
 
     OneVariable one_variable(const Column& c) const {
-        return {l2_, state_.weights[c.weight], settings_.empirical[c.weight], tau_};
+        return {l2_, state_.weights[c.weight], state_.empirical[c.weight], tau_};
     }
-    double mass(const Column& c) const { return settings_.mass[c.weight]; }
+    double mass(const Column& c) const { return state_.mass[c.weight]; }
     // F of GIS or SCGIS; anything for a column without cells.
     double steepness(const Column& c) const {
-        const double f = settings_.bound == Bound::kGis ? settings_.largest_sum : c.highest;
+        const double f = options_.bound == Bound::kGis ? state_.largest_sum : c.highest;
         return f > 0.0 ? f : 1.0;
     }
 
@@ -186,11 +185,11 @@ class Scaling {
         const std::span<const Index> weights = columns_.weights();
         for (Index j = 0; j < n; ++j) {
             const Index t = weights[idx(order[idx(j)])];
-            e[j] = settings_.empirical[t];
+            e[j] = state_.empirical[t];
             w[j] = state_.weights[t];
             mean[j] = expectations[t];
         }
-        const double f = (settings_.largest_sum > 0.0 ? settings_.largest_sum : 1.0) / tau_;
+        const double f = (state_.largest_sum > 0.0 ? state_.largest_sum : 1.0) / tau_;
         const double reach = kMostExponent / f;
         const double l2 = l2_;
 #pragma omp simd
@@ -202,7 +201,7 @@ class Scaling {
             at = mean[j] > 0.0 ? at : (l2 > 0.0 ? (e[j] - l2 * w[j]) / l2 : 0.0);
             z[j] = at < -reach ? -reach : (at > reach ? reach : at);
         }
-        for (Index k = 0; l2 > 0.0 && k < settings_.max_newton; ++k) {
+        for (Index k = 0; l2 > 0.0 && k < options_.max_newton; ++k) {
             double off = 0;
 #pragma omp simd reduction(max : off)
             for (Index j = 0; j < n; ++j) {
@@ -213,7 +212,7 @@ class Scaling {
                 const double size = next == z[j] ? std::abs(slope) : 0.0;
                 off = size > off ? size : off;
             }
-            if (off <= settings_.newton_tol) break;
+            if (off <= options_.newton_tol) break;
         }
         double gain = 0;
         Index capped = 0;
@@ -238,19 +237,19 @@ class Scaling {
         report.cells += c.size;
         const double slope = l2_ * a.weight - a.empirical + at_zero.mean;  // dL/dw_t
         if (std::abs(slope) <= flat) return 0.0;
-        if (settings_.bound == Bound::kCd) return one_newton_step(scratch.view, a, at_zero, report, slope);
+        if (options_.bound == Bound::kCd) return one_newton_step(scratch.view, a, at_zero, report, slope);
 
         double z = 0;
         double value = 0;
         double reach = 0;
-        if (settings_.bound == Bound::kIis) {
+        if (options_.bound == Bound::kIis) {
             collect(scratch);
             const IisTerms& terms = scratch.terms;
             reach = reach_of(terms.steepest());
             const auto function = [&](double x) { return a.with(terms.at(a.scale(x)), x); };
             z = minimum(function, reach, ceiling(a, at_zero.mean, terms.least));
             value = function(z).value;
-        } else if (settings_.bound == Bound::kLog && mass(c) > 0.0) {
+        } else if (options_.bound == Bound::kLog && mass(c) > 0.0) {
             const auto function = [&](double x) {
                 return a.with(logarithmic(at_zero.mean, c.highest, mass(c), a.scale(x)), x);
             };
@@ -275,7 +274,7 @@ class Scaling {
 
     template <class F>
     double minimum(F&& function, double reach, double most) const {
-        return bounded(newton(function, reach, most, settings_.newton_tol, settings_.max_newton), reach);
+        return bounded(newton(function, reach, most, options_.newton_tol, options_.max_newton), reach);
     }
 
     double reach_of(double steepness) const { return tau_ * kMostExponent / steepness; }
@@ -308,9 +307,9 @@ class Scaling {
         const double range = std::max(c.highest, 0.0) - std::min(c.lowest, 0.0);
         // The value is that of A or of a bound.
         const auto decreases = [&](double z, double& value) {
-            const double enough = settings_.gamma * z * slope;
+            const double enough = options_.gamma * z * slope;
             const double s = a.scale(z);
-            if (settings_.check_bound && c.size > 0) {  // (38), with either of two bounds
+            if (options_.check_bound && c.size > 0) {  // (38), with either of two bounds
                 const double q = a.quadratic(z);
                 value = q + tau_ * third_order(at_zero, range, s);
                 if (value > enough && c.lowest >= 0.0) {
@@ -326,8 +325,8 @@ class Scaling {
         // A is convex, A'' <= H = l2 + M range^2 / (4 tau): (35) holds for steps up to 2 (1 - gamma) |A'(0)| / H at
         // least (Theorem 4), and where it holds it does for all shorter ones. If not, that is rounding, of P or of A.
         const double steepest = l2_ + 0.25 * mass(c) * range * (range / tau_);
-        const double sure = std::min(2.0 * (1.0 - settings_.gamma) * std::abs(slope) / steepest, reach / kMostExponent);
-        const Trial found = first_good(whole, settings_.beta, sure, decreases);
+        const double sure = std::min(2.0 * (1.0 - options_.gamma) * std::abs(slope) / steepest, reach / kMostExponent);
+        const Trial found = first_good(whole, options_.beta, sure, decreases);
         report.gain -= found.value;
         return found.z;
     }
@@ -336,7 +335,7 @@ class Scaling {
     const ColumnAccess& columns_;
     double l2_;
     double tau_;
-    ScalingSettings settings_;
+    ScalingOptions options_;
     ScalingState state_;
     Cells cells_;
     int n_jobs_;
@@ -344,9 +343,9 @@ class Scaling {
     std::vector<double> cell_sums_;  // f#(x, y), for IIS
 };
 
-void check_signs(const Objective& objective, const ScalingSettings& settings) {
-    const ColumnAccess& columns = scaling_columns(objective);
-    if (settings.bound != Bound::kCd && columns.negative() >= 0) {
+void check_signs(const ScalingState& state, const ScalingOptions& options) {
+    const ColumnAccess& columns = scaling_columns(state.objective);
+    if (options.bound != Bound::kCd && columns.negative() >= 0) {
         throw InputError("this method needs features that are not negative: " + columns.describe(columns.negative()) +
                          " is");
     }
@@ -354,24 +353,24 @@ void check_signs(const Objective& objective, const ScalingSettings& settings) {
 
 }  // namespace
 
-double scaling_function(const Objective& objective, double l2, const ScalingSettings& settings,
-                        const ScalingState& state, Index k, double z, Interrupt& interrupt) {
-    return Scaling(objective, l2, settings, state, 1, interrupt).function(k, z);
+double scaling_function(const ScalingState& state, Index k, double z, const ScalingOptions& options,
+                        Interrupt& interrupt) {
+    return Scaling(state, options, interrupt).function(k, z);
 }
 
-ScalingReport scaling_epoch(const Objective& objective, double l2, const ScalingSettings& settings,
-                            std::span<const Index> order, const ScalingState& state, int n_jobs, Interrupt& interrupt) {
-    check_signs(objective, settings);
-    if (settings.parallel && settings.bound != Bound::kGis && settings.bound != Bound::kIis)
+ScalingReport scaling_epoch(const ScalingState& state, std::span<const Index> order, const ScalingOptions& options,
+                            Interrupt& interrupt) {
+    check_signs(state, options);
+    if (options.parallel && options.bound != Bound::kGis && options.bound != Bound::kIis)
         throw InputError("the parallel update needs a bound that holds for all weights at once (gis or iis)");
-    Scaling scaling(objective, l2, settings, state, n_jobs, interrupt);
-    return settings.parallel ? scaling.parallel(order) : scaling.sequential(order);
+    Scaling scaling(state, options, interrupt);
+    return options.parallel ? scaling.parallel(order) : scaling.sequential(order);
 }
 
-ScalingReport scaling_rounds(const Objective& objective, double l2, const ScalingSettings& settings, VisitPlan& plan,
-                             const ScalingState& state, Interrupt& interrupt) {
-    check_signs(objective, settings);
-    return Scaling(objective, l2, settings, state, 1, interrupt).rounds(plan);
+ScalingReport scaling_rounds(const ScalingState& state, VisitPlan& plan, const ScalingOptions& options,
+                             Interrupt& interrupt) {
+    check_signs(state, options);
+    return Scaling(state, options, interrupt).rounds(plan);
 }
 
 }  // namespace partwise

@@ -45,23 +45,27 @@ struct Extremes {
     std::vector<double> highest;
 };
 
-struct ScalingSettings {
-    Bound bound;
-    bool parallel;       // Algorithm 2
-    bool check_bound;    // CD: try (38) before (35)
-    double beta;         // CD: factor on a step that is refused
-    double gamma;        // CD: share of the linear decrease that is asked for
-    double newton_tol;   // one-variable problems are solved to |A'| <= this
-    Index max_newton;    // CD: Newton steps on one weight before the next one's turn; others: on A
-    double largest_sum;  // f#, for GIS
-    const double* empirical;
-    const double* mass;
+struct ScalingOptions {
+    double l2 = 0;
+    Bound bound = Bound::kCd;
+    bool parallel = false;     // Algorithm 2
+    bool check_bound = true;   // CD: try (38) before (35)
+    double beta = 0.5;         // CD: factor on a step that is refused
+    double gamma = 0.001;      // CD: share of the linear decrease that is asked for
+    double newton_tol = 1e-5;  // one-variable problems are solved to |A'| <= this
+    Index max_newton = 1;      // CD: Newton steps on one weight before the next one's turn; others: on A
+    int n_jobs = 1;
 };
 
+// What a pass updates in place, and what it knows of the data: empirical and mass of ScalingConstants, f# for GIS.
 struct ScalingState {
+    const Objective& objective;
     double* weights;
     double* potentials;  // see Cells
     double* inverse;
+    const double* empirical;
+    const double* mass;
+    double largest_sum;
 };
 
 struct ScalingReport {
@@ -87,15 +91,15 @@ Extremes scaling_extremes(const Objective& objective, const double* potentials, 
 double scaling_largest_sum(const Objective& objective, const double* potentials, Interrupt& interrupt);
 
 // A_t(z) of column k.
-double scaling_function(const Objective& objective, double l2, const ScalingSettings& settings,
-                        const ScalingState& state, Index k, double z, Interrupt& interrupt);
+double scaling_function(const ScalingState& state, Index k, double z, const ScalingOptions& options,
+                        Interrupt& interrupt);
 
 // One pass over the columns in `order`.
-ScalingReport scaling_epoch(const Objective& objective, double l2, const ScalingSettings& settings,
-                            std::span<const Index> order, const ScalingState& state, int n_jobs, Interrupt& interrupt);
+ScalingReport scaling_epoch(const ScalingState& state, std::span<const Index> order, const ScalingOptions& options,
+                            Interrupt& interrupt);
 
 // Rounds over the columns that are due by `plan`, until as many cells were read as all columns have.
-ScalingReport scaling_rounds(const Objective& objective, double l2, const ScalingSettings& settings, VisitPlan& plan,
-                             const ScalingState& state, Interrupt& interrupt);
+ScalingReport scaling_rounds(const ScalingState& state, VisitPlan& plan, const ScalingOptions& options,
+                             Interrupt& interrupt);
 
 }  // namespace partwise

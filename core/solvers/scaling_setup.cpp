@@ -13,7 +13,7 @@ const ColumnAccess& scaling_columns(const Objective& objective) {
     if (!(objective.structure().capabilities() & kOnePart))
         throw InputError("labellings of more than one part: weights cannot be changed one at a time here");
     if (!(objective.loss().temperature > 0.0)) throw InputError("temperature must be above 0 here");
-    if (objective.loss().link != Link::kIdentity) throw InputError("the link must be the identity here");
+    if (!objective.loss().link.fixed_mass()) throw InputError("the link must be the identity here");
     return *columns;
 }
 

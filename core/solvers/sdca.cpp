@@ -133,8 +133,8 @@ void bisect(const Block& block, Index n) {
 
 class Pass {
    public:
-    Pass(const Objective& objective, double l2, const double* curvatures, SdcaState state)
-        : objective_(objective), l2_(l2), curvatures_(curvatures), state_(state) {}
+    Pass(const SdcaState& state, const SdcaOptions& options)
+        : objective_(state.objective), l2_(options.l2), state_(state) {}
 
     SdcaReport report;
 
@@ -162,7 +162,7 @@ class Pass {
         const double scale = omega / (l2_ * tau);
         for (Index a = 0; a < n; ++a) {
             t[a] *= inverse;
-            const double curvature = curvatures_[first + a];
+            const double curvature = state_.curvatures[first + a];
             used[a] = curvature >= 0.0 ? 1.0 : 0.0;
             rho[a] = scale * used[a] * curvature;
             trial[a] = logs[a];
@@ -219,7 +219,6 @@ class Pass {
 
     const Objective& objective_;
     double l2_;
-    const double* curvatures_;
     SdcaState state_;
     Workspace ws_;
 };
@@ -349,12 +348,12 @@ void sdca_start(const Objective& objective, double reach, double* scores, double
     });
 }
 
-SdcaReport sdca_epoch(const Objective& objective, double l2, std::span<const Index> order, const double* curvatures,
-                      SdcaState state, Interrupt& interrupt) {
-    Pass pass(objective, l2, curvatures, state);
+SdcaReport sdca_epoch(const SdcaState& state, std::span<const Index> order, const SdcaOptions& options,
+                      Interrupt& interrupt) {
+    Pass pass(state, options);
     for (const Index i : order) {
         interrupt.check();
-        with_width(objective.num_slots(i), [&](auto width) { pass.visit<width()>(i); });
+        with_width(state.objective.num_slots(i), [&](auto width) { pass.visit<width()>(i); });
     }
     return pass.report;
 }

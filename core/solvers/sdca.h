@@ -18,17 +18,24 @@ struct SdcaReport {
     double dual_gain = 0;
 };
 
-// State of all examples, updated in place. scores: log p, the only form in which the distributions are kept (a number a
-// slot is most of the memory of a run). gains: dual gain of each example's last visit.
+struct SdcaOptions {
+    double l2 = 0;
+};
+
+// What a pass updates in place, but for the curvatures: of all slots of all examples (those of examples that are not
+// visited are not read). scores: log p, the only form in which the distributions are kept (a number per slot is most of
+// the memory of a run). gains: dual gain of each example's last visit.
 struct SdcaState {
+    const Objective& objective;
+    const double* curvatures;
     double* weights;
     double* scores;
     double* entropies;
     double* gains;
 };
 
-// |A_i' e_a|^2 of every slot of these examples, end to end, and -1 for slots that no labelling uses; empty unless A_i
-// A_i' is diagonal for all of them.
+// |A_i' e_a|^2 of every slot of these examples, end to end, and -1 for slots that no labelling uses; empty unless
+// A_i A_i' is diagonal for all of them.
 std::vector<double> slot_curvatures(const Objective& objective, std::span<const Index> examples, Interrupt& interrupt);
 
 // Turns slot scores into log p of their Gibbs distributions, in place (0 for slots that are not in use), and gives the
@@ -36,8 +43,7 @@ std::vector<double> slot_curvatures(const Objective& objective, std::span<const 
 void sdca_start(const Objective& objective, double reach, double* scores, double* entropies, int n_jobs,
                 Interrupt& interrupt);
 
-// curvatures: of all slots of all examples (those of examples that `order` does not have are not read).
-SdcaReport sdca_epoch(const Objective& objective, double l2, std::span<const Index> order, const double* curvatures,
-                      SdcaState state, Interrupt& interrupt);
+SdcaReport sdca_epoch(const SdcaState& state, std::span<const Index> order, const SdcaOptions& options,
+                      Interrupt& interrupt);
 
 }  // namespace partwise

@@ -15,7 +15,7 @@ namespace partwise {
 
 class VisitPlan {
    public:
-    // A number a column: `wait` (at the start 1), rounds from one visit to the next, and `rest` (at the start 0),
+    // A number per column: `wait` (at the start 1), rounds from one visit to the next, and `rest` (at the start 0),
     // rounds left until the next visit. Somebody else stores them.
     VisitPlan(Index* wait, Index* rest, Index size) : wait_(wait), rest_(rest), size_(size) {
         for (Index k = 0; k < size; ++k) {
@@ -23,6 +23,8 @@ class VisitPlan {
                 throw InputError("column " + std::to_string(k) + ": not a plan of visits");
         }
     }
+
+    Index size() const { return size_; }
 
     // One round. visit(k) visits a column and returns its gain; cost(k) says what that cost.
     template <class Visit, class Cost>

@@ -158,9 +158,9 @@ inline double largest(const double* __restrict row, Index n) {
 // Sums in scaled probabilities: alpha rows are normalised, so no state is smaller than exp(-spread) / L of the largest.
 // Good while node spread + edge spread stays below kSafeSpread; edges must not be masked (a masked edge can cut the
 // best state off from a state that is needed later).
-//   q_t(b)     = sum_a alpha_{t-1}(a) E(a, b)             alpha_t(b) = q_t(b) N_t(b) / c_t          log Z = sum_t log
-//   c_t r_t(b)     = mu_t(b) / q_t(b)                         mu_{t-1}(a) = alpha_{t-1}(a) sum_b E(a, b) r_t(b) xi_t(a,
-//   b) = alpha_{t-1}(a) E(a, b) r_t(b)            (edge marginals; tied: summed over t as one matrix product)
+//   q_t(b)     = sum_a alpha_{t-1}(a) E(a, b)     alpha_t(b)  = q_t(b) N_t(b) / c_t      log Z = sum_t log c_t
+//   r_t(b)     = mu_t(b) / q_t(b)                 mu_{t-1}(a) = alpha_{t-1}(a) sum_b E(a, b) r_t(b)
+//   xi_t(a, b) = alpha_{t-1}(a) E(a, b) r_t(b)    (edge marginals; tied: summed over t as one matrix product)
 constexpr double kSafeSpread = 300.0;
 
 template <int W>

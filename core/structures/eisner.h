@@ -7,8 +7,8 @@
 // and the root's part, which costs n^2:
 //   single root: top = sum over t of (0 -> t) + left(0, t) + right(t, n - 1)
 //   multi-root:  rooted(t) = (0 -> t) + sum over q in [0, t] of prefix(q) + left(q, t)     t is the last one under 0
-//                prefix(j) = sum over t in [0, j) of rooted(t) + right(t, j - 1)           the first j words; top =
-//                prefix(n)
+//                prefix(j) = sum over t in [0, j) of rooted(t) + right(t, j - 1)           the first j words
+//                top = prefix(n)
 // Every tree has one derivation. Spans are stored by row, by column, or both, so that each sum reads two runs of
 // memory.
 #pragma once

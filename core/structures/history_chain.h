@@ -6,8 +6,9 @@
 // tags = L + 1 and tag L stands for "before the sequence". Slots are the scores of labels at positions, T rows of
 // `width`: slot t * width + c. The scores after histories are fixed when the structure is made:
 //
-//   after[a] = first[a],    after[b * tags + a] = first[a] + second[(b, a)] for the few pairs that have scores of their
-//   own
+//   after[a] = first[a],    after[b * tags + a] = first[a] + second[(b, a)]
+//
+// where only few pairs (b, a) have scores of their own.
 //
 // A labelling's value is its log-probability. That is no sum of slot scores (log Z_t depends on all of them), so this
 // structure is for prediction: it is not linear(). Its log partition is that of the labellings which masks allow, 0

@@ -228,9 +228,27 @@ void Multiclass::covariance_product(Index i, const double* scores, double temper
     Workspace::Frame frame(ws);
     double* p = frame.take(width_);
     log_partition(i, scores, temperature, p, nullptr, ws);
-    double mean = 0;
-    for (Index a = 0; a < n_labels_; ++a) mean += p[a] * direction[a];
-    for (Index a = 0; a < width_; ++a) out[a] = a < n_labels_ ? p[a] * (direction[a] - mean) : 0.0;
+    const double one = 1.0;
+    covariance_of_marginals(i, i + 1, p, direction, &one, out);
+}
+
+// Cov = diag(p) - p p'; padding has p = 0.
+void Multiclass::covariance_of_marginals(Index begin, Index end, const double* marginals, const double* direction,
+                                         const double* factors, double* out) const {
+    with_width(width_, [&](auto constant) {
+        constexpr int W = constant();
+        const Index width = W > 0 ? W : width_;
+        for (Index k = 0; k < end - begin; ++k) {
+            const double* p = marginals + k * width;
+            const double* d = direction + k * width;
+            double* product = out + k * width;
+            const double factor = factors[k];
+            double mean = 0;
+#pragma omp simd reduction(+ : mean)
+            for (Index a = 0; a < width; ++a) mean += p[a] * d[a];
+            for (Index a = 0; a < width; ++a) product[a] = factor * p[a] * (d[a] - mean);
+        }
+    });
 }
 
 void Multiclass::clique_marginals(Index i, const double* scores, double temperature, double* out, Workspace& ws) const {

@@ -28,6 +28,8 @@ class Multiclass final : public Structure {
                                    Workspace& ws) const override;
     void covariance_product(Index i, const double* scores, double temperature, const double* direction, double* out,
                             Workspace& ws) const override;
+    void covariance_of_marginals(Index begin, Index end, const double* marginals, const double* direction,
+                                 const double* factors, double* out) const override;
 
     // One clique: the label itself, so clique marginals are the slots.
     std::vector<Index> clique_offsets(Index) const override { return {0, width_}; }

@@ -8,9 +8,10 @@
 // by subtraction (and differences of entries of the inverse) lose all of them when words prefer each other to the root.
 //
 // Marginals likewise. A walk from child to head, by p, reaches the root at last; e(h) is the probability that it does
-// so before it meets m. With m eliminated last, e(k) = sum_i p_i(k) e(i) from the last eliminated to the first, e(0) =
-// 1, e(m) = 0, and P(h -> m) is proportional to w(h, m) e(h). Every word must be the last once: halves of the words are
-// eliminated in turn, recursively, which takes O(n^3) for all words together.
+// so before it meets m. With m eliminated last,
+//   e(0) = 1,   e(m) = 0,   e(k) = sum_i p_i(k) e(i) from the last eliminated to the first
+// and P(h -> m) is proportional to w(h, m) e(h). Every word must be the last once: halves of the words are eliminated
+// in turn, recursively, which takes O(n^3) for all words together.
 //
 // Exactly one arc from the root: the lowest-order term in t when all weights w(0, m) carry a factor t -> 0. So root
 // weights are left out of d_k; unless d_k would be 0, when word k (and what was eliminated into it) can only hang from

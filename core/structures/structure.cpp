@@ -47,6 +47,9 @@ std::vector<SlotCounts> Structure::sample(Index, const double*, double, Index, s
 void Structure::covariance_product(Index, const double*, double, const double*, double*, Workspace&) const {
     lacks("covariance");
 }
+void Structure::covariance_of_marginals(Index, Index, const double*, const double*, const double*, double*) const {
+    lacks("one part");
+}
 std::vector<Index> Structure::clique_offsets(Index) const { lacks("cliques"); }
 void Structure::clique_marginals(Index, const double*, double, double*, Workspace&) const { lacks("cliques"); }
 void Structure::slots_from_cliques(Index, const double*, double*) const { lacks("cliques"); }

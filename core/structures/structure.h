@@ -69,6 +69,10 @@ class Structure {
     // Capability kCovariance: out = Cov_p(counts) direction.
     virtual void covariance_product(Index i, const double* scores, double temperature, const double* direction,
                                     double* out, Workspace& ws) const;
+    // Capability kOnePart: the same from p's expected counts, which say all of p, for the examples [begin, end), slots
+    // end to end, times a factor per example.
+    virtual void covariance_of_marginals(Index begin, Index end, const double* marginals, const double* direction,
+                                         const double* factors, double* out) const;
 
     // Capability kCliques: the distribution seen as marginals of a junction tree's cliques, end to end.
     virtual std::vector<Index> clique_offsets(Index i) const;

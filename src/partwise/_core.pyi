@@ -7,6 +7,9 @@ Slots. An example's slot vector is what `Structure` and `FeatureMap` agree on. R
 (a multiple of 4 chosen from the number of labels), so slot (t, a) of a chain is `t * width + a`; padded slots belong to
 no labelling: their scores are ignored and their marginals are 0. Slot vectors of all examples are stored end to end,
 example i at [offsets[i], offsets[i + 1]) with offsets = structure.slot_offsets().
+
+Epochs. A solver's kernel takes a state, an order and options. The state refers to arrays that Python owns, which are
+updated in place and live as long as it does; shapes are checked where it is made.
 """
 
 from collections.abc import Iterable, Sequence
@@ -442,6 +445,32 @@ class MaxentMap(FeatureMap):
     def column(self, k: int) -> tuple[int, Ints, Ints, Floats]:
         """(weight, examples, slots, values) of column k."""
 
+class Link:
+    """The link phi of a loss by its name ("identity": t; "squared": max(t, 0)^2), as core/solvers/link.h has it."""
+
+    def __init__(self, name: str) -> None: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def least_mass(self) -> float:
+        """Where the domain of phi* begins; an example's mass s lies in it."""
+    @property
+    def largest_mass(self) -> float: ...
+    @property
+    def fixed_mass(self) -> bool:
+        """Whether s = 1 is the whole domain, so that phi(t) = t and dual blocks are distributions."""
+    @property
+    def quadratic_conjugate(self) -> bool:
+        """Whether phi* is a multiple of s^2 for all s >= 0."""
+    def value(self, t: float) -> float:
+        """phi(t)"""
+    def mass(self, t: float) -> float:
+        """s = phi'(t)"""
+    def second(self, t: float) -> float:
+        """phi''(t)"""
+    def conjugate(self, s: float) -> float:
+        """phi*(s) = sup over t of s t - phi(t)"""
+
 class Objective:
     """The sums over examples in the objective of problem.py; the penalty is not here.
 
@@ -465,6 +494,8 @@ class Objective:
     ) -> None: ...
     @property
     def num_examples(self) -> int: ...
+    @property
+    def link(self) -> Link: ...
     def check_gold(self) -> None:
         """ValueError naming the first example whose gold labelling is not in Y_i, or has a cost."""
     def cost(self, i: int) -> Floats: ...
@@ -511,22 +542,38 @@ class EgReport:
     rounds: int
     taken_back: int
 
-def eg_epoch(
-    objective: Objective,
-    l2: float,
-    order: Ints,
-    step_sizes: Floats,
-    weights: Floats,
-    scores: Floats,
-    marginals: Floats,
-    entropies: Floats,
-    adaptive: bool,
-    growth: float = 1.05,
-    max_step: float = ...,
-    n_jobs: int = 1,
-    round_size: int = 0,
-) -> EgReport:
-    """One pass of online EG over `order`; everything after `order` but the options is updated in place."""
+class EgState:
+    """What a pass of online EG updates in place; the arrays are used where they are. scores, marginals: per slot;
+    entropies, step_sizes: per example."""
+
+    def __init__(
+        self,
+        objective: Objective,
+        *,
+        weights: Floats,
+        scores: Floats,
+        marginals: Floats,
+        entropies: Floats,
+        step_sizes: Floats,
+    ) -> None: ...
+
+class EgOptions:
+    """round_size: examples that a lane visits between exchanges; 0: this and the number of lanes, at most n_jobs, are
+    chosen by the work."""
+
+    def __init__(
+        self,
+        *,
+        l2: float,
+        adaptive: bool = True,
+        growth: float = 1.05,
+        max_step: float = ...,
+        n_jobs: int = 1,
+        round_size: int = 0,
+    ) -> None: ...
+
+def eg_epoch(state: EgState, order: Ints, options: EgOptions) -> EgReport:
+    """One pass of online EG over the examples of `order`."""
 
 class RoundingSums:
     """Sums over examples of omega x, and of omega x^2 (names in 2), for what bounds on rounding are made of.
@@ -567,21 +614,29 @@ class BcfwReport:
     gap_estimate: float
     steps: int
 
-def bcfw_epoch(
-    objective: Objective,
-    l2: float,
-    order: Ints,
-    weights: Floats,
-    counts: Floats,
-    mass: Floats,
-    linear: Floats,
-    lag: Floats,
-    average: Floats,
-    gaps: Floats | None = None,
-) -> BcfwReport:
-    """One pass of block-coordinate Frank-Wolfe. counts: s * mu per slot; mass: s; linear: kappa <s mu, c> of each
-    example; lag: weights minus their average; average: [steps so far, scale of lag, b of the weighted average]; gaps:
-    the blocks' gaps as last seen (see bcfw.py)."""
+class BcfwState:
+    """What a pass of block-coordinate Frank-Wolfe updates in place. counts: s * mu per slot; mass: s; linear:
+    kappa <s mu, c> of each example; lag: weights minus their average; average: [steps so far, scale of lag, b of the
+    weighted average]; gaps: the blocks' gaps as last seen (see bcfw.py)."""
+
+    def __init__(
+        self,
+        objective: Objective,
+        *,
+        weights: Floats,
+        counts: Floats,
+        mass: Floats,
+        linear: Floats,
+        lag: Floats,
+        average: Floats,
+        gaps: Floats | None = None,
+    ) -> None: ...
+
+class BcfwOptions:
+    def __init__(self, *, l2: float) -> None: ...
+
+def bcfw_epoch(state: BcfwState, order: Ints, options: BcfwOptions) -> BcfwReport:
+    """One pass of block-coordinate Frank-Wolfe over the examples of `order`."""
 
 class BcfwSetReport:
     visits: int
@@ -591,22 +646,29 @@ class BcfwSetReport:
     gap_estimate: float
     bound: float
 
-def bcfw_set_epoch(
-    objective: Objective,
-    l2: float,
-    order: Ints,
-    weights: Floats,
-    sets: WorkingSets,
-    gaps: Floats,
-    search: bool = True,
-    pairwise: bool = True,
-    steps: int = 1,
-    now: int = 0,
-    keep: int = 0,
-    max_bytes: int = ...,
-) -> BcfwSetReport:
-    """One pass of block-coordinate Frank-Wolfe over working sets (see bcfw.py): with the oracle (search) or over the
-    labellings kept."""
+class BcfwSetState:
+    """What a pass over working sets updates in place. gaps: the blocks' gaps as last seen by a search."""
+
+    def __init__(self, objective: Objective, *, weights: Floats, sets: WorkingSets, gaps: Floats) -> None: ...
+
+class BcfwSetOptions:
+    """search: ask the oracle, or visit the labellings kept. now: this pass's stamp; labellings of coefficient 0 with a
+    stamp of now - keep or older are forgotten. steps: at most, per visit."""
+
+    def __init__(
+        self,
+        *,
+        l2: float,
+        search: bool = True,
+        pairwise: bool = True,
+        steps: int = 1,
+        now: int = 0,
+        keep: int = 0,
+        max_bytes: int = ...,
+    ) -> None: ...
+
+def bcfw_set_epoch(state: BcfwSetState, order: Ints, options: BcfwSetOptions) -> BcfwSetReport:
+    """One pass of block-coordinate Frank-Wolfe over working sets (see bcfw.py)."""
 
 class Hessian:
     """Products with the Hessian of `objective.value` at these weights (temperature > 0, capability "covariance")."""
@@ -642,18 +704,27 @@ def sdca_start(objective: Objective, reach: float, scores: Floats, n_jobs: int =
     """Slot scores turned into the logarithms of their Gibbs probabilities, in place (0 for slots not in use);
     differences to the gold slot's score are cut off at `reach`. Gives the entropies."""
 
-def sdca_epoch(
-    objective: Objective,
-    l2: float,
-    order: Ints,
-    curvatures: Floats,
-    weights: Floats,
-    scores: Floats,
-    entropies: Floats,
-    gains: Floats,
-) -> SdcaReport:
-    """One pass of exact block ascent over `order`, for structures with one part a labelling. scores: logarithms of
-    probabilities. curvatures: as from `slot_curvatures`. gains: the dual gain of each example's last visit."""
+class SdcaState:
+    """What a pass of exact block ascent updates in place, for structures with one part per labelling. scores: the
+    logarithms of probabilities. gains: the dual gain of each example's last visit. curvatures, which are only read: as
+    from `slot_curvatures`."""
+
+    def __init__(
+        self,
+        objective: Objective,
+        *,
+        curvatures: Floats,
+        weights: Floats,
+        scores: Floats,
+        entropies: Floats,
+        gains: Floats,
+    ) -> None: ...
+
+class SdcaOptions:
+    def __init__(self, *, l2: float) -> None: ...
+
+def sdca_epoch(state: SdcaState, order: Ints, options: SdcaOptions) -> SdcaReport:
+    """One pass of exact block ascent over the examples of `order`."""
 
 class WorkingColumns:
     """The columns of some weights (ascending): where they meet slots of examples. One part a labelling only."""
@@ -667,20 +738,17 @@ class CdL1Report:
     steps: int
     violation: float
 
-def cd_l1(
-    objective: Objective,
-    columns: WorkingColumns,
-    l1: float,
-    l2: float,
-    max_sweeps: int,
-    tol: float,
-    seed: int,
-    weights: Floats,
-    unscaled: Floats,
-    sums: Floats,
-) -> CdL1Report:
-    """Sweeps of coordinate descent under l1 |w|_1 + l2/2 |w|^2 until no coordinate's violation is above tol. In place:
-    weights, one a column; unscaled, exp of scores but for a factor an example, all slots; sums, their sums."""
+class CdL1State:
+    """What the sweeps update in place. weights: per column; unscaled: exp of scores but for a factor per example, per
+    slot; sums: their sums, per example."""
+
+    def __init__(self, columns: WorkingColumns, *, weights: Floats, unscaled: Floats, sums: Floats) -> None: ...
+
+class CdL1Options:
+    def __init__(self, *, l1: float, l2: float, max_sweeps: int, tol: float, seed: int = 0) -> None: ...
+
+def cd_l1(state: CdL1State, options: CdL1Options) -> CdL1Report:
+    """Sweeps of coordinate descent under l1 |w|_1 + l2/2 |w|^2 until no coordinate's violation is above tol."""
 
 class ScalingReport:
     updates: int
@@ -704,62 +772,54 @@ def scaling_extremes(objective: Objective, potentials: Floats) -> tuple[Floats, 
 def scaling_largest_sum(objective: Objective, potentials: Floats) -> float:
     """max over examples and labels of the sum of their features."""
 
-def scaling_function(
-    objective: Objective,
-    l2: float,
-    function: str,
-    k: int,
-    z: float,
-    empirical: Floats,
-    mass: Floats,
-    largest_sum: float,
-    weights: Floats,
-    potentials: Floats,
-    inverse: Floats,
-) -> float:
-    """A_t(z) of column k; function: "gis", "iis", "scgis", "cd" (the change of the objective itself) or "log"."""
+class ScalingState:
+    """What a pass of iterative scaling or coordinate descent updates in place (weights; potentials and inverse as from
+    `scaling_refresh`), and what it knows of the data (empirical and mass as from `scaling_constants`, largest_sum for
+    "gis")."""
 
-def scaling_epoch(
-    objective: Objective,
-    l2: float,
-    function: str,
-    order: Ints,
-    empirical: Floats,
-    mass: Floats,
-    largest_sum: float,
-    weights: Floats,
-    potentials: Floats,
-    inverse: Floats,
-    parallel: bool = False,
-    check_bound: bool = True,
-    beta: float = 0.5,
-    gamma: float = 0.001,
-    newton_tol: float = 1e-5,
-    max_newton: int = 1,
-    n_jobs: int = 1,
-) -> ScalingReport:
-    """One pass over the columns in `order`; weights, potentials and inverse are updated in place."""
+    def __init__(
+        self,
+        objective: Objective,
+        *,
+        weights: Floats,
+        potentials: Floats,
+        inverse: Floats,
+        empirical: Floats,
+        mass: Floats,
+        largest_sum: float,
+    ) -> None: ...
 
-def scaling_rounds(
-    objective: Objective,
-    l2: float,
-    function: str,
-    wait: Ints,
-    rest: Ints,
-    empirical: Floats,
-    mass: Floats,
-    largest_sum: float,
-    weights: Floats,
-    potentials: Floats,
-    inverse: Floats,
-    check_bound: bool = True,
-    beta: float = 0.5,
-    gamma: float = 0.001,
-    newton_tol: float = 1e-5,
-    max_newton: int = 1,
-) -> ScalingReport:
-    """Visits of the columns that are due (see core/solvers/visit_plan.h) until as many cells were read as all columns
-    have; wait, rest, weights, potentials and inverse are updated in place."""
+class ScalingOptions:
+    """function: "gis", "iis", "scgis", "cd" (the change of the objective itself) or "log"; the others are those of its
+    minimiser, see core/solvers/scaling.h."""
+
+    def __init__(
+        self,
+        *,
+        l2: float,
+        function: str,
+        parallel: bool = False,
+        check_bound: bool = True,
+        beta: float = 0.5,
+        gamma: float = 0.001,
+        newton_tol: float = 1e-5,
+        max_newton: int = 1,
+        n_jobs: int = 1,
+    ) -> None: ...
+
+class VisitPlan:
+    """Which columns are due (see core/solvers/visit_plan.h); both arrays, a number per column, are updated in place."""
+
+    def __init__(self, objective: Objective, *, wait: Ints, rest: Ints) -> None: ...
+
+def scaling_function(state: ScalingState, k: int, z: float, options: ScalingOptions) -> float:
+    """A_t(z) of column k."""
+
+def scaling_epoch(state: ScalingState, order: Ints, options: ScalingOptions) -> ScalingReport:
+    """One pass over the columns in `order`."""
+
+def scaling_rounds(state: ScalingState, plan: VisitPlan, options: ScalingOptions) -> ScalingReport:
+    """Visits of the columns that are due until as many cells were read as all columns have; one thread."""
 
 class WorkingSets:
     """Labellings kept for each example, each with a coefficient and a stamp (when the oracle last answered it)."""
@@ -790,19 +850,27 @@ class DcdReport:
     gap_estimate: float
     violation: float
 
-def dcd_epoch(
-    objective: Objective,
-    l2: float,
-    order: Ints,
-    weights: Floats,
-    sets: WorkingSets,
-    seed: int,
-    search: bool = True,
-    update: bool = True,
-    delta: float = 0.0,
-    max_bytes: int = ...,
-) -> DcdReport:
-    """One pass of dual coordinate descent (see dcd.py): ask the oracle (search), update working sets, or both."""
+class DcdState:
+    """What a pass of dual coordinate descent updates in place."""
+
+    def __init__(self, objective: Objective, *, weights: Floats, sets: WorkingSets) -> None: ...
+
+class DcdOptions:
+    """search: ask the oracle; update: visit the working sets. delta: least violation for which a labelling joins."""
+
+    def __init__(
+        self,
+        *,
+        l2: float,
+        search: bool = True,
+        update: bool = True,
+        delta: float = 0.0,
+        seed: int = 0,
+        max_bytes: int = ...,
+    ) -> None: ...
+
+def dcd_epoch(state: DcdState, order: Ints, options: DcdOptions) -> DcdReport:
+    """One pass of dual coordinate descent (see dcd.py)."""
 
 def decode(
     structure: Structure, features: FeatureMap, weights: Floats, n_jobs: int = 1

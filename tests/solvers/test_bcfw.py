@@ -9,21 +9,13 @@ from smallproblems import Small
 from oracles.bcfw_reference import bcfw
 from oracles.bcfw_reference import start as reference_start
 from partwise import BCFW, DualPoint, solve
-from partwise._core import bcfw_epoch
+from partwise._core import BcfwOptions, BcfwState, bcfw_epoch
 
 
 def epoch(small: Small, state, order):
-    return bcfw_epoch(
-        small.problem.in_memory()[0].native,
-        small.problem.l2,
-        np.asarray(order, dtype=np.int64),
-        state.weights,
-        state.counts,
-        state.mass,
-        state.linear,
-        state.lag,
-        state.average,
-    )
+    names = ("weights", "counts", "mass", "linear", "lag", "average")
+    blocks = BcfwState(small.problem.in_memory()[0].native, **{name: getattr(state, name) for name in names})
+    return bcfw_epoch(blocks, np.asarray(order, dtype=np.int64), BcfwOptions(l2=small.problem.l2))
 
 
 @pytest.mark.parametrize("kind", ["multiclass", "chain-tied", "chain-untied"])

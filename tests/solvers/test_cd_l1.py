@@ -174,8 +174,9 @@ def test_sweeps_from_far_away_lose_no_digits(loss, rng):
     unscaled, _ = problem.marginals_of_scores(problem.oracle_point(weights).scores)
     sums = np.ones(n)
     columns = _core.WorkingColumns(problem.in_memory()[0].native, some)
+    state = _core.CdL1State(columns, weights=part, unscaled=unscaled, sums=sums)
     for seed in range(4):
-        _core.cd_l1(problem.in_memory()[0].native, columns, 0.01, 0.0, 1, 0.0, seed, part, unscaled, sums)
+        _core.cd_l1(state, _core.CdL1Options(l1=0.01, l2=0.0, max_sweeps=1, tol=0.0, seed=seed))
         weights[some] = part
         expected, _ = problem.marginals_of_scores(problem.oracle_point(weights).scores)
         np.testing.assert_allclose(unscaled / np.repeat(sums, len(unscaled) // n), expected, rtol=1e-6, atol=1e-12)

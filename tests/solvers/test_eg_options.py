@@ -10,13 +10,21 @@ from smallproblems import Small
 
 from oracles.eg_figures import part_eg
 from partwise import EG, ConvergenceWarning, DualPoint, Problem, solve
-from partwise._core import eg_epoch
+from partwise._core import EgOptions, EgState, eg_epoch
 from partwise.solvers.calibration import MONOTONE, calibrate, draw_sample, improving_share
 
 
 def fresh(problem: Problem, **options):
     solver = EG(**options)
     return solver, solver.init_state(problem, np.random.default_rng(3), None)
+
+
+def kernel_state(small: Small, state, copy=False):
+    """The arrays of a solver's state, or copies of them, as the core takes them."""
+    names = ("weights", "scores", "marginals", "entropies", "step_sizes")
+    arrays = {name: getattr(state, name) for name in names}
+    copies = {name: array.copy() for name, array in arrays.items()}
+    return EgState(small.problem.in_memory()[0].native, **(copies if copy else arrays))
 
 
 class TestCalibration:
@@ -181,17 +189,8 @@ class TestRuns:
         for _ in range(7):
             solver.step(small.problem, state)
             for chain in chains:
-                eg_epoch(
-                    small.problem.in_memory()[0].native,
-                    small.problem.l2,
-                    single.draw_order(small.problem, rng),
-                    chain.step_sizes,
-                    chain.weights,
-                    chain.scores,
-                    chain.marginals,
-                    chain.entropies,
-                    adaptive=False,
-                )
+                order = single.draw_order(small.problem, rng)
+                eg_epoch(kernel_state(small, chain), order, EgOptions(l2=small.problem.l2, adaptive=False))
         np.testing.assert_array_equal(state.scores, np.concatenate([chain.scores for chain in chains]))
         duals = [small.problem.dual_value(DualPoint.of_scores(chain.scores)) for chain in chains]
         assert len(set(duals)) == 4
@@ -239,15 +238,11 @@ def test_every_trial_is_a_visit():
     solver, state = fresh(small.problem, initial_step=1.0, sharpness=1.0)
     refused = 0
     for _ in range(5):
-        copies = [
-            array.copy() for array in (state.step_sizes, state.weights, state.scores, state.marginals, state.entropies)
-        ]
+        copies = kernel_state(small, state, copy=True)
         rng = np.random.default_rng()
         rng.bit_generator.state = state.rng.bit_generator.state
         order = solver.draw_order(small.problem, rng)
-        refused += eg_epoch(
-            small.problem.in_memory()[0].native, 0.05, order, *copies, adaptive=True, max_step=1.0
-        ).rejected
+        refused += eg_epoch(copies, order, EgOptions(l2=0.05, adaptive=True, max_step=1.0)).rejected
         solver.step(small.problem, state)
         assert state.visits == (state.epoch) * len(small.problem.active) + refused
     assert refused > 0

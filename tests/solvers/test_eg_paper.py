@@ -10,7 +10,7 @@ from smallproblems import Small
 
 from oracles.eg_figures import kl, online_eg, online_steps, part_eg
 from partwise import EG, solve
-from partwise._core import eg_epoch
+from partwise._core import EgOptions, EgState, eg_epoch
 
 LOSSES = ("log", "hinge", "softmax-margin", "smoothed-hinge")
 EXACT = 1e-10
@@ -21,17 +21,11 @@ def start(small: Small, solver: EG):
 
 
 def visit(small: Small, state, order, adaptive=False, max_step=np.inf):
+    names = ("weights", "scores", "marginals", "entropies", "step_sizes")
     return eg_epoch(
-        small.problem.in_memory()[0].native,
-        small.problem.l2,
+        EgState(small.problem.in_memory()[0].native, **{name: getattr(state, name) for name in names}),
         np.asarray(order, dtype=np.int64),
-        state.step_sizes,
-        state.weights,
-        state.scores,
-        state.marginals,
-        state.entropies,
-        adaptive=adaptive,
-        max_step=max_step,
+        EgOptions(l2=small.problem.l2, adaptive=adaptive, max_step=max_step),
     )
 
 

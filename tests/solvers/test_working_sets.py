@@ -101,16 +101,9 @@ def test_a_merge_changes_neither_weights_nor_dual(solver, rng):
     before = DualPoint.of_active_set(active_set(state.sets))
     u, b = small.problem.dual_terms(before)
     report = _core.dcd_epoch(
-        small.problem.in_memory()[0].native,
-        small.problem.l2,
+        _core.DcdState(small.problem.in_memory()[0].native, weights=state.weights.copy(), sets=state.sets.parts[0]),
         np.arange(small.dense.n),
-        state.weights.copy(),
-        state.sets.parts[0],
-        1,
-        search=True,
-        update=False,
-        delta=1e9,
-        max_bytes=0,
+        _core.DcdOptions(l2=small.problem.l2, search=True, update=False, delta=1e9, seed=1, max_bytes=0),
     )
     assert report.merged > 0
     v, c = small.problem.dual_terms(DualPoint.of_active_set(active_set(state.sets)))
@@ -186,11 +179,16 @@ def test_bad_working_sets(change, message):
 def test_working_sets_of_another_problem(rng):
     small = words()
     order, w = np.arange(small.dense.n), np.zeros(small.problem.n_weights)
+
+    def visit(sets):
+        state = _core.DcdState(small.problem.in_memory()[0].native, weights=w, sets=sets)
+        _core.dcd_epoch(state, order, _core.DcdOptions(l2=1.0))
+
     with pytest.raises(ValueError, match="working sets of 3 examples"):
-        _core.dcd_epoch(small.problem.in_memory()[0].native, 1.0, order, w, _core.WorkingSets(3), 0)
+        visit(_core.WorkingSets(3))
     n = small.dense.n
     far = _core.WorkingSets.from_arrays(
         np.minimum(np.arange(n + 1), 1), np.array([0, 1]), np.array([10**6]), np.ones(1), np.ones(1), np.zeros(1, int)
     )
     with pytest.raises(ValueError, match="an atom has slot 1000000"):
-        _core.dcd_epoch(small.problem.in_memory()[0].native, 1.0, order, w, far, 0)
+        visit(far)

@@ -38,17 +38,9 @@ def begin(case, loss, counts, mass):
 
 
 def run(state, l2, order):
-    return _core.bcfw_epoch(
-        state.objective,
-        l2,
-        np.array(order, dtype=np.int64),
-        state.weights,
-        state.counts,
-        state.mass,
-        state.linear,
-        state.lag,
-        state.average,
-    )
+    names = ("weights", "counts", "mass", "linear", "lag", "average")
+    blocks = _core.BcfwState(state.objective, **{name: getattr(state, name) for name in names})
+    return _core.bcfw_epoch(blocks, np.array(order, dtype=np.int64), _core.BcfwOptions(l2=l2))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -57,9 +57,10 @@ def test_the_dual_never_falls_and_sums_stay_true(kind, loss, pairwise, rng):
         margin = small.dense.oracle(i, w)[0]
         before = block(small, sets, i, w)
         report = _core.bcfw_set_epoch(
-            small.problem.in_memory()[0].native, 0.3, np.array([i]), w, sets.parts[0], gaps,
-            search=search, pairwise=pairwise, steps=3, now=now, keep=5,
-        )  # fmt: skip
+            _core.BcfwSetState(small.problem.in_memory()[0].native, weights=w, sets=sets.parts[0], gaps=gaps),
+            np.array([i]),
+            _core.BcfwSetOptions(l2=0.3, search=search, pairwise=pairwise, steps=3, now=now, keep=5),
+        )
         point = DualPoint.of_active_set(active_set(sets))
         u, b = small.problem.dual_terms(point)
         np.testing.assert_allclose(w, u / 0.3, atol=1e-9)
@@ -95,10 +96,10 @@ def block(small, sets, i, w):
 def test_only_for_temperature_zero():
     small = Small("multiclass", "log")
     sets = _core.WorkingSets(small.dense.n)
+    w = np.zeros(small.problem.n_weights)
+    state = _core.BcfwSetState(small.problem.in_memory()[0].native, weights=w, sets=sets, gaps=np.zeros(5))
     with pytest.raises(ValueError, match="temperature"):
-        _core.bcfw_set_epoch(
-            small.problem.in_memory()[0].native, 1.0, np.arange(2), np.zeros(small.problem.n_weights), sets, np.zeros(5)
-        )
+        _core.bcfw_set_epoch(state, np.arange(2), _core.BcfwSetOptions(l2=1.0))
 
 
 @pytest.mark.parametrize(
@@ -106,14 +107,13 @@ def test_only_for_temperature_zero():
 )
 def test_bad_arguments(change):
     small = Small("multiclass", "hinge")
-    good = {
-        "objective": small.problem.in_memory()[0].native,
-        "l2": 1.0,
-        "order": np.arange(5),
-        "weights": np.zeros(small.problem.n_weights),
-        "sets": start_sets(small.problem, None, "bcfw").parts[0],
-        "gaps": np.zeros(5),
-    }
-    _core.bcfw_set_epoch(**good)
+    sets = start_sets(small.problem, None, "bcfw").parts[0]
+
+    def run(weights, gaps, **options):
+        state = _core.BcfwSetState(small.problem.in_memory()[0].native, weights=weights, sets=sets, gaps=gaps)
+        _core.bcfw_set_epoch(state, np.arange(5), _core.BcfwSetOptions(**options))
+
+    good = {"l2": 1.0, "weights": np.zeros(small.problem.n_weights), "gaps": np.zeros(5)}
+    run(**good)
     with pytest.raises(ValueError, match=next(iter(change))):
-        _core.bcfw_set_epoch(**{**good, **change})
+        run(**{**good, **change})

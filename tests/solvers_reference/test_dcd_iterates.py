@@ -66,15 +66,9 @@ def test_objective_4_never_increases(kind, l2, rng):
         order = rng.integers(small.dense.n, size=1)
         search, update = [(True, True), (False, True), (True, False)][rng.integers(3)]
         report = _core.dcd_epoch(
-            small.problem.in_memory()[0].native,
-            l2,
+            _core.DcdState(small.problem.in_memory()[0].native, weights=weights, sets=sets),
             order,
-            weights,
-            sets,
-            seed,
-            search=search,
-            update=update,
-            delta=1e-6,
+            _core.DcdOptions(l2=l2, search=search, update=update, delta=1e-6, seed=seed),
         )
         point = DualPoint.of_active_set(active_set(sets))
         value = -small.problem.dual_value(point) / l2

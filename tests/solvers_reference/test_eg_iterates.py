@@ -36,18 +36,10 @@ def begin(case, loss, l2, scores, steps):
 
 def run(state, l2, order, adaptive, **options):
     order = np.array(order, dtype=np.int64)
-    return _core.eg_epoch(
-        state.objective,
-        l2,
-        order,
-        state.steps,
-        state.weights,
-        state.scores,
-        state.marginals,
-        state.entropies,
-        adaptive,
-        **options,
-    )
+    names = ("weights", "scores", "marginals", "entropies")
+    arrays = {name: getattr(state, name) for name in names}
+    blocks = _core.EgState(state.objective, step_sizes=state.steps, **arrays)
+    return _core.eg_epoch(blocks, order, _core.EgOptions(l2=l2, adaptive=adaptive, **options))
 
 
 def random_scores(case, rng, scale=0.5):
@@ -176,31 +168,34 @@ class TestBadInput:
             "scores": state.scores,
             "marginals": state.marginals,
             "entropies": state.entropies,
-            "adaptive": True,
         }
 
+    @staticmethod
+    def run(l2, order, **state):
+        return _core.eg_epoch(_core.EgState(**state), order, _core.EgOptions(l2=l2))
+
     def test_good(self, arguments):
-        assert _core.eg_epoch(**arguments).visits >= 4
+        assert self.run(**arguments).visits >= 4
 
     @pytest.mark.parametrize("name", ["step_sizes", "weights", "scores", "marginals", "entropies"])
     def test_lengths(self, arguments, name):
         arguments[name] = np.ones(len(arguments[name]) + 1)
         with pytest.raises(ValueError, match=name):
-            _core.eg_epoch(**arguments)
+            self.run(**arguments)
 
     @pytest.mark.parametrize("l2", [0.0, -1.0, np.nan, np.inf])
     def test_l2(self, arguments, l2):
         arguments["l2"] = l2
         with pytest.raises(ValueError, match="l2"):
-            _core.eg_epoch(**arguments)
+            self.run(**arguments)
 
     @pytest.mark.parametrize("order", [[0, 4], [-1]])
     def test_order(self, arguments, order):
         arguments["order"] = np.array(order)
         with pytest.raises((ValueError, IndexError), match=r"order|example"):
-            _core.eg_epoch(**arguments)
+            self.run(**arguments)
 
     def test_frozen_arrays_are_refused(self, arguments):
         arguments["weights"].flags.writeable = False
         with pytest.raises((ValueError, TypeError)):
-            _core.eg_epoch(**arguments)
+            self.run(**arguments)

@@ -82,11 +82,18 @@ def test_eg_epoch(n_jobs):
     scores = objective.near_gold_scores(1.0)
     marginals, entropies = objective.marginals_of_scores(scores)
     weights = objective.dual_terms_gibbs(scores)[0]
-    steps = np.full(8, 0.1)
+    state = _core.EgState(
+        objective,
+        weights=weights,
+        scores=scores,
+        marginals=marginals,
+        entropies=entropies,
+        step_sizes=np.full(8, 0.1),
+    )
 
     def epoch(repeats):
         order = np.tile(np.arange(8), repeats)
-        _core.eg_epoch(objective, 1.0, order, steps, weights, scores, marginals, entropies, True, n_jobs=n_jobs)
+        _core.eg_epoch(state, order, _core.EgOptions(l2=1.0, n_jobs=n_jobs))
 
     allowed = seconds_allowed(lambda: epoch(2), 16)
     begin = time.perf_counter()
@@ -99,11 +106,20 @@ def test_bcfw_epoch():
     objective = make_objective(4, 0.0)
     counts = np.concatenate([objective.gold(i) for i in range(4)])
     d = len(weights_of(objective))
-    state = np.zeros(d), counts, np.ones(4), np.zeros(4), np.zeros(d), np.array([0.0, 1.0, 0.0])
-    allowed = seconds_allowed(lambda: _core.bcfw_epoch(objective, 1.0, np.tile(np.arange(4), 5), *state), 20)
+    state = _core.BcfwState(
+        objective,
+        weights=np.zeros(d),
+        counts=counts,
+        mass=np.ones(4),
+        linear=np.zeros(4),
+        lag=np.zeros(d),
+        average=np.array([0.0, 1.0, 0.0]),
+    )
+    options = _core.BcfwOptions(l2=1.0)
+    allowed = seconds_allowed(lambda: _core.bcfw_epoch(state, np.tile(np.arange(4), 5), options), 20)
     begin = time.perf_counter()
     with pytest.raises(Stop), alarm(0.2):
-        _core.bcfw_epoch(objective, 1.0, np.tile(np.arange(4), 10000), *state)
+        _core.bcfw_epoch(state, np.tile(np.arange(4), 10000), options)
     assert time.perf_counter() - begin < allowed
 
 
@@ -111,11 +127,15 @@ def test_bcfw_epoch():
 def test_epochs_over_working_sets(name):
     objective = make_objective(4, 0.0, "squared")
     d = len(weights_of(objective))
-    rest = (3,) if name == "dcd_epoch" else (np.zeros(4),)
 
     def epoch(repeats):
-        sets = _core.WorkingSets(4)
-        getattr(_core, name)(objective, 1.0, np.tile(np.arange(4), repeats), np.zeros(d), sets, *rest)
+        arrays = {"weights": np.zeros(d), "sets": _core.WorkingSets(4)}
+        order = np.tile(np.arange(4), repeats)
+        if name == "dcd_epoch":
+            _core.dcd_epoch(_core.DcdState(objective, **arrays), order, _core.DcdOptions(l2=1.0, seed=3))
+        else:
+            state = _core.BcfwSetState(objective, gaps=np.zeros(4), **arrays)
+            _core.bcfw_set_epoch(state, order, _core.BcfwSetOptions(l2=1.0))
 
     allowed = seconds_allowed(lambda: epoch(5), 20)
     begin = time.perf_counter()
@@ -176,11 +196,19 @@ def long_pass(name):
         scores = np.full(slots, -np.log(case.structure.n_labels))
         _, entropies = objective.marginals_of_scores(scores)
         curvatures = _core.slot_curvatures(objective, np.arange(6))
-        arrays = objective.dual_terms_gibbs(scores)[0], scores, entropies, np.zeros(6)
-        return lambda: _core.sdca_epoch(objective, 1.0, many, curvatures, *arrays)
+        state = _core.SdcaState(
+            objective,
+            curvatures=curvatures,
+            weights=objective.dual_terms_gibbs(scores)[0],
+            scores=scores,
+            entropies=entropies,
+            gains=np.zeros(6),
+        )
+        return lambda: _core.sdca_epoch(state, many, _core.SdcaOptions(l2=1.0))
     columns = _core.WorkingColumns(objective, np.arange(d))
     unscaled, _ = objective.marginals_of_scores(np.zeros(slots))
-    return lambda: _core.cd_l1(objective, columns, 0.1, 0.0, 10**9, -1.0, 0, np.zeros(d), unscaled, np.ones(6))
+    state = _core.CdL1State(columns, weights=np.zeros(d), unscaled=unscaled, sums=np.ones(6))
+    return lambda: _core.cd_l1(state, _core.CdL1Options(l1=0.1, l2=0.0, max_sweeps=10**9, tol=-1.0))
 
 
 @pytest.mark.parametrize("name", ["scaling_epoch", "sdca_epoch", "cd_l1"])

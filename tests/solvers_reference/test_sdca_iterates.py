@@ -32,16 +32,9 @@ class State:
         return self.objective.marginals_of_scores(self.scores)[0]
 
     def run(self, order):
-        return _core.sdca_epoch(
-            self.objective,
-            self.l2,
-            np.array(order, dtype=np.int64),
-            self.curvatures,
-            self.weights,
-            self.scores,
-            self.entropies,
-            self.gains,
-        )
+        names = ("curvatures", "weights", "scores", "entropies", "gains")
+        state = _core.SdcaState(self.objective, **{name: getattr(self, name) for name in names})
+        return _core.sdca_epoch(state, np.array(order, dtype=np.int64), _core.SdcaOptions(l2=self.l2))
 
     def dual(self):
         u, b = self.objective.dual_terms_slots(self.marginals, None, self.entropies)

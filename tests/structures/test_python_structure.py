@@ -75,7 +75,11 @@ def test_the_same_eg_and_decoding(kind, rng):
         marginals, entropies = objective.marginals_of_scores(scores)
         w = objective.dual_terms_gibbs(scores)[0] / 0.7
         order = np.array([0, 2, 1, 3, 2], dtype=np.int64)
-        _core.eg_epoch(objective, 0.7, order, np.full(case.n, 0.5), w, scores, marginals, entropies, True)
+        steps = np.full(case.n, 0.5)
+        state = _core.EgState(
+            objective, weights=w, scores=scores, marginals=marginals, entropies=entropies, step_sizes=steps
+        )
+        _core.eg_epoch(state, order, _core.EgOptions(l2=0.7))
         results.append((w, scores, marginals, *_core.decode(structure, case.features, w)))
     for one, two in zip(*results, strict=True):
         np.testing.assert_allclose(one, two, atol=1e-10)

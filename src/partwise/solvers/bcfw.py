@@ -52,7 +52,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core import bcfw_epoch, bcfw_set_epoch
+from .. import _core
 from ..capabilities import Capability
 from ..dual import DualPoint
 from ..problem import Problem
@@ -211,13 +211,9 @@ class BCFW(OnlineSolver[BCFWState]):
         average = self.average_weights(state)
         report = Sweep(0, 0, 0.0, 0.0)
         for (part, own), (kept, limit) in zip(problem.visits(order), sets.limited(self.memory_mb), strict=True):
-            found = bcfw_set_epoch(
-                part.native,
-                problem.l2,
-                own,
-                state.weights,
-                kept,
-                state.gaps[part.examples],
+            blocks = _core.BcfwSetState(part.native, weights=state.weights, sets=kept, gaps=state.gaps[part.examples])
+            options = _core.BcfwSetOptions(
+                l2=problem.l2,
                 search=search,
                 pairwise=self.pairwise,
                 steps=self.steps,
@@ -225,6 +221,7 @@ class BCFW(OnlineSolver[BCFWState]):
                 keep=self.keep,
                 max_bytes=limit,
             )
+            found = _core.bcfw_set_epoch(blocks, own, options)
             report = report.plus(found.visits, found.merged, found.dual_gain, found.bound)
         if self.averaging:
             average += NEWEST * (state.weights - average)
@@ -238,18 +235,17 @@ class BCFW(OnlineSolver[BCFWState]):
         assert state.mass is not None
         assert state.linear is not None
         (part,) = problem.in_memory()
-        report = bcfw_epoch(
+        blocks = _core.BcfwState(
             part.native,
-            problem.l2,
-            order,
-            state.weights,
-            state.counts,
-            state.mass,
-            state.linear,
-            state.lag,
-            state.average,
-            state.gaps,
+            weights=state.weights,
+            counts=state.counts,
+            mass=state.mass,
+            linear=state.linear,
+            lag=state.lag,
+            average=state.average,
+            gaps=state.gaps,
         )
+        report = _core.bcfw_epoch(blocks, order, _core.BcfwOptions(l2=problem.l2))
         state.visits += report.visits
 
     def guess_primal(self, state: BCFWState) -> float:

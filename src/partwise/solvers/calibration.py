@@ -10,7 +10,7 @@ not fall at the first trial. From eta = 1 (at most 1 / tau; more if theory allow
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core import eg_epoch
+from .. import _core
 from ..dual import DualPoint
 from ..problem import Problem
 from .eg_start import max_step
@@ -53,20 +53,18 @@ def improving_share(
     """(share of the sample for which the first trial did not let the dual fall, examples visited)."""
     steps = np.full(problem.n_examples, step)
     weights, visits = weights.copy(), 0
+    # growth 1, so that a step size that has changed was refused
+    options = _core.EgOptions(l2=problem.l2, adaptive=True, growth=1.0)
     for part, order in problem.visits(sample):
-        report = eg_epoch(
+        state = _core.EgState(
             part.native,
-            problem.l2,
-            order,
-            steps[part.examples],
-            weights,
-            scores[part.slots].copy(),
-            marginals[part.slots].copy(),
-            entropies[part.examples].copy(),
-            adaptive=True,
-            growth=1.0,  # so that a step size that has changed was refused
+            weights=weights,
+            scores=scores[part.slots].copy(),
+            marginals=marginals[part.slots].copy(),
+            entropies=entropies[part.examples].copy(),
+            step_sizes=steps[part.examples],
         )
-        visits += report.visits
+        visits += _core.eg_epoch(state, order, options).visits
     return float(np.mean(steps[sample] == step)), visits
 
 

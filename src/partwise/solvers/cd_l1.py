@@ -27,7 +27,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core import WorkingColumns, cd_l1
+from .. import _core
 from ..capabilities import Capability
 from ..dual import DualPoint
 from ..problem import Problem
@@ -91,21 +91,19 @@ class CDL1(Solver[CDL1State]):
         violation = problem.violations(state.weights, state.u)
         chosen = self._working_set(state.weights, violation)
         (part,) = problem.in_memory()
-        columns = WorkingColumns(part.native, chosen)
+        columns = _core.WorkingColumns(part.native, chosen)
         point = problem.oracle_point(state.weights)
         unscaled, _ = problem.marginals_of_scores(_given(point.scores))
         own = state.weights[chosen]
-        report = cd_l1(
-            part.native,
-            columns,
-            problem.l1,
-            problem.l2,
-            self.max_sweeps,
-            self.inner * float(violation.max(initial=0.0)),
-            int(state.rng.integers(2**63)),
-            own,
-            unscaled,
-            np.ones(problem.n_examples),
+        report = _core.cd_l1(
+            _core.CdL1State(columns, weights=own, unscaled=unscaled, sums=np.ones(problem.n_examples)),
+            _core.CdL1Options(
+                l1=problem.l1,
+                l2=problem.l2,
+                max_sweeps=self.max_sweeps,
+                tol=self.inner * float(violation.max(initial=0.0)),
+                seed=int(state.rng.integers(2**63)),
+            ),
         )
         state.weights[chosen] = own
         state.value, state.u, state.b = problem.plane(state.weights)

@@ -36,7 +36,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core import dcd_epoch
+from .. import _core
 from ..capabilities import Capability
 from ..dual import DualPoint
 from ..problem import Problem
@@ -105,18 +105,15 @@ class CoordinateDescent(OnlineSolver[DCDState], ABC):
         gap, violation = 0.0, 0.0
         visits = problem.visits(self.draw_order(problem, state.rng))
         for (part, order), (sets, limit) in zip(visits, state.sets.limited(self.memory_mb), strict=True):
-            report = dcd_epoch(
-                part.native,
-                problem.l2,
-                order,
-                state.weights,
-                sets,
-                int(state.rng.integers(2**63)),
+            options = _core.DcdOptions(
+                l2=problem.l2,
                 search=search,
                 update=update,
                 delta=self.delta,
+                seed=int(state.rng.integers(2**63)),
                 max_bytes=limit,
             )
+            report = _core.dcd_epoch(_core.DcdState(part.native, weights=state.weights, sets=sets), order, options)
             if not isfinite(report.dual_gain):
                 raise DivergenceError(f"{self.name}: the dual rose by {report.dual_gain} after {state.epoch} epochs")
             state.visits += report.visits

@@ -47,7 +47,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core import eg_epoch
+from .. import _core
 from ..capabilities import Capability
 from ..dual import DualPoint
 from ..problem import Problem
@@ -176,21 +176,23 @@ class EG(OnlineSolver[EGState]):
         for k in range(self.runs):
             chain = self._chain(problem, state, k)
             for part, order in problem.visits(self.draw_order(problem, state.rng)):
-                report = eg_epoch(
+                blocks = _core.EgState(
                     part.native,
-                    annealed.l2,
-                    order,
-                    chain.step_sizes[part.examples],
-                    chain.weights,
-                    chain.scores[part.slots],
-                    chain.marginals[part.slots],
-                    chain.entropies[part.examples],
+                    weights=chain.weights,
+                    scores=chain.scores[part.slots],
+                    marginals=chain.marginals[part.slots],
+                    entropies=chain.entropies[part.examples],
+                    step_sizes=chain.step_sizes[part.examples],
+                )
+                options = _core.EgOptions(
+                    l2=annealed.l2,
                     adaptive=self.step_size == "adaptive",
                     growth=self.growth,
                     max_step=max_step(problem) if self.step_size == "adaptive" else float("inf"),
                     n_jobs=problem.n_jobs,
                     round_size=self.round_size,
                 )
+                report = _core.eg_epoch(blocks, order, options)
                 state.visits += report.visits
                 gains[k] += report.dual_gain
         state.epoch += 1

@@ -29,14 +29,13 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _core
 from .._core import (
     ScalingReport,
     scaling_constants,
-    scaling_epoch,
     scaling_extremes,
     scaling_largest_sum,
     scaling_refresh,
-    scaling_rounds,
 )
 from ..capabilities import Capability
 from ..dual import DualPoint
@@ -200,13 +199,24 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
     ) -> ScalingReport:
         """The core's pass over `columns`. minimiser: its parameters, where they are not those of the paper."""
         minimiser = {"max_newton": 100, **minimiser}
-        constants = state.empirical, state.mass, state.largest_sum
-        cells = state.weights, state.potentials, state.inverse
-        head = _part(problem).native, problem.l2, self.function
+        part = _part(problem)
+        cells = _core.ScalingState(
+            part.native,
+            weights=state.weights,
+            potentials=state.potentials,
+            inverse=state.inverse,
+            empirical=state.empirical,
+            mass=state.mass,
+            largest_sum=state.largest_sum,
+        )
         if self.adaptive:
-            return scaling_rounds(*head, state.wait, state.rest, *constants, *cells, **minimiser)
+            plan = _core.VisitPlan(part.native, wait=state.wait, rest=state.rest)
+            return _core.scaling_rounds(
+                cells, plan, _core.ScalingOptions(l2=problem.l2, function=self.function, **minimiser)
+            )
         minimiser |= {"parallel": parallel, "n_jobs": problem.n_jobs}
-        return scaling_epoch(*head, self.columns(state), *constants, *cells, **minimiser)
+        options = _core.ScalingOptions(l2=problem.l2, function=self.function, **minimiser)
+        return _core.scaling_epoch(cells, self.columns(state), options)
 
     def certificate(self, problem: Problem, state: ScalingState) -> Certified:
         primal, gradient = problem.value_and_gradient(state.weights)

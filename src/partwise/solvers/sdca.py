@@ -33,7 +33,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core import sdca_epoch, sdca_start
+from .. import _core
+from .._core import sdca_start
 from ..capabilities import Capability
 from ..dual import DualPoint
 from ..problem import Problem
@@ -127,16 +128,15 @@ class SDCA(OnlineSolver[SDCAState]):
         while visits < len(problem.active):
             order = self._awake(state, self.draw_order(problem, state.rng))
             for part, own in problem.visits(order):
-                report = sdca_epoch(
+                blocks = _core.SdcaState(
                     part.native,
-                    problem.l2,
-                    own,
-                    state.curvatures[part.slots],
-                    state.weights,
-                    state.scores[part.slots],
-                    state.entropies[part.examples],
-                    state.gains[part.examples],
+                    curvatures=state.curvatures[part.slots],
+                    weights=state.weights,
+                    scores=state.scores[part.slots],
+                    entropies=state.entropies[part.examples],
+                    gains=state.gains[part.examples],
                 )
+                report = _core.sdca_epoch(blocks, own, _core.SdcaOptions(l2=problem.l2))
                 visits += report.visits
                 gain += report.dual_gain
             self._send_to_rest(state, order)

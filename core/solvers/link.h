@@ -1,0 +1,136 @@
+// The link phi of a loss phi(t), t = smax(theta + kappa c) - <theta, g>: convex, non-decreasing. Everything that the
+// objective, its dual and the solvers know of a link is here; a new one is a struct like these and a line in `Links`.
+//
+//              phi(t)         s = phi'(t)      phi''(t)       phi*(s)    domain of phi*
+//   identity   t              1                0              0          s = 1
+//   squared    max(t, 0)^2    2 max(t, 0)      2 if t > 0     s^2 / 4    s >= 0
+//
+// phi*(s) = sup_t (s t - phi(t)), so that phi(t) + phi*(s) >= s t, and equal at s = phi'(t). The mass s of an example's
+// dual block lies in the domain of phi*: where that is one point, blocks are distributions (simplices), and phi(t) = t.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "support/types.h"
+
+namespace partwise {
+
+struct IdentityLink {
+    static constexpr std::string_view kName = "identity";
+    static constexpr double kLeastMass = 1.0;
+    static constexpr double kLargestMass = 1.0;
+
+    static constexpr double value(double t) { return t; }
+    static constexpr double mass(double) { return 1.0; }
+    static constexpr double second(double) { return 0.0; }
+    static constexpr double conjugate(double) { return 0.0; }
+};
+
+struct SquaredLink {
+    static constexpr std::string_view kName = "squared";
+    static constexpr double kLeastMass = 0.0;
+    static constexpr double kLargestMass = kInfinity;
+    static constexpr double kConjugateCurvature = 0.5;
+
+    static constexpr double value(double t) {
+        const double positive = std::max(t, 0.0);
+        return positive * positive;
+    }
+    static constexpr double mass(double t) { return 2.0 * std::max(t, 0.0); }
+    static constexpr double second(double t) { return t > 0.0 ? 2.0 : 0.0; }
+    static constexpr double conjugate(double s) { return 0.25 * s * s; }
+};
+
+using Links = std::variant<IdentityLink, SquaredLink>;
+
+// Capabilities of a link.
+template <class L>
+inline constexpr bool kFixedMass = L::kLeastMass == L::kLargestMass;
+// Every s >= 0 is a mass, and phi*(s) = kConjugateCurvature / 2 s^2: steps of a block have a closed form.
+template <class L>
+inline constexpr bool kQuadraticConjugate = requires { L::kConjugateCurvature; };
+
+// For solvers whose steps are not made for a link.
+template <class L>
+[[noreturn]] void refuse_link(const std::string& solver, L) {
+    throw InputError(solver + " is not available with the " + std::string(L::kName) + " link");
+}
+
+// One of them, chosen at run time.
+class Link {
+   public:
+    // Throws InputError if there is none of this name.
+    static Link named(std::string_view name) {
+        Link found;
+        if (!found.choose<0>(name)) {
+            throw InputError("link must be " + names() + ", not '" + std::string(name) + "'");
+        }
+        return found;
+    }
+    // 'one', 'two' or 'three'
+    static std::string names() { return join<0>(); }
+
+    // f of the link's own type: for loops that are compiled for each link.
+    template <class F>
+    decltype(auto) with(F&& f) const {
+        return std::visit(std::forward<F>(f), link_);
+    }
+
+    std::string_view name() const {
+        return with([](auto link) { return link.kName; });
+    }
+    double value(double t) const {
+        return with([&](auto link) { return link.value(t); });
+    }
+    double mass(double t) const {
+        return with([&](auto link) { return link.mass(t); });
+    }
+    double second(double t) const {
+        return with([&](auto link) { return link.second(t); });
+    }
+    double conjugate(double s) const {
+        return with([&](auto link) { return link.conjugate(s); });
+    }
+    double least_mass() const {
+        return with([](auto link) { return link.kLeastMass; });
+    }
+    double largest_mass() const {
+        return with([](auto link) { return link.kLargestMass; });
+    }
+    bool fixed_mass() const {
+        return with([](auto link) { return kFixedMass<decltype(link)>; });
+    }
+    bool quadratic_conjugate() const {
+        return with([](auto link) { return kQuadraticConjugate<decltype(link)>; });
+    }
+
+   private:
+    static constexpr std::size_t kCount = std::variant_size_v<Links>;
+    template <std::size_t K>
+    static constexpr std::string_view kNameOf = std::variant_alternative_t<K, Links>::kName;
+
+    template <std::size_t K>
+    bool choose(std::string_view name) {
+        if constexpr (K < kCount) {
+            if (name != kNameOf<K>) return choose<K + 1>(name);
+            link_.emplace<K>();
+            return true;
+        } else {
+            return false;
+        }
+    }
+    template <std::size_t K>
+    static std::string join() {
+        std::string text;
+        text.append("'").append(kNameOf<K>).append("'");
+        if constexpr (K + 1 < kCount) text.append(K + 2 < kCount ? ", " : " or ").append(join<K + 1>());
+        return text;
+    }
+
+    Links link_;
+};
+
+}  // namespace partwise
