@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, cross_
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from partwise import MaxentClassifier, RegularizationPathCV, SequenceTagger
-from partwise.estimators import base
+from partwise.problem import Problem
 
 
 @parametrize_with_checks([RegularizationPathCV(MaxentClassifier(), Cs=3, cv=3)])
@@ -105,8 +105,8 @@ def test_the_path_costs_less_than_a_grid(sentences, monkeypatch):
 def test_data_are_read_once_a_fold(sentences, monkeypatch):
     X, y = sentences
     made = []
-    make = base.Problem.of
-    monkeypatch.setattr(base.Problem, "of", lambda *args, **parts: made.append(1) or make(*args, **parts))
+    make = Problem.of
+    monkeypatch.setattr(Problem, "of", lambda *args, **parts: made.append(1) or make(*args, **parts))
     RegularizationPathCV(SequenceTagger(tol=0.1), Cs=[0.01, 0.1, 1.0], cv=3).fit(X, y)
     assert len(made) == 4  # three folds and the whole
 

@@ -15,7 +15,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from partwise.arrays import Floats
 from partwise.checks import check_choice, check_count, check_positive, count_jobs
-from partwise.estimators.base import StructuredEstimator, needs_probabilities
+from partwise.estimators.answers import needs_probabilities
+from partwise.estimators.base import StructuredEstimator
 from partwise.features.sparse_inputs import own_sparse
 from partwise.losses import get_loss
 from partwise.models.base import Model, Training
@@ -103,22 +104,24 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
         warm_start: bool = False,
         callbacks: Any = None,
     ) -> None:
-        self.loss = loss
-        self.C = C
+        super().__init__(
+            loss,
+            C,
+            solver=solver,
+            solver_options=solver_options,
+            tol=tol,
+            max_seconds=max_seconds,
+            max_passes=max_passes,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+            warm_start=warm_start,
+            callbacks=callbacks,
+        )
         self.penalty = penalty
         self.l1_ratio = l1_ratio
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
-        self.solver = solver
-        self.solver_options = solver_options
-        self.tol = tol
-        self.max_seconds = max_seconds
-        self.max_passes = max_passes
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.warm_start = warm_start
-        self.callbacks = callbacks
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -118,8 +118,20 @@ class DependencyParser(StructuredEstimator):
         warm_start: bool = False,
         callbacks: Any = None,
     ) -> None:
-        self.loss = loss
-        self.C = C
+        super().__init__(
+            loss,
+            C,
+            solver=solver,
+            solver_options=solver_options,
+            tol=tol,
+            max_seconds=max_seconds,
+            max_passes=max_passes,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+            warm_start=warm_start,
+            callbacks=callbacks,
+        )
         self.structure = structure
         self.single_root = single_root
         self.non_projective = non_projective
@@ -132,16 +144,6 @@ class DependencyParser(StructuredEstimator):
         self.min_count = min_count
         self.max_length = max_length
         self.memory_limit = memory_limit
-        self.solver = solver
-        self.solver_options = solver_options
-        self.tol = tol
-        self.max_seconds = max_seconds
-        self.max_passes = max_passes
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.warm_start = warm_start
-        self.callbacks = callbacks
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

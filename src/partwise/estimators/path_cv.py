@@ -16,7 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from partwise.arrays import Floats
 from partwise.checks import check_positive, check_sample_weight
-from partwise.estimators.base import Method, StructuredEstimator, unchanged_on_failure
+from partwise.estimators.answers import Method
+from partwise.estimators.base import StructuredEstimator
+from partwise.estimators.training import unchanged_on_failure
 from partwise.features.sparse_inputs import own_sparse
 
 

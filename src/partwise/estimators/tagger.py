@@ -8,7 +8,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from partwise.arrays import Floats
 from partwise.checks import check_choice, check_count
-from partwise.estimators.base import StructuredEstimator, needs_probabilities
+from partwise.estimators.answers import needs_probabilities
+from partwise.estimators.base import StructuredEstimator
 from partwise.losses import get_loss
 from partwise.models.chain import ChainModel
 from partwise.models.inspection import Explanation, TopFeatures
@@ -143,8 +144,20 @@ class SequenceTagger(StructuredEstimator):
         warm_start: bool = False,
         callbacks: Any = None,
     ) -> None:
-        self.loss = loss
-        self.C = C
+        super().__init__(
+            loss,
+            C,
+            solver=solver,
+            solver_options=solver_options,
+            tol=tol,
+            max_seconds=max_seconds,
+            max_passes=max_passes,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+            warm_start=warm_start,
+            callbacks=callbacks,
+        )
         self.model = model
         self.history = history
         self.beam_width = beam_width
@@ -157,16 +170,6 @@ class SequenceTagger(StructuredEstimator):
         self.gamma = gamma
         self.kernel_options = kernel_options
         self.min_count = min_count
-        self.solver = solver
-        self.solver_options = solver_options
-        self.tol = tol
-        self.max_seconds = max_seconds
-        self.max_passes = max_passes
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.warm_start = warm_start
-        self.callbacks = callbacks
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any, get_args
 
 import numpy as np
@@ -41,8 +40,7 @@ def to_parts(estimator: Any, kind: str) -> ModelParts:
 def from_parts(cls: type[Any], parts: ModelParts) -> Any:
     """The inverse, for an estimator of this class."""
     found = parts.settings.get("parameters")
-    known = inspect.signature(cls.__init__).parameters
-    if not isinstance(found, dict) or not all(name in known and name != "self" for name in found):
+    if not isinstance(found, dict) or not set(found) <= set(cls._get_param_names()):
         raise ModelFormatError(f"has parameters that {cls.__name__} does not know")
     estimator = cls(**{name: decode(value) for name, value in found.items()})
     if parts.has("input"):

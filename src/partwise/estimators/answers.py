@@ -1,0 +1,199 @@
+"""The half of an estimator that answers: predictions, probabilities, samples, scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from partwise.arrays import Floats
+from partwise.capabilities import Capability
+from partwise.checks import check_count, count_jobs, seed_of
+from partwise.estimators.training import TrainedEstimator
+from partwise.losses import get_loss
+from partwise.models.base import Ability, Labellings, Model, Reading
+from partwise.models.errors import NotAvailable
+from partwise.problem.inference import expectations, values_of
+from partwise.structures import Structure
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def has_probabilities(estimator: Any) -> bool:
+    """Whether the loss makes the model a distribution (for scikit-learn's available_if)."""
+    try:
+        loss = get_loss(estimator.loss)
+    except (TypeError, ValueError) as error:
+        raise AttributeError(str(error)) from None
+    if loss.probabilistic:
+        return True
+    raise AttributeError(f"probabilities are not available with loss={loss.name!r}: use 'log' or 'softmax-margin'")
+
+
+def needs_probabilities(method: Method) -> Method:
+    """Decorate a method that is there only when the loss makes the model a distribution."""
+    return cast(Method, available_if(has_probabilities)(method))
+
+
+class AnsweringEstimator(TrainedEstimator):
+    """What a fitted estimator says of new examples."""
+
+    def _fitted(self) -> Model:
+        """The fitted model with the parameters as they are now."""
+        check_is_fitted(self)
+        model = self._model
+        changed = {name: getattr(self, name) for name in model.late if getattr(self, name) != getattr(model, name)}
+        return model.with_options(**changed) if changed else model
+
+    def _read(self, X: Any, constraints: Mapping[str, Any] | None = None) -> tuple[Model, Reading, int]:
+        """The model, what it reads, and the number of threads."""
+        model, n_jobs = self._fitted(), count_jobs(self.n_jobs)
+        reading = model.read(self._check_input(X), n_jobs)
+        given = {name: value for name, value in (constraints or {}).items() if value is not None}
+        for name in given:
+            if name not in model.constraints:
+                known = ", ".join(model.constraints) or "none"
+                raise TypeError(f"{type(self).__name__} has no constraint {name!r}; there are: {known}")
+        if given:
+            model.constrain(reading, **given)
+            reading.constrained = True
+        return model, reading, n_jobs
+
+    def predict(self, X: Any, **constraints: Any) -> Any:
+        """The best answer for each example; `constraints` as the class says."""
+        model, reading, n_jobs = self._read(X, constraints)
+        best = model.best(reading, n_jobs)
+        answers = model.decode(reading, np.arange(len(best.indptr) - 1), best, n_jobs)
+        self._note(model, reading, best)
+        return reading.spread(answers, model.empty)
+
+    @needs_probabilities
+    def predict_marginals(self, X: Any, **options: Any) -> Any:
+        """Probabilities of the parts of answers, in the form that the class says; not available with hinge losses.
+
+        Constraints, as for `predict`, are given that they hold.
+        """
+        known = self._fitted()
+        known.needs(Ability.MARGINALS, "marginals")
+        constraints = {name: options.pop(name) for name in known.constraints if name in options}
+        model, reading, n_jobs = self._read(X, constraints)
+        counts, _ = expectations(reading.batch, model.weights, get_loss(self.loss).temperature, n_jobs)
+        self._note(model, reading, None)
+        return model.marginals(reading, counts, **options)
+
+    def predict_k_best(
+        self, X: Any, k: int, *, probabilities: bool = False, **constraints: Any
+    ) -> list[list[tuple[Any, float]]]:
+        """For each example its k best answers (fewer if it has fewer) with their scores, best first.
+
+        Scores are sums of weights: with the log loss, differences of scores are differences of log-probabilities.
+
+        probabilities : bool
+            Probabilities of the answers instead of scores; not available with hinge losses.
+        constraints
+            As for `predict`: the best answers that they allow.
+        """
+        if probabilities:
+            has_probabilities(self)
+        k = check_count("k", k)
+        model, reading, n_jobs = self._read(X, constraints)
+        structure, features = reading.batch.structure, reading.batch.features
+        _check_oracle(structure, Capability.K_BEST, "the k best answers")
+        which: list[int] = []
+        found: list[Any] = []
+        values: list[float] = []
+        temperature = get_loss(self.loss).temperature
+        for i in range(reading.batch.n_examples):
+            scores = features.scores(i, model.weights)
+            best = structure.k_best(i, scores, k)
+            which += [i] * len(best)
+            found += [labelling for _, *labelling in best]
+            own = [value for value, _, _ in best]
+            if probabilities:
+                log_z = structure.log_partition(i, scores, temperature)[0]
+                own = np.exp(np.subtract(own, log_z) / temperature).clip(0, 1).tolist()
+            values += own
+        rows = np.array(which, dtype=np.int64)
+        answers = model.decode(reading, rows, Labellings.of(found), n_jobs)
+        ranked: list[list[tuple[Any, float]]] = [[] for _ in range(reading.batch.n_examples)]
+        for i, answer, value in zip(which, answers, values, strict=True):
+            ranked[i].append((answer, value))
+        first = np.searchsorted(rows, np.arange(len(ranked)))
+        self._note(model, reading, Labellings.of([found[j] for j in first.tolist()]))
+        found_all: list[list[tuple[Any, float]]] = reading.spread(
+            ranked, lambda: [(model.empty(), float(probabilities))]
+        )
+        return found_all
+
+    @needs_probabilities
+    def sample(self, X: Any, n: int = 1, *, random_state: Any = None, **constraints: Any) -> list[list[Any]]:
+        """For each example n answers drawn from the model's distribution; not available with hinge losses.
+
+        random_state : int, RandomState, Generator or None
+            None: other draws each time.
+        constraints
+            As for `predict`: draws given that they hold.
+        """
+        n = check_count("n", n)
+        seeds = np.random.default_rng(seed_of(random_state))
+        model, reading, n_jobs = self._read(X, constraints)
+        structure, features = reading.batch.structure, reading.batch.features
+        _check_oracle(structure, Capability.SAMPLE, "samples")
+        temperature = get_loss(self.loss).temperature
+        found: list[Any] = []
+        for i in range(reading.batch.n_examples):
+            seed = int(seeds.integers(np.iinfo(np.int64).max))
+            found += structure.sample(i, features.scores(i, model.weights), temperature, n, seed)
+        which = np.repeat(np.arange(reading.batch.n_examples), n)
+        answers = list(model.decode(reading, which, Labellings.of(found), n_jobs))
+        groups = [answers[k : k + n] for k in range(0, len(answers), n)]
+        drawn: list[list[Any]] = reading.spread(groups, lambda: [model.empty() for _ in range(n)])
+        return drawn
+
+    @needs_probabilities
+    def log_probability(self, X: Any, y: Any) -> Floats:
+        """Log-probability of each answer in `y`: an array of shape (n_examples,). Not available with hinge losses.
+
+        It is -inf for an answer that the model does not have, and 0 for an example that has one answer.
+        """
+        model, reading, n_jobs = self._read(X)
+        model.needs(Ability.ENCODING, "log-probabilities")
+        labellings, possible = model.encode(reading, y)
+        temperature = get_loss(self.loss).temperature
+        values = values_of(reading.batch, model.weights, labellings, n_jobs)
+        values -= expectations(reading.batch, model.weights, temperature, n_jobs)[1]
+        values /= temperature
+        values[~possible] = -np.inf
+        found = np.zeros(reading.n_examples)
+        found[reading.numbers] = values
+        return found
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """How good predictions are, between 0 and 1, by the measure that the class says."""
+        predicted = self.predict(X)
+        return self._model.score(X, y, predicted, sample_weight)
+
+    def _note(self, model: Model, reading: Reading, best: Labellings | None) -> None:
+        report = model.report(reading, best)
+        if report is not None:
+            self._last.report = report
+
+    @property
+    def unknown_counts_(self) -> tuple[int, int]:
+        """How many features of the last input have no weight, and of how many; (0, 0) where all have one."""
+        check_is_fitted(self)
+        return (0, 0) if self._last.report is None else self._last.report.unknown()
+
+    @property
+    def unknown_rate_(self) -> float:
+        """Share of the features of the last input that have no weight."""
+        unknown, total = self.unknown_counts_
+        return unknown / total if total else 0.0
+
+
+def _check_oracle(structure: Structure, capability: Capability, what: str) -> None:
+    if capability not in structure.capabilities():
+        raise NotAvailable(f"{what}: not available for the structure {type(structure).__name__}")

@@ -1,0 +1,245 @@
+"""The half of an estimator that trains: parameters, `fit`, paths, warm starts.
+
+`fit` works on local values and sets attributes at its very end, inside `unchanged_on_failure`: an error or Ctrl-C
+leaves an estimator as it was.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import math
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from partwise.arrays import Floats
+from partwise.callbacks.base import Callbacks, Session, check_callbacks
+from partwise.checks import check_positive, count_jobs, seed_of
+from partwise.losses import get_loss
+from partwise.models.base import Ability, InputReport, Learnt, Model, Training
+from partwise.penalties import L2, ElasticNet, Penalty
+from partwise.problem import Problem
+from partwise.result import HISTORY, Result
+from partwise.solvers import Solver, get_solver, solve, solve_path
+
+
+@contextmanager
+def unchanged_on_failure(estimator: Any) -> Iterator[None]:
+    """Give back the estimator's attributes if the block does not end well (Ctrl-C included)."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """A fit up to the point where its solver is called."""
+
+    model: Model
+    learnt: Learnt
+    problem: Problem
+    key: tuple[Any, ...]
+    options: dict[str, Any]
+
+
+@dataclass
+class LastInput:
+    """What was strange about the input of the last prediction; a fit makes a new one."""
+
+    report: InputReport | None = None
+
+
+class TrainedEstimator(BaseEstimator):
+    """What an estimator learns, and how."""
+
+    result_: Result
+    _model: Model
+    _last: LastInput
+    #: Loss, solver and shape of the data of the last fit: what a dual point belongs to.
+    _fit_key: tuple[Any, ...] | None = None
+
+    def __init__(
+        self,
+        loss: Any = "log",
+        C: float = 1.0,
+        *,
+        solver: Any = "auto",
+        solver_options: dict[str, Any] | None = None,
+        tol: float = 1e-3,
+        max_seconds: float | None = None,
+        max_passes: float | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        verbose: int = 0,
+        warm_start: bool = False,
+        callbacks: Any = None,
+    ) -> None:
+        self.loss = loss
+        self.C = C
+        self.solver = solver
+        self.solver_options = solver_options
+        self.tol = tol
+        self.max_seconds = max_seconds
+        self.max_passes = max_passes
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.callbacks = callbacks
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        """Parameters for scikit-learn: those of `__init__`, and with ``**training`` those of the base class too."""
+        kinds = {each.kind for each in inspect.signature(cls.__init__).parameters.values()}
+        inherited = set(TrainedEstimator._get_param_names()) if inspect.Parameter.VAR_KEYWORD in kinds else set()
+        return sorted({*super()._get_param_names(), *inherited})
+
+    @abstractmethod
+    def _make_model(self) -> Model:
+        """A model with the parameters that are about models, checked; not yet learnt."""
+
+    # training
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train on examples `X` with answers `y`; `sample_weight` is one weight per example.
+
+        An example of weight 0 is left out altogether: nothing is learnt from it.
+        """
+        with unchanged_on_failure(self):
+            prepared = self._prepare_fit(X, y, sample_weight)
+            model, problem = prepared.model, prepared.problem
+            with Callbacks(self.callbacks, Session(problem, partial(self._preview, model))) as callbacks:
+                callback = callbacks if callbacks.all else None
+                result = callbacks.end(solve(problem, callback=callback, **prepared.options))
+            self._keep(prepared, result)
+        return self
+
+    def fit_path(self, Cs: Sequence[float], X: Any, y: Any, sample_weight: Any = None) -> list[Result]:
+        """Fit for each of these C in turn, each from the solution of the one before; the last one stays.
+
+        `use` puts any of the results in its place. No callbacks are called.
+        """
+        with unchanged_on_failure(self):
+            self.C = Cs[-1]
+            prepared = self._prepare_fit(X, y, sample_weight)
+            penalties = [_times(prepared.problem.penalty, self.C / C) for C in Cs]
+            results = solve_path(prepared.problem, penalties, **prepared.options)
+            self._keep(prepared, results[-1])
+        return results
+
+    def use(self, result: Result) -> Self:
+        """Take the weights of another result of the last `fit_path`."""
+        self._adopt(self._model.with_weights(result.weights), result)
+        return self
+
+    def _prepare_fit(self, X: Any, y: Any, sample_weight: Any) -> _Prepared:
+        training = self._check_training()
+        model = self._make_model()
+        learnt = model.learn(*self._check_data(model, X, y), sample_weight, training)
+        if training.max_seconds is not None and learnt.seconds:
+            training = replace(training, max_seconds=max(0.0, training.max_seconds - learnt.seconds))
+        penalty = replace(training, l2=learnt.l2_factor * training.l2).penalty
+        problem = Problem.of([learnt.examples], training.loss, penalty, n_jobs=training.n_jobs)
+        key = (type(model), training.loss, training.solver, *learnt.shape)
+        options = {
+            "solver": training.solver,
+            "tol": training.tol,
+            "max_passes": self.max_passes,
+            "max_seconds": training.max_seconds,
+            "random_state": training.seed(),
+            "warm_start": self._start(training, model, key) if self.warm_start else None,
+            "verbose": self.verbose,
+        }
+        return _Prepared(model, learnt, problem, key, options)
+
+    def _check_data(self, model: Model, X: Any, y: Any) -> tuple[Any, Any]:
+        """Training data as the model takes them."""
+        return X, y
+
+    def _check_input(self, X: Any) -> Any:
+        """Data to predict for, as the model takes them."""
+        return X
+
+    def _check_training(self) -> Training:
+        loss = get_loss(self.loss)
+        check_callbacks(self.callbacks)
+        check_positive("C", self.C)
+        check_positive("tol", self.tol, zero=True)
+        for name in ("max_seconds", "max_passes"):
+            if getattr(self, name) is not None:
+                check_positive(name, getattr(self, name))
+        return Training(
+            loss,
+            1.0 / float(self.C),
+            self._make_solver(),
+            float(self.tol),
+            count_jobs(self.n_jobs),
+            partial(seed_of, self.random_state),
+            max_seconds=self.max_seconds,
+            verbose=self.verbose,
+        )
+
+    def _make_solver(self) -> Any:
+        if self.solver_options:
+            if not isinstance(self.solver, str) or self.solver == "auto":
+                raise ValueError(f"solver_options need a solver's name, got solver={self.solver!r}")
+            return get_solver(self.solver, **self.solver_options)
+        if isinstance(self.solver, str) and self.solver != "auto":
+            return get_solver(self.solver)
+        if not isinstance(self.solver, (str, Solver)):
+            raise ValueError(f"solver must be a name or a Solver, got {self.solver!r}")
+        return self.solver
+
+    def _start(self, training: Training, model: Model, key: tuple[Any, ...]) -> Result | Floats | None:
+        """Where the last fit ended, as far as that is a start for this one."""
+        last: Model | None = getattr(self, "_model", None)
+        if last is None:
+            return None
+        if training.loss.smooth:
+            can = type(last) is type(model) and Ability.CARRYING in model.abilities()
+            return model.carried(last) if can else None
+        # max-margin solvers start from a dual point, which belongs to a loss, a solver and a shape of data
+        old = self._fit_key
+        if old is None or self.result_.dual_point is None or len(old) != len(key):
+            return None
+        return self.result_ if all(np.array_equal(a, b) for a, b in zip(old, key, strict=True)) else None
+
+    def _keep(self, prepared: _Prepared, result: Result) -> None:
+        self._fit_key = prepared.key
+        self._adopt(prepared.model.with_weights(result.weights), result)
+
+    def _adopt(self, model: Model, result: Result) -> None:
+        """Become a fitted estimator of this model."""
+        for name in self._model.attributes() if hasattr(self, "_model") else ():
+            if name in vars(self):
+                delattr(self, name)
+        self._model = model
+        self._last = LastInput()
+        self.result_ = result
+        for name, value in model.attributes().items():
+            setattr(self, name, value)
+
+    def _preview(self, model: Model, weights: Floats) -> Self:
+        """A model with these weights, which lives beside the one that is being trained."""
+        nothing: dict[str, Floats] = {name: np.empty(0) for name in HISTORY}
+        sketch = Result(weights, math.nan, math.nan, math.inf, 0.0, 0.0, "stopped", "", 0.0, nothing)
+        other = copy.copy(self)
+        other._adopt(model.with_weights(weights), sketch)
+        return other
+
+
+def _times(penalty: Penalty, ratio: float) -> Penalty:
+    if isinstance(penalty, L2):
+        return L2(ratio * penalty.strength)
+    return ElasticNet(ratio * penalty.l1, ratio * penalty.strength)
