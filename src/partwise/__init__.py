@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from . import kernels as kernels
     from . import metrics as metrics
     from . import models as models
+    from . import reference as reference
     from . import report as report
     from . import solvers as solvers
     from . import structures as structures
@@ -47,6 +48,10 @@ if TYPE_CHECKING:
     from .penalties import L2 as L2
     from .penalties import ElasticNet as ElasticNet
     from .problem import Problem as Problem
+    from .reference import ExplicitDual as ExplicitDual
+    from .reference import QPResult as QPResult
+    from .reference import eg_qp as eg_qp
+    from .reference import explicit_dual as explicit_dual
     from .result import Certificate as Certificate
     from .result import CertificateError as CertificateError
     from .result import ConvergenceWarning as ConvergenceWarning
@@ -71,16 +76,12 @@ if TYPE_CHECKING:
     from .solvers import EGBatch as EGBatch
     from .solvers import EGPrimal as EGPrimal
     from .solvers import ExcessiveGap as ExcessiveGap
-    from .solvers import ExplicitDual as ExplicitDual
     from .solvers import ISBound as ISBound
     from .solvers import Newton as Newton
     from .solvers import Progress as Progress
-    from .solvers import QPResult as QPResult
     from .solvers import Solver as Solver
     from .solvers import available_solvers as available_solvers
     from .solvers import compatibility_table as compatibility_table
-    from .solvers import eg_qp as eg_qp
-    from .solvers import explicit_dual as explicit_dual
     from .solvers import get_solver as get_solver
     from .solvers import regularization_path as regularization_path
     from .solvers import solve as solve
@@ -116,6 +117,7 @@ _MODULES = {
     "models": ("ModelFormatError", "load"),
     "penalties": ("ElasticNet", "L2"),
     "problem": ("Problem",),
+    "reference": ("ExplicitDual", "QPResult", "eg_qp", "explicit_dual"),
     "result": ("Certificate", "CertificateError", "ConvergenceWarning", "DivergenceError", "FeatureWarning", "Result"),
     "solvers": (
         "BCFW",
@@ -131,21 +133,17 @@ _MODULES = {
         "EGBatch",
         "EGPrimal",
         "ExcessiveGap",
-        "ExplicitDual",
         "GIS",
         "IIS",
         "ISBound",
         "LBFGS",
         "Newton",
         "Progress",
-        "QPResult",
         "SCGIS",
         "SDCA",
         "Solver",
         "available_solvers",
         "compatibility_table",
-        "eg_qp",
-        "explicit_dual",
         "get_solver",
         "regularization_path",
         "solve",
@@ -165,6 +163,7 @@ _PACKAGES = (
     "kernels",
     "metrics",
     "models",
+    "reference",
     "report",
     "solvers",
     "structures",
