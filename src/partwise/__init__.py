@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from . import metrics as metrics
     from . import model_files as model_files
     from . import models as models
+    from . import reference as reference
     from . import report as report
     from . import solvers as solvers
     from . import structures as structures
@@ -48,6 +49,10 @@ if TYPE_CHECKING:
     from .penalties import L2 as L2
     from .penalties import ElasticNet as ElasticNet
     from .problem import Problem as Problem
+    from .reference import ExplicitDual as ExplicitDual
+    from .reference import QPResult as QPResult
+    from .reference import eg_qp as eg_qp
+    from .reference import explicit_dual as explicit_dual
     from .result import Certificate as Certificate
     from .result import CertificateError as CertificateError
     from .result import ConvergenceWarning as ConvergenceWarning
@@ -72,16 +77,12 @@ if TYPE_CHECKING:
     from .solvers import EGBatch as EGBatch
     from .solvers import EGPrimal as EGPrimal
     from .solvers import ExcessiveGap as ExcessiveGap
-    from .solvers import ExplicitDual as ExplicitDual
     from .solvers import ISBound as ISBound
     from .solvers import Newton as Newton
     from .solvers import Progress as Progress
-    from .solvers import QPResult as QPResult
     from .solvers import Solver as Solver
     from .solvers import available_solvers as available_solvers
     from .solvers import compatibility_table as compatibility_table
-    from .solvers import eg_qp as eg_qp
-    from .solvers import explicit_dual as explicit_dual
     from .solvers import get_solver as get_solver
     from .solvers import regularization_path as regularization_path
     from .solvers import solve as solve
@@ -117,6 +118,7 @@ _MODULES = {
     "model_files": ("ModelFormatError", "load"),
     "penalties": ("ElasticNet", "L2"),
     "problem": ("Problem",),
+    "reference": ("ExplicitDual", "QPResult", "eg_qp", "explicit_dual"),
     "result": ("Certificate", "CertificateError", "ConvergenceWarning", "DivergenceError", "FeatureWarning", "Result"),
     "solvers": (
         "BCFW",
@@ -132,21 +134,17 @@ _MODULES = {
         "EGBatch",
         "EGPrimal",
         "ExcessiveGap",
-        "ExplicitDual",
         "GIS",
         "IIS",
         "ISBound",
         "LBFGS",
         "Newton",
         "Progress",
-        "QPResult",
         "SCGIS",
         "SDCA",
         "Solver",
         "available_solvers",
         "compatibility_table",
-        "eg_qp",
-        "explicit_dual",
         "get_solver",
         "regularization_path",
         "solve",
@@ -167,6 +165,7 @@ _PACKAGES = (
     "metrics",
     "model_files",
     "models",
+    "reference",
     "report",
     "solvers",
     "structures",

@@ -22,8 +22,8 @@ from partwise import (
     SequenceTagger,
     solve,
 )
+from partwise.reference import EntropyProx, ExcessiveGapMethod, LinearTerm, SquaredNorm
 from partwise.solvers.excessive_gap import steps_to
-from partwise.solvers.excessive_gap_general import EntropyProx, ExcessiveGapMethod, LinearTerm, SquaredNorm
 
 
 def passes_to(tol, problem, **options):

@@ -8,7 +8,8 @@ from scipy.optimize import minimize
 from smallproblems import Small
 
 from oracles.large_margin_figures import divergence, figure_2, gradient_range, quadratic, theorem_1
-from partwise import ConvergenceWarning, DivergenceError, EGBatch, eg_qp, explicit_dual, solve
+from partwise import ConvergenceWarning, DivergenceError, EGBatch, solve
+from partwise.reference import eg_qp, explicit_dual
 
 SEEDS = range(50)
 EXACT = 1e-9

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
+import sys
 import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pytest
+from cutproblems import cut
 from scipy import sparse
 from smallproblems import Listed, Small
 
+import partwise
 from oracles.objective import LOSSES
 from oracles.problems import maxent_case
 from partwise import (
@@ -33,13 +39,15 @@ from partwise import (
     solve,
     suitable_solvers,
 )
+from partwise.capabilities import Capability, capabilities
 from partwise.cli.output import peak_memory
 from partwise.features import Attributes
 from partwise.kernels import kernel_map
 from partwise.models.rows import csr_attributes
-from partwise.solvers import auto, choose
+from partwise.solvers import auto, choose, register
 from partwise.solvers.compatibility import KINDS
 from partwise.solvers.look import Look
+from partwise.specimens import specimen
 
 
 class MaxOnly(Structure):
@@ -77,6 +85,8 @@ def problem_of(kind: str, loss: str) -> Problem:
     if kind.endswith("with a kernel"):
         rows = np.random.default_rng(0).normal(size=(sum(small.case.rows), 2))
         features = kernel_map(small.case.structure, rows, "rbf")
+    if kind.endswith("two batches"):
+        return Problem.of(cut("maxent" if "maxent" in kind else "chain-tied", 3, (2, 3)), small.loss, penalty)
     if "maxent map" in kind:
         case = maxent_case(3, form="negative" if kind.endswith("negative features") else "real")
         return Problem(case.features, case.structure, case.gold, small.loss, penalty)
@@ -290,3 +300,49 @@ def rows_problem(rng, rows, inputs, scales=1.0, n_labels=2):
     scores = X @ rng.normal(size=(inputs, n_labels)) + rng.gumbel(size=(rows, n_labels))
     gold = structure.encode(scores.argmax(axis=1))
     return Problem(multiclass_map(structure, X * scales), structure, gold, "log", 1.0)
+
+
+def test_a_solver_is_known_as_soon_as_its_file_is_there(tmp_path):
+    # a copy of the package with one more file; nothing else is touched
+    package = Path(partwise.__file__).parent
+    shutil.copytree(package, tmp_path / "partwise", ignore=shutil.ignore_patterns("__pycache__"))
+    source = (package / "solvers" / "lbfgs.py").read_text()
+    source = source.replace('"lbfgs"', '"mine"').replace("@register(place=1)", "@register()")
+    (tmp_path / "partwise" / "solvers" / "mine.py").write_text(source)
+    program = "import partwise; names = partwise.available_solvers(); print(names[-1], len(names))"
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    output = subprocess.run(
+        [sys.executable, "-c", program], env=environment, check=True, capture_output=True, text=True
+    ).stdout
+    assert output.split() == ["mine", str(len(available_solvers()) + 1)]
+
+
+def test_two_solvers_of_one_name_are_refused():
+    with pytest.raises(ValueError, match=r"there is a solver 'lbfgs' already: partwise\.solvers\.lbfgs\.LBFGS"):
+
+        @register()
+        class Other(LBFGS):
+            name = "lbfgs"
+
+    assert get_solver("lbfgs") == LBFGS()
+
+
+def test_capabilities_that_are_none():
+    with pytest.raises(AttributeError):
+        _ = Capability.SMOTH
+    with pytest.raises(ValueError, match="'smoth' is not a valid Capability"):
+        capabilities(["smooth", "smoth"])
+    for name in available_solvers():
+        assert all(isinstance(need, Capability) for need in type(get_solver(name)).requires)
+
+
+def test_a_specimen_joins_the_table():
+    @specimen("Multiclass, three batches", batches=3)
+    def three():
+        return KINDS["Multiclass"].make()
+
+    try:
+        assert "Multiclass, three batches" in compatibility_table()
+        assert KINDS["Multiclass, three batches"].problem(Loss("log", 1.0, 0.0)).n_batches == 3
+    finally:
+        del KINDS["Multiclass, three batches"]

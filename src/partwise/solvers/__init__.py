@@ -1,4 +1,10 @@
-"""Solvers: frozen dataclasses of hyper-parameters with `init_state`, `step`, `certificate` and a shared `run`."""
+"""Solvers: frozen dataclasses of hyper-parameters with `init_state`, `step`, `certificate` and a shared `run`.
+
+Every module of this package is imported, so that a solver is known by its name as soon as its file is here.
+"""
+
+import importlib
+import pkgutil
 
 from ..model_files.errors import CheckpointError
 from .auto import choose, solve
@@ -16,15 +22,13 @@ from .eg import EG
 from .eg_batch import EGBatch
 from .eg_primal import EGPrimal
 from .excessive_gap import ExcessiveGap
-from .explicit import ExplicitDual, explicit_dual
 from .gis import GIS
 from .iis import IIS
 from .is_bound import ISBound
 from .lbfgs import LBFGS
 from .newton import Newton
 from .path import regularization_path, solve_path
-from .qp import QPResult, eg_qp
-from .registry import available_solvers, get_solver, suitable_solvers
+from .registry import available_solvers, get_solver, register, suitable_solvers
 from .scgis import SCGIS
 from .sdca import SDCA
 from .state import State
@@ -49,22 +53,22 @@ __all__ = [
     "EGBatch",
     "EGPrimal",
     "ExcessiveGap",
-    "ExplicitDual",
     "ISBound",
     "Newton",
     "Progress",
-    "QPResult",
     "Solver",
     "State",
     "WarmStart",
     "available_solvers",
     "choose",
     "compatibility_table",
-    "eg_qp",
-    "explicit_dual",
     "get_solver",
+    "register",
     "regularization_path",
     "solve",
     "solve_path",
     "suitable_solvers",
 ]
+
+for _module in pkgutil.iter_modules(__path__, f"{__name__}."):
+    importlib.import_module(_module.name)

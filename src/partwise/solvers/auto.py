@@ -86,11 +86,15 @@ def choose(problem: Problem) -> Choice:
         raise ValueError(f"{describe(problem)}: {no_solver(problem)}")
     if len(fitting) == 1:
         return Choice(get_solver(fitting[0]), f"the one solver for {describe(problem)}")
-    if "bcfw" in fitting:
+
+    def fits(solver: type[Solver[Any]]) -> bool:
+        return solver.name in fitting
+
+    if fits(BCFW):
         return Choice(BCFW(), f"loss {problem.loss.name!r}")
     look = Look(problem)
     if not problem.loss.smooth:
-        if "excessive-gap" in fitting and look.curvature > WEAK_HINGE:
+        if fits(ExcessiveGap) and look.curvature > WEAK_HINGE:
             reason = f"loss {problem.loss.name!r} with a weak penalty (curvature {look.curvature:.3g} > {WEAK_HINGE:g})"
             return Choice(ExcessiveGap(), reason)
         return Choice(EG(), f"loss {problem.loss.name!r} with a kernel")
@@ -98,10 +102,10 @@ def choose(problem: Problem) -> Choice:
         return Choice(EG(), "smooth with a kernel")
     tiny = look.work <= TINY
     exact_passes = FREE / (look.work + PASS) if tiny else 0.0
-    if "eg" not in fitting:
+    if not fits(EG):
         return Choice(LBFGS(), "smooth, and no dual method fits", exact_passes)
-    one_part = "sdca" in fitting
-    if "newton" in fitting:
+    one_part = fits(SDCA)
+    if fits(Newton):
         if look.curvature > STEEP and look.different_scales:
             reason = f"smooth, features of different scales (a factor of {look.scale_ratio:.2g})"
             return Choice(Newton(preconditioner="diagonal"), reason, exact_passes)

@@ -60,6 +60,7 @@ from ..result import Certificate, DivergenceError
 from .base import Certified, WarmStart, option
 from .kept_labellings import KeptLabellings
 from .online import Ints, OnlineSolver, OnlineState
+from .registry import register
 from .working_sets import MEMORY_HELP, active_set, check_memory, start_sets
 
 Floats = NDArray[np.float64]
@@ -104,6 +105,7 @@ class Sweep(NamedTuple):
         return Sweep(self.visits + visits, self.merged + merged, self.dual_gain + dual_gain, self.bound + bound)
 
 
+@register(place=3)
 @dataclass(frozen=True)
 class BCFW(OnlineSolver[BCFWState]):
     """Block-coordinate Frank-Wolfe (see the module's docstring)."""

@@ -31,9 +31,11 @@ from .._core import ScalingReport
 from ..capabilities import Capability
 from ..problem import Problem
 from .base import option
+from .registry import register
 from .scaling import NEEDS, ORDERS, Order, ScalingState, SequentialSolver
 
 
+@register(place=5)
 @dataclass(frozen=True)
 class CD(SequentialSolver):
     """Coordinate descent (see the module's docstring)."""

@@ -17,9 +17,11 @@ from .._core import ScalingReport
 from ..problem import Problem
 from .base import option
 from .cd import CD
+from .registry import register
 from .scaling import ORDERS, Order, ScalingState, check_positive
 
 
+@register(place=5)
 @dataclass(frozen=True)
 class CDExact(CD):
     """Coordinate descent with exact steps (see the module's docstring)."""

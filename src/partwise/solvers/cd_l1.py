@@ -33,6 +33,7 @@ from ..dual import DualPoint
 from ..problem import Problem
 from ..result import Certificate, Status
 from .base import Certified, Solver, WarmStart, option, start_weights
+from .registry import register
 from .state import State
 
 Floats = NDArray[np.float64]
@@ -51,6 +52,7 @@ class CDL1State(State):
     steps: int = 1
 
 
+@register(place=4)
 @dataclass(frozen=True)
 class CDL1(Solver[CDL1State]):
     """Coordinate descent on a working set (see the module's docstring)."""

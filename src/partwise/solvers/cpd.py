@@ -20,8 +20,10 @@ from typing import ClassVar
 from ..problem import Problem
 from .base import option
 from .dcd import CoordinateDescent, DCDState
+from .registry import register
 
 
+@register(place=10)
 @dataclass(frozen=True)
 class CPD(CoordinateDescent):
     """Cutting planes with dual coordinate descent (see the module's docstring)."""

@@ -44,6 +44,7 @@ from ..result import DivergenceError
 from .base import Certified, WarmStart, option
 from .kept_labellings import KeptLabellings
 from .online import OnlineSolver, OnlineState
+from .registry import register
 from .working_sets import MEMORY_HELP, active_set, check_memory, start_sets
 
 Floats = NDArray[np.float64]
@@ -135,6 +136,7 @@ class CoordinateDescent(OnlineSolver[DCDState], ABC):
         return f"{state.rounds} rounds without the oracle, {kept}{merged}"
 
 
+@register(place=9)
 @dataclass(frozen=True)
 class DCD(CoordinateDescent):
     """DCD-SSVM (see the module's docstring)."""

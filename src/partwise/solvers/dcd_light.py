@@ -15,8 +15,10 @@ from typing import ClassVar
 
 from ..problem import Problem
 from .dcd import CoordinateDescent, DCDState
+from .registry import register
 
 
+@register(place=9)
 @dataclass(frozen=True)
 class DCDLight(CoordinateDescent):
     """DCD-Light (see the module's docstring)."""

@@ -56,6 +56,7 @@ from .base import Certified, WarmStart, option
 from .calibration import calibrate
 from .eg_start import Start, check_options, max_step, psi2_bounds, start_cost_scale, start_scores
 from .online import OnlineSolver, OnlineState
+from .registry import register
 from .watch import WatchedState, check_end, watch
 
 Floats = NDArray[np.float64]
@@ -96,6 +97,7 @@ class Chain(NamedTuple):
     step_sizes: Floats
 
 
+@register(place=2)
 @dataclass(frozen=True)
 class EG(OnlineSolver[EGState]):
     """Online exponentiated gradient (see the module's docstring)."""

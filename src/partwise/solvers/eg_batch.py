@@ -45,6 +45,7 @@ from ..problem import Problem
 from ..result import Status
 from .base import Certified, WarmStart, option
 from .eg_start import Start, check_options, max_step, psi2_bounds, start_cost_scale, start_scores
+from .registry import register
 from .scheduled import ScheduledSolver
 from .watch import WatchedState, check_end, watch
 
@@ -194,6 +195,7 @@ class BatchEG(ScheduledSolver[S], ABC):
         return float(self.step_size), safe
 
 
+@register(place=2)
 @dataclass(frozen=True)
 class EGBatch(BatchEG[EGBatchState]):
     """Batch exponentiated gradient on slot scores (see the module's docstring)."""

@@ -32,6 +32,7 @@ from ..result import DivergenceError
 from .base import WarmStart, start_point, start_weights
 from .eg_batch import BatchEG, BatchState, Moved
 from .eg_start import start_cost_scale
+from .registry import register
 
 Floats = NDArray[np.float64]
 
@@ -45,6 +46,7 @@ class EGPrimalState(BatchState):
     gold: Floats
 
 
+@register(place=2)
 @dataclass(frozen=True)
 class EGPrimal(BatchEG[EGPrimalState]):
     """Batch exponentiated gradient in primal form (see the module's docstring)."""

@@ -35,7 +35,7 @@ and is done once. Section 4.3: weights are only mixed, so kernels need nothing e
 prox-function's modulus is 1 / sum omega; by Cauchy's inequality sum_i omega_i Psi_i serves for (sum omega) max Psi);
 adaptive smoothing, the default (the theorem's constant is the worst case over all labellings and costs hundreds of
 steps before anything happens); warm starts, at the least smoothing for which eq. 11 is true of them; mu stops falling
-where it is lost in rounding. Algorithm 1 for other functions is in `excessive_gap_general`.
+where it is lost in rounding. Algorithm 1 for other functions is `reference.ExcessiveGapMethod`.
 """
 
 import sys
@@ -54,6 +54,7 @@ from ..problem.rounding import EPSILON
 from ..result import DivergenceError, Result
 from .base import Certified, WarmStart, option, start_point, start_weights
 from .eg_start import psi2_bounds
+from .registry import register
 from .scheduled import ScheduledSolver
 from .state import State
 
@@ -100,6 +101,7 @@ class _Point(NamedTuple):
     marginals: Floats
 
 
+@register(place=3)
 @dataclass(frozen=True)
 class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
     """Excessive gap minimisation (see the module's docstring)."""

@@ -19,9 +19,11 @@ the sum to f# needs no weight (003, (13)).
 from dataclasses import dataclass
 from typing import ClassVar
 
+from .registry import register
 from .scaling import ParallelSolver
 
 
+@register(place=8)
 @dataclass(frozen=True)
 class GIS(ParallelSolver):
     """Generalised iterative scaling (see the module's docstring)."""

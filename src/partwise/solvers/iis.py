@@ -17,9 +17,11 @@ Source. 003, Algorithm 2 with Table 1 and (28); Della Pietra, Della Pietra, Laff
 from dataclasses import dataclass
 from typing import ClassVar
 
+from .registry import register
 from .scaling import ParallelSolver
 
 
+@register(place=8)
 @dataclass(frozen=True)
 class IIS(ParallelSolver):
     """Improved iterative scaling (see the module's docstring)."""

@@ -17,9 +17,11 @@ Source. 003, Algorithm 1 with (39): the new method proposed at the end of sectio
 from dataclasses import dataclass
 from typing import ClassVar
 
+from .registry import register
 from .scgis import SCGIS
 
 
+@register(place=7)
 @dataclass(frozen=True)
 class ISBound(SCGIS):
     """Iterative scaling with the bound (39) (see the module's docstring)."""

@@ -39,6 +39,7 @@ from ..capabilities import Capability
 from ..problem import Problem
 from .base import WarmStart, option
 from .primal import PrimalSolver, PrimalState
+from .registry import register
 
 Floats = NDArray[np.float64]
 
@@ -65,6 +66,7 @@ class LBFGSState(PrimalState):
         return super().complaint(fresh) or ("" if inside else "it has more pairs than there is room for")
 
 
+@register(place=1)
 @dataclass(frozen=True)
 class LBFGS(PrimalSolver[LBFGSState]):
     """Limited-memory BFGS (see the module's docstring)."""

@@ -48,6 +48,7 @@ from ..capabilities import Capability
 from ..problem import Problem
 from .base import WarmStart, option
 from .primal import PrimalSolver, PrimalState
+from .registry import register
 
 Floats = NDArray[np.float64]
 
@@ -85,6 +86,7 @@ class NewtonState(PrimalState):
         return super().complaint(fresh) or ("it has no marginals that it could know" if lost else "")
 
 
+@register(place=3)
 @dataclass(frozen=True)
 class Newton(PrimalSolver[NewtonState]):
     """Trust-region Newton (see the module's docstring)."""

@@ -1,52 +1,44 @@
 """Solvers by name, and which of them fit which problem."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
-from typing import Any
+from typing import Any, TypeVar
 
 from ..capabilities import listed
 from ..problem import Problem
 from .base import Solver
-from .bcfw import BCFW
-from .cd import CD
-from .cd_exact import CDExact
-from .cd_l1 import CDL1
-from .cpd import CPD
-from .dcd import DCD
-from .dcd_light import DCDLight
-from .eg import EG
-from .eg_batch import EGBatch
-from .eg_primal import EGPrimal
-from .excessive_gap import ExcessiveGap
-from .gis import GIS
-from .iis import IIS
-from .is_bound import ISBound
-from .lbfgs import LBFGS
-from .newton import Newton
-from .scgis import SCGIS
-from .sdca import SDCA
 
-_CLASSES: tuple[type[Solver[Any]], ...] = (
-    LBFGS,
-    EG,
-    EGBatch,
-    EGPrimal,
-    BCFW,
-    ExcessiveGap,
-    Newton,
-    SDCA,
-    CDL1,
-    CD,
-    CDExact,
-    SCGIS,
-    ISBound,
-    GIS,
-    IIS,
-    DCD,
-    DCDLight,
-    CPD,
-)
-SOLVERS = {cls.name: cls for cls in _CLASSES}
+S = TypeVar("S", bound=type[Solver[Any]])
+
+#: Registered solvers by name, in the order of lists.
+SOLVERS: dict[str, type[Solver[Any]]] = {}
+_PLACES: dict[str, int] = {}
+#: Where a solver stands in lists that says nothing of it: at their end.
+LAST = 100
+
+
+def register(place: int = LAST) -> Callable[[S], S]:
+    """Make a solver known by its name: `@register()` above the class, in any module of `partwise.solvers` or elsewhere.
+
+    place: solvers are listed by this number, then by name.
+
+    Raises
+    ------
+    ValueError
+        If there is another solver of this name.
+    """
+
+    def add(cls: S) -> S:
+        other = SOLVERS.get(cls.name)
+        if other is not None and (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):
+            raise ValueError(f"there is a solver {cls.name!r} already: {other.__module__}.{other.__qualname__}")
+        _PLACES[cls.name] = place
+        SOLVERS[cls.name] = cls
+        for name in sorted(SOLVERS, key=lambda name: (_PLACES[name], name)):
+            SOLVERS[name] = SOLVERS.pop(name)
+        return cls
+
+    return add
 
 
 def available_solvers() -> list[str]:

@@ -20,9 +20,11 @@ from typing import ClassVar
 from .._core import ScalingReport
 from ..problem import Problem
 from .base import option
+from .registry import register
 from .scaling import ScalingState, SequentialSolver, check_positive
 
 
+@register(place=6)
 @dataclass(frozen=True)
 class SCGIS(SequentialSolver):
     """Sequential conditional generalised iterative scaling (see the module's docstring)."""

@@ -41,6 +41,7 @@ from ..problem import Problem
 from .base import Certified, WarmStart, option
 from .eg_start import Start, start_cost_scale, start_scores
 from .online import OnlineSolver, OnlineState
+from .registry import register
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -68,6 +69,7 @@ class SDCAState(OnlineState):
     dual: float
 
 
+@register(place=3)
 @dataclass(frozen=True)
 class SDCA(OnlineSolver[SDCAState]):
     """Exact-block dual coordinate ascent (see the module's docstring)."""

@@ -16,7 +16,7 @@ Stopping rule. The caller's: `iterates` goes on for ever; `minimize` stops at J(
 
 Source. 002 (Zhang, Saha, Vishwanathan 2011), section 2. No departures. `SquaredNorm`, `LinearTerm` and `EntropyProx`
 are the functions of its section 3; other functions are other objects with the methods of the protocols below.
-Structured problems are solved by `excessive_gap`, which never lists labellings.
+Structured problems are solved by the solver `excessive-gap`, which never lists labellings.
 """
 
 from collections.abc import Iterator, Sequence

@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..result import ConvergenceWarning, DivergenceError
-from .watch import FALL, PATIENCE
+from ..solvers.watch import FALL, PATIENCE
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
