@@ -17,35 +17,31 @@
 #include <algorithm>
 #include <mutex>
 
-#include "structures/structure.h"
+#include "structures/sequences.h"
 
 namespace partwise {
 
-class HistoryChain final : public Structure {
+class HistoryChain final : public Sequences {
    public:
     // first: n_labels + 1 rows of n_labels values; pairs: histories of two tags that have scores of their own,
     // ascending; second: a row for each of them. beam_width 0: all histories are kept.
     HistoryChain(std::vector<Index> lengths, Index n_labels, Index history, const std::vector<double>& first,
                  std::vector<Index> pairs, const std::vector<double>& second, Index beam_width);
 
-    Index n_labels() const { return n_labels_; }
-    Index width() const { return width_; }
     Index history() const { return history_; }
     Index n_states() const { return n_states_; }
-    const std::vector<Index>& lengths() const { return lengths_; }
     // Which labels may follow which, n_labels x n_labels bytes, for all sequences; empty: all. Masks set later are
     // checked together with it. A sequence that has no labelling left is refused when it is asked about.
     void set_follow(std::vector<std::uint8_t> allowed);
 
     bool linear() const override { return false; }
     unsigned capabilities() const override { return kKBest | kSample; }
-    Index num_slots(Index i) const override { return lengths_[idx(i)] * width_; }
+    Index num_slots(Index i) const override { return length(i) * width(); }
     double maximize(Index i, const double* scores, SlotCounts& best, Workspace& ws) const override;
     // temperature 1, or 0 for the maximum.
     double log_partition(Index i, const double* scores, double temperature, double* marginals, double* entropy,
                          Workspace& ws) const override;
     double value_of(Index i, const double* scores, SlotView labelling) const override;
-    void add_cost(Index i, SlotView gold, double scale, double* scores) const override;
     void check_labelling(Index i, SlotView labelling, Workspace& ws) const override;
     // A beam narrower than k is widened to k.
     std::vector<Scored> k_best(Index i, const double* scores, Index k, Workspace& ws) const override;
@@ -53,8 +49,6 @@ class HistoryChain final : public Structure {
                                    Workspace& ws) const override;
 
     void labelling_of(Index i, const Index* labels, SlotCounts& out) const;
-    // The T labels of a labelling; throws InputError if it has none or two for a position.
-    void labels_of(Index i, SlotView labelling, Index* labels) const;
 
     // What searches and sums read of a sequence.
     struct View {
@@ -99,9 +93,6 @@ class HistoryChain final : public Structure {
     View plain_view(Index i, const double* scores) const;
     const double* factors(const View& v) const;
 
-    std::vector<Index> lengths_;
-    Index n_labels_;
-    Index width_;
     Index history_;
     Index n_states_;
     Index beam_width_;
