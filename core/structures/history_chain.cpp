@@ -30,6 +30,18 @@ std::vector<double> widened(const std::vector<double>& rows, Index n_rows, Index
     return out;
 }
 
+// exp of rows over the largest of each, and the logarithms of those.
+void set_factors(const std::vector<double>& rows, Index width, std::vector<double>& factors,
+                 std::vector<double>& highs) {
+    factors.resize(rows.size());
+    highs.resize(rows.size() / idx(width));
+    for (std::size_t r = 0; r < highs.size(); ++r) {
+        const double* row = rows.data() + len(r) * width;
+        highs[r] = *std::max_element(row, row + width);
+        set_exps(row, width, factors.data() + len(r) * width);
+    }
+}
+
 // Numbers that a table of all histories may have; where there are more, its rows are made when they are needed.
 constexpr Index kLargestTable = Index{1} << 22;
 
@@ -54,12 +66,32 @@ HistoryChain::HistoryChain(std::vector<Index> lengths, Index n_labels, Index his
     }
     first_ = widened(first, tags, n_labels, width(), -kInfinity);
     second_ = widened(second, len(pairs_.size()), n_labels, width(), 0.0);
+    set_factors(first_, width(), first_factors_, first_highs_);
+    set_factors(second_, width(), second_factors_, second_highs_);
+    if (n_states_ > kLargestTable) return;
+    places_.assign(idx(n_states_), -1);
+    for (std::size_t k = 0; k < pairs_.size(); ++k) places_[idx(pairs_[k])] = len(k);
 }
 
 HistoryChain::View HistoryChain::plain_view(Index i, const double* scores) const {
-    const std::uint8_t* follow = follow_.empty() ? nullptr : follow_.data();
-    return {length(i),     n_labels(), width(),        n_labels() + 1, history_, n_states_, scores,
-            first_.data(), pairs_,     second_.data(), nullptr,        nullptr,  follow};
+    View v{};
+    v.length = length(i);
+    v.n_labels = n_labels();
+    v.width = width();
+    v.tags = n_labels() + 1;
+    v.history = history_;
+    v.n_states = n_states_;
+    v.scores = scores;
+    v.first = first_.data();
+    v.pairs = pairs_;
+    v.second = second_.data();
+    v.places = places_.empty() ? nullptr : places_.data();
+    v.first_factors = first_factors_.data();
+    v.second_factors = second_factors_.data();
+    v.first_highs = first_highs_.data();
+    v.second_highs = second_highs_.data();
+    v.follow = follow_.empty() ? nullptr : follow_.data();
+    return v;
 }
 
 HistoryChain::View HistoryChain::view(Index i, const double* scores, std::vector<std::uint8_t>& open) const {
@@ -119,9 +151,8 @@ void HistoryChain::check_mask(Index i) const {
 double HistoryChain::maximize(Index i, const double* scores, SlotCounts& best, Workspace&) const {
     std::vector<std::uint8_t> open;
     const View v = view(i, scores, open);
-    const HistorySearch search(v, beam_width_ == 0 ? n_states_ : beam_width_);
     std::vector<Index> labels(idx(v.length));
-    const double value = search.best(labels.data());
+    const double value = best_labelling(v, beam_width_ == 0 ? n_states_ : beam_width_, labels.data());
     labelling_of(i, labels.data(), best);
     return value;
 }
@@ -161,18 +192,13 @@ void HistoryChain::check_labelling(Index i, SlotView labelling, Workspace&) cons
 double HistoryChain::value_of(Index i, const double* scores, SlotView labelling) const {
     std::vector<Index> labels(idx(length(i)));
     labels_of(i, labelling, labels.data());
-    const View v = plain_view(i, scores);
-    std::vector<double> row(idx(width()));
+    HistoryRows rows(plain_view(i, scores));
     double total = 0;
     Index state = n_states_ - 1;
-    for (Index t = 0; t < v.length; ++t) {
-        const Index label = labels[idx(t)];
-        v.add_after(state, scores + t * width(), row.data());
-        const double high = *std::max_element(row.begin(), row.end());
-        double sum = 0;
-        for (const double x : row) sum += fast_exp(x - high);
-        total += row[idx(label)] - high - std::log(sum);
-        state = v.next(state, label);
+    for (Index t = 0; t < length(i); ++t) {
+        const double score = rows.scores(t, state)[labels[idx(t)]];
+        total += score - rows.log_partition(t, state);
+        state = rows.view().next(state, labels[idx(t)]);
     }
     return total;
 }
@@ -181,7 +207,8 @@ std::vector<Scored> HistoryChain::k_best(Index i, const double* scores, Index k,
     if (k < 1) throw InputError("k must be at least 1");
     std::vector<std::uint8_t> open;
     const View v = view(i, scores, open);
-    HistorySearch search(v, beam_width_ == 0 ? n_states_ : std::max(beam_width_, k));
+    HistoryRows rows(v);
+    HistorySearch search(rows, beam_width_ == 0 ? n_states_ : std::max(beam_width_, k));
     std::vector<Scored> out;
     for (const HistorySearch::Found& found : search.k_best(k)) {
         out.push_back({found.value, {}});

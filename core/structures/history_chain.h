@@ -61,7 +61,12 @@ class HistoryChain final : public Sequences {
         const double* scores;  // length rows of `width`
         const double* first;   // tags rows of width; -infinity behind the labels
         std::span<const Index> pairs;
-        const double* second;        // a row of width per pair; 0 behind the labels
+        const double* second;         // a row of width per pair; 0 behind the labels
+        const Index* places;          // of each history in `pairs`, or -1; null: too many to keep
+        const double* first_factors;  // exp(first), exp(second), each row divided by its largest value
+        const double* second_factors;
+        const double* first_highs;  // the logarithms of those
+        const double* second_highs;
         const double* factors;       // exp(after) over the largest of each row, n_states rows; null: too large to keep
         const std::uint8_t* open;    // length x n_labels: labels that an allowed labelling goes on from; null: all
         const std::uint8_t* follow;  // n_labels x n_labels; null: all
@@ -74,10 +79,16 @@ class HistoryChain final : public Sequences {
         void add_after(Index state, const double* scores, double* out) const {
             const double* __restrict one = first + last(state) * width;
             for (Index c = 0; c < width; ++c) out[c] = scores[c] + one[c];
-            const auto found = std::lower_bound(pairs.begin(), pairs.end(), state);
-            if (found == pairs.end() || *found != state) return;
-            const double* __restrict two = second + (found - pairs.begin()) * width;
+            const Index pair = place(state);
+            if (pair < 0) return;
+            const double* __restrict two = second + pair * width;
             for (Index c = 0; c < width; ++c) out[c] += two[c];
+        }
+        // Where a history stands in `pairs`, or -1.
+        Index place(Index state) const {
+            if (places) return places[state];
+            const auto found = std::lower_bound(pairs.begin(), pairs.end(), state);
+            return found == pairs.end() || *found != state ? -1 : found - pairs.begin();
         }
         bool may_follow(Index state, Index label) const {
             return !follow || last(state) == n_labels || follow[last(state) * n_labels + label];
@@ -99,6 +110,8 @@ class HistoryChain final : public Sequences {
     std::vector<double> first_;
     std::vector<Index> pairs_;
     std::vector<double> second_;
+    std::vector<Index> places_;
+    std::vector<double> first_factors_, second_factors_, first_highs_, second_highs_;
     mutable std::once_flag factors_once_;
     mutable std::vector<double> factors_;
     std::vector<std::uint8_t> follow_;
