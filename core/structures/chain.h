@@ -7,26 +7,22 @@
 #pragma once
 
 #include "structures/chain_kernels.h"
-#include "structures/structure.h"
+#include "structures/sequences.h"
 
 namespace partwise {
 
-class Chain final : public Structure {
+class Chain final : public Sequences {
    public:
     Chain(std::vector<Index> lengths, Index n_labels, bool tied, bool ends);
 
-    Index n_labels() const { return n_labels_; }
-    Index width() const { return width_; }
     bool tied() const { return tied_; }
     bool ends() const { return ends_; }
-    const std::vector<Index>& lengths() const { return lengths_; }
 
     unsigned capabilities() const override { return kCliques | kCovariance | kKBest | kSample; }
     Index num_slots(Index i) const override;
     double maximize(Index i, const double* scores, SlotCounts& best, Workspace& ws) const override;
     double log_partition(Index i, const double* scores, double temperature, double* marginals, double* entropy,
                          Workspace& ws) const override;
-    void add_cost(Index i, SlotView gold, double scale, double* scores) const override;
     void check_labelling(Index i, SlotView labelling, Workspace& ws) const override;
     std::vector<Scored> k_best(Index i, const double* scores, Index k, Workspace& ws) const override;
     std::vector<SlotCounts> sample(Index i, const double* scores, double temperature, Index n, std::mt19937_64& rng,
@@ -43,15 +39,13 @@ class Chain final : public Structure {
 
     // The slots of a sequence of T labels, merged.
     void labelling_of(Index i, const Index* labels, SlotCounts& out) const;
-    // The T labels of a labelling; throws InputError if it has none or two for a position.
-    void labels_of(Index i, SlotView labelling, Index* labels) const;
 
    protected:
     void check_mask(Index i) const override;
 
    private:
     Index edge_slots(Index i) const;
-    Index edge_begin(Index i) const { return lengths_[idx(i)] * width_; }
+    Index edge_begin(Index i) const { return length(i) * width(); }
     Index ends_begin(Index i) const { return edge_begin(i) + edge_slots(i); }
     double weight_of(Index i, const double* scores, const Index* labels) const;
 
@@ -61,12 +55,11 @@ class Chain final : public Structure {
                         bool& edges_masked) const;
     // Whether sums in scaled probabilities keep their digits (if no edge is masked).
     bool is_safe(const chain::View& view) const;
+    // labels[t] = a for a slot that is label a at t; other slots say nothing.
+    void note_label(Index i, Index slot, Index* labels) const;
     // Writes the begin and end rows from the first and last node rows.
     void add_ends(Index i, const double* node_marginals, double* slots) const;
 
-    std::vector<Index> lengths_;
-    Index n_labels_;
-    Index width_;
     bool tied_;
     bool ends_;
 };

@@ -1,6 +1,6 @@
 // The chain's clique view: T - 1 edges of L x width entries (padding is 0), or one row for a sequence of length 1.
 #include "structures/chain.h"
-#include "structures/chain_log_space.h"
+#include "structures/chain_program.h"
 #include "structures/width_dispatch.h"
 
 namespace partwise {
@@ -9,16 +9,16 @@ using chain::Sums;
 using chain::View;
 
 std::vector<Index> Chain::clique_offsets(Index i) const {
-    const Index T = lengths_[idx(i)];
+    const Index T = length(i);
     std::vector<Index> offsets{0};
-    if (T == 1) offsets.push_back(width_);
-    for (Index t = 1; t < T; ++t) offsets.push_back(t * n_labels_ * width_);
+    if (T == 1) offsets.push_back(width());
+    for (Index t = 1; t < T; ++t) offsets.push_back(t * n_labels() * width());
     return offsets;
 }
 
 void Chain::clique_marginals(Index i, const double* scores, double temperature, double* out, Workspace& ws) const {
-    const Index T = lengths_[idx(i)];
-    const Index block = n_labels_ * width_;
+    const Index T = length(i);
+    const Index block = n_labels() * width();
     Workspace::Frame frame(ws);
     bool edges_masked = false;
     View view = prepare(i, scores, temperature, frame, edges_masked);
@@ -29,23 +29,23 @@ void Chain::clique_marginals(Index i, const double* scores, double temperature, 
         view.edge_step = block;
     }
     Sums sums;
-    sums.node = T == 1 ? out : frame.take(T * width_);
+    sums.node = T == 1 ? out : frame.take(T * width());
     sums.edge = T == 1 ? nullptr : out;
-    with_width(width_, [&](auto w) { chain::log_sums<w()>(view, sums, ws); });
+    with_width(width(), [&](auto w) { chain::log_sums<w()>(view, sums, ws); });
 }
 
 void Chain::slots_from_cliques(Index i, const double* cliques, double* slots) const {
-    const Index T = lengths_[idx(i)];
-    const Index block = n_labels_ * width_;
+    const Index T = length(i);
+    const Index block = n_labels() * width();
     fill(slots, num_slots(i), 0.0);
-    if (T == 1) copy(cliques, slots, width_);
+    if (T == 1) copy(cliques, slots, width());
     for (Index t = 1; t < T; ++t) {
         const double* xi = cliques + (t - 1) * block;
         axpy(1.0, xi, slots + edge_begin(i) + (tied_ ? 0 : (t - 1) * block), block);
-        for (Index a = 0; a < n_labels_; ++a) {
-            for (Index b = 0; b < n_labels_; ++b) {
-                slots[t * width_ + b] += xi[a * width_ + b];
-                if (t == 1) slots[a] += xi[a * width_ + b];
+        for (Index a = 0; a < n_labels(); ++a) {
+            for (Index b = 0; b < n_labels(); ++b) {
+                slots[t * width() + b] += xi[a * width() + b];
+                if (t == 1) slots[a] += xi[a * width() + b];
             }
         }
     }
@@ -54,29 +54,29 @@ void Chain::slots_from_cliques(Index i, const double* cliques, double* slots) co
 
 // H = sum_t H(xi_t) - sum over inner positions of H(mu_t), with mu_t(b) = sum_a xi_t(a, b).
 double Chain::entropy_of_cliques(Index i, const double* cliques, double* gradient, Workspace& ws) const {
-    const Index T = lengths_[idx(i)];
-    const Index block = n_labels_ * width_;
+    const Index T = length(i);
+    const Index block = n_labels() * width();
     Workspace::Frame frame(ws);
-    double* mu = frame.take(width_);
+    double* mu = frame.take(width());
     double entropy = 0;
-    if (gradient) fill(gradient, T == 1 ? width_ : (T - 1) * block, 0.0);
-    const Index n_rows = T == 1 ? 1 : n_labels_;
+    if (gradient) fill(gradient, T == 1 ? width() : (T - 1) * block, 0.0);
+    const Index n_rows = T == 1 ? 1 : n_labels();
     for (Index t = 1; t < std::max<Index>(T, 2); ++t) {
         const double* xi = cliques + (t - 1) * block;
         const bool inner = t < T - 1;
-        fill(mu, width_, 0.0);
+        fill(mu, width(), 0.0);
         for (Index a = 0; a < n_rows; ++a) {
-            for (Index b = 0; b < n_labels_; ++b) {
-                const double p = xi[a * width_ + b];
+            for (Index b = 0; b < n_labels(); ++b) {
+                const double p = xi[a * width() + b];
                 entropy -= p * safe_log(p);
                 mu[b] += p;
             }
         }
-        for (Index b = 0; inner && b < n_labels_; ++b) entropy += mu[b] * safe_log(mu[b]);
+        for (Index b = 0; inner && b < n_labels(); ++b) entropy += mu[b] * safe_log(mu[b]);
         for (Index a = 0; gradient && a < n_rows; ++a) {
-            for (Index b = 0; b < n_labels_; ++b) {
+            for (Index b = 0; b < n_labels(); ++b) {
                 const double separator = inner ? 1.0 + safe_log(mu[b]) : 0.0;
-                gradient[(t - 1) * block + a * width_ + b] = separator - 1.0 - safe_log(xi[a * width_ + b]);
+                gradient[(t - 1) * block + a * width() + b] = separator - 1.0 - safe_log(xi[a * width() + b]);
             }
         }
     }
@@ -85,20 +85,20 @@ double Chain::entropy_of_cliques(Index i, const double* cliques, double* gradien
 
 // p(y) = xi_1(y_0, y_1) prod_t p_t(y_t | y_{t-1}): the potentials are log xi_1, then log conditionals.
 void Chain::scores_from_cliques(Index i, const double* cliques, double* out) const {
-    const Index T = lengths_[idx(i)];
-    const Index block = n_labels_ * width_;
-    fill(out, T == 1 ? width_ : (T - 1) * block, 0.0);
-    const Index n_rows = T == 1 ? 1 : n_labels_;
+    const Index T = length(i);
+    const Index block = n_labels() * width();
+    fill(out, T == 1 ? width() : (T - 1) * block, 0.0);
+    const Index n_rows = T == 1 ? 1 : n_labels();
     for (Index t = 1; t < std::max<Index>(T, 2); ++t) {
         const double* xi = cliques + (t - 1) * block;
         for (Index a = 0; a < n_rows; ++a) {
             double total = 1.0;
             if (t > 1) {
                 total = 0;
-                for (Index b = 0; b < n_labels_; ++b) total += xi[a * width_ + b];
+                for (Index b = 0; b < n_labels(); ++b) total += xi[a * width() + b];
             }
-            for (Index b = 0; b < n_labels_; ++b) {
-                out[(t - 1) * block + a * width_ + b] = safe_log(xi[a * width_ + b]) - safe_log(total);
+            for (Index b = 0; b < n_labels(); ++b) {
+                out[(t - 1) * block + a * width() + b] = safe_log(xi[a * width() + b]) - safe_log(total);
             }
         }
     }

@@ -1,176 +1,146 @@
-// Eisner's algorithm: spans of a projective tree, and the passes over them that maxima, sums and derivatives share.
+// Eisner's algorithm as a chart program: spans of a projective tree.
 //
-// Words are 0..n-1 here, `arcs` is laid out as slots are. For s <= t (Eisner 1996; + is the product of two parts):
+// Words are 0..n-1 here, slots are those of a tree. For s <= t (Eisner 1996; + is the product of two parts):
 //   link(s, t)  = sum over q in [s, t)  of right(s, q) + left(q + 1, t)      s and t, neither the other's head yet
 //   right(s, t) = sum over q in (s, t]  of (link(s, q) with s -> q) + right(q, t)      s and all below it up to t
 //   left(s, t)  = sum over q in [s, t)  of left(s, q) + (link(q, t) with t -> q)       t and all below it from s
 // and the root's part, which costs n^2:
-//   single root: top = sum over t of (0 -> t) + left(0, t) + right(t, n - 1)
-//   multi-root:  rooted(t) = (0 -> t) + sum over q in [0, t] of prefix(q) + left(q, t)     t is the last one under 0
-//                prefix(j) = sum over t in [0, j) of rooted(t) + right(t, j - 1)           the first j words
-//                top = prefix(n)
-// Every tree has one derivation. Spans are stored by row, by column, or both, so that each sum reads two runs of
-// memory.
+//   single root: top = sum over t of (left(0, t) with 0 -> t) + right(t, n - 1)
+//   multi-root:  open(t)   = sum over q in [0, t] of prefix(q) + left(q, t)
+//                rooted(t) = open(t) with 0 -> t                                       t is the last one under 0
+//                prefix(j) = sum over t in [0, j) of rooted(t) + right(t, j - 1)       the first j words
+//                top       = prefix(n)
+// Every tree has one derivation. Spans are stored by row, by column, or both (twins), so that each sum reads two runs
+// of memory.
 #pragma once
 
-#include "support/parallel.h"
-#include "support/types.h"
-#include "support/vector_math.h"
+#include "structures/chart.h"
 
-namespace partwise::eisner {
+namespace partwise {
 
-// Where each value lies in a chart.
-struct Layout {
+struct EisnerProgram {
     Index n;
     bool single_root;
 
+    Index cells() const { return 6 * n * n + 3 * n + 1; }
+    Index slots() const { return n * (n + 1); }
+    Index root() const { return prefix(n); }
+    Index most_edges() const { return n; }
+
+    Index arc(Index head, Index modifier) const { return modifier * (n + 1) + head + 1; }
+    Index root_arc(Index modifier) const { return modifier * (n + 1); }
+
+    // Where each value lies: six squares, then the root's rows. link has the half below right's diagonal.
     Index right(Index s, Index t) const { return s * n + t; }
+    Index link(Index s, Index t) const { return t * n + s; }
     Index right_by_end(Index s, Index t) const { return (n + t) * n + s; }
     Index left(Index s, Index t) const { return (2 * n + s) * n + t; }
     Index left_by_end(Index s, Index t) const { return (3 * n + t) * n + s; }
     // link with the arc s -> t, by row; with the arc t -> s, by column.
     Index linked_right(Index s, Index t) const { return (4 * n + s) * n + t; }
     Index linked_left(Index s, Index t) const { return (5 * n + t) * n + s; }
-    // Single root: (0 -> t) + left(0, t).
     Index rooted(Index t) const { return 6 * n * n + t; }
-    Index prefix(Index j) const { return 6 * n * n + n + j; }
-    Index size() const { return 6 * n * n + 2 * n + 1; }
+    Index open(Index t) const { return 6 * n * n + n + t; }
+    Index prefix(Index j) const { return 6 * n * n + 2 * n + j; }
 
-    Index arc(Index head, Index modifier) const { return modifier * (n + 1) + head + 1; }
-    Index root_arc(Index modifier) const { return modifier * (n + 1); }
+    // Words between two looks for Ctrl-C: ordinary sentences are done in no time, one of thousands of words is not.
+    static constexpr Index kLookEvery = 16;
+
+    template <class V>
+    void up(V&& v) const {
+        for (Index t = 0; t < n; ++t) {
+            if (t % kLookEvery == kLookEvery - 1) Interrupt::check_current();
+            visit_right(t, t, v);
+            visit_left(t, t, v);
+            for (Index s = t - 1; s >= 0; --s) {
+                visit_link(s, t, v);
+                visit_linked_left(s, t, v);
+                visit_linked_right(s, t, v);
+                visit_right(s, t, v);
+                visit_left(s, t, v);
+            }
+        }
+        if (!single_root) visit_prefix(0, v);
+        for (Index t = 0; t < n; ++t) {
+            if (!single_root) visit_open(t, v);
+            visit_rooted(t, v);
+            if (!single_root && t + 1 < n) visit_prefix(t + 1, v);
+        }
+        visit_prefix(n, v);
+    }
+
+    template <class V>
+    void down(V&& v) const {
+        visit_prefix(n, v);
+        for (Index t = n - 1; t >= 0; --t) {
+            if (!single_root && t + 1 < n) visit_prefix(t + 1, v);
+            visit_rooted(t, v);
+            if (!single_root) visit_open(t, v);
+        }
+        for (Index t = n - 1; t >= 0; --t) {
+            if (t % kLookEvery == kLookEvery - 1) Interrupt::check_current();
+            for (Index s = 0; s < t; ++s) {
+                visit_left(s, t, v);
+                visit_right(s, t, v);
+                visit_linked_left(s, t, v);
+                visit_linked_right(s, t, v);
+                visit_link(s, t, v);
+            }
+        }
+    }
+
+    template <class V>
+    void visit(Index cell, V&& v) const {
+        if (cell >= prefix(0)) return visit_prefix(cell - prefix(0), v);
+        if (cell >= open(0)) return visit_open(cell - open(0), v);
+        if (cell >= rooted(0)) return visit_rooted(cell - rooted(0), v);
+        const Index row = cell / n;  // of all squares
+        const Index column = cell - row * n;
+        if (row < n) return row > column ? visit_link(column, row, v) : visit_right(row, column, v);
+        if (row < 2 * n) return visit_right(column, row - n, v);
+        if (row < 3 * n) return visit_left(row - 2 * n, column, v);
+        if (row < 4 * n) return visit_left(column, row - 3 * n, v);
+        if (row < 5 * n) return visit_linked_right(row - 4 * n, column, v);
+        return visit_linked_left(column, row - 5 * n, v);
+    }
+
+   private:
+    // The last tail of an edge is followed first when a tree is read off: the one with the next arc.
+    template <class V>
+    void visit_link(Index s, Index t, V&& v) const {
+        v.sum(link(s, t), link(s, t), chart::Pairs{right(s, s), left_by_end(s + 1, t), t - s});
+    }
+    template <class V>
+    void visit_linked_right(Index s, Index t, V&& v) const {
+        v.score(linked_right(s, t), link(s, t), arc(s, t));
+    }
+    template <class V>
+    void visit_linked_left(Index s, Index t, V&& v) const {
+        v.score(linked_left(s, t), link(s, t), arc(t, s));
+    }
+    template <class V>
+    void visit_right(Index s, Index t, V&& v) const {
+        if (s == t) return v.unit(right(t, t), right_by_end(t, t));
+        v.sum(right(s, t), right_by_end(s, t), chart::Pairs{right_by_end(s + 1, t), linked_right(s, s + 1), t - s});
+    }
+    template <class V>
+    void visit_left(Index s, Index t, V&& v) const {
+        if (s == t) return v.unit(left(t, t), left_by_end(t, t));
+        v.sum(left(s, t), left_by_end(s, t), chart::Pairs{left(s, s), linked_left(s, t), t - s});
+    }
+    template <class V>
+    void visit_rooted(Index t, V&& v) const {
+        v.score(rooted(t), single_root ? left_by_end(0, t) : open(t), root_arc(t));
+    }
+    template <class V>
+    void visit_open(Index t, V&& v) const {
+        v.sum(open(t), open(t), chart::Pairs{left_by_end(0, t), prefix(0), t + 1});
+    }
+    template <class V>
+    void visit_prefix(Index j, V&& v) const {
+        if (j == 0) return v.unit(prefix(0), prefix(0));
+        v.sum(prefix(j), prefix(j), chart::Pairs{right_by_end(0, j - 1), rooted(0), j});
+    }
 };
 
-// A sum of `count` pairs of values that start at a and b.
-struct Pairs {
-    Index a;
-    Index b;
-    Index count;
-};
-
-inline Pairs link_pairs(const Layout& c, Index s, Index t) { return {c.right(s, s), c.left_by_end(s + 1, t), t - s}; }
-inline Pairs right_pairs(const Layout& c, Index s, Index t) {
-    return {c.linked_right(s, s + 1), c.right_by_end(s + 1, t), t - s};
-}
-inline Pairs left_pairs(const Layout& c, Index s, Index t) { return {c.left(s, s), c.linked_left(s, t), t - s}; }
-inline Pairs rooted_pairs(const Layout& c, Index t) { return {c.prefix(0), c.left_by_end(0, t), t + 1}; }
-inline Pairs prefix_pairs(const Layout& c, Index j) { return {c.rooted(0), c.right_by_end(0, j - 1), j}; }
-
-// Words between two looks for Ctrl-C: ordinary sentences are done in no time, one of thousands of words is not.
-constexpr Index kLookEvery = 16;
-
-// Values from small spans to large ones. Op has unit(out, out2), sum(out, out2, pairs), link(out, arc, out2, arc2,
-// pairs) (the sum once with each arc), attach(out, in, arc): out = in with an arc, and top(pairs).
-template <class Op>
-void upward(const Layout& c, Op&& op) {
-    for (Index t = 0; t < c.n; ++t) {
-        if (t % kLookEvery == kLookEvery - 1) Interrupt::check_current();
-        op.unit(c.right(t, t), c.right_by_end(t, t));
-        op.unit(c.left(t, t), c.left_by_end(t, t));
-        for (Index s = t - 1; s >= 0; --s) {
-            op.link(c.linked_right(s, t), c.arc(s, t), c.linked_left(s, t), c.arc(t, s), link_pairs(c, s, t));
-            op.sum(c.right(s, t), c.right_by_end(s, t), right_pairs(c, s, t));
-            op.sum(c.left(s, t), c.left_by_end(s, t), left_pairs(c, s, t));
-        }
-    }
-    if (c.single_root) {
-        for (Index t = 0; t < c.n; ++t) op.attach(c.rooted(t), c.left_by_end(0, t), c.root_arc(t));
-        op.top(prefix_pairs(c, c.n));
-        return;
-    }
-    op.unit(c.prefix(0), c.prefix(0));
-    for (Index t = 0; t < c.n; ++t) {
-        op.root_link(c.rooted(t), c.root_arc(t), rooted_pairs(c, t));
-        if (t + 1 < c.n) op.sum(c.prefix(t + 1), c.prefix(t + 1), prefix_pairs(c, t + 1));
-    }
-    op.top(prefix_pairs(c, c.n));
-}
-
-// The same in the opposite order, for derivatives.
-template <class Op>
-void downward(const Layout& c, Op&& op) {
-    op.top(prefix_pairs(c, c.n));
-    if (c.single_root) {
-        for (Index t = 0; t < c.n; ++t) op.attach(c.rooted(t), c.left_by_end(0, t), c.root_arc(t));
-    } else {
-        for (Index t = c.n - 1; t >= 0; --t) {
-            if (t + 1 < c.n) op.sum(c.prefix(t + 1), c.prefix(t + 1), prefix_pairs(c, t + 1));
-            op.root_link(c.rooted(t), c.root_arc(t), rooted_pairs(c, t));
-        }
-    }
-    for (Index t = c.n - 1; t >= 0; --t) {
-        if (t % kLookEvery == kLookEvery - 1) Interrupt::check_current();
-        for (Index s = 0; s < t; ++s) {
-            op.sum(c.left(s, t), c.left_by_end(s, t), left_pairs(c, s, t));
-            op.sum(c.right(s, t), c.right_by_end(s, t), right_pairs(c, s, t));
-            op.link(c.linked_right(s, t), c.arc(s, t), c.linked_left(s, t), c.arc(t, s), link_pairs(c, s, t));
-        }
-    }
-}
-
-// The heads of one derivation, from the top. choose(pairs) says which of the pairs it uses.
-template <class Choose>
-void derive(const Layout& c, Index* heads, std::vector<std::pair<Index, Index>>& spans, Choose&& choose) {
-    // A span (s, t) with s < t is right(s, t), one with s > t is left(t, s).
-    spans.clear();
-    const auto push = [&](Index from, Index to) {
-        if (from != to) spans.emplace_back(from, to);
-    };
-    if (c.single_root) {
-        const Index t = choose(prefix_pairs(c, c.n));
-        heads[t] = 0;
-        push(t, c.n - 1);
-        push(t, 0);
-    } else {
-        for (Index j = c.n; j > 0;) {
-            const Index t = choose(prefix_pairs(c, j));
-            heads[t] = 0;
-            push(t, j - 1);
-            j = choose(rooted_pairs(c, t));
-            push(t, j);
-        }
-    }
-    while (!spans.empty()) {
-        const auto [s, t] = spans.back();
-        spans.pop_back();
-        const bool to_right = s < t;
-        const Index q = to_right ? s + 1 + choose(right_pairs(c, s, t)) : t + choose(left_pairs(c, t, s));
-        heads[q] = s + 1;
-        push(q, t);
-        const Index low = std::min(s, q);
-        const Index middle = low + choose(link_pairs(c, low, std::max(s, q)));
-        push(low, middle);
-        push(std::max(s, q), middle + 1);
-    }
-}
-
-// max over pairs of a + b.
-inline double best_pair(const double* __restrict a, const double* __restrict b, Index count) {
-    double best = -kInfinity;
-#pragma omp simd reduction(max : best)
-    for (Index k = 0; k < count; ++k) {
-        const double x = a[k] + b[k];
-        best = x > best ? x : best;
-    }
-    return best;
-}
-
-// Best values of all spans.
-struct BestSpans {
-    double* chart;
-    const double* arcs;
-    double value = -kInfinity;
-
-    double best(const Pairs& p) const { return best_pair(chart + p.a, chart + p.b, p.count); }
-    void unit(Index out, Index out2) { chart[out] = chart[out2] = 0.0; }
-    void sum(Index out, Index out2, const Pairs& p) { chart[out] = chart[out2] = best(p); }
-    void link(Index out, Index arc, Index out2, Index arc2, const Pairs& p) {
-        const double x = best(p);
-        chart[out] = x + arcs[arc];
-        chart[out2] = x + arcs[arc2];
-    }
-    void root_link(Index out, Index arc, const Pairs& p) { chart[out] = best(p) + arcs[arc]; }
-    void attach(Index out, Index in, Index arc) { chart[out] = chart[in] + arcs[arc]; }
-    void top(const Pairs& p) { value = best(p); }
-};
-
-}  // namespace partwise::eisner
+}  // namespace partwise

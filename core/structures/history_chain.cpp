@@ -11,7 +11,6 @@ namespace partwise {
 namespace {
 
 Index count_states(Index n_labels, Index history) {
-    if (n_labels < 1) throw InputError("a chain needs at least one label");
     if (history != 1 && history != 2) throw InputError("history must be 1 or 2");
     if (n_labels >= Index{1} << 20) throw InputError("too many labels for a table of histories");
     return history == 1 ? n_labels + 1 : (n_labels + 1) * (n_labels + 1);
@@ -31,6 +30,18 @@ std::vector<double> widened(const std::vector<double>& rows, Index n_rows, Index
     return out;
 }
 
+// exp of rows over the largest of each, and the logarithms of those.
+void set_factors(const std::vector<double>& rows, Index width, std::vector<double>& factors,
+                 std::vector<double>& highs) {
+    factors.resize(rows.size());
+    highs.resize(rows.size() / idx(width));
+    for (std::size_t r = 0; r < highs.size(); ++r) {
+        const double* row = rows.data() + len(r) * width;
+        highs[r] = *std::max_element(row, row + width);
+        set_exps(row, width, factors.data() + len(r) * width);
+    }
+}
+
 // Numbers that a table of all histories may have; where there are more, its rows are made when they are needed.
 constexpr Index kLargestTable = Index{1} << 22;
 
@@ -40,39 +51,53 @@ std::string sequence(Index i) { return "sequence " + std::to_string(i); }
 
 HistoryChain::HistoryChain(std::vector<Index> lengths, Index n_labels, Index history, const std::vector<double>& first,
                            std::vector<Index> pairs, const std::vector<double>& second, Index beam_width)
-    : Structure(len(lengths.size())),
-      lengths_(std::move(lengths)),
-      n_labels_(n_labels),
-      width_(padded_width(n_labels)),
+    : Sequences(std::move(lengths), n_labels),
       history_(history),
       n_states_(count_states(n_labels, history)),
       beam_width_(beam_width),
       pairs_(std::move(pairs)) {
     if (beam_width < 0) throw InputError("beam_width must be 1 or more, or 0 for all histories");
-    const Index tags = n_labels_ + 1;
-    check_count(first, tags * n_labels_, "scores after one tag");
-    check_count(second, len(pairs_.size()) * n_labels_, "scores after two tags");
+    const Index tags = n_labels + 1;
+    check_count(first, tags * n_labels, "scores after one tag");
+    check_count(second, len(pairs_.size()) * n_labels, "scores after two tags");
     for (std::size_t k = 0; k < pairs_.size(); ++k) {
         if (history == 1 || pairs_[k] < 0 || pairs_[k] >= n_states_ || (k > 0 && pairs_[k] <= pairs_[k - 1]))
             throw InputError("pairs must be histories of two tags, ascending");
     }
-    for (Index i = 0; i < num_examples(); ++i) {
-        if (lengths_[idx(i)] < 1) throw InputError(sequence(i) + " is empty");
-    }
-    first_ = widened(first, tags, n_labels_, width_, -kInfinity);
-    second_ = widened(second, len(pairs_.size()), n_labels_, width_, 0.0);
+    first_ = widened(first, tags, n_labels, width(), -kInfinity);
+    second_ = widened(second, len(pairs_.size()), n_labels, width(), 0.0);
+    set_factors(first_, width(), first_factors_, first_highs_);
+    set_factors(second_, width(), second_factors_, second_highs_);
+    if (n_states_ > kLargestTable) return;
+    places_.assign(idx(n_states_), -1);
+    for (std::size_t k = 0; k < pairs_.size(); ++k) places_[idx(pairs_[k])] = len(k);
 }
 
 HistoryChain::View HistoryChain::plain_view(Index i, const double* scores) const {
-    const std::uint8_t* follow = follow_.empty() ? nullptr : follow_.data();
-    return {lengths_[idx(i)], n_labels_, width_,         n_labels_ + 1, history_, n_states_, scores,
-            first_.data(),    pairs_,    second_.data(), nullptr,       nullptr,  follow};
+    View v{};
+    v.length = length(i);
+    v.n_labels = n_labels();
+    v.width = width();
+    v.tags = n_labels() + 1;
+    v.history = history_;
+    v.n_states = n_states_;
+    v.scores = scores;
+    v.first = first_.data();
+    v.pairs = pairs_;
+    v.second = second_.data();
+    v.places = places_.empty() ? nullptr : places_.data();
+    v.first_factors = first_factors_.data();
+    v.second_factors = second_factors_.data();
+    v.first_highs = first_highs_.data();
+    v.second_highs = second_highs_.data();
+    v.follow = follow_.empty() ? nullptr : follow_.data();
+    return v;
 }
 
 HistoryChain::View HistoryChain::view(Index i, const double* scores, std::vector<std::uint8_t>& open) const {
     View out = plain_view(i, scores);
     const Index T = out.length;
-    const Index L = n_labels_;
+    const Index L = n_labels();
     const std::uint8_t* follow = out.follow;
     const std::uint8_t* allowed = mask(i);
     if (!allowed && !follow) return out;
@@ -81,7 +106,7 @@ HistoryChain::View HistoryChain::view(Index i, const double* scores, std::vector
     for (Index t = T - 1; t >= 0; --t) {
         const std::uint8_t* later = open.data() + (t + 1) * L;
         for (Index a = 0; a < L; ++a) {
-            bool is_open = !allowed || allowed[t * width_ + a];
+            bool is_open = !allowed || allowed[t * width() + a];
             if (is_open && t < T - 1) {
                 is_open = false;
                 for (Index b = 0; b < L && !is_open; ++b) is_open = later[b] && (!follow || follow[a * L + b]);
@@ -97,22 +122,22 @@ HistoryChain::View HistoryChain::view(Index i, const double* scores, std::vector
 }
 
 const double* HistoryChain::factors(const View& v) const {
-    if (n_states_ > kLargestTable / width_) return nullptr;
+    if (n_states_ > kLargestTable / width()) return nullptr;
     std::call_once(factors_once_, [&] {
-        factors_.resize(idx(n_states_ * width_));
-        const std::vector<double> zeros(idx(width_), 0.0);
+        factors_.resize(idx(n_states_ * width()));
+        const std::vector<double> zeros(idx(width()), 0.0);
         for (Index s = 0; s < n_states_; ++s) {
-            double* row = factors_.data() + s * width_;
+            double* row = factors_.data() + s * width();
             v.add_after(s, zeros.data(), row);
-            set_exps(row, width_, row);
+            set_exps(row, width(), row);
         }
     });
     return factors_.data();
 }
 
 void HistoryChain::set_follow(std::vector<std::uint8_t> allowed) {
-    if (!allowed.empty() && len(allowed.size()) != n_labels_ * n_labels_) {
-        throw InputError("which labels may follow which: " + std::to_string(n_labels_ * n_labels_) +
+    if (!allowed.empty() && len(allowed.size()) != n_labels() * n_labels()) {
+        throw InputError("which labels may follow which: " + std::to_string(n_labels() * n_labels()) +
                          " values are needed");
     }
     follow_ = std::move(allowed);
@@ -126,25 +151,15 @@ void HistoryChain::check_mask(Index i) const {
 double HistoryChain::maximize(Index i, const double* scores, SlotCounts& best, Workspace&) const {
     std::vector<std::uint8_t> open;
     const View v = view(i, scores, open);
-    const HistorySearch search(v, beam_width_ == 0 ? n_states_ : beam_width_);
     std::vector<Index> labels(idx(v.length));
-    const double value = search.best(labels.data());
+    const double value = best_labelling(v, beam_width_ == 0 ? n_states_ : beam_width_, labels.data());
     labelling_of(i, labels.data(), best);
     return value;
 }
 
 double HistoryChain::log_partition(Index i, const double* scores, double temperature, double* marginals,
                                    double* entropy, Workspace& ws) const {
-    if (temperature == 0.0) {
-        SlotCounts best;
-        const double value = maximize(i, scores, best, ws);
-        if (marginals) {
-            fill(marginals, num_slots(i), 0.0);
-            for (const Index slot : best.slots) marginals[slot] = 1.0;
-        }
-        if (entropy) *entropy = 0.0;
-        return value;
-    }
+    if (temperature == 0.0) return maximum_as_sums(i, scores, marginals, entropy, ws);
     if (temperature != 1.0) throw InputError("a chain of histories has the temperatures 0 and 1 only");
     std::vector<std::uint8_t> open;
     View v = view(i, scores, open);
@@ -157,62 +172,33 @@ double HistoryChain::log_partition(Index i, const double* scores, double tempera
     return logs.log_constant();
 }
 
-void HistoryChain::add_cost(Index i, SlotView gold, double scale, double* scores) const {
-    for (Index t = 0; t < lengths_[idx(i)]; ++t) {
-        for (Index a = 0; a < n_labels_; ++a) scores[t * width_ + a] += scale;
-    }
-    for (const Index slot : gold.slots) scores[slot] -= scale;
-}
-
 void HistoryChain::labelling_of(Index i, const Index* labels, SlotCounts& out) const {
     out.clear();
-    for (Index t = 0; t < lengths_[idx(i)]; ++t) out.add(t * width_ + labels[t], 1.0);
-}
-
-void HistoryChain::labels_of(Index i, SlotView labelling, Index* labels) const {
-    const Index T = lengths_[idx(i)];
-    std::fill(labels, labels + T, Index{-1});
-    for (std::size_t k = 0; k < labelling.slots.size(); ++k) {
-        const Index slot = labelling.slots[k];
-        if (slot < 0 || slot >= num_slots(i)) throw InputError(sequence(i) + ": no slot " + std::to_string(slot));
-        const Index t = slot / width_;
-        if (labels[t] >= 0 || slot % width_ >= n_labels_ || labelling.counts[k] != 1.0) {
-            throw InputError(sequence(i) + ", position " + std::to_string(t) + ": not one label");
-        }
-        labels[t] = slot % width_;
-    }
-    for (Index t = 0; t < T; ++t) {
-        if (labels[t] < 0) throw InputError(sequence(i) + ", position " + std::to_string(t) + ": no label");
-    }
+    for (Index t = 0; t < length(i); ++t) out.add(t * width() + labels[t], 1.0);
 }
 
 void HistoryChain::check_labelling(Index i, SlotView labelling, Workspace&) const {
-    std::vector<Index> labels(idx(lengths_[idx(i)]));
+    std::vector<Index> labels(idx(length(i)));
     labels_of(i, labelling, labels.data());
     const std::uint8_t* allowed = mask(i);
     for (std::size_t t = 0; t < labels.size(); ++t) {
-        const bool cut = allowed && !allowed[len(t) * width_ + labels[t]];
-        if (cut || (t > 0 && !follow_.empty() && !follow_[idx(labels[t - 1] * n_labels_ + labels[t])])) {
+        const bool cut = allowed && !allowed[len(t) * width() + labels[t]];
+        if (cut || (t > 0 && !follow_.empty() && !follow_[idx(labels[t - 1] * n_labels() + labels[t])])) {
             throw InputError(sequence(i) + ", position " + std::to_string(t) + ": a mask forbids the label");
         }
     }
 }
 
 double HistoryChain::value_of(Index i, const double* scores, SlotView labelling) const {
-    std::vector<Index> labels(idx(lengths_[idx(i)]));
+    std::vector<Index> labels(idx(length(i)));
     labels_of(i, labelling, labels.data());
-    const View v = plain_view(i, scores);
-    std::vector<double> row(idx(width_));
+    HistoryRows rows(plain_view(i, scores));
     double total = 0;
     Index state = n_states_ - 1;
-    for (Index t = 0; t < v.length; ++t) {
-        const Index label = labels[idx(t)];
-        v.add_after(state, scores + t * width_, row.data());
-        const double high = *std::max_element(row.begin(), row.end());
-        double sum = 0;
-        for (const double x : row) sum += fast_exp(x - high);
-        total += row[idx(label)] - high - std::log(sum);
-        state = v.next(state, label);
+    for (Index t = 0; t < length(i); ++t) {
+        const double score = rows.scores(t, state)[labels[idx(t)]];
+        total += score - rows.log_partition(t, state);
+        state = rows.view().next(state, labels[idx(t)]);
     }
     return total;
 }
@@ -221,7 +207,8 @@ std::vector<Scored> HistoryChain::k_best(Index i, const double* scores, Index k,
     if (k < 1) throw InputError("k must be at least 1");
     std::vector<std::uint8_t> open;
     const View v = view(i, scores, open);
-    HistorySearch search(v, beam_width_ == 0 ? n_states_ : std::max(beam_width_, k));
+    HistoryRows rows(v);
+    HistorySearch search(rows, beam_width_ == 0 ? n_states_ : std::max(beam_width_, k));
     std::vector<Scored> out;
     for (const HistorySearch::Found& found : search.k_best(k)) {
         out.push_back({found.value, {}});
@@ -238,7 +225,7 @@ std::vector<SlotCounts> HistoryChain::sample(Index i, const double* scores, doub
     HistorySums<LogNumber> sums(v);
     if (v.open) sums.run(nullptr);  // without constraints nothing to come changes the next label's probabilities
     std::uniform_real_distribution<double> uniform(0.0, 1.0);
-    std::vector<double> p(idx(n_labels_));
+    std::vector<double> p(idx(n_labels()));
     std::vector<Index> labels(idx(v.length));
     std::vector<SlotCounts> out(idx(n));
     for (SlotCounts& labelling : out) {
@@ -247,7 +234,7 @@ std::vector<SlotCounts> HistoryChain::sample(Index i, const double* scores, doub
             sums.label_weights(t, state, p.data());
             double left = uniform(rng);
             Index label = -1;
-            for (Index c = 0; c < n_labels_ && left >= 0.0; ++c) {
+            for (Index c = 0; c < n_labels() && left >= 0.0; ++c) {
                 if (p[idx(c)] == 0.0) continue;
                 label = c;
                 left -= p[idx(c)];

@@ -18,35 +18,31 @@
 #include <algorithm>
 #include <mutex>
 
-#include "structures/structure.h"
+#include "structures/sequences.h"
 
 namespace partwise {
 
-class HistoryChain final : public Structure {
+class HistoryChain final : public Sequences {
    public:
     // first: n_labels + 1 rows of n_labels values; pairs: histories of two tags that have scores of their own,
     // ascending; second: a row for each of them. beam_width 0: all histories are kept.
     HistoryChain(std::vector<Index> lengths, Index n_labels, Index history, const std::vector<double>& first,
                  std::vector<Index> pairs, const std::vector<double>& second, Index beam_width);
 
-    Index n_labels() const { return n_labels_; }
-    Index width() const { return width_; }
     Index history() const { return history_; }
     Index n_states() const { return n_states_; }
-    const std::vector<Index>& lengths() const { return lengths_; }
     // Which labels may follow which, n_labels x n_labels bytes, for all sequences; empty: all. Masks set later are
     // checked together with it. A sequence that has no labelling left is refused when it is asked about.
     void set_follow(std::vector<std::uint8_t> allowed);
 
     bool linear() const override { return false; }
     unsigned capabilities() const override { return kKBest | kSample; }
-    Index num_slots(Index i) const override { return lengths_[idx(i)] * width_; }
+    Index num_slots(Index i) const override { return length(i) * width(); }
     double maximize(Index i, const double* scores, SlotCounts& best, Workspace& ws) const override;
     // temperature 1, or 0 for the maximum.
     double log_partition(Index i, const double* scores, double temperature, double* marginals, double* entropy,
                          Workspace& ws) const override;
     double value_of(Index i, const double* scores, SlotView labelling) const override;
-    void add_cost(Index i, SlotView gold, double scale, double* scores) const override;
     void check_labelling(Index i, SlotView labelling, Workspace& ws) const override;
     // A beam narrower than k is widened to k.
     std::vector<Scored> k_best(Index i, const double* scores, Index k, Workspace& ws) const override;
@@ -54,8 +50,6 @@ class HistoryChain final : public Structure {
                                    Workspace& ws) const override;
 
     void labelling_of(Index i, const Index* labels, SlotCounts& out) const;
-    // The T labels of a labelling; throws InputError if it has none or two for a position.
-    void labels_of(Index i, SlotView labelling, Index* labels) const;
 
     // What searches and sums read of a sequence.
     struct View {
@@ -68,7 +62,12 @@ class HistoryChain final : public Structure {
         const double* scores;  // length rows of `width`
         const double* first;   // tags rows of width; -infinity behind the labels
         std::span<const Index> pairs;
-        const double* second;        // a row of width per pair; 0 behind the labels
+        const double* second;         // a row of width per pair; 0 behind the labels
+        const Index* places;          // of each history in `pairs`, or -1; null: too many to keep
+        const double* first_factors;  // exp(first), exp(second), each row divided by its largest value
+        const double* second_factors;
+        const double* first_highs;  // the logarithms of those
+        const double* second_highs;
         const double* factors;       // exp(after) over the largest of each row, n_states rows; null: too large to keep
         const std::uint8_t* open;    // length x n_labels: labels that an allowed labelling goes on from; null: all
         const std::uint8_t* follow;  // n_labels x n_labels; null: all
@@ -81,10 +80,16 @@ class HistoryChain final : public Structure {
         void add_after(Index state, const double* scores, double* out) const {
             const double* __restrict one = first + last(state) * width;
             for (Index c = 0; c < width; ++c) out[c] = scores[c] + one[c];
-            const auto found = std::lower_bound(pairs.begin(), pairs.end(), state);
-            if (found == pairs.end() || *found != state) return;
-            const double* __restrict two = second + (found - pairs.begin()) * width;
+            const Index pair = place(state);
+            if (pair < 0) return;
+            const double* __restrict two = second + pair * width;
             for (Index c = 0; c < width; ++c) out[c] += two[c];
+        }
+        // Where a history stands in `pairs`, or -1.
+        Index place(Index state) const {
+            if (places) return places[state];
+            const auto found = std::lower_bound(pairs.begin(), pairs.end(), state);
+            return found == pairs.end() || *found != state ? -1 : found - pairs.begin();
         }
         bool may_follow(Index state, Index label) const {
             return !follow || last(state) == n_labels || follow[last(state) * n_labels + label];
@@ -100,15 +105,14 @@ class HistoryChain final : public Structure {
     View plain_view(Index i, const double* scores) const;
     const double* factors(const View& v) const;
 
-    std::vector<Index> lengths_;
-    Index n_labels_;
-    Index width_;
     Index history_;
     Index n_states_;
     Index beam_width_;
     std::vector<double> first_;
     std::vector<Index> pairs_;
     std::vector<double> second_;
+    std::vector<Index> places_;
+    std::vector<double> first_factors_, second_factors_, first_highs_, second_highs_;
     mutable std::once_flag factors_once_;
     mutable std::vector<double> factors_;
     std::vector<std::uint8_t> follow_;

@@ -11,15 +11,25 @@ namespace partwise {
 
 namespace {
 
-// log sum of exp(x)
-double log_sum(const double* x, Index n) {
-    double high = -kInfinity;
-#pragma omp simd reduction(max : high)
-    for (Index k = 0; k < n; ++k) high = x[k] > high ? x[k] : high;
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (Index k = 0; k < n; ++k) sum += fast_exp(x[k] - high);
-    return high + std::log(sum);
+// What rounding may add to the value of a labelling: more than that below another, it is not the better one.
+constexpr double kRounding = 1e-9;
+
+// log p of the labelling that takes the best label at each position.
+double greedy_value(HistoryRows& rows) {
+    const HistoryChain::View& view = rows.view();
+    double total = 0;
+    Index state = view.n_states - 1;
+    for (Index t = 0; t < view.length; ++t) {
+        const double* row = rows.scores(t, state);
+        Index best = -1;
+        for (Index c = 0; c < view.n_labels; ++c) {
+            if (view.open && !(view.open[t * view.n_labels + c] && view.may_follow(state, c))) continue;
+            if (best < 0 || row[c] > row[best]) best = c;
+        }
+        total += row[best] - rows.log_partition(t, state);
+        state = view.next(state, best);
+    }
+    return total;
 }
 
 // The first of a heap is its largest value; ties go to the way that comes first.
@@ -36,18 +46,27 @@ constexpr auto better_candidate = [](const auto& a, const auto& b) {
 
 }  // namespace
 
-HistorySearch::HistorySearch(const HistoryChain::View& view, Index beam_width) : view_(view) {
+// Nodes that are not below `least` are kept or dropped for those above them alone, so that leaving out the others
+// changes nothing about them. A beam may lose the greedy labelling: then it has to be searched without.
+double best_labelling(const HistoryChain::View& view, Index beam_width, Index* labels) {
+    HistoryRows rows(view);
+    const HistorySearch search(rows, beam_width, greedy_value(rows) - kRounding);
+    return search.succeeded() ? search.best(labels) : HistorySearch(rows, beam_width).best(labels);
+}
+
+HistorySearch::HistorySearch(HistoryRows& rows, Index beam_width, double least)
+    : rows_(rows), view_(rows.view()), least_(least) {
+    const HistoryChain::View& view = view_;
     layers_.reserve(idx(view.length) + 2);
     first_groups_.reserve(idx(view.length) + 2);
     const Index most = std::min(beam_width, view.n_states) * view.length + 1;
     nodes_.reserve(idx(std::min<Index>(most, 1 << 16)));
     order_.reserve(nodes_.capacity());
-    row_.resize(idx(view.width));
     layers_.push_back(0);
     first_groups_.push_back(0);
     nodes_.push_back({view.n_states - 1, view.n_labels, 0, 0, 0, 0.0, std::numeric_limits<double>::quiet_NaN()});
     end_layer();
-    for (Index t = 0; t < view.length; ++t) {
+    for (Index t = 0; t < view.length && succeeded(); ++t) {
         Interrupt::check_current();
         grow(t, beam_width);
     }
@@ -71,18 +90,10 @@ void HistorySearch::end_layer() {
     first_groups_.push_back(len(groups_.size()));
 }
 
-void HistorySearch::set_row(Index t, Node& node) {
-    view_.add_after(node.state, view_.scores + t * view_.width, row_.data());
-    node.log_partition = log_sum(row_.data(), view_.width);
-}
-
 double HistorySearch::step_value(Index t, Node& from, Index label) {
-    if (std::isnan(from.log_partition)) {
-        set_row(t, from);
-    } else {
-        view_.add_after(from.state, view_.scores + t * view_.width, row_.data());
-    }
-    return row_[idx(label)] - from.log_partition;
+    const double score = rows_.scores(t, from.state)[label];
+    if (std::isnan(from.log_partition)) from.log_partition = rows_.log_partition(t, from.state);
+    return score - from.log_partition;
 }
 
 // Probabilities are at most 1: where `beam_width` histories are above a node, nothing that comes from it is kept.
@@ -106,9 +117,8 @@ void HistorySearch::grow(Index t, Index beam_width) {
         Node& node = nodes_[idx(j)];
         const double value = node.value;
         if (is_hopeless(value, beam_width)) break;
-        set_row(t, node);
-        const double log_partition = node.log_partition;
-        double* __restrict row = row_.data();
+        double* __restrict row = rows_.scores(t, node.state);
+        const double log_partition = node.log_partition = rows_.log_partition(t, node.state);
         for (Index c = 0; c < width; ++c) row[c] = value + (row[c] - log_partition);
         if (view_.follow) {
             for (Index c = 0; c < L; ++c) row[c] = view_.may_follow(node.state, c) ? row[c] : -kInfinity;
@@ -144,7 +154,7 @@ void HistorySearch::keep_best(Index beam_width) {
     kept_.clear();
     const bool all = len(reached_.size()) * view_.width <= beam_width;
     const double* values = values_.data();
-    double least = -kInfinity;  // of those kept, once there are enough
+    double least = least_;  // once there are enough, that of those kept
     for (const Index group : reached_) {
         for (Index c = 0; c < view_.n_labels; ++c) {
             const Candidate candidate{values[c], group, c};

@@ -3,16 +3,26 @@
 // At each position the search keeps the `beam_width` histories whose best labellings are best. Of labellings that end
 // in the same history only the best can be the best in the end, so that they are put together: with all histories this
 // is Viterbi's algorithm. The k best labellings are those of the histories kept, found one by one from the end.
+//
+// A search and no chart program (chart.h): which cells there are is known only once those before them have been
+// compared, and a step's score depends on all scores of its position.
 #pragma once
 
-#include "structures/history_chain.h"
+#include "structures/history_rows.h"
 
 namespace partwise {
 
+// log p of the best labelling that a search finds, and its labels. Probabilities only shrink along a labelling, so
+// that histories whose labellings are below one that is known need not be followed: it is first looked for greedily.
+double best_labelling(const HistoryChain::View& view, Index beam_width, Index* labels);
+
 class HistorySearch {
    public:
-    HistorySearch(const HistoryChain::View& view, Index beam_width);
+    // Histories whose best labellings are below `least` are not kept. rows: used while the search lives.
+    HistorySearch(HistoryRows& rows, Index beam_width, double least = -kInfinity);
 
+    // Whether a labelling was found that is not below `least`.
+    bool succeeded() const { return layers_[layers_.size() - 2] < layers_.back(); }
     // log p of the best labelling, and its labels.
     double best(Index* labels) const;
 
@@ -59,8 +69,6 @@ class HistorySearch {
     bool is_hopeless(double value, Index beam_width) const;
     // The best candidates, best first.
     void keep_best(Index beam_width);
-    // Scores of labels after a node, in `row_`, and their log partition.
-    void set_row(Index t, Node& node);
     double step_value(Index t, Node& from, Index label);
     // The nodes that lead to a node of layer t; past the last layer all nodes lead to the end.
     std::span<const Index> nodes_before(Index t, Index node) const;
@@ -68,11 +76,12 @@ class HistorySearch {
     // Finds ways to a node until there are more than `rank` of them; false if there are not so many.
     bool find(Index t, Index node, Index rank);
 
-    HistoryChain::View view_;
+    HistoryRows& rows_;
+    const HistoryChain::View& view_;
+    double least_;
     std::vector<Node> nodes_;    // layer t: the histories before position t, best first; the last one: after all
     std::vector<Index> layers_;  // first node of each layer, and the end
-    std::vector<Index>
-        order_;  // the nodes of each layer by their last tag (where histories are of one tag, as they are)
+    std::vector<Index> order_;   // the nodes of each layer by their last tag (histories of one tag: as they are)
     std::vector<Index> groups_;  // first place in `order_` of each group: nodes that lead to the same ones; and the end
     std::vector<Index> first_groups_;  // of each layer, and the end
     std::vector<Ways> ways_;           // to each node, then to the end
@@ -81,7 +90,6 @@ class HistorySearch {
     std::vector<Index> place_;    // of each group among those, or -1
     std::vector<double> values_;  // of the best way to each (reached group, label), rows of `width`
     std::vector<Index> before_;   // the node before it
-    std::vector<double> row_;
     std::vector<Candidate> kept_;
 };
 

@@ -2,15 +2,12 @@
 
 #include <utility>
 
-#include "structures/eisner_k_best.h"
-#include "structures/eisner_plain.h"
-#include "structures/eisner_sums.h"
-#include "structures/eisner_ties.h"
+#include "structures/chart_inference.h"
+#include "structures/chart_products.h"
+#include "structures/chart_ties.h"
+#include "structures/eisner.h"
 
 namespace partwise {
-
-using eisner::Layout;
-using eisner::Pairs;
 
 ProjectiveTree::ProjectiveTree(std::vector<Index> lengths, bool single_root, Index max_length)
     : Tree(std::move(lengths), single_root, max_length, [](double n) {
@@ -19,22 +16,24 @@ ProjectiveTree::ProjectiveTree(std::vector<Index> lengths, bool single_root, Ind
       }) {}
 
 bool ProjectiveTree::best_heads(Index n, const double* arcs, Index* heads, Workspace& ws) const {
-    const Layout layout{n, single_root()};
+    const EisnerProgram program{n, single_root()};
     Workspace::Frame frame(ws);
-    double* chart = frame.take(layout.size());
-    eisner::BestSpans best{chart, arcs};
-    eisner::upward(layout, best);
-    if (best.value == -kInfinity) return false;
-    std::vector<std::pair<Index, Index>> spans;
-    eisner::Ties ties(layout, chart, frame);
-    eisner::derive(layout, heads, spans, [&](const Pairs& p) { return ties.choose(p); });
+    double* chart = frame.take(program.cells());
+    program.up(chart::Best{chart, arcs});
+    if (chart[program.root()] == -kInfinity) return false;
+    const auto head = [n](Index arc) { return static_cast<double>(arc % (n + 1)); };
+    chart::Ties ties(program, chart, arcs, head, frame);
+    std::vector<Index> stack;
+    chart::derive(
+        program, stack, [&](const auto& edges) { return ties.choose(edges); },
+        [&](Index arc) { heads[arc / (n + 1)] = arc % (n + 1); });
     return true;
 }
 
 double ProjectiveTree::sums(Index n, const double* arcs, double* marginals, double* entropy, Workspace& ws) const {
     double log_z = 0;
-    if (!plain_sums(n, arcs, marginals, entropy, log_z, ws)) log_z = log_sums(n, arcs, marginals, entropy, ws);
-    return log_z;
+    if (plain_sums(n, arcs, marginals, entropy, log_z, ws)) return log_z;
+    return chart::log_partition(EisnerProgram{n, single_root()}, arcs, marginals, entropy, ws);
 }
 
 // The weights of a word's heads are at most 1, so spans are at most the number of trees, below (27/4)^n, and at most
@@ -43,7 +42,7 @@ double ProjectiveTree::sums(Index n, const double* arcs, double* marginals, doub
 // range too.
 bool ProjectiveTree::plain_sums(Index n, const double* arcs, double* marginals, double* entropy, double& log_z,
                                 Workspace& ws) const {
-    const Layout layout{n, single_root()};
+    const EisnerProgram program{n, single_root()};
     Workspace::Frame frame(ws);
     double* weights = frame.take(n * (n + 1));
     for (Index r = 0; r < n * (n + 1); ++r) weights[r] = fast_exp(arcs[r]);
@@ -56,17 +55,18 @@ bool ProjectiveTree::plain_sums(Index n, const double* arcs, double* marginals, 
     log_bound = std::min(log_bound, static_cast<double>(n) * std::log(27.0 / 4.0));
     const double room = 640.0 - 3.0 * std::log(static_cast<double>(n + 1));
     if (log_bound > room) return false;
-    double* chart = frame.take(layout.size());
-    eisner::PlainSpans spans{chart, weights};
-    eisner::upward(layout, spans);
-    log_z = std::log(spans.value);
+    double* chart = frame.take(program.cells());
+    program.up(chart::ProductSums{chart, weights});
+    const double z = chart[program.root()];
+    log_z = std::log(z);
     if (!(log_bound - log_z <= room)) return false;
     if (!marginals && !entropy) return true;
     if (!marginals) marginals = frame.take(n * (n + 1));
-    double* slopes = frame.take(layout.size());
-    fill(slopes, layout.size(), 0.0);
+    double* slopes = frame.take(program.cells());
+    fill(slopes, program.cells(), 0.0);
     fill(marginals, n * (n + 1), 0.0);
-    eisner::downward(layout, eisner::PlainSlopes{chart, weights, slopes, marginals, spans.value});
+    slopes[program.root()] = 1.0 / z;
+    program.down(chart::ProductSlopes{chart, weights, slopes, marginals});
     if (entropy) {
         double energy = 0;
         for (Index r = 0; r < n * (n + 1); ++r) energy += marginals[r] > 0.0 ? marginals[r] * arcs[r] : 0.0;
@@ -75,93 +75,34 @@ bool ProjectiveTree::plain_sums(Index n, const double* arcs, double* marginals, 
     return true;
 }
 
-double ProjectiveTree::log_sums(Index n, const double* arcs, double* marginals, double* entropy, Workspace& ws) const {
-    const Layout layout{n, single_root()};
-    Workspace::Frame frame(ws);
-    double* chart = frame.take(layout.size());
-    eisner::LogSpans<false> spans{chart, arcs};
-    eisner::upward(layout, spans);
-    if (!marginals && !entropy) return spans.value;
-    if (!marginals) marginals = frame.take(n * (n + 1));
-    double* mass = frame.take(layout.size());
-    fill(mass, layout.size(), 0.0);
-    fill(marginals, n * (n + 1), 0.0);
-    eisner::SpanMasses<false> masses{chart, mass, marginals, frame.take(n + 1), entropy != nullptr};
-    eisner::downward(layout, masses);
-    if (entropy) *entropy = masses.entropy;
-    return spans.value;
-}
-
 void ProjectiveTree::covariance_product(Index i, const double* scores, double temperature, const double* direction,
                                         double* out, Workspace& ws) const {
-    const Index n = length(i);
-    const Layout layout{n, single_root()};
     Workspace::Frame frame(ws);
-    double* chart = frame.take(layout.size());
-    double* chart_d = frame.take(layout.size());
     const double* arcs = arc_scores(i, scores, 1.0 / temperature, frame);
-    eisner::LogSpans<true> spans{chart, arcs, chart_d, direction};
-    eisner::upward(layout, spans);
-    double* mass = frame.take(layout.size());
-    double* mass_d = frame.take(layout.size());
-    double* marginals = frame.take(num_slots(i));
-    fill(mass, layout.size(), 0.0);
-    fill(mass_d, layout.size(), 0.0);
-    fill(out, num_slots(i), 0.0);
-    eisner::SpanMasses<true> masses{chart, mass, marginals, frame.take(n + 1), false, 0.0, chart_d, mass_d, out};
-    eisner::downward(layout, masses);
+    chart::covariance_product(EisnerProgram{length(i), single_root()}, arcs, direction, out, ws);
 }
 
 std::vector<SlotCounts> ProjectiveTree::sample(Index i, const double* scores, double temperature, Index n,
                                                std::mt19937_64& rng, Workspace& ws) const {
-    const Layout layout{length(i), single_root()};
     Workspace::Frame frame(ws);
-    double* chart = frame.take(layout.size());
-    double* weight = frame.take(layout.n + 1);
-    eisner::LogSpans<false> sums{chart, arc_scores(i, scores, 1.0 / temperature, frame)};
-    eisner::upward(layout, sums);
-    std::uniform_real_distribution<double> uniform(0.0, 1.0);
-    std::vector<std::pair<Index, Index>> spans;
-    std::vector<Index> heads(idx(layout.n));
+    const double* arcs = arc_scores(i, scores, 1.0 / temperature, frame);
     std::vector<SlotCounts> out(idx(n));
-    for (SlotCounts& labelling : out) {
-        eisner::derive(layout, heads.data(), spans, [&](const Pairs& p) {
-            const double high = eisner::best_pair(chart + p.a, chart + p.b, p.count);
-            double total = 0;
-            for (Index k = 0; k < p.count; ++k) {
-                total += weight[k] = fast_exp(chart[p.a + k] + chart[p.b + k] - high);
-            }
-            double left = uniform(rng) * total;
-            Index chosen = -1;
-            for (Index k = 0; k < p.count && (chosen < 0 || left >= 0.0); ++k) {
-                if (weight[k] == 0.0) continue;
-                chosen = k;
-                left -= weight[k];
-            }
-            return chosen;
-        });
-        labelling_of(i, heads.data(), labelling);
-    }
+    chart::sample(EisnerProgram{length(i), single_root()}, arcs, n, rng, ws,
+                  [&](Index j, Index arc) { out[idx(j)].add(arc, 1.0); });
+    for (SlotCounts& labelling : out) std::sort(labelling.slots.begin(), labelling.slots.end());
     return out;
 }
 
 std::vector<Scored> ProjectiveTree::k_best(Index i, const double* scores, Index k, Workspace& ws) const {
-    if (k < 1) throw InputError("k must be at least 1");
-    const Layout layout{length(i), single_root()};
     Workspace::Frame frame(ws);
-    double* chart = frame.take(layout.size());
     const double* arcs = arc_scores(i, scores, 1.0, frame);
-    eisner::BestSpans best{chart, arcs};
-    eisner::upward(layout, best);
-    eisner::KBest lists(layout, chart, arcs);
     std::vector<Scored> out;
-    std::vector<Index> heads(idx(layout.n));
-    for (Index rank = 0; rank < k && lists.heads_of_rank(rank, heads.data()); ++rank) {
-        Scored scored;
-        scored.value = value_of(i, scores, heads.data());
-        labelling_of(i, heads.data(), scored.labelling);
-        out.push_back(std::move(scored));
-    }
+    std::vector<Index> heads(idx(length(i)));
+    const auto use = [&](Index arc) { heads[idx(arc / (length(i) + 1))] = arc % (length(i) + 1); };
+    chart::k_best(EisnerProgram{length(i), single_root()}, arcs, k, ws, use, [&] {
+        out.push_back({value_of(i, scores, heads.data()), {}});
+        labelling_of(i, heads.data(), out.back().labelling);
+    });
     // Sums in another order are rounded otherwise: near ties may have changed places.
     std::stable_sort(out.begin(), out.end(), [](const Scored& p, const Scored& q) { return p.value > q.value; });
     return out;

@@ -24,7 +24,6 @@ class ProjectiveTree final : public Tree {
     // In doubles; false where weights are too far apart for their range.
     bool plain_sums(Index n, const double* arcs, double* marginals, double* entropy, double& log_z,
                     Workspace& ws) const;
-    double log_sums(Index n, const double* arcs, double* marginals, double* entropy, Workspace& ws) const;
 };
 
 }  // namespace partwise

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "support/sizes.h"
+#include "support/vector_math.h"
 
 namespace partwise {
 
@@ -24,6 +25,18 @@ double Structure::value_of(Index, const double* scores, SlotView labelling) cons
 
 void Structure::check_labelling(Index, SlotView, Workspace&) const {}
 void Structure::check_mask(Index) const {}
+
+double Structure::maximum_as_sums(Index i, const double* scores, double* marginals, double* entropy,
+                                  Workspace& ws) const {
+    SlotCounts best;
+    const double value = maximize(i, scores, best, ws);
+    if (marginals) {
+        fill(marginals, num_slots(i), 0.0);
+        for (std::size_t k = 0; k < best.slots.size(); ++k) marginals[best.slots[k]] = best.counts[k];
+    }
+    if (entropy) *entropy = 0.0;
+    return value;
+}
 
 void Structure::log_partition_of(Index begin, Index end, const double* scores, double temperature, double* values,
                                  double* marginals, double* entropies, Workspace& ws) const {

@@ -95,6 +95,8 @@ class Structure {
 
    protected:
     bool masked() const { return !masks_.empty(); }
+    // log_partition at temperature 0: the maximum, its counts and no entropy.
+    double maximum_as_sums(Index i, const double* scores, double* marginals, double* entropy, Workspace& ws) const;
     // Throws InputError if the mask leaves no labelling.
     virtual void check_mask(Index i) const;
 

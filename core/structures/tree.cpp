@@ -63,16 +63,7 @@ double Tree::maximize(Index i, const double* scores, SlotCounts& best, Workspace
 
 double Tree::log_partition(Index i, const double* scores, double temperature, double* marginals, double* entropy,
                            Workspace& ws) const {
-    if (temperature == 0.0) {
-        SlotCounts best;
-        const double value = maximize(i, scores, best, ws);
-        if (marginals) {
-            fill(marginals, num_slots(i), 0.0);
-            for (const Index slot : best.slots) marginals[slot] = 1.0;
-        }
-        if (entropy) *entropy = 0.0;
-        return value;
-    }
+    if (temperature == 0.0) return maximum_as_sums(i, scores, marginals, entropy, ws);
     const Index n = length(i);
     Workspace::Frame frame(ws);
     double* arcs = arc_scores(i, scores, 1.0 / temperature, frame);

@@ -11,7 +11,8 @@ namespace partwise {
 
 // exp(x) without branches, so that loops over it vectorise. Relative error below 4e-16 on [-708, 709];
 // 0 below -708 (no denormals), clamped above 709. NaN is not expected here: inputs are checked to be finite.
-inline double fast_exp(double x) {
+// Always inlined: a call inside a loop is a loop that does not vectorise.
+[[gnu::always_inline]] inline double fast_exp(double x) {
     constexpr double kLog2e = 1.4426950408889634074;
     constexpr double kLn2Hi = 6.93147180369123816490e-01;  // 33 bits: k * kLn2Hi is exact
     constexpr double kLn2Lo = 1.90821492927058770002e-10;

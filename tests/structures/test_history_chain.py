@@ -221,6 +221,41 @@ def test_the_beam_keeps_the_best_histories(rng, history, masked, width, k):
     assert missed or width > 1  # the cases are hard enough to tell a greedy search from an exact one
 
 
+@CASES
+def test_what_is_below_the_greedy_labelling_changes_nothing(rng, history, masked):
+    """The best labelling is the first of those that a search finds which leaves out nothing."""
+    lost = 0
+    for _ in range(100):
+        case = make_case(rng, history, False, n_labels=4, lengths=np.array([12]), size=1.5)
+        if masked:
+            case.labels = rng.random(case.scores.shape) < 0.8
+            case.labels[:, 0] = True
+        greedy = case.structure(1).maximize(0, case.slots(0))[0]
+        for beam_width in (2, 3, 0):
+            structure = case.structure(beam_width)
+            value, slots, _ = structure.maximize(0, case.slots(0))
+            expected = structure.k_best(0, case.slots(0), 1)[0]
+            assert value == pytest.approx(expected[0], abs=1e-12)
+            assert slots.tolist() == expected[1].tolist()
+            lost += value < greedy - 1e-6
+    assert lost or history == 1 or masked  # there are beams that lose the greedy labelling
+
+
+@CASES
+def test_scores_too_far_apart_for_doubles(rng, history, masked):
+    """Products of exponentials that are all 0, though their logarithms are not far apart."""
+    case = make_case(rng, history, masked, n_labels=4 - masked)
+    far = np.resize([900.0, -900.0], case.n_labels)
+    case.scores += far
+    case.after -= far
+    structure = case.structure()
+    for i in range(len(LENGTHS)):
+        values = case.all(i)
+        value, slots, _ = structure.maximize(i, case.slots(i))
+        assert labels_of(structure, slots) == max(values, key=values.get)
+        assert value == pytest.approx(max(values.values()), abs=1e-9)
+
+
 @pytest.mark.parametrize("history", [1, 2])
 def test_ties_go_to_the_lowest_labels(history):
     case = Case(np.zeros((3, 4)), np.zeros((5**history, 4)), np.array([3]), history)

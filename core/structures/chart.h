@@ -1,0 +1,150 @@
+// Charts: the one idiom in which dynamic programs over labellings are written here, *program x visitor*.
+//
+// A chart has cells; a cell stands for a set of partial labellings, its derivations. A program says, once per
+// structure, which cells there are, in which order, and of which edges each is made. A visitor says what is done with
+// that: maxima, sums, probabilities, derivatives. Every visitor works for every program (chart_inference.h lists what
+// comes for free), and docs/charts.md shows how a grammar, a segment chain or a second-order chain is written.
+//
+// A cell is one of three things, and a program tells a visitor which by one of three calls:
+//   unit(cell, twin)         it has one derivation, the empty one
+//   score(cell, tail, slot)  the derivations of `tail`, each with one more slot
+//   sum(cell, twin, edges)   the union of its edges' derivations; an edge joins one or two tail cells, or a tail cell
+//                            and a slot (the three kinds of edges below)
+// twin: another place where the same value is stored, so that later edges find what they read side by side; the cell
+// itself where there is none. A program P has
+//   Index cells() const, slots() const    numbers of cells, and of slots (which scores and marginals are indexed by)
+//   Index root() const                    the cell of all labellings
+//   Index most_edges() const              that a cell has
+//   void up(visitor) const                all cells, each after its tails
+//   void down(visitor) const              the same in the opposite order (units may be left out)
+//   void visit(cell, visitor) const       one cell (a twin is visited as the cell it is a twin of)
+// and its up() may call cut(first, count) once these cells are done: every labelling uses exactly one of them, so that
+// their values may be shifted by a constant (long chains keep their digits).
+//
+// Every labelling has exactly one derivation. Scores are -infinity where a mask forbids a slot.
+#pragma once
+
+#include <vector>
+
+#include "support/parallel.h"
+#include "support/types.h"
+#include "support/vector_math.h"
+
+namespace partwise::chart {
+
+constexpr Index kNone = -1;
+
+// Edge k joins the cells a + k and b + k. The two runs of cells do not overlap.
+struct Pairs {
+    Index a;
+    Index b;
+    Index n;
+    Index count() const { return n; }
+};
+
+// Edge k is the cell a + k.
+struct Tails {
+    Index a;
+    Index n;
+    Index count() const { return n; }
+};
+
+// Edge k is the cell a + k with slot + k. W: the number of edges where the compiler should know it, else 0.
+template <int W = 0>
+struct ScoredTails {
+    Index a;
+    Index slot;
+    Index n;
+    Index count() const { return W > 0 ? W : n; }
+};
+
+// f(k): the score of edge k, from those of its parts. A callable of pointers, so that loops over k vectorise.
+inline auto edge_scores(const Pairs& e, const double* chart, const double*) {
+    return [a = chart + e.a, b = chart + e.b](Index k) { return a[k] + b[k]; };
+}
+inline auto edge_scores(const Tails& e, const double* chart, const double*) {
+    return [a = chart + e.a](Index k) { return a[k]; };
+}
+template <int W>
+auto edge_scores(const ScoredTails<W>& e, const double* chart, const double* scores) {
+    return [a = chart + e.a, own = scores + e.slot](Index k) { return a[k] + own[k]; };
+}
+
+// One shape for all kinds, for code in which an edge more or less does not count. kNone: the edges have no such part.
+struct Ways {
+    Index a;
+    Index b;
+    Index slot;
+    Index count;
+};
+inline Ways ways_of(const Pairs& e) { return {e.a, e.b, kNone, e.n}; }
+inline Ways ways_of(const Tails& e) { return {e.a, kNone, kNone, e.n}; }
+template <int W>
+Ways ways_of(const ScoredTails<W>& e) {
+    return {e.a, kNone, e.slot, e.count()};
+}
+
+// max over edges
+template <class Edges>
+[[gnu::always_inline]] inline double best_edge(const Edges& e, const double* chart, const double* scores) {
+    const auto score = edge_scores(e, chart, scores);
+    const Index n = e.count();
+    double best = -kInfinity;
+#pragma omp simd reduction(max : best)
+    for (Index k = 0; k < n; ++k) {
+        const double x = score(k);
+        best = x > best ? x : best;
+    }
+    return best;
+}
+
+// Visitor, up: the best score of a derivation of each cell; -infinity where there is none.
+struct Best {
+    double* chart;
+    const double* scores;
+
+    void unit(Index cell, Index twin) { chart[cell] = chart[twin] = 0.0; }
+    void score(Index cell, Index tail, Index slot) { chart[cell] = chart[tail] + scores[slot]; }
+    template <class Edges>
+    void sum(Index cell, Index twin, const Edges& e) {
+        chart[cell] = chart[twin] = best_edge(e, chart, scores);
+    }
+    void cut(Index, Index) {}
+};
+
+// Visitor, one cell: one of its derivations, as far as the tails, which go onto the stack.
+template <class Choose, class Use>
+struct Derive {
+    std::vector<Index>& stack;
+    Choose& choose;
+    Use& use;
+
+    void unit(Index, Index) {}
+    void score(Index, Index tail, Index slot) {
+        use(slot);
+        stack.push_back(tail);
+    }
+    template <class Edges>
+    void sum(Index, Index, const Edges& e) {
+        const Index k = choose(e);
+        const Ways ways = ways_of(e);
+        stack.push_back(ways.a + k);
+        if (ways.b != kNone) stack.push_back(ways.b + k);
+        if (ways.slot != kNone) use(ways.slot + k);
+    }
+};
+
+// One derivation, from the root down: choose(edges) says which edge a cell takes, use(slot) gets each slot. `stack` is
+// scratch. The tail `b` of an edge is followed before `a`.
+template <class Program, class Choose, class Use>
+void derive(const Program& program, std::vector<Index>& stack, Choose&& choose, Use&& use) {
+    Derive<Choose, Use> visitor{stack, choose, use};
+    stack.assign(1, program.root());
+    while (!stack.empty()) {
+        const Index cell = stack.back();
+        stack.pop_back();
+        program.visit(cell, visitor);
+    }
+}
+
+}  // namespace partwise::chart

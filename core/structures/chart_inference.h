@@ -1,0 +1,111 @@
+// What every chart program has for free. `scores` are per slot of the program, divided by the temperature where there
+// is one; -infinity where a slot is masked.
+#pragma once
+
+#include <random>
+
+#include "structures/chart_k_best.h"
+#include "structures/chart_sums.h"
+#include "support/workspace.h"
+
+namespace partwise::chart {
+
+// log Z; expected counts of slots and entropy, where not null. -infinity, and neither, if there is no labelling.
+template <class Program>
+double log_partition(const Program& program, const double* scores, double* marginals, double* entropy, Workspace& ws) {
+    Workspace::Frame frame(ws);
+    double* chart = frame.take(program.cells());
+    LogSums<false> sums{chart, scores};
+    program.up(sums);
+    const double log_z = chart[program.root()] + sums.shift;
+    if (!marginals && !entropy) return log_z;
+    if (!marginals) marginals = frame.take(program.slots());
+    double* mass = frame.take(program.cells());
+    fill(mass, program.cells(), 0.0);
+    fill(marginals, program.slots(), 0.0);
+    mass[program.root()] = 1.0;
+    Masses<false> masses{chart, scores, mass, marginals, frame.take(program.most_edges()), entropy != nullptr};
+    program.down(masses);
+    if (entropy) *entropy = masses.entropy;
+    return log_z;
+}
+
+// out = Cov(counts of slots) direction
+template <class Program>
+void covariance_product(const Program& program, const double* scores, const double* direction, double* out,
+                        Workspace& ws) {
+    Workspace::Frame frame(ws);
+    const Index cells = program.cells();
+    double* chart = frame.take(cells);
+    double* chart_d = frame.take(cells);
+    LogSums<true> sums{chart, scores, chart_d, direction};
+    program.up(sums);
+    double* mass = frame.take(cells);
+    double* mass_d = frame.take(cells);
+    double* marginals = frame.take(program.slots());
+    fill(mass, cells, 0.0);
+    fill(mass_d, cells, 0.0);
+    fill(marginals, program.slots(), 0.0);
+    fill(out, program.slots(), 0.0);
+    mass[program.root()] = 1.0;
+    Masses<true> masses{chart,   scores,    mass,   marginals, frame.take(program.most_edges()), false, 0.0,
+                        chart_d, direction, mass_d, out};
+    program.down(masses);
+}
+
+// The best labelling: use(slot) for each of its slots; false if there is none. Ties go to a cell's first edge.
+template <class Program, class Use>
+bool best(const Program& program, const double* scores, Workspace& ws, Use&& use) {
+    Workspace::Frame frame(ws);
+    double* chart = frame.take(program.cells());
+    program.up(Best{chart, scores});
+    if (chart[program.root()] == -kInfinity) return false;
+    std::vector<Index> stack;
+    const auto first_best = [&](const auto& e) {
+        const auto x = edge_scores(e, chart, scores);
+        Index chosen = 0;
+        for (Index k = 1; k < e.count(); ++k) chosen = x(k) > x(chosen) ? k : chosen;
+        return chosen;
+    };
+    derive(program, stack, first_best, use);
+    return true;
+}
+
+// n independent labellings: use(j, slot) for each slot of the j-th.
+template <class Program, class Use>
+void sample(const Program& program, const double* scores, Index n, std::mt19937_64& rng, Workspace& ws, Use&& use) {
+    Workspace::Frame frame(ws);
+    double* chart = frame.take(program.cells());
+    double* weight = frame.take(program.most_edges());
+    program.up(LogSums<false>{chart, scores});
+    std::uniform_real_distribution<double> uniform(0.0, 1.0);
+    const auto draw = [&](const auto& e) {
+        const auto x = edge_scores(e, chart, scores);
+        const double high = best_edge(e, chart, scores);
+        double total = 0;
+        for (Index k = 0; k < e.count(); ++k) total += weight[k] = fast_exp(x(k) - high);
+        double left = uniform(rng) * total;
+        Index chosen = kNone;
+        for (Index k = 0; k < e.count() && (chosen == kNone || left >= 0.0); ++k) {
+            if (weight[k] == 0.0) continue;
+            chosen = k;
+            left -= weight[k];
+        }
+        return chosen;
+    };
+    std::vector<Index> stack;
+    for (Index j = 0; j < n; ++j) derive(program, stack, draw, [&](Index slot) { use(j, slot); });
+}
+
+// The k best labellings, best first (fewer if there are fewer): use(slot) for each slot of one, then done().
+template <class Program, class Use, class Done>
+void k_best(const Program& program, const double* scores, Index k, Workspace& ws, Use&& use, Done&& done) {
+    if (k < 1) throw InputError("k must be at least 1");
+    Workspace::Frame frame(ws);
+    double* chart = frame.take(program.cells());
+    program.up(Best{chart, scores});
+    KBest<Program> lists(program, chart, scores);
+    for (Index rank = 0; rank < k && lists.derivation(rank, use); ++rank) done();
+}
+
+}  // namespace partwise::chart

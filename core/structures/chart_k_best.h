@@ -1,0 +1,203 @@
+// A chart's best derivations one by one, lazily (Huang and Chiang 2005, algorithm 3): a cell's next derivation is
+// looked for when somebody asks. Derivations and labellings are one to one, so no labelling comes twice.
+#pragma once
+
+#include <algorithm>
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include "structures/chart.h"
+
+namespace partwise::chart {
+
+template <class Program>
+class KBest {
+   public:
+    // chart: best values of all cells.
+    KBest(const Program& program, const double* chart, const double* scores)
+        : program_(program), chart_(chart), scores_(scores), place_(idx(program.cells()), kNone) {}
+
+    // Calls use(slot) for each slot of the derivation of this rank (0: the best); false if there are fewer. Ranks are
+    // asked for in order.
+    template <class Use>
+    bool derivation(Index rank, Use&& use) {
+        if (!find(part_of(program_.root()), rank)) return false;
+        todo_.assign(1, {program_.root(), rank});
+        Walk<Use> walk{*this, use, 0};
+        while (!todo_.empty()) {
+            const auto [cell, at] = todo_.back();
+            todo_.pop_back();
+            walk.rank = at;
+            program_.visit(cell, walk);
+        }
+        return true;
+    }
+
+   private:
+    // Which edge a derivation begins with, and which derivations of its tails.
+    struct Derivation {
+        double value;
+        Index edge;
+        Index rank[2];
+    };
+    struct List {
+        Ways ways;
+        std::vector<Derivation> found;
+        std::vector<Derivation> heap;
+        std::size_t extended = 0;  // how many of those found had their neighbours put on the heap
+    };
+    // A tail: the sum it comes from, null for a unit, and the scores of the slots in between.
+    struct Part {
+        List* list;
+        double score;
+    };
+    struct Wanted {
+        List* list;
+        Index rank;
+    };
+
+    static bool worse(const Derivation& p, const Derivation& q) { return p.value < q.value; }
+
+    // Visitor, one cell: goes down to a sum or a unit.
+    struct Resolve {
+        KBest& lists;
+        Index cell;
+        Part part{nullptr, 0.0};
+        bool done = false;
+
+        void unit(Index, Index) { done = true; }
+        void score(Index, Index tail, Index slot) {
+            part.score += lists.scores_[slot];
+            cell = tail;
+        }
+        template <class Edges>
+        void sum(Index own, Index, const Edges& e) {
+            part.list = lists.list_of(own, e);
+            done = true;
+        }
+    };
+    Part part_of(Index cell) {
+        Resolve resolve{*this, cell};
+        while (!resolve.done) program_.visit(resolve.cell, resolve);
+        return resolve.part;
+    }
+
+    // Visitor, one cell: the slots and tails of its derivation of this rank.
+    template <class Use>
+    struct Walk {
+        KBest& lists;
+        Use& use;
+        Index rank;
+
+        void unit(Index, Index) {}
+        void score(Index, Index tail, Index slot) {
+            use(slot);
+            lists.todo_.emplace_back(tail, rank);
+        }
+        template <class Edges>
+        void sum(Index own, Index, const Edges& e) {
+            List& list = *lists.list_of(own, e);
+            lists.find({&list, 0.0}, rank);  // a cell's best derivation is known by its value until it is asked for
+            const Ways& ways = list.ways;
+            const Derivation d = list.found[idx(rank)];
+            if (ways.slot != kNone) use(ways.slot + d.edge);
+            lists.todo_.emplace_back(ways.a + d.edge, d.rank[0]);
+            if (ways.b != kNone) lists.todo_.emplace_back(ways.b + d.edge, d.rank[1]);
+        }
+    };
+
+    template <class Edges>
+    List* list_of(Index cell, const Edges& e) {
+        Index& place = place_[idx(cell)];
+        if (place == kNone) {
+            place = len(lists_.size());
+            List& list = lists_.emplace_back();
+            list.ways = ways_of(e);
+            list.heap.reserve(idx(e.count()));
+            const auto x = edge_scores(e, chart_, scores_);
+            for (Index k = 0; k < e.count(); ++k) {
+                if (x(k) != -kInfinity) list.heap.push_back({x(k), k, {0, 0}});
+            }
+            std::make_heap(list.heap.begin(), list.heap.end(), worse);
+        }
+        return &lists_[idx(place)];
+    }
+
+    // Whether there is a derivation of this rank; finds those up to it.
+    bool find(const Part& part, Index rank) {
+        if (!part.list) return rank == 0;
+        if (len(part.list->found.size()) > rank) return true;
+        // What waits for what: cells are nested as deep as sentences are long, which is too deep for calls.
+        waiting_.assign(1, {part.list, rank});
+        while (!waiting_.empty()) {
+            Interrupt::check_current();
+            const Wanted wanted = waiting_.back();
+            List& list = *wanted.list;
+            if (len(list.found.size()) <= wanted.rank && list.extended < list.found.size()) {
+                if (!extend(list, list.found[list.extended])) continue;
+                ++list.extended;
+            }
+            if (len(list.found.size()) > wanted.rank || list.heap.empty()) {
+                waiting_.pop_back();
+                continue;
+            }
+            std::pop_heap(list.heap.begin(), list.heap.end(), worse);
+            list.found.push_back(list.heap.back());
+            list.heap.pop_back();
+        }
+        return len(part.list->found.size()) > rank;
+    }
+
+    static bool has(const Part& part, Index rank) {
+        return part.list ? len(part.list->found.size()) > rank : rank == 0;
+    }
+    // Whether it has to be looked for: not found, and not all were.
+    static bool is_unknown(const Part& part, Index rank) {
+        if (!part.list || has(part, rank)) return false;
+        return !part.list->heap.empty() || part.list->extended < part.list->found.size();
+    }
+    // The score of a derivation that was found. Nothing was asked of a tail that is at its best.
+    double value(Index cell, Index rank) {
+        if (rank == 0) return chart_[cell];
+        const Part part = part_of(cell);
+        return part.list->found[idx(rank)].value + part.score;
+    }
+
+    // Puts the neighbours of a derivation that was taken on the heap: (i, j) leads to (i, j + 1), and to (i + 1, j)
+    // where j is 0, so that each is reached once. If a tail's derivation must be looked for first, that is put on the
+    // stack, and the answer is false.
+    bool extend(List& list, const Derivation taken) {
+        const Ways& ways = list.ways;
+        const Index tails[2] = {ways.a + taken.edge, ways.b + taken.edge};
+        const int first = taken.rank[1] == 0 ? 0 : 1;
+        const int end = ways.b == kNone ? 1 : 2;
+        for (int side = first; side < end; ++side) {
+            const Part part = part_of(tails[side]);
+            if (!is_unknown(part, taken.rank[side] + 1)) continue;
+            waiting_.push_back({part.list, taken.rank[side] + 1});
+            return false;
+        }
+        for (int side = first; side < end; ++side) {
+            Derivation next = taken;
+            ++next.rank[side];
+            if (!has(part_of(tails[side]), next.rank[side])) continue;
+            next.value = value(tails[0], next.rank[0]);
+            if (ways.b != kNone) next.value += value(tails[1], next.rank[1]);
+            if (ways.slot != kNone) next.value += scores_[ways.slot + taken.edge];
+            list.heap.push_back(next);
+            std::push_heap(list.heap.begin(), list.heap.end(), worse);
+        }
+        return true;
+    }
+
+    const Program& program_;
+    const double* chart_;
+    const double* scores_;
+    std::vector<Index> place_;  // of each cell's list, or kNone
+    std::deque<List> lists_;    // pointers into it stay good while it grows
+    std::vector<Wanted> waiting_;
+    std::vector<std::pair<Index, Index>> todo_;  // cells and ranks
+};
+
+}  // namespace partwise::chart

@@ -1,0 +1,49 @@
+#include "structures/sequences.h"
+
+#include <algorithm>
+
+namespace partwise {
+
+namespace {
+std::string sequence(Index i) { return "sequence " + std::to_string(i); }
+}  // namespace
+
+Sequences::Sequences(std::vector<Index> lengths, Index n_labels)
+    : Structure(len(lengths.size())),
+      lengths_(std::move(lengths)),
+      n_labels_(n_labels),
+      width_(padded_width(n_labels)) {
+    if (n_labels < 1) throw InputError("a chain needs at least one label");
+    for (Index i = 0; i < num_examples(); ++i) {
+        if (length(i) < 1) throw InputError(sequence(i) + " is empty");
+    }
+}
+
+void Sequences::add_cost(Index i, SlotView gold, double scale, double* scores) const {
+    for (Index t = 0; t < length(i); ++t) {
+        for (Index a = 0; a < n_labels_; ++a) scores[t * width_ + a] += scale;
+    }
+    for (const Index slot : gold.slots) {
+        if (slot < length(i) * width_) scores[slot] -= scale;
+    }
+}
+
+void Sequences::labels_of(Index i, SlotView labelling, Index* labels) const {
+    const Index T = length(i);
+    std::fill(labels, labels + T, Index{-1});
+    for (std::size_t k = 0; k < labelling.slots.size(); ++k) {
+        const Index slot = labelling.slots[k];
+        if (slot < 0 || slot >= num_slots(i)) throw InputError(sequence(i) + ": no slot " + std::to_string(slot));
+        if (slot >= T * width_) continue;
+        const Index t = slot / width_;
+        if (labels[t] >= 0 || slot % width_ >= n_labels_ || labelling.counts[k] != 1.0) {
+            throw InputError(sequence(i) + ", position " + std::to_string(t) + ": not one label");
+        }
+        labels[t] = slot % width_;
+    }
+    for (Index t = 0; t < T; ++t) {
+        if (labels[t] < 0) throw InputError(sequence(i) + ", position " + std::to_string(t) + ": no label");
+    }
+}
+
+}  // namespace partwise
