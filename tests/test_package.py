@@ -29,7 +29,20 @@ def stub_definitions(body: list[ast.stmt]) -> dict[str, list[Definition]]:
     return found
 
 
-STUB = stub_definitions(ast.parse(files(partwise).joinpath("_core.pyi").read_text(encoding="utf-8")).body)
+def stub_areas() -> dict[str, list[ast.stmt]]:
+    """The stubs of the core by area: those that `_core/__init__.pyi` takes all names from."""
+    folder = files(partwise).joinpath("_core")
+
+    def body(area: str) -> list[ast.stmt]:
+        return ast.parse(folder.joinpath(f"{area}.pyi").read_text(encoding="utf-8")).body
+
+    imports = [node for node in body("__init__") if isinstance(node, ast.ImportFrom)]
+    assert all(node.level == 1 and [item.name for item in node.names] == ["*"] for node in imports)
+    return {str(node.module): body(str(node.module)) for node in imports}
+
+
+STUB_AREAS = stub_areas()
+STUB = stub_definitions([node for body in STUB_AREAS.values() for node in body])
 STUB_CLASSES = {name: nodes[0] for name, nodes in STUB.items() if isinstance(nodes[0], ast.ClassDef)}
 
 
@@ -98,6 +111,19 @@ def test_every_public_name_can_be_had():
     assert set(partwise.__all__) <= set(dir(partwise))
     with pytest.raises(AttributeError, match="no_such_name"):
         _ = partwise.no_such_name
+
+
+def test_every_area_of_the_stub_is_part_of_it():
+    found = {item.name for item in files(partwise).joinpath("_core").iterdir()}
+    assert found == {"__init__.pyi", *(f"{area}.pyi" for area in STUB_AREAS)}
+    names = [name for body in STUB_AREAS.values() for name in stub_definitions(body)]
+    assert len(names) == len(set(names))  # overloads of a function are in one area
+
+
+def test_the_stubs_folder_is_no_module():
+    """It has the core's name and lies beside it: Python must find the compiled module (or the wheel's `_core.py`)."""
+    assert not hasattr(_core, "__path__")
+    assert Path(_core.__file__).parent == Path(partwise.__file__).parent
 
 
 def test_stub_has_the_cores_names():

@@ -1,0 +1,308 @@
+"""One epoch of each solver: a state that is updated in place, an order of visits, options."""
+
+from typing import Any
+
+from numpy.typing import NDArray
+
+from .objective import Objective
+from .support import Floats, Ints
+
+class EgReport:
+    visits: int
+    dual_gain: float
+    rejected: int
+    lanes: int
+    rounds: int
+    taken_back: int
+
+class EgState:
+    """What a pass of online EG updates in place; the arrays are used where they are. scores, marginals: per slot;
+    entropies, step_sizes: per example."""
+
+    def __init__(
+        self,
+        objective: Objective,
+        *,
+        weights: Floats,
+        scores: Floats,
+        marginals: Floats,
+        entropies: Floats,
+        step_sizes: Floats,
+    ) -> None: ...
+
+class EgOptions:
+    """round_size: examples that a lane visits between exchanges; 0: this and the number of lanes, at most n_jobs, are
+    chosen by the work."""
+
+    def __init__(
+        self,
+        *,
+        l2: float,
+        adaptive: bool = True,
+        growth: float = 1.05,
+        max_step: float = ...,
+        n_jobs: int = 1,
+        round_size: int = 0,
+    ) -> None: ...
+
+def eg_epoch(state: EgState, order: Ints, options: EgOptions) -> EgReport:
+    """One pass of online EG over the examples of `order`."""
+
+def eg_batch_step(
+    objective: Objective, weights: Floats, step: float, scores: Floats, moved: Floats, n_jobs: int = 1
+) -> tuple[Floats, float, float, float]:
+    """moved = (1 - step tau) scores + step (A w + kappa c) for all examples; may be scores itself.
+    (u, b, sum omega log Z) of its Gibbs distributions p, and sum omega (H(p) + <mu, scores>): what the sum of log Z was
+    before, less this, is sum omega KL(p || p before)."""
+
+def eg_primal_point(
+    objective: Objective, z: Floats, cost_scale: float, old_cost_scale: float, n_jobs: int = 1
+) -> tuple[Floats, float, float, float]:
+    """(u, b, sum omega log Z) of the Gibbs distributions p with slot scores A z + cost_scale * c, which are never
+    stored, and sum omega (H(p) + old_cost_scale <mu, c>)."""
+
+def gold_features(objective: Objective, n_jobs: int = 1) -> Floats:
+    """sum omega A'g"""
+
+class BcfwReport:
+    visits: int
+    gap_estimate: float
+    steps: int
+
+class BcfwState:
+    """What a pass of block-coordinate Frank-Wolfe updates in place. counts: s * mu per slot; mass: s; linear:
+    kappa <s mu, c> of each example; lag: weights minus their average; average: [steps so far, scale of lag, b of the
+    weighted average]; gaps: the blocks' gaps as last seen (see bcfw.py)."""
+
+    def __init__(
+        self,
+        objective: Objective,
+        *,
+        weights: Floats,
+        counts: Floats,
+        mass: Floats,
+        linear: Floats,
+        lag: Floats,
+        average: Floats,
+        gaps: Floats | None = None,
+    ) -> None: ...
+
+class BcfwOptions:
+    def __init__(self, *, l2: float) -> None: ...
+
+def bcfw_epoch(state: BcfwState, order: Ints, options: BcfwOptions) -> BcfwReport:
+    """One pass of block-coordinate Frank-Wolfe over the examples of `order`."""
+
+class BcfwSetReport:
+    visits: int
+    steps: int
+    merged: int
+    dual_gain: float
+    gap_estimate: float
+    bound: float
+
+class BcfwSetState:
+    """What a pass over working sets updates in place. gaps: the blocks' gaps as last seen by a search."""
+
+    def __init__(self, objective: Objective, *, weights: Floats, sets: WorkingSets, gaps: Floats) -> None: ...
+
+class BcfwSetOptions:
+    """search: ask the oracle, or visit the labellings kept. now: this pass's stamp; labellings of coefficient 0 with a
+    stamp of now - keep or older are forgotten. steps: at most, per visit."""
+
+    def __init__(
+        self,
+        *,
+        l2: float,
+        search: bool = True,
+        pairwise: bool = True,
+        steps: int = 1,
+        now: int = 0,
+        keep: int = 0,
+        max_bytes: int = ...,
+    ) -> None: ...
+
+def bcfw_set_epoch(state: BcfwSetState, order: Ints, options: BcfwSetOptions) -> BcfwSetReport:
+    """One pass of block-coordinate Frank-Wolfe over working sets (see bcfw.py)."""
+
+def slot_curvatures(objective: Objective, examples: Ints) -> Floats | None:
+    """|A_i' e_a|^2 of every slot a of these examples, end to end, -1 for slots that no labelling uses; None unless
+    A_i A_i' is diagonal for all of them."""
+
+class SdcaReport:
+    visits: int
+    dual_gain: float
+    iterations: int
+    refused: int
+
+def sdca_start(objective: Objective, reach: float, scores: Floats, n_jobs: int = 1) -> Floats:
+    """Slot scores turned into the logarithms of their Gibbs probabilities, in place (0 for slots not in use);
+    differences to the gold slot's score are cut off at `reach`. Gives the entropies."""
+
+class SdcaState:
+    """What a pass of exact block ascent updates in place, for structures with one part per labelling. scores: the
+    logarithms of probabilities. gains: the dual gain of each example's last visit. curvatures, which are only read: as
+    from `slot_curvatures`."""
+
+    def __init__(
+        self,
+        objective: Objective,
+        *,
+        curvatures: Floats,
+        weights: Floats,
+        scores: Floats,
+        entropies: Floats,
+        gains: Floats,
+    ) -> None: ...
+
+class SdcaOptions:
+    def __init__(self, *, l2: float) -> None: ...
+
+def sdca_epoch(state: SdcaState, order: Ints, options: SdcaOptions) -> SdcaReport:
+    """One pass of exact block ascent over the examples of `order`."""
+
+class WorkingColumns:
+    """The columns of some weights (ascending): where they meet slots of examples. One part a labelling only."""
+
+    def __init__(self, objective: Objective, selected: Ints) -> None: ...
+    @property
+    def num_entries(self) -> int: ...
+
+class CdL1Report:
+    sweeps: int
+    steps: int
+    violation: float
+
+class CdL1State:
+    """What the sweeps update in place. weights: per column; unscaled: exp of scores but for a factor per example, per
+    slot; sums: their sums, per example."""
+
+    def __init__(self, columns: WorkingColumns, *, weights: Floats, unscaled: Floats, sums: Floats) -> None: ...
+
+class CdL1Options:
+    def __init__(self, *, l1: float, l2: float, max_sweeps: int, tol: float, seed: int = 0) -> None: ...
+
+def cd_l1(state: CdL1State, options: CdL1Options) -> CdL1Report:
+    """Sweeps of coordinate descent under l1 |w|_1 + l2/2 |w|^2 until no coordinate's violation is above tol."""
+
+class ScalingReport:
+    updates: int
+    cells: int
+    searches: int
+    capped: int
+    gain: float
+
+def scaling_refresh(
+    objective: Objective, weights: Floats, potentials: Floats, inverse: Floats, n_jobs: int = 1
+) -> None:
+    """S and 1/T at these weights, in place: slot r of example i at potentials[r * n + i], scaled to sum to 1."""
+
+def scaling_constants(objective: Objective) -> tuple[Floats, Floats, Ints, int]:
+    """(empirical, mass, weight of each column, number of cells); see core/solvers/scaling.h. Needs column access and
+    labellings of one slot each."""
+
+def scaling_extremes(objective: Objective, potentials: Floats) -> tuple[Floats, Floats]:
+    """The least and the largest value that a feature's expectation can have, a value a weight."""
+
+def scaling_largest_sum(objective: Objective, potentials: Floats) -> float:
+    """max over examples and labels of the sum of their features."""
+
+class ScalingState:
+    """What a pass of iterative scaling or coordinate descent updates in place (weights; potentials and inverse as from
+    `scaling_refresh`), and what it knows of the data (empirical and mass as from `scaling_constants`, largest_sum for
+    "gis")."""
+
+    def __init__(
+        self,
+        objective: Objective,
+        *,
+        weights: Floats,
+        potentials: Floats,
+        inverse: Floats,
+        empirical: Floats,
+        mass: Floats,
+        largest_sum: float,
+    ) -> None: ...
+
+class ScalingOptions:
+    """function: "gis", "iis", "scgis", "cd" (the change of the objective itself) or "log"; the others are those of its
+    minimiser, see core/solvers/scaling.h."""
+
+    def __init__(
+        self,
+        *,
+        l2: float,
+        function: str,
+        parallel: bool = False,
+        check_bound: bool = True,
+        beta: float = 0.5,
+        gamma: float = 0.001,
+        newton_tol: float = 1e-5,
+        max_newton: int = 1,
+        n_jobs: int = 1,
+    ) -> None: ...
+
+class VisitPlan:
+    """Which columns are due (see core/solvers/visit_plan.h); both arrays, a number per column, are updated in place."""
+
+    def __init__(self, objective: Objective, *, wait: Ints, rest: Ints) -> None: ...
+
+def scaling_function(state: ScalingState, k: int, z: float, options: ScalingOptions) -> float:
+    """A_t(z) of column k."""
+
+def scaling_epoch(state: ScalingState, order: Ints, options: ScalingOptions) -> ScalingReport:
+    """One pass over the columns in `order`."""
+
+def scaling_rounds(state: ScalingState, plan: VisitPlan, options: ScalingOptions) -> ScalingReport:
+    """Visits of the columns that are due until as many cells were read as all columns have; one thread."""
+
+class WorkingSets:
+    """Labellings kept for each example, each with a coefficient and a stamp (when the oracle last answered it)."""
+
+    def __init__(self, num_examples: int) -> None: ...
+    @staticmethod
+    def from_arrays(
+        example_ptr: Ints, labelling_ptr: Ints, slots: Ints, counts: Floats, coefficients: Floats, stamps: Ints
+    ) -> WorkingSets:
+        """Example i has labellings example_ptr[i]:example_ptr[i + 1]; labelling k the slots and counts
+        labelling_ptr[k]:labelling_ptr[k + 1]."""
+    @property
+    def num_examples(self) -> int: ...
+    @property
+    def num_atoms(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """What from_arrays takes."""
+
+class DcdReport:
+    visits: int
+    steps: int
+    added: int
+    removed: int
+    merged: int
+    dual_gain: float
+    gap_estimate: float
+    violation: float
+
+class DcdState:
+    """What a pass of dual coordinate descent updates in place."""
+
+    def __init__(self, objective: Objective, *, weights: Floats, sets: WorkingSets) -> None: ...
+
+class DcdOptions:
+    """search: ask the oracle; update: visit the working sets. delta: least violation for which a labelling joins."""
+
+    def __init__(
+        self,
+        *,
+        l2: float,
+        search: bool = True,
+        update: bool = True,
+        delta: float = 0.0,
+        seed: int = 0,
+        max_bytes: int = ...,
+    ) -> None: ...
+
+def dcd_epoch(state: DcdState, order: Ints, options: DcdOptions) -> DcdReport:
+    """One pass of dual coordinate descent (see dcd.py)."""
