@@ -95,6 +95,8 @@ void bind_extractor(nb::module_& m) {
                  for (Index k = 0; k < self.names.size(); ++k) out.append(python_string(self.names.name(k)));
                  return out;
              })
+        .def_prop_ro(
+            "codes", [](const CodedColumn& self) { return numpy(std::vector(self.codes)); }, nb::rv_policy::automatic)
         .def("mapped", &mapped, "names"_a);
 
     nb::class_<Extractor>(m, "Extractor")

@@ -1,6 +1,7 @@
 #include "text/sentences.h"
 
 #include "bindings/common.h"
+#include "bindings/keep_alive.h"
 #include "bindings/strings.h"
 #include "text/string_table.h"
 #include "text/utf8.h"
@@ -18,7 +19,7 @@ std::string place(Index sentence, Index token) {
 }
 
 Sentences from_lists(const nb::iterable& sentences) {
-    auto text = std::make_shared<std::string>();
+    std::string text;
     std::vector<Index> sentence_ptr{0};
     std::vector<Sentences::Cell> cells;
     Index n_columns = -1;
@@ -31,8 +32,8 @@ Sentences from_lists(const nb::iterable& sentences) {
         for (const nb::handle token : sentence) {
             const auto add = [&](nb::handle field) {
                 const std::string_view cell = utf8_of(field, [&] { return place(number, t); });
-                cells.push_back({len(text->size()), len(cell.size())});
-                text->append(cell);
+                cells.push_back({len(text.size()), len(cell.size())});
+                text.append(cell);
             };
             Index n = 1;
             if (PyTuple_Check(token.ptr()) || PyList_Check(token.ptr())) {
@@ -50,7 +51,7 @@ Sentences from_lists(const nb::iterable& sentences) {
         }
         sentence_ptr.push_back(sentence_ptr.back() + t);
     }
-    return {std::move(text), std::move(sentence_ptr), std::max<Index>(n_columns, 0), std::move(cells)};
+    return {Sentences::own(std::move(text)), std::move(sentence_ptr), std::max<Index>(n_columns, 0), std::move(cells)};
 }
 
 Index checked_column(const Sentences& self, Index j) {
@@ -91,9 +92,13 @@ nb::list column(const Sentences& self, Index j) {
     return out;
 }
 
+void check_sentence(const Sentences& self, Index i) {
+    if (i < 0 || i >= self.size()) throw nb::index_error("no such sentence");
+}
+
 nb::list sentence(const Sentences& self, Index i) {
     if (i < 0) i += self.size();
-    if (i < 0 || i >= self.size()) throw nb::index_error("no such sentence");
+    check_sentence(self, i);
     nb::list out;
     for (Index t = self.sentence_ptr()[idx(i)]; t < self.sentence_ptr()[idx(i) + 1]; ++t) {
         if (self.n_columns() == 1) {
@@ -105,6 +110,42 @@ nb::list sentence(const Sentences& self, Index i) {
         out.append(nb::tuple(fields));
     }
     return out;
+}
+
+// The lines of sentence i, with a text after each token's cells and a blank line at the end.
+nb::object lines(const Sentences& self, Index i, const nb::list& ends) {
+    check_sentence(self, i);
+    const Index start = self.sentence_ptr()[idx(i)];
+    const Index n = self.sentence_ptr()[idx(i) + 1] - start;
+    if (len(ends.size()) != n) {
+        throw InputError("sentence " + std::to_string(i) + " has " + std::to_string(n) + " tokens but " +
+                         std::to_string(ends.size()) + " texts");
+    }
+    std::string out;
+    for (Index t = 0; t < n; ++t) {
+        for (Index j = 0; j < self.n_columns(); ++j) {
+            out.append(self.cell(start + t, j));
+            out.push_back('\t');
+        }
+        out.append(utf8_of(ends[idx(t)], [&] { return place(i, t); }));
+        out.push_back('\n');
+    }
+    out.push_back('\n');
+    return python_string(out);
+}
+
+Sentences select(const Sentences& self, std::vector<Index> columns) {
+    for (Index& j : columns) j = checked_column(self, j);
+    return self.select(columns);
+}
+
+Sentences without(const Sentences& self, Index j) {
+    std::vector<Index> rest;
+    const Index gone = checked_column(self, j);
+    for (Index k = 0; k < self.n_columns(); ++k) {
+        if (k != gone) rest.push_back(k);
+    }
+    return self.select(rest);
 }
 
 using State = std::tuple<nb::bytes, std::vector<Index>, std::vector<Index>, Index>;
@@ -129,8 +170,8 @@ void restore(Sentences& self, const State& state) {
         cells.push_back({start, length});
         start += length;
     }
-    auto text = std::make_shared<const std::string>(bytes.c_str(), bytes.size());
-    check_utf8(*text);
+    Sentences::Text text = Sentences::own(std::string(bytes.c_str(), bytes.size()));
+    check_utf8(text.view);
     new (&self) Sentences(std::move(text), sentence_ptr, n_columns, std::move(cells));
 }
 
@@ -156,9 +197,9 @@ void bind_sentences(nb::module_& m) {
                 if (!separator.empty() && separator != "\t" && separator != " ") {
                     throw InputError("separator must be a tab or a space");
                 }
+                Sentences::Text text{{data.c_str(), data.size()}, keep_alive(data)};
                 const nb::gil_scoped_release release;
-                return Sentences::parse(std::string(data.c_str(), data.size()), separator.empty() ? '\0' : separator[0],
-                                        n_columns);
+                return Sentences::parse(std::move(text), separator.empty() ? '\0' : separator[0], n_columns);
             },
             "data"_a, "separator"_a = "", "n_columns"_a = 0)
         .def_static("from_lists", &from_lists, "sentences"_a)
@@ -182,7 +223,9 @@ void bind_sentences(nb::module_& m) {
         .def(
             "take", [](const Sentences& self, const Ints& indices) { return self.take(vector_of<Index>(indices)); },
             "indices"_a)
-        .def("without", [](const Sentences& self, Index j) { return self.without(checked_column(self, j)); }, "j"_a);
+        .def("lines", &lines, "i"_a, "ends"_a)
+        .def("select", &select, "columns"_a)
+        .def("without", &without, "j"_a);
 }
 
 }  // namespace partwise::bindings

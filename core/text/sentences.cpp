@@ -1,6 +1,7 @@
 #include "text/sentences.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "text/utf8.h"
 
@@ -48,27 +49,32 @@ std::string plural(Index n, const char* what) { return std::to_string(n) + " " +
 
 }  // namespace
 
-Sentences::Sentences(std::shared_ptr<const std::string> text, std::vector<Index> sentence_ptr, Index n_columns,
-                     std::vector<Cell> cells)
-    : text_(std::move(text)), sentence_ptr_(std::move(sentence_ptr)), n_columns_(n_columns), cells_(std::move(cells)) {
-    if (n_columns_ < 0) throw InputError("the number of columns is negative");
+Sentences::Sentences(Text text, std::vector<Index> sentence_ptr, Index n_columns, std::vector<Cell> cells)
+    : text_(std::move(text)),
+      sentence_ptr_(std::move(sentence_ptr)),
+      cells_(std::make_shared<const std::vector<Cell>>(std::move(cells))),
+      stride_(n_columns) {
+    if (n_columns < 0) throw InputError("the number of columns is negative");
     if (sentence_ptr_.empty() || sentence_ptr_.front() != 0 ||
         !std::is_sorted(sentence_ptr_.begin(), sentence_ptr_.end())) {
         throw InputError("sentence_ptr must start at 0 and not fall");
     }
-    if (len(cells_.size()) != n_tokens() * n_columns_) throw InputError("there must be one cell a token and column");
-    const Index size = len(text_->size());
-    for (const Cell& cell : cells_) {
+    if (len(cells_->size()) != n_tokens() * n_columns) {
+        throw InputError("there must be one cell per token and column");
+    }
+    const Index size = len(text_.view.size());
+    for (const Cell& cell : *cells_) {
         if (cell.start < 0 || cell.length < 0 || cell.start > size || cell.length > size - cell.start) {
             throw InputError("a cell lies outside the text");
         }
     }
+    columns_.resize(idx(n_columns));
+    std::iota(columns_.begin(), columns_.end(), Index{0});
 }
 
-Sentences Sentences::parse(std::string source, char separator, Index n_columns) {
+Sentences Sentences::parse(Text source, char separator, Index n_columns) {
     if (n_columns < 0) throw InputError("the number of columns is negative");
-    const auto kept = std::make_shared<const std::string>(std::move(source));
-    const std::string_view text = *kept;
+    const std::string_view text = source.view;
     check_utf8(text);
     std::vector<Index> sentence_ptr{0};
     std::vector<Cell> cells;
@@ -93,7 +99,7 @@ Sentences Sentences::parse(std::string source, char separator, Index n_columns) 
         k = newline + 1;
     }
     if (n_tokens > sentence_ptr.back()) sentence_ptr.push_back(n_tokens);
-    return {kept, std::move(sentence_ptr), n_columns, std::move(cells)};
+    return {std::move(source), std::move(sentence_ptr), n_columns, std::move(cells)};
 }
 
 Sentences Sentences::take(const std::vector<Index>& indices) const {
@@ -103,23 +109,19 @@ Sentences Sentences::take(const std::vector<Index>& indices) const {
         if (i < 0 || i >= size()) {
             throw InputError("no sentence " + std::to_string(i) + " (there are " + std::to_string(size()) + ")");
         }
-        const auto from = cells_.begin() + sentence_ptr_[idx(i)] * n_columns_;
-        const auto to = cells_.begin() + sentence_ptr_[idx(i) + 1] * n_columns_;
-        cells.insert(cells.end(), from, to);
+        for (Index t = sentence_ptr_[idx(i)]; t < sentence_ptr_[idx(i) + 1]; ++t) {
+            for (const Index j : columns_) cells.push_back((*cells_)[idx(t * stride_ + j)]);
+        }
         sentence_ptr.push_back(sentence_ptr.back() + sentence_ptr_[idx(i) + 1] - sentence_ptr_[idx(i)]);
     }
-    return {text_, std::move(sentence_ptr), n_columns_, std::move(cells)};
+    return {text_, std::move(sentence_ptr), n_columns(), std::move(cells)};
 }
 
-Sentences Sentences::without(Index column) const {
-    std::vector<Cell> cells;
-    cells.reserve(idx(n_tokens() * std::max<Index>(n_columns_ - 1, 0)));
-    for (Index token = 0; token < n_tokens(); ++token) {
-        for (Index j = 0; j < n_columns_; ++j) {
-            if (j != column) cells.push_back(cells_[idx(token * n_columns_ + j)]);
-        }
-    }
-    return {text_, sentence_ptr_, n_columns_ - 1, std::move(cells)};
+Sentences Sentences::select(const std::vector<Index>& columns) const {
+    Sentences out = *this;
+    out.columns_.clear();
+    for (const Index j : columns) out.columns_.push_back(columns_[idx(j)]);
+    return out;
 }
 
 }  // namespace partwise

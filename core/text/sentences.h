@@ -1,4 +1,5 @@
-// A table of sentences x tokens x string columns. All cells lie in one text; tables made from it share it.
+// A table of sentences x tokens x string columns. All cells lie in one text, which tables made from it share; those of
+// some of its columns share its cells too.
 #pragma once
 
 #include <memory>
@@ -17,31 +18,43 @@ class Sentences {
         Index length;
     };
 
+    // A text and what owns its memory.
+    struct Text {
+        std::string_view view;
+        std::shared_ptr<const void> owner;
+    };
+
+    static Text own(std::string text) {
+        auto kept = std::make_shared<const std::string>(std::move(text));
+        return {*kept, kept};
+    }
+
     // Cells are row by row; checks that they lie inside the text and that there are as many as the lengths say.
-    Sentences(std::shared_ptr<const std::string> text, std::vector<Index> sentence_ptr, Index n_columns,
-              std::vector<Cell> cells);
+    Sentences(Text text, std::vector<Index> sentence_ptr, Index n_columns, std::vector<Cell> cells);
 
     // A file of columns. separator 0: runs of spaces and tabs; else that character, and no field may be empty.
     // n_columns 0: as many as the first line has. Throws ParseError.
-    static Sentences parse(std::string text, char separator, Index n_columns = 0);
+    static Sentences parse(Text text, char separator, Index n_columns = 0);
 
     Index size() const { return len(sentence_ptr_.size()) - 1; }
     Index n_tokens() const { return sentence_ptr_.back(); }
-    Index n_columns() const { return n_columns_; }
+    Index n_columns() const { return len(columns_.size()); }
     const std::vector<Index>& sentence_ptr() const { return sentence_ptr_; }
     std::string_view cell(Index token, Index column) const {
-        const Cell& cell = cells_[idx(token * n_columns_ + column)];
-        return {text_->data() + cell.start, idx(cell.length)};
+        const Cell& cell = (*cells_)[idx(token * stride_ + columns_[idx(column)])];
+        return text_.view.substr(idx(cell.start), idx(cell.length));
     }
 
     Sentences take(const std::vector<Index>& indices) const;
-    Sentences without(Index column) const;
+    // Some of the columns, in this order.
+    Sentences select(const std::vector<Index>& columns) const;
 
    private:
-    std::shared_ptr<const std::string> text_;
+    Text text_;
     std::vector<Index> sentence_ptr_;
-    Index n_columns_;
-    std::vector<Cell> cells_;
+    std::shared_ptr<const std::vector<Cell>> cells_;
+    Index stride_;                // cells of a token
+    std::vector<Index> columns_;  // which of them are columns of this table
 };
 
 }  // namespace partwise

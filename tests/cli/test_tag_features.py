@@ -6,6 +6,7 @@ import pytest
 import partwise
 from partwise.cli.tasks.tagfeatures import explained, suitable_preset, tag_columns
 from partwise.cli.tasks.tagfiles import read_tagged
+from partwise.io import CodedSequences
 
 #: Small problems are solved to rounding by default.
 QUICK = ("--solver", "eg", "--tol", "0.01")
@@ -110,12 +111,16 @@ def test_a_column_of_many_values_holds_no_tags(tmp_path):
     assert suitable_preset(data, ()) == "ner"
 
 
+def share(labels, tags):
+    return explained(*(CodedSequences.from_lists([list(names)]) for names in (labels, tags)))
+
+
 def test_share_that_tags_tell():
-    assert explained(list("aabb"), list("xxyy")) == 1.0
-    assert explained(list("aabb"), list("xxxx")) == 0.0
-    assert explained(list("aaab"), list("xxyy")) == 0.0
-    assert explained(list("aaaa"), list("xyzx")) == 0.0
-    assert explained(list("aabcbc"), list("xxyyyy")) == 0.5
+    assert share("aabb", "xxyy") == 1.0
+    assert share("aabb", "xxxx") == 0.0
+    assert share("aaab", "xxyy") == 0.0
+    assert share("aaaa", "xyzx") == 0.0
+    assert share("aabcbc", "xxyyyy") == 0.5
 
 
 def test_conll2000_is_chunked(data_dir):

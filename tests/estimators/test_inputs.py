@@ -8,7 +8,7 @@ from scipy import sparse
 
 from partwise.models.sequences.column_reader import ColumnReader
 from partwise.models.sequences.inputs import Sequences, input_form
-from partwise.models.sequences.labels import encode_flat, flatten_labels, make_classes, split
+from partwise.models.sequences.labels import Targets, encode_flat, split
 from partwise.models.sequences.name_reader import NameReader
 
 NAMES = [[["a", "b"], ["a"]], [["c", "a", "a"]], [[], ["b", "c"]]]
@@ -196,9 +196,8 @@ def test_numbers_in_messages_are_the_callers():
 
 
 def labels_of(y, lengths):
-    targets = Sequences.of(y, "y")
-    flat = flatten_labels(targets, np.array(lengths))
-    return flat, make_classes(flat, targets, np.array(lengths))
+    targets = Targets.of(y).check(np.array(lengths))
+    return targets, targets.classes()
 
 
 @pytest.mark.parametrize(
@@ -213,10 +212,10 @@ def labels_of(y, lengths):
     ],
 )
 def test_labels_go_there_and_back(y, classes):
-    flat, found = labels_of(y, [2, 1])
+    targets, found = labels_of(y, [2, 1])
     assert found.tolist() == classes
     assert [type(label) for label in found.tolist()] == [type(label) for label in classes]
-    numbers = encode_flat(flat, found)
+    numbers = targets.encode(found)
     assert split(found[numbers].tolist(), np.array([2, 1])) == [
         list(np.array(s).tolist() if isinstance(s, np.ndarray) else s) for s in y
     ]

@@ -31,8 +31,12 @@ class Sentences:
         """The strings of one column, a list a sentence; -1 is the last column."""
     def take(self, indices: Ints) -> Sentences:
         """Some of the sentences, in this order."""
+    def select(self, columns: Sequence[int]) -> Sentences:
+        """Some of the columns, in this order."""
     def without(self, j: int) -> Sentences:
         """The same without one column."""
+    def lines(self, i: int, ends: list[str]) -> str:
+        """Sentence i as text: a line per token, its columns and `ends[t]` with tabs between, then a blank line."""
 
 class Vocabulary:
     """Distinct names and their numbers. Names are kept as UTF-8, end to end; pickles by them."""
@@ -67,6 +71,9 @@ class CodedColumn:
         """One string or None a token."""
     def names(self) -> list[str]:
         """The distinct strings."""
+    @property
+    def codes(self) -> NDArray[np.int32]:
+        """Each token's number in `names`; -1 for None."""
     def mapped(self, names: list[str | None]) -> CodedColumn:
         """The column with names[k] in place of the k-th distinct string."""
 

@@ -1,6 +1,7 @@
 """Files: readers that say where a file is wrong, writers that leave no half-written file behind."""
 
 from partwise._core import Sentences
+from partwise.io.coded import CodedSequences
 from partwise.io.columns import parse_columns, read_columns, write_columns
 from partwise.io.conllu import (
     ConlluReader,
@@ -20,6 +21,7 @@ from partwise.io.svmlight import parse_svmlight, read_svmlight, write_svmlight
 from partwise.io.trees import format_tree, iterate_trees, parse_trees, read_trees, write_trees
 
 __all__ = [
+    "CodedSequences",
     "ConlluReader",
     "ConlluSentence",
     "ConlluSentences",

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from partwise.arrays import Ints
 from partwise.cli.output import table
 from partwise.cli.tasks import Evaluation
 from partwise.metrics import chunk_scores
@@ -25,11 +28,21 @@ def are_chunks(labels: Iterable[str]) -> bool:
     return len(names - {"O"}) > 0 and all(_CHUNK.fullmatch(name) for name in names)
 
 
+def most_frequent(keys: NDArray[Any], labels: NDArray[Any]) -> tuple[Ints, Ints, Ints]:
+    """The label that each key is seen with most, the first one seen of several: (keys, labels, how often).
+
+    Keys and labels are numbers, one of each per token.
+    """
+    width = int(labels.max()) + 1
+    pairs, first, counts = np.unique(keys.astype(np.int64) * width + labels, return_index=True, return_counts=True)
+    best = np.lexsort((first, -counts, pairs // width))
+    best = best[np.flatnonzero(np.diff(pairs[best] // width, prepend=-1))]
+    return pairs[best] // width, pairs[best] % width, counts[best]
+
+
 def evaluate_sequences(gold: Sequence[Sequence[str]], guess: Sequence[Sequence[str]], chunks: bool) -> Evaluation:
     """Scores of label sequences."""
-    flat_gold = [label for labels in gold for label in labels]
-    flat_guess = [label for labels in guess for label in labels]
-    single = evaluate_labels(flat_gold, flat_guess)
+    single = evaluate_labels(list(chain.from_iterable(gold)), list(chain.from_iterable(guess)))
     if not chunks:
         return single
     found = chunk_scores(gold, guess)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import nlargest
-from itertools import chain
 from typing import Any, ClassVar
 
 import click
@@ -15,9 +13,10 @@ from partwise.cli.errors import UserError
 from partwise.cli.flags import File
 from partwise.cli.output import json_line, rank_text
 from partwise.cli.tasks import Data, Evaluation, Request, Rules, Task
-from partwise.cli.tasks.labels import are_chunks, evaluate_sequences
+from partwise.cli.tasks.labels import are_chunks, evaluate_sequences, most_frequent
 from partwise.cli.tasks.tagfeatures import choose_features, described
 from partwise.cli.tasks.tagfiles import FORMATS, SEPARATORS, read_tagged, tagged_blocks
+from partwise.io import CodedSequences
 from partwise.metrics import calibration, chunk_f1
 from partwise.models.sequences.template_reader import get_template
 
@@ -137,14 +136,14 @@ class TagTask(Task):
 
     def _score(self, model: Any, data: Data) -> Evaluation:
         guess = model.predict(data.X)
-        chunks = are_chunks(model.classes_.tolist()) and are_chunks({label for row in data.y for label in row})
+        chunks = are_chunks(model.classes_.tolist()) and are_chunks(data.y.distinct())
         return evaluate_sequences(data.y, guess, chunks)
 
     def evaluate(self, model: Any, data: Data) -> Evaluation:
         found = self._score(model, data)
         rate = getattr(model, "unknown_rate_", None)
         details: dict[str, Any] = {} if rate is None else {"unknown_rate": float(rate)}
-        unseen = sorted({label for row in data.y for label in row} - set(model.classes_.tolist()))
+        unseen = sorted(set(data.y.distinct()) - set(model.classes_.tolist()))
         if unseen:
             details["unseen_labels"] = unseen
         return Evaluation(found.scores, found.table, found.by_label, found.confusion, details)
@@ -163,27 +162,24 @@ class TagTask(Task):
         return name, evaluation.scores[name]
 
     def metric(self, data: Data) -> Any:
-        return "f1" if are_chunks({label for row in data.y for label in row}) else None
+        return "f1" if are_chunks(data.y.distinct()) else None
 
     def baseline(self, train: Data, data: Data, score: str) -> tuple[str, float]:
-        seen: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        for words, labels in zip(train.source.first_column(), train.y, strict=True):
-            for word, label in zip(words, labels, strict=True):
-                seen[word][label] += 1
-        best = {word: counts.most_common(1)[0][0] for word, counts in seen.items()}
-        common = Counter(label for labels in train.y for label in labels).most_common(1)[0][0]
-        guess = [[best.get(word, common) for word in words] for words in data.source.first_column()]
+        words, labels, others = train.source.first_column(), train.y, data.source.first_column()
+        known, best, _ = most_frequent(words.codes, labels.codes)
+        common = int(most_frequent(np.zeros_like(labels.codes), labels.codes)[1][0])
+        usual = dict(zip([words.names[k] for k in known.tolist()], best.tolist(), strict=True))
+        guess = np.array([usual.get(word, common) for word in others.names], dtype=np.int32)[others.codes]
         if score == "f1":
-            value = chunk_f1(data.y, guess)
+            value = chunk_f1(data.y, CodedSequences(labels.names, guess, others.lengths))
         else:
-            pairs = zip(chain.from_iterable(data.y), chain.from_iterable(guess), strict=True)
-            value = sum(a == b for a, b in pairs) / data.n_tokens
+            value = int(np.count_nonzero(data.y.numbers_in(labels.names) == guess)) / data.n_tokens
         return "each word's most frequent label", value
 
     def take(self, data: Data, indices: Sequence[int]) -> Data:
         X = data.X.take(np.asarray(indices)) if hasattr(data.X, "take") else [data.X[i] for i in indices]
-        lengths = [len(data.y[i]) for i in indices]
-        return Data(X, [data.y[i] for i in indices], len(indices), sum(lengths), data.source.take(indices))
+        y = data.y.take(np.asarray(indices))
+        return Data(X, y, len(indices), len(y.codes), data.source.take(indices))
 
     # predictions
 
@@ -292,7 +288,8 @@ def _transitions(model: Any) -> dict[tuple[Any, ...], float]:
 
 def _drawable(data: Data, most: int = 500) -> list[int]:
     """Sentences of a length that can be drawn, spread over the data."""
-    fitting = [i for i, labels in enumerate(data.y) if 4 <= len(labels) <= 25] or list(range(len(data.y)))
+    lengths = data.y.lengths
+    fitting = np.flatnonzero((lengths >= 4) & (lengths <= 25)).tolist() or list(range(len(lengths)))
     return _spread(fitting, most)
 
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import PurePath
 from typing import Any
 
+import numpy as np
+
 from partwise.cli.errors import UserError
 from partwise.cli.tasks import Data
-from partwise.cli.tasks.labels import are_chunks
+from partwise.cli.tasks.labels import are_chunks, most_frequent
 from partwise.cli.tasks.tagfiles import file_columns
 from partwise.features import Template
 from partwise.features.presets import read_clusters, read_gazetteers
+from partwise.io import CodedSequences
 
 #: A part of speech tells more than this share of what the most frequent label leaves open: about 0.7 for phrases
 #: (CoNLL-2000, whole or one type of phrase alone), far less for names.
@@ -124,8 +125,7 @@ def tag_columns(data: Data) -> tuple[int, ...]:
     most = max(FEW_TAGS, TAG_SHARE * data.n_tokens)
     found = []
     for k in range(1, data.X.n_columns):
-        values = set(chain.from_iterable(data.X.column(k)))
-        if 1 < len(values) <= most:
+        if 1 < len(CodedSequences.of(data.X, k).names) <= most:
             found.append(k)
     return tuple(found)
 
@@ -135,18 +135,14 @@ def suitable_preset(data: Data, tags: Sequence[int]) -> str:
 
     Labels of chunks are phrases if the second column (parts of speech) tells most of them, else names.
     """
-    labels = list(chain.from_iterable(data.y))
-    if not are_chunks(set(labels)):
+    if not are_chunks(data.y.distinct()):
         return "chunk" if data.X.n_columns > 1 else "pos"
-    phrases = 1 in tags and explained(labels, chain.from_iterable(data.X.column(1))) >= PHRASES
+    phrases = 1 in tags and explained(data.y, CodedSequences.of(data.X, 1)) >= PHRASES
     return "chunk" if phrases else "ner"
 
 
-def explained(labels: Sequence[str], tags: Iterable[str]) -> float:
+def explained(labels: CodedSequences, tags: CodedSequences) -> float:
     """What share of the tokens without the most frequent label each tag's most frequent label gets right, in excess."""
-    by_tag: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for label, tag in zip(labels, tags, strict=True):
-        by_tag[tag][label] += 1
-    most = Counter(labels).most_common(1)[0][1]
-    right = sum(counts.most_common(1)[0][1] for counts in by_tag.values())
-    return (right - most) / (len(labels) - most) if most < len(labels) else 0.0
+    n, most = len(labels.codes), int(np.bincount(labels.codes).max())
+    right = int(most_frequent(tags.codes, labels.codes)[2].sum())
+    return (right - most) / (n - most) if most < n else 0.0

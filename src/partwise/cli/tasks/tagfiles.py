@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +12,7 @@ from partwise.cli.errors import UserError
 from partwise.cli.tasks import Data, NoExamples
 from partwise.cli.tasks.tagtext import TextGuess, text_sentences
 from partwise.io import (
+    CodedSequences,
     ConlluSentence,
     FormatError,
     Sentences,
@@ -44,12 +45,12 @@ class Source:
     items: Sequence[Any] | None = None
     conllu: Sequence[ConlluSentence] | None = None
 
-    def first_column(self) -> list[list[str]]:
+    def first_column(self) -> CodedSequences:
         """The word of each token; for items its first attribute."""
         if self.table is not None:
-            return self.table.column(0)
+            return CodedSequences.of(self.table, 0)
         assert self.items is not None
-        return [[str(next(iter(item), "")) for item in sentence] for sentence in self.items]
+        return CodedSequences.from_lists([[str(next(iter(item), "")) for item in each] for each in self.items])
 
     def take(self, indices: Sequence[int]) -> Source:
         import numpy as np
@@ -60,33 +61,26 @@ class Source:
         assert self.items is not None
         return Source(self.format, None, [self.items[i] for i in indices])
 
-    def version(self, i: int, ends: Sequence[str], comment: str, first: bool, last: bool) -> Iterator[str]:
+    def version(self, i: int, ends: list[str], comment: str, first: bool, last: bool) -> Iterable[str]:
         """The same under a comment, as one of several labellings of the sentence."""
         if self.conllu is not None:
-            yield from _with_tags(self.conllu[i], ends).lines_under(comment, first, last)
-            return
-        yield f"# {comment}\n"
-        yield from self.lines(i, ends)
+            return _with_tags(self.conllu[i], ends).lines_under(comment, first, last)
+        return [f"# {comment}\n", *self.lines(i, ends)]
 
-    def lines(self, i: int, ends: Sequence[str]) -> Iterator[str]:
+    def lines(self, i: int, ends: list[str]) -> Iterable[str]:
         """Sentence i, with a text after each token."""
         if self.conllu is not None:
-            yield from _with_tags(self.conllu[i], ends).lines
-            return
+            return _with_tags(self.conllu[i], ends).lines
         if self.table is None:
-            for end in ends:
-                yield f"{end}\n"
-        else:
-            for token, end in zip(self.table[i], ends, strict=True):
-                yield "\t".join([token] if isinstance(token, str) else token) + f"\t{end}\n"
-        yield "\n"
+            return [*(f"{end}\n" for end in ends), "\n"]
+        return [self.table.lines(i, ends)]
 
 
 def read_tagged(path: str, settings: Mapping[str, Any], labelled: bool) -> Data:
     """Read sentences for the tagger, in the format that the settings name or the file's name tells."""
     kind = _kind(path, settings)
     if kind == "items":
-        found = _items(*read_items(path))
+        found = _items(*read_items(path), labelled)
     elif kind == "conllu":
         sentences = read_conllu(path)
         found = _table(_conllu_table(sentences), path, settings, labelled, sentences)
@@ -112,7 +106,7 @@ def tagged_blocks(path: str, settings: Mapping[str, Any], size: int) -> Iterator
                 click.echo(f"{path}: read as plain text, one sentence a line", err=True)
             found = _text(text_sentences(block, path), kind)
         elif kind == "items":
-            found = _items(*parse_items(block.data, path, line=block.line))
+            found = _items(*parse_items(block.data, path, line=block.line), False)
         elif kind == "conllu":
             sentences = parse_conllu(block.data, path, line=block.line)
             found = _table(_conllu_table(sentences), path, settings, False, sentences)
@@ -184,27 +178,13 @@ def _split(table: Sentences, path: str, settings: Mapping[str, Any], labelled: b
     there = label < table.n_columns
     if labelled and not there:
         raise FormatError(f"expected labels in column {label + 1}, found {table.n_columns} columns", path, 1)
-    y = table.column(label) if labelled else None
-    X = select(table, features)
-    return Data(X, y, len(table), int(table.n_tokens))
+    y = CodedSequences.of(table, label) if labelled else None
+    return Data(table.select(features), y, len(table), int(table.n_tokens))
 
 
-def select(table: Sentences, columns: Sequence[int]) -> Sentences:
-    """Some columns of a table, in their order."""
-    if list(columns) == list(range(table.n_columns)):
-        return table
-    kept = set(columns)
-    # Columns are taken out one by one, which is fast unless there are hundreds.
-    if list(columns) != sorted(columns) or table.n_columns - len(columns) > 100:
-        lists = [table.column(j) for j in columns]
-        return Sentences.from_lists([list(zip(*rows, strict=True)) for rows in zip(*lists, strict=True)])
-    for j in reversed([j for j in range(table.n_columns) if j not in kept]):
-        table = table.without(j)
-    return table
-
-
-def _items(X: list[Any], y: list[list[str]]) -> Data | None:
-    return Data(X, y, len(X), sum(map(len, X)), Source("items", None, X)) if X else None
+def _items(X: list[Any], y: list[list[str]], labelled: bool) -> Data | None:
+    labels = CodedSequences.from_lists(y) if labelled else None
+    return Data(X, labels, len(X), sum(map(len, X)), Source("items", None, X)) if X else None
 
 
 def _text(words: list[list[str]], kind: str) -> Data | None:
@@ -233,7 +213,7 @@ def _table(
 
 def _conllu_table(sentences: Sequence[ConlluSentence]) -> Sentences:
     """Words and their universal parts of speech."""
-    return Sentences.from_lists([list(zip(each.forms, each.column("upos"), strict=True)) for each in sentences])
+    return Sentences.from_lists([[(word[FORM], word[UPOS]) for word in each.fields()] for each in sentences])
 
 
 def _with_tags(sentence: ConlluSentence, ends: Sequence[str]) -> ConlluSentence:

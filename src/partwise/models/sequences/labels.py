@@ -2,45 +2,95 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cached_property
 from itertools import chain, repeat
-from typing import Any
+from typing import Any, NoReturn, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from partwise.arrays import Ints
+from partwise.io.coded import CodedSequences
 from partwise.model_files.values import object_array, string_array
 from partwise.models.sequences.inputs import Sequences
 
 
-def flatten_labels(labels: Sequences, lengths: Ints) -> list[Any]:
-    """All labels end to end, after checking that they fit sequences of these lengths."""
-    if len(labels.items) != len(lengths):
-        raise ValueError(f"X has {len(lengths)} sequences but y has {len(labels.items)}")
-    label_lengths = labels.lengths("y")
-    wrong = np.flatnonzero(label_lengths != lengths)
-    if len(wrong):
-        i = int(wrong[0])
-        raise ValueError(f"sequence {labels.numbers[i]} has {lengths[i]} positions but {label_lengths[i]} labels")
-    return list(chain.from_iterable(labels.items))
+class Targets(Sequences):
+    """Labels as users give them, in the order of the sequences; flattened once."""
+
+    @classmethod
+    def of(cls, X: Any, name: str = "y") -> Targets:
+        """All of `X`: `CodedSequences`, or a list of label sequences."""
+        if isinstance(X, CodedSequences):
+            return CodedTargets(cast(Any, X), range(len(X)))
+        plain = Sequences.of(X, name)
+        return cls(plain.items, plain.numbers)
+
+    def take(self, indices: Ints) -> Targets:
+        """Some of them, under their own numbers."""
+        some = super().take(indices)
+        return Targets(some.items, some.numbers)
+
+    def check(self, lengths: Ints) -> Self:
+        """Itself; ValueError unless they fit sequences of these lengths."""
+        if len(self.items) != len(lengths):
+            raise ValueError(f"X has {len(lengths)} sequences but y has {len(self.items)}")
+        own = self.lengths("y")
+        wrong = np.flatnonzero(own != lengths)
+        if len(wrong):
+            i = int(wrong[0])
+            raise ValueError(f"sequence {self.numbers[i]} has {lengths[i]} positions but {own[i]} labels")
+        return self
+
+    @cached_property
+    def flat(self) -> list[Any]:
+        """All labels end to end."""
+        return list(chain.from_iterable(self.items))
+
+    def classes(self) -> NDArray[Any]:
+        """The distinct labels, sorted; labels of unlike types are sorted by type first."""
+        try:
+            distinct = set(self.flat)
+        except TypeError:
+            self._refuse(lambda label: not _hashable(label), "label {!r} is not hashable")
+        if any(map(_missing, distinct)):
+            self._refuse(_missing, "label missing ({!r})")
+        plain = [label.item() if isinstance(label, np.generic) else label for label in distinct]
+        try:
+            plain.sort()
+        except TypeError:
+            plain.sort(key=lambda label: (type(label).__name__, repr(label)))
+        return label_array(plain)
+
+    def encode(self, classes: NDArray[Any]) -> Ints:
+        """Indices into `classes`, all labels end to end; -1 for a label that is not among them."""
+        return encode_flat(self.flat, classes)
+
+    def _refuse(self, bad: Callable[[Any], bool], message: str) -> NoReturn:
+        row = next(row for row, label in enumerate(self.flat) if bad(label))
+        raise ValueError(f"y: {self.where(self.lengths('y'), row)}: {message.format(self.flat[row])}") from None
 
 
-def make_classes(flat: list[Any], labels: Sequences, lengths: Ints) -> NDArray[Any]:
-    """The distinct labels, sorted; labels of unlike types are sorted by type first."""
-    try:
-        distinct = set(flat)
-    except TypeError:
-        row = next(row for row, label in enumerate(flat) if not _hashable(label))
-        raise ValueError(f"y: {labels.where(lengths, row)}: label {flat[row]!r} is not hashable") from None
-    if any(map(_missing, distinct)):
-        row = next(row for row, label in enumerate(flat) if _missing(label))
-        raise ValueError(f"y: {labels.where(lengths, row)}: label missing ({flat[row]!r})")
-    plain = [label.item() if isinstance(label, np.generic) else label for label in distinct]
-    try:
-        plain.sort()
-    except TypeError:
-        plain.sort(key=lambda label: (type(label).__name__, repr(label)))
-    return label_array(plain)
+class CodedTargets(Targets):
+    """Labels that are strings and have numbers already: what is done per label is done per distinct one."""
+
+    @property
+    def coded(self) -> CodedSequences:
+        """The labels."""
+        return cast(CodedSequences, self.items)
+
+    def take(self, indices: Ints) -> CodedTargets:
+        return CodedTargets(cast(Any, self.coded.take(indices)), [self.numbers[i] for i in indices.tolist()])
+
+    def lengths(self, name: str = "y") -> Ints:
+        return self.coded.lengths
+
+    def classes(self) -> NDArray[Any]:
+        return label_array(sorted(self.coded.distinct()))
+
+    def encode(self, classes: NDArray[Any]) -> Ints:
+        return self.coded.numbers_in(classes.tolist())
 
 
 def label_array(plain: list[Any]) -> NDArray[Any]:

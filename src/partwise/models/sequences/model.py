@@ -21,7 +21,7 @@ from partwise.models.rows import Rows
 from partwise.models.sequences.column_reader import ColumnReader
 from partwise.models.sequences.constraints import as_booleans, label_masks, no_labelling
 from partwise.models.sequences.inputs import Sequences, input_form
-from partwise.models.sequences.labels import encode_flat, flatten_labels, label_lists, make_classes, split
+from partwise.models.sequences.labels import Targets, label_lists, split
 from partwise.models.sequences.name_reader import NameReader
 from partwise.models.sequences.reader import Reader
 from partwise.models.sequences.template_reader import TemplateReader, TextSequences, get_template
@@ -78,23 +78,22 @@ class SequenceModel(Model):
 
     def learn(self, X: Any, y: Any, sample_weight: Any, training: Training) -> Learnt:
         sequences = Sequences.of(X) if self.template is None else TextSequences.of(X)
-        targets = Sequences.of(y, "y")
+        targets = Targets.of(y)
         if not len(sequences.items):
             raise ValueError("X holds no sequences")
         lengths = sequences.lengths()
-        flat = flatten_labels(targets, lengths)
+        targets.check(lengths)
         weight = check_sample_weight(sample_weight, len(sequences.items))
         if weight is not None and not weight.all():
             keep = np.flatnonzero(weight)
             sequences, targets, lengths, weight = sequences.take(keep), targets.take(keep), lengths[keep], weight[keep]
-            flat = flatten_labels(targets, lengths)
         if not lengths.all():
             number = sequences.numbers[int(np.flatnonzero(lengths == 0)[0])]
             raise ValueError(f"sequence {number} has no positions: leave it out")
-        self.classes = make_classes(flat, targets, lengths)
+        self.classes = targets.classes()
         if len(self.classes) < 2:
             raise ValueError(f"y holds one label only ({self.classes.tolist()[0]!r}): there is nothing to learn")
-        labels = encode_flat(flat, self.classes)
+        labels = targets.encode(self.classes)
         rows = self._first_reading(sequences, training.n_jobs)
         return self._learn_features(rows, labels, weight, training)
 
@@ -154,7 +153,7 @@ class SequenceModel(Model):
 
     def encode(self, reading: Reading, y: Any) -> tuple[Labellings, Booleans]:
         lengths = reading.source.lengths
-        labels = encode_flat(flatten_labels(Sequences.of(y, "y"), lengths), self.classes)
+        labels = Targets.of(y).check(lengths).encode(self.classes)
         possible = np.ones(reading.batch.n_examples, dtype=bool)
         possible[np.repeat(np.arange(len(possible)), reading.source.rows.lengths)[labels < 0]] = False
         return Labellings(*self._structure(reading).encode(np.maximum(labels, 0))), possible
@@ -209,14 +208,14 @@ class SequenceModel(Model):
 
     def score(self, X: Any, y: Any, predicted: Any, sample_weight: Any) -> float:
         """Share of positions with the right label; a label that was not in the training data is an error."""
-        lengths = Sequences.of(predicted).lengths()
-        truth = encode_flat(flatten_labels(Sequences.of(y, "y"), lengths), self.classes)
+        found = Targets.of(predicted)
+        lengths = found.lengths()
+        truth = Targets.of(y).check(lengths).encode(self.classes)
         weight = check_sample_weight(sample_weight, len(lengths))
         each = np.repeat(np.ones(len(lengths)) if weight is None else weight, lengths)
         if not each.any():
             raise ValueError("there is no position to score")
-        right = truth == encode_flat([label for labels in predicted for label in labels], self.classes)
-        return float(np.average(right, weights=each))
+        return float(np.average(truth == found.encode(self.classes), weights=each))
 
     def report(self, reading: Reading, labellings: Labellings | None) -> InputReport:
         unknown: tuple[int, int] = reading.source.rows.unknown
