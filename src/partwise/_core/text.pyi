@@ -3,6 +3,9 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from .support import Bytes, Floats, Ints
 
 class ParseError(ValueError):
