@@ -70,7 +70,10 @@ class Task:
     """A partwise problem on these chains, and the same objective by independent code."""
 
     def __init__(self, chains: Chains, loss: str, l2: float, n_jobs: int) -> None:
-        from partwise import Attributes, Chain, Problem, RowLayout, chain_map, get_loss
+        from partwise import Problem
+        from partwise.features import Attributes, RowLayout, chain_map
+        from partwise.losses import get_loss
+        from partwise.structures import Chain
 
         self.chains, self.l2 = chains, l2
         lengths, gold = chains.lengths.astype(np.int64), chains.gold.astype(np.int64)

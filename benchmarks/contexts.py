@@ -152,8 +152,8 @@ def _contexts(
     words: Sequence[Sequence[str]], tags: Sequence[Sequence[str]], n_train: int, table: Ints | None = None
 ) -> Contexts:
     """Contexts of all positions; the first n_train sentences are for training. table: attributes (-1: none)."""
-    from partwise import RowLayout
     from partwise._core import padded_width
+    from partwise.features import RowLayout
 
     lengths = np.array([len(sentence) for sentence in words])
     names: dict[str, int] = {}

@@ -113,11 +113,12 @@ def train_and_parse(
     limit: int | None,
 ) -> Record:
     """One system: features, training, and parsing on one thread from lists of words."""
-    from partwise import Problem, ProjectiveTree, solve
+    from partwise import Problem, solve
     from partwise._core import decode
     from partwise.features.arcs import ARC_TEMPLATES, ArcTable
     from partwise.models.tree.projective import not_in_structure
     from partwise.models.tree.words import read_words
+    from partwise.structures import ProjectiveTree
 
     train, dev = load(data, bank, limit)
     before = peak_mb()

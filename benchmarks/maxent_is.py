@@ -160,8 +160,10 @@ def _apart(function: str, threads: int, timeout: float | None = None, **options:
 
 def make_problem(contexts: Contexts, l2: float, n_jobs: int) -> Any:
     """The problem of these contexts, equal ones merged; features have column access."""
-    from partwise import Attributes, Multiclass, Problem, RowLayout, maxent_map, merge_contexts
+    from partwise import Problem
     from partwise._core import padded_width
+    from partwise.features import Attributes, RowLayout, maxent_map, merge_contexts
+    from partwise.structures import Multiclass
 
     n_attributes, n_labels = contexts.sizes.tolist()
     values = contexts.values if len(contexts.values) else None
@@ -255,8 +257,9 @@ def run_cell(
 
 
 def _accuracy(contexts: Contexts, layout: Any) -> Any:
-    from partwise import Attributes, Multiclass, multiclass_map
     from partwise._core import all_scores
+    from partwise.features import Attributes, multiclass_map
+    from partwise.structures import Multiclass
 
     n_attributes, n_labels = contexts.sizes.tolist()
     labels = contexts.test_labels

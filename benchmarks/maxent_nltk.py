@@ -17,7 +17,9 @@ def fit_nltk(arrays: str, contexts: int, iterations: int) -> Record:
     """NLTK's GIS and ours on the first contexts."""
     from nltk.classify.maxent import GISEncoding, train_maxent_classifier_with_gis
 
-    from partwise import Attributes, FeatureWarning, Multiclass, Problem, get_solver, maxent_map
+    from partwise import FeatureWarning, Problem, get_solver
+    from partwise.features import Attributes, maxent_map
+    from partwise.structures import Multiclass
 
     given = Contexts.load(arrays)
     n = min(contexts, len(given.labels))

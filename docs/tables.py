@@ -9,9 +9,9 @@ import sys
 from dataclasses import fields
 from pathlib import Path
 
-from partwise import compatibility_table
 from partwise.datasets import DATA_SETS
 from partwise.losses import LOSSES
+from partwise.solvers import compatibility_table
 from partwise.solvers.compatibility import fitting_solvers
 from partwise.solvers.registry import SOLVERS
 

@@ -11,7 +11,9 @@ import pytest
 from oracles.enumerate import enumeration_of
 from oracles.objective import LOSSES, DenseProblem
 from oracles.problems import Case, make_case
-from partwise import L2, ElasticNet, Loss, Problem, Solver, Structure, get_solver
+from partwise import Problem, Solver, Structure, get_solver
+from partwise.losses import Loss
+from partwise.penalties import L2, ElasticNet
 from partwise.solvers.registry import SOLVERS
 
 #: For tests that meet the columns without data that every generator makes, of which iterative scaling warns.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from oracles.problems import make_case
-from partwise import Loss, get_loss
+from partwise.losses import Loss, get_loss
 from partwise.problem import Batch, LabelledBatch
 
 

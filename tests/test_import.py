@@ -33,7 +33,7 @@ def test_import_is_quick():
 
 
 @pytest.mark.parametrize(
-    "statement", ["import partwise", "from partwise import BCFW, EG, LBFGS, Chain, Problem, solve"]
+    "statement", ["import partwise", "from partwise import Problem, solve; from partwise.solvers import BCFW, EG, LBFGS; from partwise.structures import Chain"]
 )
 def test_import_leaves_heavy_packages_alone(statement):
     modules = run(statement)[1]

@@ -13,7 +13,9 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits the memo
 SCRIPT = """
 import os, resource, sys
 import numpy as np
-from partwise import Attributes, Chain, Problem, chain_map
+from partwise import Problem
+from partwise.features import Attributes, chain_map
+from partwise.structures import Chain
 from partwise._core import LinearMap, RowLayout, SharedSegment, all_scores, decode, infer
 
 name, n_jobs = sys.argv[1], int(sys.argv[2])

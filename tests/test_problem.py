@@ -9,19 +9,12 @@ import pytest
 from smallproblems import KINDS, Listed, Small
 
 from oracles.objective import LOSSES, random_dual_point
-from partwise import (
-    L2,
-    ActiveSet,
-    CertificateError,
-    DualPoint,
-    ElasticNet,
-    Loss,
-    Multiclass,
-    Problem,
-    Structure,
-    get_loss,
-    multiclass_map,
-)
+from partwise import CertificateError, Problem, Structure
+from partwise.dual import ActiveSet, DualPoint
+from partwise.features import multiclass_map
+from partwise.losses import Loss, get_loss
+from partwise.penalties import L2, ElasticNet
+from partwise.structures import Multiclass
 from partwise.structures.capabilities import structure_capabilities
 
 

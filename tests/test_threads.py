@@ -14,8 +14,9 @@ import pytest
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
-from partwise import Chain, MaxentClassifier, ProjectiveTree, SpanningTree, _core, threads
+from partwise import MaxentClassifier, _core, threads
 from partwise.checks import count_jobs
+from partwise.structures import Chain, ProjectiveTree, SpanningTree
 
 
 def run_python(code: str, seconds: float = 60.0) -> str:
@@ -59,7 +60,9 @@ def test_threads_that_the_system_refuses():
         """
         import os, resource
         import numpy as np
-        from partwise import Chain, Problem, chain_map, solve, threads
+        from partwise import Problem, solve, threads
+        from partwise.features import chain_map
+        from partwise.structures import Chain
 
         threads.available_processors = lambda: 4
         rng = np.random.default_rng(0)

@@ -19,15 +19,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from partwise import (
-    DependencyParser,
-    MaxentClassifier,
-    Problem,
-    RegularizationPathCV,
-    Result,
-    SequenceTagger,
-    solve,
-)
+from partwise import DependencyParser, MaxentClassifier, Problem, RegularizationPathCV, Result, SequenceTagger, solve
 from partwise.callbacks import EarlyStopping, HistoryWriter, ProgressLine, TrainingCallback
 from partwise.callbacks.progress import time_left
 from partwise.datasets import make_treebank

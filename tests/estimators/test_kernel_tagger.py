@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from partwise import ExcessiveGap, RegularizationPathCV, SequenceTagger
+from partwise import RegularizationPathCV, SequenceTagger
 from partwise.kernels import RBF, Polynomial
+from partwise.solvers import ExcessiveGap
 
 
 @pytest.fixture(scope="module")

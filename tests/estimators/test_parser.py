@@ -11,12 +11,13 @@ import pytest
 from sklearn.base import clone
 
 import partwise
-from partwise import DependencyParser, ProjectiveTree
+from partwise import DependencyParser
 from partwise._core import ArcIndex
 from partwise.datasets import make_treebank
 from partwise.io import make_sentence, read_conllu
 from partwise.metrics import attachment_scores
 from partwise.models.tree.projective import lift
+from partwise.structures import ProjectiveTree
 
 
 def bank(n: int, seed: int = 0, **options):

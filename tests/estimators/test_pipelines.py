@@ -9,18 +9,11 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from partwise import (
-    DependencyParser,
-    MaxentClassifier,
-    Problem,
-    RegularizationPathCV,
-    SequenceTagger,
-    regularization_path,
-    solve,
-)
+from partwise import DependencyParser, MaxentClassifier, Problem, RegularizationPathCV, SequenceTagger, solve
 from partwise.callbacks import TrainingCallback
 from partwise.datasets import make_treebank
 from partwise.io import Sentences
+from partwise.solvers import regularization_path
 
 BANK = make_treebank(60, seed=4)
 

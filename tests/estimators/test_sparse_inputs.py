@@ -5,10 +5,12 @@ import pytest
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
-from partwise import MaxentClassifier, Multiclass, RegularizationPathCV, SequenceTagger, maxent_map, multiclass_map
+from partwise import MaxentClassifier, RegularizationPathCV, SequenceTagger
 from partwise._core import sparse_product
 from partwise.estimators import classifier
+from partwise.features import maxent_map, multiclass_map
 from partwise.features.sparse_inputs import own_sparse
+from partwise.structures import Multiclass
 
 Y = [0, 1, 0, 1]
 

@@ -55,7 +55,7 @@ class TestTraining:
         np.testing.assert_allclose(online.coef_, exact.coef_, atol=0.02)
 
     def test_solver_options_and_instances(self, sentences):
-        from partwise import EG
+        from partwise.solvers import EG
 
         x, y = sentences.dicts, sentences.y
         named_options = SequenceTagger(solver="eg", solver_options={"order": "cyclic"}, random_state=0).fit(x, y)

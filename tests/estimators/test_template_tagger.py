@@ -8,7 +8,8 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
 import partwise
-from partwise import SequenceTagger, Template
+from partwise import SequenceTagger
+from partwise.features import Template
 from partwise.io import Sentences
 
 

@@ -6,8 +6,18 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from partwise import Attributes, Chain, LinearMap, Multiclass, RowLayout, attribute_map, chain_map, multiclass_map
-from partwise.features import AttributeSegment, DenseSegment, SharedSegment
+from partwise.features import (
+    Attributes,
+    AttributeSegment,
+    DenseSegment,
+    LinearMap,
+    RowLayout,
+    SharedSegment,
+    attribute_map,
+    chain_map,
+    multiclass_map,
+)
+from partwise.structures import Chain, Multiclass
 
 LENGTHS = np.array([3, 1, 2], dtype=np.int64)
 

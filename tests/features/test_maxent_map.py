@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from oracles.objective import matrix_of
-from partwise import (
+from partwise import Problem
+from partwise.features import (
+    Attributes,
     MaxentMap,
-    Multiclass,
-    Problem,
     RowLayout,
     logistic_map,
     maxent_map,
@@ -20,7 +20,7 @@ from partwise import (
     merge_contexts,
     multiclass_map,
 )
-from partwise.features import Attributes
+from partwise.structures import Multiclass
 
 
 def table_of(features: MaxentMap, n: int, width: int) -> np.ndarray:

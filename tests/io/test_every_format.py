@@ -6,7 +6,8 @@ import pytest
 from oddstrings import ODD_STRINGS
 
 import partwise
-from partwise import SequenceTagger, Template
+from partwise import SequenceTagger
+from partwise.features import Template
 from partwise.features.presets import read_clusters
 from partwise.io import FormatError, read_columns, read_items, read_svmlight, read_trees
 

@@ -7,8 +7,8 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel
 
-from partwise import Attributes
 from partwise._core import DenseKernel, KernelFunction, SparseKernel, SparseRows, StoredKernel
+from partwise.features import Attributes
 from partwise.kernels import RBF, Linear, Polynomial, Precomputed, check_kernel_matrix, get_kernel
 from partwise.kernels.functions import scale_gamma
 

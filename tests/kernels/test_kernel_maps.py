@@ -7,9 +7,10 @@ import pytest
 from scipy.sparse import csr_array
 
 from oracles.enumerate import enumeration_of
-from partwise import Chain, Multiclass, chain_map, multiclass_map
 from partwise._core import DenseKernel, KernelFunction, KernelSegment, LinearMap
+from partwise.features import chain_map, multiclass_map
 from partwise.kernels import RBF, KernelFeatures, Linear, Polynomial, kernel_map
+from partwise.structures import Chain, Multiclass
 
 LENGTHS = np.array([3, 1, 2, 5], dtype=np.int64)
 N_ROWS, N_EDGES = 11, 7

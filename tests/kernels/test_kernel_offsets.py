@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from partwise import Attributes, Multiclass, Problem, SequenceTagger, solve
+from partwise import Problem, SequenceTagger, solve
 from partwise._core import DenseKernel, SparseKernel, SparseRows, StoredKernel
+from partwise.features import Attributes
 from partwise.kernels import RBF, Linear, Polynomial, check_kernel_matrix, kernel_map
 from partwise.kernels.features import Part
 from partwise.kernels.functions import scale_gamma
+from partwise.structures import Multiclass
 
 
 def near_and_far(kind, n=90, d=5):

@@ -6,22 +6,14 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from partwise import (
-    EG,
-    Chain,
-    EGBatch,
-    EGPrimal,
-    ElasticNet,
-    ExcessiveGap,
-    Multiclass,
-    Problem,
-    chain_map,
-    multiclass_map,
-    solve,
-)
-from partwise import suitable_solvers as suitable
+from partwise import Problem, solve
 from partwise._core import DenseKernel, decode
+from partwise.features import chain_map, multiclass_map
 from partwise.kernels import RBF, KernelFeatures, Linear, Polynomial, Precomputed, kernel_map
+from partwise.penalties import ElasticNet
+from partwise.solvers import EG, EGBatch, EGPrimal, ExcessiveGap
+from partwise.solvers import suitable_solvers as suitable
+from partwise.structures import Chain, Multiclass
 
 LENGTHS = np.array([3, 1, 2, 5, 4], dtype=np.int64)
 N_ROWS, N_EDGES = int(LENGTHS.sum()), int((LENGTHS - 1).sum())

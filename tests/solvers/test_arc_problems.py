@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from partwise import ConvergenceWarning, Problem, ProjectiveTree, SpanningTree, solve, suitable_solvers
+from partwise import ConvergenceWarning, Problem, solve
 from partwise.datasets import make_treebank
 from partwise.features.arcs import ArcTable, arc_tokens
+from partwise.solvers import suitable_solvers
+from partwise.structures import ProjectiveTree, SpanningTree
 
 TABLE = "upos | upos\nform |\n| form\nupos | upos | upos\nupos upos+1 | upos-1 upos\n"
 LOSSES = ("log", "hinge", "squared-hinge", "softmax-margin", "smoothed-hinge")

@@ -8,8 +8,10 @@ from smallproblems import Small
 
 from oracles.bcfw_reference import bcfw
 from oracles.bcfw_reference import start as reference_start
-from partwise import BCFW, DualPoint, solve
+from partwise import solve
 from partwise._core import BcfwOptions, BcfwState, bcfw_epoch
+from partwise.dual import DualPoint
+from partwise.solvers import BCFW
 
 
 def epoch(small: Small, state, order):

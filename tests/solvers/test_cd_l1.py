@@ -8,8 +8,11 @@ from scipy import sparse
 from scipy.optimize import minimize
 from smallproblems import Small
 
-from partwise import CDL1, ElasticNet, LinearMap, Multiclass, Problem, _core, solve, suitable_solvers
-from partwise.features import maxent_map, maxent_matrix_map, multiclass_map
+from partwise import Problem, _core, solve
+from partwise.features import LinearMap, maxent_map, maxent_matrix_map, multiclass_map
+from partwise.penalties import ElasticNet
+from partwise.solvers import CDL1, suitable_solvers
+from partwise.structures import Multiclass
 
 LOSSES = ["log", "softmax-margin", "smoothed-hinge"]
 

@@ -7,7 +7,8 @@ import pytest
 from smallproblems import BARE_COLUMNS, KINDS, Small, checked_often, kind_for, loss_for, penalty_for
 
 from oracles.objective import LOSSES
-from partwise import available_solvers, get_solver, solve, suitable_solvers
+from partwise import available_solvers, get_solver, solve
+from partwise.solvers import suitable_solvers
 
 #: Relative gap asked for, by the solver's rate.
 TOLERANCE = {"linear": 1e-6, "sublinear": 1e-2}

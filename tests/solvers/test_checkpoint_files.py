@@ -13,25 +13,17 @@ import numpy as np
 import pytest
 from smallproblems import BARE_COLUMNS, Small, kind_for, loss_for, penalty_for
 
-from partwise import (
-    Checkpoint,
-    CheckpointError,
-    ConvergenceWarning,
-    DivergenceError,
-    ElasticNet,
-    Loss,
-    Multiclass,
-    Problem,
-    available_solvers,
-    maxent_map,
-    multiclass_map,
-    solve,
-)
+from partwise import CheckpointError, ConvergenceWarning, DivergenceError, Problem, available_solvers, solve
+from partwise.features import maxent_map, multiclass_map
+from partwise.losses import Loss
 from partwise.model_files import container
+from partwise.penalties import ElasticNet
+from partwise.solvers import Checkpoint
 from partwise.solvers import checkpoint as files
 from partwise.solvers.eg import EGState
 from partwise.solvers.lbfgs import LBFGSState
 from partwise.solvers.state import BIT_GENERATORS, pack, unpack
+from partwise.structures import Multiclass
 
 SOLVERS = available_solvers()
 pytestmark = BARE_COLUMNS

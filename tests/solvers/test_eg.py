@@ -10,24 +10,13 @@ import numpy as np
 import pytest
 from smallproblems import Small
 
-from partwise import (
-    EG,
-    Chain,
-    ConvergenceWarning,
-    DivergenceError,
-    DualPoint,
-    Multiclass,
-    Problem,
-    SequenceTagger,
-    chain_map,
-    multiclass_map,
-    solve,
-    threads,
-)
+from partwise import ConvergenceWarning, DivergenceError, Problem, SequenceTagger, solve, threads
 from partwise._core import eg_epoch
 from partwise.datasets import make_treebank
-from partwise.features import Attributes
-from partwise.solvers import eg
+from partwise.dual import DualPoint
+from partwise.features import Attributes, chain_map, multiclass_map
+from partwise.solvers import EG, eg
+from partwise.structures import Chain, Multiclass
 
 
 def test_a_constant_step_that_is_too_large_is_an_error():
@@ -54,7 +43,8 @@ def test_numbers_beyond_double_precision_end_a_run():
     code = """
     import numpy as np
     import partwise.threads
-    from partwise import EG, DivergenceError, MaxentClassifier
+    from partwise import DivergenceError, MaxentClassifier
+    from partwise.solvers import EG
 
     partwise.threads.available_processors = lambda: 2
     for feature, weight, single in [(1.0, 1.0, 1e308), (1e149, 1.0, 1.0)]:

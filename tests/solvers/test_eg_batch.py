@@ -11,7 +11,9 @@ import pytest
 from smallproblems import Small
 
 from oracles.eg_figures import batch_step
-from partwise import EG, DivergenceError, DualPoint, EGBatch, EGPrimal, Problem, solve
+from partwise import DivergenceError, Problem, solve
+from partwise.dual import DualPoint
+from partwise.solvers import EG, EGBatch, EGPrimal
 from partwise.solvers.state import pack
 
 BOTH = [EGBatch, EGPrimal]
@@ -184,7 +186,9 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from partwise import Multiclass, Problem, get_solver, multiclass_map
+from partwise import Problem, get_solver
+from partwise.features import multiclass_map
+from partwise.structures import Multiclass
 from partwise.cli.output import peak_memory
 
 rng = np.random.default_rng(0)

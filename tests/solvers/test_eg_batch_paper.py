@@ -8,7 +8,8 @@ from smallproblems import Small
 
 from oracles.eg_figures import batch_eg, kl
 from oracles.large_margin_figures import figure_3, figure_5, figure_5_weights, log_loss_twin
-from partwise import EGBatch, EGPrimal, solve
+from partwise import solve
+from partwise.solvers import EGBatch, EGPrimal
 
 LOSSES = ("log", "hinge", "softmax-margin", "smoothed-hinge")
 KINDS = ("multiclass", "chain-tied", "chain-untied", "python")

@@ -9,8 +9,10 @@ import pytest
 from smallproblems import Small
 
 from oracles.eg_figures import part_eg
-from partwise import EG, ConvergenceWarning, DualPoint, Problem, solve
+from partwise import ConvergenceWarning, Problem, solve
 from partwise._core import EgOptions, EgState, eg_epoch
+from partwise.dual import DualPoint
+from partwise.solvers import EG
 from partwise.solvers.calibration import MONOTONE, calibrate, draw_sample, improving_share
 
 

@@ -9,8 +9,9 @@ import pytest
 from smallproblems import Small
 
 from oracles.eg_figures import kl, online_eg, online_steps, part_eg
-from partwise import EG, solve
+from partwise import solve
 from partwise._core import EgOptions, EgState, eg_epoch
+from partwise.solvers import EG
 
 LOSSES = ("log", "hinge", "softmax-margin", "smoothed-hinge")
 EXACT = 1e-10

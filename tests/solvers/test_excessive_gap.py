@@ -10,19 +10,11 @@ import pytest
 from scipy.optimize import minimize
 from smallproblems import Small
 
-from partwise import (
-    BCFW,
-    ConvergenceWarning,
-    DivergenceError,
-    DualPoint,
-    ExcessiveGap,
-    Loss,
-    MaxentClassifier,
-    Problem,
-    SequenceTagger,
-    solve,
-)
+from partwise import ConvergenceWarning, DivergenceError, MaxentClassifier, Problem, SequenceTagger, solve
+from partwise.dual import DualPoint
+from partwise.losses import Loss
 from partwise.reference import EntropyProx, ExcessiveGapMethod, LinearTerm, SquaredNorm
+from partwise.solvers import BCFW, ExcessiveGap
 from partwise.solvers.excessive_gap import steps_to
 
 
@@ -86,7 +78,8 @@ def test_a_cost_scale_and_zero_temperature_of_ones_own():
 
 def test_nothing_to_learn():
     """No attribute anywhere: w = 0 is the optimum, and a certificate says so."""
-    from partwise import Attributes, Multiclass, multiclass_map
+    from partwise.features import Attributes, multiclass_map
+    from partwise.structures import Multiclass
 
     structure = Multiclass(3, 3)
     rows = Attributes(np.zeros(4, dtype=np.int64), np.zeros(0, dtype=np.int64), 2)

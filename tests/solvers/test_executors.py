@@ -9,9 +9,12 @@ import pytest
 from cutproblems import Drawn, ElsewhereExecutor, cut, references
 
 from oracles.objective import LOSSES
-from partwise import DualPoint, Loss, Problem, solve, suitable_solvers
+from partwise import Problem, solve
+from partwise.dual import DualPoint
+from partwise.losses import Loss
 from partwise.problem import LabelledBatch, ThreadExecutor, Work
 from partwise.problem.tasks import TASKS, Room
+from partwise.solvers import suitable_solvers
 
 SIZES = (3, 1, 2)
 

@@ -9,8 +9,11 @@ import pytest
 from scipy.optimize import minimize
 from smallproblems import Small
 
-from partwise import LBFGS, ConvergenceWarning, Multiclass, Problem, multiclass_map, solve
+from partwise import ConvergenceWarning, Problem, solve
+from partwise.features import multiclass_map
+from partwise.solvers import LBFGS
 from partwise.solvers.lbfgs import ARMIJO, CURVATURE, _Trial, search
+from partwise.structures import Multiclass
 
 CURVES = {
     "parabola": (lambda x: (x - 3.0) ** 2, lambda x: 2 * (x - 3.0)),

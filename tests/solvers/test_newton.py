@@ -6,8 +6,12 @@ import numpy as np
 import pytest
 from smallproblems import Small
 
-from partwise import ConvergenceWarning, Loss, MaxentClassifier, Multiclass, Newton, Problem, multiclass_map, solve
+from partwise import ConvergenceWarning, MaxentClassifier, Problem, solve
+from partwise.features import multiclass_map
+from partwise.losses import Loss
+from partwise.solvers import Newton
 from partwise.solvers.newton import conjugate_gradients, next_radius
+from partwise.structures import Multiclass
 
 
 class TestModel:

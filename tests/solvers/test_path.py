@@ -6,20 +6,12 @@ import numpy as np
 import pytest
 from smallproblems import Small
 
-from partwise import (
-    L2,
-    ConvergenceWarning,
-    ElasticNet,
-    Multiclass,
-    Problem,
-    get_solver,
-    multiclass_map,
-    regularization_path,
-    solve,
-    solve_path,
-    suitable_solvers,
-)
+from partwise import ConvergenceWarning, Problem, get_solver, solve
+from partwise.features import multiclass_map
+from partwise.penalties import L2, ElasticNet
+from partwise.solvers import regularization_path, solve_path, suitable_solvers
 from partwise.solvers.path import penalties
+from partwise.structures import Multiclass
 
 PATHS = [
     ("log", 1e-3, ("lbfgs", "newton", "eg", "eg-batch", "eg-primal")),

@@ -8,8 +8,9 @@ from scipy.optimize import minimize
 from smallproblems import Small
 
 from oracles.large_margin_figures import divergence, figure_2, gradient_range, quadratic, theorem_1
-from partwise import ConvergenceWarning, DivergenceError, EGBatch, solve
+from partwise import ConvergenceWarning, DivergenceError, solve
 from partwise.reference import eg_qp, explicit_dual
+from partwise.solvers import EGBatch
 
 SEEDS = range(50)
 EXACT = 1e-9

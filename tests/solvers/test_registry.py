@@ -19,35 +19,19 @@ from smallproblems import Listed, Small
 import partwise
 from oracles.objective import LOSSES
 from oracles.problems import maxent_case
-from partwise import (
-    EG,
-    L2,
-    LBFGS,
-    SDCA,
-    Chain,
-    ConvergenceWarning,
-    ElasticNet,
-    Loss,
-    Multiclass,
-    Problem,
-    Structure,
-    available_solvers,
-    chain_map,
-    compatibility_table,
-    get_solver,
-    multiclass_map,
-    solve,
-    suitable_solvers,
-)
+from partwise import ConvergenceWarning, Problem, Structure, available_solvers, get_solver, solve
 from partwise.capabilities import Capability, capabilities
 from partwise.cli.output import peak_memory
-from partwise.features import Attributes
+from partwise.features import Attributes, chain_map, multiclass_map
 from partwise.kernels import kernel_map
+from partwise.losses import Loss
 from partwise.models.rows import csr_attributes
-from partwise.solvers import auto, choose, register
+from partwise.penalties import L2, ElasticNet
+from partwise.solvers import EG, LBFGS, SDCA, auto, choose, compatibility_table, register, suitable_solvers
 from partwise.solvers.compatibility import KINDS
 from partwise.solvers.look import Look
 from partwise.specimens import specimen
+from partwise.structures import Chain, Multiclass
 
 
 class MaxOnly(Structure):

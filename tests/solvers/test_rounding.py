@@ -21,8 +21,8 @@ from partwise import (
     available_solvers,
     get_solver,
     solve,
-    suitable_solvers,
 )
+from partwise.solvers import suitable_solvers
 
 extended = pytest.mark.skipif(not EXTENDED, reason="long doubles are doubles here")
 

@@ -15,20 +15,18 @@ import pytest
 from smallproblems import BARE_COLUMNS, Listed, Small, kind_for, loss_for, penalty_for, with_another_option
 
 from partwise import (
-    EG,
     CertificateError,
-    Checkpoint,
     ConvergenceWarning,
     DivergenceError,
-    Multiclass,
     Problem,
     available_solvers,
     get_solver,
-    maxent_map,
-    multiclass_map,
     solve,
 )
+from partwise.features import maxent_map, multiclass_map
+from partwise.solvers import EG, Checkpoint
 from partwise.solvers.online import OnlineSolver
+from partwise.structures import Multiclass
 
 SOLVERS = available_solvers()
 pytestmark = BARE_COLUMNS

@@ -12,25 +12,11 @@ from sklearn.linear_model import LogisticRegression
 from smallproblems import BARE_COLUMNS
 
 from oracles.problems import maxent_case
-from partwise import (
-    CD,
-    GIS,
-    IIS,
-    SCGIS,
-    CDExact,
-    ConvergenceWarning,
-    FeatureWarning,
-    Multiclass,
-    Problem,
-    get_solver,
-    logistic_map,
-    maxent_map,
-    maxent_matrix_map,
-    solve,
-    suitable_solvers,
-)
-from partwise.solvers import checkpoint
+from partwise import ConvergenceWarning, FeatureWarning, Problem, get_solver, solve
+from partwise.features import logistic_map, maxent_map, maxent_matrix_map
+from partwise.solvers import CD, GIS, IIS, SCGIS, CDExact, checkpoint, suitable_solvers
 from partwise.solvers.scaling import REFRESH
+from partwise.structures import Multiclass
 
 ALL = ("cd", "cd-exact", "scgis", "is-bound", "gis", "iis")
 IS = ("scgis", "is-bound", "gis", "iis")

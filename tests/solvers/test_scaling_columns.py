@@ -6,27 +6,12 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from partwise import (
-    CD,
-    GIS,
-    IIS,
-    L2,
-    SCGIS,
-    CDExact,
-    ElasticNet,
-    FeatureWarning,
-    MaxentClassifier,
-    Multiclass,
-    Problem,
-    get_solver,
-    logistic_map,
-    maxent_map,
-    maxent_matrix_map,
-    multiclass_map,
-    solve,
-    suitable_solvers,
-)
+from partwise import FeatureWarning, MaxentClassifier, Problem, get_solver, solve
 from partwise._core import scaling_constants
+from partwise.features import logistic_map, maxent_map, maxent_matrix_map, multiclass_map
+from partwise.penalties import L2, ElasticNet
+from partwise.solvers import CD, GIS, IIS, SCGIS, CDExact, suitable_solvers
+from partwise.structures import Multiclass
 
 ALL = ("cd", "cd-exact", "scgis", "is-bound", "gis", "iis")
 EVERY_ORDER = [

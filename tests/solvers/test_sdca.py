@@ -12,7 +12,10 @@ import pytest
 from scipy.optimize import minimize
 from smallproblems import Small
 
-from partwise import SDCA, LinearMap, Multiclass, Problem, _core, multiclass_map, solve, suitable_solvers
+from partwise import Problem, _core, solve
+from partwise.features import LinearMap, multiclass_map
+from partwise.solvers import SDCA, suitable_solvers
+from partwise.structures import Multiclass
 
 
 def test_it_fits_single_labels_only():
@@ -93,7 +96,9 @@ def test_a_start_far_away_is_cut_off():
 
 _MEMORY = """
 import numpy as np
-from partwise import Attributes, Multiclass, Problem, RowLayout, multiclass_map, solve
+from partwise import Problem, solve
+from partwise.features import Attributes, RowLayout, multiclass_map
+from partwise.structures import Multiclass
 from partwise._core import padded_width
 
 def peak():

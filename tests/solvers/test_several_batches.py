@@ -11,9 +11,13 @@ from cutproblems import cut, drawn
 from smallproblems import BARE_COLUMNS, KINDS, checked_often, kind_for, loss_for, penalty_for
 
 from oracles.objective import LOSSES
-from partwise import BCFW, DualPoint, Loss, Multiclass, Problem, available_solvers, get_solver, solve, suitable_solvers
+from partwise import Problem, available_solvers, get_solver, solve
+from partwise.dual import DualPoint
 from partwise.kernels import kernel_map
+from partwise.losses import Loss
 from partwise.problem import Batch, LabelledBatch
+from partwise.solvers import BCFW, suitable_solvers
+from partwise.structures import Multiclass
 
 #: The third example has no weight; in the second partition it is a batch of its own.
 SIZES, UNEVEN = (3, 1, 2), (2, 1, 3)

@@ -10,19 +10,11 @@ import numpy as np
 import pytest
 from smallproblems import BARE_COLUMNS, Small, kind_for, loss_for, penalty_for
 
-from partwise import (
-    GIS,
-    IIS,
-    Checkpoint,
-    ConvergenceWarning,
-    Multiclass,
-    Problem,
-    available_solvers,
-    get_solver,
-    maxent_map,
-    solve,
-)
+from partwise import ConvergenceWarning, Problem, available_solvers, get_solver, solve
+from partwise.features import maxent_map
+from partwise.solvers import GIS, IIS, Checkpoint
 from partwise.solvers.state import pack
+from partwise.structures import Multiclass
 
 SOLVERS = available_solvers()
 pytestmark = BARE_COLUMNS

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from smallproblems import Small
 
-from partwise import BCFW, CPD, DCD, DCDLight, DualPoint, _core, solve
+from partwise import _core, solve
+from partwise.dual import DualPoint
+from partwise.solvers import BCFW, CPD, DCD, DCDLight
 from partwise.solvers.state import pack, unpack
 from partwise.solvers.working_sets import active_set
 

@@ -7,7 +7,9 @@ import pytest
 from smallproblems import Small
 
 from oracles import bcfw_sets_reference as reference
-from partwise import BCFW, DualPoint, _core
+from partwise import _core
+from partwise.dual import DualPoint
+from partwise.solvers import BCFW
 from partwise.solvers.working_sets import active_set, start_sets
 
 KINDS = ("multiclass", "chain-tied", "chain-untied", "python")

@@ -7,7 +7,9 @@ import pytest
 from smallproblems import Small
 
 from oracles import dcd_reference as reference
-from partwise import CPD, DCD, DCDLight, DualPoint, _core
+from partwise import _core
+from partwise.dual import DualPoint
+from partwise.solvers import CPD, DCD, DCDLight
 from partwise.solvers.working_sets import active_set
 
 KINDS = ("multiclass", "chain-tied", "chain-untied", "python")

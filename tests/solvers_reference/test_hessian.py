@@ -9,7 +9,8 @@ import pytest
 from smallproblems import Listed
 
 from oracles.problems import make_case
-from partwise import Loss, Problem, _core
+from partwise import Problem, _core
+from partwise.losses import Loss
 
 SMOOTH = {
     "log": Loss("log", 1.0, 0.0),

@@ -7,7 +7,7 @@ import pytest
 from smallproblems import Small
 
 from oracles.lbfgs_reference import two_loop
-from partwise import LBFGS
+from partwise.solvers import LBFGS
 
 STEPS = 12
 

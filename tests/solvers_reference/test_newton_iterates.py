@@ -7,7 +7,7 @@ import pytest
 from smallproblems import Small
 
 from oracles.tron_reference import tron
-from partwise import Newton
+from partwise.solvers import Newton
 
 STEPS = 6
 

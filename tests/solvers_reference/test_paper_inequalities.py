@@ -11,7 +11,8 @@ import pytest
 from smallproblems import Small
 
 from oracles.eg_figures import kl
-from partwise import EG, DualPoint, EGBatch
+from partwise.dual import DualPoint
+from partwise.solvers import EG, EGBatch
 
 EXACT = 1e-9  # rounding; every inequality below holds in exact arithmetic
 CASES = [

@@ -8,7 +8,9 @@ from scipy.sparse import csr_matrix
 from scipy.special import log_softmax, logsumexp
 
 from oracles.problems import make_case
-from partwise import Multiclass, Problem, maxent_map, multiclass_map
+from partwise import Problem
+from partwise.features import maxent_map, multiclass_map
+from partwise.structures import Multiclass
 
 L2 = 0.3
 

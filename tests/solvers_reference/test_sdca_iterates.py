@@ -10,7 +10,8 @@ from scipy import sparse
 
 from oracles.problems import make_case
 from oracles.sdca_reference import best_block, exact_blocks
-from partwise import _core, maxent_matrix_map
+from partwise import _core
+from partwise.features import maxent_matrix_map
 
 LOSSES = ["log", "softmax-margin", "smoothed-hinge"]
 

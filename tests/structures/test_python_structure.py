@@ -10,8 +10,9 @@ import pytest
 from oracles.enumerate import enumeration_of
 from oracles.objective import LOSSES
 from oracles.problems import KINDS, make_case
-from partwise import LinearMap, Problem, _core, solve
+from partwise import Problem, _core, solve
 from partwise._core import SharedSegment
+from partwise.features import LinearMap
 
 
 class Enumerated(_core.Structure):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from partwise import LinearMap, Problem, ProjectiveTree, SpanningTree
+from partwise import Problem
 from partwise._core import DenseSegment
+from partwise.features import LinearMap
+from partwise.structures import ProjectiveTree, SpanningTree
 
 KINDS = (ProjectiveTree, SpanningTree)
 both_kinds = pytest.mark.parametrize("kind", KINDS)

@@ -13,7 +13,7 @@ import pytest
 
 from oracles.enumerate import enumeration_of
 from oracles.tree_reference import projective_log_partition, spanning_sums
-from partwise import ProjectiveTree, SpanningTree
+from partwise.structures import ProjectiveTree, SpanningTree
 
 both_kinds = pytest.mark.parametrize("kind", [ProjectiveTree, SpanningTree])
 both_rules = pytest.mark.parametrize("single_root", [True, False])
@@ -223,8 +223,8 @@ def test_a_sentence_that_is_too_long(kind):
 SHORT_OF_MEMORY = """
 import resource, sys
 import numpy as np
-import partwise
-trees = getattr(partwise, sys.argv[1])(np.array([2000], dtype=np.int64), max_length=2000)
+import partwise.structures
+trees = getattr(partwise.structures, sys.argv[1])(np.array([2000], dtype=np.int64), max_length=2000)
 scores = np.zeros(trees.num_slots(0))
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (used + 2**26, used + 2**26))
@@ -262,7 +262,7 @@ def test_two_thousand_words_if_asked_for(kind):
 DEEP = """
 import threading
 import numpy as np
-from partwise import ProjectiveTree
+from partwise.structures import ProjectiveTree
 
 def best(n=900):
     for heads in (range(n), [*range(2, n + 1), 0], [0] + [1] * (n - 1)):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from oracles.enumerate import enumeration_of
 from oracles.trees import all_heads
-from partwise import ProjectiveTree, SpanningTree
+from partwise.structures import ProjectiveTree, SpanningTree
 
 KINDS = (ProjectiveTree, SpanningTree)
 both_kinds = pytest.mark.parametrize("kind", KINDS)
