@@ -69,14 +69,7 @@ double PythonStructure::log_partition(Index i, const double* scores, double temp
                                       double* entropy, Workspace& ws) const {
     const nb::gil_scoped_acquire gil;
     if (temperature == 0.0 && !implements("log_partition")) {  // the maximum is all that temperature 0 needs
-        SlotCounts best;
-        const double value = maximize(i, scores, best, ws);
-        if (marginals) {
-            fill(marginals, size(i), 0.0);
-            for (std::size_t k = 0; k < best.slots.size(); ++k) marginals[best.slots[k]] += best.counts[k];
-        }
-        if (entropy) *entropy = 0.0;
-        return value;
+        return maximum_as_sums(i, scores, marginals, entropy, ws);
     }
     const auto [value, mu, h] =
         nb::cast<std::tuple<double, Floats, double>>(method("log_partition")(i, array(i, scores), temperature));

@@ -1,4 +1,5 @@
-// Dynamic programs over one chain. W is the row width as a template constant, or 0 to read it at run time.
+// Dynamic programs over one chain, by hand: the fast special case of the chart program in chain_program.h, which tests
+// compare them with. W is the row width as a template constant, or 0 to read it at run time.
 //
 // Scores of a path y_0..y_{T-1}:  sum_t node[t][y_t] + sum_{t>0} edge_t[y_{t-1}][y_t].
 // Begin and end scores are folded into the first and last node rows by prepare(), which also divides by the
@@ -158,9 +159,11 @@ inline double largest(const double* __restrict row, Index n) {
 // Sums in scaled probabilities: alpha rows are normalised, so no state is smaller than exp(-spread) / L of the largest.
 // Good while node spread + edge spread stays below kSafeSpread; edges must not be masked (a masked edge can cut the
 // best state off from a state that is needed later).
-//   q_t(b)     = sum_a alpha_{t-1}(a) E(a, b)     alpha_t(b)  = q_t(b) N_t(b) / c_t      log Z = sum_t log c_t
-//   r_t(b)     = mu_t(b) / q_t(b)                 mu_{t-1}(a) = alpha_{t-1}(a) sum_b E(a, b) r_t(b)
-//   xi_t(a, b) = alpha_{t-1}(a) E(a, b) r_t(b)    (edge marginals; tied: summed over t as one matrix product)
+//   q_t(b)      = sum_a alpha_{t-1}(a) E(a, b)
+//   alpha_t(b)  = q_t(b) N_t(b) / c_t                          log Z = sum_t log c_t
+//   r_t(b)      = mu_t(b) / q_t(b)
+//   mu_{t-1}(a) = alpha_{t-1}(a) sum_b E(a, b) r_t(b)
+//   xi_t(a, b)  = alpha_{t-1}(a) E(a, b) r_t(b)                edge marginals; tied: summed over t, one matrix product
 constexpr double kSafeSpread = 300.0;
 
 template <int W>

@@ -32,7 +32,7 @@ double Structure::maximum_as_sums(Index i, const double* scores, double* margina
     const double value = maximize(i, scores, best, ws);
     if (marginals) {
         fill(marginals, num_slots(i), 0.0);
-        for (std::size_t k = 0; k < best.slots.size(); ++k) marginals[best.slots[k]] = best.counts[k];
+        for (std::size_t k = 0; k < best.slots.size(); ++k) marginals[best.slots[k]] += best.counts[k];
     }
     if (entropy) *entropy = 0.0;
     return value;
