@@ -81,6 +81,9 @@ def test_every_sum_is_that_of_one_batch(kind, loss, rng):
     for mine, theirs in zip(*answers, strict=True):
         np.testing.assert_allclose(mine, theirs, atol=1e-12)
     np.testing.assert_allclose(counts, expected, atol=1e-14)
+    scores = one.linear_scores(w / 0.5, one.loss.cost_scale / 0.5)
+    there = np.repeat(one.sample_weight > 0, np.diff(one.slot_offsets))
+    np.testing.assert_allclose(counts, there * one.marginals_of_scores(scores)[0], atol=1e-12)
     np.testing.assert_allclose(several.margins(w, 1.0), one.margins(w, 1.0), atol=1e-13)
     np.testing.assert_allclose(several.linear_scores(w, 0.3), one.linear_scores(w, 0.3), atol=1e-14)
     np.testing.assert_array_equal(several.slot_costs(), one.slot_costs())

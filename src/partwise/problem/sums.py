@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from .._core import FeatureMap, Objective, Structure, dot
 from ..capabilities import Capability
 from ..losses import Loss
+from .adding import added, added_up, joined, joined_pointers, written
 from .batch import Gold
 from .executor import BatchReference, Executor, Work
 from .tasks import BatchSums, Facts, Room
@@ -70,7 +71,7 @@ class Sums:
     @cached_property
     def sample_weight(self) -> Floats:
         """omega."""
-        return _joined(self._run("sample_weight"))
+        return joined(self._run("sample_weight"))
 
     @cached_property
     def active(self) -> Ints:
@@ -81,7 +82,7 @@ class Sums:
     def gold(self) -> Gold:
         """Gold labellings (indptr, slots, counts); slots are numbered within their example."""
         indptr, slots, counts = zip(*self._run("gold"), strict=True)
-        return _joined_pointers(indptr), _joined(slots), _joined(counts)
+        return joined_pointers(indptr), joined(slots), joined(counts)
 
     @cached_property
     def n_slots(self) -> int:
@@ -91,7 +92,7 @@ class Sums:
     @cached_property
     def slot_offsets(self) -> Ints:
         """Slots of example i are slot_offsets[i]:slot_offsets[i + 1] of arrays with a value per slot."""
-        return _joined_pointers(self._run("slot_offsets"))
+        return joined_pointers(self._run("slot_offsets"))
 
     @cached_property
     def facts(self) -> Facts:
@@ -140,16 +141,16 @@ class Sums:
 
     def losses(self, weights: Floats) -> float:
         """sum_i omega_i phi(smax_tau(theta_i + kappa c_i) - <theta_i, g_i>)."""
-        total: float = _added(self._run("value", weights))
+        total: float = added(self._run("value", weights))
         return total
 
     def margins(self, weights: Floats, temperature: float) -> Floats:
         """smax(theta_i + kappa c_i) - <theta_i, g_i> at this temperature, 0 where the weight is zero."""
-        return _joined(self._run("margins", weights, temperature))
+        return joined(self._run("margins", weights, temperature))
 
     def plane(self, weights: Floats) -> tuple[float, Floats, float]:
         """(losses, u, b) at the oracle's answer to w: the plane that touches the losses there."""
-        value, u, b = _added_up(self._run("plane", weights))
+        value, u, b = added_up(self._run("plane", weights))
         return value, u, b
 
     def plane_at(self, weights: Floats, temperature: float, marginals: Floats) -> tuple[float, Floats, float, float]:
@@ -160,7 +161,7 @@ class Sums:
         """
         blocks = self._slot_blocks(marginals)
         results = self._run("plane_at", weights, temperature, blocks=((block,) for block in blocks))
-        value, u, b, entropy = _added_up(_written(results, blocks))
+        value, u, b, entropy = added_up(written(results, blocks))
         return value, u, b, entropy
 
     def hessian_product(self, weights: Floats, every: int, marginals: Floats | None, direction: Floats) -> Floats:
@@ -218,18 +219,18 @@ class Sums:
         """(expected counts, entropies) of the Gibbs distributions with these slot scores."""
         blocks = ((block,) for block in self._slot_blocks(scores))
         counts, entropies = zip(*self._run("marginals_of_scores", blocks=blocks), strict=True)
-        return _joined(counts), _joined(entropies)
+        return joined(counts), joined(entropies)
 
     def linear_scores(self, z: Floats, cost_scale: float) -> Floats:
         """Slot scores A_i z + cost_scale * c_i of all examples end to end."""
-        scores: Floats = _joined(self._run("scores_of_weights", z))
+        scores: Floats = joined(self._run("scores_of_weights", z))
         if cost_scale:
             scores += cost_scale * self.slot_costs()
         return scores
 
     def near_gold_scores(self, sharpness: float) -> Floats:
         """Slot scores -sharpness * c_i, near the gold labelling."""
-        return _joined(self._run("near_gold_scores", sharpness))
+        return joined(self._run("near_gold_scores", sharpness))
 
     def slot_costs(self) -> Floats:
         """c_i of all examples end to end."""
@@ -240,7 +241,7 @@ class Sums:
         found = list(self._run("curvatures"))
         if any(part is None for part in found):
             return None
-        whole: Floats = _joined(found)
+        whole: Floats = joined(found)
         return whole
 
     # batch steps
@@ -255,14 +256,14 @@ class Sums:
         """
         rooms = self._slot_blocks(moved)
         blocks = zip(self._slot_blocks(scores), map(Room, rooms), strict=True)
-        u, b, log_partition, reference = _added_up(_written(self._run("eg_step", weights, step, blocks=blocks), rooms))
+        u, b, log_partition, reference = added_up(written(self._run("eg_step", weights, step, blocks=blocks), rooms))
         return u, b, log_partition, reference
 
     def eg_linear_point(
         self, z: Floats, cost_scale: float, old_cost_scale: float
     ) -> tuple[Floats, float, float, float]:
         """The same sums for the slot scores A z + cost_scale c, and sum omega (H(p) + old_cost_scale <mu, c>)."""
-        u, b, log_partition, reference = _added_up(self._run("eg_linear_point", z, cost_scale, old_cost_scale))
+        u, b, log_partition, reference = added_up(self._run("eg_linear_point", z, cost_scale, old_cost_scale))
         return u, b, log_partition, reference
 
     def gold_features(self) -> Floats:
@@ -274,7 +275,7 @@ class Sums:
     def rounding_sums(self, fixed: float, examples: float) -> tuple[list[float], list[float], float]:
         """Sums of scores, level and transposed, sums of their squares, and the largest reach (`_core.RoundingSums`)."""
         found = list(self._run("sums_of_rounding", fixed, examples))
-        totals = _added_up(terms[:-1] for terms in found)
+        totals = added_up(terms[:-1] for terms in found)
         return totals[:3], totals[3:], max(terms[-1] for terms in found)
 
     # single examples
@@ -313,11 +314,11 @@ class Sums:
         return self._executor.run(Work(task, self.loss, shared, self.n_jobs), self._references, own)
 
     def _sum(self, task: str, *shared: Any, blocks: Iterable[tuple[Any, ...]] | None = None) -> Floats:
-        total: Floats = _added(self._run(task, *shared, blocks=blocks))
+        total: Floats = added(self._run(task, *shared, blocks=blocks))
         return total
 
     def _terms(self, task: str, *shared: Any, blocks: Iterable[tuple[Any, ...]] | None = None) -> tuple[Floats, float]:
-        u, b = _added_up(self._run(task, *shared, blocks=blocks))
+        u, b = added_up(self._run(task, *shared, blocks=blocks))
         return u, b
 
     def _of_examples(self, task: str, examples: Ints) -> list[Any]:
@@ -365,44 +366,3 @@ def check_size(n_examples: int) -> None:
     """ValueError if there is nothing to sum over."""
     if n_examples == 0:
         raise ValueError("a problem needs at least one example")
-
-
-def _added(parts: Iterator[Any]) -> Any:
-    """The sum, in order. The first part is written to: nobody else has it."""
-    total = next(parts)
-    for part in parts:
-        total += part
-    return total
-
-
-def _added_up(parts: Iterable[tuple[Any, ...]]) -> list[Any]:
-    """Sums of tuples, place by place."""
-    rest = iter(parts)
-    totals = list(next(rest))
-    for part in rest:
-        for k, term in enumerate(part):
-            totals[k] += term
-    return totals
-
-
-def _written(results: Iterable[tuple[Any, ...]], blocks: Sequence[Floats]) -> Iterator[tuple[Any, ...]]:
-    """The results without their last entry, which goes into the block (where it was not written there at once)."""
-    for (*sums, answer), block in zip(results, blocks, strict=True):
-        if answer is not block:
-            block[:] = answer
-        yield tuple(sums)
-
-
-def _joined(parts: Iterable[Array]) -> Array:
-    """Arrays end to end; a single one as it is."""
-    found = list(parts)
-    return found[0] if len(found) == 1 else np.concatenate(found)  # type: ignore[return-value]
-
-
-def _joined_pointers(parts: Iterable[Ints]) -> Ints:
-    """Pointers into arrays end to end."""
-    found = list(parts)
-    if len(found) == 1:
-        return found[0]
-    lengths = np.concatenate([np.diff(pointers) for pointers in found])
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)

@@ -30,4 +30,5 @@ class GIS(ParallelSolver):
 
     name: ClassVar[str] = "gis"
     function: ClassVar[str] = "gis"
+    needs_largest_sum: ClassVar[bool] = True
     default_max_passes: ClassVar[int] = 20_000

@@ -123,6 +123,8 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
     """A method: one approximate function (`function`, a name of the core's) and the parameters of its minimiser."""
 
     function: ClassVar[str]
+    #: Whether the function takes f#, the largest sum of an example's features.
+    needs_largest_sum: ClassVar[bool] = False
     requires: ClassVar[frozenset[Capability]] = NEEDS | {Capability.NON_NEGATIVE_FEATURES}
     rate: ClassVar[str] = "linear"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
@@ -135,8 +137,7 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
         scaling_refresh(_part(problem).native, zero, potentials, inverse, problem.n_jobs)
         empirical, mass, columns, n_cells = scaling_constants(_part(problem).native)
         check_data(problem, potentials, empirical, mass, columns)
-        needs_sum = self.function == "gis"
-        largest_sum = scaling_largest_sum(_part(problem).native, potentials) if needs_sum else 0.0
+        largest_sum = scaling_largest_sum(_part(problem).native, potentials) if self.needs_largest_sum else 0.0
         weights = zero.copy()
         if warm_start is not None:  # padding stays 0: no step would ever move it
             weights[columns] = start_weights(problem, warm_start)[columns]
