@@ -113,12 +113,14 @@ def make_command(task: Task) -> click.Command:
         ),
         click.Option(["-q", "--quiet"], is_flag=True, help="No progress line, no summary."),
     ]
-    made = click.Command(task.name, params=parameters, callback=run, help=_help(task), short_help=TASKS[task.name][2])
+    made = click.Command(
+        task.name, params=parameters, callback=run, help=_help(task), short_help=TASKS[task.name].summary
+    )
     return json_flag(threads_flag(unpack_flag(made)))
 
 
 def _help(task: Task) -> str:
-    return f"{TASKS[task.name][2]}\n\n{inspect.cleandoc(task.__doc__ or '')}"
+    return f"{TASKS[task.name].summary}\n\n{inspect.cleandoc(task.__doc__ or '')}"
 
 
 def _default_strength(task: Task) -> float:
@@ -128,7 +130,6 @@ def _default_strength(task: Task) -> float:
 def estimator_settings(task: Task, flags: dict[str, Any]) -> dict[str, Any]:
     """An estimator's parameters from flags; C and callbacks are the command's."""
     chosen = {name: flags[name] for name in (*TRAINING, *task.parameters)}
-    chosen = {name: int(value) if str(value).isdigit() else value for name, value in chosen.items()}
     chosen["solver_options"] = solver_options(flags["solver"], flags["given_options"]) or None
     for name, flag in RENAMED.items():
         chosen[name] = flags[flag]
