@@ -805,9 +805,9 @@ def dcd_epoch(
     """One pass of dual coordinate descent (see dcd.py): ask the oracle (search), update working sets, or both."""
 
 def decode(
-    structure: Structure, features: FeatureMap, weights: Floats, n_jobs: int = 1
+    structure: Structure, features: FeatureMap, weights: Floats, n_jobs: int = 1, examples: Ints | None = None
 ) -> tuple[Ints, Ints, Floats, Floats]:
-    """Best labellings of all examples: (indptr, slots, counts, values)."""
+    """Best labellings of some examples (None: of all): (indptr, slots, counts, values)."""
 
 def infer(
     structure: Structure,

@@ -9,9 +9,14 @@ import pytest
 
 import partwise.cli
 from partwise import DependencyParser, MaxentClassifier, SequenceTagger
+from partwise.callbacks import TrainingCallback
 from partwise.cli.tasks import TASKS, task_of
-from partwise.io import make_sentence
+from partwise.io import make_sentence, read_columns
+from partwise.metrics import chunk_scores
 from partwise.model_files import KINDS
+from partwise.models.sequences.template_reader import TemplateReader
+
+pytestmark = pytest.mark.filterwarnings("ignore::partwise.ConvergenceWarning")
 
 QUICK = {"solver": "lbfgs", "max_passes": 3, "tol": 1.0}
 
@@ -72,3 +77,61 @@ def test_what_a_tagger_says_of_itself():
     arrays = zip(*(part.tolist() for part in tagger.state_weights_), strict=True)
     assert {(names[a], classes[b]): w for a, b, w in arrays} == tagger.state_features_
     assert SequenceTagger(**QUICK).fit([[["a"], ["b"]]], [["X", "Y"]]).template_ is None
+
+
+def test_training_sentences_are_read_once_though_they_are_scored(cli_json, files, tmp_path, monkeypatch):
+    path, model = files / "treebank" / "train.txt", tmp_path / "m.pw"
+    monkeypatch.setattr("partwise.cli.train.SCORED", 50)
+    flags = ("--solver", "lbfgs", "--max-passes", "8", "--features", "chunk", "-o", model)
+    seen = []
+    once = TemplateReader.read
+
+    def counted(self, sequences, *args, **options):
+        seen.append(len(sequences.table))
+        return once(self, sequences, *args, **options)
+
+    monkeypatch.setattr(TemplateReader, "read", counted)
+    said = cli_json("train", "tag", path, *flags)
+    table = read_columns(path)
+    assert seen == [len(table)]
+    assert said["scored_on"] == "50 sentences of the training data"
+    some = table.take(np.array([k * len(table) // 50 for k in range(50)]))
+    scores = chunk_scores(some.column(2), partwise.load(model).predict(some.without(2)))
+    assert (said["f1"], said["accuracy"], said["unknown_rate"]) == (scores.f1, scores.accuracy, 0.0)
+
+
+class Watch(TrainingCallback):
+    """Keeps the answers for some training examples."""
+
+    def __init__(self, which):
+        self.which, self.found = which, None
+
+    def end(self, session, result):
+        if result is not None and session.answers is not None:
+            self.found = session.answers(result.weights, np.array(self.which))
+
+
+@pytest.mark.parametrize(
+    ("options", "there"),
+    [
+        ({}, True),
+        ({"transition_features": "all"}, True),
+        ({"loss": "hinge", "solver": "bcfw"}, True),
+        ({"features": "all"}, True),
+        ({"features": "all", "min_count": 2}, False),  # some attributes have no weight
+        ({"model": "maxent"}, False),  # it is trained on single positions
+    ],
+)
+def test_answers_for_training_examples(options, there):
+    rng = np.random.default_rng(0)
+    X = [[list(rng.choice(list("abcdefgh"), 2)) for _ in range(n)] for n in (3, 1, 4, 2, 5, 3, 2)]
+    X[0][0] = ["once"]
+    y = [[str(rng.choice(["x", "y", "z"])) for _ in each] for each in X]
+    watch = Watch([5, 0, 5, 2])
+    tagger = SequenceTagger(**{"solver": "auto", "max_passes": 5, "tol": 1e-2, "callbacks": watch, **options})
+    tagger.fit(X, y)
+    best = tagger.predict([X[i] for i in watch.which])
+    assert (watch.found == best) if there else (watch.found is None)
+    watch.found = None
+    tagger.fit(X, y, sample_weight=[1, 1, 0, 1, 1, 1, 1])  # the batch has no example 2
+    assert watch.found is None

@@ -21,7 +21,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from partwise.arrays import Floats
+from partwise.arrays import Floats, Ints
 from partwise.callbacks.base import Callbacks, Session, check_callbacks
 from partwise.capabilities import Capability
 from partwise.checks import check_count, check_positive, count_jobs, seed_of
@@ -31,7 +31,7 @@ from partwise.models.errors import NotAvailable
 from partwise.models.inspection import Pruning, without_certificate
 from partwise.penalties import L2, ElasticNet, Penalty
 from partwise.problem import Problem
-from partwise.problem.inference import expectations, values_of
+from partwise.problem.inference import best_labellings, expectations, values_of
 from partwise.result import HISTORY, Result
 from partwise.solvers import Solver, get_solver, solve, solve_path
 from partwise.structures import Structure
@@ -125,7 +125,9 @@ class StructuredEstimator(BaseEstimator):
         with unchanged_on_failure(self):
             prepared = self._prepare_fit(X, y, sample_weight)
             model, problem = prepared.model, prepared.problem
-            with Callbacks(self.callbacks, Session(problem, partial(self._preview, model))) as callbacks:
+            answers = None if prepared.learnt.reading is None else partial(self._training_answers, prepared)
+            session = Session(problem, partial(self._preview, model), answers)
+            with Callbacks(self.callbacks, session) as callbacks:
                 callback = callbacks if callbacks.all else None
                 result = callbacks.end(solve(problem, callback=callback, **prepared.options))
             self._keep(prepared, result)
@@ -243,6 +245,12 @@ class StructuredEstimator(BaseEstimator):
         other = copy.copy(self)
         other._adopt(model.with_weights(weights), sketch)
         return other
+
+    def _training_answers(self, prepared: _Prepared, weights: Floats, which: Ints) -> Any:
+        """The best answers for some of the training examples, from the batch that is trained on."""
+        model, reading, n_jobs = prepared.model.with_weights(weights), prepared.learnt.reading, count_jobs(self.n_jobs)
+        assert reading is not None
+        return model.decode(reading, which, Labellings(*best_labellings(reading.batch, weights, n_jobs, which)), n_jobs)
 
     # answers
 

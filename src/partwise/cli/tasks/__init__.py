@@ -184,8 +184,8 @@ class Task(ABC):
         """The lines of the output, with their ends."""
 
     @abstractmethod
-    def evaluate(self, model: Any, data: Data) -> Evaluation:
-        """Scores of the model's predictions."""
+    def evaluate(self, model: Any, data: Data, guess: Any = None) -> Evaluation:
+        """Scores of the model's predictions; `guess`: these, if they are known already."""
 
     def notes(self, model: Any, training: Data, evaluation: Evaluation) -> list[tuple[str, str]]:
         """More lines of the summary of `train`: (heading, text)."""

@@ -133,13 +133,13 @@ class TagTask(Task):
 
     # scores
 
-    def _score(self, model: Any, data: Data) -> Evaluation:
-        guess = model.predict(data.X)
+    def _score(self, model: Any, data: Data, guess: Any = None) -> Evaluation:
+        guess = model.predict(data.X) if guess is None else guess
         chunks = are_chunks(model.classes_.tolist()) and are_chunks(data.y.distinct())
         return evaluate_sequences(data.y, guess, chunks)
 
-    def evaluate(self, model: Any, data: Data) -> Evaluation:
-        found = self._score(model, data)
+    def evaluate(self, model: Any, data: Data, guess: Any = None) -> Evaluation:
+        found = self._score(model, data, guess)
         rate = getattr(model, "unknown_rate_", None)
         details: dict[str, Any] = {} if rate is None else {"unknown_rate": float(rate)}
         unseen = sorted(set(data.y.distinct()) - set(model.classes_.tolist()))
