@@ -120,3 +120,11 @@ def test_the_page_of_trees(run_page):
     assert len(page["draws"]) == 10
     np.testing.assert_allclose(page["constrained"][3], [0.0, 1.0, 0.0, 0.0, 0.0], atol=1e-14)
     assert page["SpanningTree"](page["lengths"]).maximize(1, scores)[0] >= page["value"]
+
+
+def test_files_named_by_the_architecture_are_there():
+    root = DOCS.parent
+    found = set(re.findall(r"[\w/]+\.(?:py|cpp)", text_of("architecture.md")))
+    assert len(found) > 40
+    sources = [path.as_posix() for top in ("src/partwise", "core") for path in (root / top).rglob("*.*")]
+    assert [name for name in sorted(found) if not any(path.endswith(f"/{name}") for path in sources)] == []

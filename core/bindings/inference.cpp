@@ -1,5 +1,7 @@
 #include "solvers/inference.h"
 
+#include <numeric>
+
 #include "bindings/checks.h"
 #include "bindings/labellings.h"
 
@@ -10,18 +12,23 @@ using namespace nb::literals;
 void bind_inference(nb::module_& m) {
     m.def(
         "decode",
-        [](const Structure& structure, const FeatureMap& features, const Floats& weights, int n_jobs) {
+        [](const Structure& structure, const FeatureMap& features, const Floats& weights, int n_jobs,
+           const std::optional<Ints>& examples) {
             check_weights(features, weights);
+            std::vector<Index> some(examples ? 0 : idx(structure.num_examples()));
+            std::iota(some.begin(), some.end(), Index{0});
+            if (examples) some = vector_of<Index>(*examples);
+            for (const Index i : some) check_index(i, structure.num_examples());
             Interrupt interrupt = python_interrupt();
             Decoded out;
             {
                 const nb::gil_scoped_release release;
-                out = decode(structure, features, weights.data(), n_jobs, interrupt);
+                out = decode(structure, features, weights.data(), some, n_jobs, interrupt);
             }
             return nb::make_tuple(numpy(std::move(out.indptr)), numpy(std::move(out.slots)),
                                   numpy(std::move(out.counts)), numpy(std::move(out.values)));
         },
-        "structure"_a, "features"_a, "weights"_a, "n_jobs"_a = 1);
+        "structure"_a, "features"_a, "weights"_a, "n_jobs"_a = 1, "examples"_a.none() = nb::none());
 
     m.def(
         "infer",

@@ -6,36 +6,48 @@ namespace partwise {
 
 namespace {
 
-// f(i, scores, workspace) for every example with its slot scores.
-template <class F>
-void for_each_example(const Structure& structure, const FeatureMap& features, const double* w, int n_jobs,
-                      Interrupt& interrupt, F&& f) {
+// f(k, i, scores, workspace) for n examples, the k-th of which is i = example(k), with its slot scores.
+template <class Example, class F>
+void for_examples(const Structure& structure, const FeatureMap& features, const double* w, Index n, Example&& example,
+                  int n_jobs, Interrupt& interrupt, F&& f) {
     if (features.num_examples() != structure.num_examples())
         throw InputError("structure and features differ in examples");
     const int workers = structure.thread_safe() ? std::max(n_jobs, 1) : 1;
     std::vector<Workspace> scratch(static_cast<std::size_t>(workers));
-    parallel_for(structure.num_examples(), workers, interrupt, [&](Index i, int worker) {
+    parallel_for(n, workers, interrupt, [&](Index k, int worker) {
+        const Index i = example(k);
         Workspace& ws = scratch[static_cast<std::size_t>(worker)];
-        const Index n = structure.num_slots(i);
-        if (features.num_slots(i) != n)
+        const Index n_slots = structure.num_slots(i);
+        if (features.num_slots(i) != n_slots)
             throw InputError("example " + std::to_string(i) + ": slots and features differ");
         Workspace::Frame frame(ws);
-        double* scores = frame.take(n);
+        double* scores = frame.take(n_slots);
         features.scores(i, w, 1.0, scores);
-        f(i, scores, ws);
+        f(k, i, scores, ws);
     });
+}
+
+// f(i, scores, workspace) for every example.
+template <class F>
+void for_each_example(const Structure& structure, const FeatureMap& features, const double* w, int n_jobs,
+                      Interrupt& interrupt, F&& f) {
+    for_examples(
+        structure, features, w, structure.num_examples(), [](Index k) { return k; }, n_jobs, interrupt,
+        [&](Index, Index i, const double* scores, Workspace& ws) { f(i, scores, ws); });
 }
 
 }  // namespace
 
-Decoded decode(const Structure& structure, const FeatureMap& features, const double* w, int n_jobs,
-               Interrupt& interrupt) {
-    std::vector<SlotCounts> best(idx(structure.num_examples()));
+Decoded decode(const Structure& structure, const FeatureMap& features, const double* w,
+               const std::vector<Index>& examples, int n_jobs, Interrupt& interrupt) {
+    std::vector<SlotCounts> best(examples.size());
     Decoded out;
     out.values.resize(best.size());
-    for_each_example(structure, features, w, n_jobs, interrupt, [&](Index i, const double* scores, Workspace& ws) {
-        out.values[idx(i)] = structure.maximize(i, scores, best[idx(i)], ws);
-    });
+    for_examples(
+        structure, features, w, len(examples.size()), [&](Index k) { return examples[idx(k)]; }, n_jobs, interrupt,
+        [&](Index k, Index i, const double* scores, Workspace& ws) {
+            out.values[idx(k)] = structure.maximize(i, scores, best[idx(k)], ws);
+        });
     out.indptr.push_back(0);
     for (const SlotCounts& labelling : best) {
         out.slots.insert(out.slots.end(), labelling.slots.begin(), labelling.slots.end());

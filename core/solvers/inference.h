@@ -14,8 +14,9 @@ struct Decoded {
     std::vector<double> values;
 };
 
-Decoded decode(const Structure& structure, const FeatureMap& features, const double* w, int n_jobs,
-               Interrupt& interrupt);
+// The best labellings of these examples.
+Decoded decode(const Structure& structure, const FeatureMap& features, const double* w,
+               const std::vector<Index>& examples, int n_jobs, Interrupt& interrupt);
 
 // marginals: slots end to end; values (smax) and entropies: one an example.
 void infer(const Structure& structure, const FeatureMap& features, const double* w, double temperature, int n_jobs,

@@ -49,6 +49,10 @@ def test_docstrings_are_read():
     options = {option.name: option for option in estimator_options(SequenceTagger, ["model", "history", "ends", "tol"])}
     assert list(options["model"].type.choices) == ["crf", "maxent"]
     assert list(options["history"].type.choices) == ["2", "1"]
+    assert [options[name].type.convert("1", None, None) for name in ("history", "tol")] == [1, 1.0]
+    assert type(options["history"].type.convert("1", None, None)) is int
+    with pytest.raises(click.BadParameter, match="'3' is not one of '2', '1'"):
+        options["history"].type.convert("3", None, None)
     assert options["ends"].secondary_opts == ["--no-ends"]
     assert options["tol"].type is click.FLOAT
 

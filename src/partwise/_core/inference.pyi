@@ -5,9 +5,9 @@ from .structures import Structure
 from .support import Floats, Ints
 
 def decode(
-    structure: Structure, features: FeatureMap, weights: Floats, n_jobs: int = 1
+    structure: Structure, features: FeatureMap, weights: Floats, n_jobs: int = 1, examples: Ints | None = None
 ) -> tuple[Ints, Ints, Floats, Floats]:
-    """Best labellings of all examples: (indptr, slots, counts, values)."""
+    """Best labellings of some examples (None: of all): (indptr, slots, counts, values)."""
 
 def infer(
     structure: Structure,

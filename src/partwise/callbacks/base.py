@@ -25,12 +25,16 @@ class Session:
         What is solved.
     preview
         Gives an estimator that predicts with the weights it is given, while the run goes on.
+    answers
+        Gives the answers of a model with these weights for some of the training examples, by their numbers, without
+        reading them again; None where the model has no way to do that.
     last_scores
         (score, passes) of the last score of each name.
     """
 
     problem: Problem
     preview: Callable[[Floats], Any]
+    answers: Callable[[Floats, NDArray[np.int64]], Any] | None = None
     last_scores: dict[str, tuple[float, float]] = field(default_factory=dict)
 
 

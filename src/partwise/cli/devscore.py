@@ -1,12 +1,16 @@
-"""The score on development data while a model trains, for the progress line."""
+"""Answers while a model trains: the score on development data for the progress line, those for training data."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from partwise.callbacks import Session, TrainingCallback
 from partwise.cli.tasks import Data, Task
+from partwise.result import Result
 from partwise.solvers import Progress
 
 #: What a score may take of the time spent so far.
@@ -35,3 +39,19 @@ class DevScore(TrainingCallback):
         progress.scores["dev"] = self.task.main_score(self.task.evaluate(model, self.data))[1]
         self.cost = time.perf_counter() - begin
         return None
+
+
+class TrainingAnswers(TrainingCallback):
+    """What the trained model answers for some of the training examples, which it does not read again.
+
+    `found` is None before the end, and for a model that has to read them.
+    """
+
+    def __init__(self, which: Sequence[int]) -> None:
+        self.which = which
+        self.found: Any = None
+
+    def end(self, session: Session, result: Result | None) -> Result | None:
+        if result is not None and session.answers is not None:
+            self.found = session.answers(result.weights, np.asarray(self.which, dtype=np.int64))
+        return result

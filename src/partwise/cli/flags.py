@@ -24,8 +24,10 @@ TRAINING = ("loss", "solver", "tol", "max_seconds", "max_passes")
 
 if TYPE_CHECKING:
     _ParamType = click.ParamType[Any]
+    _Choice = click.Choice[str]
 else:  # generic in newer versions of click only
     _ParamType = click.ParamType
+    _Choice = click.Choice
 
 
 class Name(_ParamType):
@@ -83,6 +85,14 @@ class OrNone(_ParamType):
         return click.types.convert_type(self.kind).convert(value, param, ctx)
 
 
+class NumberChoice(_Choice):
+    """One of a few whole numbers."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number."""
+        return int(super().convert(str(value), param, ctx))
+
+
 def loss_names() -> list[str]:
     """Names of losses."""
     from partwise.losses import LOSSES
@@ -124,6 +134,7 @@ def estimator_options(cls: type[Any], names: Iterable[str]) -> list[click.Option
 
 def _option(name: str, parameter: inspect.Parameter, docs: tuple[str, str]) -> click.Option:
     kind, text = docs
+    members = typing.get_args(parameter.annotation) or (parameter.annotation,)
     flag = "--" + RENAMED.get(name, name).replace("_", "-")
     default = parameter.default
     shown = default is not None and default != ""
@@ -137,10 +148,9 @@ def _option(name: str, parameter: inspect.Parameter, docs: tuple[str, str]) -> c
         return click.Option([f"{flag}/--no-{flag[2:]}", name], default=default, show_default=True, help=text)
     elif kind.startswith("{"):
         choices = re.findall(r'"([^"]+)"|(\d+)', kind.partition("}")[0])
-        kind_of = click.Choice([text or number for text, number in choices])
+        kind_of = (NumberChoice if int in members else click.Choice)([text or number for text, number in choices])
         default = default if default is None else str(default)
     else:
-        members = typing.get_args(parameter.annotation) or (parameter.annotation,)
         kind_of = next((member for member in (int, float, str) if member in members), str)
         if type(None) in members and default is not None:  # what is None cannot be said otherwise
             kind_of = OrNone(kind_of)

@@ -57,7 +57,7 @@ def make_command(task: Task) -> click.Command:
     ]
     return json_flag(
         threads_flag(
-            unpack_flag(click.Command(task.name, params=parameters, callback=run, help=f"{TASKS[task.name][2]}"))
+            unpack_flag(click.Command(task.name, params=parameters, callback=run, help=TASKS[task.name].summary))
         )
     )
 

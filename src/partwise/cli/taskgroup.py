@@ -26,4 +26,4 @@ class TaskGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list of tasks, from the table alone."""
         with formatter.section("Tasks"):
-            formatter.write_dl([(name, text) for name, (_, _, text) in TASKS.items()])
+            formatter.write_dl([(name, entry.summary) for name, entry in TASKS.items()])

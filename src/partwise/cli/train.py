@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import PurePath
 from typing import Any
@@ -113,12 +113,14 @@ def make_command(task: Task) -> click.Command:
         ),
         click.Option(["-q", "--quiet"], is_flag=True, help="No progress line, no summary."),
     ]
-    made = click.Command(task.name, params=parameters, callback=run, help=_help(task), short_help=TASKS[task.name][2])
+    made = click.Command(
+        task.name, params=parameters, callback=run, help=_help(task), short_help=TASKS[task.name].summary
+    )
     return json_flag(threads_flag(unpack_flag(made)))
 
 
 def _help(task: Task) -> str:
-    return f"{TASKS[task.name][2]}\n\n{inspect.cleandoc(task.__doc__ or '')}"
+    return f"{TASKS[task.name].summary}\n\n{inspect.cleandoc(task.__doc__ or '')}"
 
 
 def _default_strength(task: Task) -> float:
@@ -128,7 +130,6 @@ def _default_strength(task: Task) -> float:
 def estimator_settings(task: Task, flags: dict[str, Any]) -> dict[str, Any]:
     """An estimator's parameters from flags; C and callbacks are the command's."""
     chosen = {name: flags[name] for name in (*TRAINING, *task.parameters)}
-    chosen = {name: int(value) if str(value).isdigit() else value for name, value in chosen.items()}
     chosen["solver_options"] = solver_options(flags["solver"], flags["given_options"]) or None
     for name, flag in RENAMED.items():
         chosen[name] = flags[flag]
@@ -178,17 +179,20 @@ def train(
     known = {**flags, **task.remember(flags, training)}  # --dev is read as a model's input is
     held = task.read(dev, known, labelled=True) if dev is not None else None
 
+    from partwise.cli.devscore import TrainingAnswers
+
     model = task.make(flags, training, settings)
     callbacks = _callbacks(task, flags, training, held, quiet or as_json)
-    model.set_params(callbacks=callbacks)
+    answers = TrainingAnswers(_some(task, training) if held is None else ())
+    model.set_params(callbacks=[*callbacks, *([answers] if held is None else [])])
     with _nothing_left_of(flags["history_file"]):
         model.fit(training.X, training.y)
     model.set_params(callbacks=None)
     model.input_settings_ = {"task": task.name, **task.remember(flags, training)}
 
-    scored, where = (held, dev) if held is not None else _some(task, training)
+    scored, where = (held, dev) if held is not None else _taken(task, training, answers.which)
     assert scored is not None
-    evaluation = task.evaluate(model, scored)
+    evaluation = task.evaluate(model, scored, answers.found)
     warn_blank(task.blank(model), where)
     baseline = _baseline(task, flags, training, scored, task.main_score(evaluation)[0], settings)
     model.save(output, dtype=flags["dtype"])
@@ -270,13 +274,19 @@ def _nothing_left_of(path: str | None) -> Iterator[None]:
         raise
 
 
-def _some(task: Task, training: Data) -> tuple[Data, str]:
+def _some(task: Task, training: Data) -> list[int]:
     """Some of the training data: their score says little, and should not take long."""
-    if training.n_examples > SCORED:
-        with suppress(NotImplementedError):
-            chosen = [k * training.n_examples // SCORED for k in range(SCORED)]
-            return task.take(training, chosen), f"{SCORED} {task.unit} of the training data"
-    return training, "the training data"
+    n = training.n_examples
+    if n <= SCORED or type(task).take is Task.take:
+        return list(range(n))
+    return [k * n // SCORED for k in range(SCORED)]
+
+
+def _taken(task: Task, training: Data, which: Sequence[int]) -> tuple[Data, str]:
+    """These examples, and what they are called."""
+    if len(which) == training.n_examples:
+        return training, "the training data"
+    return task.take(training, which), f"{len(which)} {task.unit} of the training data"
 
 
 def _baseline(

@@ -6,10 +6,11 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from partwise.arrays import Floats
+from partwise.arrays import Floats, Ints
 from partwise.checks import check_choice, check_count
 from partwise.estimators.answers import needs_probabilities
 from partwise.estimators.base import StructuredEstimator
+from partwise.features.template import Template
 from partwise.losses import get_loss
 from partwise.models.chain import ChainModel
 from partwise.models.inspection import Explanation, TopFeatures
@@ -34,8 +35,8 @@ class SequenceTagger(StructuredEstimator):
       strings (columns). The template makes the attributes.
 
     An attribute of value 0 is an attribute that is not there. Attributes not seen in training are ignored at
-    prediction. `y` is a list of label sequences (strings, ints or other hashable values). `fit` refuses a sequence
-    without positions; predictions for one are empty.
+    prediction. `y` is a list of label sequences (strings, ints or other hashable values), or
+    `partwise.io.CodedSequences`. `fit` refuses a sequence without positions; predictions for one are empty.
 
     Predictions take two constraints:
 
@@ -108,6 +109,8 @@ class SequenceTagger(StructuredEstimator):
         training positions that have any.
     attributes_ : list of str or None
         Attribute names, the most frequent first; None for arrays.
+    template_ : Template or None
+        The template that it reads sentences by; None where the input has its attributes already.
     n_features_in_ : int
         Number of columns; arrays only.
     unknown_rate_ : float
@@ -252,6 +255,18 @@ class SequenceTagger(StructuredEstimator):
         """Attribute names, the most frequent first; None for arrays."""
         check_is_fitted(self)
         return self._model.reader.names()
+
+    @property
+    def template_(self) -> Template | None:
+        """The template that it reads sentences by; None where the input has its attributes already."""
+        check_is_fitted(self)
+        return self._model.reader.template
+
+    @property
+    def state_weights_(self) -> tuple[Ints, Ints, Floats]:
+        """`state_features_` as arrays: attributes, by their number in `attributes_`, labels in `classes_`, weights."""
+        check_is_fitted(self)
+        return self._model.node_features()
 
     @property
     def state_features_(self) -> dict[tuple[Any, Any], float]:

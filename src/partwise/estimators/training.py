@@ -19,13 +19,14 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from partwise.arrays import Floats
+from partwise.arrays import Floats, Ints
 from partwise.callbacks.base import Callbacks, Session, check_callbacks
 from partwise.checks import check_positive, count_jobs, seed_of
 from partwise.losses import get_loss
-from partwise.models.base import Ability, InputReport, Learnt, Model, Training
+from partwise.models.base import Ability, InputReport, Labellings, Learnt, Model, Training
 from partwise.penalties import L2, ElasticNet, Penalty
 from partwise.problem import Problem
+from partwise.problem.inference import best_labellings
 from partwise.result import HISTORY, Result
 from partwise.solvers import Solver, get_solver, solve, solve_path
 
@@ -119,7 +120,9 @@ class TrainedEstimator(BaseEstimator):
         with unchanged_on_failure(self):
             prepared = self._prepare_fit(X, y, sample_weight)
             model, problem = prepared.model, prepared.problem
-            with Callbacks(self.callbacks, Session(problem, partial(self._preview, model))) as callbacks:
+            answers = None if prepared.learnt.reading is None else partial(self._training_answers, prepared)
+            session = Session(problem, partial(self._preview, model), answers)
+            with Callbacks(self.callbacks, session) as callbacks:
                 callback = callbacks if callbacks.all else None
                 result = callbacks.end(solve(problem, callback=callback, **prepared.options))
             self._keep(prepared, result)
@@ -237,6 +240,12 @@ class TrainedEstimator(BaseEstimator):
         other = copy.copy(self)
         other._adopt(model.with_weights(weights), sketch)
         return other
+
+    def _training_answers(self, prepared: _Prepared, weights: Floats, which: Ints) -> Any:
+        """The best answers for some of the training examples, from the batch that is trained on."""
+        model, reading, n_jobs = prepared.model.with_weights(weights), prepared.learnt.reading, count_jobs(self.n_jobs)
+        assert reading is not None
+        return model.decode(reading, which, Labellings(*best_labellings(reading.batch, weights, n_jobs, which)), n_jobs)
 
 
 def _times(penalty: Penalty, ratio: float) -> Penalty:

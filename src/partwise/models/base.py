@@ -84,12 +84,16 @@ class Learnt:
         What the strength of the penalty is multiplied by.
     seconds
         Time that the model spent on training something itself.
+    reading
+        The training data as `Model.read` would have them, with the batch that is trained on; None where that batch is
+        none to predict from, or examples were left out.
     """
 
     examples: LabelledBatch
     shape: tuple[Any, ...]
     l2_factor: float = 1.0
     seconds: float = 0.0
+    reading: Reading | None = None
 
 
 class Labellings(NamedTuple):

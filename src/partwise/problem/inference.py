@@ -5,9 +5,11 @@ from ..arrays import Floats, Ints
 from .batch import Batch, Gold
 
 
-def best_labellings(batch: Batch, weights: Floats, n_jobs: int = 1) -> tuple[Ints, Ints, Floats]:
-    """The best labelling of every example: (indptr, slots, counts)."""
-    return decode(batch.structure, batch.features, weights, n_jobs)[:3]
+def best_labellings(
+    batch: Batch, weights: Floats, n_jobs: int = 1, which: Ints | None = None
+) -> tuple[Ints, Ints, Floats]:
+    """The best labelling of every example, or of these examples: (indptr, slots, counts)."""
+    return decode(batch.structure, batch.features, weights, n_jobs, which)[:3]
 
 
 def expectations(batch: Batch, weights: Floats, temperature: float, n_jobs: int = 1) -> tuple[Floats, Floats]:

@@ -11,18 +11,33 @@ import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import click
 
 from partwise.cli.errors import UserError
 from partwise.io.errors import FormatError
+from partwise.model_files import KINDS
 
-#: Task: (module, class, what it is). The order is that of the help.
+
+class Entry(NamedTuple):
+    """Where a task is, what it is, and the kind of its model files (`partwise.model_files.KINDS`)."""
+
+    module: str
+    cls: str
+    summary: str
+    kind: str
+
+
+#: The order is that of the help.
 TASKS = {
-    "tag": ("partwise.cli.tasks.tag", "TagTask", "Label every token of a sentence (CRF, max-margin, maxent)."),
-    "maxent": ("partwise.cli.tasks.maxent", "MaxentTask", "Classify rows of features."),
-    "dep": ("partwise.cli.tasks.dep", "DepTask", "Find the head of every word (projective and other trees)."),
+    "tag": Entry(
+        "partwise.cli.tasks.tag", "TagTask", "Label every token of a sentence (CRF, max-margin, maxent).", "tagger"
+    ),
+    "maxent": Entry("partwise.cli.tasks.maxent", "MaxentTask", "Classify rows of features.", "maxent"),
+    "dep": Entry(
+        "partwise.cli.tasks.dep", "DepTask", "Find the head of every word (projective and other trees).", "dep"
+    ),
 }
 
 
@@ -169,8 +184,8 @@ class Task(ABC):
         """The lines of the output, with their ends."""
 
     @abstractmethod
-    def evaluate(self, model: Any, data: Data) -> Evaluation:
-        """Scores of the model's predictions."""
+    def evaluate(self, model: Any, data: Data, guess: Any = None) -> Evaluation:
+        """Scores of the model's predictions; `guess`: these, if they are known already."""
 
     def notes(self, model: Any, training: Data, evaluation: Evaluation) -> list[tuple[str, str]]:
         """More lines of the summary of `train`: (heading, text)."""
@@ -228,15 +243,15 @@ class Task(ABC):
 
 def get_task(name: str) -> Task:
     """The task of this name."""
-    module, cls, _ = TASKS[name]
-    task: Task = getattr(importlib.import_module(module), cls)()
+    entry = TASKS[name]
+    task: Task = getattr(importlib.import_module(entry.module), entry.cls)()
     return task
 
 
 def task_of(model: Any) -> Task:
-    """The task that a loaded model belongs to."""
-    for name in TASKS:
-        task = get_task(name)
-        if isinstance(model, task.estimator):
-            return task
+    """The task that a loaded model belongs to, by its class or one that it is derived from."""
+    homes = {KINDS[entry.kind]: name for name, entry in TASKS.items()}
+    for cls in type(model).__mro__:
+        if (cls.__module__, cls.__qualname__) in homes:
+            return get_task(homes[cls.__module__, cls.__qualname__])
     raise ValueError(f"no command is made for a {type(model).__name__}")

@@ -95,9 +95,9 @@ class MaxentTask(Task):
 
     # scores
 
-    def evaluate(self, model: Any, data: Data) -> Evaluation:
-        X = _known_columns(model, data.X)
-        found = evaluate_labels(data.y.tolist(), model.predict(X).tolist())
+    def evaluate(self, model: Any, data: Data, guess: Any = None) -> Evaluation:
+        guess = model.predict(_known_columns(model, data.X)) if guess is None else guess
+        found = evaluate_labels(data.y.tolist(), guess.tolist())
         unknown, total = self.unknown(model, data)
         details: dict[str, Any] = {"unknown_rate": unknown / total if total else 0.0}
         unseen = sorted(set(data.y.tolist()) - set(model.classes_.tolist()))

@@ -18,7 +18,6 @@ from partwise.cli.tasks.tagfeatures import choose_features, described
 from partwise.cli.tasks.tagfiles import FORMATS, SEPARATORS, read_tagged, tagged_blocks
 from partwise.io import CodedSequences
 from partwise.metrics import calibration, chunk_f1
-from partwise.models.sequences.template_reader import get_template
 
 PRESETS = ("chunk", "pos", "ner")
 #: What stands before the first tag in a file of weights (model="maxent").
@@ -91,7 +90,7 @@ class TagTask(Task):
         return tagged_blocks(path, settings, size)
 
     def words_only(self, model: Any) -> bool:
-        template = getattr(model._model.reader, "template", None)
+        template = model.template_
         return template is not None and template.columns == [0] and not self.recall(model).get("columns")
 
     def rules(self, model: Any, path: str) -> Rules:
@@ -112,11 +111,11 @@ class TagTask(Task):
     def recall(self, model: Any) -> dict[str, Any]:
         if hasattr(model, "input_settings_"):
             return dict(model.input_settings_)
-        if model.template is None:
+        if model.template_ is None:
             if model.attributes_ is None:
                 raise UserError("this model was trained on arrays of numbers: use it from Python")
             return {"format": "items"}
-        return {"n_columns": get_template(model.template).n_columns}
+        return {"n_columns": model.template_.n_columns}
 
     # training
 
@@ -134,13 +133,13 @@ class TagTask(Task):
 
     # scores
 
-    def _score(self, model: Any, data: Data) -> Evaluation:
-        guess = model.predict(data.X)
+    def _score(self, model: Any, data: Data, guess: Any = None) -> Evaluation:
+        guess = model.predict(data.X) if guess is None else guess
         chunks = are_chunks(model.classes_.tolist()) and are_chunks(data.y.distinct())
         return evaluate_sequences(data.y, guess, chunks)
 
-    def evaluate(self, model: Any, data: Data) -> Evaluation:
-        found = self._score(model, data)
+    def evaluate(self, model: Any, data: Data, guess: Any = None) -> Evaluation:
+        found = self._score(model, data, guess)
         rate = getattr(model, "unknown_rate_", None)
         details: dict[str, Any] = {} if rate is None else {"unknown_rate": float(rate)}
         unseen = sorted(set(data.y.distinct()) - set(model.classes_.tolist()))
@@ -238,7 +237,7 @@ class TagTask(Task):
     def strongest(self, model: Any, n: int, data: Data | None = None) -> dict[str, list[tuple[str, float]]]:
         found: dict[str, list[tuple[str, float]]] = {}
         if model.kernel is None:
-            attributes, labels, weights = model._model.node_features()
+            attributes, labels, weights = model.state_weights_
             names = model.attributes_
             for k, label in enumerate(model.classes_.tolist()):
                 own = np.flatnonzero(labels == k)
@@ -260,7 +259,7 @@ class TagTask(Task):
             yield end, "", str(label), repr(weight)
 
     def size(self, model: Any) -> int:
-        states = 0 if model.kernel is not None else len(model._model.node_features()[2])
+        states = 0 if model.kernel is not None else len(model.state_weights_[2])
         return states + len(_transitions(model)) + len(model.boundary_features_)
 
     def examples(self, model: Any, data: Data, n: int) -> list[Any]:

@@ -7,6 +7,7 @@ is on every edge.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from partwise.arrays import Floats, Ints
 from partwise.features import Attributes, chain_map
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
-from partwise.models.base import Reading
+from partwise.models.base import Learnt, Reading, Training
 from partwise.models.chain.base import ChainBase
 from partwise.models.chain.carrying import carry_weights
 from partwise.models.chain.explaining import explain_edges, explain_ends, explain_positions
@@ -24,6 +25,7 @@ from partwise.models.inspection import Explanation, TopFeatures, choose_kept, co
 from partwise.models.layout import PairLayout, expand_pairs, layout_of
 from partwise.models.rows import Rows
 from partwise.models.saved import edge_layout_parts, layout_parts, read_edge_layout, read_layout
+from partwise.models.sequences.model import SequenceSource
 from partwise.problem import Batch
 
 
@@ -64,6 +66,15 @@ class ChainModel(ChainBase):
             if not plain:
                 self.transition_mask[:] = 0
         return self.batch(rows, once=False)
+
+    def _learn_features(self, rows: Rows, labels: Ints, weight: Floats | None, training: Training) -> Learnt:
+        learnt = super()._learn_features(rows, labels, weight, training)
+        if rows.unknown[0]:  # `report` would have to count those of each sequence
+            return learnt
+        # without the attributes, which the batch has in a form of its own
+        light = Rows(rows.lengths, rows.n_attributes, np.empty((0, rows.n_attributes)))
+        source = SequenceSource(rows.lengths, light)
+        return replace(learnt, reading=Reading(learnt.examples.batch, len(rows.lengths), source=source))
 
     def batch(self, rows: Rows, *, once: bool = True) -> Batch:
         structure = self.structure(rows.lengths)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -81,9 +81,9 @@ class SequenceModel(Model):
         targets = Targets.of(y)
         if not len(sequences.items):
             raise ValueError("X holds no sequences")
-        lengths = sequences.lengths()
+        lengths, n_sequences = sequences.lengths(), len(sequences.items)
         targets.check(lengths)
-        weight = check_sample_weight(sample_weight, len(sequences.items))
+        weight = check_sample_weight(sample_weight, n_sequences)
         if weight is not None and not weight.all():
             keep = np.flatnonzero(weight)
             sequences, targets, lengths, weight = sequences.take(keep), targets.take(keep), lengths[keep], weight[keep]
@@ -95,7 +95,8 @@ class SequenceModel(Model):
             raise ValueError(f"y holds one label only ({self.classes.tolist()[0]!r}): there is nothing to learn")
         labels = targets.encode(self.classes)
         rows = self._first_reading(sequences, training.n_jobs)
-        return self._learn_features(rows, labels, weight, training)
+        learnt = self._learn_features(rows, labels, weight, training)
+        return replace(learnt, reading=learnt.reading if len(lengths) == n_sequences else None)
 
     def _first_reading(self, sequences: Sequences, n_jobs: int) -> Rows:
         """Choose the reader that goes with the form of the input, and let it learn the attributes."""

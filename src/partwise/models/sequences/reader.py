@@ -10,6 +10,7 @@ import numpy as np
 
 from partwise.arrays import Booleans, Ints, pointers
 from partwise.features import Vocabulary
+from partwise.features.template import Template
 from partwise.model_files.parts import ModelParts
 from partwise.models.rows import Rows
 from partwise.models.sequences.inputs import Sequences
@@ -22,6 +23,8 @@ class Reader(ABC):
     kind: ClassVar[str]
     #: Whether attributes have names, and not numbers alone.
     named: ClassVar[bool] = True
+    #: What makes attributes of strings, where that is not the user.
+    template: Template | None = None
 
     @property
     def plain_transitions(self) -> bool:

@@ -60,6 +60,7 @@ class TemplateReader(VocabularyReader):
     """Reads sentences of strings: attributes are what a template makes of them."""
 
     kind: ClassVar[str] = "template"
+    template: Template
 
     def __init__(self, template: Template, vocabulary: Vocabulary | None = None) -> None:
         super().__init__(vocabulary)
