@@ -158,6 +158,20 @@ void bind_features(nb::module_& m) {
             },
             "size"_a, "uses"_a.noconvert(), "mask"_a.none() = nb::none());
 
+    nb::class_<SlotSegment, Segment>(m, "SlotSegment")
+        .def(
+            "__init__",
+            [](SlotSegment* self, Index num_weights, const Ints& slot_ptr, const Ints& row_ptr, const Ints& features,
+               const std::optional<Floats>& values, Index uses, std::optional<Index> parts) {
+                if (values) check_size(*values, len(features.size()), "values");
+                const nb::gil_scoped_release release;
+                new (self) SlotSegment({span_of(slot_ptr), span_of(row_ptr), span_of(features),
+                                        values ? span_of(*values) : std::span<const double>{}},
+                                       num_weights, uses, parts.value_or(SlotSegment::kAnyNumber));
+            },
+            "num_weights"_a, "slot_ptr"_a.noconvert(), "row_ptr"_a.noconvert(), "features"_a.noconvert(),
+            "values"_a.none() = nb::none(), "uses"_a = 1, "parts"_a.none() = nb::none());
+
     nb::class_<FeatureMap>(m, "FeatureMap")
         .def_prop_ro("num_examples", &FeatureMap::num_examples)
         .def_prop_ro("num_weights", &FeatureMap::num_weights)

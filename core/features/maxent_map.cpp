@@ -6,6 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include "support/sizes.h"
+
 namespace partwise {
 
 namespace {
@@ -17,6 +19,37 @@ std::vector<Index> one_row_each(std::size_t n_pointers) {
     std::vector<Index> ptr(n_pointers);
     std::iota(ptr.begin(), ptr.end(), Index{0});
     return ptr;
+}
+
+void check_matrix(Index n_examples, Index n_labels, Index width, Index n_features, std::span<const Index> cell_ptr,
+                  std::span<const Index> features, std::span<const double> values) {
+    if (n_examples < 0 || n_labels < 1 || width < n_labels)
+        throw InputError("a matrix of features needs examples and rows of at least one slot");
+    if (width > std::numeric_limits<std::int32_t>::max()) too_large("the width of a row");
+    if (n_features < 0 || n_features > Index{0x7FFFFFFF}) throw InputError("too many features, or fewer than none");
+    checked_product(n_examples, width, "the number of slots");
+    if (len(cell_ptr.size()) != n_examples * n_labels + 1)
+        throw InputError("a matrix of features needs a row for every slot of every example");
+    check_pointers(cell_ptr, len(features.size()), "cell_ptr");
+    if (!values.empty() && values.size() != features.size()) throw InputError("values must have one value a feature");
+    check_values(values, [&](Index k) { return "feature " + std::to_string(features[idx(k)]); });
+    for (const Index t : features) {
+        if (t < 0 || t >= n_features) throw InputError("feature " + std::to_string(t) + " is out of range");
+    }
+}
+
+// Slots n_labels..width-1 of every example are padding: rows without features.
+std::shared_ptr<const SlotSegment> matrix_segment(Index n_examples, Index n_labels, Index width, Index n_features,
+                                                  std::span<const Index> cell_ptr, std::span<const Index> features,
+                                                  std::span<const double> values) {
+    check_matrix(n_examples, n_labels, width, n_features, cell_ptr, features, values);
+    std::vector<Index> slot_ptr{0};
+    std::vector<Index> row_ptr{0};
+    for (Index i = 0; i < n_examples; ++i) {
+        for (Index r = 0; r < width; ++r) row_ptr.push_back(cell_ptr[idx(i * n_labels + std::min(r + 1, n_labels))]);
+        slot_ptr.push_back(len(row_ptr.size()) - 1);
+    }
+    return std::make_shared<SlotSegment>(SlotTable{slot_ptr, row_ptr, features, values}, n_features, 1, 1);
 }
 
 }  // namespace
@@ -115,8 +148,7 @@ MaxentMap::MaxentMap(std::shared_ptr<const RowLayout> layout, std::span<const In
 MaxentMap::MaxentMap(Index n_examples, Index n_labels, Index width, Index n_features, std::span<const Index> row_ptr,
                      std::span<const Index> features, std::span<const double> values)
     : width_(width) {
-    const auto matrix =
-        std::make_shared<MatrixSegment>(n_examples, n_labels, width, n_features, row_ptr, features, values);
+    const auto matrix = matrix_segment(n_examples, n_labels, width, n_features, row_ptr, features, values);
     rows_ = matrix;
     std::vector<Index> sizes(idx(n_features), 0);
     for (Index i = 0; i < n_examples; ++i) {

@@ -246,13 +246,24 @@ class SharedSegment final : public Segment {
     std::vector<double> keep_;  // 1 where there is a weight, else 0; empty: all
 };
 
-// Features of single slots, any of them shared by slots: a sparse matrix f_t(i, r) with one row a slot.
-class MatrixSegment final : public Segment {
+// Sparse features of slots as the caller has them. Slot r (all examples end to end) has
+// features[row_ptr[r]..row_ptr[r+1]) with these values (empty: all 1); example i has slots [slot_ptr[i],
+// slot_ptr[i+1]). Feature -1 is passed over; repeated ones add up.
+struct SlotTable {
+    std::span<const Index> slot_ptr;
+    std::span<const Index> row_ptr;
+    std::span<const Index> features;
+    std::span<const double> values;
+};
+
+// Features of single slots, any of them shared by slots: a sparse matrix with one row per slot, whose columns are the
+// weights.
+class SlotSegment final : public Segment {
    public:
-    // Cell c = i * n_columns + r (slot r of example i) has features[cell_ptr[c]..cell_ptr[c+1]) with these values
-    // (empty: all 1). Repeated features add up. Slots n_columns..width-1 are padding.
-    MatrixSegment(Index n_examples, Index n_columns, Index width, Index num_weights, std::span<const Index> cell_ptr,
-                  std::span<const Index> features, std::span<const double> values);
+    static constexpr Index kAnyNumber = std::numeric_limits<Index>::max();
+
+    // A labelling uses a slot at most `uses` times, and has at most `parts` parts, counted as often as they are used.
+    SlotSegment(const SlotTable& table, Index num_weights, Index uses = 1, Index parts = kAnyNumber);
 
     // One value of one example, by feature and then by slot.
     struct Entry {
@@ -262,25 +273,29 @@ class MatrixSegment final : public Segment {
     std::span<const Entry> entries(Index i) const;
     const double* values(Index i) const { return values_.empty() ? nullptr : values_.data() + ptr_[idx(i)]; }
 
-    Index num_examples() const override { return len(ptr_.size()) - 1; }
+    Index num_examples() const override { return len(n_slots_.size()); }
     Index num_weights() const override { return num_weights_; }
-    Index num_slots(Index) const override { return width_; }
+    Index num_slots(Index i) const override { return n_slots_[idx(i)]; }
     void scores(Index i, const double* w, double* out) const override;
     Added add_transpose(Index i, const double* slots, double scale, double* w) const override;
+    void add_squares_of(Index begin, Index end, const double* slots, double* w) const override;
     void project(Index i, const double* slots, Index first, SparseVector& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
     double psi2_bound(Index i) const override;
     Index row_length() const override { return row_length_; }
 
    private:
+    void add_examples(const SlotTable& table);
     // f(feature, value) for every entry of A_i' slots, merged.
     template <class F>
     void visit(Index i, const double* slots, F&& f) const;
 
-    Index width_;
     Index num_weights_;
-    Index row_length_ = 0;
-    std::vector<Index> ptr_;  // an example's entries
+    Index uses_;
+    Index parts_;
+    Index row_length_;
+    std::vector<std::int32_t> n_slots_;  // of each example
+    std::vector<Index> ptr_;             // an example's entries
     std::vector<Entry> entries_;
     std::vector<double> values_;  // empty if all 1
 };

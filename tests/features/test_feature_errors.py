@@ -52,6 +52,47 @@ def test_attribute_segment(change, words):
         attribute_segment(**change)
 
 
+def slot_segment(num_weights=3, slot_ptr=(0, 0, 2), row_ptr=(0, 1, 3), features=(0, 1, 2), values=None, **options):
+    return _core.SlotSegment(
+        num_weights,
+        np.array(slot_ptr, dtype=np.int64),
+        np.array(row_ptr, dtype=np.int64),
+        np.array(features, dtype=np.int64),
+        None if values is None else np.array(values, dtype=np.float64),
+        **options,
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"features": (0, 3, 2)}, "slot 1 of example 1: feature 3 is out of range, there are 3"),
+        ({"features": (-2, 1, 2)}, "slot 0 of example 1: feature -2 is out of range"),
+        ({"row_ptr": (0, 1, 4)}, "row_ptr"),
+        ({"row_ptr": (0, 1, 2)}, "row_ptr"),
+        ({"row_ptr": (0, 4, 3)}, "row_ptr"),
+        ({"row_ptr": (1, 1, 3)}, "row_ptr"),
+        ({"row_ptr": ()}, "row_ptr"),
+        ({"slot_ptr": (0, 0, 3)}, "slot_ptr"),
+        ({"slot_ptr": (0, 1)}, "slot_ptr"),
+        ({"slot_ptr": (0, 3, 2)}, "slot_ptr"),
+        ({"slot_ptr": (1, 2)}, "slot_ptr"),
+        ({"slot_ptr": ()}, "slot_ptr"),
+        ({"values": (1.0, 2.0)}, "values has 2"),
+        ({"values": (1.0, 2.0, np.nan)}, "slot 1 of example 1: feature 2 has a value that is NaN"),
+        ({"values": (np.inf, 2.0, 1.0)}, "slot 0 of example 1: feature 0"),
+        ({"num_weights": -1}, "too many features, or fewer than none"),
+        ({"num_weights": 2**31}, "too many features, or fewer than none"),
+        ({"uses": 0}, "uses must be at least 1"),
+        ({"parts": 0}, "parts must be at least 1"),
+    ],
+)
+def test_slot_segment(change, message):
+    assert slot_segment(values=(1.0, 2.0, 3.0)).num_examples == 2
+    with pytest.raises(ValueError, match=message):
+        slot_segment(**change)
+
+
 @pytest.mark.parametrize(
     "call",
     [

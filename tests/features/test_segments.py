@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from oracles.enumerate import enumeration_of
-from oracles.features import attribute_matrix, block_diagonal, dense_matrix
+from oracles.features import attribute_matrix, block_diagonal, dense_matrix, slot_matrix
 from oracles.objective import matrix_of
 from oracles.problems import random_rows
 from partwise import _core
@@ -55,7 +55,7 @@ def random_layout(rng, kind, n_attributes, n_labels, width, rows):
 
 @st.composite
 def stacks(draw):
-    """A chain with attribute rows (or dense rows), tied transitions with or without a mask, and maybe ends."""
+    """A chain with rows of attributes, dense input or slots; tied transitions with or without a mask; maybe ends."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n_labels = draw(st.sampled_from([2, 3, 7]))  # 7 of 8 columns: all kinds of rows
     ends = draw(st.booleans())
@@ -63,12 +63,19 @@ def stacks(draw):
     chain = _core.Chain(lengths, n_labels, ends=ends)
     width = chain.width
     example_ptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    kind = draw(st.sampled_from(["dense", "observed", "pairs", "inputs"]))
+    kind = draw(st.sampled_from(["dense", "observed", "pairs", "inputs", "slots"]))
     if kind == "inputs":
         inputs = rng.normal(size=(int(lengths.sum()), 3))
         segments = [_core.DenseSegment(inputs, example_ptr, n_labels, width)]
         blocks = [[dense_matrix(inputs, example_ptr, n_labels, width, i)] for i in range(3)]
         real = np.tile(np.arange(width) < n_labels, 3)
+    elif kind == "slots":
+        slot_ptr = example_ptr * width
+        rows = random_rows(rng, int(slot_ptr[-1]), 5, values=draw(st.booleans()))
+        parts = draw(st.sampled_from([None, int(lengths.max())]))
+        segments = [_core.SlotSegment(5, slot_ptr, *rows, uses=draw(st.integers(1, 2)), parts=parts)]
+        blocks = [[slot_matrix(5, slot_ptr, *rows, i)] for i in range(3)]
+        real = np.ones(5, dtype=bool)
     else:
         rows = random_rows(rng, int(lengths.sum()), 4, values=draw(st.booleans()))
         layout = random_layout(rng, kind, 4, n_labels, width, rows)

@@ -50,6 +50,19 @@ def dense_matrix(rows: Floats, example_ptr: Ints, n_columns: int, width: int, i:
     return matrix
 
 
+def slot_matrix(
+    num_weights: int, slot_ptr: Ints, row_ptr: Ints, features: Ints, values: Floats | None, i: int
+) -> Floats:
+    """A_i of a SlotSegment: a row per slot, the sum of the values of each of its features."""
+    slots = range(slot_ptr[i], slot_ptr[i + 1])
+    matrix = np.zeros((len(slots), num_weights))
+    for row, r in zip(matrix, slots, strict=True):
+        for k in range(row_ptr[r], row_ptr[r + 1]):
+            if features[k] >= 0:
+                row[features[k]] += 1.0 if values is None else values[k]
+    return matrix
+
+
 def observed_pairs(
     n_attributes: int, row_ptr: Ints, attributes: Ints, labels: Ints, min_count: int
 ) -> tuple[list[list[int]], dict[tuple[int, int], int]]:

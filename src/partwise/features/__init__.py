@@ -1,8 +1,8 @@
 """Feature maps: the linear maps A_i from weights to slot scores.
 
-`multiclass_map` and `chain_map` build the usual ones from rows of input; `LinearMap` stacks any segments. `maxent_map`
-and its kin (see `maxent`) build maps with column access; `ArcTable` (see `arcs`) those of
-dependency arcs.
+`multiclass_map` and `chain_map` build the usual ones from rows of input, `slot_map` one for any structure from a row of
+input per slot; `LinearMap` stacks any segments. `maxent_map` and its kin (see `maxent`) build maps with column access;
+`ArcTable` (see `arcs`) those of dependency arcs.
 """
 
 from .._core import (
@@ -17,11 +17,12 @@ from .._core import (
     RowLayout,
     Segment,
     SharedSegment,
+    SlotSegment,
     SparseVector,
     Vocabulary,
 )
 from .arcs import ARC_TEMPLATES, LABEL_TEMPLATES, ArcTable, arc_tokens, parse_templates
-from .maps import Attributes, attribute_map, chain_map, history_chain_map, multiclass_map
+from .maps import Attributes, attribute_map, chain_map, history_chain_map, multiclass_map, slot_map
 from .maxent import Contexts, logistic_map, maxent_map, maxent_matrix_map, merge_contexts
 from .template import Template
 
@@ -42,6 +43,7 @@ __all__ = [
     "RowLayout",
     "Segment",
     "SharedSegment",
+    "SlotSegment",
     "SparseVector",
     "Template",
     "Vocabulary",
@@ -55,4 +57,5 @@ __all__ = [
     "merge_contexts",
     "multiclass_map",
     "parse_templates",
+    "slot_map",
 ]

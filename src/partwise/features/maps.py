@@ -1,10 +1,12 @@
-"""Feature maps of multiclass problems and chains from rows of input.
+"""Feature maps from rows of input: of multiclass problems and chains, and of any structure (`slot_map`).
 
 Rows of input are a dense array (rows x inputs), a SciPy CSR matrix, or `Attributes`. Weights lie in this order:
 
     rows of labels     one weight per (attribute, label) of the layout, or per (input, label)
     transitions        tied: one per (label, next label); untied: one per (edge attribute, label, next label)
     begin, end         one per label each, where the chain has ends
+
+A `slot_map` has one row of input per slot and one weight per attribute or input.
 """
 
 from dataclasses import dataclass
@@ -23,7 +25,10 @@ from .._core import (
     RowLayout,
     Segment,
     SharedSegment,
+    SlotSegment,
+    Structure,
 )
+from ..checks import check_count
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -115,6 +120,31 @@ def history_chain_map(structure: HistoryChain, rows: Any, *, layout: RowLayout) 
     return LinearMap([_row_segment(rows, ptr, structure.n_labels, structure.width, layout, once=True)])
 
 
+def slot_map(structure: Structure, rows: Any, *, uses: int = 1, parts: int | None = None) -> LinearMap:
+    """One row of input per slot, for structures of any kind: the score of a slot is the product of its row and w.
+
+    Parameters
+    ----------
+    structure : Structure
+    rows : rows of input, one per slot, all examples end to end (`structure.slot_offsets()`)
+        A dense array (slots x weights), a SciPy sparse matrix or `Attributes`.
+    uses : int
+        How often a labelling uses a slot, at most. Certificates and step sizes rely on it.
+    parts : int, optional
+        How many parts a labelling has, at most, counted as often as they are used (default: any number). Known, it
+        makes for better bounds, and so for larger steps of `eg` and `excessive-gap`.
+    """
+    uses, parts = check_count("uses", uses), None if parts is None else check_count("parts", parts)
+    slot_ptr = structure.slot_offsets()
+    table = as_attributes(rows)
+    if table.n_rows != slot_ptr[-1]:
+        raise ValueError(f"{table.n_rows} rows of input, the structure has {slot_ptr[-1]} slots")
+    segment = SlotSegment(
+        table.num_attributes, slot_ptr, table.row_ptr, table.attributes, table.values, uses=uses, parts=parts
+    )
+    return LinearMap([segment])
+
+
 def _row_segment(
     rows: Any, example_ptr: Ints, n_columns: int, width: int, layout: RowLayout | None, once: bool = False
 ) -> Segment:
@@ -153,6 +183,23 @@ def as_rows(rows: Any) -> "Attributes | Floats":
     if dense.ndim != 2:
         raise ValueError(f"rows of input must be a two-dimensional array, got {dense.ndim} dimension(s)")
     return dense
+
+
+def as_attributes(rows: Any) -> Attributes:
+    """Rows of input as `Attributes`; zeros of a dense array are left out."""
+    if not isinstance(rows, Attributes) and not hasattr(rows, "tocsr"):
+        from scipy import sparse
+
+        dense = np.asarray(rows, dtype=np.float64)
+        if dense.ndim != 2:
+            raise ValueError(f"rows of input must be a two-dimensional array, got {dense.ndim} dimension(s)")
+        rows = sparse.csr_array(dense)
+    table = as_rows(rows)
+    assert isinstance(table, Attributes)
+    # 0/1 features are stored without values.
+    if table.values is not None and np.all(table.values == 1.0):
+        return Attributes(table.row_ptr, table.attributes, table.num_attributes)
+    return table
 
 
 def _bias_rows(n_rows: int) -> Attributes:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._core import MaxentMap, Multiclass, RowLayout
-from .maps import Attributes, as_rows
+from .maps import Attributes, as_attributes
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -42,7 +42,7 @@ def maxent_map(
     pairs : (attributes, labels), optional
         The same as two arrays of one length.
     """
-    table = _sparse(rows)
+    table = as_attributes(rows)
     if table.n_rows != structure.num_examples:
         raise ValueError(f"{table.n_rows} rows of input, the structure has {structure.num_examples} examples")
     if pairs is not None:
@@ -60,14 +60,14 @@ def logistic_map(structure: Multiclass, rows: Any) -> MaxentMap:
     """Binary logistic regression: one weight an attribute, which counts for label 1."""
     if structure.n_labels != 2:
         raise ValueError(f"logistic regression has two labels, the structure has {structure.n_labels}")
-    table = _sparse(rows)
+    table = as_attributes(rows)
     attributes = np.arange(table.num_attributes)
     return maxent_map(structure, table, pairs=(attributes, np.ones_like(attributes)))
 
 
 def maxent_matrix_map(structure: Multiclass, matrix: Any) -> MaxentMap:
     """Any features: row i * n_labels + y of the sparse matrix holds f(x_i, y), column t is feature t."""
-    table = _sparse(matrix)
+    table = as_attributes(matrix)
     expected = structure.num_examples * structure.n_labels
     if table.n_rows != expected:
         raise ValueError(
@@ -98,7 +98,7 @@ def merge_contexts(rows: Any, labels: ArrayLike, sample_weight: ArrayLike | None
     attributes become neighbours: methods that go through the examples of an attribute then find them in the same
     cache lines.
     """
-    table = _sparse(rows)
+    table = as_attributes(rows)
     labels = np.asarray(labels, dtype=np.int64)
     weight = np.ones(table.n_rows) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     if labels.shape != (table.n_rows,) or weight.shape != (table.n_rows,):
@@ -113,22 +113,6 @@ def merge_contexts(rows: Any, labels: ArrayLike, sample_weight: ArrayLike | None
     kept = _rows_of(table, first)
     merged: Floats = np.bincount(index, weights=weight, minlength=len(first)).astype(np.float64)
     return Contexts(kept, labels[first], merged, index.astype(np.int64))
-
-
-def _sparse(rows: Any) -> Attributes:
-    if not isinstance(rows, Attributes) and not hasattr(rows, "tocsr"):
-        from scipy import sparse
-
-        dense = np.asarray(rows, dtype=np.float64)
-        if dense.ndim != 2:
-            raise ValueError(f"rows of input must be a two-dimensional array, got {dense.ndim} dimension(s)")
-        rows = sparse.csr_array(dense)
-    table = as_rows(rows)
-    assert isinstance(table, Attributes)
-    # 0/1 features are stored without values.
-    if table.values is not None and np.all(table.values == 1.0):
-        return Attributes(table.row_ptr, table.attributes, table.num_attributes)
-    return table
 
 
 def _layout_of_pairs(structure: Multiclass, n_attributes: int, attributes: ArrayLike, labels: ArrayLike) -> RowLayout:

@@ -1,0 +1,207 @@
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <tuple>
+
+#include "features/segments.h"
+#include "support/sizes.h"
+
+namespace partwise {
+
+namespace {
+
+constexpr Index kMostInt32 = std::numeric_limits<std::int32_t>::max();
+
+// The slot that entry k of a table belongs to, in messages.
+std::string slot_of(const SlotTable& table, Index k) {
+    const auto row = std::upper_bound(table.row_ptr.begin(), table.row_ptr.end(), k) - table.row_ptr.begin() - 1;
+    const auto i = std::upper_bound(table.slot_ptr.begin(), table.slot_ptr.end(), row) - table.slot_ptr.begin() - 1;
+    return "slot " + std::to_string(row - table.slot_ptr[idx(i)]) + " of example " + std::to_string(i);
+}
+
+void check(const SlotTable& table, Index num_weights) {
+    if (num_weights < 0 || num_weights > kMostInt32) throw InputError("too many features, or fewer than none");
+    check_pointers(table.row_ptr, len(table.features.size()), "row_ptr");
+    check_pointers(table.slot_ptr, len(table.row_ptr.size()) - 1, "slot_ptr");
+    if (longest_row(table.slot_ptr) > kMostInt32) too_large("the number of slots of an example");
+    if (!table.values.empty() && table.values.size() != table.features.size()) {
+        throw InputError("values must have one value per feature");
+    }
+    const auto name = [&](Index k) {
+        return slot_of(table, k) + ": feature " + std::to_string(table.features[idx(k)]);
+    };
+    for (std::size_t k = 0; k < table.values.size(); ++k) {
+        if (!std::isfinite(table.values[k])) throw InputError(name(len(k)) + " has a value that is NaN or infinite");
+    }
+    check_values(table.values, name);
+    for (std::size_t k = 0; k < table.features.size(); ++k) {
+        if (table.features[k] < -1 || table.features[k] >= num_weights)
+            throw InputError(name(len(k)) + " is out of range, there are " + std::to_string(num_weights));
+    }
+}
+
+// Counts of at most `uses` per slot and `parts` in all.
+struct Counts {
+    Index uses;
+    Index parts;
+    Index n_slots = parts / uses + (parts % uses != 0);  // that can be used
+
+    // max <count, x>: as many as there may be of the largest values. Changes the order of x.
+    double largest_sum(std::vector<double>& x) const {
+        const Index n = std::min(len(x.size()), n_slots);
+        if (n == n_slots) std::partial_sort(x.begin(), x.begin() + n, x.end(), std::greater<>());
+        double sum = 0;
+        Index left = parts;
+        for (Index k = 0; k < n; ++k, left -= uses)
+            sum += static_cast<double>(std::min(uses, left)) * std::max(x[idx(k)], 0.0);
+        return sum;
+    }
+
+    // max <count, x> - min <count, x>
+    double range(std::vector<double>& x) const {
+        if (n_slots == 1) {
+            double low = 0;
+            double high = 0;
+            for (const double v : x) {
+                low = std::min(low, v);
+                high = std::max(high, v);
+            }
+            return static_cast<double>(parts) * (high - low);
+        }
+        const double highest = largest_sum(x);
+        for (double& v : x) v = -v;
+        return highest + largest_sum(x);
+    }
+};
+
+}  // namespace
+
+SlotSegment::SlotSegment(const SlotTable& table, Index num_weights, Index uses, Index parts)
+    : num_weights_(num_weights), uses_(uses), parts_(parts), row_length_(longest_row(table.row_ptr)) {
+    check(table, num_weights);
+    if (uses < 1) throw InputError("uses must be at least 1");
+    if (parts < 1) throw InputError("parts must be at least 1");
+    add_examples(table);
+}
+
+void SlotSegment::add_examples(const SlotTable& table) {
+    struct Cell {
+        Entry entry;
+        double value;
+    };
+    std::vector<Cell> cells;
+    bool binary = true;
+    ptr_.assign(1, 0);
+    for (std::size_t i = 0; i + 1 < table.slot_ptr.size(); ++i) {
+        const Index first = table.slot_ptr[i];
+        const Index n = table.slot_ptr[i + 1] - first;
+        cells.clear();
+        for (Index r = 0; r < n; ++r) {
+            for (Index k = table.row_ptr[idx(first + r)]; k < table.row_ptr[idx(first + r) + 1]; ++k) {
+                if (table.features[idx(k)] < 0) continue;
+                cells.push_back({{static_cast<std::int32_t>(table.features[idx(k)]), static_cast<std::int32_t>(r)},
+                                 table.values.empty() ? 1.0 : table.values[idx(k)]});
+            }
+        }
+        std::sort(cells.begin(), cells.end(), [](const Cell& p, const Cell& q) {
+            return std::tie(p.entry.feature, p.entry.slot) < std::tie(q.entry.feature, q.entry.slot);
+        });
+        for (std::size_t k = 0; k < cells.size();) {
+            const Entry entry = cells[k].entry;
+            double sum = 0;
+            for (; k < cells.size() && cells[k].entry.feature == entry.feature && cells[k].entry.slot == entry.slot;
+                 ++k) {
+                sum += cells[k].value;
+            }
+            if (sum == 0.0) continue;
+            entries_.push_back(entry);
+            values_.push_back(sum);
+            binary = binary && sum == 1.0;
+        }
+        n_slots_.push_back(static_cast<std::int32_t>(n));
+        ptr_.push_back(len(entries_.size()));
+    }
+    if (binary) std::vector<double>().swap(values_);
+}
+
+std::span<const SlotSegment::Entry> SlotSegment::entries(Index i) const {
+    return std::span(entries_).subspan(idx(ptr_[idx(i)]), idx(ptr_[idx(i) + 1] - ptr_[idx(i)]));
+}
+
+void SlotSegment::scores(Index i, const double* w, double* out) const {
+    fill(out, num_slots(i), 0.0);
+    const double* value = values(i);
+    std::size_t k = 0;
+    for (const Entry& entry : entries(i)) out[entry.slot] += (value ? value[k++] : 1.0) * w[entry.feature];
+}
+
+template <class F>
+void SlotSegment::visit(Index i, const double* slots, F&& f) const {
+    const std::span<const Entry> all = entries(i);
+    const double* value = values(i);
+    for (std::size_t k = 0; k < all.size();) {
+        const std::int32_t feature = all[k].feature;
+        double sum = 0;
+        for (; k < all.size() && all[k].feature == feature; ++k) sum += (value ? value[k] : 1.0) * slots[all[k].slot];
+        f(Index{feature}, sum);
+    }
+}
+
+Added SlotSegment::add_transpose(Index i, const double* slots, double scale, double* w) const {
+    Added added;
+    visit(i, slots, [&](Index feature, double v) {
+        added += {v * v, v * w[feature]};
+        w[feature] += scale * v;
+    });
+    return added;
+}
+
+void SlotSegment::add_squares_of(Index begin, Index end, const double* slots, double* w) const {
+    for (Index i = begin; i < end; slots += num_slots(i), ++i) {
+        const double* value = values(i);
+        std::size_t k = 0;
+        for (const Entry& entry : entries(i)) {
+            const double x = value ? value[k++] : 1.0;
+            w[entry.feature] += slots[entry.slot] * x * x;
+        }
+    }
+}
+
+void SlotSegment::project(Index i, const double* slots, Index first, SparseVector& out) const {
+    visit(i, slots, [&](Index feature, double v) { out.append(first + feature, &v, 1); });
+}
+
+double SlotSegment::transpose_norm2(Index i, const double* slots) const {
+    double sum = 0;
+    visit(i, slots, [&](Index, double v) { sum += v * v; });
+    return sum;
+}
+
+// Of two bounds the smaller. Coordinate j of A' count(y) lies between the largest and the smallest sum that the parts
+// of a labelling can have of column j, 0 among them. And two labellings differ by at most 2 * parts rows of A, each
+// taken `uses` times at most, so that |A' (count(y) - count(z))| is at most the largest such sum of norms.
+double SlotSegment::psi2_bound(Index i) const {
+    const Counts counts{uses_, parts_};
+    const Counts differences{uses_, parts_ > kAnyNumber / 2 ? kAnyNumber : 2 * parts_};
+    const std::span<const Entry> all = entries(i);
+    const double* value = values(i);
+    std::vector<double> norms(idx(num_slots(i)), 0.0);
+    std::vector<double> column;
+    double ranges = 0;
+    for (std::size_t k = 0; k < all.size();) {
+        const std::int32_t feature = all[k].feature;
+        column.clear();
+        for (; k < all.size() && all[k].feature == feature; ++k) {
+            const double v = value ? value[k] : 1.0;
+            norms[idx(all[k].slot)] += v * v;
+            column.push_back(v);
+        }
+        const double range = counts.range(column);
+        ranges += range * range;
+    }
+    for (double& v : norms) v = std::sqrt(v);
+    const double both = differences.largest_sum(norms);
+    return std::min(ranges, both * both);
+}
+
+}  // namespace partwise
