@@ -13,8 +13,9 @@ from scipy.sparse import coo_array, csr_matrix
 
 from oracles.enumerate import Enumeration
 from oracles.objective import LOSSES, DenseProblem, matrix_of
-from partwise import Attributes, Multiclass, Problem, Structure, _core, multiclass_map, solve
-from partwise.features import slot_map
+from partwise import Problem, Structure, _core, solve
+from partwise.features import Attributes, multiclass_map, slot_map
+from partwise.structures import Multiclass
 
 
 class Bags(Structure):

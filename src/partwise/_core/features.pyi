@@ -102,6 +102,22 @@ class SharedSegment(Segment):
 
     def __init__(self, size: int, uses: Ints, mask: Bytes | None = None) -> None: ...
 
+class SlotSegment(Segment):
+    """Features of single slots. Slot r (all examples end to end) has features[row_ptr[r]:row_ptr[r + 1]]; example i has
+    slots slot_ptr[i]:slot_ptr[i + 1]. Feature -1 is ignored. values None: all 1. Repeated features add up. uses, parts:
+    how often a labelling uses a slot, and how many parts it has, at most (None: any number; for the bound of |psi|)."""
+
+    def __init__(
+        self,
+        num_weights: int,
+        slot_ptr: Ints,
+        row_ptr: Ints,
+        features: Ints,
+        values: Floats | None = None,
+        uses: int = 1,
+        parts: int | None = None,
+    ) -> None: ...
+
 class FeatureMap:
     """A_i and the geometry of weights."""
 
