@@ -192,3 +192,34 @@ def test_builds_are_found_by_name(tmp_path):
     for name in (f"_core_v3{EXTENSION_SUFFIXES[0]}", "_core_v2.txt", f"_core_v5{EXTENSION_SUFFIXES[0]}"):
         (tmp_path / name).touch()
     assert _native.builds(tmp_path) == {3: tmp_path / f"_core_v3{EXTENSION_SUFFIXES[0]}"}
+
+
+#: Packages that may import the compiled core; all others go through them.
+OVER_THE_CORE = {"features", "io", "kernels", "problem", "solvers", "structures"}
+
+
+def test_the_core_is_imported_by_the_packages_over_it_alone():
+    package = ROOT / "src" / "partwise"
+    found = {}
+    for path in sorted(package.rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        names = [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+        names += [
+            item.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom | ast.Import) for item in node.names
+        ]
+        if any(name.rpartition(".")[2] == "_core" for name in names):
+            found[str(path.relative_to(package))] = path.relative_to(package).parts[0]
+    assert found  # the test looks at something
+    assert {path for path, area in found.items() if area not in OVER_THE_CORE} == set()
+
+
+def test_no_guide_imports_the_core():
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+    assert [
+        page.name for page in pages if re.search(r"(import|from) [\w. ]*_core", page.read_text(encoding="utf-8"))
+    ] == []
+
+
+def test_the_front_has_about_twenty_names():
+    assert 15 <= len(partwise.__all__) <= 25
+    assert all(getattr(partwise, name) is not None for name in partwise.__all__)

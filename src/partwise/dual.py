@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from .arrays import Floats, Ints
+
 Kind = Literal["gibbs", "linear", "slots", "cliques", "active", "aggregate"]
 
 

@@ -6,11 +6,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .arrays import Floats
 from .dual import DualPoint
 
-Floats = NDArray[np.float64]
 Status = Literal["converged", "max_passes", "max_seconds", "stopped", "stalled", "no certificate"]
 
 #: Columns of `Result.history`: one entry each time a certificate was issued.

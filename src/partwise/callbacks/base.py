@@ -10,11 +10,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..problem import Problem
 from ..result import Result
 from ..solvers.base import Progress
-
-Floats = NDArray[np.float64]
 
 
 @dataclass

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from partwise.arrays import Floats
 from partwise.datasets.folder import Dataset
-
-Floats = NDArray[np.float64]
 
 _MIN_LENGTH, _MAX_LENGTH = 4, 12
 

@@ -19,11 +19,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._core import ArcIndex, ArcMap, ArcTokens
+from ..arrays import Ints
 
-Ints = NDArray[np.int64]
 Atom = tuple[str, int]
 
 #: Columns of words; `prefix` is the first five letters of the form.

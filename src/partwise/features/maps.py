@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._core import (
     AttributeSegment,
@@ -28,11 +27,8 @@ from .._core import (
     SlotSegment,
     Structure,
 )
+from ..arrays import Bytes, Floats, Ints, pointers
 from ..checks import check_count
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bytes = NDArray[np.uint8]
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +90,7 @@ def chain_map(
         scores are the same (but for rounding where all sequences have one position).
     """
     lengths, n_labels, width = structure.lengths, structure.n_labels, structure.width
-    segments = [_row_segment(rows, _pointers(lengths), n_labels, width, layout, once)]
+    segments = [_row_segment(rows, pointers(lengths), n_labels, width, layout, once)]
     table = n_labels * width
     if structure.tied:
         if edge_rows is not None or edge_layout is not None:
@@ -103,7 +99,7 @@ def chain_map(
     else:
         if transition_mask is not None:
             raise ValueError("a transition mask needs a tied chain; untied ones take an edge_layout")
-        edge_ptr = _pointers(lengths - 1)
+        edge_ptr = pointers(lengths - 1)
         edges = _bias_rows(int(edge_ptr[-1])) if edge_rows is None else edge_rows
         segments.append(_row_segment(edges, edge_ptr, table, table, edge_layout, once))
     if structure.ends:
@@ -116,7 +112,7 @@ def history_chain_map(structure: HistoryChain, rows: Any, *, layout: RowLayout) 
 
     The layout may have more attributes than the rows: those of histories, whose scores the structure has.
     """
-    ptr = _pointers(structure.lengths)
+    ptr = pointers(structure.lengths)
     return LinearMap([_row_segment(rows, ptr, structure.n_labels, structure.width, layout, once=True)])
 
 
@@ -204,7 +200,3 @@ def as_attributes(rows: Any) -> Attributes:
 
 def _bias_rows(n_rows: int) -> Attributes:
     return Attributes(np.arange(n_rows + 1, dtype=np.int64), np.zeros(n_rows, dtype=np.int64), 1)
-
-
-def _pointers(lengths: Ints) -> Ints:
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)

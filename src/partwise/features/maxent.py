@@ -17,10 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._core import MaxentMap, Multiclass, RowLayout
+from ..arrays import Floats, Ints, pointers
 from .maps import Attributes, as_attributes
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 def maxent_map(
@@ -133,7 +131,7 @@ def _sorted(table: Attributes) -> Attributes:
     row = np.repeat(np.arange(table.n_rows), np.diff(table.row_ptr))
     keep = np.flatnonzero(table.attributes >= 0)
     order = keep[np.lexsort((table.attributes[keep], row[keep]))]
-    row_ptr = np.concatenate([[0], np.cumsum(np.bincount(row[keep], minlength=table.n_rows))]).astype(np.int64)
+    row_ptr = pointers(np.bincount(row[keep], minlength=table.n_rows))
     values = None if table.values is None else table.values[order]
     return Attributes(row_ptr, table.attributes[order], table.num_attributes, values)
 
@@ -179,7 +177,7 @@ def _check_equal(table: Attributes, like: Ints) -> None:
 
 def _rows_of(table: Attributes, chosen: Ints) -> Attributes:
     sizes = np.diff(table.row_ptr)[chosen]
-    row_ptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    row_ptr = pointers(sizes)
     entries = np.repeat(table.row_ptr[chosen] - row_ptr[:-1], sizes) + np.arange(row_ptr[-1])
     values = None if table.values is None else table.values[entries]
     return Attributes(row_ptr, table.attributes[entries], table.num_attributes, values)

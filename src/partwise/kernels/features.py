@@ -27,14 +27,12 @@ from .._core import (
     SparseRows,
     StoredKernel,
 )
+from ..arrays import Bytes, Floats, Ints, pointers
 from ..features import Attributes
 from ..features.maps import as_rows
 from .functions import KernelLike, Precomputed, get_kernel
 from .precomputed import check_kernel_matrix
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bytes = NDArray[np.uint8]
 Rows = Attributes | Floats
 
 #: Bytes of kernel values that may be kept, unless said otherwise.
@@ -235,7 +233,7 @@ class KernelFeatures:
     def _segment(
         self, part: Part, rows: Rows | None, lengths: Ints, n_columns: int, width: int, limit: float
     ) -> KernelSegment:
-        ptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        ptr = pointers(lengths)
         found = part.n_support if rows is None else _n_rows(rows)
         if found != ptr[-1]:
             raise ValueError(f"{found} rows of input, the structure has {ptr[-1]}")
@@ -286,7 +284,7 @@ def _sparse(rows: Attributes) -> SparseRows:
 def _take(rows: Attributes, some: NDArray[np.bool_]) -> Attributes:
     sizes = np.diff(rows.row_ptr)
     entries = np.repeat(some, sizes)
-    ptr = np.concatenate([[0], np.cumsum(sizes[some])]).astype(np.int64)
+    ptr = pointers(sizes[some])
     return Attributes(
         ptr, rows.attributes[entries], rows.num_attributes, None if rows.values is None else rows.values[entries]
     )

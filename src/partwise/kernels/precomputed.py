@@ -1,9 +1,8 @@
 """Is a matrix one of a kernel?"""
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from ..arrays import Floats
 
 #: Eigenvalues down to minus this share of the trace count as rounding.
 TOLERANCE = 1e-10

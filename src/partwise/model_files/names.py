@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .._core import Vocabulary
+from ..arrays import pointers
+from ..features import Vocabulary
 from .errors import ModelFormatError
 from .parts import Array, ModelParts
 
@@ -16,8 +17,7 @@ def encode_names(names: Sequence[str]) -> dict[str, Array]:
     except UnicodeEncodeError:
         wrong = next(name for name in names if any("\ud800" <= letter <= "\udfff" for letter in name))
         raise ValueError(f"the name {wrong!r} holds a lone surrogate, which is no text") from None
-    offsets = np.zeros(len(coded) + 1, dtype=np.int64)
-    np.cumsum(np.fromiter(map(len, coded), dtype=np.int64, count=len(coded)), out=offsets[1:])
+    offsets = pointers(np.fromiter(map(len, coded), dtype=np.int64, count=len(coded)))
     return {"bytes": np.frombuffer(b"".join(coded), dtype=np.uint8), "offsets": offsets}
 
 

@@ -11,13 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Bytes, Floats, Ints
 from .container import FORMAT_VERSION
 from .errors import ModelFormatError
 
 Array = NDArray[Any]
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bytes = NDArray[np.uint8]
 
 
 @dataclass(eq=False)

@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from ..arrays import Floats, Ints, pointers
+
 Array = TypeVar("Array", bound=NDArray[Any])
 
 
@@ -48,5 +48,4 @@ def joined_pointers(parts: Iterable[Ints]) -> Ints:
     found = list(parts)
     if len(found) == 1:
         return found[0]
-    lengths = np.concatenate([np.diff(pointers) for pointers in found])
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return pointers(np.concatenate([np.diff(each) for each in found]))

@@ -4,12 +4,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .._core import FeatureMap, Structure
+from ..arrays import Floats, Ints
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 #: Gold labellings as `structure.encode` gives them: (indptr, slots, counts).
 Gold = tuple[Ints, Ints, Floats]
 

@@ -34,9 +34,10 @@ from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .._core import FeatureMap, Structure, dot
+from ..arrays import Floats
 from ..capabilities import Capability
 from ..dual import DualPoint
 from ..losses import Loss, get_loss
@@ -48,9 +49,6 @@ from .executor import BatchReference, Executor, ThreadExecutor
 from .rounding import Rounding
 from .second_derivatives import SecondDerivatives
 from .sums import Sums, check_size
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 T = TypeVar("T")
 

@@ -11,15 +11,14 @@ from math import inf, isfinite, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..capabilities import Capability
 from ..penalties import Penalty
 
 if TYPE_CHECKING:
     from .problem import Problem
 
-Floats = NDArray[np.float64]
 
 EPSILON = float(np.finfo(np.float64).eps)
 #: Depth of whatever takes a fixed number of steps: products, exponentials, logarithms.

@@ -2,12 +2,8 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ..arrays import Floats
 from .sums import Sums
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

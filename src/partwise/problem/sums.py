@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core import FeatureMap, Objective, Structure, dot
+from ..arrays import Floats, Ints
 from ..capabilities import Capability
 from ..losses import Loss
 from .adding import added, added_up, joined, joined_pointers, written
@@ -20,8 +21,6 @@ from .batch import Gold
 from .executor import BatchReference, Executor, Work
 from .tasks import BatchSums, Facts, Room
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Array = TypeVar("Array", bound=NDArray[Any])
 
 

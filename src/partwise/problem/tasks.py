@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._core import (
     FeatureMap,
@@ -24,13 +23,11 @@ from .._core import (
     rounding_sums,
     slot_curvatures,
 )
+from ..arrays import Floats, Ints
 from ..capabilities import Capability, capabilities
 from ..losses import Loss
 from ..structures.capabilities import structure_capabilities
 from .batch import Gold, LabelledBatch
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: Examples whose features are looked at to tell a batch's capabilities.
 SAMPLE = 20

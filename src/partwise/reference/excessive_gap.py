@@ -24,9 +24,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from ..arrays import Floats, pointers
 
 
 class StronglyConvex(Protocol):
@@ -207,7 +206,7 @@ class EntropyProx:
             raise ValueError(f"{len(self.sizes)} sizes, {len(self.masses)} masses: one of each a simplex is needed")
         if not ((self.sizes >= 1).all() and (self.masses > 0).all()):
             raise ValueError("sizes must be at least 1 and masses above 0")
-        self.starts = np.concatenate([[0], np.cumsum(self.sizes)[:-1]])
+        self.starts = pointers(self.sizes)[:-1]
         self.modulus = 1.0 / float(self.masses.sum())
         self.diameter = float(self.masses @ np.log(self.sizes))
         self.centre: Floats = self._spread(self.masses / self.sizes)

@@ -14,14 +14,11 @@ this form they can be checked, and for one label an example the two are the same
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats, Ints, pointers
 from ..capabilities import Capability, listed
 from ..dual import DualPoint
 from ..problem import Problem
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 NEEDS = frozenset(
     {
@@ -52,7 +49,7 @@ class ExplicitDual:
     def point(self, alpha: Floats) -> DualPoint:
         """The dual point of the problem that these distributions are."""
         alpha = np.asarray(alpha, dtype=np.float64)
-        ends = np.concatenate([[0], np.cumsum(self.blocks)])
+        ends = pointers(self.blocks)
         if alpha.shape != (ends[-1],):
             raise ValueError(f"alpha has {ends[-1]} components, got shape {alpha.shape}")
         parts = [alpha[j:k] for j, k in zip(ends[:-1], ends[1:], strict=True)]

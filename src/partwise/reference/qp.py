@@ -30,13 +30,11 @@ from math import exp, isfinite
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ..arrays import Floats, Ints, pointers
 from ..result import ConvergenceWarning, DivergenceError
 from ..solvers.watch import FALL, PATIENCE
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: An eigenvalue of A below minus this, over the largest, is negative and not rounding.
 NEGATIVE = 1e-9
@@ -222,7 +220,7 @@ class _Program:
         if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or (sizes < 1).any() or int(sizes.sum()) != m:
             raise ValueError(f"blocks must be sizes >= 1 that sum to {m}, got {blocks!r}")
         self.sizes: Ints = sizes.astype(np.int64)
-        self.firsts = np.concatenate([[0], np.cumsum(self.sizes)[:-1]])
+        self.firsts = pointers(self.sizes)[:-1]
         tau = np.array(temperature, dtype=np.float64)
         if tau.ndim > 1 or (tau.ndim == 1 and len(tau) != len(sizes)) or not (np.isfinite(tau) & (tau >= 0)).all():
             raise ValueError("temperature must be a number >= 0, or one for each block")

@@ -20,8 +20,8 @@ from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..capabilities import Capability
 from ..dual import DualPoint
 from ..losses import Loss, get_loss
@@ -30,7 +30,6 @@ from ..result import Certificate, Result, Status
 from .checkpoint import Checkpoint
 from .state import State
 
-Floats = NDArray[np.float64]
 S = TypeVar("S", bound=State)
 
 #: What a run can start from: an earlier result, a dual point, or weights.

@@ -50,20 +50,18 @@ from math import isfinite
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core
+from ..arrays import Floats, Ints
 from ..capabilities import Capability
 from ..dual import DualPoint
 from ..problem import Problem
 from ..result import Certificate, DivergenceError
 from .base import Certified, WarmStart, option
 from .kept_labellings import KeptLabellings
-from .online import Ints, OnlineSolver, OnlineState
+from .online import OnlineSolver, OnlineState
 from .registry import register
 from .working_sets import MEMORY_HELP, active_set, check_memory, start_sets
-
-Floats = NDArray[np.float64]
 
 #: Share of the newest weights in the average, after each sweep.
 NEWEST = 0.2

@@ -8,15 +8,12 @@ not fall at the first trial. From eta = 1 (at most 1 / tau; more if theory allow
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core
+from ..arrays import Floats, Ints
 from ..dual import DualPoint
 from ..problem import Problem
 from .eg_start import max_step
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: Share of the data that is looked at, fewest examples of it, and share of them that must improve.
 SHARE, FEWEST, MONOTONE = 0.1, 20, 0.95

@@ -25,9 +25,9 @@ from math import isfinite
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core
+from ..arrays import Floats, Ints
 from ..capabilities import Capability
 from ..dual import DualPoint
 from ..problem import Problem
@@ -35,9 +35,6 @@ from ..result import Certificate, Status
 from .base import Certified, Solver, WarmStart, option, start_weights
 from .registry import register
 from .state import State
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(kw_only=True)

@@ -34,9 +34,9 @@ from math import isfinite
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core
+from ..arrays import Floats
 from ..capabilities import Capability
 from ..dual import DualPoint
 from ..problem import Problem
@@ -46,8 +46,6 @@ from .kept_labellings import KeptLabellings
 from .online import OnlineSolver, OnlineState
 from .registry import register
 from .working_sets import MEMORY_HELP, active_set, check_memory, start_sets
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(kw_only=True)

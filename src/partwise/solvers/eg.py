@@ -45,9 +45,9 @@ from math import ceil, isfinite, log2
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core
+from ..arrays import Floats
 from ..capabilities import Capability
 from ..dual import DualPoint
 from ..problem import Problem
@@ -58,8 +58,6 @@ from .eg_start import Start, check_options, max_step, psi2_bounds, start_cost_sc
 from .online import OnlineSolver, OnlineState
 from .registry import register
 from .watch import WatchedState, check_end, watch
-
-Floats = NDArray[np.float64]
 
 #: Passes between two recomputations of the weights.
 REFRESH = 20

@@ -36,9 +36,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._core import dot
+from ..arrays import Floats
 from ..capabilities import Capability
 from ..dual import DualPoint
 from ..problem import Problem
@@ -48,8 +48,6 @@ from .eg_start import Start, check_options, max_step, psi2_bounds, start_cost_sc
 from .registry import register
 from .scheduled import ScheduledSolver
 from .watch import WatchedState, check_end, watch
-
-Floats = NDArray[np.float64]
 
 #: A divergence below this, over the size of the log partitions that it is the difference of, is rounding.
 NOISE = 1e-14

@@ -24,8 +24,8 @@ from math import isfinite
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..dual import DualPoint
 from ..problem import Problem
 from ..result import DivergenceError
@@ -33,8 +33,6 @@ from .base import WarmStart, start_point, start_weights
 from .eg_batch import BatchEG, BatchState, Moved
 from .eg_start import start_cost_scale
 from .registry import register
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(kw_only=True)

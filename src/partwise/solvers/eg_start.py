@@ -4,13 +4,12 @@ from math import isfinite
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..problem import Problem
 from ..result import DivergenceError
 from .base import WarmStart, start_point, start_weights
 
-Floats = NDArray[np.float64]
 Start = Literal["gold", "uniform"]
 
 

@@ -44,9 +44,9 @@ from math import ceil, isfinite, sqrt
 from typing import ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._core import dot
+from ..arrays import Floats
 from ..capabilities import Capability
 from ..dual import DualPoint
 from ..problem import Problem
@@ -58,7 +58,6 @@ from .registry import register
 from .scheduled import ScheduledSolver
 from .state import State
 
-Floats = NDArray[np.float64]
 Smoothing = Literal["adaptive", "theorem"]
 
 #: Factors of the estimate of L: after a step that was too long, after one that was not.

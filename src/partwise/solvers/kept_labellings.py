@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core import WorkingSets
-
-Ints = NDArray[np.int64]
+from ..arrays import pointers
 
 
 class KeptLabellings:
@@ -65,8 +64,3 @@ class KeptLabellings:
         """The sets of each batch with its share, in bytes, of a limit in MB."""
         limit, n = int(memory_mb * 2**20), max(sum(self.sizes), 1)
         return [(part, limit * part.num_examples // n) for part in self.parts]
-
-
-def pointers(sizes: NDArray[Any]) -> Ints:
-    """Where each of these begins if they follow one another, and where the last one ends."""
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)

@@ -32,16 +32,14 @@ from math import isfinite, sqrt
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._core import add_rows, dot, row_dots
+from ..arrays import Floats
 from ..capabilities import Capability
 from ..problem import Problem
 from .base import WarmStart, option
 from .primal import PrimalSolver, PrimalState
 from .registry import register
-
-Floats = NDArray[np.float64]
 
 ARMIJO, CURVATURE = 1e-4, 0.9
 

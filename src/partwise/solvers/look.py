@@ -7,12 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats, Ints
 from ..problem import Problem
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: Examples that are looked at, at most.
 SAMPLE = 200

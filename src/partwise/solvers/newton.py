@@ -41,16 +41,14 @@ from math import isfinite, sqrt
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._core import dot
+from ..arrays import Floats
 from ..capabilities import Capability
 from ..problem import Problem
 from .base import WarmStart, option
 from .primal import PrimalSolver, PrimalState
 from .registry import register
-
-Floats = NDArray[np.float64]
 
 ETA = (1e-4, 0.25, 0.75)
 SIGMA = (0.25, 0.5, 4.0)

@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from typing import Literal, TypeVar, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Ints
 from ..problem import Problem
 from .base import option
 from .scheduled import ScheduledSolver
 from .state import State
 
-Ints = NDArray[np.int64]
 Order = Literal["random", "permuted", "cyclic"]
 
 

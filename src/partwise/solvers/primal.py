@@ -12,15 +12,13 @@ from math import isfinite, sqrt
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..dual import DualPoint
 from ..problem import Problem
 from ..result import Certificate, DivergenceError, Status
 from .base import Certified, Solver, WarmStart, start_weights
 from .state import State
-
-Floats = NDArray[np.float64]
 
 #: Steps without progress before a run counts as stalled.
 PATIENCE = 20

@@ -27,7 +27,6 @@ from math import sqrt
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core
 from .._core import (
@@ -37,6 +36,7 @@ from .._core import (
     scaling_largest_sum,
     scaling_refresh,
 )
+from ..arrays import Floats, Ints
 from ..capabilities import Capability
 from ..dual import DualPoint
 from ..problem import Part, Problem
@@ -45,8 +45,6 @@ from .base import Certified, WarmStart, option, start_weights
 from .scheduled import ScheduledSolver
 from .state import State
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Order = Literal["cyclic", "permuted", "adaptive"]
 UpdateKind = Literal["parallel", "sequential"]
 

@@ -31,10 +31,10 @@ from math import isfinite
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core
 from .._core import sdca_start
+from ..arrays import Floats, Ints
 from ..capabilities import Capability
 from ..dual import DualPoint
 from ..problem import Problem
@@ -42,9 +42,6 @@ from .base import Certified, WarmStart, option
 from .eg_start import Start, start_cost_scale, start_scores
 from .online import OnlineSolver, OnlineState
 from .registry import register
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: Passes between two recomputations of the weights.
 REFRESH = 20

@@ -5,17 +5,14 @@ from math import isfinite
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._core import WorkingSets
+from ..arrays import pointers
 from ..capabilities import Capability
 from ..dual import ActiveSet, DualPoint
 from ..problem import Problem
 from .base import WarmStart, start_point
-from .kept_labellings import KeptLabellings, pointers
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from .kept_labellings import KeptLabellings
 
 #: The text of the option `memory_mb`.
 MEMORY_HELP = (

@@ -1,16 +1,13 @@
 """Specimens of the structures."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._core import Chain, DenseSegment, LinearMap, Multiclass, ProjectiveTree, SpanningTree, Structure
+from ..arrays import Floats, Ints
 from ..features import attribute_map
 from ..penalties import L2, ElasticNet
 from ..problem import Batch, LabelledBatch
 from ..specimens import specimen
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @specimen("Multiclass, l1 > 0", penalty=ElasticNet(1.0))
