@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from scipy import sparse
@@ -153,16 +153,14 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
     def _check_data(self, model: Model, X: Any, y: Any) -> tuple[Any, Any]:
         X, y = validate_data(self, own_sparse(X), y, accept_sparse="csr", dtype=np.float64, order="C")
         check_classification_targets(y)
-        assert isinstance(model, ClassesModel)
-        model.names = self.feature_names_in_.tolist() if hasattr(self, "feature_names_in_") else None
+        names = self.feature_names_in_.tolist() if hasattr(self, "feature_names_in_") else None
+        cast(ClassesModel, model).names = names
         return X, y
 
     def _fitted(self) -> ClassesModel:
         """With the names of columns as they are now."""
-        model = super()._fitted()
-        assert isinstance(model, ClassesModel)
         names = getattr(self, "feature_names_in_", None)
-        return model.with_options(names=None if names is None else list(names))
+        return cast(ClassesModel, super()._fitted().with_options(names=None if names is None else list(names)))
 
     def _check_input(self, X: Any) -> Any:
         check_is_fitted(self)
