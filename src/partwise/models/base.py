@@ -75,16 +75,17 @@ class Training:
 class Learnt:
     """What `Model.learn` gives besides what the model keeps.
 
-    Examples
-    --------
+    Parameters
+    ----------
+    examples : LabelledBatch
         What to train on.
-    shape
+    shape : tuple
         What labellings the examples have: where it is another fit's, so is the room for dual points.
-    l2_factor
+    l2_factor : float
         What the strength of the penalty is multiplied by.
-    seconds
+    seconds : float
         Time that the model spent on training something itself.
-    reading
+    reading : Reading, optional
         The training data as `Model.read` would have them, with the batch that is trained on; None where that batch is
         none to predict from, or examples were left out.
     """
@@ -116,14 +117,16 @@ class Labellings(NamedTuple):
 class Reading:
     """X as a model sees it.
 
-    batch
+    Parameters
+    ----------
+    batch : Batch or a function that gives one
         Structure and features of the examples that there is something to say of; made when first asked for if it is
         given as a function.
-    n_examples
+    n_examples : int
         How many examples X has.
-    kept
+    kept : array of int, optional
         Which of them the batch has, ascending (None: all). The others have one answer, `Model.empty`.
-    source
+    source : optional
         What the model needs to answer in the user's terms.
     """
 
@@ -260,7 +263,7 @@ class Model(ABC):
         raise NotImplementedError
 
     def attributes(self) -> dict[str, Any]:
-        """What its estimator shows of it, by name ("classes_", ...)."""
+        """What its estimator shows of it, by name (``classes_``, ...)."""
         return {}
 
     # model files
