@@ -13,6 +13,7 @@ import pytest
 import partwise
 from partwise import DependencyParser, MaxentClassifier, SequenceTagger
 from partwise.datasets import make_treebank
+from partwise.losses import get_loss
 from partwise.models import Ability, ConstraintError, NotAvailable
 
 MANY = 1000  # more answers than any example here has
@@ -62,6 +63,7 @@ def _classifier(n_labels: int) -> Case:
 CASES = {
     "chain": lambda: _tagger(ends=True),
     "chain, softmax-margin": lambda: _tagger(loss="softmax-margin"),
+    "chain, temperature 2": lambda: _tagger(loss=get_loss("log", temperature=2.0)),
     "chain, conditioned": lambda: _tagger(transition_features="all"),
     "kernel chain": lambda: _tagger(kernel="rbf"),
     "maxent chain": lambda: _tagger(model="maxent", beam_width=None),
@@ -196,13 +198,43 @@ def test_pruning_nothing_changes_no_answer(case, tmp_path):
 
 
 def test_pruned_parsers_forget_features():
-    model = _parser().estimator
-    before = len(model.coef_)
-    pruning = model.prune(keep=before // 2)
-    assert len(model.coef_) == pruning.weights_after == before // 2
+    case = _parser()
+    model, zeros = case.estimator, pickle.loads(pickle.dumps(case.estimator))
+    threshold = float(np.median(np.abs(model.coef_)))
+    pruning = model.prune(threshold)
+    assert len(model.coef_) == pruning.weights_after < 0.6 * pruning.weights_before
+    zeros.coef_ = np.where(np.abs(zeros.coef_) > threshold, zeros.coef_, 0.0)
+    for one, two in zip(model.predict_k_best(case.X, 5), zeros.predict_k_best(case.X, 5), strict=True):
+        np.testing.assert_allclose([v for _, v in one], [v for _, v in two], atol=1e-9)
     hashed = _parser(features="hashed", hash_bits=12).estimator
     hashed.prune(keep=100)
     assert (np.count_nonzero(hashed.coef_), len(hashed.coef_)) == (100, 1 << 12)
+
+
+def test_names_of_arcs_belong_to_their_trees():
+    """Of every tree, not only of the best: the names are those that the tree has when no other is allowed."""
+    X, _ = _trees(1, 12)
+    bank = make_treebank(60, 0)
+    arcs = [list(zip(heads, names, strict=True)) for heads, names in zip(bank.heads, bank.labels, strict=True)]
+    model = DependencyParser(tol=1e-2).fit(_trees(0, 60)[0], arcs)
+    ranked = model.predict_k_best(X, 3)
+    assert len({name for answers in ranked for tree, _ in answers for _, name in tree}) > 3
+    for sentence, answers in zip(X, ranked, strict=True):
+        for tree, _ in answers:
+            only = {word: head for word, (head, _) in enumerate(tree, 1)}
+            assert model.predict([sentence], allowed=[only]) == [tree]
+    drawn = model.sample(X, 2, random_state=0)
+    for sentence, trees in zip(X, drawn, strict=True):
+        for tree in trees:
+            only = {word: head for word, (head, _) in enumerate(tree, 1)}
+            assert model.predict([sentence], allowed=[only]) == [tree]
+
+
+def test_pickles_of_kernel_taggers_hold_the_support_alone():
+    model = _tagger(kernel="rbf", loss="hinge", C=0.1).estimator
+    copy = pickle.loads(pickle.dumps(model))
+    assert model._model.training is not model._model.support
+    assert copy._model.training is copy._model.support
 
 
 def test_trees_that_the_model_does_not_have():
