@@ -91,6 +91,9 @@ void bind_arcs(nb::module_& m) {
                                       interrupt);
             },
             "templates"_a, "tokens"_a, "heads"_a.none(), "min_count"_a = 1)
+        .def(
+            "with_plain",
+            [](const ArcIndex& index, const Bytes& kept) { return numpy(index.with_plain(span_of(kept))); }, "kept"_a)
         .def_prop_ro("num_weights", &ArcIndex::num_weights)
         .def_prop_ro("bits", &ArcIndex::bits)
         .def_prop_ro(

@@ -129,6 +129,22 @@ std::unique_ptr<ArcIndex> ArcIndex::seen(const std::vector<ArcTemplate>& templat
     return std::make_unique<ArcIndex>(counter.frequent(least));
 }
 
+std::vector<std::uint8_t> ArcIndex::with_plain(std::span<const std::uint8_t> kept) const {
+    if (bits_ > 0 || kept.size() != keys_.size()) throw InputError("one byte per key of an index with keys is needed");
+    std::vector<std::uint8_t> needed(kept.begin(), kept.end());
+    std::array<Key, ArcDistance::kBins> plain;
+    std::array<std::uint32_t, ArcDistance::kBins> ids;
+    for (std::size_t k = 0; k < keys_.size(); ++k) {
+        if (kept[k] == 0) continue;
+        for (Index bin = 0; bin < ArcDistance::kBins; ++bin) plain[idx(bin)] = keys_[k] - distance_key(bin);
+        find(plain.data(), plain.size(), ids.data());
+        for (const std::uint32_t id : ids) {
+            if (id != kUnknown) needed[id] = 1;
+        }
+    }
+    return needed;
+}
+
 void ArcIndex::find(const Key* keys, std::size_t n, std::uint32_t* ids) const {
     if (bits_ > 0) {
         for (std::size_t k = 0; k < n; ++k) ids[k] = static_cast<std::uint32_t>(keys[k] >> (64 - bits_));

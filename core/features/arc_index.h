@@ -30,7 +30,9 @@ class ArcIndex {
     Index num_weights() const { return bits_ > 0 ? Index{1} << bits_ : len(keys_.size()); }
     int bits() const { return bits_; }
     const std::vector<Key>& keys() const { return keys_; }
-    // A feature with direction and distance is known only if the one without is, so that nobody needs to ask for it.
+    // A feature with direction and distance is known only if the one without is: nothing else is looked up. Which keys
+    // an index of some of these needs.
+    std::vector<std::uint8_t> with_plain(std::span<const std::uint8_t> kept) const;
     void find(const Key* keys, std::size_t n, std::uint32_t* ids) const;
 
    private:

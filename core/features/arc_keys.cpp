@@ -23,6 +23,8 @@ constexpr Key kDistance = 0x64697374ULL;
 
 }  // namespace
 
+Key distance_key(Index bin) { return mix(mix(kDistance + static_cast<Key>(bin))); }
+
 void check_templates(const std::vector<ArcTemplate>& templates, Index n_columns) {
     if (templates.empty()) throw InputError("there must be at least one template");
     for (const ArcTemplate& t : templates) {
@@ -59,7 +61,7 @@ ArcKeys::ArcKeys(const std::vector<ArcTemplate>& templates, const ArcTokens& tok
             pairs_.push_back(t);
         }
     }
-    for (std::size_t b = 0; b < bins_.size(); ++b) bins_[b] = mix(mix(kDistance + b));
+    for (std::size_t b = 0; b < bins_.size(); ++b) bins_[b] = distance_key(static_cast<Index>(b));
 }
 
 void ArcKeys::load(Index i) {

@@ -60,6 +60,9 @@ struct ArcRows {
     Index size() const { return (n + 1) * (n + 1 + ArcDistance::kBins) + n * ArcDistance::kBins; }
 };
 
+// What direction and distance add to a key.
+Key distance_key(Index bin);
+
 // Makes the keys of one sentence after another; one object a thread.
 class ArcKeys {
    public:
@@ -68,7 +71,6 @@ class ArcKeys {
     void load(Index i);
     Index length() const { return n_; }
 
-    // What direction and distance add to a key.
     Key with_bin(Index bin) const { return bins_[idx(bin)]; }
 
     // Each appends a row's keys; pair() without those that have direction and distance.

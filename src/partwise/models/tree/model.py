@@ -322,8 +322,9 @@ class TreeModel(Model):
         counts = counts_of(self.weights, kept)
         if self.arcs.index.bits:  # hashed features have their weights for good
             return self.with_weights(np.where(kept, self.weights, 0.0)), counts
-        pruned = self.with_weights(self.weights[kept])
-        pruned.arcs = ArcFeatures(self.arcs.table, ArcIndex(self.arcs.index.keys[kept]))
+        needed = self.arcs.index.with_plain(kept.astype(np.uint8)).astype(bool)
+        pruned = self.with_weights(np.where(kept, self.weights, 0.0)[needed])
+        pruned.arcs = ArcFeatures(self.arcs.table, ArcIndex(self.arcs.index.keys[needed]))
         return pruned, counts
 
     def attributes(self) -> dict[str, Any]:
