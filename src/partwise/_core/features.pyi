@@ -190,7 +190,7 @@ class ArcIndex:
     @property
     def keys(self) -> UInt64s: ...
     def with_plain(self, kept: Bytes) -> Bytes:
-        """Which keys an index of some of these needs: with direction and distance none is found without its plain one."""
+        """Which keys an index of some of these needs: none with a distance is found without its plain one."""
     def attributes(self, templates: ArcTable, tokens: ArcTokens, heads: Ints) -> tuple[Ints, Ints]:
         """(row_ptr, attributes) of the arcs from these heads, one row a word: known features only."""
     def unknown(self, templates: ArcTable, tokens: ArcTokens, heads: Ints) -> tuple[int, int]:
