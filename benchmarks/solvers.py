@@ -40,7 +40,7 @@ _AGREE = 1e-8  # relative difference between a reported objective and the indepe
 @click.option("--json", "json_file", type=click.Path(dir_okay=False), help="JSON lines [benchmarks/results].")
 @click.option("--plot", "plot_file", type=click.Path(dir_okay=False), help="Figure, PNG [benchmarks/results].")
 @click.option("--l2", default=2.0, show_default=True, help="Strength of the penalty.")
-@click.option("--cap", default=60.0, show_default=True, help="Seconds a cell.")
+@click.option("--cap", default=60.0, show_default=True, help="Seconds per cell.")
 @click.option("--threads", default=1, show_default=True, help="Threads of a solver.")
 @click.option("--datasets", default="", help="Only these data sets, with commas.")
 @click.option("--losses", default="", help="Only these losses, with commas.")
@@ -221,7 +221,7 @@ def check(cells: list[Record]) -> list[str]:
 
 
 def show(title: str, cells: list[Record], cap: float) -> None:
-    """Passes, wall seconds and CPU seconds to each target, one row a system."""
+    """Passes, wall seconds and CPU seconds to each target, one row per system."""
     columns = {"passes": "passes", "seconds": "s", "cpu_seconds": "CPU s"}
     headings = [
         "system",

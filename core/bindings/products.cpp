@@ -90,7 +90,7 @@ void bind_products(nb::module_& m) {
             const Index inner = len(left.shape(2));
             const Index columns = len(right.shape(2));
             if (len(right.shape(0)) != stack || len(right.shape(1)) != inner) {
-                throw InputError("matrices of shapes that do not fit");
+                throw InputError("the shapes of the matrices do not match");
             }
             std::vector<double> out(idx(rows * stack * columns));
             {

@@ -56,7 +56,7 @@ double PythonStructure::maximize(Index i, const double* scores, SlotCounts& best
     const nb::gil_scoped_acquire gil;
     const auto [value, slots, counts] =
         nb::cast<std::tuple<double, Ints, Floats>>(method("maximize")(i, array(i, scores)));
-    if (slots.size() != counts.size()) throw InputError("maximize: one count a slot is needed");
+    if (slots.size() != counts.size()) throw InputError("maximize: one count per slot is needed");
     best.clear();
     for (std::size_t k = 0; k < slots.size(); ++k) {
         if (slots.data()[k] < 0 || slots.data()[k] >= size(i)) throw InputError("maximize: a slot is out of range");

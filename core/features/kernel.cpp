@@ -156,7 +156,7 @@ SparseRows::SparseRows(Index num_attributes, std::span<const Index> row_ptr, std
     if (num_attributes < 0) throw InputError("the number of attributes is negative");
     if (row_ptr.empty()) throw InputError("row_ptr is empty");
     check_pointers(row_ptr, len(attributes.size()), "row_ptr");
-    if (!values.empty() && values.size() != attributes.size()) throw InputError("values: one an attribute is needed");
+    if (!values.empty() && values.size() != attributes.size()) throw InputError("values: one per attribute is needed");
     if (!all_finite(values.data(), len(values.size()))) throw InputError("a feature value is NaN or infinite");
     ptr_.push_back(0);
     std::vector<std::pair<Index, double>> row;

@@ -1,4 +1,4 @@
-// Features known by their kernel alone: the weights are coefficients, `width` of them a support row.
+// Features known by their kernel alone: the weights are coefficients, `width` of them per support row.
 //
 //   w = sum over support rows p of phi(x_p) beta_p',   scores of row t = sum_p k(x_t, x_p) beta_p
 //

@@ -146,7 +146,7 @@ class Descent {
         const Index n = objective_.num_slots(i);
         double sum = 0;
         for (Index a = 0; a < n; ++a) sum += row[a];
-        if (!(sum > 0.0 && sum < kInfinity)) throw InputError("coordinate descent: a step out of all proportion");
+        if (!(sum > 0.0 && sum < kInfinity)) throw InputError("coordinate descent: a step beyond double precision");
         for (Index a = 0; a < n; ++a) row[a] /= sum;
         sums_[i] = 1.0;
     }

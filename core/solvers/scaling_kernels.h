@@ -1,6 +1,6 @@
 // What iterative scaling and coordinate descent do to one column: its moments, the change of the log partitions, and
 // the update of S and T by (18)-(19). The column's probabilities are fetched once; all but the update then works on
-// neighbouring memory. Columns of one slot have loops of their own, with 0/1 features there is one exponential a
+// neighbouring memory. Columns of one slot have loops of their own, with 0/1 features there is one exponential per
 // column.
 #pragma once
 
@@ -169,7 +169,7 @@ class ColumnView {
         const double growth = Binary ? fast_exp(z) : 0.0;
         double low = lowest;
         double high = highest;
-        // No example is there twice, so that its cells may be written side by side.
+        // No example occurs twice, so that its cells may be written side by side.
 #pragma omp simd reduction(min : low) reduction(max : high)
         for (Index k = 0; k < c_.size; ++k) {
             const std::int32_t i = examples[k];

@@ -56,7 +56,7 @@ class Loss:
         return frozenset({smoothness, Capability(f"{self.link} link")})
 
 
-#: Losses whose temperature is there to smooth a maximum.
+#: Losses whose temperature only smooths a maximum.
 SMOOTHED = frozenset({"smoothed-hinge"})
 
 LOSSES: dict[str, Loss] = {

@@ -63,7 +63,7 @@ class Certificate:
         if raw < -rounding:
             raise CertificateError(
                 f"dual {dual!r} exceeds primal {primal!r} by {-raw:.3g}, of which rounding explains {rounding:.3g}: "
-                "the dual point is no point of this problem, or a structure's oracle is wrong"
+                "the dual point does not belong to this problem, or a structure's oracle is wrong"
             )
         return cls(primal, dual, raw + rounding, raw, rounding, rounding)
 
@@ -91,7 +91,7 @@ class Result:
     """The outcome of a run.
 
     primal, dual, gap, rounding
-        P(w), the best lower bound found, how far primal may be above the optimum, and how much of that is there only
+        P(w), the best lower bound found, how far primal may be above the optimum, and how much of that is present only
         because primal and dual are rounded: dual - rounding <= min P <= primal + rounding, primal - min P <= gap.
     status
         "converged": gap <= tol * |primal|; or the run ended before that at a relative gap of at most 1e-10 without

@@ -113,7 +113,7 @@ class TestFiles:
 
     @pytest.mark.parametrize("bad", ["-", "run.gz"])
     def test_names_that_will_not_do(self, bad):
-        with pytest.raises(ValueError, match="no name for a file"):
+        with pytest.raises(ValueError, match="not a name for a file"):
             Checkpoint(bad)
 
     def test_a_failed_write_leaves_the_old_file(self, tmp_path, monkeypatch):

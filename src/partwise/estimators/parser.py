@@ -189,7 +189,7 @@ class DependencyParser(StructuredEstimator):
         sentences = as_sentences(X)
         for i, sentence in enumerate(sentences):
             if not hasattr(sentence, "with_tree"):
-                raise ValueError(f"sentence {i} is no ConlluSentence: use predict")
+                raise ValueError(f"sentence {i} is not a ConlluSentence: use predict")
         parsed = []
         for sentence, tree in zip(sentences, self.predict(sentences, allowed=allowed), strict=True):
             if self._model.labeller is None:

@@ -34,7 +34,7 @@ class SequenceTagger(StructuredEstimator):
     - with a `template`: `partwise.io.Sentences`, or a list of sentences, lists of tokens that are strings or tuples of
       strings (columns). The template makes the attributes.
 
-    An attribute of value 0 is an attribute that is not there. Attributes not seen in training are ignored at
+    An attribute of value 0 is the same as no attribute. Attributes not seen in training are ignored at
     prediction. `y` is a list of label sequences (strings, ints or other hashable values), or
     `partwise.io.CodedSequences`. `fit` refuses a sequence without positions; predictions for one are empty.
 
@@ -74,7 +74,7 @@ class SequenceTagger(StructuredEstimator):
         Weights for the pairs of neighbouring labels that occur, or for all; "auto" does as `features`. A pair without a
         weight has score 0; it is not forbidden.
     transition_features : None, "all", or a list of name prefixes (strings) or column numbers (ints)
-        None: one weight a pair of labels. Otherwise transitions are conditioned on observations: each of these
+        None: one weight per pair of labels. Otherwise transitions are conditioned on observations: each of these
         attributes, at the right one of the two positions, has weights for pairs of labels (as well as the pair alone).
     ends : bool
         Weights for the first and the last label of a sequence.

@@ -1,6 +1,6 @@
 """Features of arcs for dependency parsing: tables of templates, and sentences as the core reads them.
 
-A table has one template a line: what is looked at on the head's side, on the modifier's side, and in between::
+A table has one template per line: what is looked at on the head's side, on the modifier's side, and in between::
 
     form upos | form upos           the two words and their parts of speech
     upos upos+1 | upos-1 upos       parts of speech with those of the head's right and the modifier's left neighbour

@@ -2,7 +2,7 @@
 
 Its own routines, and ours, follow row pointers and indices without a question; damaged ones end the process or read
 someone else's memory. A matrix that another thread changes may become damaged after it was checked: what is followed is
-a copy that nobody else has.
+a private copy.
 """
 
 from __future__ import annotations

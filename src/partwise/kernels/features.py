@@ -2,9 +2,9 @@
 
 Weights lie in this order:
 
-    rows of labels     n_labels coefficients (padded to the structure's width) a training row
+    rows of labels     n_labels coefficients (padded to the structure's width) per training row
     transitions        tied chains: one weight per (label, next label), as without a kernel; untied ones: coefficients
-                       for pairs of labels, a row an edge of the training data, of a kernel on rows of edges
+                       for pairs of labels, one row per edge of the training data, of a kernel on rows of edges
     begin, end         one weight per label each, where the chain has ends
 """
 
@@ -64,7 +64,7 @@ def kernel_map(
 
 @dataclass(frozen=True)
 class Part:
-    """A kernel and the rows that have coefficients. Precomputed: `rows` are kernel values, a column a training row,
+    """A kernel and the rows that have coefficients. Precomputed: `rows` are kernel values, one column per training row,
     and `columns` says which of the columns still have coefficients (None: all).
     """
 
@@ -137,11 +137,11 @@ class KernelFeatures:
 
         Parameters
         ----------
-        rows : rows of input, one a position (an example)
+        rows : rows of input, one per position (or example)
             An array, a SciPy sparse matrix or `Attributes`; for a precomputed kernel the square matrix of its values.
         kernel : str or kernel
         edge_rows, edge_kernel : optional
-            The same for the edges of an untied chain, length - 1 a sequence.
+            The same for the edges of an untied chain, length - 1 per sequence.
         memory_limit : float
             Bytes that kernel values may take.
         recompute : bool
@@ -267,7 +267,7 @@ def _check_memory(n_rows: list[int], limit: float, recompute: bool) -> None:
 
 
 def _widths(structure: Multiclass | Chain) -> tuple[int, int]:
-    """Coefficients a row of input and a row of edges."""
+    """Coefficients per row of input and per row of edges."""
     return structure.width, structure.n_labels * structure.width
 
 

@@ -15,7 +15,7 @@ def encode_names(names: Sequence[str]) -> dict[str, Array]:
         coded = [name.encode() for name in names]
     except UnicodeEncodeError:
         wrong = next(name for name in names if any("\ud800" <= letter <= "\udfff" for letter in name))
-        raise ValueError(f"the name {wrong!r} holds a lone surrogate, which is no text") from None
+        raise ValueError(f"the name {wrong!r} holds a lone surrogate, which is not text") from None
     offsets = np.zeros(len(coded) + 1, dtype=np.int64)
     np.cumsum(np.fromiter(map(len, coded), dtype=np.int64, count=len(coded)), out=offsets[1:])
     return {"bytes": np.frombuffer(b"".join(coded), dtype=np.uint8), "offsets": offsets}

@@ -227,7 +227,7 @@ class Problem(Sums):
 
     @cached_property
     def hessian_of_marginals(self) -> bool:
-        """Whether `hessian` can do with the expected counts at w: one part a labelling, identity link, one batch."""
+        """Whether `hessian` can do with the expected counts at w: one part per labelling, identity link, one batch."""
         needed = {Capability.IDENTITY_LINK, Capability.ONE_PART, Capability.ONE_BATCH}
         return needed <= self.capabilities()
 
@@ -286,7 +286,7 @@ class Problem(Sums):
     def oracle_point(self, weights: Floats) -> DualPoint:
         """The distributions p_w that attain smax at w (temperature > 0): slot scores (theta + kappa c) / tau."""
         if not self.loss.smooth:
-            raise ValueError(f"loss {self.loss.name!r} has temperature 0: its oracle answers no Gibbs distribution")
+            raise ValueError(f"loss {self.loss.name!r} has temperature 0: its oracle gives no Gibbs distribution")
         tau = self.loss.temperature
         return DualPoint.of_scores(self.linear_scores(weights / tau, self.loss.cost_scale / tau))
 
@@ -379,7 +379,7 @@ class Problem(Sums):
 
     def _check_penalty(self) -> None:
         if self.penalty.l1 and not self.explicit_weights:
-            raise ValueError("an l1 penalty is about coordinates of weights: with a kernel there are none")
+            raise ValueError("an l1 penalty needs explicit weights, which are not available with a kernel")
 
 
 def _penalty(penalty: Penalty | float) -> Penalty:

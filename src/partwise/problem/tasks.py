@@ -2,7 +2,7 @@
 
 A task has no state: the same arguments give the same answer wherever the batch is, so that it can be sent there. Its
 name, the batch's reference, weights and blocks are all that travels, and partial sums or the batch's new block come
-back. Whoever calls adds the partial sums up in the order of the batches.
+back. The caller adds the partial sums up in the order of the batches.
 """
 
 from collections.abc import Callable

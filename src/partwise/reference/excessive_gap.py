@@ -204,7 +204,7 @@ class EntropyProx:
     def __init__(self, sizes: Sequence[int], masses: Sequence[float]) -> None:
         self.sizes, self.masses = np.asarray(sizes, dtype=np.int64), np.asarray(masses, dtype=np.float64)
         if len(self.sizes) != len(self.masses) or not len(self.sizes):
-            raise ValueError(f"{len(self.sizes)} sizes, {len(self.masses)} masses: one of each a simplex is needed")
+            raise ValueError(f"{len(self.sizes)} sizes, {len(self.masses)} masses: one of each per simplex is needed")
         if not ((self.sizes >= 1).all() and (self.masses > 0).all()):
             raise ValueError("sizes must be at least 1 and masses above 0")
         self.starts = np.concatenate([[0], np.cumsum(self.sizes)[:-1]])
@@ -231,6 +231,6 @@ class EntropyProx:
         return shifted * self._spread(self.masses / np.add.reduceat(shifted, self.starts))
 
     def _spread(self, values: Floats) -> Floats:
-        """One value a simplex to one a corner."""
+        """From one value per simplex to one value per corner."""
         spread: Floats = np.repeat(values, self.sizes)
         return spread

@@ -1,10 +1,10 @@
-"""What a solver is: hyper-parameters in a frozen dataclass, state apart, one epoch a step; `run` is the same for all.
+"""What a solver is: hyper-parameters in a frozen dataclass, state apart, one epoch per step; `run` is the same for all.
 
     state = solver.init_state(problem, rng, warm_start)
     until a stopping rule holds: solver.step(problem, state)
 
-Stopping rules, looked at after each step: gap <= tol * |primal| (whenever a certificate is issued), what is left of the
-gap is hidden by rounding, passes >= max_passes, seconds >= max_seconds, the callback's word. With tol = 0 the first two
+Stopping rules, checked after each step: gap <= tol * |primal| (whenever a certificate is issued), what is left of the
+gap is hidden by rounding, passes >= max_passes, seconds >= max_seconds, a callback says so. With tol = 0 the first two
 never hold. A certificate is always issued at the end.
 
 Converged is a run whose gap, rounding included, is at most tol * |primal|; or, where double precision allows no further
@@ -62,7 +62,7 @@ class Progress:
     certificate: the last one issued, None if none was yet. fresh: whether it was issued in this step.
     weights: a function that gives the weights as they are now.
     tol, max_passes, max_seconds: when the run will stop by itself.
-    scores: what callbacks found out in this step, by name; theirs to fill.
+    scores: what callbacks found out in this step, by name; filled in by the callbacks.
     last_scores: (score, passes) of the last one of each name, before this step.
     """
 

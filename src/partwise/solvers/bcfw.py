@@ -41,7 +41,7 @@ Source. Lacoste-Julien, Jaggi, Schmidt, Pletscher 2013, Algorithms 3 and 4 and t
 form, a rival ("FW-Struct") in 004. Osokin, Alayrac, Lukasewitz, Dokania, Lacoste-Julien 2016: gap sampling, pairwise
 steps, caching. Shah, Kolmogorov, Lampert 2015: sweeps over cached planes, and when to end them; there by measured
 time, here by `sweep_cost`, so that the same seed gives the same bits. Departures: sample weights; order "permuted" by
-default; the squared hinge, with scaled corners or coordinate steps; several steps a visit; bounded memory, by merging
+default; the squared hinge, with scaled corners or coordinate steps; several steps per visit; bounded memory, by merging
 an example's labellings into one mixture when all of them together take more than `memory_mb`.
 """
 
@@ -129,7 +129,7 @@ class BCFW(OnlineSolver[BCFWState]):
     cached_sweeps: int = option(50, "most sweeps over the labellings kept after each pass with the oracle")
     sweep_cost: float = option(0.1, "cost of such a sweep in passes, for choosing how many to make; 0: always all")
     gap_sampling: bool = option(False, "visit examples with a large share of the gap more often")
-    steps: int = option(10, "most steps a visit")
+    steps: int = option(10, "most steps per visit")
     keep: int = option(3, "passes for which a labelling without weight is kept")
     memory_mb: float = option(1024.0, MEMORY_HELP)
 
@@ -144,7 +144,7 @@ class BCFW(OnlineSolver[BCFWState]):
 
     @classmethod
     def plain(cls, *, averaging: bool = True) -> "BCFW":
-        """The form of 2013: one step towards the oracle's corner a visit, nothing kept but expected counts."""
+        """The form of 2013: one step per visit, towards the oracle's corner, nothing kept but expected counts."""
         return cls(averaging=averaging, pairwise=False, cached_sweeps=0)
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> BCFWState:

@@ -1,4 +1,4 @@
-"""Dual coordinate descent for the squared hinge, one update a call of the oracle (DCD-Light).
+"""Dual coordinate descent for the squared hinge, one update per call of the oracle (DCD-Light).
 
 Problem and update. Those of `dcd`; an epoch is its second half alone: for all examples, in random order, ask the
 oracle,

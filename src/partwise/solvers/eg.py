@@ -10,8 +10,8 @@ along the block's gradient divided by omega_i, in the geometry of the Kullback-L
 and w follows the change of mu_i. Step sizes:
 
     adaptive   eta_i starts at `initial_step`, is halved until the dual does not fall by more than the rounding of its
-               parts (but not below 1 / (tau + omega_i |A_i|), where it cannot fall), and grows by `growth` a visit, up
-               to 1 / tau (to 1000 at temperature 0)
+               parts (but not below 1 / (tau + omega_i |A_i|), where it cannot fall), and grows by `growth` per visit,
+               up to 1 / tau (to 1000 at temperature 0)
     theorem    eta_i = 1 / (tau + omega_i |A|), |A| = max_i |A_i|, |A_i| = max_y |A_i'(g_i - counts(y))|^2 / l2 (an
                upper bound of it)
     a number   that one; a run whose dual falls back for good raises DivergenceError
@@ -120,7 +120,7 @@ class EG(OnlineSolver[EGState]):
     )
     anneal: float = option(1.0, "l2 of the first passes over l2 (1: no annealing)")
     anneal_hold: int = option(5, "passes at the first l2")
-    anneal_rate: float = option(0.7, "factor a pass on how far l2 is above its target")
+    anneal_rate: float = option(0.7, "factor per pass on how far l2 is above its target")
     delta: float = option(1.0, "take the best of log2(1 / delta) independent runs")
 
     def __post_init__(self) -> None:
@@ -235,7 +235,7 @@ class EG(OnlineSolver[EGState]):
         return 1.0 / max(problem.loss.temperature + curvature, 1.0 / max_step(problem))
 
     def step_sizes(self, problem: Problem) -> Floats:
-        """One step size an example, before the first visit (and without calibration)."""
+        """One step size per example, before the first visit (and without calibration)."""
         n, tau = problem.n_examples, problem.loss.temperature
         if self.step_size == "adaptive":
             return np.full(n, min(float(self.initial_step), max_step(problem)))

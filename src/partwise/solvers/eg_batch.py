@@ -10,7 +10,7 @@ gradient divided by omega_i, in the geometry of the Kullback-Leibler divergence:
 Step sizes:
 
     search     a step from q to p is taken if tau KL(p || q) + |u_p - u_q|^2 / (2 l2) <= KL(p || q) / eta, and halved if
-               not. eta doubles until that happens for the first time, then grows by `growth` a step. Steps up to
+               not. eta doubles until that happens for the first time, then grows by `growth` per step. Steps up to
                1 / (tau + sum_i omega_i |psi_i|^2 / l2) are never refused
     theorem    eta = 1 / (tau + (sum_i omega_i) |A|), |A| = max_i |psi_i|^2 / l2
     a number   that one; a run whose dual falls raises DivergenceError

@@ -83,7 +83,7 @@ class NewtonState(PrimalState):
 
     def complaint(self, fresh: Any) -> str:
         lost = self.known and not len(self.marginals)
-        return super().complaint(fresh) or ("it has no marginals that it could know" if lost else "")
+        return super().complaint(fresh) or ("its marginals are marked as known, but missing" if lost else "")
 
 
 @register(place=3)
@@ -122,7 +122,7 @@ class Newton(PrimalSolver[NewtonState]):
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> NewtonState:
         if self.preconditioner != "none" and Capability.IDENTITY_LINK not in problem.capabilities():
-            raise ValueError(f"newton: there is no diagonal for the loss {problem.loss.name!r}; leave preconditioner")
+            raise ValueError(f"newton: no diagonal for loss {problem.loss.name!r}: use preconditioner='none'")
         fields = self.start(problem, warm_start)
         slots = problem.n_slots if problem.hessian_of_marginals and problem.n_slots <= KEPT else 0
         return NewtonState(

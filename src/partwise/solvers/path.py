@@ -93,7 +93,7 @@ def regularization_path(
     Returns
     -------
     list of Result
-        One a point, in the order they were solved; `Result.l2` tells them apart.
+        One per point, in the order they were solved; `Result.l2` tells them apart.
 
     Raises
     ------

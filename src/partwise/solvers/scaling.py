@@ -51,8 +51,8 @@ Order = Literal["cyclic", "permuted", "adaptive"]
 UpdateKind = Literal["parallel", "sequential"]
 
 ORDERS = (
-    "order of the weights: cyclic (frequent features first), permuted anew each pass, or adaptive (by turns, those "
-    "less often that gain little for their cost)"
+    "order of the weights: cyclic (frequent features first), permuted differently in each pass, or adaptive (by turns, "
+    "weights that gain little for their cost less often)"
 )
 #: Passes between two recomputations of S and T.
 REFRESH = 20
@@ -83,7 +83,7 @@ class ScalingState(State):
     """weights, empirical, mass: (d,). potentials: S, (slots x examples,). inverse: 1 / T, (n,); GIS's parallel update
     works from the weights alone and leaves both as they were.
 
-    wait, rest: the adaptive order's plan, a number a column. largest_sum: f# (GIS). updates: weights moved so far.
+    wait, rest: the adaptive order's plan, one number per column. largest_sum: f# (GIS). updates: weights moved so far.
     cells: cells read so far. still: passes in a row in which no weight moved. capped: steps cut short in the last pass.
     idle: certificates without progress in a row. reference: |grad P(0)|, for l2 = 0.
     """
@@ -114,7 +114,7 @@ class ScalingState(State):
         if odd:
             return f"{odd[0]} is not that of the data"
         if (self.potentials < 0).any() or not is_plan(self.wait, self.rest):
-            return "potentials or the plan of visits make no sense"
+            return "potentials or the plan of visits are invalid"
         return super().complaint(fresh)
 
 
@@ -336,7 +336,8 @@ def check_data(problem: Problem, potentials: Floats, empirical: Floats, mass: Fl
     labels = potentials.reshape(len(seen), problem.n_examples).max(axis=1) > 0
     if np.any(labels & ~seen):
         label = int(np.flatnonzero(labels & ~seen)[0])
-        warnings.warn(f"label {label} is nobody's label: its features are only held down", FeatureWarning, stacklevel=6)
+        message = f"label {label} is not the gold label of any example: its features are only held down"
+        warnings.warn(message, FeatureWarning, stacklevel=6)
     empty = np.sort(columns[mass[columns] == 0])
     if empty.size:
         more = f" (and {empty.size - 1} more)" if empty.size > 1 else ""

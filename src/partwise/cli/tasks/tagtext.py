@@ -1,4 +1,4 @@
-"""Plain text for taggers that look at words alone: one sentence a line, tokens separated by white space.
+"""Plain text for taggers that look at words alone: one sentence per line, tokens separated by white space.
 
 A file is taken for text by itself only where it would be none in the format of the training data (CoNLL-U has tabs in
 every line of a token, and columns are the same number in every line), and standard error is told.

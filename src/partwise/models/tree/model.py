@@ -355,7 +355,7 @@ class TreeModel(Model):
         if parts.has("labeller"):
             classes = decode_labels(parts.settings.get("labels"))
             if not all(isinstance(name, str) for name in classes.tolist()):
-                raise ModelFormatError("has names of arcs that are no strings")
+                raise ModelFormatError("has names of arcs that are not strings")
             self.labeller = ArcLabeller.from_parts(parts.part("labeller"), classes)
             self.label_result = read_result(parts, self.labeller.weights, "label_result", "label_history")
         return self
