@@ -66,7 +66,7 @@ def command(
     systems: str,
     quick: bool,
 ) -> None:
-    """Train and parse with each system in a process of its own."""
+    """Train and parse with each system in a separate process."""
     records: list[Record] = []
     for name in choose(systems, list(SYSTEMS)):
         bank, loss, solver, usual = SYSTEMS[name]

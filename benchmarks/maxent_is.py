@@ -141,7 +141,7 @@ def _later(done: list[Record], *written: list[Record]) -> list[Record]:
 
 
 def progress(cell: Record) -> str:
-    """One line on a cell, for those who wait."""
+    """One line on a cell, as progress."""
     name = f"{cell['dataset']}, {cell['system']}"
     if "error" in cell:
         return f"{name}: {cell['error']}"

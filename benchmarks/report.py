@@ -116,7 +116,7 @@ def write_json(path: str | os.PathLike[str], records: Sequence[Mapping[str, Any]
     lines = [json.dumps(_finite(dict(record)), allow_nan=False) for record in records]
     new = Path(f"{os.fspath(path)}.new")
     new.write_text("".join(line + "\n" for line in lines))
-    new.replace(path)  # a stop in the midst of it leaves the old file
+    new.replace(path)  # a stop during it leaves the old file
 
 
 def print_table(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]], note: str = "") -> None:

@@ -3,7 +3,7 @@
 Every solver that fits, each loss that there is; all start from their own default state. A cell ends at the last target
 or after --cap seconds. Gaps are those of the solver's own certificates, issued after every step and later every 5 % of
 the steps made; their time is not counted. Passes are calls of the oracle over the number of examples; of methods
-that keep labellings, sweeps over those are no passes, but their time counts. The final
+that keep labellings, sweeps over those are not passes, but their time counts. The final
 objective is evaluated once more by independent code.
 """
 

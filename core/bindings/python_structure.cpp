@@ -97,7 +97,7 @@ void PythonStructure::check_labelling(Index i, SlotView labelling, Workspace& ws
 }
 
 // No labelling scores more than the maximum. Scores that are positive on the slots of this one and negative elsewhere
-// find out everything that uses slots once or not at all and is no labelling; where slots are used several times,
+// find out everything that uses slots once or not at all and is not a labelling; where slots are used several times,
 // different magnitudes find out what lies outside of the labellings' convex hull, which is what certificates rest on.
 void PythonStructure::check_by_oracle(Index i, SlotView labelling, Workspace& ws) const {
     constexpr int kTrials = 4;

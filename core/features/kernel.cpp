@@ -25,7 +25,7 @@ double power(double base, int exponent) {
 void KernelFunction::check() const {
     if (!(gamma > 0.0) || !std::isfinite(gamma)) throw InputError("gamma must be above 0 and finite");
     if (!(coef0 >= 0.0) || !std::isfinite(coef0))
-        throw InputError("coef0 must be 0 or more and finite: with a negative one the polynomial is no kernel");
+        throw InputError("coef0 must be 0 or more and finite: with a negative one it is not a kernel");
     if (degree < 1) throw InputError("degree must be at least 1");
     if (!(bias >= 0.0) || !std::isfinite(bias)) throw InputError("bias must be 0 or more and finite");
 }

@@ -190,7 +190,7 @@ class PassingRows final : public Segment {
     std::unique_ptr<ScratchPool<Scratch>> scratch_;
 };
 
-// A matrix that somebody else stores; owner keeps it alive.
+// A matrix stored elsewhere; owner keeps it alive.
 struct DenseRows {
     const double* data;
     Index n_rows;

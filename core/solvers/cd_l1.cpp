@@ -136,7 +136,7 @@ class Descent {
                 at += more;
                 sums_[i] += more;
             }
-            // What is left after most was taken away is known to few digits: it is summed anew.
+            // What is left after most was taken away is known to few digits: it is summed again.
             if (!(sums_[i] > 0.1 * before && sums_[i] < 1e100)) rescale(i);
         });
     }

@@ -60,7 +60,7 @@ struct CdOptions {
     std::uint64_t seed = 0;  // of the order
 };
 
-// What the sweeps update in place, but for the columns.
+// What the sweeps update in place, except the columns.
 struct CdState {
     const Columns& columns;
     double* weights;   // a value per column

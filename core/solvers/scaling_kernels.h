@@ -1,6 +1,6 @@
 // What iterative scaling and coordinate descent do to one column: its moments, the change of the log partitions, and
 // the update of S and T by (18)-(19). The column's probabilities are fetched once; all but the update then works on
-// neighbouring memory. Columns of one slot have loops of their own, with 0/1 features there is one exponential per
+// neighbouring memory. Columns of one slot have separate loops, with 0/1 features there is one exponential per
 // column.
 #pragma once
 
@@ -124,7 +124,7 @@ class ColumnView {
             });
         }
         // Where T shrinks, what it was before leaves its rounding behind (and a T of 0 or less is nothing but that). S
-        // is a product and keeps its digits: sum it up anew, and scale it to a sum of 1, as the factor is free.
+        // is a product and keeps its digits: recompute its sum, and scale it to a sum of 1, as the factor is free.
         constexpr double kLow = 1e-6;
         constexpr double kHigh = 1e3;
         if (low > kLow && high < kHigh) return;

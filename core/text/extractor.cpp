@@ -29,7 +29,7 @@ struct Extractor::LineResult {
     }
 };
 
-// What a thread needs besides, kept from line to line.
+// What else a thread needs, kept from line to line.
 struct Extractor::Scratch {
     Combinations combinations;
     std::vector<Index> codes;

@@ -20,7 +20,7 @@ bool read_number(std::string_view field, double& value) {
     const char* end = field.data() + field.size();
     const auto [stop, error] = std::from_chars(field.data(), end, value);
     if (stop != end || field.empty()) return false;
-    // Too small for a double is 0, too large is no number; from_chars does not say which.
+    // Too small for a double is 0, too large is not a number; from_chars does not say which.
     if (error == std::errc::result_out_of_range) value = std::strtod(std::string(field).c_str(), nullptr);
     return error != std::errc::invalid_argument && std::isfinite(value);
 }

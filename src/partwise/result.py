@@ -45,7 +45,7 @@ class Certificate:
     raw_gap: P - D as it came out. rounding: how far P and D may be off together (docs/math.md, "Rounding").
     gap: raw_gap + rounding, which is never negative. resolution: how far raw_gap may be off, which is less than
     rounding where it is not the difference of two numbers; P(w) - min P <= raw_gap + resolution. gradient_norm:
-    |grad P(w)| where the solver has it to go by, and NaN elsewhere.
+    |grad P(w)| where the solver uses it, and NaN elsewhere.
     """
 
     primal: float

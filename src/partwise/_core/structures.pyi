@@ -132,8 +132,8 @@ class Tree(Structure):
     @property
     def lengths(self) -> Ints: ...
     def encode(self, heads: Ints) -> tuple[Ints, Ints, Floats]:
-        """(indptr, slots, counts) from all sentences' heads end to end; ValueError names a sentence that is no tree of
-        this kind."""
+        """(indptr, slots, counts) from all sentences' heads end to end; ValueError names a sentence that is not a tree
+        of this kind."""
     def decode(self, indptr: Ints, slots: Ints, counts: Floats) -> Ints:
         """All sentences' heads end to end."""
     def check_heads(self, i: int, heads: Ints) -> None:

@@ -26,7 +26,7 @@ INTERRUPTED = 130
 
 
 class UserError(click.ClickException):
-    """Something that the user can mend."""
+    """Something that the user can fix."""
 
     exit_code = USER_ERROR
 

@@ -146,7 +146,7 @@ def warn_blank(columns: Collection[str], where: str | None) -> None:
 
 
 def is_terminal() -> bool:
-    """Whether somebody watches standard error."""
+    """Whether standard error is a terminal."""
     return sys.stderr.isatty()
 
 

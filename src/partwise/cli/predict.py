@@ -70,7 +70,7 @@ def command(
     fitted, task = load_model(model, threads, max_length)
     words_only = task.words_only(fitted)
     if format == "text" and not words_only:
-        raise UserError("--format text: this model looks at more than words, or at attributes of its own")
+        raise UserError("--format text: this model looks at more than words, or at ready-made attributes")
     text = {"text": True if format == "text" else None} if words_only else {}
     blocks = task.blocks(data, {**task.recall(fitted), **text}, BLOCK)
     request, n = Request(marginals, k_best, None, as_json), 0

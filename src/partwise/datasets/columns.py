@@ -13,7 +13,7 @@ def read_columns(path: str | os.PathLike[str], *, separator: str | None = None) 
     Parameters
     ----------
     path : the file
-    separator : what parts columns, a tab or a space; None: any run of spaces and tabs
+    separator : what separates columns, a tab or a space; None: any run of spaces and tabs
 
     Returns
     -------

@@ -68,7 +68,7 @@ class DependencyParser(StructuredEstimator):
     max_length : int
         Longer sentences are refused.
     memory_limit : float
-        Bytes for features that are kept during training; those that do not fit are found anew in each pass.
+        Bytes for features that are kept during training; those that do not fit are recomputed in each pass.
     solver, solver_options, tol, max_seconds, max_passes, n_jobs, random_state, verbose, warm_start, callbacks
         As for `SequenceTagger`; `tol` is for the names of arcs too, and "auto" takes "eg" for smooth losses up to C =
         100, whatever the size of the data. `max_seconds` is for both runs: names, which come first, have a quarter of
@@ -225,7 +225,7 @@ class DependencyParser(StructuredEstimator):
     def top_features(self, X: Any, n: int = 10) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
         """The strongest features for, and those against, the arcs that are predicted for sentences `X`.
 
-        A parser keeps no names: those of these sentences' features are made anew. Each list has (template with its
+        A parser keeps no names: those of these sentences' features are made again. Each list has (template with its
         values, weight), the strongest first.
         """
         weights: dict[str, float] = {}

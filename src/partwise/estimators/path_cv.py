@@ -96,7 +96,7 @@ class RegularizationPathCV(MetaEstimatorMixin, BaseEstimator):
                 X = own_sparse(X)
                 X, y = indexable(X, y)
                 assert_all_finite(y, input_name="y")
-            from sklearn.model_selection import check_cv  # slow to import: not for everybody who uses an estimator
+            from sklearn.model_selection import check_cv  # slow to import: not needed by other estimators
 
             folds = check_cv(self.cv, y if single else None, classifier=single)
             n = len(y)

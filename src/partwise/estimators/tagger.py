@@ -90,7 +90,7 @@ class SequenceTagger(StructuredEstimator):
         Of the polynomial and the RBF kernel; None: 1 / (number of columns * variance of all values).
     kernel_options : dict, optional
         The kernel's other parameters (`degree`, `coef0`, `bias`); `memory_limit`, the bytes that kernel values may
-        take (2e9), and `recompute`, whether to compute those beyond it anew in each pass instead of refusing.
+        take (2e9), and `recompute`, whether to recompute those beyond it in each pass instead of refusing.
     min_count : int
         Leave out features (with ``features="all"``: attributes) that occur less often in the training data.
     solver, solver_options, tol, max_seconds, max_passes, n_jobs, random_state, verbose
@@ -299,7 +299,7 @@ class SequenceTagger(StructuredEstimator):
         """Which features make the best labelling of a sequence better than the second-best one.
 
         Their amounts add up to the difference of the two scores. model="maxent": scores are log-probabilities, the
-        labellings are those of `predict_k_best`, and besides features there are the local normalisers ("normaliser").
+        labellings are those of `predict_k_best`, and there are also the local normalisers ("normaliser").
         """
         found: Explanation = super().explain(sequence)
         return found

@@ -264,7 +264,7 @@ def arc_tokens(lengths: Ints, columns: Sequence[Sequence[str]]) -> ArcTokens:
 
 
 def _bytes(values: Sequence[str]) -> bytes:
-    # Zero bytes end values, so they cannot be in one; a word with one is no word that any file holds.
+    # Zero bytes end values, so they cannot be in one; no file can hold a word with one.
     text = "\0".join(values)
     if text.count("\0") != max(len(values) - 1, 0):
         text = "\0".join(value.replace("\0", "\ufffd") for value in values)

@@ -36,7 +36,7 @@ def maxent_map(
     ----------
     structure : Multiclass
     rows : rows of input
-        `Attributes`, a SciPy sparse matrix or an array; zeros are no features.
+        `Attributes`, a SciPy sparse matrix or an array; zeros are not features.
     layout : RowLayout, optional
         Which pairs have a weight (default: all), for instance `RowLayout.observed(...)`.
     pairs : (attributes, labels), optional

@@ -1,7 +1,7 @@
 """What SciPy does not look at: whether a sparse matrix is one.
 
 Its own routines, and ours, follow row pointers and indices without a question; damaged ones end the process or read
-someone else's memory. A matrix that another thread changes may become damaged after it was checked: what is followed is
+foreign memory. A matrix that another thread changes may become damaged after it was checked: what is followed is
 a private copy.
 """
 

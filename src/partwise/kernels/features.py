@@ -115,7 +115,7 @@ class Part:
 
 @dataclass(frozen=True)
 class KernelFeatures:
-    """Which kernels there are, on which rows: what training and prediction need besides coefficients."""
+    """Which kernels there are, on which rows: what training and prediction need in addition to coefficients."""
 
     nodes: Part
     edges: Part | None
@@ -145,7 +145,7 @@ class KernelFeatures:
         memory_limit : float
             Bytes that kernel values may take.
         recompute : bool
-            Compute what is beyond the limit anew in every pass, instead of refusing to start.
+            Recompute what is beyond the limit in every pass, instead of refusing to start.
 
         Raises
         ------
@@ -198,7 +198,7 @@ class KernelFeatures:
             table = weights[start : start + size].reshape(part.n_support, width)
             some = np.abs(table).max(axis=1, initial=0.0) > tolerance
             if not some.any() and len(some):
-                some[0] = True  # a support of no rows is no support
+                some[0] = True  # a support must have a row
             parts.append(part.keep(some))
             kept.append(table[some].ravel())
             start += size
@@ -262,7 +262,7 @@ def _check_memory(n_rows: list[int], limit: float, recompute: bool) -> None:
         raise ValueError(
             f"the kernel matrix of {' + '.join(map(str, n_rows))} training rows takes {needed / 1e6:.0f} MB, above the "
             f"memory limit of {limit / 1e6:.0f} MB: raise memory_limit, train on less data, or have what does not fit "
-            "computed anew in every pass (recompute=True)"
+            "recomputed in every pass (recompute=True)"
         )
 
 

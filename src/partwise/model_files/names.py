@@ -10,7 +10,7 @@ from .parts import Array, ModelParts
 
 
 def encode_names(names: Sequence[str]) -> dict[str, Array]:
-    """Arrays `bytes` and `offsets`; ValueError for a name that is no text (a lone surrogate)."""
+    """Arrays `bytes` and `offsets`; ValueError for a name that is not text (a lone surrogate)."""
     try:
         coded = [name.encode() for name in names]
     except UnicodeEncodeError:

@@ -32,7 +32,7 @@ from .batch import Gold, LabelledBatch
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: Examples whose features are looked at to tell a batch's capabilities.
+#: Examples whose features are read to tell a batch's capabilities.
 SAMPLE = 20
 
 Task = TypeVar("Task", bound=Callable[..., Any])
@@ -82,7 +82,7 @@ class BatchSums:
         if known is None or known.every != every or known.with_marginals != with_marginals:
             fresh = True
         else:
-            # Marginals are the caller's, who may have written to them since: only the very same question will do.
+            # The caller may have written to the marginals since: with them, only the very same weights array counts.
             same = not with_marginals and np.array_equal(known.weights, weights)
             fresh = known.weights is not weights and not same
         if fresh:

@@ -12,7 +12,7 @@ A prox-function d on Q (strongly convex with modulus sigma, least value 0 at `ce
 Update. 002, Algorithm 1, line by line in `ExcessiveGapMethod.iterates`. Every iterate fulfils J_mu(w) <= D(alpha)
 (eq. 11), and so J(w) - D(alpha) <= `bound(k)` = 6 L diameter / (sigma (k + 1) (k + 2)), L = |A|^2 / rho + L_g (eq. 17).
 
-Stopping rule. The caller's: `iterates` goes on for ever; `minimize` stops at J(w) - D(alpha) <= tol |J(w)|.
+Stopping rule. The caller's: `iterates` never ends; `minimize` stops at J(w) - D(alpha) <= tol |J(w)|.
 
 Source. 002 (Zhang, Saha, Vishwanathan 2011), section 2. No departures. `SquaredNorm`, `LinearTerm` and `EntropyProx`
 are the functions of its section 3; other functions are other objects with the methods of the protocols below.

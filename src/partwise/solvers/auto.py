@@ -15,7 +15,7 @@ The rule of "auto", by loss and by a look at some examples (`look`); the first l
     smooth, one part per labelling    sdca, to a weaker penalty than eg
     smooth, else                      eg
 
-Every choice runs to `tol`. On tiny problems the run goes on to a relative gap of 1e-18 or the rounding floor (weights
+Every choice runs to `tol`. On tiny problems the run continues to a relative gap of 1e-18 or the rounding floor (weights
 to about 1e-8) while its work is below `FREE`, some ten milliseconds in all: scikit-learn expects of classifiers that
 equal problems have equal weights.
 
@@ -51,7 +51,7 @@ from .sdca import SDCA
 
 #: What a pass over a tiny problem costs, at most (`Look.work`).
 TINY = 1e5
-#: Work that a run on a tiny problem may do to go beyond its tolerance, and what a pass costs besides its numbers.
+#: Work that a run on a tiny problem may do to go beyond its tolerance, and the fixed cost of a pass.
 FREE, PASS = 1e7, 3e4
 #: Relative gap aimed at there; |w - w*| <= sqrt(2 gap / l2).
 EXACT = 1e-18
@@ -166,7 +166,7 @@ def solve(
     ----------
     problem : Problem
     solver : str or Solver
-        A name (`available_solvers()`), a solver with hyper-parameters of your own, or "auto".
+        A name (`available_solvers()`), a solver with its hyper-parameters, or "auto".
     tol : float
         Stop at gap <= tol * |primal|. 0: run to max_passes (or until rounding allows no further progress). "auto" goes
         on to rounding on problems so tiny that it takes no more than some milliseconds.

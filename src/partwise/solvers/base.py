@@ -119,7 +119,7 @@ class Solver(ABC, Generic[S]):
     def observe(self, problem: Problem, state: S, certificate: Certificate) -> None:
         """What the state should keep of a certificate that was issued because it was due.
 
-        Those that are issued besides, at the end of a run or where it is resumed, are not told of: a run that is
+        Others, at the end of a run or where it is resumed, are not reported: a run that is
         interrupted and resumed knows what an unbroken one does.
         """
 

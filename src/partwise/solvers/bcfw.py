@@ -13,7 +13,7 @@ steps there, each with an exact line search:
 
 The inner products of a working set's psi are kept, so that a step costs as many numbers as there are labellings; w
 follows at the visit's end. Labellings that had no weight for `keep` passes are forgotten. A pass with the oracle is
-followed by up to `cached_sweeps` sweeps that do the same over the labellings kept, without the oracle: they go on as
+followed by up to `cached_sweeps` sweeps that do the same over the labellings kept, without the oracle: they continue as
 long as the last sweep's gain of D, for a cost of `sweep_cost` passes, is above the average since the pass began.
 A pass visits every example in the given order; with `gap_sampling`, examples by their share of the gap as last seen
 (systematic sampling, a tenth of the draws uniform), and every tenth pass all of them.
@@ -33,7 +33,7 @@ and after k visits average_{k+1} = k/(k + 2) average_k + 2/(k + 2) w_{k+1}, kept
 z = w - average the rule reads z_{k+1} = k/(k + 2) (z_k + w_{k+1} - w_k), so a visit adds its sparse change of w, over
 `scale`, to `lag` and shrinks `scale` by k/(k + 2). Its b is averaged likewise.
 
-Stopping rule. The smaller of P(w) and P(average) minus the larger of their duals <= tol |P|, looked at when it may be
+Stopping rule. The smaller of P(w) and P(average) minus the larger of their duals <= tol |P|, checked when it may be
 near, at least every fifth pass (after pass 100: every twentieth part of the passes made). The iterate's
 dual is recomputed from the blocks; the average is certified by its plane (u, b).
 

@@ -25,13 +25,13 @@ KIND = container.Kind(
     2,
     "checkpoint",
     CheckpointError,
-    " of this version: files of partwise 0.1.0 cannot be resumed, start anew",
+    " of this version: files of partwise 0.1.0 cannot be resumed, start again",
 )
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Where a run saves its state, and how often at most. A run that finds a file there goes on from it."""
+    """Where a run saves its state, and how often at most. A run that finds a file there continues from it."""
 
     path: str | os.PathLike[str]
     every_seconds: float = 60.0
@@ -49,7 +49,7 @@ class Saved:
     """What a checkpoint holds.
 
     solver, options: the solver's name and hyper-parameters. problem: its constants, and a few arrays that tell its data
-    from other data (see `identity`). status: how the run ended, None in the midst of it. state: numbers and arrays, as
+    from other data (see `identity`). status: how the run ended, None before its end. state: numbers and arrays, as
     `state.pack` made them.
     """
 

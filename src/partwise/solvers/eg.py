@@ -20,12 +20,12 @@ Options. initial_step "calibrate": the first step is found on a tenth of the dat
 first passes work on anneal * l2, which then falls to l2. delta < 1: log2(1/delta) runs side by side, and the best is
 certified.
 
-Stopping rule. gap = P(w) - D <= tol |P|, both summed anew over all examples at the problem's own l2; looked at when it
+Stopping rule. gap = P(w) - D <= tol |P|, both summed again over all examples at the problem's own l2; checked when it
 may be near, at least every fifth pass (after pass 100: every twentieth part of the passes made).
 
 Threads. With n_jobs > 1, where examples are large and many enough for it, this is another algorithm than the papers'.
 Lanes (at most 8) visit a few examples each, at the weights of the round's beginning plus their own changes, and
-exchange changes at its end; a round that made the dual worse is taken back, but for the first lane's part, and where
+exchange changes at its end; a round that made the dual worse is undone, except for the first lane's part, and where
 that happens often one lane makes the rest of the pass. The dual still never falls, and the certificate is the same; but
 steps are judged at weights up to a round old, the papers' bounds are not proved for it, and a pass brings the dual less
 far (hardly less on text, much less where all examples share their features). The same seed and number of threads give
@@ -208,7 +208,7 @@ class EG(OnlineSolver[EGState]):
             state.dual = float(state.duals.max())
 
     def certificate(self, problem: Problem, state: EGState) -> Certified:
-        # Marginals and entropies are those of the scores, computed anew at each visit: nothing in them drifts.
+        # Marginals and entropies are those of the scores, recomputed at each visit: nothing in them drifts.
         # The scores are shared with the state, not copied (a certificate is used before the next step, if at all).
         chain = self._best(problem, state)
         counts = DualPoint.of_counts(chain.marginals, None, chain.entropies)

@@ -18,7 +18,7 @@ Step sizes:
 where |psi_i|^2 is an upper bound of max_y |A_i'(g_i - counts(y))|^2.
 
 Stopping rule. gap = P(w) - D <= tol |P|; (u, b) of the dual point come out of the step, P(w) costs half a pass more and
-is looked at when the gap may be near tol, at least every fifth pass
+is computed when the gap may be near tol, at least every fifth pass
 (after pass 100: every twentieth part of the passes made).
 
 Source. 000: Figure 1 (log-linear and max-margin), on part scores as in Lemma 1; 001: Figure 3. With the theorem's

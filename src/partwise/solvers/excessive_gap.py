@@ -24,7 +24,7 @@ on expected counts: one inference per step. Smoothing:
                L = sum_i omega_i Psi_i / l2 always passes. The first mu is the smallest of L / 4^j, j = 0, 1, ...,
                that passes with tau = 1 and the uniform alpha_0 for q
 
-Stopping rule. gap = P(w) - D(alpha) <= tol |P|, P at w and D recomputed from the expected counts; looked at when it
+Stopping rule. gap = P(w) - D(alpha) <= tol |P|, P at w and D recomputed from the expected counts; checked when it
 may be near (the gap is guessed to fall like mu), at least every fifth step (after step 100: every
 twentieth part of the steps made).
 

@@ -11,7 +11,7 @@ with A_t(0) = 0. The methods are their A_t (003, Table 1 and (39), all in core/s
                  (core/solvers/visit_plan.h). A pass is then as much work as a visit of every weight
     parallel     all steps are computed before the first is taken (Algorithm 2); needs an A that bounds them all at once
 
-Stopping rule. gap = |grad P|^2 / (2 l2) <= tol |P|; looked at when it may be near, at least every fifth pass (after
+Stopping rule. gap = |grad P|^2 / (2 l2) <= tol |P|; checked when it may be near, at least every fifth pass (after
 pass 100: every twentieth part of the passes made). Ends as well when no step brings P or the gap down any more. With
 l2 = 0: |grad P(w)| <= tol |grad P(0)|.
 
@@ -222,7 +222,7 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
     def certificate(self, problem: Problem, state: ScalingState) -> Certified:
         primal, gradient = problem.value_and_gradient(state.weights)
         certificate = problem.certificate_at(primal, gradient, state.weights)
-        # The norm is all that `finished` has to go by where l2 = 0.
+        # The norm is all that `finished` can use where l2 = 0.
         certificate = replace(certificate, gradient_norm=sqrt(problem.norm2(gradient)))
         plane = problem.touching_plane(state.weights, primal, gradient)
         return Certified(certificate, state.weights.copy(), DualPoint.of_plane(*plane))
@@ -241,7 +241,7 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
         state.best_norm = min(state.best_norm, certificate.gradient_norm)
 
     def finished(self, problem: Problem, state: ScalingState, certificate: Certificate, tol: float) -> Status | None:
-        stalled = state.idle >= PATIENCE or state.still > 1  # the second pass was with S and T anew
+        stalled = state.idle >= PATIENCE or state.still > 1  # the second pass was with S and T recomputed
         if problem.l2 == 0:
             small = tol > 0 and certificate.gradient_norm <= tol * state.reference
             return "no certificate" if small else ("stalled" if stalled else None)

@@ -18,7 +18,7 @@ passes, twice as long each time in a row (at most `longest_rest`).
 Memory. Two numbers per slot, log p and rho's curvature, 16 bytes for every example and label (Brown's parts of speech,
 895,804 contexts with 184 labels: 2.6 GB); p itself, the certificate's sums and the start are made example by example.
 
-Stopping rule. gap = P(w) - D <= tol |P|, both summed anew over all examples; looked at when it may be near, at least
+Stopping rule. gap = P(w) - D <= tol |P|, both summed again over all examples; checked when it may be near, at least
 every fifth pass (after pass 100: every twentieth part of the passes made).
 
 Source. 003 treats the primal; this is its dual counterpart, block by block: the dual of section 2 of 000 with Figure

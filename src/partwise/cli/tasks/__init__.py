@@ -95,7 +95,7 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Request:
-    """What `predict` is asked for besides the best labels; `rules` are what the task's `rules` read."""
+    """What `predict` is asked for in addition to the best labels; `rules` are what the task's `rules` read."""
 
     marginals: bool = False
     k_best: int | None = None

@@ -29,7 +29,7 @@ class TagTask(Task):
 
     Without --template or --features the features are chosen from the data: "ner" for labels such as B-PER, with the
     columns of tags that there are; "chunk" for two columns or more before the label, if the second one tells most of
-    the labels (B-NP by parts of speech) or they are no such labels; "pos" otherwise.
+    the labels (B-NP by parts of speech) or the labels are of another kind; "pos" otherwise.
     """
 
     name: ClassVar[str] = "tag"

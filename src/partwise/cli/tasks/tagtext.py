@@ -56,7 +56,7 @@ class TextGuess:
         counts = {len(line.split()) for line in lines}
         if max(counts, default=0) <= self.width:  # lines that lack a column are a mistake in a file of columns
             return None
-        # A single line of several words is no sentence of one token and its labels.
+        # A single line of several words is not a sentence of one token and its labels.
         return True if len(counts) > 1 or len(lines) == 1 else None
 
 

@@ -262,7 +262,7 @@ class TreeModel(Model):
         structure: Any = reading.batch.structure
         possible = np.ones(len(words.lengths), dtype=bool)
         possible[not_in_structure(structure, words, heads)] = False
-        # An impossible tree is replaced by any that is possible: its value is not looked at.
+        # An impossible tree is replaced by any that is possible: its value is not used.
         chain = np.concatenate([np.arange(n) for n in words.lengths.tolist()]) if len(heads) else heads
         heads = np.where(np.repeat(possible, words.lengths), heads, chain)
         return Labellings(*structure.encode(heads)), possible

@@ -95,7 +95,7 @@ def read_words(sentences: Sequence[Any], numbers: Sequence[int], max_length: int
 
 
 def check_lengths(sentences: Sequence[Any], numbers: Sequence[int], max_length: int) -> Words:
-    """The sentences' lengths, with no columns yet; ValueError if one is no list of words or too long."""
+    """The sentences' lengths, with no columns yet; ValueError if one is not a list of words or too long."""
     lengths = np.empty(len(sentences), dtype=np.int64)
     for i, sentence in enumerate(sentences):
         if isinstance(sentence, (str, bytes, dict)) or not isinstance(sentence, Sized):
