@@ -62,7 +62,7 @@ def run_safely(run: Callable[[], Any]) -> NoReturn:
         message = message_of(error)
         if message is None:
             raise
-        # A command without its arguments is answered with its help.
+        # A command without its arguments shows its help.
         help_only = type(error).__name__ == "NoArgsIsHelpError"
         click.echo(str(error) if help_only else f"error: {message}", err=True)
         code = error.exit_code if isinstance(error, click.ClickException) else USER_ERROR

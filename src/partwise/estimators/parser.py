@@ -22,7 +22,7 @@ class DependencyParser(StructuredEstimator):
     Minimises ``1 / (2 C) |w|^2 + sum_i weight_i loss_i(w)`` over sentences i, where a tree's score is the sum of its
     arcs' scores and an arc's score the sum of its features' weights; the cost of a tree is the number of wrong heads.
 
-    A second classifier, trained apart on the gold arcs with the log loss, names each arc given its two ends.
+    A second classifier, trained separately on the gold arcs with the log loss, names each arc given its two ends.
     `result_` is the certificate of the trees' objective, `label_result_` that of the names'; neither says anything
     about the other.
 
@@ -70,7 +70,7 @@ class DependencyParser(StructuredEstimator):
     memory_limit : float
         Bytes for features that are kept during training; those that do not fit are recomputed in each pass.
     solver, solver_options, tol, max_seconds, max_passes, n_jobs, random_state, verbose, warm_start, callbacks
-        As for `SequenceTagger`; `tol` is for the names of arcs too, and "auto" takes "eg" for smooth losses up to C =
+        As for `SequenceTagger`; `tol` is for the names of arcs too, and "auto" uses "eg" for smooth losses up to C =
         100, whatever the size of the data. `max_seconds` is for both runs: names, which come first, have a quarter of
         it and one pass at least, trees what they leave; `max_passes` is for the trees.
 

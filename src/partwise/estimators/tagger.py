@@ -71,7 +71,7 @@ class SequenceTagger(StructuredEstimator):
     features : {"observed", "all"}
         Weights for the (attribute, label) pairs that occur in the training data, or for all pairs.
     transitions : {"auto", "observed", "all"}
-        Weights for the pairs of neighbouring labels that occur, or for all; "auto" does as `features`. A pair without a
+        Weights for the pairs of neighbouring labels that occur, or for all; "auto": as `features`. A pair without a
         weight has score 0; it is not forbidden.
     transition_features : None, "all", or a list of name prefixes (strings) or column numbers (ints)
         None: one weight per pair of labels. Otherwise transitions are conditioned on observations: each of these

@@ -168,12 +168,12 @@ def solve(
     solver : str or Solver
         A name (`available_solvers()`), a solver with its hyper-parameters, or "auto".
     tol : float
-        Stop at gap <= tol * |primal|. 0: run to max_passes (or until rounding allows no further progress). "auto" goes
-        on to rounding on problems so tiny that it takes no more than some milliseconds.
+        Stop at gap <= tol * |primal|. 0: run to max_passes (or until rounding allows no further progress). "auto"
+        continues to rounding on tiny problems, where that takes at most a few milliseconds.
     max_passes, max_seconds : float, optional
         Stop after this many passes over the data (every trial step counted; default: the solver's limit) or seconds.
     callback : callable, optional
-        Called with a `Progress` after each epoch; an answer that is true stops the run.
+        Called with a `Progress` after each epoch; returning a true value stops the run.
     n_jobs : int, optional
         Threads (default: the problem's).
     random_state : int, Generator, RandomState or None
@@ -181,7 +181,7 @@ def solve(
     warm_start : Result, DualPoint or weights, optional
         What to start from; a solver that cannot start from it says so.
     checkpoint : path or Checkpoint, optional
-        Save the state there now and then and at the end; if the file exists, continue from it.
+        Save the state there from time to time and at the end; if the file exists, continue from it.
     verbose : int
         1: log each certificate.
 
@@ -190,7 +190,7 @@ def solve(
     ValueError
         If the solver does not fit the problem; the message says which do.
     DivergenceError
-        If the iterates run away.
+        If the iterates diverge.
 
     Warns
     -----

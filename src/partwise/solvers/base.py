@@ -57,7 +57,7 @@ class Certified(NamedTuple):
 
 @dataclass(frozen=True)
 class Progress:
-    """What a callback is told after each step; if it answers with something true, the run stops.
+    """What a callback gets after each step; if it returns a true value, the run stops.
 
     certificate: the last one issued, None if none was yet. fresh: whether it was issued in this step.
     weights: a function that gives the weights as they are now.
@@ -85,12 +85,12 @@ Callback = Callable[[Progress], Any]
 
 @dataclass(frozen=True)
 class Solver(ABC, Generic[S]):
-    """A solver's hyper-parameters and its three moves. Subclasses say what they need of a problem in `requires`."""
+    """A solver's hyper-parameters and three operations. Subclasses list what they need of a problem in `requires`."""
 
     name: ClassVar[str]
     requires: ClassVar[frozenset[Capability]]
     #: "linear": accuracy 1e-6 is within reach; "sublinear": 1e-2 is. That of losses with a temperature above 0, where
-    #: the solver takes them (see `rate_for`).
+    #: the solver can train them (see `rate_for`).
     rate: ClassVar[str]
     #: What to do when the tolerance is not reached.
     advice: ClassVar[str]
@@ -113,7 +113,7 @@ class Solver(ABC, Generic[S]):
         """The weights that the state stands for."""
 
     def check_due(self, state: S, tol: float) -> bool:
-        """Whether a certificate should be issued now. By default always (for solvers that have it for nothing)."""
+        """Whether a certificate should be issued now. By default always (for solvers that get it for free)."""
         return True
 
     def observe(self, problem: Problem, state: S, certificate: Certificate) -> None:

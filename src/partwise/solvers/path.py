@@ -84,7 +84,7 @@ def regularization_path(
     max_passes, max_seconds : float, optional
         Limits of each point.
     callback : callable, optional
-        Called with the result of each point; an answer that is true ends the path there.
+        Called with the result of each point; returning a true value ends the path there.
     warm_start : Result, DualPoint or weights, optional
         What the first point starts from.
     keep_duals : bool
