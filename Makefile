@@ -16,7 +16,7 @@ PACKAGE_FILES := pyproject.toml CMakeLists.txt README.md LICENSE \
 	$(shell find src -type f -not -name '*.so' -not -name '*.pyc')
 CORE_FILES := $(filter core/%,$(PACKAGE_FILES))
 
-# Neither someone's PYTHONPATH nor their pip settings for the user's site may shadow what was installed.
+# Neither PYTHONPATH nor pip settings for the user's site may shadow what was installed.
 unexport PYTHONPATH
 export PIP_USER := 0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1

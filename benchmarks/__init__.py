@@ -1,4 +1,4 @@
-"""Benchmarks: one module a question, rivals in the same run, objectives evaluated by the same independent code.
+"""Benchmarks: one module per question, rivals in the same run, objectives evaluated by the same independent code.
 
 ``python -m benchmarks --help`` lists the questions.
 """

@@ -52,7 +52,7 @@ def conll2000(data: str | None, limit: int | None) -> Chains:
 
 
 def ocr_letters(data: str | None, limit: int | None) -> Chains:
-    """Handwritten words, all folds but the first; 128 pixels and a bias a letter."""
+    """Handwritten words, all folds but the first; 128 pixels and a bias per letter."""
     from partwise import datasets
 
     full = datasets.ocr_letters(data)

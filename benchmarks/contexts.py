@@ -1,7 +1,7 @@
 """Maxent problems of section 5 of Huang et al. (2010): contexts with their labels, as arrays.
 
 Text: a position with its words, spelling and the two (gold) tags before it, 0/1 features; a feature ties an attribute
-to one label, and is there if the two meet at least `CUTOFF` times in the training data (OpenNLP's default is 5 too).
+to one label, and is kept if the two meet at least `CUTOFF` times in the training data (OpenNLP's default is 5 too).
 Labels are those of the training data (Brown has 188 without modifiers, some of them in very few articles).
 Documents: 20news counts, rows of length 1, a feature for every (word, label).
 """

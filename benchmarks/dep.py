@@ -2,8 +2,8 @@
 
 Every loss gets the same features in the same run: log by `eg`, hinge by `bcfw`, squared hinge by `dcd`, each to the
 target gap or its limit of CPU time. Trees are unlabelled and projective. Finding the features of a training set is
-timed apart ("features s", once a run); "s a pass" is what the solver takes, certificates included, over the passes it
-made. Parsing starts from lists of words on one thread, features included. Spanish: 2306 sentences to train, 1000 to
+timed apart ("features s", once per run); "s per pass" is what the solver takes, certificates included, over its
+passes. Parsing starts from lists of words on one thread, features included. Spanish: 2306 sentences to train, 1000 to
 parse.
 """
 
@@ -35,7 +35,7 @@ COLUMNS = (
     ("l2", "l2", "g"),
     ("features", "features", ",d"),
     ("feature_seconds", "features s", ".3g"),
-    ("pass_seconds", "s a pass", ".3g"),
+    ("pass_seconds", "s per pass", ".3g"),
     ("solver_cpu_seconds", "solver CPU s", ".3g"),
     ("passes", "passes", ".3g"),
     ("seconds_to_gap", "CPU s to gap", ".3g"),
@@ -52,7 +52,7 @@ COLUMNS = (
 @click.option("--json", "json_file", type=click.Path(dir_okay=False), help="Write records as JSON lines.")
 @click.option("--l2", type=float, help="Strength of the penalty [default: 10; Spanish: 13.841].")
 @click.option("--gap", default=1e-2, show_default=True, help="Relative gap to train to.")
-@click.option("--limit", default=150.0, show_default=True, help="CPU seconds of training a system and thread.")
+@click.option("--limit", default=150.0, show_default=True, help="CPU seconds of training per system and thread.")
 @click.option("--threads", default=1, show_default=True, help="Threads of training; parsing has one.")
 @click.option("--systems", default="", help="Only these systems, with commas.")
 @click.option("--quick", is_flag=True, help="A small part of the data, to see that all runs.")
@@ -66,7 +66,7 @@ def command(
     systems: str,
     quick: bool,
 ) -> None:
-    """Train and parse with each system in a process of its own."""
+    """Train and parse with each system in a separate process."""
     records: list[Record] = []
     for name in choose(systems, list(SYSTEMS)):
         bank, loss, solver, usual = SYSTEMS[name]
@@ -81,7 +81,7 @@ def command(
             records.append(head | {"error": str(error)})
     good = [record for record in records if "error" not in record]
     rows = [["-" if r[f] is None else format(r[f], form) for f, _, form in COLUMNS] for r in good]
-    note = f"to a relative gap of {gap:g} or {limit:g} CPU s a thread; seconds are CPU seconds of all threads"
+    note = f"to a relative gap of {gap:g} or {limit:g} CPU s per thread; seconds are CPU seconds of all threads"
     failed = [f"{record['system']} failed: {record['error']}" for record in records if "error" in record]
     print_table("Dependency parsing", [heading for _, heading, _ in COLUMNS], rows, "\n".join([note, *failed]))
     save(json_file, records)

@@ -62,7 +62,7 @@ def instructions(driver: Path, kind: str, what: str, n: int, repeats: int) -> in
 @click.command(help=__doc__)
 @click.option("--lengths", default="25,50,100,200", show_default=True, help="Words of a sentence, with commas.")
 @click.option("--json", "json_file", type=click.Path(dir_okay=False), help="Write records as JSON lines.")
-@click.option("--limit", default=3.1, show_default=True, help="Largest exponent that is no failure.")
+@click.option("--limit", default=3.1, show_default=True, help="Largest exponent that does not count as a failure.")
 def command(lengths: str, json_file: str | None, limit: float) -> None:
     """Count, fit, show; status 1 if something grows faster than the limit."""
     if missing := missing_tools():

@@ -117,7 +117,7 @@ def _take(items: list[Any], wanted: list[bool]) -> list[Any]:
 
 
 def show(records: list[Record], quick: bool) -> None:
-    """One row a system."""
+    """One row per system."""
     columns = (
         ("C", "C", "g"),
         ("gamma", "gamma", "g"),

@@ -1,6 +1,6 @@
-"""How long does a large model take to load, with a warm cache? A made-up tagger: five weights an attribute, 20 labels.
+"""How long does a large model take to load, with a warm cache? A made-up tagger: five weights per attribute, 20 labels.
 
-Every load is a process of its own. Shown are the least and the median wall time of `partwise.load` itself, imports not
+Every load is a separate process. Shown are the least and the median wall time of `partwise.load` itself, imports not
 counted, and how long the SHA-256 of as many bytes takes, which no load can go below.
 """
 

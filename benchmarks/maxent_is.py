@@ -4,7 +4,7 @@ Parts of speech and chunks of CoNLL-2000 and parts of speech of the Brown corpus
 20news with rows of length 1, without and with a bias (l2 = 1/8). Every method minimises l2/2 |w|^2 + sum of log losses
 from w = 0 on equal contexts merged. The reference of a data set is solved first: sdca (Brown: cd) with twice the cap.
 A cell ends when it is certified to be within 1e-5 of the optimum, by its own gap or by the reference's dual, or after
---cap CPU seconds of steps a thread (Brown: twice that); objective, gradient and accuracy are evaluated after every
+--cap CPU seconds of steps per thread (Brown: twice that); objective, gradient and accuracy are evaluated after every
 step and later every 5 % of the steps made, as far as that takes no more than a third of the steps' time, and is not
 counted. The optimum is taken to be the lowest objective of all cells, and the table says how far above it may be
 (certified).
@@ -51,7 +51,7 @@ _LOOKING = 1 / 3  # seconds spent on looking over those spent on steps, at most
 @click.option("--data", type=click.Path(exists=True, file_okay=False), help="Data folder [PARTWISE_DATA].")
 @click.option("--json", "json_file", type=click.Path(dir_okay=False), help="JSON lines [benchmarks/results].")
 @click.option("--plot", "plot_file", type=click.Path(dir_okay=False), help="Figure, PNG [benchmarks/results].")
-@click.option("--cap", default=60.0, show_default=True, help="CPU seconds a cell and thread.")
+@click.option("--cap", default=60.0, show_default=True, help="CPU seconds per cell and thread.")
 @click.option("--threads", default=1, show_default=True, help="Threads of a solver.")
 @click.option("--datasets", default="", help=f"Only these of {', '.join(DATASETS)}, with commas.")
 @click.option("--systems", default="", help="Only these methods, with commas.")
@@ -141,7 +141,7 @@ def _later(done: list[Record], *written: list[Record]) -> list[Record]:
 
 
 def progress(cell: Record) -> str:
-    """One line on a cell, for those who wait."""
+    """One line on a cell, as progress."""
     name = f"{cell['dataset']}, {cell['system']}"
     if "error" in cell:
         return f"{name}: {cell['error']}"
@@ -353,7 +353,7 @@ def against_nltk(data: str | None, folder: str, threads: int) -> Record:
     if "error" not in cell:
         fields = ("cpu_seconds", "our_cpu_seconds", "ratio", "iteration", "our_iteration", "iteration_ratio")
         row = [_number(cell[f"nltk_{name}"], ".4g") for name in fields]
-        headings = ["NLTK: CPU s", "cd", "ratio", "NLTK: CPU s an iteration", "gis", "ratio"]
+        headings = ["NLTK: CPU s", "cd", "ratio", "NLTK: CPU s per iteration", "gis", "ratio"]
         note = f"to the objective that NLTK's GIS has after {_NLTK_ITERATIONS} iterations, {cell['nltk_objective']:.1f}"
         print_table(f"{cell['contexts']} contexts, no penalty", headings, [row], note)
     return {**head, **cell}

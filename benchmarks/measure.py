@@ -1,4 +1,4 @@
-"""Run one system in a process of its own, so that time and memory are its alone."""
+"""Run one system in a separate process, so that time and memory are its alone."""
 
 from __future__ import annotations
 

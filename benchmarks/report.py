@@ -85,7 +85,7 @@ def comparison(rows: list[Record], ours: str) -> list[Record]:
 
 
 def medians(runs: list[Record]) -> list[Record]:
-    """One row a system: the median of each number that differs between its runs."""
+    """One row per system: the median of each number that differs between its runs."""
     rows = []
     for name in dict.fromkeys(run["system"] for run in runs):
         same = [run for run in runs if run["system"] == name]
@@ -112,11 +112,11 @@ def save(path: str | os.PathLike[str] | None, records: Sequence[Record]) -> None
 
 
 def write_json(path: str | os.PathLike[str], records: Sequence[Mapping[str, Any]]) -> None:
-    """One record a line; what is not finite is null, as JSON knows no infinity."""
+    """One record per line; what is not finite is null, as JSON knows no infinity."""
     lines = [json.dumps(_finite(dict(record)), allow_nan=False) for record in records]
     new = Path(f"{os.fspath(path)}.new")
     new.write_text("".join(line + "\n" for line in lines))
-    new.replace(path)  # a stop in the midst of it leaves the old file
+    new.replace(path)  # a stop during it leaves the old file
 
 
 def print_table(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]], note: str = "") -> None:

@@ -3,7 +3,7 @@
 Every solver that fits, each loss that there is; all start from their own default state. A cell ends at the last target
 or after --cap seconds. Gaps are those of the solver's own certificates, issued after every step and later every 5 % of
 the steps made; their time is not counted. Passes are calls of the oracle over the number of examples; of methods
-that keep labellings, sweeps over those are no passes, but their time counts. The final
+that keep labellings, sweeps over those are not passes, but their time counts. The final
 objective is evaluated once more by independent code.
 """
 
@@ -40,7 +40,7 @@ _AGREE = 1e-8  # relative difference between a reported objective and the indepe
 @click.option("--json", "json_file", type=click.Path(dir_okay=False), help="JSON lines [benchmarks/results].")
 @click.option("--plot", "plot_file", type=click.Path(dir_okay=False), help="Figure, PNG [benchmarks/results].")
 @click.option("--l2", default=2.0, show_default=True, help="Strength of the penalty.")
-@click.option("--cap", default=60.0, show_default=True, help="Seconds a cell.")
+@click.option("--cap", default=60.0, show_default=True, help="Seconds per cell.")
 @click.option("--threads", default=1, show_default=True, help="Threads of a solver.")
 @click.option("--datasets", default="", help="Only these data sets, with commas.")
 @click.option("--losses", default="", help="Only these losses, with commas.")
@@ -221,7 +221,7 @@ def check(cells: list[Record]) -> list[str]:
 
 
 def show(title: str, cells: list[Record], cap: float) -> None:
-    """Passes, wall seconds and CPU seconds to each target, one row a system."""
+    """Passes, wall seconds and CPU seconds to each target, one row per system."""
     columns = {"passes": "passes", "seconds": "s", "cpu_seconds": "CPU s"}
     headings = [
         "system",

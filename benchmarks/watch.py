@@ -4,7 +4,7 @@ Its solvers have no history of their own, and running them again and again with 
 what one run takes. So one fit is watched: weights are seen after every iteration of lbfgs, newton-cg and
 newton-cholesky through the functions that `fit` calls, and sag and saga are run an epoch at a time, from the memory
 they left (their order of visits then differs from that of one long run). The fit ends at the target or when its CPU
-seconds are used up, also in the midst of an iteration.
+seconds are used up, also during an iteration.
 """
 
 from __future__ import annotations

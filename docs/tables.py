@@ -23,7 +23,7 @@ KINDS_OF_CELLS = {"Multiclass": "one label", "Chain": "chains", "Multiclass, max
 
 
 def fits() -> str:
-    """Solvers by losses; then what a structure or a feature map of one's own must offer."""
+    """Solvers by losses; then what a user-defined structure or feature map must offer."""
     rows = [["solver", *(f"`{name}`" for name in LOSSES), "`l2` = 0", "`l1` > 0", "kernels", "asks of a structure"]]
     found = {
         kind: {name: fitting_solvers(loss, kind) for name, loss in LOSSES.items()}
@@ -53,7 +53,7 @@ def options() -> str:
     for solver, cls in SOLVERS.items():
         doc = sys.modules[cls.__module__].__doc__ or ""
         text = f"### `{solver}`\n\n{doc.splitlines()[0]}\n\n"
-        text += f"Gives up after {cls.default_max_passes} passes, unless told otherwise. "
+        text += f"Gives up after {cls.default_max_passes} passes by default. "
         text += f"Convergence: {cls.describe_rate()}.\n\n"
         rows = [["option", "default", "meaning"]]
         rows += [[f"`{item.name}`", f"`{item.default!r}`", item.metadata["help"]] for item in fields(cls)]

@@ -133,7 +133,7 @@ def candidates(root: Path, file: str) -> Iterator[Mutant]:
 
 
 def choose(root: Path, files: list[str], count: int, seed: int) -> list[Mutant]:
-    """`count` of the candidates: each file's share goes with the square root of its candidates, its rules by turns."""
+    """`count` of the candidates: shares of files by the square roots of their candidates, rules by turns."""
     shuffled: dict[str, list[Mutant]] = {}
     for file in files:
         rng = random.Random(f"{seed} {file}")
@@ -150,7 +150,7 @@ def choose(root: Path, files: list[str], count: int, seed: int) -> list[Mutant]:
             for r in rules
             if k < len(by_rule[r])
         ]
-        lines: set[int] = set()  # one mutant a line: neighbours are seen by the same tests
+        lines: set[int] = set()  # one mutant per line: neighbours are seen by the same tests
         shuffled[file] = [m for m in turns if m.line not in lines and not lines.add(m.line)]  # type: ignore[func-returns-value]
     taken: dict[str, int] = dict.fromkeys(files, 0)
     while sum(taken.values()) < min(count, sum(map(len, shuffled.values()))):

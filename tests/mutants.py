@@ -226,7 +226,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", metavar="PATH", help="only sources whose path begins so")
     parser.add_argument(
-        "--resume", type=Path, metavar="FILE", help="results, one JSON line a mutant: read, then added to"
+        "--resume", type=Path, metavar="FILE", help="results, one JSON line per mutant: read, then added to"
     )
     parser.add_argument("--retry", action="store_true", help="those of FILE that survived once more, and nothing else")
     parser.add_argument(

@@ -86,7 +86,7 @@ def test_threads_that_the_system_refuses():
     )
     assert "same True" in printed
     assert "of 4 threads could be started" in printed
-    assert "take a smaller n_jobs" in printed
+    assert "use a smaller n_jobs" in printed
 
 
 @pytest.mark.parametrize("solver", ["lbfgs", "newton"])

@@ -36,7 +36,7 @@ std::vector<std::int32_t> add_all(StringTable& table, const nb::list& names) {
 }
 
 Column mapped(const CodedColumn& self, const nb::list& names) {
-    if (len(names.size()) != self.names.size()) throw InputError("there must be one name a distinct string");
+    if (len(names.size()) != self.names.size()) throw InputError("there must be one name per distinct string");
     auto column = std::make_unique<CodedColumn>();
     const std::vector<std::int32_t> numbers = add_all(column->names, names);
     column->codes.resize(self.codes.size());

@@ -24,7 +24,7 @@ void bind_objective(nb::module_& m) {
                const std::optional<Floats>& cost, const std::optional<Floats>& sample_weight) {
                 check_finite(counts, "gold_counts");
                 if (cost && cost->size() == 0 && structure.num_examples() > 0)
-                    throw InputError("cost must have one value a slot");
+                    throw InputError("cost must have one value per slot");
                 if (sample_weight) check_size(*sample_weight, structure.num_examples(), "sample_weight");
                 new (self) Objective(share(structure), share(features),
                                      {vector_of<Index>(indptr), vector_of<Index>(slots), vector_of<double>(counts)},

@@ -24,7 +24,7 @@ using Pointers = nb::ndarray<const Int, nb::ndim<1>, nb::c_contig, nb::device::c
     throw InputError("X is a damaged sparse matrix: pointers or indices are out of range, or were changed meanwhile");
 }
 
-// The arrays belong to somebody who may change them at any time: every pointer and index is read once, and looked at
+// The arrays belong to the caller and may change at any time: every pointer and index is read once, and looked at
 // before it is followed. C: the number of columns, or 0 for any.
 template <class Int, int C>
 auto product_of_width(const Pointers<Int>& indptr, const Pointers<Int>& indices, const Floats& data,
@@ -90,7 +90,7 @@ void bind_products(nb::module_& m) {
             const Index inner = len(left.shape(2));
             const Index columns = len(right.shape(2));
             if (len(right.shape(0)) != stack || len(right.shape(1)) != inner) {
-                throw InputError("matrices of shapes that do not fit");
+                throw InputError("the shapes of the matrices do not match");
             }
             std::vector<double> out(idx(rows * stack * columns));
             {

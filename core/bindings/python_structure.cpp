@@ -56,7 +56,7 @@ double PythonStructure::maximize(Index i, const double* scores, SlotCounts& best
     const nb::gil_scoped_acquire gil;
     const auto [value, slots, counts] =
         nb::cast<std::tuple<double, Ints, Floats>>(method("maximize")(i, array(i, scores)));
-    if (slots.size() != counts.size()) throw InputError("maximize: one count a slot is needed");
+    if (slots.size() != counts.size()) throw InputError("maximize: one count per slot is needed");
     best.clear();
     for (std::size_t k = 0; k < slots.size(); ++k) {
         if (slots.data()[k] < 0 || slots.data()[k] >= size(i)) throw InputError("maximize: a slot is out of range");
@@ -97,7 +97,7 @@ void PythonStructure::check_labelling(Index i, SlotView labelling, Workspace& ws
 }
 
 // No labelling scores more than the maximum. Scores that are positive on the slots of this one and negative elsewhere
-// find out everything that uses slots once or not at all and is no labelling; where slots are used several times,
+// find out everything that uses slots once or not at all and is not a labelling; where slots are used several times,
 // different magnitudes find out what lies outside of the labellings' convex hull, which is what certificates rest on.
 void PythonStructure::check_by_oracle(Index i, SlotView labelling, Workspace& ws) const {
     constexpr int kTrials = 4;

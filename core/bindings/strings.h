@@ -20,7 +20,7 @@ std::string_view utf8_of(nb::handle object, Where&& where) {
     if (data == nullptr) {
         PyErr_Clear();
         const std::string shown = nb::cast<std::string>(nb::repr(object));
-        throw InputError(where() + ": " + shown + " holds a lone surrogate, which is no character");
+        throw InputError(where() + ": " + shown + " holds a lone surrogate, which is not a character");
     }
     return {data, static_cast<std::size_t>(size)};
 }

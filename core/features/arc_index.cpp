@@ -94,7 +94,7 @@ std::unique_ptr<ArcIndex> ArcIndex::hashed(int bits) {
 
 std::unique_ptr<ArcIndex> ArcIndex::seen(const std::vector<ArcTemplate>& templates, const ArcTokens& tokens,
                                          std::span<const Index> heads, Index min_count, Interrupt& interrupt) {
-    if (!heads.empty() && len(heads.size()) != tokens.num_words()) throw InputError("one head a word is needed");
+    if (!heads.empty() && len(heads.size()) != tokens.num_words()) throw InputError("one head per word is needed");
     ArcKeys keys(templates, tokens);
     Counter counter;
     std::vector<Key> found;
@@ -157,7 +157,7 @@ void ArcIndex::find(const Key* keys, std::size_t n, std::uint32_t* ids) const {
         for (;;) {
             const Bucket& bucket = table_[at];
             std::uint32_t found = kUnknown;
-            // No early exit: without branches that nobody can foretell it is a few vector instructions.
+            // No early exit: without unpredictable branches it is a few vector instructions.
             for (int j = 0; j < Bucket::kSize; ++j) {
                 found = std::min(found, bucket.marks[j] == mark ? bucket.ids[j] : kUnknown);
             }

@@ -2,7 +2,7 @@
 //
 // Indexed: the keys seen in training, numbered by frequency, so that the weights asked for most lie together. The table
 // keeps 32 bits of a key beside its place, four keys to a place on average: an unknown key is taken for a known one
-// with a chance of about 2^-30 a look-up, and is then a feature hashed onto its weight.
+// with a chance of about 2^-30 per look-up, and is then a feature hashed onto its weight.
 // Hashed: a key's first `bits` bits are its weight (the hash kernel), and there is nothing to store.
 #pragma once
 
@@ -22,7 +22,7 @@ class ArcIndex {
     // Keys in the order of their weights.
     explicit ArcIndex(std::vector<Key> keys);
     static std::unique_ptr<ArcIndex> hashed(int bits);
-    // Keys that occur at least min_count times on gold arcs (heads: one a word, all sentences end to end), or, without
+    // Keys that occur at least min_count times on gold arcs (heads: one per word, sentences end to end), or, without
     // heads, on all arcs.
     static std::unique_ptr<ArcIndex> seen(const std::vector<ArcTemplate>& templates, const ArcTokens& tokens,
                                           std::span<const Index> heads, Index min_count, Interrupt& interrupt);

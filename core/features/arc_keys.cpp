@@ -37,7 +37,7 @@ void check_templates(const std::vector<ArcTemplate>& templates, Index n_columns)
                 if (atom.offset < -16 || atom.offset > 16) throw InputError("templates look at most 16 words away");
             }
         }
-        if (t.between >= n_columns) throw InputError("a template looks at a column that is not there");
+        if (t.between >= n_columns) throw InputError("a template refers to a column that does not exist");
         if (t.between >= 0 && (t.head.empty() || t.modifier.empty()))
             throw InputError("a template for words in between needs a head and a modifier");
     }

@@ -1,7 +1,7 @@
 // The features of an arc from head h to modifier m, f(x, h, m), as 64-bit keys.
 //
 // A template names what it looks at on the head's side, on the modifier's side, and in between. A side's value is
-// hashed once a word, and a feature's key is the sum of its parts' hashes: an arc costs an addition a feature. Each
+// hashed once per word, a feature's key is the sum of its parts' hashes: an arc costs one addition per feature. Each
 // template makes two features, one by itself and one with the arc's direction and distance.
 //
 // Features that look at one side alone are the same for all arcs of that word in the same direction and distance, so
@@ -63,7 +63,7 @@ struct ArcRows {
 // What direction and distance add to a key.
 Key distance_key(Index bin);
 
-// Makes the keys of one sentence after another; one object a thread.
+// Makes the keys of one sentence after another; one object per thread.
 class ArcKeys {
    public:
     ArcKeys(const std::vector<ArcTemplate>& templates, const ArcTokens& tokens);
@@ -104,7 +104,7 @@ class ArcKeys {
     std::array<Key, ArcDistance::kBins> bins_;
 };
 
-// Throws InputError unless every template looks at a column that is there and at one word at least.
+// Throws InputError unless every template looks at an existing column and at one word at least.
 void check_templates(const std::vector<ArcTemplate>& templates, Index n_columns);
 
 }  // namespace partwise

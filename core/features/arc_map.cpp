@@ -384,7 +384,7 @@ Index ArcMap::most_features(Index n) const {
     return most;
 }
 
-// A tree has an arc a word. The bound of psi2 is tighter, but takes as long as a pass.
+// A tree has one arc per word. The bound of psi2 is tighter, but takes as long as a pass.
 double ArcMap::reach(Index i) const {
     const Index n = tokens_->length(i);
     return static_cast<double>(n) * std::sqrt(static_cast<double>(most_features(n)));

@@ -1,7 +1,7 @@
 // Arc-factored features: slot (m - 1)(n + 1) + h of a sentence of n words is the arc from head h to modifier m.
 //
 // A sentence's features are looked up once and kept as a Block, as far as the memory limit goes; the blocks of further
-// sentences are made anew whenever they are needed. A block numbers the sentence's distinct features, so that weights
+// sentences are recomputed whenever they are needed. A block numbers the sentence's distinct features, so that weights
 // are fetched once however many arcs have them, and A'd comes out merged.
 #pragma once
 

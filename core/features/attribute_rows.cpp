@@ -20,7 +20,7 @@ constexpr std::ptrdiff_t kAhead = 8;
 inline void one_by_one(std::uint32_t& j) { asm("" : "+r"(j)); }
 
 // What becomes of v = A' slots. row(): a whole row of `width` values; one(): a single weight's value. Sums over rows
-// are kept column by column and added up at the end: a horizontal sum a row would cost more than the row itself.
+// are kept column by column and added up at the end: a horizontal sum per row would cost more than the row itself.
 template <int W>
 struct AddSink {
     static constexpr int kLanes = W > 0 ? W : 1;

@@ -11,7 +11,7 @@ void check(const RowLayout& layout, const AttributeTable& table) {
     check_pointers(table.row_ptr, len(table.attributes.size()), "row_ptr");
     check_pointers(table.example_ptr, len(table.row_ptr.size()) - 1, "example_ptr");
     if (!table.values.empty() && table.values.size() != table.attributes.size()) {
-        throw InputError("values must have one value an attribute");
+        throw InputError("values must have one value per attribute");
     }
     check_values(table.values, [&](Index k) { return "attribute " + std::to_string(table.attributes[idx(k)]); });
     // Extremes first: that is a loop of vector instructions.

@@ -52,7 +52,7 @@ Added DenseSegment::add_transpose(Index i, const double* __restrict slots, doubl
     with_width(width_, [&](auto constant) {
         constexpr int W = constant();
         if constexpr (W > 0) {
-            double products[W] = {};  // column by column: a horizontal sum a row would cost more than the row
+            double products[W] = {};  // column by column: a horizontal sum per row would cost more than the row
             for (Index j = 0; j < rows_.n_inputs; ++j) {
                 // Rows share weights: v_j = sum_t x_tj d_t is complete before w_j changes.
                 double v[W];

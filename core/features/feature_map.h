@@ -33,7 +33,7 @@ class FeatureMap {
     virtual Index num_examples() const = 0;
     virtual Index num_weights() const = 0;
     virtual Index num_slots(Index i) const = 0;
-    // Whether weights are coordinates, so that dot is the plain inner product and project() is there. If not, they are
+    // Whether weights are coordinates, so that dot is the plain inner product and project() works. If not, they are
     // coefficients of a basis known by its inner products alone (kernels): sums and multiples still mean what they say.
     virtual bool explicit_weights() const { return true; }
     // <w, v> in weight space; as much work as the scores of all examples where weights are not explicit.
@@ -42,7 +42,7 @@ class FeatureMap {
     virtual void scores(Index i, const double* w, double scale, double* out) const = 0;
     // w += scale * A_i' slots
     virtual Added add_transpose(Index i, const double* slots, double scale, double* w) const = 0;
-    // Scores of the examples [begin, end), slots end to end: what batch methods ask for, where a call an example would
+    // Scores of the examples [begin, end), slots end to end: what batch methods ask for, where a call per example would
     // cost as much as a short example itself.
     virtual void scores_of(Index begin, Index end, const double* w, double* out) const;
     // w += sum over the examples [begin, end) of A_i' slots_i, slots end to end

@@ -25,7 +25,7 @@ double power(double base, int exponent) {
 void KernelFunction::check() const {
     if (!(gamma > 0.0) || !std::isfinite(gamma)) throw InputError("gamma must be above 0 and finite");
     if (!(coef0 >= 0.0) || !std::isfinite(coef0))
-        throw InputError("coef0 must be 0 or more and finite: with a negative one the polynomial is no kernel");
+        throw InputError("coef0 must be 0 or more and finite: with a negative one it is not a kernel");
     if (degree < 1) throw InputError("degree must be at least 1");
     if (!(bias >= 0.0) || !std::isfinite(bias)) throw InputError("bias must be 0 or more and finite");
 }
@@ -156,7 +156,7 @@ SparseRows::SparseRows(Index num_attributes, std::span<const Index> row_ptr, std
     if (num_attributes < 0) throw InputError("the number of attributes is negative");
     if (row_ptr.empty()) throw InputError("row_ptr is empty");
     check_pointers(row_ptr, len(attributes.size()), "row_ptr");
-    if (!values.empty() && values.size() != attributes.size()) throw InputError("values: one an attribute is needed");
+    if (!values.empty() && values.size() != attributes.size()) throw InputError("values: one per attribute is needed");
     if (!all_finite(values.data(), len(values.size()))) throw InputError("a feature value is NaN or infinite");
     ptr_.push_back(0);
     std::vector<std::pair<Index, double>> row;

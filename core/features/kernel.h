@@ -12,8 +12,8 @@
 
 namespace partwise {
 
-// k = f(<x, y>) + bias, or f(|x - y|^2) + bias for kRbf. Values of gamma, coef0 and degree for which f is no kernel are
-// refused.
+// k = f(<x, y>) + bias, or f(|x - y|^2) + bias for kRbf. Values of gamma, coef0 and degree for which f is not a
+// kernel are refused.
 struct KernelFunction {
     enum class Kind { kLinear, kPolynomial, kRbf };
     Kind kind = Kind::kLinear;
@@ -134,7 +134,7 @@ class SparseKernel final : public Kernel {
     std::vector<Posting> postings_;
 };
 
-// A matrix of kernel values that somebody else stores: queries x support.
+// A matrix of kernel values stored elsewhere: queries x support.
 class StoredKernel final : public Kernel {
    public:
     StoredKernel(DenseRows matrix, bool square);

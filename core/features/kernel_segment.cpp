@@ -26,7 +26,7 @@ KernelSegment::KernelSegment(std::shared_ptr<const Kernel> kernel, std::vector<I
         throw InputError("the kernel matrix of " + std::to_string(kernel_->num_queries()) + " rows takes " +
                          std::to_string(std::llround(needed / 1e6)) + " MB, above the memory limit of " +
                          std::to_string(std::llround(memory_limit / 1e6)) +
-                         " MB: raise memory_limit, train on less data, or have what does not fit computed anew in "
+                         " MB: raise memory_limit, train on less data, or have what does not fit recomputed in "
                          "every pass (recompute)");
     }
     limit_ = static_cast<Index>(std::min(memory_limit, needed) / static_cast<double>(sizeof(double)));

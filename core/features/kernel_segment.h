@@ -1,10 +1,10 @@
-// Features known by their kernel alone: the weights are coefficients, `width` of them a support row.
+// Features known by their kernel alone: the weights are coefficients, `width` of them per support row.
 //
 //   w = sum over support rows p of phi(x_p) beta_p',   scores of row t = sum_p k(x_t, x_p) beta_p
 //
 // A' d adds d_t to beta_t, so that what costs is not the transpose but the scores: a product of the kernel's rows with
 // beta. Rows of the kernel are evaluated an example at a time and kept as far as the memory limit goes; which ones are
-// kept depends on who comes first, their values do not.
+// kept depends on the order of threads, their values do not.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@ namespace partwise {
 class KernelSegment final : public Segment {
    public:
     // memory_limit: bytes for kernel values. If those of all rows need more, an error, or with `recompute` what does
-    // not fit is evaluated anew each time. Kernels that are not square are evaluated as they come and never kept.
+    // not fit is evaluated each time. Kernels that are not square are evaluated as they come and never kept.
     KernelSegment(std::shared_ptr<const Kernel> kernel, std::vector<Index> example_ptr, Index n_columns, Index width,
                   double memory_limit, bool recompute);
     ~KernelSegment() override;

@@ -26,12 +26,12 @@ void check_matrix(Index n_examples, Index n_labels, Index width, Index n_feature
     if (n_examples < 0 || n_labels < 1 || width < n_labels)
         throw InputError("a matrix of features needs examples and rows of at least one slot");
     if (width > std::numeric_limits<std::int32_t>::max()) too_large("the width of a row");
-    if (n_features < 0 || n_features > Index{0x7FFFFFFF}) throw InputError("too many features, or fewer than none");
+    if (n_features < 0 || n_features > Index{0x7FFFFFFF}) throw InputError("the number of features is out of range");
     checked_product(n_examples, width, "the number of slots");
     if (len(cell_ptr.size()) != n_examples * n_labels + 1)
         throw InputError("a matrix of features needs a row for every slot of every example");
     check_pointers(cell_ptr, len(features.size()), "cell_ptr");
-    if (!values.empty() && values.size() != features.size()) throw InputError("values must have one value a feature");
+    if (!values.empty() && values.size() != features.size()) throw InputError("values must have one value per feature");
     check_values(values, [&](Index k) { return "feature " + std::to_string(features[idx(k)]); });
     for (const Index t : features) {
         if (t < 0 || t >= n_features) throw InputError("feature " + std::to_string(t) + " is out of range");

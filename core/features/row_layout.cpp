@@ -12,7 +12,7 @@ void check_pointers(std::span<const Index> ptr, Index end, const char* name) {
     const std::string what(name);
     if (ptr.empty() || ptr.front() != 0) throw InputError(what + " must start at 0");
     for (std::size_t k = 1; k < ptr.size(); ++k) {
-        if (ptr[k] < ptr[k - 1]) throw InputError(what + " falls at entry " + std::to_string(k));
+        if (ptr[k] < ptr[k - 1]) throw InputError(what + " decreases at entry " + std::to_string(k));
     }
     if (ptr.back() != end) {
         throw InputError(what + " ends at " + std::to_string(ptr.back()) + ", not at " + std::to_string(end));
@@ -74,7 +74,7 @@ RowLayout RowLayout::from_pairs(Index num_attributes, Index n_columns, Index wid
         for (Index k = indptr[idx(a)]; k < indptr[idx(a) + 1]; ++k) {
             const Index column = Index{columns[idx(k)]};
             if (column < 0 || column >= n_columns || (k > indptr[idx(a)] && column <= Index{columns[idx(k) - 1]})) {
-                throw InputError("attribute " + std::to_string(a) + ": columns must rise within [0, " +
+                throw InputError("attribute " + std::to_string(a) + ": columns must increase within [0, " +
                                  std::to_string(n_columns) + ")");
             }
         }
@@ -114,7 +114,7 @@ RowLayout RowLayout::observed(Index num_attributes, Index n_columns, Index width
                               std::span<const Index> attributes, std::span<const Index> labels, Index min_count) {
     const RowLayout checked(num_attributes, n_columns, width);
     check_pointers(row_ptr, len(attributes.size()), "row_ptr");
-    if (labels.size() + 1 != row_ptr.size()) throw InputError("labels must have one value a row");
+    if (labels.size() + 1 != row_ptr.size()) throw InputError("labels must have one value per row");
     // Bucket the labels by attribute (counting sort), then count equal labels in each bucket.
     std::vector<Index> start(idx(num_attributes) + 1, 0);
     for (const Index attribute : attributes) {

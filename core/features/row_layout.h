@@ -1,6 +1,6 @@
 // Which (attribute, column) pairs have a weight, and where it lies.
 //
-// An attribute's weights are one run. Where most columns are there, the run is a whole row of `width` (columns without
+// An attribute's weights are one run. Where most columns are present, it is a whole row of `width` (columns without
 // a weight keep it at 0), so that it is read and written with vector instructions; else it holds just the pairs there
 // are.
 #pragma once

@@ -57,7 +57,7 @@ class AttributeSegment final : public Segment {
     std::unique_ptr<const Segment> rows_;
 };
 
-// One row an example, and every attribute has every column (multiclass): A'd = x (x) d, |A'd|^2 = |x|^2 |d|^2.
+// One row per example, and every attribute has every column (multiclass): A'd = x (x) d, |A'd|^2 = |x|^2 |d|^2.
 class SingleRows final : public Segment {
    public:
     SingleRows(std::shared_ptr<const RowLayout> layout, const AttributeTable& table);
@@ -98,7 +98,7 @@ class SingleRows final : public Segment {
     std::vector<std::uint8_t> order_;     // of visits in each block of examples
 };
 
-// Several rows an example, or rows with columns left out. Kept attribute by attribute within an example, so that a row
+// Several rows per example, or rows with columns left out. Kept attribute by attribute within an example, so that a row
 // of weights is fetched once however often its attribute is repeated, and A'd comes out merged.
 class AttributeRows final : public Segment {
    public:
@@ -156,7 +156,7 @@ class AttributeRows final : public Segment {
 };
 
 // The same for examples that are looked at once: rows stay as they came, because to store them by attribute takes
-// longer than one pass over them. Scores are those of AttributeRows to the bit (which has an order of its own if all
+// longer than one pass over them. Scores are those of AttributeRows bit for bit (which has an order of its own if all
 // examples are one row); for all else it makes them of the example.
 class PassingRows final : public Segment {
    public:
@@ -190,7 +190,7 @@ class PassingRows final : public Segment {
     std::unique_ptr<ScratchPool<Scratch>> scratch_;
 };
 
-// A matrix that somebody else stores; owner keeps it alive.
+// A matrix stored elsewhere; owner keeps it alive.
 struct DenseRows {
     const double* data;
     Index n_rows;

@@ -7,7 +7,7 @@ SharedSegment::SharedSegment(Index size, std::vector<Index> uses, std::vector<st
     : size_(size), uses_(std::move(uses)) {
     if (size < 0) throw InputError("the size of a shared segment is negative");
     if (size > kMostValues) too_large("the size of a shared segment");
-    if (!mask.empty() && len(mask.size()) != size) throw InputError("the mask must have one value a weight");
+    if (!mask.empty() && len(mask.size()) != size) throw InputError("the mask must have one value per weight");
     for (const std::uint8_t m : mask) keep_.push_back(m ? 1.0 : 0.0);
     for (const Index n : uses_) {
         if (n < 0) throw InputError("uses must not be negative");

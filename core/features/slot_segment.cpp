@@ -20,7 +20,7 @@ std::string slot_of(const SlotTable& table, Index k) {
 }
 
 void check(const SlotTable& table, Index num_weights) {
-    if (num_weights < 0 || num_weights > kMostInt32) throw InputError("too many features, or fewer than none");
+    if (num_weights < 0 || num_weights > kMostInt32) throw InputError("the number of features is out of range");
     check_pointers(table.row_ptr, len(table.features.size()), "row_ptr");
     check_pointers(table.slot_ptr, len(table.row_ptr.size()) - 1, "slot_ptr");
     if (longest_row(table.slot_ptr) > kMostInt32) too_large("the number of slots of an example");

@@ -7,7 +7,7 @@
 // Quadratic conjugate (phi*(s) = c/2 s^2, s >= 0):
 //   x <- (1 + alpha) x + beta count(y),   alpha >= -1, beta >= 0, the exact maximum in the two of them.
 //
-// The weighted average of all iterates (weights 2 / (k + 2)) is kept as w - scale * lag: two sparse additions a step.
+// The weighted average of all iterates (weights 2 / (k + 2)) is kept as w - scale * lag: two sparse additions per step.
 #pragma once
 
 #include "solvers/objective.h"

@@ -136,7 +136,7 @@ class Descent {
                 at += more;
                 sums_[i] += more;
             }
-            // What is left after most was taken away is known to few digits: it is summed anew.
+            // What is left after most was taken away is known to few digits: it is summed again.
             if (!(sums_[i] > 0.1 * before && sums_[i] < 1e100)) rescale(i);
         });
     }
@@ -146,7 +146,7 @@ class Descent {
         const Index n = objective_.num_slots(i);
         double sum = 0;
         for (Index a = 0; a < n; ++a) sum += row[a];
-        if (!(sum > 0.0 && sum < kInfinity)) throw InputError("coordinate descent: a step out of all proportion");
+        if (!(sum > 0.0 && sum < kInfinity)) throw InputError("coordinate descent: a step beyond double precision");
         for (Index a = 0; a < n; ++a) row[a] /= sum;
         sums_[i] = 1.0;
     }

@@ -1,7 +1,7 @@
 // Coordinate descent for smooth losses under l1 |w|_1 + l2/2 |w|^2, on the columns of a few weights (a working set),
 // where every labelling is one slot.
 //
-// With E_ia = exp((theta_ia + kappa c_ia) / tau) but for a factor an example, Z_i = sum_a E_ia and a weight whose
+// With E_ia = exp((theta_ia + kappa c_ia) / tau) but for a factor per example, Z_i = sum_a E_ia and a weight whose
 // column has value v at slot a of example i, a step d of that weight changes the losses by
 //   sum_i omega_i tau log(1 + sum_a E_ia (exp(v d / tau) - 1) / Z_i) - d sum_ia omega_i v g_ia.
 // The step is Newton's for the model with the penalty, halved until the objective falls enough.
@@ -60,7 +60,7 @@ struct CdOptions {
     std::uint64_t seed = 0;  // of the order
 };
 
-// What the sweeps update in place, but for the columns.
+// What the sweeps update in place, except the columns.
 struct CdState {
     const Columns& columns;
     double* weights;   // a value per column

@@ -80,7 +80,7 @@ class Lane {
                 ++report.rejected;
                 safe_step = 1.0 / (tau + omega / l2_ * objective_.features().psi2_bound(i));
                 const Added back = objective_.features().add_transpose(i, d, -omega / l2_, w);
-                // Halving ends at the safe step, so there must be one; and weights that are no numbers stay so.
+                // Halving ends at the safe step, so there must be one; and weights that are NaN stay so.
                 const bool lost = objective_.features().explicit_weights() && !std::isfinite(back.dot);
                 if (!(safe_step > 0.0) || lost) not_finite(i);
                 eta = std::max(0.5 * eta, std::min(safe_step, options_.max_step));
@@ -140,8 +140,8 @@ class Lane {
 // Lanes work side by side for a short round, each from the round's first weights and its own changes; then every lane
 // adds the others' changes, in lane order. Each lane has its own copy of the weights, and every copy sees a fixed
 // sequence of additions, so the result depends on the seed and the number of lanes alone. Lane 0 adds up the true
-// change of the dual; a round that made the dual worse is taken back, but for lane 0's part (which is an ordinary
-// sequential run). Where that happens too often the examples depend on each other too much, and lane 0 goes on alone.
+// change of the dual; a round that made the dual worse is undone, except for lane 0's part (which is an ordinary
+// sequential run). Where that happens too often the examples depend on each other too much, and lane 0 continues alone.
 class Rounds {
    public:
     Rounds(const EgState& state, std::span<const Index> order, const EgOptions& options, Interrupt& interrupt)
@@ -232,7 +232,7 @@ class Rounds {
         }
     }
 
-    // Does the lane's part of a phase and waits for the others; false if somebody failed.
+    // Does the lane's part of a phase and waits for the others; false if one of them failed.
     template <class F>
     bool phase(F&& f) noexcept {
         try {

@@ -7,9 +7,9 @@
 // max_step (1 / tau: more would turn the old scores' sign).
 //
 // With several lanes (n_jobs > 1, where it is worth it) this is another algorithm, which the papers do not have. The
-// order is cut into rounds of round_size examples a lane. In a round a lane's weights are those of the round's
+// order is cut into rounds of round_size examples per lane. In a round a lane's weights are those of the round's
 // beginning and its own changes: those of the other lanes are added when all are done. So steps are judged with weights
-// that are up to a round old, and a round that made the dual worse as a whole is taken back, but for lane 0's part. If
+// that are up to a round old, and a round that made the dual worse as a whole is undone, except for lane 0's part. If
 // that happens to more than a quarter of the rounds, lane 0 visits the rest of the order alone. The dual never falls,
 // as on one lane, but after as many visits it is usually lower.
 #pragma once

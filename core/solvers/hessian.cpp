@@ -25,7 +25,7 @@ Hessian::Hessian(const Objective& objective, const double* weights, const double
     const bool one_part = (objective.structure().capabilities() & kOnePart) != 0;
     keeps_marginals_ = one_part && objective.loss().link.fixed_mass();
     if (marginals && !keeps_marginals_) {
-        throw InputError("marginals stand for scores only where a labelling is one part and the link the identity");
+        throw InputError("marginals replace scores only if labellings have one part and the link is the identity");
     }
     const auto prepare = [&](Index begin, Index end, double*, Workspace& ws) {
         Term used;
@@ -76,7 +76,7 @@ std::vector<double> Hessian::product(const double* direction, int n_jobs, Interr
 }
 
 std::vector<double> Hessian::diagonal(int n_jobs, Interrupt& interrupt) const {
-    if (!objective_.loss().link.fixed_mass()) throw InputError("the diagonal is there for the identity link");
+    if (!objective_.loss().link.fixed_mass()) throw InputError("the diagonal is available for the identity link only");
     const double tau = objective_.loss().temperature;
     const auto variances = [&](Index begin, Index end, double* out, Workspace& ws) {
         const Index first = objective_.offset(begin);

@@ -5,7 +5,7 @@
 // with Cov_i the covariance of the counts under p_w, s_i = phi'(t_i) and h_i = phi''(t_i); s = 1 and h = 0 where the
 // link's mass is fixed.
 //
-// The slot scores at w are kept, one number a slot: a product then meets the features twice and the structure once.
+// The slot scores at w are kept, one number per slot: a product then meets the features twice and the structure once.
 // Where a labelling is one part (fixed mass), p is kept instead: the structure's inference is then done once.
 #pragma once
 

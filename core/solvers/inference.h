@@ -18,7 +18,7 @@ struct Decoded {
 Decoded decode(const Structure& structure, const FeatureMap& features, const double* w,
                const std::vector<Index>& examples, int n_jobs, Interrupt& interrupt);
 
-// marginals: slots end to end; values (smax) and entropies: one an example.
+// marginals: slots end to end; values (smax) and entropies: one per example.
 void infer(const Structure& structure, const FeatureMap& features, const double* w, double temperature, int n_jobs,
            Interrupt& interrupt, double* marginals, double* values, double* entropies);
 

@@ -37,7 +37,7 @@ Objective::Objective(std::shared_ptr<const Structure> structure, std::shared_ptr
     if (len(gold_.indptr.size()) != n + 1)
         throw InputError("gold: indptr must have one entry more than there are examples");
     check_pointers(gold_.indptr, len(gold_.slots.size()), "gold indptr");
-    if (gold_.counts.size() != gold_.slots.size()) throw InputError("gold: one count a slot is needed");
+    if (gold_.counts.size() != gold_.slots.size()) throw InputError("gold: one count per slot is needed");
     for (Index i = 0; i < n; ++i) {
         for (const Index slot : this->gold(i).slots) {
             if (slot < 0 || slot >= num_slots(i)) {
@@ -49,7 +49,7 @@ Objective::Objective(std::shared_ptr<const Structure> structure, std::shared_ptr
     if (!cost_.empty() && len(cost_.size()) != total_slots()) throw InputError("cost must have one value per slot");
     for (Index i = 0; i < n && !cost_.empty(); ++i) check_cost(i, cost_.data() + offset(i));
     if (!sample_weight_.empty() && len(sample_weight_.size()) != n)
-        throw InputError("sample_weight must have one value an example");
+        throw InputError("sample_weight must have one value per example");
     for (std::size_t i = 0; i < sample_weight_.size(); ++i) {
         if (!(sample_weight_[i] >= 0.0) || !std::isfinite(sample_weight_[i])) {
             throw InputError("the sample weight of example " + std::to_string(i) + " is negative or not finite");
@@ -180,7 +180,7 @@ Plane Objective::plane_at(const double* w, double temperature, double* marginals
         structure_->log_partition_of(begin, end, scores, temperature, values, directions, entropies, ws);
         if (marginals) copy(directions, marginals + first, all);
         Term sum;
-        if (unit_weights_ && fixed_mass && loss_.cost_scale == 0.0) {  // nothing an example but its gold labelling
+        if (unit_weights_ && fixed_mass && loss_.cost_scale == 0.0) {  // nothing per example but its gold labelling
             scale(-1.0, directions, all);
             for (Index k = 0; k < end - begin; ++k) {
                 sum.value += values[k] - gold_scores[k];

@@ -37,7 +37,7 @@ struct Plane {
     std::vector<double> u;
 };
 
-// What one example adds besides its direction in slot space (u gets A' direction).
+// What one example adds in addition to its direction in slot space (u gets A' direction).
 struct Term {
     double value = 0;
     double b = 0;

@@ -61,7 +61,7 @@ class Scaling {
     }
 
     ScalingReport rounds(VisitPlan& plan) {
-        // What a visit costs besides its cells, in cells.
+        // Fixed cost of a visit, in cells.
         constexpr double kVisit = 100.0;
         ScalingReport report;
         Scratch scratch;

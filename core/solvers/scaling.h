@@ -30,7 +30,7 @@ namespace partwise {
 // A row of the table above.
 enum class Bound { kGis, kIis, kScgis, kCd, kLog };
 
-// What the methods need to know of the data besides the cells; a value a weight, 0 for padding.
+// What the methods need of the data in addition to the cells; one value per weight, 0 for padding.
 struct ScalingConstants {
     std::vector<double> empirical;  // e_t
     std::vector<double> mass;       // M of (40)

@@ -1,6 +1,6 @@
 // What iterative scaling and coordinate descent do to one column: its moments, the change of the log partitions, and
 // the update of S and T by (18)-(19). The column's probabilities are fetched once; all but the update then works on
-// neighbouring memory. Columns of one slot have loops of their own, with 0/1 features there is one exponential a
+// neighbouring memory. Columns of one slot have separate loops, with 0/1 features there is one exponential per
 // column.
 #pragma once
 
@@ -124,7 +124,7 @@ class ColumnView {
             });
         }
         // Where T shrinks, what it was before leaves its rounding behind (and a T of 0 or less is nothing but that). S
-        // is a product and keeps its digits: sum it up anew, and scale it to a sum of 1, as the factor is free.
+        // is a product and keeps its digits: recompute its sum, and scale it to a sum of 1, as the factor is free.
         constexpr double kLow = 1e-6;
         constexpr double kHigh = 1e3;
         if (low > kLow && high < kHigh) return;
@@ -169,7 +169,7 @@ class ColumnView {
         const double growth = Binary ? fast_exp(z) : 0.0;
         double low = lowest;
         double high = highest;
-        // No example is there twice, so that its cells may be written side by side.
+        // No example occurs twice, so that its cells may be written side by side.
 #pragma omp simd reduction(min : low) reduction(max : high)
         for (Index k = 0; k < c_.size; ++k) {
             const std::int32_t i = examples[k];

@@ -22,7 +22,7 @@ struct SdcaOptions {
     double l2 = 0;
 };
 
-// What a pass updates in place, but for the curvatures: of all slots of all examples (those of examples that are not
+// What a pass updates in place, except the curvatures: of all slots of all examples (those of examples that are not
 // visited are not read). scores: log p, the only form in which the distributions are kept (a number per slot is most of
 // the memory of a run). gains: dual gain of each example's last visit.
 struct SdcaState {

@@ -94,7 +94,7 @@ WorkingSets::WorkingSets(const AtomTable& table) {
     check_pointers(table.labelling_ptr, len(table.slots.size()), "labelling_ptr");
     if (len(table.labelling_ptr.size()) != n_atoms + 1 || len(table.stamps.size()) != n_atoms ||
         table.counts.size() != table.slots.size()) {
-        throw InputError("atoms: the arrays' lengths do not fit each other");
+        throw InputError("atoms: the arrays' lengths do not match");
     }
     if (!all_finite(table.counts.data(), len(table.counts.size()))) throw InputError("atoms: a count is not finite");
     sets_.resize(table.example_ptr.size() - 1);

@@ -77,7 +77,7 @@ class WorkingSets {
 
     Index num_examples() const { return len(sets_.size()); }
     Index num_atoms() const;
-    // Memory of atoms. Not of inner products, which are few numbers beside the vectors, and are made anew when a run is
+    // Memory of atoms. Not of inner products, which are small beside the vectors, and are recomputed when a run is
     // resumed: what is counted here must not depend on that.
     Index bytes() const { return bytes_; }
     // A stamp later than those of all of example i's atoms. It depends on them alone, so that a resumed run has the

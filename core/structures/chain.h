@@ -2,7 +2,7 @@
 //
 // Slots of a sequence of length T with L labels in rows of `width`:
 //   T rows: slot t * width + a is label a at position t
-//   tied:   L rows: slot (a, b) counts how often label b follows label a;  untied: T - 1 such blocks, one an edge
+//   tied:   L rows: slot (a, b) counts how often label b follows label a;  untied: T - 1 such blocks, one per edge
 //   ends:   a row for the first label, a row for the last one
 #pragma once
 

@@ -1,7 +1,7 @@
 // Products with the covariance of a chain's counts in scaled probabilities: a forward and a backward pass that carry
 // the derivatives along a direction of scores (node_d, edge_d). Safe where scaled_sums is; else see chain_program.h.
 //
-// With alpha, q, r, E as in scaled_sums, D = log-derivative of alpha (up to a constant a row) and F = E .* dE:
+// With alpha, q, r, E as in scaled_sums, D = log-derivative of alpha (up to a constant per row) and F = E .* dE:
 //   g_t(b)      = (sum_a alpha_{t-1}(a) D_{t-1}(a) E(a, b) + alpha_{t-1}(a) F(a, b)) / q_t(b)     = d log q_t(b)
 //   D_t(b)      = dN_t(b) + g_t(b) - mean,   mean = sum_b alpha_t(b) (dN_t(b) + g_t(b))
 //   rho_t(b)    = d mu_t(b) / q_t(b) - r_t(b) g_t(b)                                               = d r_t(b)

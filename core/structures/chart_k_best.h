@@ -1,5 +1,5 @@
 // A chart's best derivations one by one, lazily (Huang and Chiang 2005, algorithm 3): a cell's next derivation is
-// looked for when somebody asks. Derivations and labellings are one to one, so no labelling comes twice.
+// looked for on demand. Derivations and labellings are one to one, so no labelling comes twice.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // Sums over a chart's derivations in log space: no spread of scores is too large and masks (-infinity) are allowed.
-// With tangents, each value's derivative in a direction goes along.
+// With tangents, each value carries its derivative in a direction.
 #pragma once
 
 #include "structures/chart.h"

@@ -56,7 +56,7 @@ class Ties {
         const auto x = edge_scores(e, chart_, scores_);
         const auto attains = [&](Index k) { return x(k) == best; };
         Index chosen = 0;
-        while (chosen + 1 < e.count() && !attains(chosen)) ++chosen;  // scores that are no numbers attain nothing
+        while (chosen + 1 < e.count() && !attains(chosen)) ++chosen;  // scores that are NaN attain nothing
         for (Index k = chosen + 1; k < e.count(); ++k) {
             if (attains(k) && least().of_edge(e, k) < least().of_edge(e, chosen)) chosen = k;
         }

@@ -160,7 +160,7 @@ double HistoryChain::maximize(Index i, const double* scores, SlotCounts& best, W
 double HistoryChain::log_partition(Index i, const double* scores, double temperature, double* marginals,
                                    double* entropy, Workspace& ws) const {
     if (temperature == 0.0) return maximum_as_sums(i, scores, marginals, entropy, ws);
-    if (temperature != 1.0) throw InputError("a chain of histories has the temperatures 0 and 1 only");
+    if (temperature != 1.0) throw InputError("a chain of histories supports temperatures 0 and 1 only");
     std::vector<std::uint8_t> open;
     View v = view(i, scores, open);
     v.factors = factors(v);
@@ -219,7 +219,7 @@ std::vector<Scored> HistoryChain::k_best(Index i, const double* scores, Index k,
 
 std::vector<SlotCounts> HistoryChain::sample(Index i, const double* scores, double temperature, Index n,
                                              std::mt19937_64& rng, Workspace&) const {
-    if (temperature != 1.0) throw InputError("a chain of histories has samples at temperature 1 only");
+    if (temperature != 1.0) throw InputError("a chain of histories supports sampling at temperature 1 only");
     std::vector<std::uint8_t> open;
     const View v = view(i, scores, open);
     HistorySums<LogNumber> sums(v);

@@ -212,7 +212,7 @@ void HistorySearch::start(Index t, Index node) {
     std::make_heap(ways.next.begin(), ways.next.end(), worse_way);
 }
 
-// Sequences can be long, so that there is a stack of our own instead of recursion.
+// Sequences can be long, so an explicit stack replaces recursion.
 bool HistorySearch::find(Index t, Index node, Index rank) {
     struct Wanted {
         Index t, node, rank;

@@ -82,7 +82,7 @@ void partition_rows(Index n, Index n_labels, Index padded, const double* __restr
 }
 
 // Two labels need one exp: with d = |x_1 - x_0| / tau and e = exp(-d), the worse one has p = e / (1 + e), and
-// H = log(1 + e) + d e / (1 + e). `ratios` is scratch (two values an example).
+// H = log(1 + e) + d e / (1 + e). `ratios` is scratch (two values per example).
 void partition_pairs(Index n, Index width, const double* __restrict scores, double temperature,
                      double* __restrict values, double* __restrict marginals, double* __restrict entropies,
                      double* __restrict ratios) {
@@ -179,7 +179,7 @@ void Multiclass::add_cost(Index, SlotView gold, double scale, double* scores) co
 void Multiclass::check_labelling(Index i, SlotView labelling, Workspace&) const {
     if (labelling.slots.size() != 1 || labelling.counts[0] != 1.0 || labelling.slots[0] < 0 ||
         labelling.slots[0] >= n_labels_) {
-        throw InputError("example " + std::to_string(i) + ": not one label");
+        throw InputError("example " + std::to_string(i) + ": expected exactly one label");
     }
     if (!allows(i, labelling.slots[0])) {
         throw InputError("example " + std::to_string(i) + ": its mask forbids label " +

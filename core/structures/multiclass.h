@@ -1,4 +1,4 @@
-// One label an example: slot a is label a.
+// One label per example: slot a is label a.
 #pragma once
 
 #include "structures/structure.h"

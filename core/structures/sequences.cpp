@@ -37,7 +37,7 @@ void Sequences::labels_of(Index i, SlotView labelling, Index* labels) const {
         if (slot >= T * width_) continue;
         const Index t = slot / width_;
         if (labels[t] >= 0 || slot % width_ >= n_labels_ || labelling.counts[k] != 1.0) {
-            throw InputError(sequence(i) + ", position " + std::to_string(t) + ": not one label");
+            throw InputError(sequence(i) + ", position " + std::to_string(t) + ": expected exactly one label");
         }
         labels[t] = slot % width_;
     }

@@ -28,7 +28,7 @@ void normalise(double* x, Index count) {
 SpanningTree::SpanningTree(std::vector<Index> lengths, bool single_root, Index max_length)
     : Tree(std::move(lengths), single_root, max_length, [](double n) {
           // Scores, marginals, weights and their eliminations, contracted arcs; two eliminations of halves,
-          // recursively, and n^2 / 2 a word.
+          // recursively, and n^2 / 2 per word.
           return Work{13 * 8 * n * n, 1.3 * n * n * n};
       }) {}
 

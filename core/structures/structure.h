@@ -45,7 +45,7 @@ class Structure {
     virtual double log_partition(Index i, const double* scores, double temperature, double* marginals, double* entropy,
                                  Workspace& ws) const = 0;
 
-    // The same for the examples [begin, end), slots end to end; values, entropies: one an example. Nothing is null.
+    // The same for the examples [begin, end), slots end to end; values, entropies: one per example. Nothing is null.
     virtual void log_partition_of(Index begin, Index end, const double* scores, double temperature, double* values,
                                   double* marginals, double* entropies, Workspace& ws) const;
     // Its values alone.

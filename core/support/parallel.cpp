@@ -75,7 +75,7 @@ void reserve_for_threads(int n) {
 }
 
 void prepare_to_throw() {
-    // volatile: or the call, whose answer nobody needs, is optimised away.
+    // volatile: or the call, whose answer is unused, is optimised away.
     [[maybe_unused]] const volatile int found = std::uncaught_exceptions();
 }
 
@@ -140,7 +140,7 @@ void parallel_for(Index n_tasks, int n_jobs, Interrupt& interrupt, const std::fu
                 });
             }
         } catch (const std::system_error&) {
-            // Tasks are the same whoever does them.
+            // Tasks are the same on every thread.
         } catch (...) {
             fail(std::current_exception());
         }
@@ -177,7 +177,7 @@ void run_together(int n_workers, Interrupt& interrupt, const std::function<void(
         } catch (const std::system_error& e) {
             open(kGoHome);
             throw ThreadError("only " + std::to_string(threads.size()) + " of " + std::to_string(n_workers) +
-                              " threads could be started (" + e.code().message() + "): take a smaller n_jobs");
+                              " threads could be started (" + e.code().message() + "): use a smaller n_jobs");
         } catch (...) {
             open(kGoHome);
             throw;

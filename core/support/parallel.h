@@ -54,7 +54,7 @@ class Interrupt {
 // The first exception is thrown again here. Where the system refuses more threads, those there are do the work.
 void parallel_for(Index n_tasks, int n_jobs, Interrupt& interrupt, const std::function<void(Index, int)>& task);
 
-// Calls work(k) for k in [0, n_workers), each on a thread of its own and all at the same time, so that they may wait
+// Calls work(k) for k in [0, n_workers), each on its own thread and all at the same time, so that they may wait
 // for each other. If the system refuses a thread nothing is called, and ThreadError is thrown. The calling thread looks
 // for Ctrl-C. The work's exceptions are its own business: it must not throw.
 void run_together(int n_workers, Interrupt& interrupt, const std::function<void(int)>& work);

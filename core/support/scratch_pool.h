@@ -16,7 +16,7 @@ class ScratchPool {
     };
 
    public:
-    // One T, which nobody else has meanwhile. It goes back to the pool, or away if an exception ends its use.
+    // One T, which no other thread uses meanwhile. It goes back to the pool, or away if an exception ends its use.
     class Lease {
        public:
         explicit Lease(ScratchPool& pool) : pool_(pool), node_(pool.take()), exceptions_(std::uncaught_exceptions()) {}

@@ -32,7 +32,7 @@ struct SlotCounts {
     }
 };
 
-// A labelling that somebody else stores.
+// A labelling stored elsewhere.
 struct SlotView {
     std::span<const Index> slots;
     std::span<const double> counts;

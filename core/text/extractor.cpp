@@ -29,7 +29,7 @@ struct Extractor::LineResult {
     }
 };
 
-// What a thread needs besides, kept from line to line.
+// What else a thread needs, kept from line to line.
 struct Extractor::Scratch {
     Combinations combinations;
     std::vector<Index> codes;
@@ -45,7 +45,7 @@ Extractor::Extractor(std::vector<TemplateLine> lines, std::vector<std::shared_pt
         sentence_ptr_.push_back(checked_sum(sentence_ptr_.back(), length, "the number of tokens"));
     }
     for (const auto& column : columns_) {
-        if (len(column->codes.size()) != n_tokens()) throw InputError("a column must have one code a token");
+        if (len(column->codes.size()) != n_tokens()) throw InputError("a column must have one code per token");
     }
     for (const TemplateLine& line : lines_) {
         for (const TemplatePiece& piece : line.pieces) {

@@ -1,6 +1,6 @@
 // Attributes of tokens by templates. A template line is literal text and references to cells near the token; what it
 // gives at a token depends on the numbers of those cells' strings alone, so strings are made once for each distinct
-// combination of numbers and not once a token.
+// combination of numbers and not once per token.
 #pragma once
 
 #include <memory>
@@ -43,7 +43,7 @@ struct ExtractedRows {
 
 class Extractor {
    public:
-    // Every column has one code a token; sentences end to end have these lengths.
+    // Every column has one code per token; sentences end to end have these lengths.
     Extractor(std::vector<TemplateLine> lines, std::vector<std::shared_ptr<const CodedColumn>> columns,
               const std::vector<Index>& lengths);
 

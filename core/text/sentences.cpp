@@ -57,7 +57,7 @@ Sentences::Sentences(Text text, std::vector<Index> sentence_ptr, Index n_columns
     if (n_columns < 0) throw InputError("the number of columns is negative");
     if (sentence_ptr_.empty() || sentence_ptr_.front() != 0 ||
         !std::is_sorted(sentence_ptr_.begin(), sentence_ptr_.end())) {
-        throw InputError("sentence_ptr must start at 0 and not fall");
+        throw InputError("sentence_ptr must start at 0 and not decrease");
     }
     if (len(cells_->size()) != n_tokens() * n_columns) {
         throw InputError("there must be one cell per token and column");

@@ -54,8 +54,8 @@ class StringTable {
 
     void reserve(Index n_strings, Index n_bytes);
 
-    // Takes over strings [offsets[k], offsets[k + 1]) of bytes, under these numbers, in place of what is there. Answers
-    // with the number of the first string that is there twice, -1 if there is none.
+    // Takes over strings [offsets[k], offsets[k + 1]) of bytes, under these numbers, in place of the old ones. Answers
+    // with the number of the first string that occurs twice, -1 if there is none.
     Index assign(std::string bytes, std::vector<Index> offsets);
 
     const std::string& bytes() const { return bytes_; }

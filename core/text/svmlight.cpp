@@ -20,7 +20,7 @@ bool read_number(std::string_view field, double& value) {
     const char* end = field.data() + field.size();
     const auto [stop, error] = std::from_chars(field.data(), end, value);
     if (stop != end || field.empty()) return false;
-    // Too small for a double is 0, too large is no number; from_chars does not say which.
+    // Too small for a double is 0, too large is not a number; from_chars does not say which.
     if (error == std::errc::result_out_of_range) value = std::strtod(std::string(field).c_str(), nullptr);
     return error != std::errc::invalid_argument && std::isfinite(value);
 }
@@ -58,7 +58,7 @@ SparseRows parse_svmlight(std::string_view text, Index first) {
             }
             const std::size_t colon = field.find(':');
             if (colon == std::string_view::npos) fail_at(text, k, "expected index:value");
-            if (field.starts_with("qid:")) fail_at(text, k, "qid is for ranking, which is not there");
+            if (field.starts_with("qid:")) fail_at(text, k, "qid is for ranking, which is not supported");
             Index index = 0;
             const auto [at, error] = std::from_chars(field.data(), field.data() + colon, index);
             if (colon == 0 || error != std::errc() || at != field.data() + colon) {
@@ -66,7 +66,7 @@ SparseRows parse_svmlight(std::string_view text, Index first) {
             }
             if (index < first) fail_at(text, k, "indices are counted from " + std::to_string(first));
             if (index > std::numeric_limits<std::int32_t>::max()) fail_at(text, k, "the index is too large");
-            if (index <= last) fail_at(text, k, "indices must rise");
+            if (index <= last) fail_at(text, k, "indices must increase");
             if (!read_number(field.substr(colon + 1), value)) fail_at(text, k + colon + 1, "the value is not a number");
             last = index;
             rows.columns.push_back(index - first);

@@ -61,7 +61,7 @@ void check_utf8(std::string_view text) {
             const unsigned byte = byte_at(text, k);
             fail_at(text, k,
                     is_surrogate(text, k)
-                        ? std::string("a lone surrogate is no character")
+                        ? std::string("a lone surrogate is not a character")
                         : std::string("not UTF-8 (byte 0x") + kDigits[byte >> 4] + kDigits[byte & 15U] + ")");
         }
         k += length;

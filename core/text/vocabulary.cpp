@@ -9,7 +9,7 @@ namespace partwise {
 
 void PackedStrings::check() const {
     if (offsets.empty() || offsets.front() != 0) throw InputError("offsets must start at 0");
-    if (!std::is_sorted(offsets.begin(), offsets.end())) throw InputError("offsets must not fall");
+    if (!std::is_sorted(offsets.begin(), offsets.end())) throw InputError("offsets must not decrease");
     if (offsets.back() != len(bytes.size())) throw InputError("offsets must end at the number of bytes");
 }
 
@@ -48,7 +48,7 @@ StringTable make_vocabulary(const PackedStrings& names) {
     check_names(own);
     StringTable table;
     const Index twice = table.assign(std::move(bytes), std::move(offsets));
-    if (twice >= 0) throw InputError("name " + std::to_string(twice) + " is there twice");
+    if (twice >= 0) throw InputError("name " + std::to_string(twice) + " occurs twice");
     return table;
 }
 

@@ -1,7 +1,7 @@
 """Which build of the compiled core to load.
 
 A source build has one module, ``_core``, and nothing here runs. A wheel for x86-64 holds the same sources compiled
-three times (``_core_v2``, ``_core_v3``, ``_core_v4``) and a two-line ``_core.py`` that calls `load_best`: whoever
+three times (``_core_v2``, ``_core_v3``, ``_core_v4``) and a two-line ``_core.py`` that calls `load_best`: any code that
 imports ``partwise._core`` first gets the best of them under that name, so the rest of the library never knows.
 """
 

@@ -1,4 +1,4 @@
-"""Dual points: one distribution over labellings (and one mass) an example, in the form a solver has it in.
+"""Dual points: one distribution over labellings (and one mass) per example, in the form a solver has it in.
 
     gibbs      p ~ exp(<counts, scores>), mass 1; slot scores of all examples end to end
     linear     the same with scores A_i z + k c_i, of which z and k are stored: a point of the size of the weights

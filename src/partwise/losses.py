@@ -45,7 +45,7 @@ class Loss:
     def probabilistic(self) -> bool:
         """Whether a model trained with it is a distribution over labellings.
 
-        A margin's mass is no probability, and where the temperature only smooths a maximum (`SMOOTHED`) the
+        A margin's mass is not a probability, and where the temperature only smooths a maximum (`SMOOTHED`) the
         distributions are a means of computing.
         """
         return self.smooth and self.link == "identity" and self.name not in SMOOTHED
@@ -56,7 +56,7 @@ class Loss:
         return frozenset({smoothness, Capability(f"{self.link} link")})
 
 
-#: Losses whose temperature is there to smooth a maximum.
+#: Losses whose temperature only smooths a maximum.
 SMOOTHED = frozenset({"smoothed-hinge"})
 
 LOSSES: dict[str, Loss] = {

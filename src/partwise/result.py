@@ -44,7 +44,7 @@ class Certificate:
     raw_gap: P - D as it came out. rounding: how far P and D may be off together (docs/math.md, "Rounding").
     gap: raw_gap + rounding, which is never negative. resolution: how far raw_gap may be off, which is less than
     rounding where it is not the difference of two numbers; P(w) - min P <= raw_gap + resolution. gradient_norm:
-    |grad P(w)| where the solver has it to go by, and NaN elsewhere.
+    |grad P(w)| where the solver uses it, and NaN elsewhere.
     """
 
     primal: float
@@ -62,7 +62,7 @@ class Certificate:
         if raw < -rounding:
             raise CertificateError(
                 f"dual {dual!r} exceeds primal {primal!r} by {-raw:.3g}, of which rounding explains {rounding:.3g}: "
-                "the dual point is no point of this problem, or a structure's oracle is wrong"
+                "the dual point does not belong to this problem, or a structure's oracle is wrong"
             )
         return cls(primal, dual, raw + rounding, raw, rounding, rounding)
 
@@ -90,7 +90,7 @@ class Result:
     """The outcome of a run.
 
     primal, dual, gap, rounding
-        P(w), the best lower bound found, how far primal may be above the optimum, and how much of that is there only
+        P(w), the best lower bound found, how far primal may be above the optimum, and how much of that is present only
         because primal and dual are rounded: dual - rounding <= min P <= primal + rounding, primal - min P <= gap.
     status
         "converged": gap <= tol * |primal|; or the run ended before that at a relative gap of at most 1e-10 without

@@ -26,7 +26,7 @@ def folder(tmp_path_factory):
 
 
 def test_all_systems_report(folder, tmp_path, monkeypatch):
-    # In this process: an interpreter a system would be most of the test's time.
+    # In this process: one interpreter per system would be most of the test's time.
     monkeypatch.setattr(dep, "run_apart", lambda _, threads, **options: dep.train_and_parse(**options))
     monkeypatch.setattr(dep, "_QUICK", 60)
     path = tmp_path / "records"

@@ -1,4 +1,4 @@
-"""Growth of the work per sentence: the fit, and the counts themselves where Valgrind is there."""
+"""Growth of the work per sentence: the fit, and the counts themselves where Valgrind is available."""
 
 from __future__ import annotations
 

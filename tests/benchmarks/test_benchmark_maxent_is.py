@@ -73,7 +73,7 @@ def test_spelling_is_that_of_the_data_set():
     for numbers, row in zip(table, rows, strict=True):
         numbers = numbers[numbers >= 0].tolist()
         assert len(set(numbers)) == len(row)
-        for number, name in zip(numbers, row, strict=True):  # one number a name, one name a number
+        for number, name in zip(numbers, row, strict=True):  # one number per name, one name per number
             assert names.setdefault(number, name) == name
     assert len(set(names.values())) == len(names)
 

@@ -61,7 +61,7 @@ def test_chain_log_loss(lengths, n_labels, seed, scale):
 )
 def test_chain_losses(lengths, n_labels, seed, loss):
     rng = np.random.default_rng(seed)
-    state = rng.standard_normal((sum(lengths), n_labels))  # one attribute a token: emissions are the weights
+    state = rng.standard_normal((sum(lengths), n_labels))  # one attribute per token: emissions are the weights
     transitions = rng.standard_normal((n_labels, n_labels))
     gold = rng.integers(n_labels, size=sum(lengths))
     expected, at = 0.5 * 3.0 * ((state**2).sum() + (transitions**2).sum()), 0

@@ -23,10 +23,10 @@ def test_a_large_index(cli, tmp_path):
     rows.write_text("1 5000000:1\n2 1:1\n")
     answer = cli("train", "maxent", rows, "-o", model, status=2)
     assert "5,000,000 columns and 2 values" in answer.stderr
-    assert "--max-columns 5000000 takes them" in answer.stderr
+    assert "--max-columns 5000000 accepts them" in answer.stderr
     assert not model.exists()
     rows.write_text("1 9:1\n2 1:1\n")
-    assert "--max-columns 9 takes" in cli("train", "maxent", rows, "-o", model, "--max-columns", "8", status=2).stderr
+    assert "--max-columns 9 accepts" in cli("train", "maxent", rows, "-o", model, "--max-columns", "8", status=2).stderr
     cli("train", "maxent", rows, "-o", model, "--max-columns", "9", "-q")
     # Columns that the model does not have are left out, wherever they are.
     rows.write_text("1 2000000000:1\n2 1:1\n")
@@ -44,7 +44,7 @@ def test_many_labels_count(cli, tmp_path):
 @pytest.mark.parametrize("task", ["tag", "dep", "maxent"])
 def test_a_gzip_file_out_of_proportion(task, bomb, cli, tmp_path):
     answer = cli("train", task, bomb, "-o", tmp_path / "model.pw", status=2)
-    assert "out of proportion: take it by --max-unpacked BYTES" in answer.stderr
+    assert "out of proportion: accept it with --max-unpacked BYTES" in answer.stderr
     assert list(tmp_path.iterdir()) == []
 
 

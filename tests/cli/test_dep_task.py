@@ -251,7 +251,7 @@ def test_constraints_file(cli, trees, parser, tmp_path):
 def test_what_cannot_be_done_is_said_before_training(cli, trees, tmp_path, monkeypatch):
     monkeypatch.setattr(DependencyParser, "fit", lambda *_, **__: pytest.fail("trained"))
     train, model = trees / "train.conllu", tmp_path / "m.pw"
-    assert "not there for trees" in cli("train", "dep", train, "-o", model, "--baseline", "maxent", status=2).stderr
+    assert "not available for trees" in cli("train", "dep", train, "-o", model, "--baseline", "maxent", status=2).stderr
     long = tmp_path / "long.conllu"
     long.write_text("".join(f"{k}\tw\t_\t_\t_\t_\t{k - 1}\tx\t_\t_\n" for k in range(1, 62)) + "\n")
     answer = cli("train", "dep", train, "-o", model, "--dev", long, "--max-length", "60", status=2)

@@ -74,7 +74,7 @@ def test_settings_that_make_no_sense(cli, tmp_path, chunker, settings):
     model.save(tmp_path / "m.pw")
     path = tmp_path / "test.txt"
     path.write_text(BANK.columns(), encoding="utf-8")
-    assert "make no sense" in cli("evaluate", tmp_path / "m.pw", path, status=2).stderr
+    assert "invalid input settings" in cli("evaluate", tmp_path / "m.pw", path, status=2).stderr
 
 
 def test_names_tell_formats():

@@ -54,7 +54,7 @@ def test_tasks_of_derived_classes_and_of_others():
         pass
 
     assert task_of(Own()).name == "tag"
-    with pytest.raises(ValueError, match="no command is made for a int"):
+    with pytest.raises(ValueError, match="there is no command for models of type int"):
         task_of(1)
 
 

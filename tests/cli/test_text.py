@@ -33,7 +33,7 @@ def test_text_is_labelled(cli, taggers, tmp_path, monkeypatch, options, size):
     path.write_text(TEXT.replace("\t", " ") if not options else TEXT)
     expected = partwise.load(taggers / "columns.pw").predict(WORDS)
     answer = cli("predict", taggers / "columns.pw", path, *options)
-    assert ("read as plain text, one sentence a line" in answer.stderr) is not bool(options)
+    assert ("read as plain text, one sentence per line" in answer.stderr) is not bool(options)
     out = answer.stdout
     rows = [[line.split("\t") for line in block.split("\n")] for block in out.removesuffix("\n\n").split("\n\n")]
     assert [[word for word, _ in sentence] for sentence in rows] == WORDS

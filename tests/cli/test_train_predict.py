@@ -322,7 +322,7 @@ def test_classifier(cli, cli_json, files, classifier, tmp_path):
     assert one["label"] == best[0]["label"]
     assert one["marginals"] == pytest.approx(dict(zip(map(str, names), expected.tolist(), strict=True)))
     said = cli("predict", classifier, test, "--k-best", 2, "--marginals", status=2).stderr
-    assert "do not go together" in said
+    assert "cannot be combined" in said
 
 
 def test_unknown_columns_are_counted(cli, cli_json, classifier, tmp_path):

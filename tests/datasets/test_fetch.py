@@ -74,7 +74,7 @@ def test_what_is_there_is_not_downloaded_again(listed, tmp_path):
 
 def test_another_file_is_refused(server, listed, tmp_path):
     listed(DataFile("plain.txt", digest(b"other"), f"{server}/plain.txt"))
-    with pytest.raises(DigestError, match="not the file that is meant"):
+    with pytest.raises(DigestError, match="not the expected file"):
         fetch("made", tmp_path)
     assert list((tmp_path / "made").iterdir()) == []
     (tmp_path / "made" / "plain.txt").write_bytes(TEXT)

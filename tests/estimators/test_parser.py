@@ -162,7 +162,7 @@ def test_constraints(parser):
     for wrong, message in [
         ([None, None], "one entry for each of 1"),
         (iter([None]), "one entry for each of 1"),
-        ([{99: 1}], "no numbers of words"),
+        ([{99: 1}], "are not numbers of words"),
         ([{0: 1}], "the root has no head"),
         ([{1: []}], "word 1 has no head left"),
         ([{1: 2, 2: 1}], "no tree is allowed"),

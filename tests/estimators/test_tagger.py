@@ -221,7 +221,7 @@ class TestInvariance:
 
     @pytest.mark.parametrize("features", ["observed", "all"])
     def test_sequences_of_one_position(self, features, rng):
-        """Alone or beside others, to the bit: sums of many attributes show any other order."""
+        """Alone or beside others, bit for bit: sums of many attributes show any other order."""
         x = [
             [[f"a{k}" for k in rng.choice(400, 30, replace=False).tolist()] for _ in range(length)]
             for length in [1, 2] * 20

@@ -247,7 +247,7 @@ def test_core_refuses_bad_input():
 
     bank = Bank(1, [2, 3])
     table = ArcTable.from_text(TABLE)
-    with pytest.raises(ValueError, match="one head a word"):
+    with pytest.raises(ValueError, match="one head per word"):
         table.index(bank.tokens, np.zeros(3, dtype=np.int64))
     with pytest.raises(ValueError, match="sentence 1: word 2 cannot have the head 4"):
         table.index(bank.tokens, np.array([0, 1, 0, 4, 1]))

@@ -17,5 +17,5 @@ def test_stacked_products(rng, shape):
     np.testing.assert_array_equal(stacked_products(left, right, 3), found)
     for i in range(n):  # the same bits for a row whatever the others are
         np.testing.assert_array_equal(stacked_products(left[i : i + 1].copy(), right), found[i : i + 1])
-    with pytest.raises(ValueError, match="shapes that do not fit"):
+    with pytest.raises(ValueError, match="shapes of the matrices do not match"):
         stacked_products(left, rng.normal(size=(stack, inner + 1, columns)))

@@ -68,8 +68,8 @@ def test_prefixes():
         (b"ab", [1, 2], "start at 0"),
         (b"ab", [0, 1], "end at the number of bytes"),
         (b"ab", [0, 3], "end at the number of bytes"),
-        (b"ab", [0, 2, 1, 2], "must not fall"),
-        (b"aa", [0, 1, 2], "name 1 is there twice"),
+        (b"ab", [0, 2, 1, 2], "must not decrease"),
+        (b"aa", [0, 1, 2], "name 1 occurs twice"),
         (b"a\xff", [0, 1, 2], "name 1: not UTF-8"),
         (b"\xed\xa0\x80", [0, 3], "name 0: a lone surrogate"),
     ],
@@ -89,7 +89,7 @@ def test_repetitions_among_many_names():
     repeated = [*names, "name 19999", "name 3"]
     data = np.frombuffer("".join(repeated).encode(), dtype=np.uint8)
     offsets = np.concatenate([[0], np.cumsum([len(name) for name in repeated])]).astype(np.int64)
-    with pytest.raises(ValueError, match="name 20000 is there twice"):
+    with pytest.raises(ValueError, match="name 20000 occurs twice"):
         Vocabulary(data, offsets)
 
 

@@ -106,13 +106,13 @@ BAD = {
     "spaces": ("1 w _ _ _ _ 0 x _ _\n", 1, "spaces instead of tabs"),
     "duplicate": (LINE.format(1, 0) + LINE.format(1, 0), 2, "duplicate id 1 where 2"),
     "gap": (LINE.format(1, 0) + LINE.format(3, 1), 2, "id 3 where 2"),
-    "no id": (LINE.format("x", 0), 1, "'x' is no id"),
-    "superscript": (LINE.format("\u00b2", 0), 1, "is no id"),
+    "no id": (LINE.format("x", 0), 1, "'x' is not an id"),
+    "superscript": (LINE.format("\u00b2", 0), 1, "is not an id"),
     "head range": (LINE.format(1, 0) + LINE.format(2, 3), 2, "out of range: there are 2 words"),
     "head text": (LINE.format(1, "x"), 1, "is not a number"),
     "negative": (LINE.format(1, "-1"), 1, "is not a number"),
-    "endless id": (LINE.format("1" * 5000, 0), 1, "is no id"),
-    "endless span": (LINE.format("1-" + "1" * 5000, 0), 1, "is no id"),
+    "endless id": (LINE.format("1" * 5000, 0), 1, "is not an id"),
+    "endless span": (LINE.format("1-" + "1" * 5000, 0), 1, "is not an id"),
     "endless head": (LINE.format(1, "1" * 5000), 1, "is not a number"),
     "half a tree": (LINE.format(1, 0) + LINE.format(2, "_"), 2, "is not a number"),
     "self": (LINE.format(1, 0) + LINE.format(2, 2), 2, "cycle through word 2"),
@@ -165,7 +165,7 @@ def test_not_utf8(tmp_path):
 
 
 def test_conllx_has_words_only(tmp_path):
-    with pytest.raises(FormatError, match="'1-2' is no id"):
+    with pytest.raises(FormatError, match="'1-2' is not an id"):
         read_conllx(put(tmp_path, TEXT))
     text = "1\ta\t_\tn\tn\t_\t0\tROOT\t0\tROOT\n\n"
     other = read_conllx(put(tmp_path, text))[0].with_tree([0])

@@ -145,9 +145,9 @@ def test_solvers_that_do_vector_algebra_are_refused():
 
 def test_an_l1_penalty_needs_coordinates():
     data = Data("multiclass")
-    with pytest.raises(ValueError, match="l1 penalty is about coordinates"):
+    with pytest.raises(ValueError, match="l1 penalty needs explicit weights"):
         data.problem(data.kernel("rbf"), "log", ElasticNet(1.0))
-    with pytest.raises(ValueError, match="l1 penalty is about coordinates"):
+    with pytest.raises(ValueError, match="l1 penalty needs explicit weights"):
         data.problem(data.kernel("rbf"), "log").with_penalty(ElasticNet(1.0))
 
 

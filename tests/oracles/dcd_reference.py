@@ -29,7 +29,7 @@ def split_mix(seed: int) -> Iterator[int]:
 
 @dataclass
 class DcdState:
-    """alpha: one value a labelling. objectives: (4) after every step of Algorithm 1."""
+    """alpha: one value per labelling. objectives: (4) after every step of Algorithm 1."""
 
     problem: DenseProblem
     alpha: list[Floats]

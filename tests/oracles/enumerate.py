@@ -146,7 +146,7 @@ def chain_slots(labels: Sequence[int], n_labels: int, width: int, tied: bool, en
 
 
 def chain_num_slots(length: int, n_labels: int, width: int, tied: bool, ends: bool) -> int:
-    """Rows of labels, transitions (one table, or one an edge), begin and end rows."""
+    """Rows of labels, transitions (one table, or one per edge), begin and end rows."""
     tables = 1 if tied else length - 1
     return length * width + tables * n_labels * width + (2 * width if ends else 0)
 

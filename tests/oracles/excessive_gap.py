@@ -39,7 +39,7 @@ def first_mu(problem: DenseProblem, psi2: float | None = None) -> float:
 
 
 def algorithm_1(problem: DenseProblem, psi2: float | None = None) -> Iterator[tuple[Floats, list[Floats], float]]:
-    """(w_k, alpha_k as one distribution an example, mu_k)."""
+    """(w_k, alpha_k as one distribution per example, mu_k)."""
     n = range(problem.n)
 
     def gradient(alpha: list[Floats], i: int) -> Floats:  # (37)
@@ -67,7 +67,7 @@ def algorithm_1(problem: DenseProblem, psi2: float | None = None) -> Iterator[tu
 
 
 def algorithm_2(problem: DenseProblem, psi2: float | None = None) -> Iterator[tuple[Floats, list[Floats], float]]:
-    """(w_k, marginals of alpha_k: expected counts an example, mu_k)."""
+    """(w_k, marginals of alpha_k: expected counts per example, mu_k)."""
     n = range(problem.n)
 
     def feature_mean(marginals: list[Floats]) -> Floats:  # (35), summed over examples

@@ -32,7 +32,7 @@ LOSSES: dict[str, tuple[float, float, str]] = {
 
 @dataclass(frozen=True)
 class DenseProblem:
-    """A_i: (num_slots_i, d); gold, cost: (num_slots_i,); one Enumeration an example."""
+    """A_i: (num_slots_i, d); gold, cost: (num_slots_i,); one Enumeration per example."""
 
     examples: Sequence[Enumeration]
     matrices: Sequence[Floats]

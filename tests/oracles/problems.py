@@ -158,7 +158,7 @@ def maxent_case(
     plain: bool = False,
     part: tuple[int, int] | None = None,
 ) -> Case:
-    """One label an example with a map that has column access.
+    """One label per example with a map that has column access.
 
     form: "binary", "real" (non-negative), "negative", or "matrix" (features shared by labels). pairs: "all" (attribute,
     label) pairs or the "observed" ones. Every label is somebody's. Every attribute but two (`bare_columns`) occurs in

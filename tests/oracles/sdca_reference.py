@@ -39,7 +39,7 @@ def exact_blocks(problem: DenseProblem, us: Sequence[Floats], order: Sequence[in
     """Visit the examples of `order`, each time with the block's maximum; labellings must be single slots."""
     us = [u.copy() for u in us]
     for i in order:
-        matrix = problem.examples[i].counts @ problem.matrices[i]  # a row a labelling
+        matrix = problem.examples[i].counts @ problem.matrices[i]  # one row per labelling
         gram = matrix @ matrix.T
         assert np.allclose(gram, np.diag(np.diag(gram)))
         theta = matrix @ problem.weights(us)

@@ -47,7 +47,7 @@ WITH_CLIQUES = ("multiclass", "chain")
 @st.composite
 def scored_structures(draw: Any, kinds: tuple[str, ...] = (*WITH_CLIQUES, *TREES), masks: bool = True) -> Scored:
     """A Multiclass, a Chain (tied or not, with or without ends) or trees (one root or more) of at most 125 labellings
-    an example, with or without mask."""
+    per example, with or without mask."""
     from partwise import _core
 
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))

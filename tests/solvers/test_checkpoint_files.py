@@ -95,7 +95,7 @@ class TestFiles:
         problem, path = saved_run("lbfgs", tmp_path)
         values, arrays = parts(path)
         save_file({"a": np.zeros(2)}, path)
-        with pytest.raises(CheckpointError, match=r"not a checkpoint of this version.*start anew"):
+        with pytest.raises(CheckpointError, match=r"not a checkpoint of this version.*start again"):
             run(problem, "lbfgs", path)
         for changed in ({"format": "partwise model"}, {"format_version": "1"}, {"format_version": "99"}):
             forge(path, values, arrays, **changed)
@@ -113,7 +113,7 @@ class TestFiles:
 
     @pytest.mark.parametrize("bad", ["-", "run.gz"])
     def test_names_that_will_not_do(self, bad):
-        with pytest.raises(ValueError, match="no name for a file"):
+        with pytest.raises(ValueError, match="not a name for a file"):
             Checkpoint(bad)
 
     def test_a_failed_write_leaves_the_old_file(self, tmp_path, monkeypatch):

@@ -211,7 +211,7 @@ print((peak_memory() - before) / (8 * structure.slot_offsets()[-1]))
 @pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""), reason="the sanitizer takes memory of its own")
 @pytest.mark.parametrize(("solver", "least", "most"), [("eg-primal", 0.0, 0.2), ("eg-batch", 1.0, 3.5)])
 def test_memory_in_numbers_a_slot(solver, least, most):
-    """Measured by the system, which sees what the core takes. A few numbers an example are not counted as many."""
+    """Measured by the system, which sees what the core takes. A few numbers per example are not counted as many."""
     command = [sys.executable, "-W", "ignore", "-c", _MEMORY, solver]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert least <= float(done.stdout) <= most

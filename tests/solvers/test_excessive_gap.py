@@ -1,4 +1,4 @@
-"""excessive-gap: its settings, its starts, and Algorithm 1 with functions of one's own."""
+"""excessive-gap: its settings, its starts, and Algorithm 1 with user-defined functions."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def test_a_wrong_bound_is_reported():
         solver = ExcessiveGap(smoothing=smoothing)
         state = solver.init_state(problem, np.random.default_rng(0), None)
         state.mu = state.curvature = state.bound = 1e-3 * state.mu
-        with pytest.raises(DivergenceError, match="psi2_bound is no bound"):
+        with pytest.raises(DivergenceError, match="psi2_bound is not a bound"):
             for _ in range(50):
                 solver.step(problem, state)
 

@@ -163,7 +163,7 @@ def test_theorem_1_speaks_of_constant_steps_only():
         eg_qp(A, b, sizes, temperature=0.1),
         eg_qp(A, b, sizes, tol=0.0, max_iterations=0),
     ):
-        with pytest.raises(ValueError, match="Theorem 1 speaks of"):
+        with pytest.raises(ValueError, match="Theorem 1 requires"):
             result.theorem_1(uniform(sizes))
 
 

@@ -193,9 +193,9 @@ class TestAuto:
         monkeypatch.setattr(auto, "TINY", 10)
         rng = np.random.default_rng(0)
         for rows, inputs, name in (
-            (5000, 62, "newton"),  # 20 examples a weight, four weights an input
+            (5000, 62, "newton"),  # 20 examples per weight, four weights per input
             (5000, 63, "sdca"),
-            (120, 60, "newton"),  # 0.5 examples a weight, short rows
+            (120, 60, "newton"),  # 0.5 examples per weight, short rows
             (119, 60, "sdca"),
         ):
             structure = Multiclass(rows, 3)

@@ -268,7 +268,7 @@ class TestDataThatSaysLittle:
         structure = Multiclass(len(labels), 4)
         features = maxent_map(structure, x)
         problem = Problem(features, structure, structure.encode(labels), "log", 0.5)
-        with pytest.warns(FeatureWarning, match="label 3 is nobody's label"):
+        with pytest.warns(FeatureWarning, match="label 3 is not the gold label of any example"):
             result = solve(problem, solver, tol=1e-6)
         assert result.status == "converged"
         assert np.all(result.weights.reshape(-1, 4)[:, 3] < 0)

@@ -89,7 +89,7 @@ def test_memory_is_bounded_and_the_certificate_stays_true(solver, loss):
 
 
 def largest_atom(sets, small):
-    """Bytes that no labelling or mixture of this problem exceeds: twelve a slot and a weight, and a header."""
+    """Bytes that no labelling or mixture of this problem exceeds: twelve per slot and per weight, and a header."""
     slots = np.diff(small.structure.slot_offsets()).max()
     return 200 + 12 * (slots + small.problem.n_weights)
 
@@ -160,7 +160,7 @@ def test_bad_options(make, message):
         ({"coefficients": np.array([-1.0])}, "negative or not finite"),
         ({"slots": np.array([-1])}, "slot is negative"),
         ({"counts": np.array([np.nan])}, "count is not finite"),
-        ({"stamps": np.array([1, 2])}, "lengths do not fit"),
+        ({"stamps": np.array([1, 2])}, "lengths do not match"),
         ({"example_ptr": np.array([0, 2])}, "example_ptr"),
     ],
 )

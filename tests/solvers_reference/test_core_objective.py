@@ -184,7 +184,7 @@ def sparse_counts(case, **changes):
 
 
 def test_counts_of_few_slots(rng):
-    # The same as with all slots written out, to the bit; a slot may be named twice.
+    # The same as with all slots written out, bit for bit; a slot may be named twice.
     case = make_case("chain-tied", seed=57)
     objective = case.objective("squared-hinge")
     offsets = case.structure.slot_offsets()

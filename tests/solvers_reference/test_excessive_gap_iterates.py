@@ -72,7 +72,7 @@ def test_the_solver_is_algorithm_2(kind):
         np.testing.assert_allclose(state.weights, w, atol=EXACT)
         np.testing.assert_allclose(state.marginals, np.concatenate(marginals), atol=EXACT)
         assert state.mu == pytest.approx(mu, rel=1e-12)
-        assert state.visits == k * case.n  # one inference a step, although the listing has two
+        assert state.visits == k * case.n  # one inference per step, although the listing has two
         certified = solver.certificate(problem, state)
         assert certified.certificate.primal == pytest.approx(dense.primal(w), rel=1e-10)
         solver.step(problem, state)

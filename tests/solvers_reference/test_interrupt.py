@@ -19,7 +19,7 @@ from partwise import _core
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs POSIX timers")
 
-N_LABELS, LENGTH = 48, 300  # about a millisecond an example
+N_LABELS, LENGTH = 48, 300  # about a millisecond per example
 
 
 class Stop(KeyboardInterrupt):

@@ -164,7 +164,7 @@ def test_what_would_have_to_be_copied_is_refused(kernel, name):
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_a_state_keeps_what_it_refers_to(kernel):
-    """Objective, arrays and sets that nobody else holds live as long as the state, and give the same results."""
+    """Objective, arrays and sets without other references live as long as the state, and give the same results."""
     objective, make_state, arrays, run = KERNELS[kernel]()
     expected = vars_of(run(make_state(objective, **arrays)))
     objective, make_state, arrays, run = KERNELS[kernel]()

@@ -18,7 +18,7 @@ def trail_of(small: Small, start: np.ndarray, solver: Newton):
     for _ in range(STEPS):
         epoch = state.epoch
         solver.step(small.problem, state)
-        # one pass at the start, one a trial; the rest are products
+        # one pass at the start, one per trial; the rest are products
         yield state.weights.copy(), state.radius, state.visits // n - 2 - epoch
 
 

@@ -107,7 +107,7 @@ def test_start_is_the_logarithm_of_the_distribution(rng, n_jobs):
     objective = case.objective("log")
     scores = start(case, 3.0, rng)
     marginals, entropies = objective.marginals_of_scores(scores)
-    logs = scores + 7.0 * np.repeat(rng.normal(size=4), 4)  # but for a constant an example
+    logs = scores + 7.0 * np.repeat(rng.normal(size=4), 4)  # but for a constant per example
     np.testing.assert_allclose(_core.sdca_start(objective, 300.0, logs, n_jobs), entropies, rtol=1e-12)
     there = marginals > 0
     np.testing.assert_allclose(logs[there], np.log(marginals[there]), rtol=1e-11, atol=1e-12)

@@ -47,7 +47,7 @@ def test_frequencies(kind, temperature, rng):
         order = np.argsort(slots)
         observed[index[tuple(slots[order]) + tuple(counts[order])]] += 1
     expected = DRAWS * example.probabilities(scores, temperature)
-    rare = expected < 8  # the test needs a few draws a cell
+    rare = expected < 8  # the test needs a few draws per cell
     if rare.any():
         observed = np.append(observed[~rare], observed[rare].sum())
         expected = np.append(expected[~rare], expected[rare].sum())

@@ -38,7 +38,7 @@ def check(chain, scores, temperature, tolerance):
 def test_large_scores_and_low_temperatures(tied, ends, scale, temperature, rng):
     chain = one_chain(12, 4, tied, ends)
     scores = rng.uniform(-scale, scale, chain.num_slots(0))
-    # The scores are given to one part in 2^53, so exponents are known to about scale / temperature * 1e-16 a position.
+    # Scores are given to one part in 2^53, so exponents are known to about scale / temperature * 1e-16 per position.
     tolerance = max(1e-10, 12 * scale / temperature * 1e-15)
     check(chain, scores, temperature, tolerance)
 
@@ -157,7 +157,7 @@ def test_masks_with_extreme_scores(scale, temperature, tied, rng):
 
 
 def test_a_forbidden_transition_dominating_the_scores(rng):
-    """The best unmasked path is worth 1e3 more a step than the best allowed one."""
+    """The best unmasked path is worth 1e3 more per step than the best allowed one."""
     chain = one_chain(50, 3)
     scores = rng.normal(size=chain.num_slots(0))
     table = slice(50 * chain.width, chain.num_slots(0))

@@ -41,7 +41,7 @@ def exact_sums(trees, scores, temperature):
 @pytest.mark.parametrize("temperature", [1.0, 1e-2, 1e-4])
 def test_large_scores_and_low_temperatures(kind, single_root, scale, temperature, rng):
     trees = one(kind, 5, single_root)
-    # Scores are given to one part in 2^53, so exponents are known to about scale / temperature * 1e-16 a word.
+    # Scores are given to one part in 2^53, so exponents are known to about scale / temperature * 1e-16 per word.
     tolerance = max(1e-12, 5 * scale / temperature * 1e-15)
     for _ in range(3):
         scores = rng.uniform(-scale, scale, 30)

@@ -64,7 +64,7 @@ class RowLayout:
     def pairs(self) -> tuple[Ints, Ints]:
         """(indptr, columns)"""
     def pack(self, pair_values: Floats, room: int = 0) -> Floats:
-        """Weights (num_weights) from one value a pair (num_pairs), in the order of pairs(); then `room` zeros."""
+        """Weights (num_weights) from one value per pair (num_pairs), in the order of pairs(); then `room` zeros."""
     def unpack(self, weights: Floats) -> Floats:
         """The inverse of pack."""
 
@@ -79,7 +79,7 @@ class Segment:
 class AttributeSegment(Segment):
     """Rows of sparse attributes. Row p has attributes[row_ptr[p]:row_ptr[p + 1]]; example i has rows
     example_ptr[i]:example_ptr[i + 1]. Attribute -1 is ignored. values None: all 1. Repeated attributes add up.
-    once: scores will be asked for about once an example (the same scores, sooner)."""
+    once: scores will be asked for about once per example (the same scores, sooner)."""
 
     def __init__(
         self,
@@ -192,7 +192,7 @@ class ArcIndex:
     def with_plain(self, kept: Bytes) -> Bytes:
         """Which keys an index of some of these needs: none with a distance is found without its plain one."""
     def attributes(self, templates: ArcTable, tokens: ArcTokens, heads: Ints) -> tuple[Ints, Ints]:
-        """(row_ptr, attributes) of the arcs from these heads, one row a word: known features only."""
+        """(row_ptr, attributes) of the arcs from these heads, one row per word: known features only."""
     def unknown(self, templates: ArcTable, tokens: ArcTokens, heads: Ints) -> tuple[int, int]:
         """How many features of the arcs from these heads have no weight, and of how many."""
 

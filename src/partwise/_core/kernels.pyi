@@ -50,7 +50,7 @@ class StoredKernel(Kernel):
 
 class KernelSegment(Segment):
     """Rows known by their kernel: weights are coefficients, row p's at p * width. Kernel values are kept up to
-    memory_limit bytes; ValueError if they need more, unless those that do not fit may be computed anew (recompute)."""
+    memory_limit bytes; ValueError if they need more, unless those that do not fit may be recomputed (recompute)."""
 
     def __init__(
         self,

@@ -162,7 +162,7 @@ def sdca_epoch(state: SdcaState, order: Ints, options: SdcaOptions) -> SdcaRepor
     """One pass of exact block ascent over the examples of `order`."""
 
 class WorkingColumns:
-    """The columns of some weights (ascending): where they meet slots of examples. One part a labelling only."""
+    """The columns of some weights (ascending): where they meet slots of examples. One part per labelling only."""
 
     def __init__(self, objective: Objective, selected: Ints) -> None: ...
     @property
@@ -202,7 +202,7 @@ def scaling_constants(objective: Objective) -> tuple[Floats, Floats, Ints, int]:
     labellings of one slot each."""
 
 def scaling_extremes(objective: Objective, potentials: Floats) -> tuple[Floats, Floats]:
-    """The least and the largest value that a feature's expectation can have, a value a weight."""
+    """The least and the largest value that a feature's expectation can have, one value per weight."""
 
 def scaling_largest_sum(objective: Objective, potentials: Floats) -> float:
     """max over examples and labels of the sum of their features."""

@@ -26,7 +26,7 @@ class Structure:
     def check_labelling(self, i: int, slots: Ints, counts: Floats) -> None:
         """ValueError unless these counts are a labelling allowed by the masks."""
     def set_mask(self, i: int, allowed: Bytes | None) -> None:
-        """Allow only labellings whose slots are all allowed (one byte a slot); None lifts it. ValueError if none is
+        """Allow only labellings whose slots are all allowed (one byte per slot); None lifts it. ValueError if none is
         left."""
     def mask(self, i: int) -> Bytes | None: ...
     # capability "k_best"
@@ -47,7 +47,7 @@ class Structure:
         """Clique potentials (logs) whose Gibbs distribution has these marginals."""
 
 class Multiclass(Structure):
-    """One label an example: slot a is label a (width slots)."""
+    """One label per example: slot a is label a (width slots)."""
 
     def __init__(self, num_examples: int, n_labels: int) -> None: ...
     @property
@@ -61,7 +61,7 @@ class Multiclass(Structure):
 class Chain(Structure):
     """First-order sequences. Slots: T rows of `width` (labels), then transitions, then begin and end rows if `ends`.
 
-    tied: n_labels rows of `width`: slot (a, b) counts how often b follows a. Untied: T - 1 such blocks, one an edge.
+    tied: n_labels rows of `width`: slot (a, b) counts how often b follows a. Untied: T - 1 such blocks, one per edge.
     """
 
     def __init__(self, lengths: Ints, n_labels: int, tied: bool = True, ends: bool = False) -> None: ...
@@ -132,8 +132,8 @@ class Tree(Structure):
     @property
     def lengths(self) -> Ints: ...
     def encode(self, heads: Ints) -> tuple[Ints, Ints, Floats]:
-        """(indptr, slots, counts) from all sentences' heads end to end; ValueError names a sentence that is no tree of
-        this kind."""
+        """(indptr, slots, counts) from all sentences' heads end to end; ValueError names a sentence that is not a tree
+        of this kind."""
     def decode(self, indptr: Ints, slots: Ints, counts: Floats) -> Ints:
         """All sentences' heads end to end."""
     def check_heads(self, i: int, heads: Ints) -> None:

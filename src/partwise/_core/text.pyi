@@ -31,7 +31,7 @@ class Sentences:
     def lengths(self) -> Ints:
         """Number of tokens of each sentence."""
     def column(self, j: int) -> list[list[str]]:
-        """The strings of one column, a list a sentence; -1 is the last column."""
+        """The strings of one column, one list per sentence; -1 is the last column."""
     def take(self, indices: Ints) -> Sentences:
         """Some of the sentences, in this order."""
     def select(self, columns: Sequence[int]) -> Sentences:
@@ -71,7 +71,7 @@ class CodedColumn:
     def of(sentences: Sentences, j: int) -> CodedColumn: ...
     @staticmethod
     def from_list(strings: list[str | None]) -> CodedColumn:
-        """One string or None a token."""
+        """One string or None per token."""
     def names(self) -> list[str]:
         """The distinct strings."""
     @property

@@ -2,7 +2,7 @@
 
     SequenceTagger(callbacks=[EarlyStopping(X_dev, y_dev), ProgressLine(), HistoryWriter("history.csv")])
 
-A callback is any callable that takes a `partwise.solvers.Progress`; an answer that is true stops the run.
+A callback is any callable that takes a `partwise.solvers.Progress`; returning a true value stops the run.
 `TrainingCallback` adds what happens before and after. Callbacks are called in the order given, and see the scores of
 those before them in `Progress.scores`, and what was found before this step in `Progress.last_scores`. The time they
 take is not counted as the solver's.

@@ -23,7 +23,7 @@ class Session:
     problem
         What is solved.
     preview
-        Gives an estimator that predicts with the weights it is given, while the run goes on.
+        Gives an estimator that predicts with the weights it is given, while the run continues.
     answers
         Gives the answers of a model with these weights for some of the training examples, by their numbers, without
         reading them again; None where the model has no way to do that.
@@ -38,7 +38,7 @@ class Session:
 
 
 class TrainingCallback:
-    """Base of callbacks that want to know when a run begins and ends.
+    """Base of callbacks that must know when a run begins and ends.
 
     `clone` of scikit-learn makes a new one with the same parameters: a callback's state belongs to one run.
     """
@@ -47,7 +47,7 @@ class TrainingCallback:
         """Called before the first step."""
 
     def __call__(self, progress: Progress) -> Any:
-        """Called after each step; an answer that is true stops the run."""
+        """Called after each step; returning a true value stops the run."""
         return None
 
     def end(self, session: Session, result: Result | None) -> Result | None:
@@ -85,7 +85,7 @@ class Callbacks:
         return any(answers)
 
     def end(self, result: Result) -> Result:
-        """The result after all callbacks had their say."""
+        """The result after all callbacks were called."""
         begun, self.begun = self.begun, []
         for each in begun:
             result = each.end(self.session, result) or result

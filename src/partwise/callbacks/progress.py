@@ -119,8 +119,8 @@ class ProgressLine(TrainingCallback):
 def time_left(progress: Progress, seen: list[tuple[float, float]]) -> float | None:
     """Seconds until the first of the run's limits, or None while nothing can be said.
 
-    `seen` are the last certificates as (seconds, relative gap). The gap is taken to go on falling by the same
-    factor a second as it did over them.
+    `seen` are the last certificates as (seconds, relative gap). The gap is assumed to keep falling by the same
+    factor per second as it did over them.
     """
     guesses = []
     if progress.max_seconds is not None:

@@ -23,7 +23,7 @@ def cross_validate(
 
     Returns
     -------
-    dict with `folds`, `score_name`, `scores` (one a fold), their `mean` and `deviation`, and whether all runs
+    dict with `folds`, `score_name`, `scores` (one per fold), their `mean` and `deviation`, and whether all runs
     `converged`
     """
     order = np.random.default_rng(flags["seed"]).permutation(data.n_examples)

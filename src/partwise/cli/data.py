@@ -58,7 +58,7 @@ def list_sets(data: str | None, as_json: bool) -> None:
 @click.option("--seed", default=0, show_default=True, help="Seed of built-in sets.")
 @json_flag
 def fetch_set(name: str, data: str | None, sentences: int, seed: int, as_json: bool) -> None:
-    """Make a built-in data set, or get a real one (from the folder if it is there) and check its digests."""
+    """Make a built-in data set, or get a real one (from the folder if it is already there) and check its digests."""
     from partwise.datasets import fetch
     from partwise.datasets.builtin import BUILT_IN, write_built_in
 

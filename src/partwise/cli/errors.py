@@ -1,8 +1,8 @@
 """How the command line fails: one line on standard error, exit status 2 (130 after Ctrl-C), no traceback.
 
-What counts as a user's error: files that are not there, not readable, not writable or not in their format (OSError,
+What counts as a user's error: files that do not exist, are not readable, not writable or not in their format (OSError,
 FormatError, ModelFormatError), values that an option, an estimator or a solver refuses (ValueError), a run that
-diverges (ArithmeticError), memory that is not there. Everything else is a defect and shows its traceback, as does
+diverges (ArithmeticError), not enough memory. Everything else is a defect and shows its traceback, as does
 everything if the environment variable ``PARTWISE_TRACEBACK`` is set.
 """
 
@@ -26,7 +26,7 @@ INTERRUPTED = 130
 
 
 class UserError(click.ClickException):
-    """Something that the user can mend."""
+    """Something that the user can fix."""
 
     exit_code = USER_ERROR
 
@@ -53,7 +53,7 @@ def run_safely(run: Callable[[], Any]) -> NoReturn:
         # safe to flush.
         code = USER_ERROR if done.code else 0
     except BrokenPipeError:
-        # Whoever read the output has enough: nothing more can be written, at exit neither.
+        # The reader of the output has gone: nothing more can be written, not even at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = USER_ERROR
     except Exception as error:
@@ -62,7 +62,7 @@ def run_safely(run: Callable[[], Any]) -> NoReturn:
         message = message_of(error)
         if message is None:
             raise
-        # A command without its arguments is answered with its help.
+        # A command without its arguments shows its help.
         help_only = type(error).__name__ == "NoArgsIsHelpError"
         click.echo(str(error) if help_only else f"error: {message}", err=True)
         code = error.exit_code if isinstance(error, click.ClickException) else USER_ERROR

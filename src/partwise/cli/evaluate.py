@@ -24,7 +24,7 @@ from partwise.cli.summary import result_fields
 @click.command("evaluate")
 @click.argument("model", type=File())
 @click.argument("gold", type=File())
-@click.option("--calibration", is_flag=True, help="Whether the probabilities are what they say.")
+@click.option("--calibration", is_flag=True, help="Compare probabilities with observed frequencies.")
 @click.option(
     "--report", type=File(), metavar="FILE.html", help="Write a report with scores, confusion matrix, examples."
 )

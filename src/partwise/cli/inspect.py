@@ -20,7 +20,7 @@ from partwise.cli.tasks import task_of
     "--dump",
     type=File(),
     metavar="FILE",
-    help="Write all weights instead (-: to standard output), a line each: kind, names, weight, parted by tabs.",
+    help="Write all weights instead (-: to standard output), one per line: kind, names, weight, separated by tabs.",
 )
 @json_flag
 def command(model: str, top: int, dump: str | None, as_json: bool) -> None:
@@ -33,7 +33,7 @@ def command(model: str, top: int, dump: str | None, as_json: bool) -> None:
     task = task_of(fitted)
     if dump:
         if as_json:
-            raise UserError("--dump writes lines of text: --json does not go with it")
+            raise UserError("--dump writes lines of text and cannot be combined with --json")
         with atomic_write(dump, "w") as out:
             out.writelines("\t".join(map(escape, row)) + "\n" for row in task.weights(fitted))
         return

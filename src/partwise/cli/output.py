@@ -25,9 +25,9 @@ json_flag = click.option("--json", "as_json", is_flag=True, help="Machine-readab
 
 def _check_threads(ctx: click.Context, param: click.Parameter, value: int) -> int:
     if value == 0:
-        raise click.BadParameter("0 threads do nothing.", ctx, param)
+        raise click.BadParameter("must not be 0.", ctx, param)
     if abs(value) > MOST_THREADS:
-        raise click.BadParameter(f"{MOST_THREADS} are the most.", ctx, param)
+        raise click.BadParameter(f"must be at most {MOST_THREADS}.", ctx, param)
     return value
 
 
@@ -113,7 +113,7 @@ def check_outputs(*paths: str | None, inputs: Iterable[str | None] = ()) -> None
     seen: dict[str, str] = {}
     named = list(inputs)
     if named.count("-") > 1:
-        raise UserError("standard input (-) can be read once: two inputs are to come from it")
+        raise UserError("standard input (-) can be read only once, but is given for two inputs")
     sources = {os.path.realpath(path) for path in named if path not in (None, "-")}
     for path in paths:
         if path is None:
@@ -146,7 +146,7 @@ def warn_blank(columns: Collection[str], where: str | None) -> None:
 
 
 def is_terminal() -> bool:
-    """Whether somebody watches standard error."""
+    """Whether standard error is a terminal."""
     return sys.stderr.isatty()
 
 

@@ -67,7 +67,7 @@ def path(task: Task, *, data: str, output: str | None, dev: str | None, as_json:
     begin = time.perf_counter()
     output = output or default_output(data)
     if as_json and output == "-":
-        raise UserError("--json and a model on standard output do not go together")
+        raise UserError("--json cannot be combined with a model on standard output")
     if not 0 < flags["C_min"] < flags["C_max"] < float("inf"):
         raise UserError("--C-min must be above 0 and below --C-max")
     check_outputs(output, inputs=(data, dev))

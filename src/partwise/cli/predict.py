@@ -13,7 +13,7 @@ from partwise.cli.loading import length_flag, load_model
 from partwise.cli.output import check_outputs, json_flag, threads_flag, unpack_flag, warn_blank
 from partwise.cli.tasks import NoExamples, Request
 
-#: More answers a sentence than anybody reads would fill the memory.
+#: More answers per sentence would fill the memory.
 MOST = 10_000
 #: Bytes of the input that are read, labelled and written at a time: about 3000 sentences of three columns.
 BLOCK = 1 << 20
@@ -25,7 +25,7 @@ BLOCK = 1 << 20
 @click.option(
     "-o", "--output", default="-", type=File(), metavar="OUT", help="Where predictions go [default: standard output]."
 )
-@click.option("--marginals", is_flag=True, help="Probabilities besides (losses log and softmax-margin).")
+@click.option("--marginals", is_flag=True, help="Also give probabilities (losses log and softmax-margin).")
 @click.option("--k-best", type=click.IntRange(1, MOST), metavar="K", help="The K best answers with their scores.")
 @click.option(
     "--constraints", type=File(), metavar="FILE", help="What answers may be; docs/file_formats.md describes the file."
@@ -35,8 +35,8 @@ BLOCK = 1 << 20
     type=click.Choice(["auto", "text"]),
     default="auto",
     show_default=True,
-    help="text: one sentence a line, tokens separated by white space (taggers that look at words alone); auto: as the "
-    "training data, or text if it can be nothing else.",
+    help="text: one sentence per line, tokens separated by white space (taggers that look at words alone); auto: as "
+    "the training data, or text if it can be nothing else.",
 )
 @length_flag
 @threads_flag
@@ -57,9 +57,9 @@ def command(
     """Label the INPUT ("-": standard input) with a MODEL that `train` wrote.
 
     The input is in the format of the training data; a column of labels may be there or not. A tagger that looks at
-    words alone takes plain text too, one sentence a line. The output of columns is the input with the labels as one
+    words alone takes plain text too, one sentence per line. The output of columns is the input with the labels as one
     more column, with tabs between columns; of CoNLL-U the input with the predictions in their columns; of rows and
-    CRFsuite's items a label a line. With --json it is one object a sentence or row, each on a line of its own.
+    CRFsuite's items one label per line. With --json it is one object per sentence or row, each on a line of its own.
     """
     import numpy as np
 
@@ -70,7 +70,7 @@ def command(
     fitted, task = load_model(model, threads, max_length)
     words_only = task.words_only(fitted)
     if format == "text" and not words_only:
-        raise UserError("--format text: this model looks at more than words, or at attributes of its own")
+        raise UserError("--format text: this model looks at more than words, or at ready-made attributes")
     text = {"text": True if format == "text" else None} if words_only else {}
     blocks = task.blocks(data, {**task.recall(fitted), **text}, BLOCK)
     request, n = Request(marginals, k_best, None, as_json), 0

@@ -76,9 +76,7 @@ def _print_one(name: str, fits: dict[str, dict[str, list[str]]]) -> None:
     found = _describe(name)
     click.echo(f"{name}: {found['summary']}\n")
     click.echo(f"needs: {', '.join(found['needs'])}")
-    click.echo(
-        f"convergence: {found['convergence']}; gives up after {found['max_passes']} passes unless told otherwise"
-    )
+    click.echo(f"convergence: {found['convergence']}; gives up after {found['max_passes']} passes by default")
     for kind, by_loss in fits.items():
         there = [loss for loss, names in by_loss.items() if names]
         if there:

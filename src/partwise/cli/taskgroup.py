@@ -1,4 +1,4 @@
-"""A command with one subcommand a task, which is made when it is asked for."""
+"""A command with one subcommand per task, which is made when it is asked for."""
 
 from __future__ import annotations
 

@@ -89,14 +89,14 @@ def make_command(task: Task) -> click.Command:
             ["--folds"],
             type=click.IntRange(2),
             metavar="K",
-            help="Cross-validate besides: train K models more, each scored on its own K-th of DATA.",
+            help="Also cross-validate: train K more models, each scored on its own K-th of DATA.",
         ),
         click.Option(
             ["--baseline"],
             type=click.Choice(["majority", "maxent", "none"]),
             default="majority",
             show_default=True,
-            help="What the score is compared with; maxent trains a model without structure besides.",
+            help="What the score is compared with; maxent also trains a model without structure.",
         ),
         click.Option(
             ["--report"], type=File(), metavar="FILE.html", help="Write a report with plots, scores, weights, examples."
@@ -165,11 +165,11 @@ def train(
     begin = time.perf_counter()
     output = output or default_output(data)
     if as_json and output == "-":
-        raise UserError("--json and a model on standard output do not go together")
+        raise UserError("--json cannot be combined with a model on standard output")
     if flags["early_stopping"] and dev is None:
         raise UserError("--early-stopping needs --dev")
     if flags["early_stopping"] and flags["folds"]:
-        raise UserError("--folds and --early-stopping do not go together: folds have no development data")
+        raise UserError("--folds cannot be combined with --early-stopping: folds have no development data")
     check_outputs(output, flags["report"], flags["history_file"], inputs=(data, dev))
     settings = estimator_settings(task, flags)
     settings |= strength(flags["C"], flags["l2"])

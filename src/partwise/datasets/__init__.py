@@ -1,6 +1,6 @@
 """Data sets for examples, tests and benchmarks, read from a local folder or made on the spot.
 
-Readers of files take `data`, the folder that holds one folder a data set; without it they look at the environment
+Readers of files take `data`, the folder that holds one folder per data set; without it they look at the environment
 variable ``PARTWISE_DATA``. Each gives a `Dataset`, which unpacks into X_train, y_train, X_test, y_test. `DATA_SETS`
 lists the files of each with their digests; `fetch` downloads what has an address, `check` compares digests.
 """

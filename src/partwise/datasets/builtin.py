@@ -54,7 +54,7 @@ BUILT_IN: dict[str, tuple[str, list[str], Callable[[int, int], dict[str, str]]]]
         _treebank,
     ),
     "digits": (
-        "handwritten digits of scikit-learn with noise, 64 pixels, one a row (.svm)",
+        "handwritten digits of scikit-learn with noise, 64 pixels, one per row (.svm)",
         [f"{part}.svm" for part in _PARTS],
         _digits,
     ),

@@ -1,4 +1,4 @@
-"""Files of columns: one token a line, a blank line after each sentence."""
+"""Files of columns: one token per line, a blank line after each sentence."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ def read_columns(path: str | os.PathLike[str], *, separator: str | None = None) 
     Parameters
     ----------
     path : the file
-    separator : what parts columns, a tab or a space; None: any run of spaces and tabs
+    separator : what separates columns, a tab or a space; None: any run of spaces and tabs
 
     Returns
     -------
-    One list a sentence, which holds one list of strings a column: ``words, tags = sentence``.
+    One list per sentence, which holds one list of strings per column: ``words, tags = sentence``.
 
     Raises
     ------

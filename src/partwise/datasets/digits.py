@@ -29,7 +29,7 @@ def digit_strings(
 
     Returns
     -------
-    X : one (length, 64) array a string
+    X : one (length, 64) array per string
     y : its digits
     """
     n_test = max(n // 2, 1) if n_test is None else n_test

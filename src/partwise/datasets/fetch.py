@@ -55,7 +55,7 @@ def fetch(name: str, data: str | os.PathLike[str] | None = None) -> list[Path]:
     Raises
     ------
     FileNotFoundError
-        If a file is not there and there is no address to get it from.
+        If a file does not exist and there is no address to get it from.
     DigestError
         If a file, downloaded or not, is another one.
     OSError
@@ -77,7 +77,7 @@ def _fetch_file(item: DataSet, file: DataFile, folder: Path) -> Path:
             ) from None
         return _download(item, file, folder / item.name)
     if sha256(path) != file.sha256:
-        raise DigestError(f"{path}: not the file that is meant (its SHA-256 is not {file.sha256})")
+        raise DigestError(f"{path}: not the expected file (its SHA-256 is not {file.sha256})")
     return path
 
 
@@ -96,6 +96,6 @@ def _download(item: DataSet, file: DataFile, folder: Path) -> Path:
         except Exception as error:  # whatever the HTTP library raises
             raise OSError(f"{file.url}: {error}") from error
         if sha256(got) != file.sha256:
-            raise DigestError(f"{file.url}: what came is not the file that is meant (its SHA-256 differs); not kept")
+            raise DigestError(f"{file.url}: not the expected file (its SHA-256 differs), not kept")
         packed = got.read_bytes()[:2] == b"\x1f\x8b"
         return got.replace(folder / (f"{file.name}.gz" if packed else file.name))

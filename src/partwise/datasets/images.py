@@ -27,7 +27,7 @@ def read_idx(path: str | os.PathLike[str]) -> NDArray[np.uint8]:
 
 
 def mnist(data: str | os.PathLike[str] | None = None) -> Dataset[Floats, NDArray[np.int64]]:
-    """Read MNIST from its four idx files in ``mnist/``: 784 pixels between 0 and 1 a row, labels 0 to 9."""
+    """Read MNIST from its four idx files in ``mnist/``: 784 pixels between 0 and 1 per row, labels 0 to 9."""
     parts: list[tuple[Floats, NDArray[np.int64]]] = []
     for name in ("train", "t10k"):
         images = read_idx(data_file("mnist", f"{name}-images-idx3-ubyte", data))
@@ -44,7 +44,7 @@ def ocr_letters(
     """Read the handwritten words of ``ocr-letters/letters.tsv`` (or ``.gz``).
 
     The columns are word id, letter, position, fold, whether it is the word's last letter, and 128 pixels as a string
-    of 0 and 1. X holds one (length, 128) array a word, y its letters. Words of `test_folds` (of 0 to 9) are for
+    of 0 and 1. X holds one (length, 128) array per word, y its letters. Words of `test_folds` (of 0 to 9) are for
     testing, all others for training.
     """
     path = data_file("ocr-letters", "letters.tsv", data)

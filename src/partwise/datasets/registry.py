@@ -80,7 +80,7 @@ _SETS = (
     ),
     DataSet(
         "brown",
-        "parts of speech: one sentence a line, word/tag; 57340 sentences of 500 documents",
+        "parts of speech: one sentence per line, word/tag; 57340 sentences of 500 documents",
         "non-commercial",
         "brown",
         (DataFile("brown.txt", "eee8a25edbfbb4c9c76259826bbc58944edd8a973d6e6306691e109d07dd52a8"),),
@@ -138,7 +138,7 @@ _SETS = (
     ),
     DataSet(
         "ocr-letters",
-        "handwritten words, 128 pixels a letter; 6877 words in 10 folds",
+        "handwritten words, 128 pixels per letter; 6877 words in 10 folds",
         "none stated",
         "ocr_letters",
         (DataFile("letters.tsv", "9b4ba64fc4d65ea2d35e8168b429cd0db1f417da7333d24dc8a4447810de2807"),),

@@ -69,7 +69,7 @@ def chunk_features(tokens: Sequence[str], pos: Sequence[str]) -> list[list[str]]
 
     Words and parts of speech up to two tokens away, the word pairs with the neighbours, all part-of-speech pairs and
     triples inside that window. A template that reaches past the sentence gives no attribute; the first token has
-    ``__BOS__`` besides and the last ``__EOS__``.
+    also ``__BOS__`` and the last ``__EOS__``.
     """
     n = len(tokens)
     if len(pos) != n:

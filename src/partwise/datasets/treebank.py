@@ -45,7 +45,7 @@ UNIVERSAL = {
 
 @dataclass(frozen=True)
 class Treebank:
-    """Sentences with everything that is known of them, one entry a sentence in every list.
+    """Sentences with everything that is known of them, one entry per sentence in every list.
 
     words, tags, labels : lists of strings
         `labels` are the names of the arcs from a word's head to it.
@@ -100,7 +100,7 @@ class Treebank:
         return "".join(blocks)
 
     def bracketed(self) -> str:
-        """The text of a file of bracketed trees, one a line."""
+        """The text of a file of bracketed trees, one per line."""
         return "".join(f"({_bracketed(tree)})\n" for tree in self.trees)
 
 

@@ -34,7 +34,7 @@ def has_probabilities(estimator: Any) -> bool:
 
 
 def needs_probabilities(method: Method) -> Method:
-    """Decorate a method that is there only when the loss makes the model a distribution."""
+    """Decorate a method that is available only when the loss makes the model a distribution."""
     return cast(Method, available_if(has_probabilities)(method))
 
 

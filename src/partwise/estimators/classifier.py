@@ -31,7 +31,7 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
     scikit-learn's ``LogisticRegression`` with the same `C`, for two labels and for more.
 
     Two labels share one weight vector, on the second label's side; two vectors under this penalty would describe the
-    same distributions at half the price.
+    same distributions at half the penalty.
 
     Predictions take the constraint `allowed`: for each row None, or a collection of the labels it may have.
 
@@ -45,15 +45,15 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
         "l1": ``|w|_1 / C`` instead, which makes weights zero; "elasticnet": ``l1_ratio`` of that and the rest of the
         first. Both are for losses with a temperature above 0.
     l1_ratio : float between 0 and 1
-        Used by "elasticnet" alone.
+        Used by "elasticnet" only.
     fit_intercept : bool
         Add a column of ones to the features. Its weights are penalised like all others (LIBLINEAR's ``-B 1``).
     class_weight : None, "balanced" or a mapping of labels to numbers >= 0
         What each row's weight is multiplied by; labels that are not named have 1. "balanced": the sum of all
         rows' weights over the number of labels times the sum of that label's.
     solver : str or Solver
-        A name of `partwise.available_solvers()`; "auto" chooses; data so few that it takes no more than some
-        milliseconds are fitted to rounding, with smooth losses.
+        A name of `partwise.available_solvers()`; "auto" chooses; with smooth losses, tiny data sets that take at
+        most a few milliseconds are fitted to rounding.
     solver_options : dict, optional
         The named solver's own parameters.
     tol : float
@@ -71,7 +71,7 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
         Start `fit` where the last one ended, if it had the same labels and as many features; with a hinge loss, if
         it also had the same loss, solver and number of rows.
     callbacks : callable or list of callables, optional
-        Called with a `Progress` after each epoch, see `partwise.callbacks`; an answer that is true stops the training.
+        Called with a `Progress` after each epoch, see `partwise.callbacks`; returning a true value stops training.
         (`RegularizationPathCV` calls none.)
 
     Attributes

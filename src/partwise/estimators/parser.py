@@ -22,7 +22,7 @@ class DependencyParser(StructuredEstimator):
     Minimises ``1 / (2 C) |w|^2 + sum_i weight_i loss_i(w)`` over sentences i, where a tree's score is the sum of its
     arcs' scores and an arc's score the sum of its features' weights; the cost of a tree is the number of wrong heads.
 
-    A second classifier, trained apart on the gold arcs with the log loss, names each arc given its two ends.
+    A second classifier, trained separately on the gold arcs with the log loss, names each arc given its two ends.
     `result_` is the certificate of the trees' objective, `label_result_` that of the names'; neither says anything
     about the other.
 
@@ -68,9 +68,9 @@ class DependencyParser(StructuredEstimator):
     max_length : int
         Longer sentences are refused.
     memory_limit : float
-        Bytes for features that are kept during training; those that do not fit are found anew in each pass.
+        Bytes for features that are kept during training; those that do not fit are recomputed in each pass.
     solver, solver_options, tol, max_seconds, max_passes, n_jobs, random_state, verbose, warm_start, callbacks
-        As for `SequenceTagger`; `tol` is for the names of arcs too, and "auto" takes "eg" for smooth losses up to C =
+        As for `SequenceTagger`; `tol` is for the names of arcs too, and "auto" uses "eg" for smooth losses up to C =
         100, whatever the size of the data. `max_seconds` is for both runs: names, which come first, have a quarter of
         it and one pass at least, trees what they leave; `max_passes` is for the trees.
 
@@ -189,7 +189,7 @@ class DependencyParser(StructuredEstimator):
         sentences = as_sentences(X)
         for i, sentence in enumerate(sentences):
             if not hasattr(sentence, "with_tree"):
-                raise ValueError(f"sentence {i} is no ConlluSentence: use predict")
+                raise ValueError(f"sentence {i} is not a ConlluSentence: use predict")
         parsed = []
         for sentence, tree in zip(sentences, self.predict(sentences, allowed=allowed), strict=True):
             if self._model.labeller is None:
@@ -225,7 +225,7 @@ class DependencyParser(StructuredEstimator):
     def top_features(self, X: Any, n: int = 10) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
         """The strongest features for, and those against, the arcs that are predicted for sentences `X`.
 
-        A parser keeps no names: those of these sentences' features are made anew. Each list has (template with its
+        A parser keeps no names: those of these sentences' features are made again. Each list has (template with its
         values, weight), the strongest first.
         """
         weights: dict[str, float] = {}

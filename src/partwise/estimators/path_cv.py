@@ -23,7 +23,7 @@ from partwise.features.sparse_inputs import own_sparse
 
 
 def _where_there_is(name: str) -> Callable[[Method], Method]:
-    """Decorate a method that is there only if the estimator has it (the fitted one, once there is one)."""
+    """Decorate a method that is available only if the estimator has it (the fitted one, once there is one)."""
 
     def check(self: Any) -> bool:
         getattr(getattr(self, "best_estimator_", self.estimator), name)
@@ -96,7 +96,7 @@ class RegularizationPathCV(MetaEstimatorMixin, BaseEstimator):
                 X = own_sparse(X)
                 X, y = indexable(X, y)
                 assert_all_finite(y, input_name="y")
-            from sklearn.model_selection import check_cv  # slow to import: not for everybody who uses an estimator
+            from sklearn.model_selection import check_cv  # slow to import: not needed by other estimators
 
             folds = check_cv(self.cv, y if single else None, classifier=single)
             n = len(y)
@@ -184,7 +184,7 @@ class RegularizationPathCV(MetaEstimatorMixin, BaseEstimator):
         from sklearn.metrics import check_scoring
 
         scorer = check_scoring(estimator, self.scoring)
-        # A function of one's own takes three arguments, as in scikit-learn.
+        # A user-defined function takes three arguments, as in scikit-learn.
         weighted = weight is not None and not callable(self.scoring)
         return float(scorer(estimator, X, y, sample_weight=weight) if weighted else scorer(estimator, X, y))
 

@@ -34,7 +34,7 @@ class SequenceTagger(StructuredEstimator):
     - with a `template`: `partwise.io.Sentences`, or a list of sentences, lists of tokens that are strings or tuples of
       strings (columns). The template makes the attributes.
 
-    An attribute of value 0 is an attribute that is not there. Attributes not seen in training are ignored at
+    An attribute of value 0 is the same as no attribute. Attributes not seen in training are ignored at
     prediction. `y` is a list of label sequences (strings, ints or other hashable values), or
     `partwise.io.CodedSequences`. `fit` refuses a sequence without positions; predictions for one are empty.
 
@@ -71,10 +71,10 @@ class SequenceTagger(StructuredEstimator):
     features : {"observed", "all"}
         Weights for the (attribute, label) pairs that occur in the training data, or for all pairs.
     transitions : {"auto", "observed", "all"}
-        Weights for the pairs of neighbouring labels that occur, or for all; "auto" does as `features`. A pair without a
+        Weights for the pairs of neighbouring labels that occur, or for all; "auto": as `features`. A pair without a
         weight has score 0; it is not forbidden.
     transition_features : None, "all", or a list of name prefixes (strings) or column numbers (ints)
-        None: one weight a pair of labels. Otherwise transitions are conditioned on observations: each of these
+        None: one weight per pair of labels. Otherwise transitions are conditioned on observations: each of these
         attributes, at the right one of the two positions, has weights for pairs of labels (as well as the pair alone).
     ends : bool
         Weights for the first and the last label of a sequence.
@@ -90,7 +90,7 @@ class SequenceTagger(StructuredEstimator):
         Of the polynomial and the RBF kernel; None: 1 / (number of columns * variance of all values).
     kernel_options : dict, optional
         The kernel's other parameters (`degree`, `coef0`, `bias`); `memory_limit`, the bytes that kernel values may
-        take (2e9), and `recompute`, whether to compute those beyond it anew in each pass instead of refusing.
+        take (2e9), and `recompute`, whether to recompute those beyond it in each pass instead of refusing.
     min_count : int
         Leave out features (with ``features="all"``: attributes) that occur less often in the training data.
     solver, solver_options, tol, max_seconds, max_passes, n_jobs, random_state, verbose
@@ -299,7 +299,7 @@ class SequenceTagger(StructuredEstimator):
         """Which features make the best labelling of a sequence better than the second-best one.
 
         Their amounts add up to the difference of the two scores. model="maxent": scores are log-probabilities, the
-        labellings are those of `predict_k_best`, and besides features there are the local normalisers ("normaliser").
+        labellings are those of `predict_k_best`, and there are also the local normalisers ("normaliser").
         """
         found: Explanation = super().explain(sequence)
         return found

@@ -1,6 +1,6 @@
 """Features of arcs for dependency parsing: tables of templates, and sentences as the core reads them.
 
-A table has one template a line: what is looked at on the head's side, on the modifier's side, and in between::
+A table has one template per line: what is looked at on the head's side, on the modifier's side, and in between::
 
     form upos | form upos           the two words and their parts of speech
     upos upos+1 | upos-1 upos       parts of speech with those of the head's right and the modifier's left neighbour
@@ -263,7 +263,7 @@ def arc_tokens(lengths: Ints, columns: Sequence[Sequence[str]]) -> ArcTokens:
 
 
 def _bytes(values: Sequence[str]) -> bytes:
-    # Zero bytes end values, so they cannot be in one; a word with one is no word that any file holds.
+    # Zero bytes end values, so they cannot be in one; no file can hold a word with one.
     text = "\0".join(values)
     if text.count("\0") != max(len(values) - 1, 0):
         text = "\0".join(value.replace("\0", "\ufffd") for value in values)

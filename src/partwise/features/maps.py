@@ -53,7 +53,7 @@ def attribute_map(structure: Multiclass | Chain, rows: Any, **options: Any) -> L
 
 
 def multiclass_map(structure: Multiclass, rows: Any, *, layout: RowLayout | None = None) -> LinearMap:
-    """One row of input an example.
+    """One row of input per example.
 
     layout: which (attribute, label) pairs have a weight (sparse rows only; default: all).
     """
@@ -71,22 +71,22 @@ def chain_map(
     transition_mask: Bytes | None = None,
     once: bool = False,
 ) -> LinearMap:
-    """One row of input a position, all sequences end to end.
+    """One row of input per position, all sequences end to end.
 
     Parameters
     ----------
     structure : Chain
-    rows : rows of input, one a position
+    rows : rows of input, one per position
     layout : RowLayout, optional
         Which (attribute, label) pairs have a weight (sparse rows only; default: all).
     edge_rows : rows of input, optional
-        Untied chains: one row an edge (length - 1 a sequence). Default: one attribute that is always there.
+        Untied chains: one row per edge (length - 1 per sequence). Default: one attribute, always present.
     edge_layout : RowLayout, optional
         Untied chains: which (edge attribute, label * width + next label) pairs have a weight (default: all).
     transition_mask : bytes of n_labels * width, optional
         Tied chains: which transitions have a weight (default: all).
     once : bool
-        Scores will be asked for about once a sequence, as in prediction: do not prepare the rows for many passes. The
+        Scores will be asked for about once per sequence, as in prediction: do not prepare the rows for many passes. The
         scores are the same (but for rounding where all sequences have one position).
     """
     lengths, n_labels, width = structure.lengths, structure.n_labels, structure.width
@@ -108,7 +108,7 @@ def chain_map(
 
 
 def history_chain_map(structure: HistoryChain, rows: Any, *, layout: RowLayout) -> LinearMap:
-    """One row of input a position, all sequences end to end; for prediction, so that rows are not prepared for passes.
+    """One row of input per position, all sequences end to end; for prediction: rows are not prepared for passes.
 
     The layout may have more attributes than the rows: those of histories, whose scores the structure has.
     """

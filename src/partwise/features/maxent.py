@@ -4,7 +4,7 @@ Three ways to have features:
 
     maxent_map         attributes of the context times labels: all pairs, or (OpenNLP's way) only some, each of which
                        ties an attribute to one label
-    logistic_map       two labels and one weight an attribute, on the side of the second (003, section 7.11)
+    logistic_map       two labels and one weight per attribute, on the side of the second (003, section 7.11)
     maxent_matrix_map  any sparse matrix with a row for each (context, label)
 
 `merge_contexts` makes one example with a weight of equal ones.
@@ -28,13 +28,13 @@ def maxent_map(
     layout: RowLayout | None = None,
     pairs: tuple[ArrayLike, ArrayLike] | None = None,
 ) -> MaxentMap:
-    """One row of attributes an example, a weight for each (attribute, label).
+    """One row of attributes per example, a weight for each (attribute, label).
 
     Parameters
     ----------
     structure : Multiclass
     rows : rows of input
-        `Attributes`, a SciPy sparse matrix or an array; zeros are no features.
+        `Attributes`, a SciPy sparse matrix or an array; zeros are not features.
     layout : RowLayout, optional
         Which pairs have a weight (default: all), for instance `RowLayout.observed(...)`.
     pairs : (attributes, labels), optional
@@ -55,7 +55,7 @@ def maxent_map(
 
 
 def logistic_map(structure: Multiclass, rows: Any) -> MaxentMap:
-    """Binary logistic regression: one weight an attribute, which counts for label 1."""
+    """Binary logistic regression: one weight per attribute, which counts for label 1."""
     if structure.n_labels != 2:
         raise ValueError(f"logistic regression has two labels, the structure has {structure.n_labels}")
     table = as_attributes(rows)

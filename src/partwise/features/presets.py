@@ -33,7 +33,7 @@ def preset(name: str, **options: Any) -> Template:
     name : {"chunk", "pos", "ner"}
     tags : "ner": numbers of columns that hold tags, such as parts of speech
     clusters : "ner": a mapping of words to bit strings, or a file (see `read_clusters`)
-    gazetteers : "ner": a mapping of names to phrases, or a list of files, one phrase a line, each named by its file
+    gazetteers : "ner": a mapping of names to phrases, or a list of files, one phrase per line, each named by its file
     """
     if name == "chunk":
         return _chunk(**options)
@@ -106,7 +106,7 @@ def _ner(clusters: Any = None, gazetteers: Any = None, tags: Sequence[int] = ())
 
 
 def read_gazetteers(given: Any) -> dict[str, Gazetteer]:
-    """Lists of names: a mapping of names to phrases, or files (one phrase a line), each named by its file."""
+    """Lists of names: a mapping of names to phrases, or files (one phrase per line), each named by its file."""
     if isinstance(given, (str, os.PathLike)):
         given = [given]
     if not isinstance(given, Mapping):

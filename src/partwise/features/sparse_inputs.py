@@ -1,8 +1,8 @@
 """What SciPy does not look at: whether a sparse matrix is one.
 
 Its own routines, and ours, follow row pointers and indices without a question; damaged ones end the process or read
-someone else's memory. A matrix that another thread changes may become damaged after it was checked: what is followed is
-a copy that nobody else has.
+foreign memory. A matrix that another thread changes may become damaged after it was checked: what is followed is
+a private copy.
 """
 
 from __future__ import annotations

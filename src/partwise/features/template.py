@@ -190,7 +190,7 @@ class _Parser:
         if any(edge for edge, _ in self.lines):
             for self._number, first in openings:
                 if not isinstance(first, str) or first[0] == "B":
-                    raise self._error("an attribute may start with B in B lines only, where there are such", 2)
+                    raise self._error("if there are B lines, only their attributes may start with B", 2)
 
     def _error(self, message: str, offset: int) -> FormatError:
         return FormatError(message, self.template.path, self._number, offset + 1)

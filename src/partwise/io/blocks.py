@@ -69,7 +69,7 @@ def text_blocks(path: Path, cut: Cut, size: int) -> Iterator[Block]:
 
 def _read(file: Any, packed: bool, size: int, path: Path) -> bytes:
     try:
-        # Of a pipe what is there, without waiting for more.
+        # Of a pipe what is available, without waiting for more.
         data: bytes = file.read(size) if packed else file.read1(size)
     except DAMAGES as error:
         raise FormatError(f"damaged gzip file ({error})", path) from None

@@ -88,7 +88,7 @@ class CodedSequences(Sequence[list[str]]):
         return [name for name, count in zip(self.names, seen.tolist(), strict=True) if count]
 
     def numbers_in(self, names: Iterable[Any]) -> Ints:
-        """The number of each position's string among other names; -1 for one that is not there."""
+        """The number of each position's string among other names; -1 for one that is not among them."""
         place = {name: k for k, name in enumerate(names)}
         numbers = np.fromiter((place.get(name, -1) for name in self.names), dtype=np.int64, count=len(self.names))
         return numbers[self.codes]

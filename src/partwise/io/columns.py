@@ -1,8 +1,8 @@
-"""Files of columns: one token a line, a blank line after each sentence.
+"""Files of columns: one token per line, a blank line after each sentence.
 
-Only spaces and tabs part columns and only a line feed, with or without a carriage return before it, ends a line: other
-white space (no-break spaces, U+2028, a carriage return elsewhere) belongs to the strings. The files are UTF-8; one byte
-order mark at the beginning is dropped, and `write_columns` writes one where the first string begins with that
+Only spaces and tabs separate columns and only a line feed, with or without a carriage return before it, ends a line:
+other white space (no-break spaces, U+2028, a carriage return elsewhere) belongs to the strings. The files are UTF-8;
+one byte order mark at the beginning is dropped, and `write_columns` writes one where the first string begins with that
 character itself.
 """
 

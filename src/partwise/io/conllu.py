@@ -1,4 +1,4 @@
-"""CoNLL-U and CoNLL-X: dependency trees, ten columns a word, a blank line after each sentence.
+"""CoNLL-U and CoNLL-X: dependency trees, ten columns per word, a blank line after each sentence.
 
 A sentence keeps its lines as they stand in the file (comments, multi-word tokens, empty nodes, blank fields, line
 ends), so that what is read and written again is the same to the byte. Files are read one sentence at a time;
@@ -228,7 +228,7 @@ def _parse(lines: list[str], path: str, first: int, dialect: str) -> ConlluSente
                 raise FormatError(f"empty node {name} where {n}.{empty + 1} is expected", path, number, 1)
             empty = place
         else:
-            raise FormatError(f"{name!r} is no id", path, number, 1)
+            raise FormatError(f"{name!r} is not an id", path, number, 1)
     if not rows:
         raise FormatError("a sentence without words", path, first)
     if span_end > len(rows):
@@ -240,7 +240,7 @@ def _parse(lines: list[str], path: str, first: int, dialect: str) -> ConlluSente
 def _pair(name: str, separator: str, path: str, number: int) -> tuple[int, int]:
     a, _, b = name.partition(separator)
     if not (is_number(a) and is_number(b)):
-        raise FormatError(f"{name!r} is no id", path, number, 1)
+        raise FormatError(f"{name!r} is not an id", path, number, 1)
     return int(a), int(b)
 
 

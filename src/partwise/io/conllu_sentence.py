@@ -42,7 +42,7 @@ class ConlluSentence:
         return f"<{len(self)} words: {' '.join(self.column(FORM))}>"
 
     def fields(self) -> list[list[str]]:
-        """The ten columns of each word (multi-word tokens and empty nodes are no words)."""
+        """The ten columns of each word (multi-word tokens and empty nodes are not words)."""
         return [body_of(self.lines[row]).removeprefix("\ufeff").split("\t") for row in self._rows]
 
     def column(self, which: int | str) -> list[str]:
@@ -96,7 +96,7 @@ class ConlluSentence:
     def lines_under(self, comment: str, first: bool = True, last: bool = True) -> list[str]:
         """All lines under one more comment, as one of several versions of the sentence.
 
-        What is before the sentence (blank lines, a byte order mark) goes with the first version; all but the last end
+        What is before the sentence (blank lines, a byte order mark) belongs to the first version; all but the last end
         with a blank line.
         """
         end = "\r\n" if any(line.endswith("\r\n") for line in self.lines) else "\n"

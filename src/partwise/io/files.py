@@ -68,7 +68,7 @@ class Packed:
             return
         raise FormatError(
             f"{packed:,} bytes of gzip unpack to more than {max(UNPACKED, RATIO * packed, given):,}, out of "
-            "proportion: take it by --max-unpacked BYTES (in Python: io.unpack_limit), or unpack the file",
+            "proportion: accept it with --max-unpacked BYTES (in Python: io.unpack_limit), or unpack the file",
             self._path,
             line,
         )
@@ -94,8 +94,8 @@ def _bytes_of(stream: Any, name: str) -> BinaryIO:
 def open_bytes(path: Path) -> Iterator[tuple[Any, Packed | None]]:
     """A file's bytes to be read bit by bit, unpacked if they are gzip's, and those of gzip; "-" is standard input.
 
-    What is wrong with a gzip file shows when it is read, as one of `DAMAGES`. Whoever holds much of it in memory has to
-    `check` that.
+    What is wrong with a gzip file shows when it is read, as one of `DAMAGES`. A caller that holds much of it in memory
+    has to `check` that.
     """
     with ExitStack() as opened:
         name = os.fspath(path)
@@ -157,14 +157,14 @@ def decode_text(data: bytes, path: Path = "<input>", line: int = 1) -> str:
         before = data[: error.start].decode("utf-8")
         byte = data[error.start]
         surrogate = byte == 0xED and data[error.start + 1 : error.start + 2] >= b"\xa0"
-        message = "a lone surrogate is no character" if surrogate else f"not UTF-8 (byte 0x{byte:02X})"
+        message = "a lone surrogate is not a character" if surrogate else f"not UTF-8 (byte 0x{byte:02X})"
         column = len(before) - before.rfind("\n")
         raise FormatError(message, path, line + before.count("\n"), column) from None
 
 
 @contextmanager
 def atomic_write(path: Path, mode: str = "wb") -> Iterator[Any]:
-    """Write a file that is there in full or, if the block fails, not at all.
+    """Write a file in full or, if the block fails, not at all.
 
     The block writes to a temporary file in the same folder, which is then flushed to the disk and renamed. A name
     that ends in ".gz" is compressed (equal content gives equal bytes). "-" is standard output, and devices and pipes

@@ -1,8 +1,8 @@
-r"""CRFsuite's item format: one item a line, a blank line after each sequence.
+r"""CRFsuite's item format: one item per line, a blank line after each sequence.
 
-A line is the label and the attributes, parted by tabs. An attribute may have a value after a colon (``height:1.5``; 1
-if it has none); a colon or a backslash in a name is written ``\:`` and ``\\``. The same goes for labels, which have
-no value. Repeated attributes count as often as they are there.
+A line is the label and the attributes, separated by tabs. An attribute may have a value after a colon (``height:1.5``;
+1 if it has none); a colon or a backslash in a name is written ``\:`` and ``\\``. The same goes for labels, which have
+no value. Repeated attributes count as often as they occur.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def read_svmlight(
     X, y = parse_svmlight(read_bytes(path), path, n_features=n_features, zero_based=zero_based)
     if n_features is None and max_features is not None and not in_proportion(X, max_features):
         raise FormatError(
-            f"{X.shape[1]:,} columns for {X.nnz:,} values, out of proportion: max_features={X.shape[1]} takes them",
+            f"{X.shape[1]:,} columns for {X.nnz:,} values, out of proportion: max_features={X.shape[1]} accepts them",
             path,
         )
     return X, y
@@ -88,7 +88,7 @@ def write_svmlight(path: Path, X: Any, y: Any, *, zero_based: bool = False) -> N
     ----------
     path : the file; "-" is standard output, ".gz" is compressed
     X : 2-D array or sparse matrix of finite numbers
-    y : one number a row
+    y : one number per row
     zero_based : whether to count indices from 0
     """
     from scipy import sparse

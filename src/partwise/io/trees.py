@@ -73,7 +73,7 @@ def parse_trees(text: str, path: Path = "<input>") -> Iterator[Tree]:
 
 
 def write_trees(path: Path, trees: Iterable[Tree]) -> None:
-    """Write trees, one a line.
+    """Write trees, one per line.
 
     Raises
     ------

@@ -2,9 +2,9 @@
 
 Weights lie in this order:
 
-    rows of labels     n_labels coefficients (padded to the structure's width) a training row
+    rows of labels     n_labels coefficients (padded to the structure's width) per training row
     transitions        tied chains: one weight per (label, next label), as without a kernel; untied ones: coefficients
-                       for pairs of labels, a row an edge of the training data, of a kernel on rows of edges
+                       for pairs of labels, one row per edge of the training data, of a kernel on rows of edges
     begin, end         one weight per label each, where the chain has ends
 """
 
@@ -62,7 +62,7 @@ def kernel_map(
 
 @dataclass(frozen=True)
 class Part:
-    """A kernel and the rows that have coefficients. Precomputed: `rows` are kernel values, a column a training row,
+    """A kernel and the rows that have coefficients. Precomputed: `rows` are kernel values, one column per training row,
     and `columns` says which of the columns still have coefficients (None: all).
     """
 
@@ -113,7 +113,7 @@ class Part:
 
 @dataclass(frozen=True)
 class KernelFeatures:
-    """Which kernels there are, on which rows: what training and prediction need besides coefficients."""
+    """Which kernels there are, on which rows: what training and prediction need in addition to coefficients."""
 
     nodes: Part
     edges: Part | None
@@ -135,15 +135,15 @@ class KernelFeatures:
 
         Parameters
         ----------
-        rows : rows of input, one a position (an example)
+        rows : rows of input, one per position (or example)
             An array, a SciPy sparse matrix or `Attributes`; for a precomputed kernel the square matrix of its values.
         kernel : str or kernel
         edge_rows, edge_kernel : optional
-            The same for the edges of an untied chain, length - 1 a sequence.
+            The same for the edges of an untied chain, length - 1 per sequence.
         memory_limit : float
             Bytes that kernel values may take.
         recompute : bool
-            Compute what is beyond the limit anew in every pass, instead of refusing to start.
+            Recompute what is beyond the limit in every pass, instead of refusing to start.
 
         Raises
         ------
@@ -196,7 +196,7 @@ class KernelFeatures:
             table = weights[start : start + size].reshape(part.n_support, width)
             some = np.abs(table).max(axis=1, initial=0.0) > tolerance
             if not some.any() and len(some):
-                some[0] = True  # a support of no rows is no support
+                some[0] = True  # a support must have a row
             parts.append(part.keep(some))
             kept.append(table[some].ravel())
             start += size
@@ -260,12 +260,12 @@ def _check_memory(n_rows: list[int], limit: float, recompute: bool) -> None:
         raise ValueError(
             f"the kernel matrix of {' + '.join(map(str, n_rows))} training rows takes {needed / 1e6:.0f} MB, above the "
             f"memory limit of {limit / 1e6:.0f} MB: raise memory_limit, train on less data, or have what does not fit "
-            "computed anew in every pass (recompute=True)"
+            "recomputed in every pass (recompute=True)"
         )
 
 
 def _widths(structure: Multiclass | Chain) -> tuple[int, int]:
-    """Coefficients a row of input and a row of edges."""
+    """Coefficients per row of input and per row of edges."""
     return structure.width, structure.n_labels * structure.width
 
 

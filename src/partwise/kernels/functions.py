@@ -3,7 +3,7 @@
     linear        <x, y>
     polynomial    (gamma <x, y> + coef0)^degree
     rbf           exp(-gamma |x - y|^2)
-    precomputed   the rows are the kernel's values themselves, one column a training row
+    precomputed   the rows are the kernel's values themselves, one column per training row
 
 gamma None is 1 / (number of inputs * variance of the training rows' values), as scikit-learn's "scale". `bias` is a
 constant added to the kernel: what an attribute that every row has would add.

@@ -34,6 +34,6 @@ def check_kernel_matrix(matrix: Floats, name: str = "precomputed kernel") -> Non
         np.linalg.cholesky(shifted)
     except np.linalg.LinAlgError:
         raise ValueError(
-            f"{name}: not positive semi-definite (it has a negative eigenvalue), so it is no kernel and the "
+            f"{name}: not positive semi-definite (it has a negative eigenvalue), so it is not a kernel and the "
             "problem has no bound; adding a multiple of the identity would make it one"
         ) from None

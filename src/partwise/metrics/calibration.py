@@ -56,7 +56,7 @@ def calibration(
 
     Parameters
     ----------
-    y_true : label sequences, one a sentence
+    y_true : label sequences, one per sentence
     marginals : what `SequenceTagger.predict_marginals` gives: for each sentence a list of dicts {label: probability},
         or (output="array") an array of shape (length, n_labels)
     labels : the labels of the arrays' columns (`classes_`); not needed for dicts

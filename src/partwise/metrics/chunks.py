@@ -95,7 +95,7 @@ def chunk_scores(y_true: Iterable[Labels], y_pred: Iterable[Labels], *, scheme: 
 
     Parameters
     ----------
-    y_true, y_pred : iterables of label sequences, one a sentence
+    y_true, y_pred : iterables of label sequences, one per sentence
     scheme : {None, "iob1", "iob2", "iobes"}
         Which prefixes there may be: B and I for the first two, which conlleval reads by the same rules; B, I, E and S
         for the third and for None. It refuses labels and does not change what they mean.

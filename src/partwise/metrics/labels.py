@@ -29,7 +29,7 @@ def token_accuracy(y_true: Iterable[Any], y_pred: Iterable[Any]) -> float:
 
     Parameters
     ----------
-    y_true, y_pred : iterables of label sequences, one a sentence
+    y_true, y_pred : iterables of label sequences, one per sentence
     """
     gold, guess = flatten(y_true, y_pred)
     return sum(bool(a == b) for a, b in zip(gold, guess, strict=True)) / len(gold) if gold else 0.0
@@ -79,7 +79,7 @@ def confusion_matrix(
 
     Parameters
     ----------
-    y_true, y_pred : iterables of label sequences, one a sentence
+    y_true, y_pred : iterables of label sequences, one per sentence
     labels : the labels, in the order wanted; None: all there are, sorted (by their text if they cannot be compared)
 
     Raises

@@ -32,7 +32,7 @@ KINDS: dict[str, tuple[str, str]] = {
 
 
 def register(kind: str, estimator: type[Any]) -> None:
-    """Let files hold models of one's own estimator, under this name; `load` knows it once this was called."""
+    """Let files hold models of a user-defined estimator, under this name; `load` knows it once this was called."""
     if KINDS.setdefault(kind, (estimator.__module__, estimator.__qualname__)) != _place(estimator):
         raise ValueError(f"there is another estimator for model files of kind {kind!r}")
 
@@ -111,7 +111,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         raise ModelFormatError(error.message, path) from None
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
         # What a loss, a solver, a layout or an option refuses.
-        raise ModelFormatError(f"holds what makes no model ({error})", path) from error
+        raise ModelFormatError(f"does not hold a valid model ({error})", path) from error
 
 
 def _rounded(array: Array, dtype: str) -> Array:

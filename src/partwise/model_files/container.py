@@ -195,7 +195,7 @@ def _parse(block: Array, size: int, kind: Kind = MODEL) -> tuple[dict[str, str],
 def check_version(version: str, kind: Kind = MODEL) -> None:
     """ContainerError for a version that this release does not know."""
     if not (version.isascii() and version.isdigit() and 0 < len(version) < 10 and int(version) > 0):
-        raise ContainerError(f"has no format version that makes sense ({version[:40]!r})")
+        raise ContainerError(f"has no valid format version ({version[:40]!r})")
     if int(version) > kind.version:
         raise ContainerError(
             f"has format version {version}; this release reads versions up to {kind.version}: update partwise"
@@ -204,13 +204,13 @@ def check_version(version: str, kind: Kind = MODEL) -> None:
 
 def _array(data: Array, name: str, entry: Any, spans: list[tuple[int, int]]) -> Array:
     if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
-        raise ContainerError(f"describes the array {name!r} in a way that makes no sense")
+        raise ContainerError(f"has an invalid description of the array {name!r}")
     shape, offsets, code = entry["shape"], entry["data_offsets"], entry["dtype"]
     if not isinstance(code, str) or code not in _DTYPES:
         raise ContainerError(f"has an array {name!r} of unknown type {code!r}")
     lists = isinstance(shape, list) and isinstance(offsets, list) and len(offsets) == 2 and len(shape) <= 8
     if not lists or not all(type(value) is int and 0 <= value < 1 << 62 for value in [*shape, *offsets]):
-        raise ContainerError(f"has an array {name!r} whose shape or place makes no sense")
+        raise ContainerError(f"has an array {name!r} whose shape or place is invalid")
     begin, end = offsets
     dtype = np.dtype(_DTYPES[code])
     if not begin <= end <= len(data) or math.prod(shape) * dtype.itemsize != end - begin:
@@ -222,7 +222,7 @@ def _array(data: Array, name: str, entry: Any, spans: list[tuple[int, int]]) -> 
     try:
         return flat.view(dtype).reshape(shape)
     except ValueError as error:  # shapes like (0, 2^61)
-        raise ContainerError(f"has an array {name!r} whose shape makes no sense ({error})") from None
+        raise ContainerError(f"has an array {name!r} whose shape is invalid ({error})") from None
 
 
 def parse_json(text: str) -> Any:
@@ -239,4 +239,4 @@ def no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refuse(constant: str) -> Any:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not valid JSON")

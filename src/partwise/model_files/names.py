@@ -11,12 +11,12 @@ from .parts import Array, ModelParts
 
 
 def encode_names(names: Sequence[str]) -> dict[str, Array]:
-    """Arrays `bytes` and `offsets`; ValueError for a name that is no text (a lone surrogate)."""
+    """Arrays `bytes` and `offsets`; ValueError for a name that is not text (a lone surrogate)."""
     try:
         coded = [name.encode() for name in names]
     except UnicodeEncodeError:
         wrong = next(name for name in names if any("\ud800" <= letter <= "\udfff" for letter in name))
-        raise ValueError(f"the name {wrong!r} holds a lone surrogate, which is no text") from None
+        raise ValueError(f"the name {wrong!r} holds a lone surrogate, which is not text") from None
     offsets = pointers(np.fromiter(map(len, coded), dtype=np.int64, count=len(coded)))
     return {"bytes": np.frombuffer(b"".join(coded), dtype=np.uint8), "offsets": offsets}
 

@@ -161,5 +161,5 @@ def _text(value: str, what: str) -> str:
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise ValueError(f"{what} {value!r} holds a lone surrogate, which is no text") from None
+        raise ValueError(f"{what} {value!r} holds a lone surrogate, which is not text") from None
     return value

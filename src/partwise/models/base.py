@@ -67,13 +67,13 @@ class Training:
 
     @property
     def by_features(self) -> bool:
-        """Whether the solver goes by single features."""
+        """Whether the solver works on single features."""
         return self.l1 > 0 or (isinstance(self.solver, Solver) and Capability.COLUMN_ACCESS in self.solver.requires)
 
 
 @dataclass(frozen=True)
 class Learnt:
-    """What `Model.learn` gives besides what the model keeps.
+    """What `Model.learn` gives in addition to what the model keeps.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ class Model(ABC):
 
     @abstractmethod
     def read(self, X: Any, n_jobs: int = 1) -> Reading:
-        """Examples as a structure and features; ValueError that names the example for what is no input."""
+        """Examples as a structure and features; ValueError that names the example for invalid input."""
 
     @abstractmethod
     def decode(self, reading: Reading, which: Ints, labellings: Labellings, n_jobs: int = 1) -> Any:

@@ -21,7 +21,7 @@ def with_class_weight(class_weight: Any, y: NDArray[Any], weight: Floats | None)
     if isinstance(class_weight, str):
         check_choice("class_weight", class_weight, ("balanced",))
         sums = np.bincount(labels, weights=rows, minlength=len(seen))
-        # Labels that only rows of weight 0 have are not there.
+        # Labels that only rows of weight 0 have do not count.
         factors = sums.sum() / ((sums > 0).sum() * np.where(sums > 0, sums, 1.0))
     elif isinstance(class_weight, Mapping):
         unknown = [label for label in class_weight if not np.any(seen == label)]

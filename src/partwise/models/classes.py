@@ -256,7 +256,7 @@ class ClassesModel(Model):
 
 
 def classifier_map(structure: Multiclass, rows: Any, training: Training, layout: RowLayout | None = None) -> FeatureMap:
-    """The features of rows with a label each; single features can be had too if the solver goes by them."""
+    """The features of rows with a label each; single features are available if the solver works on them."""
     return (maxent_map if training.by_features else multiclass_map)(structure, rows, layout=layout)
 
 

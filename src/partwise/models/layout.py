@@ -47,7 +47,7 @@ def expand_pairs(indptr: Ints, columns: Ints) -> tuple[Ints, Ints]:
 
 
 def look_up(table: tuple[Ints, Ints, Floats], attributes: Ints, columns: Ints) -> Floats:
-    """Values of (attribute, column) pairs in a table sorted by attribute, then column; 0 for what is not there."""
+    """Values of (attribute, column) pairs in a table sorted by attribute, then column; 0 for pairs not in the table."""
     rows, table_columns, values = table
     if not len(rows):
         return np.zeros(len(attributes))

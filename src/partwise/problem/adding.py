@@ -12,7 +12,7 @@ Array = TypeVar("Array", bound=NDArray[Any])
 
 
 def added(parts: Iterator[Any]) -> Any:
-    """The sum, in order. The first part is written to: nobody else has it."""
+    """The sum, in order. The first part is written to: nothing else refers to it."""
     total = next(parts)
     for part in parts:
         total += part

@@ -1,4 +1,4 @@
-"""Batches: some examples, ready for the core; and what a problem needs besides to train on them."""
+"""Batches: some examples, ready for the core; and what else a problem needs to train on them."""
 
 from dataclasses import dataclass
 from functools import cached_property

@@ -2,8 +2,8 @@
 
 A problem asks its executor to do a piece of work on every batch and adds up what comes back in the order of the
 batches. The work is stateless and can be pickled, as can the references of batches that do not lie in memory, so that
-an executor may do it in another process or on another machine; whoever does it calls `Work.on`. The same partition into
-batches gives the same bits whoever does the work and in whatever order.
+an executor may do it in another process or on another machine, where `Work.on` is called. The same partition into
+batches gives the same bits wherever the work is done and in whatever order.
 """
 
 from abc import ABC, abstractmethod

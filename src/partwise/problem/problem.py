@@ -12,7 +12,7 @@ s_i (1 for the identity link, >= 0 for the squared link). Everything the dual ne
     D = b - |u|^2 / (2 l2),                       w(alpha) = u / l2.
 
 D <= min P <= P(w) for every dual point and every w. (u, b) is also a plane below the sum of losses: it lies under it
-everywhere, and the dual point that the oracle answers at w (`plane`) touches it at w. There
+everywhere, and the dual point that the oracle gives at w (`plane`) touches it at w. There
 
     P(w) - D = |l2 w - u|^2 / (2 l2) = |grad P(w)|^2 / (2 l2),
 
@@ -21,8 +21,8 @@ bundle methods are certified. With l2 = 0 the dual is -inf unless u = 0: there i
 
 With the elastic net R(w) = l1 |w|_1 + l2/2 |w|^2 for the penalty, D = b - R*(u), R*(u) = |soft(u, l1)|^2 / (2 l2),
 soft(u, l1) = sign(u) max(|u| - l1, 0); with l2 = 0, R* is 0 for |u| <= l1 and infinite elsewhere. The gold labellings
-are a dual point too, with u = 0 and b = 0, so a mean of any plane with theirs, (s u, s b), is a plane: the best s is
-taken, and a u outside of that box costs no certificate.
+are a dual point too, with u = 0 and b = 0, so a mean of any plane with that one, (s u, s b), is a plane: the best s
+is taken, and a u outside of that box costs no certificate.
 
 The sums over examples are those of `sums`; the penalty enters here.
 """
@@ -225,7 +225,7 @@ class Problem(Sums):
 
     @cached_property
     def hessian_of_marginals(self) -> bool:
-        """Whether `hessian` can do with the expected counts at w: one part a labelling, identity link, one batch."""
+        """Whether `hessian` can do with the expected counts at w: one part per labelling, identity link, one batch."""
         needed = {Capability.IDENTITY_LINK, Capability.ONE_PART, Capability.ONE_BATCH}
         return needed <= self.capabilities()
 
@@ -284,7 +284,7 @@ class Problem(Sums):
     def oracle_point(self, weights: Floats) -> DualPoint:
         """The distributions p_w that attain smax at w (temperature > 0): slot scores (theta + kappa c) / tau."""
         if not self.loss.smooth:
-            raise ValueError(f"loss {self.loss.name!r} has temperature 0: its oracle answers no Gibbs distribution")
+            raise ValueError(f"loss {self.loss.name!r} has temperature 0: its oracle gives no Gibbs distribution")
         tau = self.loss.temperature
         return DualPoint.of_scores(self.linear_scores(weights / tau, self.loss.cost_scale / tau))
 
@@ -377,7 +377,7 @@ class Problem(Sums):
 
     def _check_penalty(self) -> None:
         if self.penalty.l1 and not self.explicit_weights:
-            raise ValueError("an l1 penalty is about coordinates of weights: with a kernel there are none")
+            raise ValueError("an l1 penalty needs explicit weights, which are not available with a kernel")
 
 
 def _penalty(penalty: Penalty | float) -> Penalty:

@@ -1,6 +1,6 @@
 """Sums over the examples of all batches, each added up in the order of the batches; what `Problem` is built on.
 
-What an example or a slot has of its own (sample weights, slot scores, expected counts, ...) is one array, all examples
+What belongs to an example or a slot (sample weights, slot scores, expected counts, ...) is one array, all examples
 end to end, batch after batch. A batch's part of it, its block, is a view. With one batch nothing is copied or added.
 """
 
@@ -166,7 +166,7 @@ class Sums:
     def hessian_product(self, weights: Floats, every: int, marginals: Floats | None, direction: Floats) -> Floats:
         """(Hessian of the losses at w) v, of every so many runs of examples; marginals: expected counts at w, if known.
 
-        The point is named anew each time. Where a batch stays, what was computed there for it is kept until the next.
+        The point gets a new name each time. Where a batch stays, what was computed there for it is kept until the next.
         """
         return self._sum("hessian_product", weights, every, direction, blocks=self._or_nothing(marginals))
 

@@ -2,7 +2,7 @@
 
 A task has no state: the same arguments give the same answer wherever the batch is, so that it can be sent there. Its
 name, the batch's reference, weights and blocks are all that travels, and partial sums or the batch's new block come
-back. Whoever calls adds the partial sums up in the order of the batches.
+back. The caller adds the partial sums up in the order of the batches.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ from ..losses import Loss
 from ..structures.capabilities import structure_capabilities
 from .batch import Gold, LabelledBatch
 
-#: Examples whose features are looked at to tell a batch's capabilities.
+#: Examples whose features are read to tell a batch's capabilities.
 SAMPLE = 20
 
 Task = TypeVar("Task", bound=Callable[..., Any])
@@ -79,7 +79,7 @@ class BatchSums:
         if known is None or known.every != every or known.with_marginals != with_marginals:
             fresh = True
         else:
-            # Marginals are the caller's, who may have written to them since: only the very same question will do.
+            # The caller may have written to the marginals since: with them, only the very same weights array counts.
             same = not with_marginals and np.array_equal(known.weights, weights)
             fresh = known.weights is not weights and not same
         if fresh:

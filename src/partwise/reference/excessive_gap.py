@@ -12,7 +12,7 @@ A prox-function d on Q (strongly convex with modulus sigma, least value 0 at `ce
 Update. 002, Algorithm 1, line by line in `ExcessiveGapMethod.iterates`. Every iterate fulfils J_mu(w) <= D(alpha)
 (eq. 11), and so J(w) - D(alpha) <= `bound(k)` = 6 L diameter / (sigma (k + 1) (k + 2)), L = |A|^2 / rho + L_g (eq. 17).
 
-Stopping rule. The caller's: `iterates` goes on for ever; `minimize` stops at J(w) - D(alpha) <= tol |J(w)|.
+Stopping rule. The caller's: `iterates` never ends; `minimize` stops at J(w) - D(alpha) <= tol |J(w)|.
 
 Source. 002 (Zhang, Saha, Vishwanathan 2011), section 2. No departures. `SquaredNorm`, `LinearTerm` and `EntropyProx`
 are the functions of its section 3; other functions are other objects with the methods of the protocols below.
@@ -203,7 +203,7 @@ class EntropyProx:
     def __init__(self, sizes: Sequence[int], masses: Sequence[float]) -> None:
         self.sizes, self.masses = np.asarray(sizes, dtype=np.int64), np.asarray(masses, dtype=np.float64)
         if len(self.sizes) != len(self.masses) or not len(self.sizes):
-            raise ValueError(f"{len(self.sizes)} sizes, {len(self.masses)} masses: one of each a simplex is needed")
+            raise ValueError(f"{len(self.sizes)} sizes, {len(self.masses)} masses: one of each per simplex is needed")
         if not ((self.sizes >= 1).all() and (self.masses > 0).all()):
             raise ValueError("sizes must be at least 1 and masses above 0")
         self.starts = pointers(self.sizes)[:-1]
@@ -230,6 +230,6 @@ class EntropyProx:
         return shifted * self._spread(self.masses / np.add.reduceat(shifted, self.starts))
 
     def _spread(self, values: Floats) -> Floats:
-        """One value a simplex to one a corner."""
+        """From one value per simplex to one value per corner."""
         spread: Floats = np.repeat(values, self.sizes)
         return spread

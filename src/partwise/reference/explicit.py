@@ -8,7 +8,7 @@ With alpha_{i,y} = p_i(y) for each labelling y of each example, -D of `problem` 
 
 over a product of simplices, which is the form of 000 (equations 4 and 5) and 001 (Figure 1), and what `eg_qp` or any
 QP solver takes. The solvers work on slot scores instead, whose number does not grow with the number of labellings; on
-this form they can be checked, and for one label an example the two are the same.
+this form they can be checked, and for one label per example the two are the same.
 """
 
 from dataclasses import dataclass

@@ -12,7 +12,7 @@ one block can differ by anywhere in the feasible set:
 
     theorem    0.4 / (B + lambda) if tau = 0; 1 / (max tau + n max |A|) for n blocks if not
     search     a step from q to p is taken if max tau KL(p || q) + 1/2 (p - q)'A (p - q) <= KL(p || q) / eta, and
-               halved if not; eta doubles until that happens for the first time, then grows by 1.05 a step
+               halved if not; eta doubles until that happens for the first time, then grows by 1.05 per step
     a number   that one; Q never rises below 0.567 / (B + lambda), and a run that lets it rise raises DivergenceError
 
 Stopping rule. gap = sum_i [s_i'alpha_i + tau_i sum_j alpha_ij log alpha_ij - min over distributions v of (s_i'v + tau_i
@@ -82,7 +82,7 @@ class QPResult:
         u = self.program.check_point(other)
         factors = theorem_1_factors(self.step_size, self.gradient_range, self.largest_eigenvalue)
         if self.program.entropic or factors is None or self.iterations == 0:
-            raise ValueError("Theorem 1 speaks of temperature 0, a constant step below 0.567 / (B + lambda), T >= 1")
+            raise ValueError("Theorem 1 requires temperature 0, a constant step below 0.567 / (B + lambda), T >= 1")
         divergence = float(np.sum(u * (_log(u) - np.log(self.start)), where=u > 0))
         fall = self.first_value - self.value
         return self.program.value(u) + (factors[0] * divergence + factors[1] * fall) / self.iterations

@@ -127,7 +127,7 @@ def summary(result: Result, plots: bool = True) -> dict[str, Any]:
             sentence += "the weights were changed after training."
         else:
             sentence += "the dual value is beyond double precision."
-    # Of how many is not said: some weights are there to fill the core's registers and belong to no feature.
+    # Of how many is not said: some weights only pad the core's registers and belong to no feature.
     weights = f"{np.count_nonzero(result.weights):,}"
     cards += [
         {"name": "passes", "value": f"{result.passes:.4g}"},

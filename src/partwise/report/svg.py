@@ -69,7 +69,7 @@ def text(x: float, y: float, value: Any, *, anchor: str = "middle", cls: str = "
 
 
 def picture(width: float, height: float, body: list[str], label: str, style: str = "") -> Drawing:
-    """The shapes in a frame of this size; `label` is read out to those who cannot see it."""
+    """The shapes in a frame of this size; `label` is its text for screen readers."""
     font = "font-family:system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans',sans-serif"
     return Drawing(
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '

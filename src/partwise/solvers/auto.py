@@ -8,14 +8,14 @@ The rule of "auto", by loss and by a look at some examples (`look`); the first l
     smooth, kernels                   eg
     smooth, l2 = 0 or squared link    lbfgs
     smooth, different scales          newton, diagonal preconditioner (`Look.different_scales`, curvature > `STEEP`)
-    smooth, tiny (`TINY`)             one part a labelling: the same; else lbfgs
+    smooth, tiny (`TINY`)             one part per labelling: the same; else lbfgs
     smooth, one part, few weights     the same newton, with parts of the Hessian (see `_few_weights`)
-    smooth, very many slots           lbfgs, which keeps nothing a slot (see `_too_many_slots`)
+    smooth, very many slots           lbfgs, which keeps nothing per slot (see `_too_many_slots`)
     smooth, weak penalty              lbfgs, where eg is slow (000, section 7.1.1)
-    smooth, one part a labelling      sdca, to a weaker penalty than eg
+    smooth, one part per labelling    sdca, to a weaker penalty than eg
     smooth, else                      eg
 
-Every choice runs to `tol`. On tiny problems the run goes on to a relative gap of 1e-18 or the rounding floor (weights
+Every choice runs to `tol`. On tiny problems the run continues to a relative gap of 1e-18 or the rounding floor (weights
 to about 1e-8) while its work is below `FREE`, some ten milliseconds in all: scikit-learn expects of classifiers that
 equal problems have equal weights.
 
@@ -51,7 +51,7 @@ from .sdca import SDCA
 
 #: What a pass over a tiny problem costs, at most (`Look.work`).
 TINY = 1e5
-#: Work that a run on a tiny problem may do to go beyond its tolerance, and what a pass costs besides its numbers.
+#: Work that a run on a tiny problem may do to go beyond its tolerance, and the fixed cost of a pass.
 FREE, PASS = 1e7, 3e4
 #: Relative gap aimed at there; |w - w*| <= sqrt(2 gap / l2).
 EXACT = 1e-18
@@ -61,8 +61,8 @@ STEEP = 1e4
 WEAK = 3e5
 #: Curvature above which exact blocks are.
 WEAK_EXACT = 3e7
-#: Examples a weight from which a few Newton steps are faster than passes over single examples; the same where rows are
-#: at most so long (an exact block costs a microsecond beside its row).
+#: Examples per weight from which a few Newton steps are faster than passes over single examples; the same where rows
+#: are at most so long (an exact block costs a microsecond beside its row).
 MANY_EXAMPLES, MANY_SHORT, SHORT = 20, 0.5, 60
 #: Numbers that dual variables may always have, and how many each gold part may have beyond that.
 DUAL_SIZE, DUAL_PER_PART = 1 << 22, 500
@@ -110,10 +110,10 @@ def choose(problem: Problem) -> Choice:
             reason = f"smooth, features of different scales (a factor of {look.scale_ratio:.2g})"
             return Choice(Newton(preconditioner="diagonal"), reason, exact_passes)
         if one_part and tiny:
-            return Choice(Newton(preconditioner="diagonal"), "smooth and tiny, one part a labelling", exact_passes)
+            return Choice(Newton(preconditioner="diagonal"), "smooth and tiny, one part per labelling", exact_passes)
         if one_part and _few_weights(look):
             newton = Newton(preconditioner="diagonal", cg_tol=0.3, part=4)
-            return Choice(newton, f"smooth, one part a labelling, few weights ({problem.n_weights})")
+            return Choice(newton, f"smooth, one part per labelling, few weights ({problem.n_weights})")
     if tiny:
         return Choice(LBFGS(), "smooth and tiny", exact_passes)
     if _too_many_slots(problem):
@@ -121,24 +121,24 @@ def choose(problem: Problem) -> Choice:
     weak = WEAK_EXACT if one_part else WEAK
     if look.curvature > weak:
         return Choice(LBFGS(), f"smooth with a weak penalty (curvature {look.curvature:.3g} > {weak:g})")
-    return Choice(SDCA(), "smooth, one part a labelling") if one_part else Choice(EG(), "smooth")
+    return Choice(SDCA(), "smooth, one part per labelling") if one_part else Choice(EG(), "smooth")
 
 
 def _few_weights(look: Look) -> bool:
-    """Whether there are so many examples a weight that Newton steps are ahead of visits to single examples.
+    """Whether there are so many examples per weight that Newton steps are ahead of visits to single examples.
 
-    To a certified 1e-3 at l2 = 1 (newton, sdca): a9a (66 examples a weight, 14 features a row) 0.10 s, 0.48 s; its
-    first 2000 rows (4 a weight) 0.006, 0.021; w8a (41; 12 features) 0.13, 0.32; its first 2000 rows (1.7) 0.007, 0.015;
-    drawn 0/1 rows of 10 to 50 features, 1 to 0.5 a weight: 0.20, 0.48; 0.008, 0.027; 0.008, 0.023; 0.1 a weight, level.
-    Long rows: digits (2.3 a weight, 65 features) 0.083, 0.037; MNIST's 3 and 8 (7.6; 785) 0.79, 0.51; all of MNIST (6)
-    at l2 = 10: 6.3, 1.5.
+    To a certified 1e-3 at l2 = 1 (newton, sdca): a9a (66 examples per weight, 14 features per row) 0.10 s, 0.48 s;
+    its first 2000 rows (4 per weight) 0.006, 0.021; w8a (41; 12 features) 0.13, 0.32; its first 2000 rows (1.7) 0.007,
+    0.015; drawn 0/1 rows of 10 to 50 features, 1 to 0.5 per weight: 0.20, 0.48; 0.008, 0.027; 0.008, 0.023; 0.1 per
+    weight, level. Long rows: digits (2.3 per weight, 65 features) 0.083, 0.037; MNIST's 3 and 8 (7.6; 785) 0.79, 0.51;
+    all of MNIST (6) at l2 = 10: 6.3, 1.5.
     """
     many = MANY_SHORT if look.row_length <= SHORT else MANY_EXAMPLES
     return many * look.problem.n_weights <= len(look.problem.active)
 
 
 def _too_many_slots(problem: Problem) -> bool:
-    """Whether dual variables, 16 bytes a slot, are out of proportion to the data.
+    """Whether dual variables, 16 bytes per slot, are out of proportion to the data.
 
     A tied chain has a slot for every pair of labels in each example: 500 labels and 500 sequences of one position, 5 kB
     in a file, would take 2 GB.
@@ -166,14 +166,14 @@ def solve(
     ----------
     problem : Problem
     solver : str or Solver
-        A name (`available_solvers()`), a solver with hyper-parameters of your own, or "auto".
+        A name (`available_solvers()`), a solver with its hyper-parameters, or "auto".
     tol : float
-        Stop at gap <= tol * |primal|. 0: run to max_passes (or until rounding allows no further progress). "auto" goes
-        on to rounding on problems so tiny that it takes no more than some milliseconds.
+        Stop at gap <= tol * |primal|. 0: run to max_passes (or until rounding allows no further progress). "auto"
+        continues to rounding on tiny problems, where that takes at most a few milliseconds.
     max_passes, max_seconds : float, optional
         Stop after this many passes over the data (every trial step counted; default: the solver's limit) or seconds.
     callback : callable, optional
-        Called with a `Progress` after each epoch; an answer that is true stops the run.
+        Called with a `Progress` after each epoch; returning a true value stops the run.
     n_jobs : int, optional
         Threads (default: the problem's).
     random_state : int, Generator, RandomState or None
@@ -181,7 +181,7 @@ def solve(
     warm_start : Result, DualPoint or weights, optional
         What to start from; a solver that cannot start from it says so.
     checkpoint : path or Checkpoint, optional
-        Save the state there now and then and at the end; if the file is there, go on from it.
+        Save the state there from time to time and at the end; if the file exists, continue from it.
     verbose : int
         1: log each certificate.
 
@@ -190,7 +190,7 @@ def solve(
     ValueError
         If the solver does not fit the problem; the message says which do.
     DivergenceError
-        If the iterates run away.
+        If the iterates diverge.
 
     Warns
     -----

@@ -1,10 +1,10 @@
-"""What a solver is: hyper-parameters in a frozen dataclass, state apart, one epoch a step; `run` is the same for all.
+"""What a solver is: hyper-parameters in a frozen dataclass, state apart, one epoch per step; `run` is the same for all.
 
     state = solver.init_state(problem, rng, warm_start)
     until a stopping rule holds: solver.step(problem, state)
 
-Stopping rules, looked at after each step: gap <= tol * |primal| (whenever a certificate is issued), what is left of the
-gap is hidden by rounding, passes >= max_passes, seconds >= max_seconds, the callback's word. With tol = 0 the first two
+Stopping rules, checked after each step: gap <= tol * |primal| (whenever a certificate is issued), what is left of the
+gap is hidden by rounding, passes >= max_passes, seconds >= max_seconds, a callback says so. With tol = 0 the first two
 never hold. A certificate is always issued at the end.
 
 Converged is a run whose gap, rounding included, is at most tol * |primal|; or, where double precision allows no further
@@ -56,12 +56,12 @@ class Certified(NamedTuple):
 
 @dataclass(frozen=True)
 class Progress:
-    """What a callback is told after each step; if it answers with something true, the run stops.
+    """What a callback gets after each step; if it returns a true value, the run stops.
 
     certificate: the last one issued, None if none was yet. fresh: whether it was issued in this step.
     weights: a function that gives the weights as they are now.
     tol, max_passes, max_seconds: when the run will stop by itself.
-    scores: what callbacks found out in this step, by name; theirs to fill.
+    scores: what callbacks found out in this step, by name; filled in by the callbacks.
     last_scores: (score, passes) of the last one of each name, before this step.
     """
 
@@ -84,12 +84,12 @@ Callback = Callable[[Progress], Any]
 
 @dataclass(frozen=True)
 class Solver(ABC, Generic[S]):
-    """A solver's hyper-parameters and its three moves. Subclasses say what they need of a problem in `requires`."""
+    """A solver's hyper-parameters and three operations. Subclasses list what they need of a problem in `requires`."""
 
     name: ClassVar[str]
     requires: ClassVar[frozenset[Capability]]
     #: "linear": accuracy 1e-6 is within reach; "sublinear": 1e-2 is. That of losses with a temperature above 0, where
-    #: the solver takes them (see `rate_for`).
+    #: the solver can train them (see `rate_for`).
     rate: ClassVar[str]
     #: What to do when the tolerance is not reached.
     advice: ClassVar[str]
@@ -112,13 +112,13 @@ class Solver(ABC, Generic[S]):
         """The weights that the state stands for."""
 
     def check_due(self, state: S, tol: float) -> bool:
-        """Whether a certificate should be issued now. By default always (for solvers that have it for nothing)."""
+        """Whether a certificate should be issued now. By default always (for solvers that get it for free)."""
         return True
 
     def observe(self, problem: Problem, state: S, certificate: Certificate) -> None:
         """What the state should keep of a certificate that was issued because it was due.
 
-        Those that are issued besides, at the end of a run or where it is resumed, are not told of: a run that is
+        Others, at the end of a run or where it is resumed, are not reported: a run that is
         interrupted and resumed knows what an unbroken one does.
         """
 

@@ -13,7 +13,7 @@ steps there, each with an exact line search:
 
 The inner products of a working set's psi are kept, so that a step costs as many numbers as there are labellings; w
 follows at the visit's end. Labellings that had no weight for `keep` passes are forgotten. A pass with the oracle is
-followed by up to `cached_sweeps` sweeps that do the same over the labellings kept, without the oracle: they go on as
+followed by up to `cached_sweeps` sweeps that do the same over the labellings kept, without the oracle: they continue as
 long as the last sweep's gain of D, for a cost of `sweep_cost` passes, is above the average since the pass began.
 A pass visits every example in the given order; with `gap_sampling`, examples by their share of the gap as last seen
 (systematic sampling, a tenth of the draws uniform), and every tenth pass all of them.
@@ -33,7 +33,7 @@ and after k visits average_{k+1} = k/(k + 2) average_k + 2/(k + 2) w_{k+1}, kept
 z = w - average the rule reads z_{k+1} = k/(k + 2) (z_k + w_{k+1} - w_k), so a visit adds its sparse change of w, over
 `scale`, to `lag` and shrinks `scale` by k/(k + 2). Its b is averaged likewise.
 
-Stopping rule. The smaller of P(w) and P(average) minus the larger of their duals <= tol |P|, looked at when it may be
+Stopping rule. The smaller of P(w) and P(average) minus the larger of their duals <= tol |P|, checked when it may be
 near, at least every fifth pass (after pass 100: every twentieth part of the passes made). The iterate's
 dual is recomputed from the blocks; the average is certified by its plane (u, b).
 
@@ -41,7 +41,7 @@ Source. Lacoste-Julien, Jaggi, Schmidt, Pletscher 2013, Algorithms 3 and 4 and t
 form, a rival ("FW-Struct") in 004. Osokin, Alayrac, Lukasewitz, Dokania, Lacoste-Julien 2016: gap sampling, pairwise
 steps, caching. Shah, Kolmogorov, Lampert 2015: sweeps over cached planes, and when to end them; there by measured
 time, here by `sweep_cost`, so that the same seed gives the same bits. Departures: sample weights; order "permuted" by
-default; the squared hinge, with scaled corners or coordinate steps; several steps a visit; bounded memory, by merging
+default; the squared hinge, with scaled corners or coordinate steps; several steps per visit; bounded memory, by merging
 an example's labellings into one mixture when all of them together take more than `memory_mb`.
 """
 
@@ -127,7 +127,7 @@ class BCFW(OnlineSolver[BCFWState]):
     cached_sweeps: int = option(50, "most sweeps over the labellings kept after each pass with the oracle")
     sweep_cost: float = option(0.1, "cost of such a sweep in passes, for choosing how many to make; 0: always all")
     gap_sampling: bool = option(False, "visit examples with a large share of the gap more often")
-    steps: int = option(10, "most steps a visit")
+    steps: int = option(10, "most steps per visit")
     keep: int = option(3, "passes for which a labelling without weight is kept")
     memory_mb: float = option(1024.0, MEMORY_HELP)
 
@@ -142,7 +142,7 @@ class BCFW(OnlineSolver[BCFWState]):
 
     @classmethod
     def plain(cls, *, averaging: bool = True) -> "BCFW":
-        """The form of 2013: one step towards the oracle's corner a visit, nothing kept but expected counts."""
+        """The form of 2013: one step per visit, towards the oracle's corner, nothing kept but expected counts."""
         return cls(averaging=averaging, pairwise=False, cached_sweeps=0)
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> BCFWState:

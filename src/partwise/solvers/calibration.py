@@ -1,7 +1,7 @@
 """The first step size of adaptive online EG, found on a tenth of the data (000, section 7).
 
 The paper takes a step with which the dual improves monotonically for at least 95% of the examples in a tenth of the
-data, and leaves open how it is found. Here the tenth, drawn at random, is a problem of its own (its weights are those
+data, and leaves open how it is found. Here the tenth, drawn at random, is a separate problem (its weights are those
 of its own examples); one pass of EG over it with the same eta for all examples tells for how many of them the dual did
 not fall at the first trial. From eta = 1 (at most 1 / tau; more if theory allows it) the step is halved until they are
 95%. Larger steps are not tried: far from the optimum nearly every example takes them, to the harm of the others.
@@ -15,7 +15,7 @@ from ..dual import DualPoint
 from ..problem import Problem
 from .eg_start import max_step
 
-#: Share of the data that is looked at, fewest examples of it, and share of them that must improve.
+#: Share of the data that is used, fewest examples of it, and share of them that must improve.
 SHARE, FEWEST, MONOTONE = 0.1, 20, 0.95
 
 

@@ -1,4 +1,4 @@
-"""Coordinate descent with one Newton step a weight.
+"""Coordinate descent with one Newton step per weight.
 
 Problem. That of `scaling`; features may be negative.
 
@@ -62,7 +62,7 @@ class CD(SequentialSolver):
         return self.descend(problem, state, newton_tol=0.0, max_newton=1)
 
     def descend(self, problem: Problem, state: ScalingState, newton_tol: float, max_newton: int) -> ScalingReport:
-        """One pass with up to `max_newton` steps a weight."""
+        """One pass with up to `max_newton` steps per weight."""
         binary = Capability.BINARY_FEATURES in problem.capabilities()
         return self.run_epoch(
             problem,

@@ -13,7 +13,7 @@ of w_t takes Newton's step d for
 and halves it until P falls by a hundredth of what the model without H promises. The scores' exponentials follow w: a
 visit costs one exponential for each different value in the weight's column.
 
-Stopping rule. gap = P(w) - D <= tol |P|, D from the plane at w (see `problem`), once an epoch.
+Stopping rule. gap = P(w) - D <= tol |P|, D from the plane at w (see `problem`), once per epoch.
 
 Source. Algorithm 3 of 003 (one variable at a time, sufficient decrease 0.01, halving) for a penalty with a kink: the
 model of 003's (37) keeps l1 |w_t + d| as it is, whose minimum is in closed form. Departures: the working set; random

@@ -25,13 +25,13 @@ KIND = container.Kind(
     2,
     "checkpoint",
     CheckpointError,
-    " of this version: files of partwise 0.1.0 cannot be resumed, start anew",
+    " of this version: files of partwise 0.1.0 cannot be resumed, start again",
 )
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Where a run saves its state, and how often at most. A run that finds a file there goes on from it."""
+    """Where a run saves its state, and how often at most. A run that finds a file there continues from it."""
 
     path: str | os.PathLike[str]
     every_seconds: float = 60.0
@@ -39,7 +39,7 @@ class Checkpoint:
     def __post_init__(self) -> None:
         name = os.fspath(self.path)
         if name == "-" or name.endswith(".gz"):
-            raise ValueError(f"checkpoint: {name!r} is no name for a file that is read and written again")
+            raise ValueError(f"checkpoint: {name!r} is not a name for a file that is read and rewritten")
         if not self.every_seconds >= 0:
             raise ValueError(f"every_seconds must be >= 0, got {self.every_seconds}")
 
@@ -49,7 +49,7 @@ class Saved:
     """What a checkpoint holds.
 
     solver, options: the solver's name and hyper-parameters. problem: its constants, and a few arrays that tell its data
-    from other data (see `identity`). status: how the run ended, None in the midst of it. state: numbers and arrays, as
+    from other data (see `identity`). status: how the run ended, None before its end. state: numbers and arrays, as
     `state.pack` made them.
     """
 
@@ -101,7 +101,7 @@ def read(path: str | os.PathLike[str]) -> Saved:
     except CheckpointError as error:
         raise CheckpointError(error.message, path) from None
     except (ValueError, RecursionError) as error:
-        raise CheckpointError(f"is no checkpoint of a run ({error})", path) from None
+        raise CheckpointError(f"is not a checkpoint of a run ({error})", path) from None
 
 
 def _constant(text: str) -> float:
@@ -120,16 +120,16 @@ def _checked(values: Any, arrays: dict[str, Array]) -> Saved:
             raise CheckpointError(f"has a field {name} that is no {kind.__name__}")
     seconds, status, history = values["seconds"], values["status"], values["history"]
     if not is_number(seconds) or not 0 <= seconds < math.inf:
-        raise CheckpointError("has a number of seconds that makes no sense")
+        raise CheckpointError("has an invalid number of seconds")
     if status is not None and status not in get_args(Status):
         raise CheckpointError("ended in a way that is unknown here")
     columns = list(history.values())
     if set(history) != set(HISTORY) or not all(isinstance(column, list) for column in columns):
-        raise CheckpointError("has a history that makes no sense")
+        raise CheckpointError("has an invalid history")
     if len({len(column) for column in columns}) != 1 or not all(is_number(x) for column in columns for x in column):
-        raise CheckpointError("has a history that makes no sense")
+        raise CheckpointError("has an invalid history")
     if not rises(history["passes"]) or not all(math.isfinite(x) for x in history["primal"]):
-        raise CheckpointError("has a history that makes no sense")
+        raise CheckpointError("has an invalid history")
     parts: dict[str, dict[str, Array]] = {"data": {}, "state": {}}
     for key, array in arrays.items():
         part, _, name = key.partition(".")

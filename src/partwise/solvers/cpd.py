@@ -6,7 +6,7 @@ Update. An epoch asks the oracle for every example at the same weights, lets eac
 join its working set, and then solves the problem over the working sets: sweeps of `update(i)` (see `dcd`) until no
 coefficient has a projected gradient above inner_tol, or `max_rounds` sweeps were made.
 
-Stopping rule. gap = P(w) - D <= tol |P|, recomputed from the working sets; looked at when it may be near, at least
+Stopping rule. gap = P(w) - D <= tol |P|, recomputed from the working sets; checked when it may be near, at least
 every fifth pass (after pass 100: every twentieth part of the passes made).
 
 Source. The rival of 004 (section 4.4.1), after Chang, Srikumar, Goldwasser, Roth 2010. Departures: those of `dcd`; a

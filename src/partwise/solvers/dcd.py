@@ -19,13 +19,13 @@ coefficient became 0. An epoch is
 
 Only the second half asks the oracle, and only it counts as a pass.
 
-Stopping rule. gap = P(w) - D <= tol |P|, recomputed from the working sets; looked at when it may be near, at least
+Stopping rule. gap = P(w) - D <= tol |P|, recomputed from the working sets; checked when it may be near, at least
 every fifth pass (after pass 100: every twentieth part of the passes made).
 
 Source. 004: Algorithms 1 and 3; dual (4), weights (6). There C_i = omega_i / l2, alpha = C_i x, and (4) is -D / l2; it
 never increases. Departures: sample weights; an answer of the oracle that is in W_i already counts as the newest; the
 memory of working sets is bounded (`memory_mb`), by merging an example's labellings into one mixture when all of them
-together take more: w and D stay as they are, and the mixture goes on as one labelling with fractional counts.
+together take more: w and D stay as they are, and the mixture remains as one labelling with fractional counts.
 """
 
 from abc import ABC

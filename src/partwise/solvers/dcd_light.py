@@ -1,10 +1,10 @@
-"""Dual coordinate descent for the squared hinge, one update a call of the oracle (DCD-Light).
+"""Dual coordinate descent for the squared hinge, one update per call of the oracle (DCD-Light).
 
 Problem and update. Those of `dcd`; an epoch is its second half alone: for all examples, in random order, ask the
 oracle,
 let its answer join the working set if it violates by delta or more, and update the working set once.
 
-Stopping rule. gap = P(w) - D <= tol |P|, recomputed from the working sets; looked at when it may be near, at least
+Stopping rule. gap = P(w) - D <= tol |P|, recomputed from the working sets; checked when it may be near, at least
 every fifth pass (after pass 100: every twentieth part of the passes made).
 
 Source. 004: Algorithms 1 and 2. Departures: those of `dcd`.

@@ -10,8 +10,8 @@ along the block's gradient divided by omega_i, in the geometry of the Kullback-L
 and w follows the change of mu_i. Step sizes:
 
     adaptive   eta_i starts at `initial_step`, is halved until the dual does not fall by more than the rounding of its
-               parts (but not below 1 / (tau + omega_i |A_i|), where it cannot fall), and grows by `growth` a visit, up
-               to 1 / tau (to 1000 at temperature 0)
+               parts (but not below 1 / (tau + omega_i |A_i|), where it cannot fall), and grows by `growth` per visit,
+               up to 1 / tau (to 1000 at temperature 0)
     theorem    eta_i = 1 / (tau + omega_i |A|), |A| = max_i |A_i|, |A_i| = max_y |A_i'(g_i - counts(y))|^2 / l2 (an
                upper bound of it)
     a number   that one; a run whose dual falls back for good raises DivergenceError
@@ -20,12 +20,12 @@ Options. initial_step "calibrate": the first step is found on a tenth of the dat
 first passes work on anneal * l2, which then falls to l2. delta < 1: log2(1/delta) runs side by side, and the best is
 certified.
 
-Stopping rule. gap = P(w) - D <= tol |P|, both summed anew over all examples at the problem's own l2; looked at when it
+Stopping rule. gap = P(w) - D <= tol |P|, both summed again over all examples at the problem's own l2; checked when it
 may be near, at least every fifth pass (after pass 100: every twentieth part of the passes made).
 
 Threads. With n_jobs > 1, where examples are large and many enough for it, this is another algorithm than the papers'.
 Lanes (at most 8) visit a few examples each, at the weights of the round's beginning plus their own changes, and
-exchange changes at its end; a round that made the dual worse is taken back, but for the first lane's part, and where
+exchange changes at its end; a round that made the dual worse is undone, except for the first lane's part, and where
 that happens often one lane makes the rest of the pass. The dual still never falls, and the certificate is the same; but
 steps are judged at weights up to a round old, the papers' bounds are not proved for it, and a pass brings the dual less
 far (hardly less on text, much less where all examples share their features). The same seed and number of threads give
@@ -118,7 +118,7 @@ class EG(OnlineSolver[EGState]):
     )
     anneal: float = option(1.0, "l2 of the first passes over l2 (1: no annealing)")
     anneal_hold: int = option(5, "passes at the first l2")
-    anneal_rate: float = option(0.7, "factor a pass on how far l2 is above its target")
+    anneal_rate: float = option(0.7, "factor per pass on how far l2 is above its target")
     delta: float = option(1.0, "take the best of log2(1 / delta) independent runs")
 
     def __post_init__(self) -> None:
@@ -206,7 +206,7 @@ class EG(OnlineSolver[EGState]):
             state.dual = float(state.duals.max())
 
     def certificate(self, problem: Problem, state: EGState) -> Certified:
-        # Marginals and entropies are those of the scores, computed anew at each visit: nothing in them drifts.
+        # Marginals and entropies are those of the scores, recomputed at each visit: nothing in them drifts.
         # The scores are shared with the state, not copied (a certificate is used before the next step, if at all).
         chain = self._best(problem, state)
         counts = DualPoint.of_counts(chain.marginals, None, chain.entropies)
@@ -233,7 +233,7 @@ class EG(OnlineSolver[EGState]):
         return 1.0 / max(problem.loss.temperature + curvature, 1.0 / max_step(problem))
 
     def step_sizes(self, problem: Problem) -> Floats:
-        """One step size an example, before the first visit (and without calibration)."""
+        """One step size per example, before the first visit (and without calibration)."""
         n, tau = problem.n_examples, problem.loss.temperature
         if self.step_size == "adaptive":
             return np.full(n, min(float(self.initial_step), max_step(problem)))

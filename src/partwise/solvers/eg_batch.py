@@ -10,7 +10,7 @@ gradient divided by omega_i, in the geometry of the Kullback-Leibler divergence:
 Step sizes:
 
     search     a step from q to p is taken if tau KL(p || q) + |u_p - u_q|^2 / (2 l2) <= KL(p || q) / eta, and halved if
-               not. eta doubles until that happens for the first time, then grows by `growth` a step. Steps up to
+               not. eta doubles until that happens for the first time, then grows by `growth` per step. Steps up to
                1 / (tau + sum_i omega_i |psi_i|^2 / l2) are never refused
     theorem    eta = 1 / (tau + (sum_i omega_i) |A|), |A| = max_i |psi_i|^2 / l2
     a number   that one; a run whose dual falls raises DivergenceError
@@ -18,7 +18,7 @@ Step sizes:
 where |psi_i|^2 is an upper bound of max_y |A_i'(g_i - counts(y))|^2.
 
 Stopping rule. gap = P(w) - D <= tol |P|; (u, b) of the dual point come out of the step, P(w) costs half a pass more and
-is looked at when the gap may be near tol, at least every fifth pass
+is computed when the gap may be near tol, at least every fifth pass
 (after pass 100: every twentieth part of the passes made).
 
 Source. 000: Figure 1 (log-linear and max-margin), on part scores as in Lemma 1; 001: Figure 3. With the theorem's

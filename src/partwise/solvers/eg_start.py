@@ -59,7 +59,7 @@ def max_step(problem: Problem) -> float:
 
 
 def psi2_bounds(problem: Problem) -> Floats:
-    """Upper bounds of max_y |A_i'(g_i - counts(y))|^2, one an example (0 for those of weight zero).
+    """Upper bounds of max_y |A_i'(g_i - counts(y))|^2, one per example (0 for those of weight zero).
 
     DivergenceError if safe steps, which are made of them, are beyond double precision.
     """

@@ -15,7 +15,7 @@ P(w) - D(alpha) <= mu sum_i omega_i log |Y_i|. From the uniform alpha_0, w = w(a
     mu    <- (1 - tau) mu
     alpha <- (1 - tau) alpha + tau q_mu(w)                                 with the new mu and w
 
-on expected counts: one inference a step. Smoothing:
+on expected counts: one inference per step. Smoothing:
 
     theorem    mu = L = (sum omega) max_i Psi_i / l2 at first (Psi_i as in the derivation), then tau = 2 / (k + 3)
     adaptive   tau solves tau^2 L = (1 - tau) mu for an estimate of L, which is doubled until
@@ -24,7 +24,7 @@ on expected counts: one inference a step. Smoothing:
                L = sum_i omega_i Psi_i / l2 always passes. The first mu is the smallest of L / 4^j, j = 0, 1, ...,
                that passes with tau = 1 and the uniform alpha_0 for q
 
-Stopping rule. gap = P(w) - D(alpha) <= tol |P|, P at w and D recomputed from the expected counts; looked at when it
+Stopping rule. gap = P(w) - D(alpha) <= tol |P|, P at w and D recomputed from the expected counts; checked when it
 may be near (the gap is guessed to fall like mu), at least every fifth step (after step 100: every
 twentieth part of the steps made).
 
@@ -165,7 +165,7 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
             if self.smoothing == "theorem" or state.curvature >= state.bound:
                 raise DivergenceError(
                     f"excessive-gap: a step of tau = {tau:.3g} at mu = {mu:.3g} breaks the excessive gap, although L "
-                    "is the theorem's: the feature map's psi2_bound is no bound, or an oracle is wrong"
+                    "is the theorem's: the feature map's psi2_bound is not a bound, or an oracle is wrong"
                 )
             state.curvature = min(GROW * state.curvature, state.bound)
         state.u, state.b = (1.0 - tau) * state.u + tau * q.u, (1.0 - tau) * state.b + tau * q.b
@@ -291,5 +291,5 @@ def _start_counts(problem: Problem, warm_start: WarmStart) -> Floats | None:
     if counts.shape != (problem.n_slots,):
         raise ValueError(f"warm start: {counts.size} slots, the problem has {problem.n_slots}")
     if mass is not None and not np.allclose(mass, 1.0):
-        raise ValueError("warm start: masses other than 1 are of another loss")
+        raise ValueError("warm start: masses other than 1 belong to another loss")
     return counts

@@ -1,6 +1,6 @@
 """What tells one problem from another, for checkpoints: exact constants, and what every example makes of a probe.
 
-The probe is a vector of weights; example i answers with its margin there, smax(theta_i + kappa c_i) - <theta_i, g_i>,
+The probe is a vector of weights; example i gives its margin there, smax(theta_i + kappa c_i) - <theta_i, g_i>,
 at a temperature at which every labelling has a part in it. So features, gold labellings, costs, masks and their order
 are seen, at the price of one pass.
 """

@@ -22,7 +22,7 @@ well when no step brings P or the gap down any more (the rounding floor). With l
 Source. Liu, Nocedal 1989, in the compact form of Byrd, Nocedal, Schnabel 1994, (3.1), which is a few products with S
 and Y in place of many passes over vectors; the second line-search test is the approximate Wolfe condition of Hager,
 Zhang 2005. 000 and 003 have L-BFGS as a rival. Departures: our own code in place of a library's, so that a run can be
-saved and resumed to the bit; a failed line search drops the pairs and tries the gradient once before it gives up; the
+saved and resumed bit for bit; a failed line search drops the pairs and tries the gradient once before it gives up; the
 dual value reported is the best one met, not the newest (`primal`).
 """
 

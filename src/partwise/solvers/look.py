@@ -11,9 +11,9 @@ import numpy as np
 from ..arrays import Floats, Ints
 from ..problem import Problem
 
-#: Examples that are looked at, at most.
+#: Examples that are sampled, at most.
 SAMPLE = 200
-#: Entries of feature vectors that are looked at, about.
+#: Entries of feature vectors that are read, about.
 ENTRIES = 50_000
 #: Ratio of mean squares from which columns count as being of different scales (a factor of 100 between values).
 DIFFERENT = 1e4
@@ -23,13 +23,13 @@ EXPONENTIAL = 10
 
 @dataclass(frozen=True)
 class Look:
-    """What can be told of a problem from some of its examples."""
+    """What can be estimated of a problem from some of its examples."""
 
     problem: Problem
 
     @cached_property
     def examples(self) -> Ints:
-        """Those that are looked at."""
+        """Those that are sampled."""
         return self._spaced(SAMPLE)
 
     @cached_property

@@ -99,7 +99,7 @@ class Run:
         with _shown(self.verbose):
             latest: Certified | None
             found = self._resume()
-            if found is not None and not found.ended:  # in the midst of a run: go on as if nothing had happened
+            if found is not None and not found.ended:  # an unfinished run: continue as if nothing had happened
                 return self._conclude(found.state, *self._loop(found.state, None))
             if found is not None:
                 # A finished run that is asked for again must not make one more step.
@@ -170,7 +170,7 @@ class Run:
         remark = self.solver.remark(self.problem, state)
         message += f"; {remark}" if remark else ""
         logger.log(logging.INFO if self.verbose else logging.DEBUG, message)
-        # A callback that stops a run has seen the gap and made up its mind: no warning.
+        # A callback that stops a run has seen the gap: no warning.
         if status in UNFINISHED and self.limits.tol > 0:
             others = [other for other in suitable_solvers(self.problem) if other != name]
             advice = self.solver.advice + (f", or try solver {' or '.join(map(repr, others))}" if others else "")
@@ -279,7 +279,7 @@ class Run:
     def _restored(self, saved: Saved) -> State:
         """The state, whose certificate must be what its own dual point and weights give."""
         with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")  # the run told of the data when it began
+            warnings.simplefilter("ignore")  # the run warned about the data when it began
             fresh: State = self.solver.init_state(self.problem, np.random.default_rng(0), None)
             state = unpack(fresh, saved.arrays, saved.scalars)
             if saved.history["passes"] and saved.history["passes"][-1] > self.passes(state):

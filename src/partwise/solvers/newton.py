@@ -54,7 +54,7 @@ ETA = (1e-4, 0.25, 0.75)
 SIGMA = (0.25, 0.5, 4.0)
 #: Expected counts are kept from P's evaluation to the Hessian's if they are at most so many (a second array of them).
 KEPT = 1 << 24
-#: A diagonal is computed anew when P has fallen to this share of what it was: it costs as much as a product with H.
+#: A diagonal is recomputed when P has fallen to this share of what it was: it costs as much as a product with H.
 FALLEN = 0.98
 #: Differences of P below this share of |P| are left to the gradients.
 NOISE = 1e-10
@@ -81,7 +81,7 @@ class NewtonState(PrimalState):
 
     def complaint(self, fresh: Any) -> str:
         lost = self.known and not len(self.marginals)
-        return super().complaint(fresh) or ("it has no marginals that it could know" if lost else "")
+        return super().complaint(fresh) or ("its marginals are marked as known, but missing" if lost else "")
 
 
 @register(place=3)
@@ -120,7 +120,7 @@ class Newton(PrimalSolver[NewtonState]):
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> NewtonState:
         if self.preconditioner != "none" and Capability.IDENTITY_LINK not in problem.capabilities():
-            raise ValueError(f"newton: there is no diagonal for the loss {problem.loss.name!r}; leave preconditioner")
+            raise ValueError(f"newton: no diagonal for loss {problem.loss.name!r}: use preconditioner='none'")
         fields = self.start(problem, warm_start)
         slots = problem.n_slots if problem.hessian_of_marginals and problem.n_slots <= KEPT else 0
         return NewtonState(

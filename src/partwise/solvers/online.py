@@ -29,7 +29,7 @@ S = TypeVar("S", bound=OnlineState)
 class OnlineSolver(ScheduledSolver[S], ABC):
     """A solver whose epoch visits examples one by one."""
 
-    order: Order = option("permuted", "order of visits: random (with replacement), permuted (anew each pass) or cyclic")
+    order: Order = option("permuted", "order of visits: random (with replacement), permuted (once per pass) or cyclic")
 
     def __post_init__(self) -> None:
         super().__post_init__()

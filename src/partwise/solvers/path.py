@@ -3,8 +3,8 @@
 Problem. min P(w) of `problem` for l2 = l2_max, factor l2_max, factor^2 l2_max, ..., l2_min, each to a certified gap.
 
 Update. The dual point of a solution says nothing of l2: it is a dual point of the next problem too, with
-w = u / l2 the only thing that changes. Dual methods go on from it, primal ones from the weights. At temperature 0 the
-scores of a Gibbs point are first multiplied by l2's own ratio.
+w = u / l2 the only thing that changes. Dual methods continue from it, primal ones from the weights. At temperature 0
+the scores of a Gibbs point are first multiplied by l2's own ratio.
 
 Stopping rule. gap <= tol |P| at each l2.
 
@@ -80,11 +80,11 @@ def regularization_path(
     l2_min : float, optional
         The last strength (default: the problem's).
     solver, n_jobs, random_state, verbose
-        As for `solve`. "auto" chooses anew at each point.
+        As for `solve`. "auto" chooses again at each point.
     max_passes, max_seconds : float, optional
         Limits of each point.
     callback : callable, optional
-        Called with the result of each point; an answer that is true ends the path there.
+        Called with the result of each point; returning a true value ends the path there.
     warm_start : Result, DualPoint or weights, optional
         What the first point starts from.
     keep_duals : bool
@@ -93,7 +93,7 @@ def regularization_path(
     Returns
     -------
     list of Result
-        One a point, in the order they were solved; `Result.l2` tells them apart.
+        One per point, in the order they were solved; `Result.l2` tells them apart.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def regularization_path(
     Warns
     -----
     ConvergenceWarning
-        For each point whose tolerance was not reached; the path goes on from there.
+        For each point whose tolerance was not reached; the path continues from there.
     """
     if problem.l1:
         raise ValueError("regularization_path is for the L2 penalty; solve_path takes any sequence of penalties")

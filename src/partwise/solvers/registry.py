@@ -31,7 +31,7 @@ def register(place: int = LAST) -> Callable[[S], S]:
     def add(cls: S) -> S:
         other = SOLVERS.get(cls.name)
         if other is not None and (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):
-            raise ValueError(f"there is a solver {cls.name!r} already: {other.__module__}.{other.__qualname__}")
+            raise ValueError(f"solver {cls.name!r} is registered already: {other.__module__}.{other.__qualname__}")
         _PLACES[cls.name] = place
         SOLVERS[cls.name] = cls
         for name in sorted(SOLVERS, key=lambda name: (_PLACES[name], name)):

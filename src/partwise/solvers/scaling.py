@@ -11,7 +11,7 @@ with A_t(0) = 0. The methods are their A_t (003, Table 1 and (39), all in core/s
                  (core/solvers/visit_plan.h). A pass is then as much work as a visit of every weight
     parallel     all steps are computed before the first is taken (Algorithm 2); needs an A that bounds them all at once
 
-Stopping rule. gap = |grad P|^2 / (2 l2) <= tol |P|; looked at when it may be near, at least every fifth pass (after
+Stopping rule. gap = |grad P|^2 / (2 l2) <= tol |P|; checked when it may be near, at least every fifth pass (after
 pass 100: every twentieth part of the passes made). Ends as well when no step brings P or the gap down any more. With
 l2 = 0: |grad P(w)| <= tol |grad P(0)|.
 
@@ -49,8 +49,8 @@ Order = Literal["cyclic", "permuted", "adaptive"]
 UpdateKind = Literal["parallel", "sequential"]
 
 ORDERS = (
-    "order of the weights: cyclic (frequent features first), permuted anew each pass, or adaptive (by turns, those "
-    "less often that gain little for their cost)"
+    "order of the weights: cyclic (frequent features first), permuted differently in each pass, or adaptive (by turns, "
+    "weights that gain little for their cost less often)"
 )
 #: Passes between two recomputations of S and T.
 REFRESH = 20
@@ -81,7 +81,7 @@ class ScalingState(State):
     """weights, empirical, mass: (d,). potentials: S, (slots x examples,). inverse: 1 / T, (n,); GIS's parallel update
     works from the weights alone and leaves both as they were.
 
-    wait, rest: the adaptive order's plan, a number a column. largest_sum: f# (GIS). updates: weights moved so far.
+    wait, rest: the adaptive order's plan, one number per column. largest_sum: f# (GIS). updates: weights moved so far.
     cells: cells read so far. still: passes in a row in which no weight moved. capped: steps cut short in the last pass.
     idle: certificates without progress in a row. reference: |grad P(0)|, for l2 = 0.
     """
@@ -112,7 +112,7 @@ class ScalingState(State):
         if odd:
             return f"{odd[0]} is not that of the data"
         if (self.potentials < 0).any() or not is_plan(self.wait, self.rest):
-            return "potentials or the plan of visits make no sense"
+            return "potentials or the plan of visits are invalid"
         return super().complaint(fresh)
 
 
@@ -220,7 +220,7 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
     def certificate(self, problem: Problem, state: ScalingState) -> Certified:
         primal, gradient = problem.value_and_gradient(state.weights)
         certificate = problem.certificate_at(primal, gradient, state.weights)
-        # The norm is all that `finished` has to go by where l2 = 0.
+        # The norm is all that `finished` can use where l2 = 0.
         certificate = replace(certificate, gradient_norm=sqrt(problem.norm2(gradient)))
         plane = problem.touching_plane(state.weights, primal, gradient)
         return Certified(certificate, state.weights.copy(), DualPoint.of_plane(*plane))
@@ -239,7 +239,7 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
         state.best_norm = min(state.best_norm, certificate.gradient_norm)
 
     def finished(self, problem: Problem, state: ScalingState, certificate: Certificate, tol: float) -> Status | None:
-        stalled = state.idle >= PATIENCE or state.still > 1  # the second pass was with S and T anew
+        stalled = state.idle >= PATIENCE or state.still > 1  # the second pass was with S and T recomputed
         if problem.l2 == 0:
             small = tol > 0 and certificate.gradient_norm <= tol * state.reference
             return "no certificate" if small else ("stalled" if stalled else None)
@@ -334,7 +334,8 @@ def check_data(problem: Problem, potentials: Floats, empirical: Floats, mass: Fl
     labels = potentials.reshape(len(seen), problem.n_examples).max(axis=1) > 0
     if np.any(labels & ~seen):
         label = int(np.flatnonzero(labels & ~seen)[0])
-        warnings.warn(f"label {label} is nobody's label: its features are only held down", FeatureWarning, stacklevel=6)
+        message = f"label {label} is not the gold label of any example: its features are only held down"
+        warnings.warn(message, FeatureWarning, stacklevel=6)
     empty = np.sort(columns[mass[columns] == 0])
     if empty.size:
         more = f" (and {empty.size - 1} more)" if empty.size > 1 else ""

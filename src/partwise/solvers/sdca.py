@@ -15,10 +15,10 @@ nu). Then w += omega_i / l2 A_i'(p - q), w = 1/l2 sum_i omega_i A_i'(g_i - p_i).
 Options. skip > 0: an example whose last visit gained less than `skip` times the mean gain of a visit rests for the next
 passes, twice as long each time in a row (at most `longest_rest`).
 
-Memory. Two numbers a slot, log p and rho's curvature, 16 bytes for every example and label (Brown's parts of speech,
+Memory. Two numbers per slot, log p and rho's curvature, 16 bytes for every example and label (Brown's parts of speech,
 895,804 contexts with 184 labels: 2.6 GB); p itself, the certificate's sums and the start are made example by example.
 
-Stopping rule. gap = P(w) - D <= tol |P|, both summed anew over all examples; looked at when it may be near, at least
+Stopping rule. gap = P(w) - D <= tol |P|, both summed again over all examples; checked when it may be near, at least
 every fifth pass (after pass 100: every twentieth part of the passes made).
 
 Source. 003 treats the primal; this is its dual counterpart, block by block: the dual of section 2 of 000 with Figure
@@ -164,7 +164,7 @@ class SDCA(OnlineSolver[SDCAState]):
         return state.checked_primal or state.dual
 
     def _awake(self, state: SDCAState, order: Ints) -> Ints:
-        """The visits of this pass: those whose rest is over (all, if that is nobody)."""
+        """The visits of this pass: those whose rest is over (all, if there are none)."""
         awake = order[state.rest[order] == 0]
         state.rest -= state.rest > 0
         return awake if len(awake) else order

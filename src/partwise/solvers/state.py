@@ -29,7 +29,7 @@ class State:
     for choosing when to issue the next one. gain: the solver's own measure of the last step's progress.
     """
 
-    #: Fields with numbers above 0, and arrays that are empty at first and later have one number a weight.
+    #: Fields with numbers above 0, and arrays that are empty at first and later have one number per weight.
     positive: ClassVar[frozenset[str]] = frozenset()
     growing: ClassVar[frozenset[str]] = frozenset()
 
@@ -43,7 +43,7 @@ class State:
 
     def complaint(self, fresh: Any) -> str:
         """What makes no sense in a state that was read from a file ("": nothing). fresh: one before the first step."""
-        return "its last certificate is of a step to come" if self.checked_epoch > self.epoch else ""
+        return "its last certificate is from a later step than its last one" if self.checked_epoch > self.epoch else ""
 
 
 def pack(state: State) -> tuple[dict[str, Array], dict[str, Any]]:
@@ -106,19 +106,19 @@ def unpack(fresh: S, arrays: dict[str, Array], scalars: dict[str, Any]) -> S:
 def _array(name: str, parts: dict[str, Array], like: Array, shapes: set[tuple[int, ...]], positive: bool) -> Array:
     array = parts.get("")
     if array is None or len(parts) > 1 or array.dtype != like.dtype or array.shape not in shapes:
-        raise ValueError(f"{name} is no array of the kind, type and shape that it has in this run")
+        raise ValueError(f"{name} is not an array of the kind, type and shape expected in this run")
     least = array.min(initial=1)
     if not np.isfinite(array).all() or (positive and not least > 0) or (array.dtype.kind == "i" and least < 0):
-        raise ValueError(f"{name} has numbers that make no sense")
+        raise ValueError(f"{name} has invalid numbers")
     return array.copy()  # what was read must not be written to
 
 
 def _working_sets(name: str, parts: dict[str, Array], like: KeptLabellings) -> KeptLabellings:
     own = like.to_arrays()
     if set(parts) != set(own) or any(parts[key].dtype != own[key].dtype or parts[key].ndim != 1 for key in own):
-        raise ValueError(f"{name} is no set of labellings")
+        raise ValueError(f"{name} is not a set of labellings")
     if len(parts["example_ptr"]) != len(own["example_ptr"]) or (parts["coefficients"] < 0).any():
-        raise ValueError(f"{name} has labellings that make no sense")
+        raise ValueError(f"{name} has invalid labellings")
     return KeptLabellings.from_arrays(like.sizes, **{key: array.copy() for key, array in parts.items()})
 
 
@@ -132,7 +132,7 @@ def _scalar(name: str, value: Any, like: Any, positive: bool) -> Any:
             value = float(value)
         good = type(value) is float and not math.isnan(value)
     if not good or (positive and not value > 0):
-        raise ValueError(f"{name} is {str(value)[:40]}, which makes no sense")
+        raise ValueError(f"{name} is {str(value)[:40]}, which is invalid")
     return value
 
 
@@ -144,7 +144,7 @@ def _generator(value: Any) -> np.random.Generator:
         if _plain(bits.state) != own:
             raise ValueError("not a state")
     except (KeyError, TypeError, ValueError, OverflowError, IndexError, AttributeError):
-        raise ValueError("its generator of random numbers is in no state that there is") from None
+        raise ValueError("the state of its random number generator is invalid") from None
     return np.random.Generator(bits)
 
 

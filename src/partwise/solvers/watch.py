@@ -2,7 +2,7 @@
 
 Steps that theory or a search allows never let the dual fall but by rounding, which the certificate accounts for; a step
 size given by the user may. With such a step size a run raises DivergenceError when the dual has stayed below its best
-value for `PATIENCE` epochs, and when it is below its best at the end: weights of a run that went astray are never
+value for `PATIENCE` epochs, and when it is below its best at the end: weights of a run that diverged are never
 returned. A dual that is no longer finite raises in any case.
 """
 

@@ -66,7 +66,7 @@ def _sets(sizes: Sequence[int], active: ActiveSet) -> KeptLabellings:
 
 
 def _mixtures(problem: Problem, point: DualPoint) -> ActiveSet:
-    """One mixture an example from expected counts, or from those of slot scores."""
+    """One mixture per example from expected counts, or from those of slot scores."""
     n, offsets = problem.n_examples, problem.slot_offsets
     if point.scores is not None:
         counts, mass = problem.marginals_of_scores(point.scores)[0], np.ones(n)

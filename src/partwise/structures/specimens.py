@@ -46,7 +46,7 @@ def _tree(kind: type[ProjectiveTree] | type[SpanningTree]) -> LabelledBatch:
 
 
 class _MaxOracle(Structure):
-    """A structure of one's own that can do the least: the two labels of one example."""
+    """A user-defined structure with the fewest capabilities: the two labels of one example."""
 
     def __init__(self) -> None:
         super().__init__(1)
@@ -63,7 +63,7 @@ class _MaxOracle(Structure):
 
 
 class _BothOracles(_MaxOracle):
-    """A structure of one's own that can do what most solvers need."""
+    """A user-defined structure that can do what most solvers need."""
 
     def log_partition(self, i: int, scores: Floats, temperature: float = 1.0) -> tuple[float, Floats, float]:
         return self.other.log_partition(i, scores, temperature)

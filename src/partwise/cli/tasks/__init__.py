@@ -1,4 +1,4 @@
-"""What can be trained from the command line: one module a task, listed in `TASKS`.
+"""What can be trained from the command line: one module per task, listed in `TASKS`.
 
 A task says how its files are read, which estimator is made from the flags, how predictions are written and scored and
 drawn. The commands (`train`, `predict`, `evaluate`, `inspect`, `path`) know tasks by this interface alone: a new task
@@ -79,7 +79,7 @@ class Evaluation:
     table
         The same and more for people to read.
     by_label
-        One dict a label, for the JSON output and the report.
+        One dict per label, for the JSON output and the report.
     confusion
         (labels, matrix) with a row a gold label, or None.
     details
@@ -95,7 +95,7 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Request:
-    """What `predict` is asked for besides the best labels; `rules` are what the task's `rules` read."""
+    """What `predict` is asked for in addition to the best labels; `rules` are what the task's `rules` read."""
 
     marginals: bool = False
     k_best: int | None = None
@@ -161,7 +161,7 @@ class Task(ABC):
 
     def rules(self, model: Any, path: str) -> Rules:
         """Read a file of constraints."""
-        raise UserError(f"--constraints is not there for task {self.name!r}")
+        raise UserError(f"--constraints is not available for task {self.name!r}")
 
     def align(self, data: Data, training: Data) -> Data:
         """Other data as an estimator fitted to the training data takes them, where that is a matter of shape."""
@@ -254,4 +254,4 @@ def task_of(model: Any) -> Task:
     for cls in type(model).__mro__:
         if (cls.__module__, cls.__qualname__) in homes:
             return get_task(homes[cls.__module__, cls.__qualname__])
-    raise ValueError(f"no command is made for a {type(model).__name__}")
+    raise ValueError(f"there is no command for models of type {type(model).__name__}")

@@ -1,6 +1,6 @@
 """Files of constraints for ``partwise predict --constraints``: labels a token may have, labels that may follow others.
 
-One rule a line; ``#`` begins a comment; blank lines are nothing.
+One rule per line; ``#`` begins a comment; blank lines are nothing.
 
     scheme iob2              labels follow each other as the scheme wants it (iob1, iob2, iobes)
     forbid B-NP I-VP         I-VP may not follow B-NP; * is any label, ^ the sentence's beginning, $ its end
@@ -79,7 +79,7 @@ class Constraints:
         Raises
         ------
         FormatError
-            If a rule is for a token that is not there.
+            If a rule is for a token that does not exist.
         """
         found: list[Any] = []
         ends = not (self.first.all() and self.last.all())
@@ -137,7 +137,7 @@ class ArcRules:
     def allowed(self, lengths: Sequence[int], before: int = 0) -> list[Any]:
         """For each sentence None or {word: heads that it may have}; so many sentences of the file come `before` these.
 
-        FormatError if a rule is for a word that is not there.
+        FormatError if a rule is for a word that does not exist.
         """
         allowed: list[Any] = []
         for sentence, n in enumerate(lengths, before + 1):
@@ -152,7 +152,7 @@ class ArcRules:
 
 
 def read_arc_rules(path: str) -> ArcRules:
-    """Rules about heads, one a line: ``head SENTENCE WORD HEAD...`` and ``forbid SENTENCE WORD HEAD...``.
+    """Rules about heads, one per line: ``head SENTENCE WORD HEAD...`` and ``forbid SENTENCE WORD HEAD...``.
 
     Everything is counted from 1, the head 0 is the root, and ``#`` begins a comment.
     """

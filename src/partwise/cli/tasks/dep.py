@@ -114,7 +114,7 @@ class DepTask(Task):
 
     def make(self, settings: Mapping[str, Any], data: Data, training: dict[str, Any]) -> Any:
         if settings.get("baseline") == "maxent":
-            raise UserError("--baseline maxent is not there for trees")
+            raise UserError("--baseline maxent is not available for trees")
         table = read_text(settings["templates"]) if settings.get("templates") else None
         labels: Any = False if settings.get("unlabelled") else "auto"
         return self.estimator(templates=table, labels=labels, **training)
@@ -205,7 +205,7 @@ class DepTask(Task):
             allowed = request.rules.allowed([len(sentence) for sentence in data.X], data.first)
         if request.k_best:
             if request.marginals:
-                raise UserError("--k-best and --marginals do not go together")
+                raise UserError("--k-best cannot be combined with --marginals")
             likely = hasattr(model, "predict_marginals")
             found = model.predict_k_best(data.X, request.k_best, probabilities=likely, allowed=allowed)
             return self._k_best_lines(found, "probability" if likely else "score", data, request)
@@ -291,7 +291,7 @@ def _chain_score(sentences: Sequence[ConlluSentence], chain: Callable[[int], lis
 
 
 def _usual_relations(train: Data) -> defaultdict[str, str]:
-    """The most frequent relation of each part of speech; of one that is not there, that of all words."""
+    """The most frequent relation of each part of speech; of an unknown one, that of all words."""
     seen: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for sentence, tree in zip(train.X, train.y, strict=True):
         for tag, (_, name) in zip(sentence.column("upos"), tree, strict=True):

@@ -22,7 +22,7 @@ from partwise.metrics import calibration
 
 
 class MaxentTask(Task):
-    """DATA is in svmlight's (LIBLINEAR's) format: a label and index:value pairs a line."""
+    """DATA is in svmlight's (LIBLINEAR's) format: one row per line, a label and index:value pairs."""
 
     name: ClassVar[str] = "maxent"
     unit: ClassVar[str] = "rows"
@@ -47,7 +47,7 @@ class MaxentTask(Task):
                 ["--max-columns"],
                 type=click.IntRange(1),
                 metavar="N",
-                help="Take so many columns though few of them occur; each has weights.",
+                help="Accept this many columns although few of them occur; each has weights.",
             ),
             click.Option(
                 ["--class-weight", "class_weights"],
@@ -89,7 +89,7 @@ class MaxentTask(Task):
         if n_columns > most if most else not in_proportion(data.X, MAX_FEATURES, max(1, n_labels // 2)):
             raise UserError(
                 f"the data have {n_columns:,} columns and {data.X.nnz:,} values, out of proportion: a model has "
-                f"weights for every column, times {n_labels} labels; --max-columns {n_columns} takes them"
+                f"weights for every column, times {n_labels} labels; --max-columns {n_columns} accepts them"
             )
         return self.estimator(class_weight=_class_weight(settings["class_weights"]), **training)
 
@@ -154,7 +154,7 @@ class MaxentTask(Task):
     def predict(self, model: Any, data: Data, request: Request) -> Iterable[str]:
         X = _known_columns(model, data.X)
         if request.k_best and request.marginals:
-            raise UserError("--k-best and --marginals do not go together")
+            raise UserError("--k-best cannot be combined with --marginals")
         likely = hasattr(model, "predict_proba")
         if request.marginals and not likely:
             raise UserError(f"--marginals: the loss {model.loss!r} gives no probabilities (log and softmax-margin do)")
@@ -182,7 +182,7 @@ class MaxentTask(Task):
 
 
 def _score_rows(model: Any, X: Any) -> Any:
-    """Probabilities of labels, or scores where there are none, a row an example."""
+    """Probabilities of labels, or scores where there are none, one row per example."""
     if hasattr(model, "predict_proba"):
         return model.predict_proba(X)
     scores = model.decision_function(X)
@@ -193,7 +193,7 @@ def _class_weight(given: Sequence[str]) -> str | dict[float, float] | None:
     """The estimator's class_weight from flags; labels of svmlight files are numbers."""
     if "balanced" in given:
         if len(given) > 1:
-            raise UserError("--class-weight: balanced says it all, other weights do not go with it")
+            raise UserError("--class-weight: balanced cannot be combined with other weights")
         return "balanced"
     found: dict[float, float] = {}
     for text in given:

@@ -25,11 +25,11 @@ BEGIN = "^"
 
 
 class TagTask(Task):
-    """DATA has one token a line and a blank line after each sentence; its last column is the label.
+    """DATA has one token per line and a blank line after each sentence; its last column is the label.
 
-    Without --template or --features the features are chosen by what is there: "ner" for labels such as B-PER, with the
+    Without --template or --features the features are chosen from the data: "ner" for labels such as B-PER, with the
     columns of tags that there are; "chunk" for two columns or more before the label, if the second one tells most of
-    the labels (B-NP by parts of speech) or they are no such labels; "pos" otherwise.
+    the labels (B-NP by parts of speech) or the labels are of another kind; "pos" otherwise.
     """
 
     name: ClassVar[str] = "tag"
@@ -65,7 +65,7 @@ class TagTask(Task):
                 type=File(),
                 metavar="FILE",
                 multiple=True,
-                help="ner, and templates with %gazetteer: a list of names, one a line.",
+                help="ner, and templates with %gazetteer: a list of names, one per line.",
             ),
             click.Option(
                 ["--columns"],
@@ -77,7 +77,7 @@ class TagTask(Task):
                 type=click.Choice(list(SEPARATORS)),
                 default="any",
                 show_default=True,
-                help="What parts columns; any: runs of tabs and spaces.",
+                help="What separates columns; any: runs of tabs and spaces.",
             ),
         ]
 
@@ -190,7 +190,7 @@ class TagTask(Task):
             options["allowed_transitions"] = None if follow.all() else follow
         if request.k_best:
             if request.marginals:
-                raise UserError("--k-best and --marginals do not go together")
+                raise UserError("--k-best cannot be combined with --marginals")
             likely = hasattr(model, "predict_marginals")
             found = model.predict_k_best(data.X, request.k_best, probabilities=likely, **options)
             return self._k_best_lines(found, "probability" if likely else "score", data, request)

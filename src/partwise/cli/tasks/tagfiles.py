@@ -103,7 +103,7 @@ def tagged_blocks(path: str, settings: Mapping[str, Any], size: int) -> Iterator
     for block in text_blocks(path, guess.cut, size):
         if guess.look(block.data):
             if first == 0 and settings.get("text") is None:
-                click.echo(f"{path}: read as plain text, one sentence a line", err=True)
+                click.echo(f"{path}: read as plain text, one sentence per line", err=True)
             found = _text(text_sentences(block, path), kind)
         elif kind == "items":
             found = _items(*parse_items(block.data, path, line=block.line), False)
@@ -127,9 +127,7 @@ def _kind(path: str, settings: Mapping[str, Any]) -> str:
     kind = settings.get("format") or "auto"
     width, separator = settings.get("n_columns"), settings.get("separator") or "any"
     if kind not in FORMATS or separator not in SEPARATORS or (width is not None and not 0 < int(width) < 10**6):
-        raise ValueError(
-            f"input settings that make no sense: {dict(settings)!r}"
-        )  # of a model file that was tampered with
+        raise ValueError(f"invalid input settings: {dict(settings)!r}")  # of a model file that was tampered with
     return detect(path) if kind == "auto" else str(kind)
 
 

@@ -1,4 +1,4 @@
-"""Plain text for taggers that look at words alone: one sentence a line, tokens separated by white space.
+"""Plain text for taggers that look at words alone: one sentence per line, tokens separated by white space.
 
 A file is taken for text by itself only where it would be none in the format of the training data (CoNLL-U has tabs in
 every line of a token, and columns are the same number in every line), and standard error is told.
@@ -56,7 +56,7 @@ class TextGuess:
         counts = {len(line.split()) for line in lines}
         if max(counts, default=0) <= self.width:  # lines that lack a column are a mistake in a file of columns
             return None
-        # A single line of several words is no sentence of one token and its labels.
+        # A single line of several words is not a sentence of one token and its labels.
         return True if len(counts) > 1 or len(lines) == 1 else None
 
 

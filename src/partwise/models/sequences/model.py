@@ -99,7 +99,7 @@ class SequenceModel(Model):
         return replace(learnt, reading=learnt.reading if len(lengths) == n_sequences else None)
 
     def _first_reading(self, sequences: Sequences, n_jobs: int) -> Rows:
-        """Choose the reader that goes with the form of the input, and let it learn the attributes."""
+        """Choose the reader that matches the form of the input, and let it learn the attributes."""
         dropping = 1 if self.observed else int(self.min_count)
         if self.template is not None:
             self.reader = TemplateReader(self.template)

@@ -74,7 +74,7 @@ class NameReader(VocabularyReader):
             except UnicodeEncodeError:
                 row = int(np.searchsorted(np.cumsum(counts), k, side="right"))
                 raise ValueError(
-                    f"X: {sequences.where(lengths, row)}: {name!r} holds a lone surrogate, which is no character"
+                    f"X: {sequences.where(lengths, row)}: {name!r} holds a lone surrogate, which is not a character"
                 ) from None
 
     @staticmethod

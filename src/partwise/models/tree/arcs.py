@@ -27,7 +27,7 @@ class ArcFeatures:
         return self.table.map(tokens, self.index, memory_limit, n_jobs)
 
     def attributes(self, tokens: ArcTokens, heads: Ints) -> Attributes:
-        """Features of the arcs from these heads, a row a word."""
+        """Features of the arcs from these heads, one row per word."""
         row_ptr, attributes = self.table.attributes(tokens, self.index, heads)
         return Attributes(row_ptr, attributes, self.index.num_weights)
 

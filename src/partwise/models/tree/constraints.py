@@ -21,7 +21,7 @@ def arc_mask(value: Any, number: int, name: str, n: int) -> NDArray[np.uint8] | 
             choices = list(heads) if isinstance(heads, Collection) and not isinstance(heads, str) else [heads]
             numbers = [word, *choices]
             if not all(isinstance(x, (int, np.integer)) and not isinstance(x, bool) and 0 <= x <= n for x in numbers):
-                raise ValueError(f"allowed: {name}: {word!r}: {heads!r} are no numbers of words (there are {n})")
+                raise ValueError(f"allowed: {name}: {word!r}: {heads!r} are not numbers of words (there are {n})")
             if word == 0:
                 raise ValueError(f"allowed: {name}: the root has no head")
             mask[word - 1] = 0

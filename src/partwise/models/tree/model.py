@@ -262,7 +262,7 @@ class TreeModel(Model):
         structure: Any = reading.batch.structure
         possible = np.ones(len(words.lengths), dtype=bool)
         possible[not_in_structure(structure, words, heads)] = False
-        # An impossible tree is replaced by any that is possible: its value is not looked at.
+        # An impossible tree is replaced by any that is possible: its value is not used.
         chain = np.concatenate([np.arange(n) for n in words.lengths.tolist()]) if len(heads) else heads
         heads = np.where(np.repeat(possible, words.lengths), heads, chain)
         return Labellings(*structure.encode(heads)), possible
@@ -356,7 +356,7 @@ class TreeModel(Model):
         if parts.has("labeller"):
             classes = decode_labels(parts.settings.get("labels"))
             if not all(isinstance(name, str) for name in classes.tolist()):
-                raise ModelFormatError("has names of arcs that are no strings")
+                raise ModelFormatError("has names of arcs that are not strings")
             self.labeller = ArcLabeller.from_parts(parts.part("labeller"), classes)
             self.label_result = read_result(parts, self.labeller.weights, "label_result", "label_history")
         return self

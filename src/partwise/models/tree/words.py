@@ -95,7 +95,7 @@ def read_words(sentences: Sequence[Any], numbers: Sequence[int], max_length: int
 
 
 def check_lengths(sentences: Sequence[Any], numbers: Sequence[int], max_length: int) -> Words:
-    """The sentences' lengths, with no columns yet; ValueError if one is no list of words or too long."""
+    """The sentences' lengths, with no columns yet; ValueError if one is not a list of words or too long."""
     lengths = np.empty(len(sentences), dtype=np.int64)
     for i, sentence in enumerate(sentences):
         if isinstance(sentence, (str, bytes, dict)) or not isinstance(sentence, Sized):
@@ -105,10 +105,10 @@ def check_lengths(sentences: Sequence[Any], numbers: Sequence[int], max_length: 
     long = np.flatnonzero(lengths > max_length)
     if len(long):
         n = int(lengths[long[0]])
-        # Measured: 150 bytes an arc and 4 more for each of its features, and 3 n^3 nanoseconds for marginals.
+        # Measured: 150 bytes per arc and 4 more for each of its features, and 3 n^3 nanoseconds for marginals.
         raise ValueError(
             f"{words.name(int(long[0]))} has {n} words, more than max_length = {max_length}: it would take about "
-            f"{4e-4 * n * n:.2g} MB and {3e-9 * n**3:.2g} s a visit; leave it out or raise that limit"
+            f"{4e-4 * n * n:.2g} MB and {3e-9 * n**3:.2g} s per visit; leave it out or raise that limit"
         )
     return words
 
