@@ -281,7 +281,7 @@ def _number(value: float | None) -> str:
 
 
 def objective_after(cell: Record, passes: float) -> float | None:
-    """The objective at the first certificate after so many passes."""
+    """The objective at the first certificate after this many passes."""
     found = (p for n, p in zip(cell["trace_passes"], cell["trace_primal"], strict=True) if n >= passes)
     return next(found, None)
 

@@ -11,7 +11,7 @@ namespace {
 
 PackedStrings packed(const Bytes& bytes, const Ints& offsets) { return {span_of(bytes), span_of(offsets)}; }
 
-// Calls f(k, UTF-8) for the strings of a list; looks for Ctrl-C now and then.
+// Calls f(k, UTF-8) for the strings of a list; checks for Ctrl-C at intervals.
 template <class F>
 void for_each_name(const nb::list& names, F&& f) {
     Interrupt interrupt = python_interrupt();

@@ -17,7 +17,7 @@ namespace partwise {
 
 class Hessian {
    public:
-    // The objective must outlive it. every > 1: of every so many runs of examples, times the weight of all over the
+    // The objective must outlive it. every > 1: every `every`-th run of examples, times the weight of all over the
     // weight of those; all examples where these are too few.
     // marginals: p_w where a labelling is one part and the mass fixed, if they are known already (they must
     // outlive it too); else null.

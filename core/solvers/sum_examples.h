@@ -23,7 +23,7 @@ constexpr Index kRunSlots = Index{1} << 11;
 
 // Calls run(begin, end, directions, workspace) -> Term for runs of examples of positive weight and adds up the Terms
 // and u += sum over the run of A_i' directions_i (null, and u empty, unless with_u). Weights are the callee's business.
-// every > 1: only every so many runs (always the same ones). squares: the squares of A_i's entries instead.
+// every > 1: only every `every`-th run (always the same ones). squares: the squares of A_i's entries instead.
 template <class F>
 Plane sum_runs(const Objective& o, int n_jobs, Interrupt& interrupt, bool with_u, F&& run, Index every = 1,
                bool squares = false) {

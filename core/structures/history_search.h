@@ -73,7 +73,7 @@ class HistorySearch {
     // The nodes that lead to a node of layer t; past the last layer all nodes lead to the end.
     std::span<const Index> nodes_before(Index t, Index node) const;
     void start(Index t, Index node);
-    // Finds ways to a node until there are more than `rank` of them; false if there are not so many.
+    // Finds ways to a node until there are more than `rank` of them; false if there are fewer.
     bool find(Index t, Index node, Index rank);
 
     HistoryRows& rows_;

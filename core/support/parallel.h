@@ -10,7 +10,7 @@
 
 namespace partwise {
 
-// Asks now and then whether to stop (Ctrl-C). `poll` is only called on the thread that made the Interrupt; the other
+// Asks at intervals whether to stop (Ctrl-C). `poll` is only called on the thread that made the Interrupt; the other
 // threads that work for the same call stop as soon as that one has been told to.
 //
 // While it lives, it is also the one that check_current() asks on that thread, so that code far below (a structure's

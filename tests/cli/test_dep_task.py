@@ -45,7 +45,7 @@ def test_train_says_what_the_estimator_would(cli_json, trees, tmp_path):
 
 def test_models_are_chosen_by_las_where_there_are_names(cli, cli_json, trees, tmp_path):
     train, dev = trees / "train.conllu", tmp_path / "dev.conllu"
-    dev.write_text((trees / "dev.conllu").read_text().replace("\tobj\t", "\tdep\t"))  # a name that nobody can guess
+    dev.write_text((trees / "dev.conllu").read_text().replace("\tobj\t", "\tdep\t"))  # a name that cannot be guessed
     args = ("train", "dep", train, "-o", tmp_path / "m.pw", "--dev", dev, "--early-stopping", 2, "--C", "1")
     said = cli_json(*args)
     assert said["early_stopping"]["best_score"] == pytest.approx(said["las"])

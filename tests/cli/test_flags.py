@@ -24,7 +24,7 @@ def test_every_parameter_is_the_estimators(name):
         assert option.default == default or option.default == str(default), option.name
         assert option.help
         assert option.help[-1] == "."
-        assert "None" not in option.help, option.name  # nobody can write that on a command line
+        assert "None" not in option.help, option.name  # that cannot be written on a command line
 
 
 @pytest.mark.parametrize("name", sorted(TASKS))

@@ -94,7 +94,7 @@ def test_parsed_blocks_are_the_parsed_file(size, write):
         (COLUMNS + b"\n\n\xef\xbb\xbfq", after_blank_lines, parse_columns, (":16:3", "1 column")),
         (ITEMS + b"X\ta:b\n", after_empty_lines, parse_items, (":11:5", "not a number")),
         (ITEMS + b"X\ta\xff\n", after_empty_lines, parse_items, (":11:4", "UTF-8")),
-        (ROWS + b"\n1 2:1 1:1\n", after_lines, parse_svmlight, (":7:7", "rise")),
+        (ROWS + b"\n1 2:1 1:1\n", after_lines, parse_svmlight, (":7:7", "increase")),
         (ROWS + b"\n\xef\xbb\xbf1 2:1\n", after_lines, parse_svmlight, (":7:1", "label")),
         (CONLLU + b"1\ta\n\n", before_sentences, parse_conllu, (":17:4", "2 columns")),
         (CONLLU + b"\xff\n\n", before_sentences, parse_conllu, (":17:1", "UTF-8")),

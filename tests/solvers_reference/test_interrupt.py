@@ -41,7 +41,7 @@ def alarm(seconds):
 
 
 def seconds_allowed(work, examples):
-    """Given a piece of work on so many examples."""
+    """Given a piece of work on this many examples."""
     begin = time.perf_counter()
     work()
     return max(1.2, 0.2 + 300 * (time.perf_counter() - begin) / examples)

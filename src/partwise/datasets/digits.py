@@ -58,7 +58,7 @@ def digit_strings(
 
 
 def transition_matrix() -> Floats:
-    """The strings' chain: after digit a mostly comes a + 1, 3a + 2 or 7a + 5 (mod 10), now and then any digit."""
+    """The strings' chain: after digit a mostly comes a + 1, 3a + 2 or 7a + 5 (mod 10), sometimes any digit."""
     matrix = np.full((10, 10), 0.02)
     digits = np.arange(10)
     for share, successor in ((0.4, digits + 1), (0.25, 3 * digits + 2), (0.15, 7 * digits + 5)):

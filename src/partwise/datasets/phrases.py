@@ -310,7 +310,7 @@ class Grammar:
     # draws
 
     def open_class(self, text: str, tag: str) -> Word:
-        """A word, or now and then one that nobody has seen."""
+        """A word, or sometimes one that is not in the vocabulary."""
         if not self.chance(NEW_WORDS):
             return Word(text, tag)
         syllables = [self.one_of(ONSETS) + self.one_of(VOWELS) for _ in range(int(self.rng.integers(1, 3)))]

@@ -209,7 +209,7 @@ class DependencyParser(StructuredEstimator):
         return [] if self._last.report is None else list(self._last.report.blank)
 
     def explain(self, sentence: Any, word: int, head: int | None = None) -> list[tuple[str, float]]:
-        """What speaks for and against an arc: (template with its values, weight), the largest first.
+        """The features for and against an arc: (template with its values, weight), the largest first.
 
         Parameters
         ----------

@@ -15,7 +15,7 @@ Our own lines start with "A ". What follows is the attribute ("A w[0]=%x[0,0]" g
 has nothing to say, such as past the sentence's ends, the line gives no attribute:
 
     %x[row,col]  %x[row,col,TEXT]       the cell; TEXT is what it is past the sentence's ends
-    %prefix[row,col,n]  %suffix[...]    its first or last n characters, if it has so many
+    %prefix[row,col,n]  %suffix[...]    its first or last n characters, if it has that many
     %lower  %shape  %shortshape         [row,col]: lower case, "XxXxx-d", the same with runs as one
     %hasdigit  %hasupper  %hashyphen  %alldigits  %allupper  %capital
                                         [row,col]: nothing is written, and the line counts only where it is so

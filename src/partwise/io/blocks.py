@@ -1,7 +1,7 @@
 """Text files in blocks of whole sentences: for files larger than the memory, and for pipes that wait for answers.
 
-A block is as long as it may be, or shorter if no more input comes for a moment (on a pipe or a terminal): whoever
-writes a sentence and waits gets an answer. Only a sentence that is longer than a block makes it longer.
+A block is as long as it may be, or shorter if no more input comes for a moment (on a pipe or a terminal): a
+program that writes a sentence and waits gets an answer. Only a sentence that is longer than a block makes it longer.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ Path = str | os.PathLike[str]
 _GZIP = b"\x1f\x8b"
 #: What reading a damaged gzip file raises.
 DAMAGES = (EOFError, gzip.BadGzipFile, zlib.error)
-#: A gzip file may unpack to so many bytes whatever its own size, and to so many times its own size. Columns and
+#: A gzip file may unpack to this many bytes whatever its size, and to this many times its size. Columns and
 #: treebanks pack to a third or a tenth; gzip's own end is at a thousandth.
 UNPACKED, RATIO = 1 << 24, 25
 _CHUNK = 1 << 20
@@ -62,7 +62,7 @@ class Packed:
         return data
 
     def check(self, unpacked: int, line: int | None = None) -> None:
-        """FormatError if so many unpacked bytes are more than may be held in memory."""
+        """FormatError if this many unpacked bytes are more than may be held in memory."""
         given, packed = _limit.get(), max(self._size, self._read)
         if given is None or unpacked <= max(UNPACKED, RATIO * packed, given):
             return

@@ -164,7 +164,7 @@ class Sums:
         return value, u, b, entropy
 
     def hessian_product(self, weights: Floats, every: int, marginals: Floats | None, direction: Floats) -> Floats:
-        """(Hessian of the losses at w) v, of every so many runs of examples; marginals: expected counts at w, if known.
+        """(Hessian of the losses at w) v, of every `every`-th run; marginals: expected counts at w, if known.
 
         The point gets a new name each time. Where a batch stays, what was computed there for it is kept until the next.
         """

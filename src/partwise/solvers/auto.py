@@ -72,7 +72,7 @@ WEAK_HINGE = 100.0
 
 @dataclass(frozen=True)
 class Choice:
-    """A solver and why; where `exact_passes` > 0, so many passes may be spent on going beyond the tolerance."""
+    """A solver and why; where `exact_passes` > 0, this many passes may be spent on going beyond the tolerance."""
 
     solver: Solver[Any]
     reason: str

@@ -18,7 +18,7 @@ class KeptLabellings:
 
     @classmethod
     def from_arrays(cls, sizes: Sequence[int], **arrays: NDArray[Any]) -> "KeptLabellings":
-        """What `to_arrays` gave, for batches of so many examples; ValueError if it is not a set of labellings."""
+        """What `to_arrays` gave, for batches of these sizes; ValueError if it is not a set of labellings."""
         whole = WorkingSets.from_arrays(**arrays)
         if len(sizes) == 1:
             return cls([whole])

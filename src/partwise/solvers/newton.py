@@ -52,7 +52,7 @@ from .registry import register
 
 ETA = (1e-4, 0.25, 0.75)
 SIGMA = (0.25, 0.5, 4.0)
-#: Expected counts are kept from P's evaluation to the Hessian's if they are at most so many (a second array of them).
+#: Expected counts are kept from P's evaluation to the Hessian's if there are at most this many (a second array).
 KEPT = 1 << 24
 #: A diagonal is recomputed when P has fallen to this share of what it was: it costs as much as a product with H.
 FALLEN = 0.98

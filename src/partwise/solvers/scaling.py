@@ -56,7 +56,7 @@ ORDERS = (
 REFRESH = 20
 #: Certificates without progress before a run counts as stalled.
 PATIENCE = 4
-#: The adaptive order: a column waits at most so many rounds.
+#: The adaptive order: a column waits at most this many rounds.
 LONGEST = 64
 #: Without a penalty, a weight that multiplies odds by more than exp(this) is on its way to infinity.
 GROWN = 30.0

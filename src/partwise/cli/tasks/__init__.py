@@ -107,7 +107,7 @@ class Rules(Protocol):
     """What answers may be, from a file of rules."""
 
     def check(self, n_examples: int) -> None:
-        """FormatError if a rule is for an example that a file of so many does not have."""
+        """FormatError if a rule is for an example beyond the end of a file of this many."""
 
 
 class Task(ABC):

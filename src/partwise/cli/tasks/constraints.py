@@ -59,7 +59,7 @@ class Constraints:
     absent: dict[tuple[int, int], tuple[FormatError, FormatError]] = field(default_factory=dict, repr=False)
 
     def check(self, n_examples: int) -> None:
-        """FormatError if a rule is for a sentence that a file of so many does not have."""
+        """FormatError if a rule is for a sentence beyond the end of a file of this many."""
         for (sentence, _), (no_sentence, _) in self.absent.items():
             if sentence >= n_examples:
                 raise no_sentence
@@ -126,7 +126,7 @@ class ArcRules:
     by_sentence: dict[int, list[tuple[int, str, int, list[int]]]]
 
     def check(self, n_examples: int) -> None:
-        """FormatError if a rule is for a sentence that a file of so many does not have."""
+        """FormatError if a rule is for a sentence beyond the end of a file of this many."""
         wrong = [
             (rules[0][0], sentence) for sentence, rules in self.by_sentence.items() if not 1 <= sentence <= n_examples
         ]
@@ -135,7 +135,7 @@ class ArcRules:
             raise FormatError(f"there is no sentence {sentence}: there are {n_examples}", self.path, line)
 
     def allowed(self, lengths: Sequence[int], before: int = 0) -> list[Any]:
-        """For each sentence None or {word: heads that it may have}; so many sentences of the file come `before` these.
+        """For each sentence None or {word: heads that it may have}; `before`: sentences of the file before these.
 
         FormatError if a rule is for a word that does not exist.
         """

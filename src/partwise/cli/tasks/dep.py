@@ -257,7 +257,7 @@ class DepTask(Task):
 
         some = [s for s in data.X if 4 <= len(s) <= 16][:500] or list(data.X[:n])
         guess = [_split(tree) for tree in model.predict(some)]
-        # Half of the examples have a mistake, if there are so many: they say more than the others.
+        # Half of the examples have a mistake, if there are enough: they are more informative.
         wrong = [i for i, sentence in enumerate(some) if guess[i][0] != sentence.heads]
         right = [i for i, sentence in enumerate(some) if guess[i][0] == sentence.heads]
         few = min(len(wrong), max(n // 2, n - len(right)))

@@ -267,7 +267,7 @@ class TagTask(Task):
 
         some = self.take(data, _drawable(data))
         guess = model.predict(some.X)
-        # Half of the examples have a mistake, if there are so many: they say more than the others.
+        # Half of the examples have a mistake, if there are enough: they are more informative.
         wrong = [i for i, labels in enumerate(some.y) if guess[i] != labels]
         right = [i for i, labels in enumerate(some.y) if guess[i] == labels]
         few = min(len(wrong), max(n // 2, n - len(right)))

@@ -20,7 +20,7 @@ from partwise.io import CodedSequences
 #: A part of speech tells more than this share of what the most frequent label leaves open: about 0.7 for phrases
 #: (CoNLL-2000, whole or one type of phrase alone), far less for names.
 PHRASES = 0.5
-#: A column of tags has at most so many values, or this share of the tokens.
+#: A column of tags has at most this many values, or this share of the tokens.
 FEW_TAGS, TAG_SHARE = 60, 0.02
 
 

@@ -38,7 +38,7 @@ class TextGuess:
         return after_lines(held, first) if self.text else self._cut(held, first)
 
     def look(self, data: bytes) -> bool:
-        """Make up one's mind, if these lines are enough for that; whether it is text as far as they tell."""
+        """Decide, if these lines are enough for that; whether it is text as far as they show."""
         if self.text is None:
             lines = [line for line in data.removeprefix(codecs.BOM_UTF8).split(b"\n") if line.strip()]
             self.text = self._of_conllu(lines) if self.format == "conllu" else self._of_columns(lines)

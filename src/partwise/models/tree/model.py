@@ -307,7 +307,7 @@ class TreeModel(Model):
     # inspection
 
     def explain(self, reading: Reading, word: int, head: int | None) -> list[tuple[str, float]]:
-        """What speaks for and against an arc: (template with its values, weight), the largest first."""
+        """The features for and against an arc: (template with its values, weight), the largest first."""
         words, n = reading.source.words, int(reading.source.lengths[0])
         if not 1 <= word <= n:
             raise ValueError(f"there is no word {word} in a sentence of {n} words")
