@@ -146,6 +146,20 @@ def test_c_by_cross_validation(rings):
     assert search.score(X_test, y_test) > 0.8
 
 
+def test_results_of_a_path_can_be_used_in_any_order(rings):
+    X, y, X_test, _ = rings
+    model = tagger(kernel="rbf", gamma=0.5)
+    results = model.fit_path([1e-2, 1.0, 2.0], X, y)
+    expected, sizes = [], []
+    for result in results:
+        expected.append(model.use(result).predict(X_test))
+        sizes.append(len(model.coef_))
+    assert expected[0] != expected[1]
+    assert min(sizes) < len(results[0].weights)  # of some, rows without coefficients are dropped
+    for k in (2, 0, 1, 2):
+        assert model.use(results[k]).predict(X_test) == expected[k]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -160,6 +160,16 @@ def test_warm_start_goes_on():
     assert model.fit(X[y < 2], y[y < 2]).coef_.shape == (1, 4)  # other labels: a new start
 
 
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.filterwarnings("ignore:.*")
+def test_a_warm_start_with_another_intercept(intercept):
+    X, y = iris()
+    model = MaxentClassifier(fit_intercept=not intercept, warm_start=True, **EXACT).fit(X, y)
+    once = {"fit_intercept": intercept, "max_passes": 1}
+    cold = clone(model).set_params(**once).fit(X, y).result_.primal
+    assert model.set_params(**once).fit(X, y).result_.primal < 0.8 * cold
+
+
 def test_fits_have_the_same_bits():
     X, y = iris()
     models = [MaxentClassifier(solver="lbfgs", n_jobs=n).fit(X, y) for n in (1, 1, 2)]

@@ -66,6 +66,9 @@ def test_unknown_features_of_the_arcs_that_were_found(parser):
     assert (model.unknown_counts_, model.unknown_rate_, model.blank_columns_) == ((0, 0), 0.0, [])
     model.predict([["the", "sailor"]])
     assert model.blank_columns_ == ["upos"]  # the other columns are blank in the training data, too
+    counts = model.unknown_counts_
+    model.predict_marginals(DEV)  # finds no arcs, but looks at the columns
+    assert (model.unknown_counts_, model.blank_columns_) == (counts, [])
 
 
 def test_max_seconds_is_for_trees_and_names_together():
@@ -390,7 +393,11 @@ def test_save_load_pickle(tmp_path, options):
     assert (loaded.label_result_ is None) == (model.label_result_ is None)
     if model.label_result_ is not None:
         assert loaded.label_result_.dual == model.label_result_.dual
-    assert pickle.loads(pickle.dumps(model)).predict(DEV) == expected
+    copy = pickle.loads(pickle.dumps(model))
+    assert copy.predict(DEV) == expected
+    for name in ("result_", "label_result_"):  # dual points are as large as the training data
+        result = getattr(model, name)
+        assert result is None or (result.dual_point is not None and getattr(copy, name).dual_point is None)
     model.save(path, dtype="float32")
     assert partwise.load(path).score(DEV) == pytest.approx(model.score(DEV), abs=0.02)
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.feature_extraction.text import CountVectorizer
@@ -45,6 +46,20 @@ def test_tagger_in_a_pipeline_and_a_search():
     search = GridSearchCV(pipeline, {"sequencetagger__C": [1e-3, 1.0]}, cv=2).fit(BANK.words, BANK.tags)
     assert search.best_params_ == {"sequencetagger__C": 1.0}
     assert search.predict(BANK.words[:2]) == search.best_estimator_[-1].predict(with_suffixes(BANK.words[:2]))
+
+
+@pytest.mark.parametrize(
+    ("estimator", "constraints"),
+    [
+        (SequenceTagger(), {"allowed", "allowed_transitions"}),
+        (MaxentClassifier(), {"allowed"}),
+        (DependencyParser(), {"allowed"}),
+    ],
+)
+def test_constraints_can_be_routed_to_predict(estimator, constraints):
+    with config_context(enable_metadata_routing=True):
+        asking = estimator.set_predict_request(**dict.fromkeys(constraints, True))
+        assert set(asking.get_metadata_routing().predict.requests) == constraints
 
 
 @pytest.mark.parametrize("form", ["lists", "table"])

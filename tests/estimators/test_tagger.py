@@ -271,6 +271,21 @@ class TestInvariance:
         noisy = [[{**token, "never seen": 5.0, "word": "new"} for token in tokens] for tokens in x]
         assert fitted.predict_marginals(noisy) == fitted.predict_marginals(x)
 
+    def test_unknown_attributes_of_the_last_input(self, fitted):
+        token, labels = {"never seen": 5.0}, fitted.classes_.tolist()
+        asked = [
+            fitted.predict,
+            fitted.predict_marginals,
+            lambda X: fitted.predict_k_best(X, 2),
+            lambda X: fitted.sample(X, 2),
+            lambda X: fitted.log_probability(X, [labels[:1] * len(x) for x in X]),
+            fitted.decision_function,
+            lambda X: fitted.explain(X[0]),
+        ]
+        for n, ask in enumerate(asked, start=2):
+            ask([[token] * n])
+            assert fitted.unknown_counts_ == (n, n)
+
 
 class TestConstraints:
     def test_positions(self, tagger, fresh_sentences, all_scores):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -60,6 +61,7 @@ class AnsweringEstimator(TrainedEstimator):
         if given:
             model.constrain(reading, **given)
             reading.constrained = True
+        self._note(model, reading)
         return model, reading, n_jobs
 
     def predict(self, X: Any, **constraints: Any) -> Any:
@@ -81,7 +83,6 @@ class AnsweringEstimator(TrainedEstimator):
         constraints = {name: options.pop(name) for name in known.constraints if name in options}
         model, reading, n_jobs = self._read(X, constraints)
         counts, _ = expectations(reading.batch, model.weights, get_loss(self.loss).temperature, n_jobs)
-        self._note(model, reading, None)
         return model.marginals(reading, counts, **options)
 
     def predict_k_best(
@@ -176,16 +177,17 @@ class AnsweringEstimator(TrainedEstimator):
         predicted = self.predict(X)
         return self._model.score(X, y, predicted, sample_weight)
 
-    def _note(self, model: Model, reading: Reading, best: Labellings | None) -> None:
-        report = model.report(reading, best)
+    def _note(self, model: Model, reading: Reading, best: Labellings | None = None) -> None:
+        report, last = model.report(reading, best), self._last.report
         if report is not None:
-            self._last.report = report
+            self._last.report = replace(report, unknown=last.unknown) if last and report.unknown is None else report
 
     @property
     def unknown_counts_(self) -> tuple[int, int]:
         """How many features of the last input have no weight, and of how many; (0, 0) where all have one."""
         check_is_fitted(self)
-        return (0, 0) if self._last.report is None else self._last.report.unknown()
+        report = self._last.report
+        return (0, 0) if report is None or report.unknown is None else report.unknown()
 
     @property
     def unknown_rate_(self) -> float:

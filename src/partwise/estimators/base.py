@@ -17,6 +17,7 @@ from partwise.estimators.answers import AnsweringEstimator
 from partwise.estimators.training import LastInput
 from partwise.models.base import Ability
 from partwise.models.inspection import Pruning, without_certificate
+from partwise.result import Result
 
 
 class StructuredEstimator(AnsweringEstimator):
@@ -30,6 +31,7 @@ class StructuredEstimator(AnsweringEstimator):
     @property
     def coef_(self) -> Floats:
         """All weights."""
+        check_is_fitted(self)
         return self._model.weights
 
     @coef_.setter
@@ -105,9 +107,9 @@ class StructuredEstimator(AnsweringEstimator):
         save(self, path, dtype)
 
     def __getstate__(self) -> dict[str, Any]:
-        """A pickle has no dual point: it is as large as the training data and of use for a warm start alone."""
+        """A pickle has no dual points: they are as large as the training data and of use for warm starts alone."""
         state: dict[str, Any] = super().__getstate__().copy()
         if "result_" in state:
             state["_last"] = LastInput()
-            state["result_"] = replace(state["result_"], dual_point=None)
-        return state
+        results = {name: value for name, value in state.items() if isinstance(value, Result)}
+        return state | {name: replace(result, dual_point=None) for name, result in results.items()}

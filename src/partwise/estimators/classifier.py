@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from scipy import sparse
@@ -129,6 +129,7 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
         return tags
 
     _model: ClassesModel
+    __metadata_request__predict: ClassVar = dict.fromkeys(ClassesModel.constraints)  # for scikit-learn's routing
 
     def _make_model(self) -> ClassesModel:
         return ClassesModel(fit_intercept=self.fit_intercept, class_weight=self.class_weight)
@@ -171,6 +172,7 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
     @property
     def coef_(self) -> Floats:
         """Weights: (1, n_features) for two labels, else (n_classes, n_features)."""
+        check_is_fitted(self)
         return self._model.coef
 
     @coef_.setter
@@ -180,6 +182,7 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
     @property
     def intercept_(self) -> Floats:
         """Weights of the column of ones."""
+        check_is_fitted(self)
         return self._model.intercept
 
     @intercept_.setter

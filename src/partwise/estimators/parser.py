@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -154,6 +154,7 @@ class DependencyParser(StructuredEstimator):
         return tags
 
     _model: TreeModel
+    __metadata_request__predict: ClassVar = dict.fromkeys(TreeModel.constraints)  # for scikit-learn's routing
 
     def _make_model(self) -> TreeModel:
         return TreeModel(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -184,6 +184,7 @@ class SequenceTagger(StructuredEstimator):
         return tags
 
     _model: SequenceModel
+    __metadata_request__predict: ClassVar = dict.fromkeys(SequenceModel.constraints)  # for scikit-learn's routing
 
     def _make_model(self) -> SequenceModel:
         check_choice("features", self.features, ("observed", "all"))

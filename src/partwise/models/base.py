@@ -160,9 +160,12 @@ class Reading:
 
 @dataclass(frozen=True)
 class InputReport:
-    """What was strange about an input: (unknown features, all features), and columns without a value."""
+    """What was strange about an input: (unknown features, all features), and columns without a value.
 
-    unknown: Callable[[], tuple[int, int]]
+    unknown: None where it is not known before there are answers; those of the last answers count on.
+    """
+
+    unknown: Callable[[], tuple[int, int]] | None
     blank: Sequence[str] = ()
 
 
@@ -187,6 +190,12 @@ class Model(ABC):
     @abstractmethod
     def learn(self, X: Any, y: Any, sample_weight: Any, training: Training) -> Learnt:
         """Choose vocabulary, labels and features from training data."""
+
+    def __copy__(self) -> Self:
+        """With all that it has; a pickle may leave out what is of use for training alone."""
+        other = type(self).__new__(type(self))
+        vars(other).update(vars(self))
+        return other
 
     def with_weights(self, weights: Floats) -> Self:
         """The model with the weights that a solver found for `learn`'s examples."""
@@ -245,7 +254,7 @@ class Model(ABC):
         return float(np.average(right, weights=sample_weight))
 
     def report(self, reading: Reading, labellings: Labellings | None) -> InputReport | None:
-        """What to remember of an input and its best labellings, if anything."""
+        """What to remember of an input and its best labellings (None: not asked for, or not yet found), if anything."""
         return None
 
     # inspection

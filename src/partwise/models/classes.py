@@ -122,8 +122,10 @@ class ClassesModel(Model):
         return weights.ravel()
 
     def carried(self, old: ClassesModel) -> Floats | None:
-        same = np.array_equal(self.classes, old.classes) and old.fit_intercept == self.fit_intercept
-        return old.weights if same and old.coef.shape[1] + old.fit_intercept == self.n_attributes else None
+        last = copy.copy(old)
+        last.fit_intercept = self.fit_intercept  # an intercept that it did not have is 0
+        same = np.array_equal(self.classes, old.classes)
+        return last.weights if same and old.coef.shape[1] + self.fit_intercept == self.n_attributes else None
 
     # prediction
 

@@ -294,15 +294,15 @@ class TreeModel(Model):
             raise ValueError("there are no words to score")
         return float(counts[0] / counts[1])
 
-    def report(self, reading: Reading, labellings: Labellings | None) -> InputReport | None:
-        if labellings is None:
-            return None
+    def report(self, reading: Reading, labellings: Labellings | None) -> InputReport:
         source: TreeSource = reading.source
         tokens, arcs = source.tokens, self.arcs
-        heads = self.heads_of(reading, np.arange(len(source.words.lengths)), labellings)
         known = {*arcs.table.columns, *(self.labeller.model.table.columns if self.labeller else ())}
-        blank = source.words.blank() if len(heads) else []
-        return InputReport(lambda: arcs.unknown(tokens, heads), [name for name in blank if name in known])
+        blank = [name for name in source.words.blank() if name in known] if len(source.words.lengths) else []
+        if labellings is None:
+            return InputReport(None, blank)
+        heads = self.heads_of(reading, np.arange(len(source.words.lengths)), labellings)
+        return InputReport(lambda: arcs.unknown(tokens, heads), blank)
 
     # inspection
 
