@@ -30,6 +30,7 @@ class StructuredEstimator(AnsweringEstimator):
     @property
     def coef_(self) -> Floats:
         """All weights."""
+        check_is_fitted(self)
         return self._model.weights
 
     @coef_.setter
