@@ -2,13 +2,15 @@
 
 import importlib.util
 import math
+import pydoc
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from partwise import available_solvers, solve
+from partwise import available_solvers, load, solve
+from partwise.models import ConstraintError
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -96,6 +98,23 @@ def test_the_structure_of_the_page_meets_the_rules(run_page):
         assert entropy >= -1e-9
 
 
+def test_the_models_of_the_page_answer_explain_and_are_saved(run_page, tmp_path):
+    page = run_page("how_to_add_a_structure.md")
+    chooser, X = page["chooser"], page["X"][150:]
+    assert page["accuracy"] > 0.5
+    assert page["margin"].result_.status == "converged"
+    np.testing.assert_allclose(page["probabilities"].sum(axis=1), 2.0)
+    assert [own[0][0] for own in page["ranked"]] == page["answers"] == chooser.predict(X)
+    assert not any(0 in own for own in page["without_the_first"])
+    with pytest.raises(ConstraintError, match="allowed leaves example 0 fewer than 2 items"):
+        chooser.predict(X[:1], allowed=[[0, 0, 0, 0, 1]])
+    why, opened = page["why"], page["opened"]
+    assert math.isclose(why.difference, sum(each.amount for each in why.contributions))
+    assert np.count_nonzero(opened.coef_) == 2
+    opened.save(tmp_path / "model.pw")
+    assert load(tmp_path / "model.pw").predict(X) == opened.predict(X)
+
+
 def test_the_page_of_file_formats(run_page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run_page("file_formats.md")
@@ -128,3 +147,15 @@ def test_files_named_by_the_architecture_are_there():
     assert len(found) > 40
     sources = [path.as_posix() for top in ("src/partwise", "core") for path in (root / top).rglob("*.*")]
     assert [name for name in sorted(found) if not any(path.endswith(f"/{name}") for path in sources)] == []
+
+
+def test_names_in_the_reference_are_there():
+    found = re.findall(r"^\.\. (currentmodule|auto\w+):: ([\w.]+)$", text_of("api.md"), re.MULTILINE)
+    assert len(found) > 60
+    module, missing = "", []
+    for directive, name in found:
+        if directive == "currentmodule":
+            module = name
+        elif pydoc.locate(name if name.startswith("partwise.") else f"{module}.{name}") is None:
+            missing.append(name)
+    assert missing == []

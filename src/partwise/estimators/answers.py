@@ -13,11 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 from partwise.arrays import Floats
 from partwise.capabilities import Capability
 from partwise.checks import check_count, count_jobs, seed_of
-from partwise.estimators.training import TrainedEstimator
+from partwise.estimators.training import TrainedEstimator, decode
 from partwise.losses import get_loss
 from partwise.models.base import Ability, Labellings, Model, Reading
 from partwise.models.errors import NotAvailable
-from partwise.problem.inference import expectations, values_of
+from partwise.problem.inference import check_weights, expectations, values_of
 from partwise.structures import Structure
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -53,12 +53,17 @@ class AnsweringEstimator(TrainedEstimator):
         """The model, what it reads, and the number of threads."""
         model, n_jobs = self._fitted(), count_jobs(self.n_jobs)
         reading = model.read(self._check_input(X), n_jobs)
+        if not isinstance(reading, Reading):
+            raise TypeError(f"{type(model).__name__}.read must return a Reading, got {type(reading).__name__}")
         given = {name: value for name, value in (constraints or {}).items() if value is not None}
         for name in given:
             if name not in model.constraints:
                 known = ", ".join(model.constraints) or "none"
+                if Ability.CONSTRAINTS in model.abilities() and not model.constraints:
+                    known += f" ({type(model).__name__}.constraints must name the arguments of its constrain)"
                 raise TypeError(f"{type(self).__name__} has no constraint {name!r}; there are: {known}")
         if given:
+            model.needs(Ability.CONSTRAINTS, "constraints")
             model.constrain(reading, **given)
             reading.constrained = True
         self._note(model, reading)
@@ -68,7 +73,7 @@ class AnsweringEstimator(TrainedEstimator):
         """The best answer for each example; `constraints` as the class says."""
         model, reading, n_jobs = self._read(X, constraints)
         best = model.best(reading, n_jobs)
-        answers = model.decode(reading, np.arange(len(best.indptr) - 1), best, n_jobs)
+        answers = decode(model, reading, np.arange(len(best.indptr) - 1), best, n_jobs)
         self._note(model, reading, best)
         return reading.spread(answers, model.empty)
 
@@ -103,6 +108,7 @@ class AnsweringEstimator(TrainedEstimator):
         model, reading, n_jobs = self._read(X, constraints)
         structure, features = reading.batch.structure, reading.batch.features
         _check_oracle(structure, Capability.K_BEST, "the k best answers")
+        check_weights(reading.batch, model.weights)
         which: list[int] = []
         found: list[Any] = []
         values: list[float] = []
@@ -118,7 +124,7 @@ class AnsweringEstimator(TrainedEstimator):
                 own = np.exp(np.subtract(own, log_z) / temperature).clip(0, 1).tolist()
             values += own
         rows = np.array(which, dtype=np.int64)
-        answers = model.decode(reading, rows, Labellings.of(found), n_jobs)
+        answers = decode(model, reading, rows, Labellings.of(found), n_jobs)
         ranked: list[list[tuple[Any, float]]] = [[] for _ in range(reading.batch.n_examples)]
         for i, answer, value in zip(which, answers, values, strict=True):
             ranked[i].append((answer, value))
@@ -143,13 +149,14 @@ class AnsweringEstimator(TrainedEstimator):
         model, reading, n_jobs = self._read(X, constraints)
         structure, features = reading.batch.structure, reading.batch.features
         _check_oracle(structure, Capability.SAMPLE, "samples")
+        check_weights(reading.batch, model.weights)
         temperature = get_loss(self.loss).temperature
         found: list[Any] = []
         for i in range(reading.batch.n_examples):
             seed = int(seeds.integers(np.iinfo(np.int64).max))
             found += structure.sample(i, features.scores(i, model.weights), temperature, n, seed)
         which = np.repeat(np.arange(reading.batch.n_examples), n)
-        answers = list(model.decode(reading, which, Labellings.of(found), n_jobs))
+        answers = list(decode(model, reading, which, Labellings.of(found), n_jobs))
         groups = [answers[k : k + n] for k in range(0, len(answers), n)]
         drawn: list[list[Any]] = reading.spread(groups, lambda: [model.empty() for _ in range(n)])
         return drawn
@@ -162,12 +169,12 @@ class AnsweringEstimator(TrainedEstimator):
         """
         model, reading, n_jobs = self._read(X)
         model.needs(Ability.ENCODING, "log-probabilities")
-        labellings, possible = model.encode(reading, y)
+        labellings, possible = _encode(model, reading, y)
         temperature = get_loss(self.loss).temperature
         values = values_of(reading.batch, model.weights, labellings, n_jobs)
         values -= expectations(reading.batch, model.weights, temperature, n_jobs)[1]
         values /= temperature
-        values[~possible] = -np.inf
+        values[~np.asarray(possible, dtype=bool)] = -np.inf
         found = np.zeros(reading.n_examples)
         found[reading.numbers] = values
         return found
@@ -196,6 +203,18 @@ class AnsweringEstimator(TrainedEstimator):
         return unknown / total if total else 0.0
 
 
+def _encode(model: Model, reading: Reading, y: Any) -> tuple[Labellings, Any]:
+    """`Model.encode`, checked: a labelling per example of the batch, and which are possible."""
+    found, name = model.encode(reading, y), f"{type(model).__name__}.encode"
+    if not isinstance(found, tuple) or len(found) != 2 or not isinstance(found[0], Labellings):
+        raise TypeError(f"{name} must return Labellings and which of them are possible")
+    n, n_examples = len(found[0].indptr) - 1, reading.batch.n_examples
+    if n != n_examples:
+        raise ValueError(f"{name} gave {n} labellings for {n_examples} examples: are X and y of the same length?")
+    return found
+
+
 def _check_oracle(structure: Structure, capability: Capability, what: str) -> None:
     if capability not in structure.capabilities():
-        raise NotAvailable(f"{what}: not available for the structure {type(structure).__name__}")
+        name = type(structure).__name__
+        raise NotAvailable(f"{what}: not available for the structure {name}, which has no method {capability}")

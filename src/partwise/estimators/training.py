@@ -23,7 +23,7 @@ from partwise.arrays import Floats, Ints
 from partwise.callbacks.base import Callbacks, Session, check_callbacks
 from partwise.checks import check_positive, count_jobs, seed_of
 from partwise.losses import get_loss
-from partwise.models.base import Ability, InputReport, Labellings, Learnt, Model, Training
+from partwise.models.base import Ability, InputReport, Labellings, Learnt, Model, Reading, Training
 from partwise.penalties import L2, ElasticNet, Penalty
 from partwise.problem import Problem
 from partwise.problem.inference import best_labellings
@@ -149,19 +149,23 @@ class TrainedEstimator(BaseEstimator):
     def _prepare_fit(self, X: Any, y: Any, sample_weight: Any) -> _Prepared:
         training = self._check_training()
         model = self._make_model()
+        if not isinstance(model, Model):
+            raise TypeError(f"{type(self).__name__}._make_model must return a Model, got {model!r}")
         learnt = model.learn(*self._check_data(model, X, y), sample_weight, training)
+        if not isinstance(learnt, Learnt):
+            raise TypeError(f"{type(model).__name__}.learn must return Learnt, got {type(learnt).__name__}")
         if training.max_seconds is not None and learnt.seconds:
             training = replace(training, max_seconds=max(0.0, training.max_seconds - learnt.seconds))
         penalty = replace(training, l2=learnt.l2_factor * training.l2).penalty
         problem = Problem.of([learnt.examples], training.loss, penalty, n_jobs=training.n_jobs)
-        key = (type(model), training.loss, training.solver, *learnt.shape)
+        key = (type(model), training.loss, training.solver, learnt.examples.batch.slot_offsets, *learnt.shape)
         options = {
             "solver": training.solver,
             "tol": training.tol,
             "max_passes": self.max_passes,
             "max_seconds": training.max_seconds,
             "random_state": training.seed(),
-            "warm_start": self._start(training, model, key) if self.warm_start else None,
+            "warm_start": self._start(training, model, problem, key) if self.warm_start else None,
             "verbose": self.verbose,
         }
         return _Prepared(model, learnt, problem, key, options)
@@ -204,14 +208,22 @@ class TrainedEstimator(BaseEstimator):
             raise ValueError(f"solver must be a name or a Solver, got {self.solver!r}")
         return self.solver
 
-    def _start(self, training: Training, model: Model, key: tuple[Any, ...]) -> Result | Floats | None:
+    def _start(
+        self, training: Training, model: Model, problem: Problem, key: tuple[Any, ...]
+    ) -> Result | Floats | None:
         """Where the last fit ended, as far as that is a start for this one."""
         last: Model | None = getattr(self, "_model", None)
         if last is None:
             return None
         if training.loss.smooth:
             can = type(last) is type(model) and Ability.CARRYING in model.abilities()
-            return model.carried(last) if can else None
+            carried = model.carried(last) if can else None
+            if carried is not None and np.shape(carried) != (problem.n_weights,):
+                raise ValueError(
+                    f"{type(model).__name__}.carried gave weights of shape {np.shape(carried)} for {problem.n_weights} "
+                    "features: it must return None where features differ"
+                )
+            return carried
         # max-margin solvers start from a dual point, which belongs to a loss, a solver and a shape of data
         old = self._fit_key
         if old is None or self.result_.dual_point is None or len(old) != len(key):
@@ -245,7 +257,17 @@ class TrainedEstimator(BaseEstimator):
         """The best answers for some of the training examples, from the batch that is trained on."""
         model, reading, n_jobs = prepared.model.with_weights(weights), prepared.learnt.reading, count_jobs(self.n_jobs)
         assert reading is not None
-        return model.decode(reading, which, Labellings(*best_labellings(reading.batch, weights, n_jobs, which)), n_jobs)
+        best = Labellings(*best_labellings(reading.batch, weights, n_jobs, which))
+        return decode(model, reading, which, best, n_jobs)
+
+
+def decode(model: Model, reading: Reading, which: Ints, labellings: Labellings, n_jobs: int) -> Any:
+    """`Model.decode`, checked: an answer per labelling."""
+    answers = model.decode(reading, which, labellings, n_jobs)
+    if not hasattr(answers, "__len__") or len(answers) != len(which):
+        found = f"{len(answers)} answers" if hasattr(answers, "__len__") else type(answers).__name__
+        raise TypeError(f"{type(model).__name__}.decode gave {found} for {len(which)} labellings")
+    return answers
 
 
 def _times(penalty: Penalty, ratio: float) -> Penalty:

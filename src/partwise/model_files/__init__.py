@@ -31,10 +31,17 @@ KINDS: dict[str, tuple[str, str]] = {
 }
 
 
+#: Classes that `register` was given, by kind: no module need have them under their names.
+_GIVEN: dict[str, type[Any]] = {}
+
+
 def register(kind: str, estimator: type[Any]) -> None:
     """Let files hold models of a user-defined estimator, under this name; `load` knows it once this was called."""
-    if KINDS.setdefault(kind, (estimator.__module__, estimator.__qualname__)) != _place(estimator):
+    if not isinstance(estimator, type):
+        raise TypeError(f"register takes the estimator's class, got {estimator!r}")
+    if KINDS.setdefault(kind, _place(estimator)) != _place(estimator):
         raise ValueError(f"there is another estimator for model files of kind {kind!r}")
+    _GIVEN[kind] = estimator
 
 
 def kind_of(estimator: Any) -> str:
@@ -65,6 +72,9 @@ def save(estimator: Any, path: str | os.PathLike[str], dtype: str = "float64") -
     from .estimators import to_parts
 
     parts = to_parts(estimator, kind_of(estimator))
+    for name, array in parts.arrays.items():
+        if not isinstance(array, np.ndarray):
+            raise TypeError(f"{name!r} of a model file must be a NumPy array, got {type(array).__name__}")
     arrays = {
         name: _rounded(array, dtype) if name.endswith("weights") else array for name, array in parts.arrays.items()
     }
@@ -73,7 +83,7 @@ def save(estimator: Any, path: str | os.PathLike[str], dtype: str = "float64") -
         "format_version": str(FORMAT_VERSION),
         "partwise_version": _version(),
         "kind": parts.kind,
-        "settings": json.dumps(parts.settings, separators=(",", ":"), allow_nan=False),
+        "settings": _settings(parts.settings),
     }
     with atomic_write(path) as file:
         container.write(file, metadata, arrays)
@@ -95,7 +105,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     try:
         kind = metadata.get("kind", "")
         if kind not in KINDS:
-            raise ModelFormatError(f"holds a model of unknown kind {kind[:40]!r}")
+            hint = "import the module that registers it (partwise.model_files.register), if there is one"
+            raise ModelFormatError(f"holds a model of unknown kind {kind[:40]!r}: {hint}")
         try:
             settings = container.parse_json(metadata.get("settings", ""))
         except (ValueError, RecursionError):
@@ -104,14 +115,28 @@ def load(path: str | os.PathLike[str]) -> Any:
             raise ModelFormatError("has settings that cannot be read")
         from .estimators import from_parts
 
-        module, name = KINDS[kind]
         version = int(metadata["format_version"])  # the container knows it
-        return from_parts(getattr(importlib.import_module(module), name), ModelParts(kind, settings, arrays, version))
+        return from_parts(_class_of(kind), ModelParts(kind, settings, arrays, version))
     except ModelFormatError as error:
         raise ModelFormatError(error.message, path) from None
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
         # What a loss, a solver, a layout or an option refuses.
         raise ModelFormatError(f"does not hold a valid model ({error})", path) from error
+
+
+def _class_of(kind: str) -> type[Any]:
+    if kind in _GIVEN:
+        return _GIVEN[kind]
+    module, name = KINDS[kind]
+    found: type[Any] = getattr(importlib.import_module(module), name)
+    return found
+
+
+def _settings(settings: dict[str, Any]) -> str:
+    try:
+        return json.dumps(settings, separators=(",", ":"), allow_nan=False)
+    except TypeError as error:
+        raise TypeError(f"settings of a model file must be JSON values: {error}") from None
 
 
 def _rounded(array: Array, dtype: str) -> Array:

@@ -46,7 +46,10 @@ def from_parts(cls: type[Any], parts: ModelParts) -> Any:
     if parts.has("input"):
         estimator.input_settings_ = _read_input_settings(parts.settings["input"])
     estimator._check_training()
-    model = estimator._make_model().from_parts(parts)
+    blank = estimator._make_model()
+    model = blank.from_parts(parts)
+    if not isinstance(model, type(blank)):
+        raise TypeError(f"{type(blank).__name__}.from_parts must return the model, got {type(model).__name__}")
     for name, value in model.parameters().items():
         if getattr(estimator, name) is None:
             setattr(estimator, name, value)

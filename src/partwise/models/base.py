@@ -46,6 +46,11 @@ class Ability(Enum):
     CARRYING = "carried"
     FILES = "to_parts"
 
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The methods that a model has to write for it."""
+        return ("to_parts", "from_parts") if self is Ability.FILES else (self.value,)
+
 
 @dataclass(frozen=True)
 class Training:
@@ -80,7 +85,8 @@ class Learnt:
     examples : LabelledBatch
         What to train on.
     shape : tuple
-        What labellings the examples have: where it is another fit's, so is the room for dual points.
+        What labellings depend on in addition to the numbers of slots. Where both are those of another fit, a warm
+        start may use that fit's dual point.
     l2_factor : float
         What the strength of the penalty is multiplied by.
     seconds : float
@@ -91,10 +97,16 @@ class Learnt:
     """
 
     examples: LabelledBatch
-    shape: tuple[Any, ...]
+    shape: tuple[Any, ...] = ()
     l2_factor: float = 1.0
     seconds: float = 0.0
     reading: Reading | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.examples, LabelledBatch):
+            raise TypeError(f"Learnt takes a LabelledBatch, got {type(self.examples).__name__}")
+        if not isinstance(self.shape, tuple):
+            raise TypeError(f"the shape of Learnt must be a tuple, got {self.shape!r}")
 
 
 class Labellings(NamedTuple):
@@ -125,7 +137,8 @@ class Reading:
     n_examples : int
         How many examples X has.
     kept : array of int, optional
-        Which of them the batch has, ascending (None: all). The others have one answer, `Model.empty`.
+        Which of them the batch has, ascending (None: all, and it is None too if all are given). The others have one
+        answer, `Model.empty`. `numbers` is the same and never None.
     source : optional
         What the model needs to answer in the user's terms.
     """
@@ -133,15 +146,20 @@ class Reading:
     def __init__(
         self, batch: Batch | Callable[[], Batch], n_examples: int, kept: Ints | None = None, source: Any = None
     ) -> None:
+        if not isinstance(batch, Batch) and not callable(batch):
+            raise TypeError(f"Reading takes a Batch or a function that makes one, got {type(batch).__name__}")
         self._given = batch
         self.n_examples = n_examples
-        self.kept = kept if kept is not None and len(kept) < n_examples else None
+        self.kept = None if kept is None or len(kept) >= n_examples else np.asarray(kept, dtype=np.int64)
         self.source = source
         self.constrained = False  # whether `Model.constrain` put masks on the structure
 
     @cached_property
     def batch(self) -> Batch:
-        return self._given() if callable(self._given) else self._given
+        batch = self._given() if callable(self._given) else self._given
+        if batch.n_examples != len(self.numbers):
+            raise ValueError(f"Reading: a batch of {batch.n_examples} examples, expected {len(self.numbers)}")
+        return batch
 
     @property
     def numbers(self) -> Ints:
@@ -179,6 +197,11 @@ class Model(ABC):
     #: Abilities that its class has and this model has not: why.
     lacks: Mapping[Ability, str] = {}
     _weights: Floats
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if not isinstance(cls.constraints, tuple):
+            raise TypeError(f"{cls.__name__}.constraints must be a tuple of names, got {cls.constraints!r}")
 
     @property
     def weights(self) -> Floats:
@@ -250,6 +273,10 @@ class Model(ABC):
 
     def score(self, X: Any, y: Any, predicted: Any, sample_weight: Any) -> float:
         """How good predictions are, between 0 and 1: the share of examples with the right answer."""
+        if len(y) != len(predicted):
+            raise ValueError(f"X has {len(predicted)} examples but y has {len(y)}")
+        if sample_weight is not None and np.shape(sample_weight) != (len(y),):
+            raise ValueError(f"sample_weight has shape {np.shape(sample_weight)}, there are {len(y)} examples")
         right = np.array([bool(np.array_equal(a, b)) for a, b in zip(y, predicted, strict=True)])
         return float(np.average(right, weights=sample_weight))
 
@@ -296,12 +323,16 @@ class Model(ABC):
 
     def abilities(self) -> frozenset[Ability]:
         """What it can do."""
-        return frozenset(each for each in Ability if each not in self.lacks and self._writes(each))
+        return frozenset(each for each in Ability if each not in self.lacks and all(map(self._writes, each.methods)))
 
     def needs(self, ability: Ability, what: str) -> None:
         """NotAvailable, with the reason, if it cannot do this."""
         if ability not in self.abilities():
-            raise NotAvailable(self.lacks.get(ability) or f"{what}: not available for {type(self).__name__}")
+            name = type(self).__name__
+            missing = " or ".join(each for each in ability.methods if not self._writes(each))
+            raise NotAvailable(
+                self.lacks.get(ability) or f"{what}: not available for {name}, which has no method {missing}"
+            )
 
-    def _writes(self, ability: Ability) -> bool:
-        return getattr(type(self), ability.value) is not getattr(Model, ability.value)
+    def _writes(self, method: str) -> bool:
+        return getattr(type(self), method) is not getattr(Model, method)

@@ -66,6 +66,8 @@ class LabelledBatch:
     def __init__(
         self, batch: Batch, gold: Gold, sample_weight: ArrayLike | None = None, cost: ArrayLike | None = None
     ) -> None:
+        if len(gold[0]) != batch.n_examples + 1:
+            raise ValueError(f"gold labellings of {len(gold[0]) - 1} examples, a batch of {batch.n_examples}")
         self.batch = batch
         self.gold = gold
         self.sample_weight = _check_weights(sample_weight, batch.n_examples)

@@ -9,13 +9,21 @@ def best_labellings(
     batch: Batch, weights: Floats, n_jobs: int = 1, which: Ints | None = None
 ) -> tuple[Ints, Ints, Floats]:
     """The best labelling of every example, or of these examples: (indptr, slots, counts)."""
+    check_weights(batch, weights)
     return decode(batch.structure, batch.features, weights, n_jobs, which)[:3]
 
 
 def expectations(batch: Batch, weights: Floats, temperature: float, n_jobs: int = 1) -> tuple[Floats, Floats]:
     """Expected counts under p ~ exp(scores / temperature), slots end to end, and smax of every example."""
+    check_weights(batch, weights)
     counts, values, _ = infer(batch.structure, batch.features, weights, temperature, n_jobs, entropies=False)
     return counts, values
+
+
+def check_weights(batch: Batch, weights: Floats) -> None:
+    """ValueError unless the features are those that the weights are of."""
+    if len(weights) != batch.n_weights:
+        raise ValueError(f"the features of X have {batch.n_weights} weights, the model has {len(weights)}")
 
 
 def values_of(batch: Batch, weights: Floats, labellings: Gold, n_jobs: int = 1) -> Floats:
