@@ -302,7 +302,7 @@ def test_a_solver_is_known_as_soon_as_its_file_is_there(tmp_path):
 
 
 def test_two_solvers_of_one_name_are_refused():
-    with pytest.raises(ValueError, match=r"there is a solver 'lbfgs' already: partwise\.solvers\.lbfgs\.LBFGS"):
+    with pytest.raises(ValueError, match=r"solver 'lbfgs' is registered already: partwise\.solvers\.lbfgs\.LBFGS"):
 
         @register()
         class Other(LBFGS):
