@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -162,6 +163,20 @@ def test_values_are_sorted(iris):
 def test_bad_values(iris, bad):
     with pytest.raises(ValueError, match="Cs"):
         RegularizationPathCV(MaxentClassifier(), Cs=bad).fit(*iris)
+
+
+def test_the_path_of_an_estimator(iris):
+    X, y = iris
+    model = MaxentClassifier()
+    for bad, message in (([], "Cs holds no values"), ([-1.0, 1.0], "Cs: each value must be a finite number > 0")):
+        with pytest.raises(ValueError, match=message):
+            model.fit_path(bad, X, y)
+    assert model.C == 1.0
+    results = model.fit_path([0.1, 10.0], X, y)
+    assert model.C == 10.0
+    assert np.array_equal(model.use(results[0]).coef_, clone(model).set_params(C=0.1).fit(X, y).coef_)
+    with pytest.raises(NotFittedError):
+        MaxentClassifier().use(results[0])
 
 
 def test_bad_input(iris):

@@ -18,6 +18,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from partwise.arrays import Floats, Ints
 from partwise.callbacks.base import Callbacks, Session, check_callbacks
@@ -133,6 +134,10 @@ class TrainedEstimator(BaseEstimator):
 
         `use` puts any of the results in its place. No callbacks are called.
         """
+        if not len(Cs):
+            raise ValueError("Cs holds no values")
+        for C in Cs:
+            check_positive("Cs: each value", C)
         with unchanged_on_failure(self):
             self.C = Cs[-1]
             prepared = self._prepare_fit(X, y, sample_weight)
@@ -143,6 +148,7 @@ class TrainedEstimator(BaseEstimator):
 
     def use(self, result: Result) -> Self:
         """Take the weights of another result of the last `fit_path`."""
+        check_is_fitted(self)
         self._adopt(self._model.with_weights(result.weights), result)
         return self
 
