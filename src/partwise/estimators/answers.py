@@ -49,8 +49,10 @@ class AnsweringEstimator(TrainedEstimator):
         changed = {name: getattr(self, name) for name in model.late if getattr(self, name) != getattr(model, name)}
         return model.with_options(**changed) if changed else model
 
-    def _read(self, X: Any, constraints: Mapping[str, Any] | None = None) -> tuple[Model, Reading, int]:
-        """The model, what it reads, and the number of threads."""
+    def _read(
+        self, X: Any, constraints: Mapping[str, Any] | None = None, *, note: bool = True
+    ) -> tuple[Model, Reading, int]:
+        """The model, what it reads, and the number of threads; note=False: the caller notes what the input was like."""
         model, n_jobs = self._fitted(), count_jobs(self.n_jobs)
         reading = model.read(self._check_input(X), n_jobs)
         if not isinstance(reading, Reading):
@@ -66,12 +68,13 @@ class AnsweringEstimator(TrainedEstimator):
             model.needs(Ability.CONSTRAINTS, "constraints")
             model.constrain(reading, **given)
             reading.constrained = True
-        self._note(model, reading)
+        if note:
+            self._note(model, reading)
         return model, reading, n_jobs
 
     def predict(self, X: Any, **constraints: Any) -> Any:
         """The best answer for each example; `constraints` as the class says."""
-        model, reading, n_jobs = self._read(X, constraints)
+        model, reading, n_jobs = self._read(X, constraints, note=False)
         best = model.best(reading, n_jobs)
         answers = decode(model, reading, np.arange(len(best.indptr) - 1), best, n_jobs)
         self._note(model, reading, best)
@@ -105,7 +108,7 @@ class AnsweringEstimator(TrainedEstimator):
         if probabilities:
             has_probabilities(self)
         k = check_count("k", k)
-        model, reading, n_jobs = self._read(X, constraints)
+        model, reading, n_jobs = self._read(X, constraints, note=False)
         structure, features = reading.batch.structure, reading.batch.features
         _check_oracle(structure, Capability.K_BEST, "the k best answers")
         check_weights(reading.batch, model.weights)

@@ -160,11 +160,11 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
 
     def _fitted(self) -> ClassesModel:
         """With the names of columns as they are now."""
-        names = getattr(self, "feature_names_in_", None)
-        return cast(ClassesModel, super()._fitted().with_options(names=None if names is None else list(names)))
+        model = cast(ClassesModel, super()._fitted())
+        names = self.feature_names_in_.tolist() if hasattr(self, "feature_names_in_") else None
+        return model if names == model.names else model.with_options(names=names)
 
     def _check_input(self, X: Any) -> Any:
-        check_is_fitted(self)
         if not sparse.issparse(X) or X.format != "csr":  # whose indices only `row_products` follows, looking at each
             X = own_sparse(X)
         return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)

@@ -166,6 +166,11 @@ class Reading:
         """The number in X of each example of the batch."""
         return np.arange(self.n_examples) if self.kept is None else self.kept
 
+    def once_each(self, which: Ints) -> bool:
+        """Whether these are all examples of the batch, in their order."""
+        n = self.batch.n_examples
+        return len(which) == n and bool((which == np.arange(n)).all())
+
     def spread(self, values: Any, empty: Callable[[], Any]) -> Any:
         """Values of the batch's examples as values of all examples of X."""
         if self.kept is None:

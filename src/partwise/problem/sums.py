@@ -279,15 +279,20 @@ class Sums:
 
     # single examples
 
-    def in_memory(self) -> list[Part]:
+    def in_memory(self) -> tuple[Part, ...]:
         """The batches as solvers that visit single examples need them (capability "batches in memory")."""
+        return self._visited
+
+    @cached_property
+    def _visited(self) -> tuple[Part, ...]:
+        # kept: a pass over few examples takes microseconds
         if self._parts is None:
             raise ValueError("the batches of this problem do not lie in memory")
         ranges = zip(self._parts, self._ranges(False), self._ranges(True), strict=True)
-        return [
+        return tuple(
             Part(sums.objective, sums.structure, sums.features, slice(*examples), slice(*slots))
             for sums, examples, slots in ranges
-        ]
+        )
 
     def visits(self, order: Ints) -> Iterator[tuple[Part, Ints]]:
         """Batch after batch, which of its examples come in this order, by their numbers within the batch."""

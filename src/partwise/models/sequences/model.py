@@ -140,6 +140,8 @@ class SequenceModel(Model):
 
     def labels_of(self, reading: Reading, which: Ints, labellings: Labellings) -> Ints:
         """Labels of all positions of these labellings, end to end: slots are rows of labels, then others."""
+        if reading.once_each(which):
+            return self._structure(reading).decode(*labellings)
         width, lengths = self._structure(reading).width, reading.source.rows.lengths[which]
         owner = np.repeat(np.arange(len(which)), np.diff(labellings.indptr))
         nodes = labellings.slots < (lengths * width)[owner]

@@ -231,6 +231,10 @@ class TreeModel(Model):
     @staticmethod
     def heads_of(reading: Reading, which: Ints, labellings: Labellings) -> Ints:
         """Heads of all words of these trees, end to end: slots are rows of heads."""
+        if reading.once_each(which):
+            structure: Any = reading.batch.structure
+            decoded: Ints = structure.decode(*labellings)
+            return decoded
         lengths = reading.source.words.lengths[which]
         owner = np.repeat(np.arange(len(which)), np.diff(labellings.indptr))
         word, head = np.divmod(labellings.slots, (lengths + 1)[owner])
@@ -243,8 +247,7 @@ class TreeModel(Model):
         words: Words = reading.source.words
         flat: list[Any] = heads.tolist()
         if self.labeller is not None and flat:
-            all_once = np.array_equal(which, np.arange(len(words.lengths)))
-            tokens = reading.source.tokens if all_once else words.pick(which).tokens()
+            tokens = reading.source.tokens if reading.once_each(which) else words.pick(which).tokens()
             flat = list(zip(flat, self.labeller.predict(tokens, heads, n_jobs), strict=True))
         offsets = pointers(words.lengths[which]).tolist()
         return [flat[a:b] for a, b in zip(offsets, offsets[1:], strict=False)]
