@@ -122,8 +122,7 @@ void bind_vocabulary(nb::module_& m) {
         .def(nb::init<>())
         .def("__len__", &NameCounts::size)
         .def(
-            "add",
-            [](NameCounts& self, const StringTable& block, const Ints& ids) { self.add(block, span_of(ids)); },
+            "add", [](NameCounts& self, const StringTable& block, const Ints& ids) { self.add(block, span_of(ids)); },
             "block"_a, "ids"_a.noconvert())
         .def("vocabulary", &NameCounts::vocabulary, "min_count"_a = 1);
 }
