@@ -49,8 +49,7 @@ class ClassesPartitioner(Partitioner):
         self._seen, self._sums = seen, sums
 
     def settle(self) -> None:
-        if self._seen is None or not self._sums.any():
-            raise ValueError("there are no rows with a weight above 0")
+        assert self._seen is not None
         self._factors = label_factors(self.model.class_weight, self._seen, self._sums)
         self._kept = self._seen[self._factors * self._sums > 0]
         self.model.use_labels(self._kept)

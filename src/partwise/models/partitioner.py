@@ -26,7 +26,7 @@ class Partitioner(ABC):
 
     @abstractmethod
     def look(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> None:
-        """The first pass."""
+        """The first pass. A block has examples of positive weight."""
 
     @abstractmethod
     def settle(self) -> None:

@@ -139,7 +139,8 @@ class Partitions:
     def executor(self, batches: list[FileBatch]) -> PartitionExecutor:
         """Who opens them within the limit; ValueError if it is too little."""
         sizes = [opened_bytes(*self.size(batch.number)[:3], valued=bool(batch.size.valued)) for batch in batches]
-        return PartitionExecutor(batches, plan(sizes, self.memory, self._manifest.n_bytes, self.n_weights))
+        n_slots = sum(batch.n_slots for batch in batches)
+        return PartitionExecutor(batches, plan(sizes, self.memory, self._manifest.n_bytes, self.n_weights, n_slots))
 
     def read(self, number: int, by_features: bool = False) -> LabelledBatch:
         """A batch, opened."""

@@ -15,7 +15,9 @@ EXAMPLE, ROW, ENTRY, VALUE = 64, 80, 16, 8
 #: What reading a batch takes besides, as a share of the opened batch: the file's bytes and numbers in 64 bits.
 OPENING = 1.5
 #: Bytes of a process before it does anything; of a model, as a multiple of its file; vectors that a solver holds.
-PROCESS, MODEL, VECTORS = 110 << 20, 4, 30
+PROCESS, MODEL, VECTORS = 140_000_000, 4, 30
+#: Bytes that a method that visits single examples may hold per slot: those are taken only where all batches stay open.
+SLOT = 24
 
 _UNITS = {"": 1, "K": 1000, "M": 1000**2, "G": 1000**3, "T": 1000**4}
 
@@ -55,7 +57,7 @@ class Plan:
     everything: bool
 
 
-def plan(batches: Sequence[int], memory: int | None, model_bytes: int, n_weights: int) -> Plan:
+def plan(batches: Sequence[int], memory: int | None, model_bytes: int, n_weights: int, n_slots: int) -> Plan:
     """Which batches, of so many bytes each, stay open within a limit on the memory of the process.
 
     Work goes over all batches in order, again and again. Of the batches that do not fit one is worked on and one is
@@ -73,7 +75,7 @@ def plan(batches: Sequence[int], memory: int | None, model_bytes: int, n_weights
     fixed = PROCESS + MODEL * model_bytes + VECTORS * 8 * n_weights
     largest = max(batches)
     opening = int(OPENING * largest)
-    if sum(batches) + opening + fixed <= memory:
+    if sum(batches) + opening + fixed + SLOT * n_slots <= memory:
         return everything
     room = memory - fixed - opening - 2 * largest
     if room < 0:

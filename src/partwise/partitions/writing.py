@@ -106,10 +106,12 @@ class _Writer:
         self.first: ModelParts | None = None
 
     def blocks(self) -> Iterator[tuple[Any, Any, Any]]:
-        """Blocks as the model takes them, the empty ones left out."""
+        """Blocks as the model takes them; those without examples, or without one of weight above 0, left out."""
         given = self._blocks() if callable(self._blocks) else self._blocks
         for X, y, *weight in given:
             if (X.shape[0] if hasattr(X, "shape") else len(X)) == 0:
+                continue
+            if weight and weight[0] is not None and not np.any(weight[0]):
                 continue
             yield *self.estimator._check_data(self.model, X, y), (weight[0] if weight else None)
 
@@ -121,7 +123,7 @@ class _Writer:
             partitioner.look(*block, self.n_jobs)
             n_blocks += 1
         if not n_blocks:
-            raise ValueError("there are no examples")
+            raise ValueError("there are no examples with a weight above 0")
         partitioner.settle()
         self._write_batches(partitioner, n_blocks)
         partitioner.finish()

@@ -31,8 +31,6 @@ class ChainPartitioner(Partitioner):
 
     def look(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> None:
         sequences, targets, _, _ = self.model.training_sequences(X, y, sample_weight)
-        if not len(sequences.items):
-            return
         self._labels.update(targets.classes().tolist())
         reader = self.model.suitable_reader(sequences)
         if self._reader is not None and type(reader) is not type(self._reader):
@@ -49,8 +47,7 @@ class ChainPartitioner(Partitioner):
 
     def settle(self) -> None:
         model, reader = self.model, self._reader
-        if reader is None:
-            raise ValueError("there are no sequences with a weight above 0")
+        assert reader is not None
         model.use_labels(sorted_labels(self._labels))
         if isinstance(reader, VocabularyReader):
             reader = reader.with_vocabulary(self._names.vocabulary(model.rarest))
@@ -72,11 +69,9 @@ class ChainPartitioner(Partitioner):
         model.edges, model.edge_ids = None, self._counts.choice.edge_ids
         model.transition_mask = self._counts.mask() if model.edge_ids is None else None
 
-    def encode(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> EncodedRows | None:
+    def encode(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> EncodedRows:
         model = self.model
         sequences, targets, weight, _ = model.training_sequences(X, y, sample_weight)
-        if not len(sequences.items):
-            return None
         rows = model.reader.read(sequences, n_jobs=n_jobs)
         labels = targets.encode(model.classes)
         if (labels < 0).any() or (rows.unknown[0] and model.rarest == 1):
