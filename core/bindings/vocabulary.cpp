@@ -117,6 +117,14 @@ void bind_vocabulary(nb::module_& m) {
                 return numpy(std::move(out));
             },
             "prefixes"_a);
+
+    nb::class_<NameCounts>(m, "NameCounts")
+        .def(nb::init<>())
+        .def("__len__", &NameCounts::size)
+        .def(
+            "add", [](NameCounts& self, const StringTable& block, const Ints& ids) { self.add(block, span_of(ids)); },
+            "block"_a, "ids"_a.noconvert())
+        .def("vocabulary", &NameCounts::vocabulary, "min_count"_a = 1);
 }
 
 }  // namespace partwise::bindings

@@ -83,4 +83,23 @@ StringTable by_frequency(const StringTable& table, std::span<const Index> counts
     return out;
 }
 
+void NameCounts::add(const StringTable& block, std::span<const Index> ids) {
+    std::vector<Index> number(idx(block.size()), -1);  // here, of the block's names; new ones in the text's order
+    for (const Index id : ids) {
+        if (id < -1 || id >= block.size()) throw InputError("name " + std::to_string(id) + " is out of range");
+        if (id < 0) continue;
+        Index& own = number[idx(id)];
+        if (own < 0) {
+            own = seen_.add(block.name(id));
+            if (own == len(counts_.size())) counts_.push_back(0);
+        }
+        ++counts_[idx(own)];
+    }
+}
+
+StringTable NameCounts::vocabulary(Index min_count) const {
+    std::vector<Index> rank;
+    return by_frequency(seen_, counts_, {}, min_count, rank);
+}
+
 }  // namespace partwise

@@ -34,4 +34,21 @@ std::vector<Index> look_up(const StringTable& table, const PackedStrings& names,
 StringTable by_frequency(const StringTable& table, std::span<const Index> counts, std::span<const Index> first,
                          Index min_count, std::vector<Index>& rank);
 
+// Counts names over blocks of text, each of which has a vocabulary of its own.
+class NameCounts {
+   public:
+    // ids: the block's names in the order of the text, as numbers of its vocabulary; -1 is none.
+    void add(const StringTable& block, std::span<const Index> ids);
+
+    // The names counted at least min_count times, the most frequent first (ties: as seen): what learning from all
+    // blocks at once gives.
+    StringTable vocabulary(Index min_count) const;
+
+    Index size() const { return seen_.size(); }
+
+   private:
+    StringTable seen_;
+    std::vector<Index> counts_;
+};
+
 }  // namespace partwise

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from . import metrics as metrics
     from . import model_files as model_files
     from . import models as models
+    from . import partitions as partitions
     from . import penalties as penalties
     from . import problem as problem
     from . import reference as reference
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from .model_files import load as load
     from .models import ConstraintError as ConstraintError
     from .models import Model as Model
+    from .partitions import PartitionError as PartitionError
     from .problem import Problem as Problem
     from .result import CertificateError as CertificateError
     from .result import ConvergenceWarning as ConvergenceWarning
@@ -64,6 +66,7 @@ _MODULES = {
     ),
     "model_files": ("ModelFormatError", "load"),
     "models": ("ConstraintError", "Model"),
+    "partitions": ("PartitionError",),
     "problem": ("Problem",),
     "result": ("CertificateError", "ConvergenceWarning", "DivergenceError", "FeatureWarning", "Result"),
     "solvers": ("CheckpointError", "Solver", "available_solvers", "get_solver", "solve"),
@@ -84,6 +87,7 @@ _PACKAGES = (
     "metrics",
     "model_files",
     "models",
+    "partitions",
     "penalties",
     "problem",
     "reference",

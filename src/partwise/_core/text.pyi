@@ -64,6 +64,16 @@ class Vocabulary:
     def starts_with(self, prefixes: Sequence[str]) -> Bytes:
         """1 for the names that start with one of these."""
 
+class NameCounts:
+    """Counts names over blocks of text, each of which has a vocabulary of its own."""
+
+    def __init__(self) -> None: ...
+    def __len__(self) -> int: ...
+    def add(self, block: Vocabulary, ids: Ints) -> None:
+        """ids: the block's names in the order of the text, as numbers of its vocabulary; -1 is none."""
+    def vocabulary(self, min_count: int = 1) -> Vocabulary:
+        """The names counted min_count times, as `Vocabulary.learn` of all blocks at once would have them."""
+
 class CodedColumn:
     """A column of strings or None: each token's number in a table of distinct strings."""
 

@@ -22,6 +22,7 @@ COMMANDS = {
     "demo": ("partwise.cli.demo", "Train every estimator on built-in data and write a report."),
     "evaluate": ("partwise.cli.evaluate", "Score a model on labelled data."),
     "inspect": ("partwise.cli.inspect", "Show what a model file holds: certificate, labels, strongest features."),
+    "partition": ("partwise.cli.partition", "Write training data as batches in files, to train in little memory."),
     "path": ("partwise.cli.path", "Train for many C at once and keep the one that does best on held-out data."),
     "predict": ("partwise.cli.predict", "Label data with a model."),
     "solvers": ("partwise.cli.solvers", "Show which solver fits what, or the options of one."),

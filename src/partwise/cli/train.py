@@ -25,6 +25,7 @@ from partwise.cli.output import (
     unpack_flag,
     warn_blank,
 )
+from partwise.cli.partitioned import train_on_partition
 from partwise.cli.summary import certificate_lines, features_text, result_fields, size_text
 from partwise.cli.taskgroup import TaskGroup
 from partwise.cli.tasks import TASKS, Data, Task
@@ -35,7 +36,10 @@ SCORED = 2000
 
 @click.command("train", cls=TaskGroup, make=lambda task: make_command(task))
 def command() -> None:
-    """Train a model and certify it: partwise train TASK DATA -o MODEL."""
+    """Train a model and certify it: partwise train TASK DATA -o MODEL.
+
+    DATA is a file, or a folder that `partwise partition` wrote.
+    """
 
 
 def training_flags(task: Task) -> list[click.Parameter]:
@@ -74,6 +78,9 @@ def make_command(task: Task) -> click.Command:
             help="Where the model goes [default: DATA's name with .pw, here].",
         ),
         click.Option(["--dev"], type=File(), metavar="FILE", help="Labelled data to score on."),
+        click.Option(
+            ["--memory"], metavar="BYTES", help="DATA is a partition: train in about so much memory; 500M, 2G."
+        ),
         *training_flags(task),
         click.Option(
             ["--C", "C"], type=float, help=f"Inverse of the penalty's strength [default: {_default_strength(task):g}]."
@@ -156,7 +163,15 @@ def default_output(data: str) -> str:
 
 
 def train(
-    task: Task, *, data: str, output: str | None, dev: str | None, as_json: bool, quiet: bool, **flags: Any
+    task: Task,
+    *,
+    data: str,
+    output: str | None,
+    dev: str | None,
+    memory: str | None,
+    as_json: bool,
+    quiet: bool,
+    **flags: Any,
 ) -> None:
     """Read, fit, score, save, report, cross-validate; in this order, so that nothing is written before all went well.
 
@@ -166,6 +181,20 @@ def train(
     output = output or default_output(data)
     if as_json and output == "-":
         raise UserError("--json cannot be combined with a model on standard output")
+    if os.path.isdir(data):
+        settings = estimator_settings(task, flags) | strength(flags["C"], flags["l2"])
+        shared: dict[str, Any] = {
+            "data": data,
+            "output": output,
+            "dev": dev,
+            "memory": memory,
+            "as_json": as_json,
+            "quiet": quiet,
+        }
+        train_on_partition(task, settings, **shared, **flags)
+        return
+    if memory is not None:
+        raise UserError("--memory is for partitions: write one with `partwise partition`")
     if flags["early_stopping"] and dev is None:
         raise UserError("--early-stopping needs --dev")
     if flags["early_stopping"] and flags["folds"]:

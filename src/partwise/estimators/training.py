@@ -25,8 +25,9 @@ from partwise.callbacks.base import Callbacks, Session, check_callbacks
 from partwise.checks import check_positive, count_jobs, seed_of
 from partwise.losses import get_loss
 from partwise.models.base import Ability, InputReport, Labellings, Learnt, Model, Reading, Training
+from partwise.partitions.folder import Partitions
 from partwise.penalties import L2, ElasticNet, Penalty
-from partwise.problem import Problem
+from partwise.problem import BatchReference, Problem
 from partwise.problem.inference import best_labellings
 from partwise.result import HISTORY, Result
 from partwise.solvers import Solver, get_solver, solve, solve_path
@@ -46,10 +47,10 @@ def unchanged_on_failure(estimator: Any) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class _Prepared:
-    """A fit up to the point where its solver is called."""
+    """A fit up to the point where its solver is called; reading: see `Learnt`."""
 
     model: Model
-    learnt: Learnt
+    reading: Reading | None
     problem: Problem
     key: tuple[Any, ...]
     options: dict[str, Any]
@@ -113,15 +114,16 @@ class TrainedEstimator(BaseEstimator):
 
     # training
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Train on examples `X` with answers `y`; `sample_weight` is one weight per example.
 
-        An example of weight 0 is left out altogether: nothing is learnt from it.
+        An example of weight 0 is left out altogether: nothing is learnt from it. `X` may be a partition
+        (`partwise.partitions.open`), which has its answers and weights: training data in files.
         """
         with unchanged_on_failure(self):
             prepared = self._prepare_fit(X, y, sample_weight)
             model, problem = prepared.model, prepared.problem
-            answers = None if prepared.learnt.reading is None else partial(self._training_answers, prepared)
+            answers = None if prepared.reading is None else partial(self._training_answers, prepared)
             session = Session(problem, partial(self._preview, model), answers)
             with Callbacks(self.callbacks, session) as callbacks:
                 callback = callbacks if callbacks.all else None
@@ -129,7 +131,7 @@ class TrainedEstimator(BaseEstimator):
             self._keep(prepared, result)
         return self
 
-    def fit_path(self, Cs: Sequence[float], X: Any, y: Any, sample_weight: Any = None) -> list[Result]:
+    def fit_path(self, Cs: Sequence[float], X: Any, y: Any = None, sample_weight: Any = None) -> list[Result]:
         """Fit for each of these C in turn, each from the solution of the one before; the last one stays.
 
         `use` puts any of the results in its place. No callbacks are called.
@@ -154,17 +156,28 @@ class TrainedEstimator(BaseEstimator):
 
     def _prepare_fit(self, X: Any, y: Any, sample_weight: Any) -> _Prepared:
         training = self._check_training()
-        model = self._make_model()
+        model, reading, executor = self._make_model(), None, None
         if not isinstance(model, Model):
             raise TypeError(f"{type(self).__name__}._make_model must return a Model, got {model!r}")
-        learnt = model.learn(*self._check_data(model, X, y), sample_weight, training)
-        if not isinstance(learnt, Learnt):
-            raise TypeError(f"{type(model).__name__}.learn must return Learnt, got {type(learnt).__name__}")
-        if training.max_seconds is not None and learnt.seconds:
-            training = replace(training, max_seconds=max(0.0, training.max_seconds - learnt.seconds))
-        penalty = replace(training, l2=learnt.l2_factor * training.l2).penalty
-        problem = Problem.of([learnt.examples], training.loss, penalty, n_jobs=training.n_jobs)
-        key = (type(model), training.loss, training.solver, learnt.examples.batch.slot_offsets, *learnt.shape)
+        if isinstance(X, Partitions):
+            if y is not None or sample_weight is not None:
+                raise ValueError("a partition has its labels and weights: give it alone")
+            model = X.model_like(model)
+            files = X.batches(training.by_features)
+            batches: Sequence[BatchReference] = files
+            executor = X.executor(files)
+            l2_factor, shape = model.l2_factor, ("partition", X.digest)
+        else:
+            learnt = model.learn(*self._check_data(model, X, y), sample_weight, training)
+            if not isinstance(learnt, Learnt):
+                raise TypeError(f"{type(model).__name__}.learn must return Learnt, got {type(learnt).__name__}")
+            if training.max_seconds is not None and learnt.seconds:
+                training = replace(training, max_seconds=max(0.0, training.max_seconds - learnt.seconds))
+            batches, reading, l2_factor = [learnt.examples], learnt.reading, learnt.l2_factor
+            shape = (learnt.examples.batch.slot_offsets, *learnt.shape)
+        penalty = replace(training, l2=l2_factor * training.l2).penalty
+        problem = Problem.of(batches, training.loss, penalty, executor=executor, n_jobs=training.n_jobs)
+        key = (type(model), training.loss, training.solver, *shape)
         options = {
             "solver": training.solver,
             "tol": training.tol,
@@ -174,7 +187,7 @@ class TrainedEstimator(BaseEstimator):
             "warm_start": self._start(training, model, problem, key) if self.warm_start else None,
             "verbose": self.verbose,
         }
-        return _Prepared(model, learnt, problem, key, options)
+        return _Prepared(model, reading, problem, key, options)
 
     def _check_data(self, model: Model, X: Any, y: Any) -> tuple[Any, Any]:
         """Training data as the model takes them."""
@@ -261,7 +274,7 @@ class TrainedEstimator(BaseEstimator):
 
     def _training_answers(self, prepared: _Prepared, weights: Floats, which: Ints) -> Any:
         """The best answers for some of the training examples, from the batch that is trained on."""
-        model, reading, n_jobs = prepared.model.with_weights(weights), prepared.learnt.reading, count_jobs(self.n_jobs)
+        model, reading, n_jobs = prepared.model.with_weights(weights), prepared.reading, count_jobs(self.n_jobs)
         assert reading is not None
         best = Labellings(*best_labellings(reading.batch, weights, n_jobs, which))
         return decode(model, reading, which, best, n_jobs)

@@ -91,6 +91,12 @@ def write(file: BinaryIO, metadata: dict[str, str], arrays: dict[str, Array]) ->
             file.write(chunk)
 
 
+def digest_of(path: str | os.PathLike[str]) -> str:
+    """The digest that a file says it has, which `write` has just written."""
+    with open(path, "rb") as file:
+        return file.read(_DIGEST.stop)[_DIGEST].decode("ascii")
+
+
 def read(path: str | os.PathLike[str], kind: Kind = MODEL) -> tuple[dict[str, str], dict[str, Array]]:
     """(metadata, arrays) of a file of this kind. Arrays are read-only views of one block of memory.
 

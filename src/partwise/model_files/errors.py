@@ -27,3 +27,7 @@ class ModelFormatError(ContainerError):
 
 class CheckpointError(ContainerError):
     """A file is not a whole, undamaged checkpoint of a version that is known here, or not one of this run."""
+
+
+class PartitionError(ContainerError):
+    """A folder or one of its files is not a whole, undamaged partition of a version that is known here."""

@@ -28,6 +28,7 @@ from partwise.losses import Loss
 from partwise.model_files.parts import ModelParts
 from partwise.models.errors import NotAvailable
 from partwise.models.inspection import Explanation
+from partwise.models.partitioner import Partitioner
 from partwise.penalties import L2, ElasticNet, Penalty
 from partwise.problem import Batch, LabelledBatch
 from partwise.problem.inference import best_labellings
@@ -45,6 +46,7 @@ class Ability(Enum):
     PRUNING = "pruned"
     CARRYING = "carried"
     FILES = "to_parts"
+    PARTITIONS = "partitioner"
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -244,6 +246,28 @@ class Model(ABC):
 
     def carried(self, old: Self) -> Floats | None:
         """Weights to start training from: those of a model of the same class where features agree, else 0."""
+        raise NotImplementedError
+
+    @property
+    def l2_factor(self) -> float:
+        """What the strength of the penalty is multiplied by."""
+        return 1.0
+
+    # partitions: training data in files
+
+    def feature_parameters(self) -> dict[str, Any]:
+        """The estimator's parameters that decide which numbers examples become, by name: JSON values."""
+        raise NotImplementedError
+
+    def partitioner(self) -> Partitioner:
+        """What learns this model from blocks of data."""
+        raise NotImplementedError
+
+    def labelled(self, parts: ModelParts, by_features: bool = False) -> LabelledBatch:
+        """The batch of examples that its partitioner encoded; ModelFormatError for arrays that are none.
+
+        by_features: whether the solver goes by single features (`Training.by_features`).
+        """
         raise NotImplementedError
 
     # prediction

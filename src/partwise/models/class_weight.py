@@ -18,21 +18,32 @@ def with_class_weight(class_weight: Any, y: NDArray[Any], weight: Floats | None)
         return weight
     seen, labels = np.unique(y, return_inverse=True)
     rows = np.ones(len(y)) if weight is None else weight
+    sums: Floats = np.bincount(labels, weights=rows, minlength=len(seen)).astype(np.float64, copy=False)
+    factors = label_factors(class_weight, seen, sums)
+    product: Floats = rows * factors[labels]
+    return product
+
+
+def label_factors(class_weight: Any, seen: NDArray[Any], sums: Floats) -> Floats:
+    """What the weights of rows with each of the labels `seen` are multiplied by; sums: of their weights.
+
+    ValueError for what is no class_weight, or not one of these labels.
+    """
+    if class_weight is None:
+        return np.ones(len(seen))
     if isinstance(class_weight, str):
         check_choice("class_weight", class_weight, ("balanced",))
-        sums = np.bincount(labels, weights=rows, minlength=len(seen))
         # Labels that only rows of weight 0 have do not count.
-        factors = sums.sum() / ((sums > 0).sum() * np.where(sums > 0, sums, 1.0))
-    elif isinstance(class_weight, Mapping):
+        balanced: Floats = sums.sum() / ((sums > 0).sum() * np.where(sums > 0, sums, 1.0))
+        return balanced
+    if isinstance(class_weight, Mapping):
         unknown = [label for label in class_weight if not np.any(seen == label)]
         if unknown:
             raise ValueError(f"class_weight names the label {unknown[0]!r}, which is not in y")
         for label, value in class_weight.items():
             check_positive(f"class_weight of label {label!r}", value, zero=True)
         factors = np.array([float(class_weight.get(label, 1.0)) for label in seen.tolist()])
-        if not (factors[labels] * rows).any():
+        if not (factors * sums).any():
             raise ValueError("class_weight and sample_weight leave no row with a weight above 0")
-    else:
-        raise ValueError(f"class_weight must be None, 'balanced' or a mapping, got {class_weight!r}")
-    product: Floats = rows * factors[labels]
-    return product
+        return factors
+    raise ValueError(f"class_weight must be None, 'balanced' or a mapping, got {class_weight!r}")

@@ -10,6 +10,7 @@ penalty needs no factor: |w0| + |w1| is least, and |v|, wherever w0 and w1 have 
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,9 +24,11 @@ from partwise.features.sparse_inputs import own_sparse, row_products
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.names import decode_names, encode_names
 from partwise.model_files.parts import ModelParts
-from partwise.model_files.values import decode_labels, encode_labels, string_array
+from partwise.model_files.values import decode_labels, encode, encode_labels, string_array
 from partwise.models.base import Labellings, Learnt, Model, Reading, Training
+from partwise.models.class_partitioner import ClassesPartitioner
 from partwise.models.class_weight import with_class_weight
+from partwise.models.encoded import EncodedRows
 from partwise.models.errors import ConstraintError
 from partwise.models.inspection import (
     Contribution,
@@ -71,28 +74,69 @@ class ClassesModel(Model):
             keep = np.flatnonzero(weight)
             X, y, weight = X[keep], y[keep], weight[keep]
         classes, labels = np.unique(y, return_inverse=True)
+        self.use_labels(classes)
+        self.use_columns(int(X.shape[1]))
+        encoded = EncodedRows(self.plain_rows(X).compact(), labels.astype(np.int64), weight)
+        examples = self._examples(encoded, training.by_features)
+        return Learnt(examples, (len(y), len(classes)), l2_factor=self.l2_factor)
+
+    def _examples(self, encoded: EncodedRows, by_features: bool) -> LabelledBatch:
+        structure = self.structure(encoded.size.n_examples)
+        features = classifier_map(structure, self._with_ones(encoded.rows).table, by_features)
+        return LabelledBatch(Batch(structure, features), structure.encode(encoded.labels), encoded.weight)
+
+    def use_labels(self, classes: NDArray[Any]) -> None:
+        """Choose among these, which are in order; ValueError if there is no choice."""
         if classes.dtype.kind == "U":
             classes = string_array(classes.tolist())  # long ones, and predictions, would take as much as the longest
         if len(classes) < 2:
             raise ValueError(f"y holds one class only ({classes.tolist()[0]!r}): there is nothing to learn")
         self.classes = classes
-        structure = Multiclass(len(y), len(classes))
-        rows = self._rows(X)
-        self.n_attributes = rows.n_attributes
-        batch = Batch(structure, classifier_map(structure, rows.table, training))
-        examples = LabelledBatch(batch, structure.encode(labels.astype(np.int64)), weight)
-        return Learnt(examples, (len(y), len(classes)), l2_factor=2.0 if len(classes) == 2 else 1.0)
 
-    def _rows(self, X: Any) -> Rows:
-        """The feature matrix, with its column of ones, as rows of examples."""
+    def use_columns(self, n: int) -> None:
+        """Weigh so many columns."""
+        self.n_attributes = n + self.fit_intercept
+
+    @property
+    def l2_factor(self) -> float:
+        return 2.0 if len(self.classes) == 2 else 1.0
+
+    def structure(self, n_rows: int) -> Multiclass:
+        """The labellings of so many rows."""
+        return Multiclass(n_rows, len(self.classes))
+
+    def plain_rows(self, X: Any, n_columns: int | None = None) -> Rows:
+        """The feature matrix as rows of examples; n_columns: columns that there are, where X is sparse."""
         table: Any = X
+        n = int(X.shape[1])
         if sparse.issparse(X):
             matrix = sparse.csr_array(X)
             matrix.sum_duplicates()
             matrix.eliminate_zeros()
-            table = csr_attributes(matrix)
-        rows = Rows(np.ones(X.shape[0], dtype=np.int64), int(X.shape[1]), table).compact()
+            n = n if n_columns is None else n_columns
+            table = csr_attributes(sparse.csr_array((matrix.data, matrix.indices, matrix.indptr), (X.shape[0], n)))
+        return Rows(np.ones(X.shape[0], dtype=np.int64), n, table)
+
+    def _rows(self, X: Any) -> Rows:
+        """The feature matrix, with its column of ones, as rows of examples."""
+        return self._with_ones(self.plain_rows(X).compact())
+
+    def _with_ones(self, rows: Rows) -> Rows:
         return rows.with_ones() if self.fit_intercept else rows
+
+    # partitions
+
+    def feature_parameters(self) -> dict[str, Any]:
+        weight = self.class_weight
+        plain = dict(weight) if isinstance(weight, Mapping) else weight
+        return {"fit_intercept": self.fit_intercept, "class_weight": encode(plain, "class_weight")}
+
+    def partitioner(self) -> ClassesPartitioner:
+        return ClassesPartitioner(self)
+
+    def labelled(self, parts: ModelParts, by_features: bool = False) -> LabelledBatch:
+        n_columns = self.n_attributes - self.fit_intercept
+        return self._examples(EncodedRows.from_parts(parts, n_columns, len(self.classes)), by_features)
 
     def with_weights(self, weights: Floats) -> ClassesModel:
         n_classes = len(self.classes)
@@ -250,6 +294,7 @@ class ClassesModel(Model):
         n_rows = 1 if len(self.classes) == 2 else len(self.classes)
         self.coef = read_coefficients(parts, n_rows)
         self.intercept = np.array(parts.floats("intercept_weights", n_rows))
+        self.use_columns(self.coef.shape[1])
         if parts.has("features"):
             self.names = decode_names(parts.part("features"))
             if len(self.names) != self.coef.shape[1]:
@@ -257,9 +302,9 @@ class ClassesModel(Model):
         return self
 
 
-def classifier_map(structure: Multiclass, rows: Any, training: Training, layout: RowLayout | None = None) -> FeatureMap:
-    """The features of rows with a label each; single features are available if the solver works on them."""
-    return (maxent_map if training.by_features else multiclass_map)(structure, rows, layout=layout)
+def classifier_map(structure: Multiclass, rows: Any, by_features: bool, layout: RowLayout | None = None) -> FeatureMap:
+    """The features of rows with a label each; by_features: single features are available."""
+    return (maxent_map if by_features else multiclass_map)(structure, rows, layout=layout)
 
 
 def _both_sides(rows: Floats, n_classes: int) -> Floats:

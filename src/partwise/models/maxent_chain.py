@@ -110,7 +110,7 @@ class MaxentChainModel(SequenceModel):
         else:
             self.nodes = PairLayout.every(found.num_attributes, n_labels, width)
         structure = Multiclass(len(labels), n_labels)
-        batch = Batch(structure, classifier_map(structure, found, training, self.nodes.core))
+        batch = Batch(structure, classifier_map(structure, found, training.by_features, self.nodes.core))
         each = None if weight is None else np.repeat(weight, rows.lengths)
         return Learnt(self._examples(batch, labels, each), (n_labels, rows.lengths))
 

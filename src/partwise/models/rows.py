@@ -68,9 +68,32 @@ class Rows:
 
     def compact(self) -> Rows:
         """The same rows in the storage that trains faster."""
-        if isinstance(self.table, Attributes) or np.count_nonzero(self.table) > SPARSE_DENSITY * self.table.size:
-            return self
-        return Rows(self.lengths, self.n_attributes, self.attributes())
+        density = Density()
+        density.add(self)
+        return density.compact(self)
+
+
+class Density:
+    """How full dense rows are, over blocks of them: they are stored in one way."""
+
+    def __init__(self) -> None:
+        self.nonzero = self.size = 0
+        self.sparse = False
+
+    def add(self, rows: Rows) -> None:
+        """Count a block."""
+        if isinstance(rows.table, Attributes):
+            self.sparse = True
+        else:
+            self.nonzero += int(np.count_nonzero(rows.table))
+            self.size += rows.table.size
+
+    def compact(self, rows: Rows) -> Rows:
+        """Rows of one of the blocks, in the storage that trains faster on all of them."""
+        dense = not self.sparse and self.nonzero > SPARSE_DENSITY * self.size
+        if dense or isinstance(rows.table, Attributes):
+            return rows
+        return Rows(rows.lengths, rows.n_attributes, rows.attributes())
 
 
 def csr_attributes(matrix: Any) -> Attributes:

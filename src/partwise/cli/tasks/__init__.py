@@ -121,6 +121,8 @@ class Task(ABC):
     part: ClassVar[str] = "token"
     #: The parameters of the estimator that are flags, besides those of all tasks (`flags.TRAINING`).
     parameters: ClassVar[tuple[str, ...]] = ()
+    #: Those of them that decide about features, which are flags of `partition`.
+    partitioned: ClassVar[tuple[str, ...]] = ()
     #: File formats, the default first; "auto" looks at the file.
     formats: ClassVar[tuple[str, ...]] = ("auto",)
 
@@ -140,12 +142,12 @@ class Task(ABC):
         labelled : whether labels are needed (a file without them is then refused) or ignored.
         """
 
-    def blocks(self, path: str, settings: Mapping[str, Any], size: int) -> Iterator[Data]:
-        """A file for `predict`, without its labels, in parts of about `size` bytes, one after another.
+    def blocks(self, path: str, settings: Mapping[str, Any], size: int, labelled: bool = False) -> Iterator[Data]:
+        """A file in parts of about `size` bytes, one after another, for `predict` or, labelled, for `partition`.
 
         NoExamples if there is nothing in any of them.
         """
-        yield self.read(path, settings, labelled=False)
+        yield self.read(path, settings, labelled)
 
     def words_only(self, model: Any) -> bool:
         """Whether a model looks at nothing but words, so that it can label plain text (`blocks` with `text`)."""
@@ -230,6 +232,10 @@ class Task(ABC):
 
     def features(self, model: Any) -> dict[str, Any]:
         """What the model looks at, where there was a choice: its name and columns, for the JSON output."""
+        return self.features_of(getattr(model, "input_settings_", {}))
+
+    def features_of(self, remembered: Mapping[str, Any]) -> dict[str, Any]:
+        """The same, from what a model or a partition remembers (see `remember`)."""
         return {}
 
     def size(self, model: Any) -> int:

@@ -86,7 +86,9 @@ class DepTask(Task):
             click.echo(f"{path}: {reader.skipped} sentences left out, the first: {reader.errors[0]}", err=True)
         return Data(sentences, y, len(sentences), sum(map(len, sentences)), dialect)
 
-    def blocks(self, path: str, settings: Mapping[str, Any], size: int) -> Iterator[Data]:
+    def blocks(self, path: str, settings: Mapping[str, Any], size: int, labelled: bool = False) -> Iterator[Data]:
+        if labelled:
+            raise UserError("partitions are not available for task 'dep'")
         dialect = settings.get("format") or "auto"
         known, first = "conllu" if dialect == "auto" else dialect, 0
         for block in text_blocks(path, before_sentences, size):

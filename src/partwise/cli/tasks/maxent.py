@@ -17,7 +17,7 @@ from partwise.cli.tasks import Data, Evaluation, NoExamples, Request, Rules, Tas
 from partwise.cli.tasks.labels import evaluate_labels
 from partwise.io import parse_svmlight, read_svmlight
 from partwise.io.blocks import after_lines, text_blocks
-from partwise.io.svmlight import MAX_FEATURES, in_proportion
+from partwise.io.svmlight import MAX_FEATURES, SPREAD, in_proportion
 from partwise.metrics import calibration
 
 
@@ -27,6 +27,7 @@ class MaxentTask(Task):
     name: ClassVar[str] = "maxent"
     unit: ClassVar[str] = "rows"
     parameters: ClassVar[tuple[str, ...]] = ("penalty", "l1_ratio", "fit_intercept")
+    partitioned: ClassVar[tuple[str, ...]] = ("fit_intercept",)
     formats: ClassVar[tuple[str, ...]] = ("svmlight",)
 
     @property
@@ -63,15 +64,19 @@ class MaxentTask(Task):
             raise NoExamples("there are no rows", path)
         return Data(X, y, X.shape[0], X.shape[0])
 
-    def blocks(self, path: str, settings: Mapping[str, Any], size: int) -> Iterator[Data]:
-        first = 0
+    def blocks(self, path: str, settings: Mapping[str, Any], size: int, labelled: bool = False) -> Iterator[Data]:
+        first, seen = 0, _Seen()
         for block in text_blocks(path, after_lines, size):
-            X, _ = parse_svmlight(block.data, path, zero_based=bool(settings.get("zero_based")), line=block.line)
+            X, y = parse_svmlight(block.data, path, zero_based=bool(settings.get("zero_based")), line=block.line)
             if X.shape[0]:
-                yield Data(X, None, X.shape[0], X.shape[0], first=first)
+                if labelled:
+                    seen.add(X, y)
+                yield Data(X, y if labelled else None, X.shape[0], X.shape[0], first=first)
                 first += X.shape[0]
         if not first:
             raise NoExamples("there are no rows", path)
+        if labelled:
+            seen.check(settings)
 
     def rules(self, model: Any, path: str) -> Rules:
         raise UserError("--constraints: a classifier's labels stand alone, there is nothing to constrain")
@@ -87,10 +92,7 @@ class MaxentTask(Task):
     def make(self, settings: Mapping[str, Any], data: Data, training: dict[str, Any]) -> Any:
         n_labels, n_columns, most = len(np.unique(data.y)), data.X.shape[1], settings.get("max_columns")
         if n_columns > most if most else not in_proportion(data.X, MAX_FEATURES, max(1, n_labels // 2)):
-            raise UserError(
-                f"the data have {n_columns:,} columns and {data.X.nnz:,} values, out of proportion: a model has "
-                f"weights for every column, times {n_labels} labels; --max-columns {n_columns} accepts them"
-            )
+            raise _out_of_proportion(n_columns, data.X.nnz, n_labels)
         return self.estimator(class_weight=_class_weight(settings["class_weights"]), **training)
 
     # scores
@@ -179,6 +181,36 @@ class MaxentTask(Task):
             else:
                 text = "\t".join(f"{label}/{value:.6f}" for label, value in zip(labels, row, strict=True))
                 yield f"{labels[best[0]]}\t{text}\n"
+
+
+def _out_of_proportion(n_columns: int, n_values: int, n_labels: int) -> UserError:
+    return UserError(
+        f"the data have {n_columns:,} columns and {n_values:,} values, out of proportion: a model has "
+        f"weights for every column, times {n_labels} labels; --max-columns {n_columns} accepts them"
+    )
+
+
+class _Seen:
+    """What `make` looks at, over blocks: are there many columns of which few occur?"""
+
+    def __init__(self) -> None:
+        self.columns: Any = np.empty(0, dtype=np.int64)
+        self.labels: set[Any] = set()
+        self.n_columns = self.n_values = 0
+
+    def add(self, X: Any, y: Any) -> None:
+        """Look at a block."""
+        self.columns = np.union1d(self.columns, X.indices)
+        self.labels.update(np.unique(y).tolist())
+        self.n_columns, self.n_values = max(self.n_columns, X.shape[1]), self.n_values + X.nnz
+
+    def check(self, settings: Mapping[str, Any]) -> None:
+        """UserError if so."""
+        n_labels, most = len(self.labels), settings.get("max_columns")
+        small = self.n_columns * max(1, n_labels // 2) <= MAX_FEATURES
+        few = self.n_columns <= most if most else small or self.n_columns <= SPREAD * len(self.columns)
+        if not few:
+            raise _out_of_proportion(self.n_columns, self.n_values, n_labels)
 
 
 def _score_rows(model: Any, X: Any) -> Any:

@@ -34,6 +34,7 @@ class TagTask(Task):
 
     name: ClassVar[str] = "tag"
     parameters: ClassVar[tuple[str, ...]] = ("model", "min_count", "transitions", "ends", "history", "beam_width")
+    partitioned: ClassVar[tuple[str, ...]] = parameters
     formats: ClassVar[tuple[str, ...]] = FORMATS
 
     @property
@@ -86,8 +87,8 @@ class TagTask(Task):
     def read(self, path: str, settings: Mapping[str, Any], labelled: bool) -> Data:
         return read_tagged(path, settings, labelled)
 
-    def blocks(self, path: str, settings: Mapping[str, Any], size: int) -> Iterator[Data]:
-        return tagged_blocks(path, settings, size)
+    def blocks(self, path: str, settings: Mapping[str, Any], size: int, labelled: bool = False) -> Iterator[Data]:
+        return tagged_blocks(path, settings, size, labelled)
 
     def words_only(self, model: Any) -> bool:
         template = model.template_
@@ -105,8 +106,8 @@ class TagTask(Task):
         kept |= choose_features(settings, data).remembered()
         return {"format": data.source.format, **{name: value for name, value in kept.items() if value}}
 
-    def features(self, model: Any) -> dict[str, Any]:
-        return described(getattr(model, "input_settings_", {}))
+    def features_of(self, remembered: Mapping[str, Any]) -> dict[str, Any]:
+        return described(remembered)
 
     def recall(self, model: Any) -> dict[str, Any]:
         if hasattr(model, "input_settings_"):

@@ -92,8 +92,8 @@ def read_tagged(path: str, settings: Mapping[str, Any], labelled: bool) -> Data:
     return found
 
 
-def tagged_blocks(path: str, settings: Mapping[str, Any], size: int) -> Iterator[Data]:
-    """Read sentences as `read_tagged` does without labels, in blocks of about `size` bytes.
+def tagged_blocks(path: str, settings: Mapping[str, Any], size: int, labelled: bool = False) -> Iterator[Data]:
+    """Read sentences as `read_tagged` does, in blocks of about `size` bytes.
 
     `settings["text"]`: whether they are plain text; None: look (see `tagtext`).
     """
@@ -106,15 +106,15 @@ def tagged_blocks(path: str, settings: Mapping[str, Any], size: int) -> Iterator
                 click.echo(f"{path}: read as plain text, one sentence per line", err=True)
             found = _text(text_sentences(block, path), kind)
         elif kind == "items":
-            found = _items(*parse_items(block.data, path, line=block.line), False)
+            found = _items(*parse_items(block.data, path, line=block.line), labelled)
         elif kind == "conllu":
             sentences = parse_conllu(block.data, path, line=block.line)
-            found = _table(_conllu_table(sentences), path, settings, False, sentences)
+            found = _table(_conllu_table(sentences), path, settings, labelled, sentences)
         else:
             separator = SEPARATORS[settings.get("separator") or "any"]
             table = parse_columns(block.data, path, separator, line=block.line, n_columns=n_columns)
             n_columns = table.n_columns
-            found = _table(table, path, settings, False)
+            found = _table(table, path, settings, labelled)
         if found is not None:
             yield replace(found, first=first)
             first += found.n_examples

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partwise.arrays import Booleans, Bytes, Ints, pointers
+from partwise.arrays import Booleans, Bytes, Floats, Ints, pointers
 from partwise.features import Attributes, RowLayout
 from partwise.models.layout import PairLayout
 from partwise.models.rows import Rows
@@ -16,10 +16,10 @@ def node_layout(
 ) -> PairLayout:
     """Features of positions; edge_only: attributes that have weights for pairs of labels and none for labels."""
     width = padded_width(n_labels)
-    of_nodes = rows if edge_only is None else _without(rows, edge_only)
+    of_nodes = rows if edge_only is None else without(rows, edge_only)
     if observed:
         return _observed(of_nodes, labels, n_labels, width, min_count)
-    return _frequent(of_nodes, n_labels, width, min_count, edge_only)
+    return frequent_attributes(attribute_counts(of_nodes), n_labels, min_count, some=edge_only is not None)
 
 
 def edge_layout(
@@ -31,10 +31,17 @@ def edge_layout(
     found = edge_attributes(rows, edge_ids)
     n_edge_attributes = found.num_attributes
     if observed:
-        cells = _transitions(rows.lengths, labels, width)
+        cells = transitions(rows.lengths, labels, width)
         ids = found.attributes if plain else np.where(found.attributes > 0, found.attributes, -1)
         core = RowLayout.observed(n_edge_attributes, size, size, found.row_ptr, ids, cells, min_count)
         return PairLayout(core, all_pairs=False)
+    return every_edge(n_edge_attributes, n_labels, plain)
+
+
+def every_edge(n_edge_attributes: int, n_labels: int, plain: bool) -> PairLayout:
+    """All transitions for all edge attributes; plain: for the one that is on every edge too."""
+    width = padded_width(n_labels)
+    size = n_labels * width
     if plain:
         return PairLayout.every(n_edge_attributes, size, size)
     columns = np.flatnonzero(np.tile(_label_columns(n_labels, width), n_labels)).astype(np.int64)
@@ -49,11 +56,17 @@ def transition_mask(lengths: Ints, labels: Ints, n_labels: int, observed: bool, 
     width = padded_width(n_labels)
     if not observed:
         return np.tile(_label_columns(n_labels, width), n_labels)
-    counts = np.bincount(_transitions(lengths, labels, width), minlength=n_labels * width)
-    return (counts >= min_count).astype(np.uint8)
+    return (transition_counts(lengths, labels, n_labels) >= min_count).astype(np.uint8)
 
 
-def _transitions(lengths: Ints, labels: Ints, width: int) -> Ints:
+def transition_counts(lengths: Ints, labels: Ints, n_labels: int) -> Ints:
+    """How often each transition occurs, (n_labels * width,)."""
+    width = padded_width(n_labels)
+    counts: Ints = np.bincount(transitions(lengths, labels, width), minlength=n_labels * width)
+    return counts
+
+
+def transitions(lengths: Ints, labels: Ints, width: int) -> Ints:
     """label * width + next label of all edges."""
     inner = has_left_neighbour(lengths)[1:]
     cells: Ints = labels[:-1][inner] * width + labels[1:][inner]
@@ -68,16 +81,28 @@ def _observed(rows: Rows, labels: Ints, n_labels: int, width: int, min_count: in
             rows.n_attributes, n_labels, width, found.row_ptr, found.attributes, labels, min_count
         )
         return PairLayout(core, all_pairs=False)
-    kept = np.empty((rows.n_attributes, n_labels), dtype=bool)
+    return frequent_pairs(pair_table(rows.table, labels, n_labels), min_count)
+
+
+def pair_table(table: Floats, labels: Ints, n_labels: int) -> Ints:
+    """How often each attribute of dense rows is not 0 with each label, (n_attributes, n_labels)."""
+    counts = np.empty((table.shape[1], n_labels), dtype=np.int64)
     for label in range(n_labels):
-        kept[:, label] = np.count_nonzero(rows.table[labels == label], axis=0) >= min_count
+        counts[:, label] = np.count_nonzero(table[labels == label], axis=0)
+    return counts
+
+
+def frequent_pairs(counts: Ints, min_count: int) -> PairLayout:
+    """The pairs of a table that occur `min_count` times; the dense layout if that is all of them."""
+    (n_attributes, n_labels), kept = counts.shape, counts >= min_count
+    width = padded_width(n_labels)
     if kept.all():
-        return PairLayout.every(rows.n_attributes, n_labels, width)
+        return PairLayout.every(n_attributes, n_labels, width)
     indptr = pointers(kept.sum(axis=1))
-    return PairLayout.some(rows.n_attributes, n_labels, width, indptr, np.nonzero(kept)[1].astype(np.int64))
+    return PairLayout.some(n_attributes, n_labels, width, indptr, np.nonzero(kept)[1].astype(np.int64))
 
 
-def _without(rows: Rows, attributes: Booleans) -> Rows:
+def without(rows: Rows, attributes: Booleans) -> Rows:
     """The rows without these attributes, which keep their numbers."""
     found = rows.attributes()
     known = found.attributes >= 0
@@ -85,18 +110,22 @@ def _without(rows: Rows, attributes: Booleans) -> Rows:
     return Rows(rows.lengths, rows.n_attributes, Attributes(found.row_ptr, ids, found.num_attributes, found.values))
 
 
-def _frequent(rows: Rows, n_labels: int, width: int, min_count: int, left_out: Booleans | None = None) -> PairLayout:
-    """All labels for the attributes seen `min_count` times; the dense layout if that is all of them."""
+def attribute_counts(rows: Rows) -> Ints:
+    """How often each attribute occurs."""
     if isinstance(rows.table, Attributes):
         seen = rows.table.attributes
-        counts = np.bincount(seen[seen >= 0], minlength=rows.n_attributes)
-    else:
-        counts = np.count_nonzero(rows.table, axis=0)
-    kept = counts >= min_count
-    if left_out is None and (min_count == 1 or kept.all()):
-        return PairLayout.every(rows.n_attributes, n_labels, width)
+        return np.bincount(seen[seen >= 0], minlength=rows.n_attributes)
+    counts: Ints = np.count_nonzero(rows.table, axis=0)
+    return counts
+
+
+def frequent_attributes(counts: Ints, n_labels: int, min_count: int, some: bool) -> PairLayout:
+    """All labels for the attributes seen `min_count` times; the dense layout if that is all, unless `some` are out."""
+    width, kept = padded_width(n_labels), counts >= min_count
+    if not some and (min_count == 1 or kept.all()):
+        return PairLayout.every(len(counts), n_labels, width)
     columns = np.tile(np.arange(n_labels, dtype=np.int64), int(kept.sum()))
-    return PairLayout.some(rows.n_attributes, n_labels, width, pointers(kept * n_labels), columns)
+    return PairLayout.some(len(counts), n_labels, width, pointers(kept * n_labels), columns)
 
 
 def edge_attributes(rows: Rows, edge_ids: Ints) -> Attributes:

@@ -7,6 +7,8 @@ is on every edge.
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,19 +16,23 @@ import numpy as np
 
 from partwise.arrays import Floats, Ints
 from partwise.features import Attributes, chain_map
+from partwise.features.macros import Gazetteer
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
+from partwise.model_files.values import encode
 from partwise.models.base import Learnt, Reading, Training
 from partwise.models.chain.base import ChainBase
 from partwise.models.chain.carrying import carry_weights
 from partwise.models.chain.explaining import explain_edges, explain_ends, explain_positions
 from partwise.models.chain.layout import edge_attributes, edge_layout, node_layout, transition_mask
+from partwise.models.chain.partitioner import ChainPartitioner
+from partwise.models.encoded import EncodedRows
 from partwise.models.inspection import Explanation, TopFeatures, choose_kept, counts_of, explanation, largest
 from partwise.models.layout import PairLayout, expand_pairs, layout_of
 from partwise.models.rows import Rows
 from partwise.models.saved import edge_layout_parts, layout_parts, read_edge_layout, read_layout
 from partwise.models.sequences.model import SequenceSource
-from partwise.problem import Batch
+from partwise.problem import Batch, LabelledBatch
 
 
 class ChainModel(ChainBase):
@@ -75,6 +81,26 @@ class ChainModel(ChainBase):
         light = Rows(rows.lengths, rows.n_attributes, np.empty((0, rows.n_attributes)))
         source = SequenceSource(rows.lengths, light)
         return replace(learnt, reading=Reading(learnt.examples.batch, len(rows.lengths), source=source))
+
+    def feature_parameters(self) -> dict[str, Any]:
+        template = self.template
+        lists = None if template is None else _digest(template.clusters, template.gazetteers)
+        return {
+            "template": None if template is None else template.text,
+            "clusters and gazetteers": lists,
+            "features": self.features,
+            "min_count": int(self.min_count),
+            "transitions": self.transitions,
+            "transition_features": encode(self.chosen, "transition_features"),
+            "ends": self.ends,
+        }
+
+    def partitioner(self) -> ChainPartitioner:
+        return ChainPartitioner(self)
+
+    def labelled(self, parts: ModelParts, by_features: bool = False) -> LabelledBatch:
+        encoded = EncodedRows.from_parts(parts, self.n_attributes, self.n_labels)
+        return self._examples(self.batch(encoded.rows, once=False), encoded.labels, encoded.weight)
 
     def batch(self, rows: Rows, *, once: bool = True) -> Batch:
         structure = self.structure(rows.lengths)
@@ -224,3 +250,11 @@ class ChainModel(ChainBase):
             raise ModelFormatError("has weights of transitions for other attributes than it says")
         self.edge_ids = np.where(chosen, np.cumsum(chosen), -1).astype(np.int64)
         self._weights = np.concatenate([run, others, *tail])
+
+
+def _digest(clusters: Mapping[str, str], gazetteers: Mapping[str, Gazetteer]) -> str | None:
+    """A short name of what a template looks words up in, None if there is nothing."""
+    if not clusters and not gazetteers:
+        return None
+    content = sorted(clusters.items()), sorted((name, sorted(found.phrases)) for name, found in gazetteers.items())
+    return hashlib.sha256(repr(content).encode("utf-8", "surrogatepass")).hexdigest()[:16]

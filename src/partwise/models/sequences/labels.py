@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from itertools import chain, repeat
 from typing import Any, NoReturn, Self, cast
@@ -56,12 +56,7 @@ class Targets(Sequences):
             self._refuse(lambda label: not _hashable(label), "label {!r} is not hashable")
         if any(map(_missing, distinct)):
             self._refuse(_missing, "label missing ({!r})")
-        plain = [label.item() if isinstance(label, np.generic) else label for label in distinct]
-        try:
-            plain.sort()
-        except TypeError:
-            plain.sort(key=lambda label: (type(label).__name__, repr(label)))
-        return label_array(plain)
+        return sorted_labels(label.item() if isinstance(label, np.generic) else label for label in distinct)
 
     def encode(self, classes: NDArray[Any]) -> Ints:
         """Indices into `classes`, all labels end to end; -1 for a label that is not among them."""
@@ -87,10 +82,20 @@ class CodedTargets(Targets):
         return self.coded.lengths
 
     def classes(self) -> NDArray[Any]:
-        return label_array(sorted(self.coded.distinct()))
+        return sorted_labels(self.coded.distinct())
 
     def encode(self, classes: NDArray[Any]) -> Ints:
         return self.coded.numbers_in(classes.tolist())
+
+
+def sorted_labels(distinct: Iterable[Any]) -> NDArray[Any]:
+    """Distinct labels in order; those of unlike types by type first."""
+    plain = list(distinct)
+    try:
+        plain.sort()
+    except TypeError:
+        plain.sort(key=lambda label: (type(label).__name__, repr(label)))
+    return label_array(plain)
 
 
 def label_array(plain: list[Any]) -> NDArray[Any]:

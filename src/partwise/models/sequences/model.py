@@ -77,6 +77,19 @@ class SequenceModel(Model):
     # training
 
     def learn(self, X: Any, y: Any, sample_weight: Any, training: Training) -> Learnt:
+        sequences, targets, weight, n_sequences = self.training_sequences(X, y, sample_weight)
+        self.use_labels(targets.classes())
+        labels = targets.encode(self.classes)
+        self.reader = self.suitable_reader(sequences)
+        rows = self.reader.read(sequences, self.rarest, training.n_jobs)
+        self.check_attributes()
+        if not (self.reader.named or self.dense):
+            rows = rows.compact()
+        learnt = self._learn_features(rows, labels, weight, training)
+        return replace(learnt, reading=learnt.reading if len(rows.lengths) == n_sequences else None)
+
+    def training_sequences(self, X: Any, y: Any, sample_weight: Any) -> tuple[Sequences, Targets, Floats | None, int]:
+        """Sequences of positive weight, their labels and weights, and how many sequences there are in all."""
         sequences = Sequences.of(X) if self.template is None else TextSequences.of(X)
         targets = Targets.of(y)
         if not len(sequences.items):
@@ -90,29 +103,29 @@ class SequenceModel(Model):
         if not lengths.all():
             number = sequences.numbers[int(np.flatnonzero(lengths == 0)[0])]
             raise ValueError(f"sequence {number} has no positions: leave it out")
-        self.classes = targets.classes()
-        if len(self.classes) < 2:
-            raise ValueError(f"y holds one label only ({self.classes.tolist()[0]!r}): there is nothing to learn")
-        labels = targets.encode(self.classes)
-        rows = self._first_reading(sequences, training.n_jobs)
-        learnt = self._learn_features(rows, labels, weight, training)
-        return replace(learnt, reading=learnt.reading if len(lengths) == n_sequences else None)
+        return sequences, targets, weight, n_sequences
 
-    def _first_reading(self, sequences: Sequences, n_jobs: int) -> Rows:
-        """Choose the reader that matches the form of the input, and let it learn the attributes."""
-        dropping = 1 if self.observed else int(self.min_count)
+    def use_labels(self, classes: NDArray[Any]) -> None:
+        """Label positions by these; ValueError if there is no choice among them."""
+        self.classes = classes
+        if len(classes) < 2:
+            raise ValueError(f"y holds one label only ({classes.tolist()[0]!r}): there is nothing to learn")
+
+    def suitable_reader(self, sequences: Sequences) -> Reader:
+        """A reader that matches the form of the input; it has read nothing yet."""
         if self.template is not None:
-            self.reader = TemplateReader(self.template)
-            return self.reader.read(sequences, dropping, n_jobs)
-        if input_form(sequences) == "names":
-            self.reader = NameReader()
-            rows = self.reader.read(sequences, dropping)
-            if not rows.n_attributes:
-                raise ValueError("X has no attribute" + (f" that occurs {dropping} times" if dropping > 1 else ""))
-            return rows
-        self.reader = ColumnReader()
-        rows = self.reader.read(sequences)
-        return rows if self.dense else rows.compact()
+            return TemplateReader(self.template)
+        return NameReader() if input_form(sequences) == "names" else ColumnReader()
+
+    @property
+    def rarest(self) -> int:
+        """How often an attribute that has a name must occur to be known."""
+        return 1 if self.observed else int(self.min_count)
+
+    def check_attributes(self) -> None:
+        """ValueError if sequences of names have none that is known."""
+        if isinstance(self.reader, NameReader) and not self.reader.n_attributes:
+            raise ValueError("X has no attribute" + (f" that occurs {self.rarest} times" if self.rarest > 1 else ""))
 
     @abstractmethod
     def _learn_features(self, rows: Rows, labels: Ints, weight: Floats | None, training: Training) -> Learnt:

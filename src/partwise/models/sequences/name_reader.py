@@ -32,7 +32,7 @@ class NameReader(VocabularyReader):
             raise ValueError("X: sequences must be lists of attribute names or dicts, as in fit")
         return sequences
 
-    def _with(self, vocabulary: Vocabulary) -> NameReader:
+    def with_vocabulary(self, vocabulary: Vocabulary) -> NameReader:
         return NameReader(vocabulary)
 
     def to_parts(self) -> ModelParts:

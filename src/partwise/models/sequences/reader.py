@@ -137,10 +137,10 @@ class VocabularyReader(Reader):
         number = np.where(used, np.cumsum(used) - 1, -1).astype(np.int64)
         lengths = np.diff(self.known.offsets)
         data = np.ascontiguousarray(self.known.bytes[np.repeat(used, lengths)])
-        return self._with(Vocabulary(data, pointers(lengths[used]))), number
+        return self.with_vocabulary(Vocabulary(data, pointers(lengths[used]))), number
 
     @abstractmethod
-    def _with(self, vocabulary: Vocabulary) -> Self:
+    def with_vocabulary(self, vocabulary: Vocabulary) -> Self:
         """The same reader with other attributes."""
 
 

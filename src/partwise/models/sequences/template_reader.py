@@ -73,7 +73,7 @@ class TemplateReader(VocabularyReader):
     def sequences(self, X: Any) -> TextSequences:
         return TextSequences.of(X)
 
-    def _with(self, vocabulary: Vocabulary) -> TemplateReader:
+    def with_vocabulary(self, vocabulary: Vocabulary) -> TemplateReader:
         return TemplateReader(self.template, vocabulary)
 
     def read(self, sequences: Any, min_count: int = 1, n_jobs: int = 1) -> Rows:

@@ -1,0 +1,86 @@
+"""Learning a model from blocks of training data, two passes over them, in the memory of a block.
+
+    partitioner = model.partitioner()
+    for X, y in blocks: partitioner.look(X, y, None)         labels and names are counted
+    partitioner.settle()                                     and chosen: numbers from here on
+    for X, y in blocks: partitioner.encode(X, y, None)       examples as numbers; features are counted
+    partitioner.finish()                                     and chosen: the model is what `learn` would have made it
+
+What is held grows with the model, not with the examples.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from partwise.arrays import Ints
+from partwise.features import Attributes
+from partwise.models.encoded import EncodedRows
+
+
+class Partitioner(ABC):
+    """Learns the model that made it. Blocks come in the same order in both passes."""
+
+    @abstractmethod
+    def look(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> None:
+        """The first pass. A block has examples of positive weight."""
+
+    @abstractmethod
+    def settle(self) -> None:
+        """Labels and vocabulary are known."""
+
+    @abstractmethod
+    def encode(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> EncodedRows | None:
+        """The second pass: the block's examples of positive weight, if it has any."""
+
+    @abstractmethod
+    def finish(self) -> None:
+        """The model's features are known; it has no weights yet."""
+
+    @abstractmethod
+    def n_slots(self, encoded: EncodedRows) -> int:
+        """Slots of all these examples; known once the labels are."""
+
+
+class ChangedData(ValueError):
+    """The second pass saw something that the first one did not."""
+
+    def __init__(self) -> None:
+        super().__init__("the data changed between the first pass and the second: give the same blocks twice")
+
+
+class PairCounts:
+    """How often each pair (attribute, column) occurs, over blocks of rows."""
+
+    def __init__(self, n_columns: int) -> None:
+        self.n_columns = n_columns
+        self._keys = np.empty(0, dtype=np.int64)
+        self._counts = np.empty(0, dtype=np.int64)
+        self._new: list[tuple[Ints, Ints]] = []
+        self._n_new = 0
+
+    def add(self, rows: Attributes, columns: Ints) -> None:
+        """Count each row's attributes (-1 is none) with the row's column."""
+        known = rows.attributes >= 0
+        keys = rows.attributes * self.n_columns + np.repeat(columns, np.diff(rows.row_ptr))
+        self._new.append(np.unique(keys[known], return_counts=True))
+        self._n_new += len(self._new[-1][0])
+        if self._n_new > len(self._keys):  # work in proportion to the pairs, however many blocks there are
+            self._merge()
+
+    def _merge(self) -> None:
+        keys, counts = (np.concatenate(each) for each in zip((self._keys, self._counts), *self._new, strict=True))
+        order = np.argsort(keys, kind="stable")
+        keys, counts = keys[order], counts[order]
+        first = np.flatnonzero(np.diff(keys, prepend=-1))
+        self._keys, self._counts = keys[first], np.add.reduceat(counts, first) if len(first) else counts
+        self._new, self._n_new = [], 0
+
+    def pairs(self, min_count: int) -> tuple[Ints, Ints]:
+        """(attributes, columns) of the pairs that occur so often, in order."""
+        self._merge()
+        attributes, columns = np.divmod(self._keys[self._counts >= min_count], self.n_columns)
+        return attributes, columns

@@ -1,0 +1,84 @@
+"""``partwise partition`` and ``partwise train TASK DIR``."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+
+import numpy as np
+import pytest
+
+import partwise
+
+
+@pytest.fixture(scope="module")
+def chunks(data_dir, tmp_path_factory):
+    path = tmp_path_factory.mktemp("data") / "train.txt"
+    with gzip.open(data_dir / "conll2000" / "train.txt.gz", "rt", encoding="utf-8") as file:
+        path.write_text("\n\n".join(file.read(150_000).split("\n\n")[:100]) + "\n\n", encoding="utf-8")
+    return path
+
+
+def test_a_tagger(chunks, tmp_path, cli):
+    common = ("--C", "0.5", "--solver", "lbfgs", "--json")
+    cli("train", "tag", str(chunks), "-o", str(tmp_path / "memory.pw"), *common)
+    one = json.loads(cli("partition", "tag", str(chunks), "-o", str(tmp_path / "one"), "--json").stdout)
+    assert one["n_batches"] == 1
+    assert one["features"] == "chunk"
+    cli("train", "tag", str(tmp_path / "one"), "-o", str(tmp_path / "one.pw"), *common)
+    expected, found = (partwise.load(tmp_path / name) for name in ("memory.pw", "one.pw"))
+    np.testing.assert_array_equal(found.coef_, expected.coef_)
+    assert found.get_params() == expected.get_params()
+    assert found.input_settings_ == expected.input_settings_
+    cli("partition", "tag", str(chunks), "-o", str(tmp_path / "some"), "--batch-size", "300k")
+    done = cli(
+        "train", "tag", str(tmp_path / "some"), "-o", str(tmp_path / "some.pw"), "--memory", "200M", "--C", "0.5",
+        "--dev", str(chunks), "--json",
+    )  # fmt: skip
+    fields = json.loads(done.stdout)
+    assert fields["n_batches"] > 2
+    assert fields["f1"] > 0.95
+    assert abs(fields["primal"] - expected.result_.primal) <= fields["gap"] + expected.result_.gap
+
+
+def test_a_classifier(tmp_path, cli, rng):
+    X = rng.normal(size=(300, 4)) * (rng.random((300, 4)) < 0.5)
+    labels = np.argmax(X, axis=1)
+    cells = [" ".join(f"{j + 1}:{x!r}" for j, x in enumerate(row) if x) for row in X.tolist()]
+    lines = [f"{label} {text}" for label, text in zip(labels, cells, strict=True)]
+    data = tmp_path / "rows.svm"
+    data.write_text("\n".join(lines) + "\n")
+    cli("train", "maxent", str(data), "-o", str(tmp_path / "memory.pw"), "--solver", "lbfgs", "--no-fit-intercept")
+    cli("partition", "maxent", str(data), "-o", str(tmp_path / "dir"), "--no-fit-intercept")
+    done = cli("train", "maxent", str(tmp_path / "dir"), "-o", str(tmp_path / "dir.pw"), "--solver", "lbfgs")
+    assert "certified" in done.stdout
+    expected, found = (partwise.load(tmp_path / name) for name in ("memory.pw", "dir.pw"))
+    np.testing.assert_array_equal(found.coef_, expected.coef_)
+    with data.open("a") as file:
+        file.write("1 2000000000:1\n")
+    done = cli("partition", "maxent", str(data), "-o", str(tmp_path / "wide"), status=2)
+    assert "out of proportion" in done.stderr
+    assert not (tmp_path / "wide").exists()
+
+
+def test_errors(chunks, tmp_path, cli):
+    folder = tmp_path / "dir"
+    cli("partition", "tag", str(chunks), "-o", str(folder))
+    for arguments, message in (
+        (("partition", "tag", str(chunks), "-o", str(folder)), "is there already"),
+        (("partition", "tag", "-", "-o", str(tmp_path / "x")), "read twice"),
+        (("partition", "dep", str(chunks), "-o", str(tmp_path / "x")), "not available for task 'dep'"),
+        (("partition", "tag", str(chunks), "-o", str(tmp_path / "x"), "--model", "maxent"), "not available for Maxent"),
+        (("partition", "tag", str(chunks), "-o", str(tmp_path / "x"), "--batch-size", "many"), "number of bytes"),
+        (("train", "tag", str(folder), "--min-count", "2"), "--min-count: .* is a partition"),
+        (("train", "tag", str(folder), "--features", "ner"), "--features: .* is a partition"),
+        (("train", "tag", str(folder), "--folds", "3"), "--folds: not available with a partition"),
+        (("train", "tag", str(folder), "--memory", "10M"), "are too little"),
+        (("train", "maxent", str(folder)), "another task"),
+        (("train", "tag", str(tmp_path)), "is not a partition"),
+        (("train", "tag", str(chunks), "--memory", "1G"), "--memory is for partitions"),
+    ):
+        done = cli(*arguments, *(("-o", str(tmp_path / "m.pw")) if arguments[0] == "train" else ()), status=2)
+        assert re.search(message, done.stderr), (arguments, done.stderr)
+    assert not (tmp_path / "x").exists()

@@ -1,0 +1,254 @@
+"""Training on a partition is training on the data that it was written from."""
+
+from __future__ import annotations
+
+import pickle
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from partitioncases import CASES, TEMPLATE, names, words
+from scipy import sparse
+
+import partwise
+from partwise import DependencyParser, MaxentClassifier, SequenceTagger, partitions
+from partwise.features import NameCounts, Template, Vocabulary
+from partwise.models import NotAvailable
+from partwise.partitions.sizes import Plan, opened_bytes, plan
+
+
+def parts_of(path) -> tuple[dict, dict]:
+    from partwise.model_files import container
+
+    metadata, found = container.read(path)
+    settings = container.parse_json(metadata["settings"])
+    return {name: settings[name] for name in settings if name not in ("result", "history")}, found
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_one_batch_gives_the_bits_of_memory(name, tmp_path):
+    case = CASES[name]
+    found = partitions.write(tmp_path / "dir", case.make(), case.blocks())
+    assert found.n_batches == 1
+    expected, fitted = case.fitted(), case.make().fit(found)
+    np.testing.assert_array_equal(fitted.result_.weights, expected.result_.weights)
+    assert fitted.result_.gap == expected.result_.gap
+    expected.save(tmp_path / "expected.pw")
+    fitted.save(tmp_path / "fitted.pw")
+    (settings, arrays), (own_settings, own) = parts_of(tmp_path / "expected.pw"), parts_of(tmp_path / "fitted.pw")
+    assert own_settings == settings
+    assert own.keys() == arrays.keys()
+    for key, array in arrays.items():
+        np.testing.assert_array_equal(own[key], array)
+    again = found.estimator(solver="lbfgs", tol=1e-6).fit(found)
+    np.testing.assert_array_equal(again.result_.weights, expected.result_.weights)
+
+
+@pytest.mark.parametrize("name", ["template", "names-weights", "names-edges", "arrays", "rows", "rows-sparse"])
+def test_several_batches_have_the_same_optimum(name, tmp_path):
+    case = CASES[name]
+    found = partitions.write(tmp_path / "dir", case.make(), case.blocks(), batch_size=2000)
+    assert found.n_batches > 3
+    weight = np.ones(60) if case.weight is None else case.weight
+    assert found.n_examples == np.count_nonzero(weight)
+    expected, fitted = case.fitted(), case.make().fit(found)
+    assert fitted.result_.status == "converged"
+    assert abs(fitted.result_.primal - expected.result_.primal) <= max(fitted.result_.gap, expected.result_.gap)
+    np.testing.assert_allclose(fitted.result_.weights, expected.result_.weights, atol=1e-2)
+    loaded = partitions.open(tmp_path / "dir")
+    batches = loaded.batches()
+    assert [batch.open().n_slots for batch in batches] == [batch.n_slots for batch in batches]
+
+
+def test_batches_are_of_about_one_size_whatever_the_blocks(tmp_path):
+    case, limit = CASES["names"], 4000
+    for size in (1, 7, 60):
+        found = partitions.write(tmp_path / f"dir{size}", case.make(), case.blocks(size), batch_size=limit)
+        sizes = [opened_bytes(*found.size(k)[:3], valued=False) for k in range(found.n_batches)]
+        assert max(sizes) <= limit
+        assert min(sizes[:-1]) > limit / 2
+    found = partitions.write(tmp_path / "single", case.make(), case.blocks(), batch_size=1)
+    assert found.n_batches == found.n_examples
+
+
+def some_kept(monkeypatch, kept=(0,)) -> None:
+    monkeypatch.setattr("partwise.partitions.folder.plan", lambda *_: Plan(frozenset(kept), False))
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "newton", "eg-batch", "eg-primal"])
+def test_reading_batches_again_changes_no_bit(solver, tmp_path, monkeypatch):
+    case = CASES["names-weights"]
+    found = partitions.write(tmp_path / "dir", case.make(), case.blocks(), batch_size=3000)
+    expected = case.make(solver=solver, tol=1e-2).fit(found)
+    for kept in ((), (0, 1)):
+        some_kept(monkeypatch, kept)
+        fitted = case.make(solver=solver, tol=1e-2).fit(found)
+        np.testing.assert_array_equal(fitted.result_.weights, expected.result_.weights)
+
+
+def test_auto_takes_what_the_batches_allow(tmp_path, monkeypatch):
+    for case in (CASES["names"], CASES["rows"]):
+        found = partitions.write(tmp_path / case.cls.__name__, case.make(), case.blocks(), batch_size=3000)
+        with monkeypatch.context() as patched:
+            some_kept(patched)
+            fitted = case.make(solver="auto", tol=1e-2).fit(found)
+            assert (fitted.result_.status, fitted.result_.solver) == ("converged", "lbfgs")
+            with pytest.raises(ValueError, match="needs batches in memory"):
+                case.make(solver="eg").fit(found)
+            fitted = case.make(solver="excessive-gap", loss="hinge", tol=1e-1).fit(found)
+            assert fitted.result_.status == "converged"
+        for solver, loss in (("eg", "log"), ("bcfw", "hinge")):
+            assert case.make(solver=solver, loss=loss, tol=1e-1).fit(found).result_.status == "converged"
+
+
+def test_references_can_be_pickled(tmp_path):
+    case = CASES["names"]
+    found = partitions.write(tmp_path / "dir", case.make(), case.blocks(), batch_size=3000)
+    sent = pickle.dumps(found.batches()[1])
+    assert len(sent) < 1000
+    assert pickle.loads(sent) == found.batches()[1]
+    program = "import pickle, sys; print(pickle.load(sys.stdin.buffer).open().n_slots)"
+    done = subprocess.run([sys.executable, "-c", program], input=sent, capture_output=True, check=True)
+    assert int(done.stdout) == found.batches()[1].n_slots
+
+
+def test_names_are_counted_as_if_they_were_one_text(rng):
+    text = [f"n{k}" for k in rng.zipf(1.3, size=3000) % 200]
+    for min_count in (1, 3):
+        expected = Vocabulary.learn(text, min_count)[0].names()
+        counts = NameCounts()
+        for start in range(0, 3000, 170):
+            counts.add(*Vocabulary.learn(text[start : start + 170]))
+        assert counts.vocabulary(min_count).names() == expected
+    with pytest.raises(ValueError, match="out of range"):
+        counts.add(Vocabulary.learn(["a"])[0], np.array([1]))
+
+
+def test_sparse_blocks_may_have_fewer_columns(tmp_path):
+    X = sparse.csr_matrix(np.array([[1.0, 0, 2], [0, 3, 0], [1, 0, 0], [0, 1, 0]]))
+    y = np.array([1, 2, 1, 3])
+    blocks = [(X[:2], y[:2]), (X[2:, :2], y[2:].astype(float))]
+    found = partitions.write(tmp_path / "dir", MaxentClassifier(), blocks)
+    fitted, expected = (MaxentClassifier(solver="lbfgs").fit(*data) for data in ((found,), (X, y.astype(float))))
+    np.testing.assert_array_equal(fitted.coef_, expected.coef_)
+    np.testing.assert_array_equal(fitted.classes_, expected.classes_)
+
+
+class TestBadInput:
+    @pytest.fixture
+    def found(self, tmp_path):
+        case = CASES["template"]
+        return partitions.write(tmp_path / "dir", case.make(), case.blocks())
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"min_count": 2}, "written with min_count=1, the estimator has 2"),
+            ({"ends": True}, "written with ends=False"),
+            ({"template": None}, "written with template='U00"),
+            ({"template": Template(TEMPLATE, clusters={"a": "01"})}, "clusters and gazetteers"),
+            ({"kernel": "rbf", "template": Template(TEMPLATE)}, "not available for KernelChainModel"),
+            ({"model": "maxent", "template": Template(TEMPLATE)}, "not available for MaxentChainModel"),
+        ],
+    )
+    def test_other_features(self, found, options, message):
+        with pytest.raises(ValueError, match=message):
+            SequenceTagger(**{**CASES["template"].options, **options}).fit(found)
+
+    def test_other_estimators_and_answers(self, found):
+        with pytest.raises(ValueError, match="is a partition for SequenceTagger"):
+            MaxentClassifier().fit(found)
+        with pytest.raises(ValueError, match="give it alone"):
+            CASES["template"].make().fit(found, words()[1])
+        with pytest.raises(NotAvailable, match="partitions: not available"):
+            DependencyParser().fit(found)
+        with pytest.raises(ValueError, match="y"):
+            CASES["template"].make().fit(words()[0])
+
+    def test_blocks(self, tmp_path):
+        X, y = names()
+        make = SequenceTagger()
+        with pytest.raises(ValueError, match="gone through twice"):
+            partitions.write(tmp_path / "dir", make, iter([(X, y)]))
+        with pytest.raises(ValueError, match="there are no examples"):
+            partitions.write(tmp_path / "dir", make, [([], [])])
+        with pytest.raises(ValueError, match="no examples with a weight"):
+            partitions.write(tmp_path / "dir", make, [(X, y, np.zeros(len(X)))])
+        with pytest.raises(ValueError, match="one form"):
+            partitions.write(tmp_path / "dir", make, [(X, y), ([np.zeros((1, 2))], [["l0"]])])
+        with pytest.raises(NotAvailable):
+            partitions.write(tmp_path / "dir", DependencyParser(), [(X, y)])
+        turns = [[(X, y)], [([*X[:-1], [["new"]]], [*y[:-1], ["l0"]])], [(X, y)], [(X, y), (X, y)]]
+        for _ in range(2):
+            with pytest.raises(ValueError, match="changed between"):
+                partitions.write(tmp_path / "dir", make, lambda: turns.pop(0))
+        weightless = [(X[:5], y[:5], np.zeros(5)), (X[5:], y[5:], None)]
+        assert partitions.write(tmp_path / "dir", make, weightless).n_examples == len(X) - 5
+        shutil.rmtree(tmp_path / "dir")
+        assert not list(tmp_path.iterdir())  # nothing is left of what was begun
+
+    def test_a_folder_that_is_there_is_left_alone(self, found, tmp_path):
+        case = CASES["names"]
+        with pytest.raises(FileExistsError, match="is there already"):
+            partitions.write(tmp_path / "dir", case.make(), case.blocks())
+        (tmp_path / "empty").mkdir()
+        assert partitions.write(tmp_path / "empty", case.make(), case.blocks()).n_batches == 1
+        with pytest.raises(FileNotFoundError):
+            partitions.write(tmp_path / "no" / "dir", case.make(), case.blocks())
+
+    def test_sizes(self, tmp_path):
+        assert [partitions.parse_size(text) for text in ("500M", "2.5G", 1000, "7kb")] == [500e6, 2.5e9, 1000, 7000]
+        for text in ("", "x", "-5", 0, True, None, "1e400", float("nan")):
+            with pytest.raises(ValueError, match="must be a number of bytes"):
+                partitions.parse_size(text)
+
+
+def test_plans():
+    sizes = [100_000_000] * 8
+    assert plan(sizes, None, 0, 10, 10).everything
+    assert plan(sizes, 2_000_000_000, 0, 10, 10).everything
+    assert not plan(sizes, 2_000_000_000, 0, 10, 10**8).everything  # no room for what visits of examples need
+    some = plan(sizes, 800_000_000, 0, 10, 10)
+    assert some == Plan(frozenset({0, 1}), False)
+    assert plan(sizes, 560_000_000, 0, 10, 10) == Plan(frozenset(), False)
+    with pytest.raises(ValueError, match=r"400 MB are too little: 150 MB for .* 400 MB for .* at least 556 MB"):
+        plan(sizes, 400_000_000, 0, 10, 10)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the peak memory as Linux has it")
+def test_the_limit_is_kept(tmp_path):
+    program = """
+import sys
+import numpy as np
+import partwise
+from partwise import MaxentClassifier, partitions
+from partwise.cli.output import peak_memory
+folder, memory = sys.argv[1:]
+def blocks():
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(5000, 100))
+        yield X, np.argmax(X[:, :3], axis=1)
+made = MaxentClassifier(solver="lbfgs", tol=1e-2)
+if memory == "write":
+    partitions.write(folder, made, blocks, batch_size="4M")
+elif memory == "memory":
+    made.fit(*(np.concatenate(each) for each in zip(*blocks())))
+else:
+    made.fit(partitions.open(folder, memory))
+print(peak_memory())
+"""
+
+    def peak(memory: str) -> int:
+        run = [sys.executable, "-c", program, str(tmp_path / "dir"), memory]
+        return int(subprocess.run(run, capture_output=True, text=True, check=True).stdout)
+
+    assert peak("write") < 190e6  # 48 MB of numbers; a block is 4
+    assert peak("180M") <= 180e6
+    assert peak("memory") > 200e6
+
+
+def test_the_public_names():
+    assert partwise.PartitionError is partitions.PartitionError
