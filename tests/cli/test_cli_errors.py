@@ -214,8 +214,9 @@ def test_full_device(files, chunker):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
-def test_interrupted(tmp_path, files):
-    """Ctrl-C: status 130 and no half file."""
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_interrupted(tmp_path, files, number):
+    """Ctrl-C: status 130 and no half file; the same for other signals that ask a process to end."""
     out = tmp_path / "m.pw"
     args = ["train", "tag", str(files / "treebank" / "train.txt"), "-o", str(out), "--tol", "0", "--solver", "eg"]
     args += ["--max-passes", "1000000", "--history-file", str(tmp_path / "h.csv")]
@@ -229,11 +230,11 @@ def test_interrupted(tmp_path, files):
             assert running.poll() is None, running.stderr.read()
             time.sleep(0.02)
         time.sleep(0.2)
-        running.send_signal(signal.SIGINT)
+        running.send_signal(number)
         stdout, stderr = running.communicate(timeout=30)
     finally:
         running.kill()
-    assert running.returncode == 130, stderr
+    assert running.returncode == 128 + number, stderr
     assert "Traceback" not in stderr
     assert stdout == ""
     assert list(tmp_path.iterdir()) == []

@@ -1,5 +1,8 @@
 """How the command line fails: one line on standard error, exit status 2 (130 after Ctrl-C), no traceback.
 
+SIGTERM and SIGHUP end a command as Ctrl-C does: what it was writing is taken away, and its status is 128 and the
+signal's number, as a shell says it.
+
 What counts as a user's error: files that do not exist, are not readable, not writable or not in their format (OSError,
 FormatError, ModelFormatError), values that an option, an estimator or a solver refuses (ValueError), a run that
 diverges (ArithmeticError), not enough memory. Everything else is a defect and shows its traceback, as does
@@ -11,7 +14,9 @@ from __future__ import annotations
 import errno
 import io
 import os
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -31,6 +36,14 @@ class UserError(click.ClickException):
     exit_code = USER_ERROR
 
 
+class Ended(BaseException):
+    """A signal asked the process to end."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.number = number
+
+
 def run_safely(run: Callable[[], Any]) -> NoReturn:
     """Call, and end the process with the right status."""
     code = 0
@@ -38,7 +51,7 @@ def run_safely(run: Callable[[], Any]) -> NoReturn:
         # A file's name may have bytes that are no UTF-8: shown as on standard error, and no reason to fail.
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        with plain_warnings():
+        with plain_warnings(), _ending_signals():
             answer = run()
             if sys.stdout is not None:  # closed before the process began
                 sys.stdout.flush()
@@ -48,6 +61,9 @@ def run_safely(run: Callable[[], Any]) -> NoReturn:
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
         code = INTERRUPTED
+    except Ended as ended:
+        click.echo(f"ended by {ended}", err=True)
+        code = 128 + ended.number
     except SystemExit as done:
         # Completions for a shell end well; else it is click's own answer to a closed pipe, with standard output made
         # safe to flush.
@@ -102,3 +118,23 @@ def plain_warnings() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.showwarning = show
         yield
+
+
+@contextmanager
+def _ending_signals() -> Iterator[None]:
+    """Raise `Ended` where SIGTERM or SIGHUP come in; a signal that is ignored (nohup) stays so."""
+
+    def end(number: int, frame: Any) -> NoReturn:
+        raise Ended(number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    names = ("SIGTERM", "SIGHUP")  # Windows has no SIGHUP
+    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    before = {number: signal.signal(number, end) for number in numbers if signal.getsignal(number) == signal.SIG_DFL}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -3,6 +3,7 @@
 The rule of "auto", by loss and by a look at some examples (`look`); the first line that fits:
 
     hinge, squared hinge              bcfw
+    hinge, batches not in memory      excessive-gap
     hinge, kernels                    eg
     hinge, kernels, weak penalty      excessive-gap (curvature above `WEAK_HINGE`)
     smooth, kernels                   eg
@@ -94,6 +95,8 @@ def choose(problem: Problem) -> Choice:
         return Choice(BCFW(), f"loss {problem.loss.name!r}")
     look = Look(problem)
     if not problem.loss.smooth:
+        if fits(ExcessiveGap) and not fits(EG):
+            return Choice(ExcessiveGap(), f"loss {problem.loss.name!r}, and single examples cannot be visited")
         if fits(ExcessiveGap) and look.curvature > WEAK_HINGE:
             reason = f"loss {problem.loss.name!r} with a weak penalty (curvature {look.curvature:.3g} > {WEAK_HINGE:g})"
             return Choice(ExcessiveGap(), reason)

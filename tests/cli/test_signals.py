@@ -1,0 +1,43 @@
+"""Signals that ask a command to end: nothing half-written stays."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_partition_that_is_being_written(tmp_path, number):
+    data, folder = tmp_path / "train.txt", tmp_path / "parts"
+    sentence = "\n".join(f"w{k} {'AB'[k % 2]}" for k in range(50)) + "\n\n"
+    data.write_text(sentence * 4000)
+    command = [sys.executable, "-m", "partwise", "partition", "tag", str(data), "-o", str(folder)]
+    running = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    try:
+        deadline = time.monotonic() + 30
+        while not any(each.name.endswith(".tmp") for each in tmp_path.iterdir()):
+            assert time.monotonic() < deadline
+            assert running.poll() is None, running.stderr.read()
+            time.sleep(0.01)
+        running.send_signal(number)
+        stderr = running.communicate(timeout=30)[1]
+    finally:
+        running.kill()
+    assert (running.returncode, stderr) == (128 + number, f"ended by {signal.Signals(number).name}\n")
+    assert list(tmp_path.iterdir()) == [data]
+
+
+def test_an_ignored_signal_stays_ignored(tmp_path):
+    """As under nohup."""
+    program = (
+        "import signal, os; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+        "from partwise.cli.errors import run_safely\n"
+        "run_safely(lambda: os.kill(os.getpid(), signal.SIGHUP))"
+    )
+    assert subprocess.run([sys.executable, "-c", program]).returncode == 0
