@@ -8,6 +8,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from partwise.cli.checkpoints import checkpoint_of
 from partwise.cli.errors import UserError
 from partwise.cli.output import check_outputs, peak_memory, print_json, warn_blank
 from partwise.cli.summary import certificate_lines, features_text, result_fields, size_text
@@ -44,7 +45,7 @@ def train_on_partition(
     held = None if dev is None else task.read(dev, {**flags, **remembered}, labelled=True)
     callbacks: list[Any] = [HistoryWriter(flags["history_file"])] if flags["history_file"] else []
     model.set_params(callbacks=[*callbacks, *([] if quiet or as_json else [ProgressLine()])])
-    model.fit(found)
+    model.fit(found, checkpoint=checkpoint_of(flags))
     model.set_params(callbacks=None)
     model.input_settings_ = remembered
     model.save(output, dtype=flags["dtype"])

@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from partwise.cli import crossval
+from partwise.cli.checkpoints import checkpoint_of
 from partwise.cli.errors import UserError, message_of
 from partwise.cli.flags import RENAMED, TRAINING, File, estimator_options, solver_options
 from partwise.cli.output import (
@@ -112,6 +113,20 @@ def make_command(task: Task) -> click.Command:
             ["--history-file"], type=File(), metavar="FILE", help="Write every certificate to a .csv or .json file."
         ),
         click.Option(
+            ["--checkpoint"],
+            type=File(),
+            metavar="DIR",
+            help="Save the run's state there from time to time; the same command continues from it.",
+        ),
+        click.Option(
+            ["--checkpoint-every"],
+            type=click.FloatRange(0),
+            default=60.0,
+            show_default=True,
+            metavar="SECONDS",
+            help="How often.",
+        ),
+        click.Option(
             ["--dtype"],
             type=click.Choice(["float64", "float32"]),
             default="float64",
@@ -197,6 +212,8 @@ def train(
         raise UserError("--memory is for partitions: write one with `partwise partition`")
     if flags["early_stopping"] and dev is None:
         raise UserError("--early-stopping needs --dev")
+    if flags["early_stopping"] and flags["checkpoint"]:
+        raise UserError("--checkpoint cannot be combined with --early-stopping, whose scores it does not hold")
     if flags["early_stopping"] and flags["folds"]:
         raise UserError("--folds cannot be combined with --early-stopping: folds have no development data")
     check_outputs(output, flags["report"], flags["history_file"], inputs=(data, dev))
@@ -215,7 +232,7 @@ def train(
     answers = TrainingAnswers(_some(task, training) if held is None else ())
     model.set_params(callbacks=[*callbacks, *([answers] if held is None else [])])
     with _nothing_left_of(flags["history_file"]):
-        model.fit(training.X, training.y)
+        model.fit(training.X, training.y, checkpoint=checkpoint_of(flags))
     model.set_params(callbacks=None)
     model.input_settings_ = {"task": task.name, **task.remember(flags, training)}
 

@@ -178,12 +178,13 @@ class DependencyParser(StructuredEstimator):
         quick = self.solver == "auto" and not self.solver_options and get_loss(self.loss).smooth and self.C <= MOST_EG
         return get_solver("eg") if quick else super()._make_solver()
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> DependencyParser:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, checkpoint: Any = None) -> DependencyParser:
         """Train on sentences `X` with trees `y` (None: their own); `sample_weight` is one weight per sentence.
 
-        A sentence of weight 0 is left out altogether.
+        A sentence of weight 0 is left out altogether. checkpoint: a file for the state of the run, from which it
+        continues if it exists; the classifier of relations is trained anew.
         """
-        return super().fit(X, y, sample_weight)
+        return super().fit(X, y, sample_weight, checkpoint=checkpoint)
 
     def parse(self, X: Any, *, allowed: Any = None) -> list[Any]:
         """The `ConlluSentence` objects `X` with predicted trees in place of their own."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import inspect
 import math
+import os
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -30,7 +31,7 @@ from partwise.penalties import L2, ElasticNet, Penalty
 from partwise.problem import BatchReference, Problem
 from partwise.problem.inference import best_labellings
 from partwise.result import HISTORY, Result
-from partwise.solvers import Solver, get_solver, solve, solve_path
+from partwise.solvers import Checkpoint, Solver, get_solver, solve, solve_path
 
 
 @contextmanager
@@ -114,11 +115,22 @@ class TrainedEstimator(BaseEstimator):
 
     # training
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
+    ) -> Self:
         """Train on examples `X` with answers `y`; `sample_weight` is one weight per example.
 
         An example of weight 0 is left out altogether: nothing is learnt from it. `X` may be a partition
         (`partwise.partitions.open`), which has its answers and weights: training data in files.
+
+        checkpoint : path or `partwise.solvers.Checkpoint`
+            A file for the state of the run, saved from time to time and at the end. If it exists, the run continues
+            from it and ends with the same bits as one that was not interrupted.
         """
         with unchanged_on_failure(self):
             prepared = self._prepare_fit(X, y, sample_weight)
@@ -127,7 +139,7 @@ class TrainedEstimator(BaseEstimator):
             session = Session(problem, partial(self._preview, model), answers)
             with Callbacks(self.callbacks, session) as callbacks:
                 callback = callbacks if callbacks.all else None
-                result = callbacks.end(solve(problem, callback=callback, **prepared.options))
+                result = callbacks.end(solve(problem, callback=callback, checkpoint=checkpoint, **prepared.options))
             self._keep(prepared, result)
         return self
 

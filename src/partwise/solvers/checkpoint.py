@@ -31,10 +31,14 @@ KIND = container.Kind(
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Where a run saves its state, and how often at most. A run that finds a file there continues from it."""
+    """Where a run saves its state, and how often. A run that finds a file there continues from it.
+
+    It is saved after a step, `every_seconds` after the last time or (if given) `every_passes` after it.
+    """
 
     path: str | os.PathLike[str]
     every_seconds: float = 60.0
+    every_passes: float | None = None
 
     def __post_init__(self) -> None:
         name = os.fspath(self.path)
@@ -42,6 +46,12 @@ class Checkpoint:
             raise ValueError(f"checkpoint: {name!r} is not a name for a file that is read and rewritten")
         if not self.every_seconds >= 0:
             raise ValueError(f"every_seconds must be >= 0, got {self.every_seconds}")
+        if self.every_passes is not None and not self.every_passes > 0:
+            raise ValueError(f"every_passes must be above 0, got {self.every_passes}")
+
+    def due(self, seconds: float, passes: float) -> bool:
+        """Whether to save after so many seconds and passes since the last time."""
+        return seconds >= self.every_seconds or (self.every_passes is not None and passes >= self.every_passes)
 
 
 @dataclass(frozen=True)

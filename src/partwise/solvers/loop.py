@@ -80,7 +80,7 @@ class Run:
         self.verbose = verbose
         self.history: dict[str, list[float]] = {name: [] for name in HISTORY}
         self.started = time.perf_counter()
-        self.saved = self.started
+        self.saved, self.saved_passes = self.started, 0.0
         self.unsaved = False  # whether a checkpoint could not be written
         self.resumed = False
 
@@ -99,6 +99,8 @@ class Run:
         with _shown(self.verbose):
             latest: Certified | None
             found = self._resume()
+            if found is not None:
+                self.saved_passes = self.passes(found.state)
             if found is not None and not found.ended:  # an unfinished run: continue as if nothing had happened
                 return self._conclude(found.state, *self._loop(found.state, None))
             if found is not None:
@@ -136,7 +138,7 @@ class Run:
                 status = status or "stopped"
             elif limits.max_seconds is not None and self.seconds >= limits.max_seconds:
                 status = status or "max_seconds"
-            if self.checkpoint and time.perf_counter() - self.saved >= self.checkpoint.every_seconds:
+            if self._save_due(state):
                 self._save(state)
         if latest is None:
             latest = self._certify(state)
@@ -222,6 +224,11 @@ class Run:
         self.started += time.perf_counter() - before  # the callback's time is not the solver's
         return bool(answer)
 
+    def _save_due(self, state: State) -> bool:
+        if self.checkpoint is None:
+            return False
+        return self.checkpoint.due(time.perf_counter() - self.saved, self.passes(state) - self.saved_passes)
+
     def _save(self, state: State, status: Status | None = None) -> None:
         assert self.checkpoint is not None
         arrays, scalars = pack(state)
@@ -247,7 +254,7 @@ class Run:
                 )
                 warnings.warn(text, RuntimeWarning, stacklevel=6)
             self.unsaved = True
-        self.saved = time.perf_counter()
+        self.saved, self.saved_passes = time.perf_counter(), self.passes(state)
 
     def _resume(self) -> Resumed | None:
         """The saved state, None if there is none. CheckpointError if it is not one of this run."""
