@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import callbacks as callbacks
     from . import datasets as datasets
+    from . import distributed as distributed
     from . import dual as dual
     from . import features as features
     from . import io as io
@@ -78,6 +79,7 @@ _HOME = {name: module for module, names in _MODULES.items() for name in names}
 _PACKAGES = (
     "callbacks",
     "datasets",
+    "distributed",
     "dual",
     "estimators",
     "features",

@@ -62,6 +62,26 @@ def test_a_classifier(tmp_path, cli, rng):
     assert not (tmp_path / "wide").exists()
 
 
+def test_a_cluster(tmp_path, cli):
+    pytest.importorskip("dask.distributed")
+    data = tmp_path / "rows.svm"
+    data.write_text("".join(f"{k % 2} {1 + k % 2}:1 {3 + k % 5}:2\n" for k in range(200)))
+    folder, common = str(tmp_path / "dir"), ("--solver", "lbfgs", "--json")
+    cli("partition", "maxent", str(data), "-o", folder, "--batch-size", "5k")
+    cli("train", "maxent", folder, "-o", str(tmp_path / "here.pw"), *common)
+    done = cli("train", "maxent", folder, "-o", str(tmp_path / "there.pw"), "--scheduler", "local", *common)
+    assert json.loads(done.stdout)["n_batches"] > 2
+    expected, found = (partwise.load(tmp_path / name) for name in ("here.pw", "there.pw"))
+    np.testing.assert_array_equal(found.coef_, expected.coef_)
+    for arguments, message in (
+        ((folder, "--scheduler", "tcp://127.0.0.1:9"), "there is no Dask scheduler"),
+        ((folder, "--scheduler", "nowhere"), "there is no Dask scheduler"),
+        ((str(data), "--scheduler", "local"), "--scheduler is for partitions"),
+    ):
+        done = cli("train", "maxent", *arguments, "-o", str(tmp_path / "x.pw"), status=2)
+        assert message in done.stderr
+
+
 def test_errors(chunks, tmp_path, cli):
     folder = tmp_path / "dir"
     cli("partition", "tag", str(chunks), "-o", str(folder))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import click
@@ -26,27 +29,27 @@ def train_on_partition(
     output: str,
     dev: str | None,
     memory: str | None,
+    scheduler: str | None,
     as_json: bool,
     quiet: bool,
     **flags: Any,
 ) -> None:
     """Open, fit, save, score on --dev; settings: the estimator's parameters by flags."""
-    from partwise import partitions
     from partwise.callbacks import HistoryWriter, ProgressLine
 
     begin = time.perf_counter()
     _refuse_flags(task, data)
     check_outputs(output, flags["history_file"], inputs=(dev,))
-    found = partitions.open(data, memory)
-    if found.kind != TASKS[task.name].kind:
-        raise UserError(f"{data}: is a partition for another task than {task.name!r}")
-    model = found.estimator(**{name: value for name, value in settings.items() if name not in task.partitioned})
-    remembered = found.input_settings
-    held = None if dev is None else task.read(dev, {**flags, **remembered}, labelled=True)
-    callbacks: list[Any] = [HistoryWriter(flags["history_file"])] if flags["history_file"] else []
-    model.set_params(callbacks=[*callbacks, *([] if quiet or as_json else [ProgressLine()])])
-    model.fit(found, checkpoint=checkpoint_of(flags))
-    model.set_params(callbacks=None)
+    with _opened(data, memory, scheduler, flags["threads"]) as found:
+        if found.kind != TASKS[task.name].kind:
+            raise UserError(f"{data}: is a partition for another task than {task.name!r}")
+        model = found.estimator(**{name: value for name, value in settings.items() if name not in task.partitioned})
+        remembered = found.input_settings
+        held = None if dev is None else task.read(dev, {**flags, **remembered}, labelled=True)
+        callbacks: list[Any] = [HistoryWriter(flags["history_file"])] if flags["history_file"] else []
+        model.set_params(callbacks=[*callbacks, *([] if quiet or as_json else [ProgressLine()])])
+        model.fit(found, checkpoint=checkpoint_of(flags))
+        model.set_params(callbacks=None)
     model.input_settings_ = remembered
     model.save(output, dtype=flags["dtype"])
     fields = {
@@ -74,6 +77,37 @@ def train_on_partition(
         print_json(fields)
     elif not quiet:
         click.echo(_summary(task, fields, score), err=output == "-")
+
+
+@contextmanager
+def _opened(data: str, memory: str | None, scheduler: str | None, threads: int) -> Iterator[Any]:
+    """The partition, in this process or (--scheduler) on a cluster, which is there until the end of the block."""
+    if scheduler is None:
+        from partwise import partitions
+
+        yield partitions.open(data, memory)
+        return
+    try:
+        dask: Any = importlib.import_module("dask.distributed")
+    except ImportError:
+        raise UserError("--scheduler needs Dask: pip install 'partwise[dask]'") from None
+    from partwise import distributed
+    from partwise.checks import count_jobs
+
+    with ExitStack() as cluster:
+        address: Any = scheduler
+        if scheduler == "local":
+            workers = count_jobs(threads)
+            made = dask.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0", silence_logs=40)
+            address = cluster.enter_context(made)
+        try:
+            client = cluster.enter_context(dask.Client(address, timeout=10))
+        except (OSError, TimeoutError, ValueError) as error:
+            raise UserError(f"--scheduler {scheduler}: there is no Dask scheduler ({error})") from None
+        try:
+            yield distributed.open(data, client, memory)
+        except distributed.ClusterError as error:
+            raise UserError(f"--scheduler {scheduler}: {error}") from None
 
 
 def _refuse_flags(task: Task, data: str) -> None:

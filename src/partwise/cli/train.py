@@ -82,6 +82,11 @@ def make_command(task: Task) -> click.Command:
         click.Option(
             ["--memory"], metavar="BYTES", help="DATA is a partition: train in about so much memory; 500M, 2G."
         ),
+        click.Option(
+            ["--scheduler"],
+            metavar="ADDRESS",
+            help="DATA is a partition: train on the Dask cluster of this scheduler; `local`: on a process per thread.",
+        ),
         *training_flags(task),
         click.Option(
             ["--C", "C"], type=float, help=f"Inverse of the penalty's strength [default: {_default_strength(task):g}]."
@@ -184,6 +189,7 @@ def train(
     output: str | None,
     dev: str | None,
     memory: str | None,
+    scheduler: str | None,
     as_json: bool,
     quiet: bool,
     **flags: Any,
@@ -203,13 +209,15 @@ def train(
             "output": output,
             "dev": dev,
             "memory": memory,
+            "scheduler": scheduler,
             "as_json": as_json,
             "quiet": quiet,
         }
         train_on_partition(task, settings, **shared, **flags)
         return
-    if memory is not None:
-        raise UserError("--memory is for partitions: write one with `partwise partition`")
+    for flag, value in (("--memory", memory), ("--scheduler", scheduler)):
+        if value is not None:
+            raise UserError(f"{flag} is for partitions: write one with `partwise partition`")
     if flags["early_stopping"] and dev is None:
         raise UserError("--early-stopping needs --dev")
     if flags["early_stopping"] and flags["checkpoint"]:

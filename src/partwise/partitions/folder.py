@@ -13,7 +13,7 @@ from ..model_files import KINDS
 from ..model_files.errors import ContainerError, PartitionError
 from ..model_files.values import decode
 from ..models.base import Ability, Model
-from ..problem import LabelledBatch
+from ..problem import Executor, LabelledBatch
 from .executor import PartitionExecutor
 from .files import MANIFEST, BatchSize, Manifest, batch_name, read_batch, read_manifest
 from .sizes import opened_bytes, parse_size, plan
@@ -136,9 +136,9 @@ class Partitions:
         """References of the batches, in their order."""
         return [FileBatch(self, number, by_features) for number in range(self.n_batches)]
 
-    def executor(self, batches: list[FileBatch]) -> PartitionExecutor:
+    def executor(self, batches: list[FileBatch]) -> Executor:
         """Who opens them within the limit; ValueError if it is too little."""
-        sizes = [opened_bytes(*self.size(batch.number)[:3], valued=bool(batch.size.valued)) for batch in batches]
+        sizes = [batch.opened_bytes for batch in batches]
         n_slots = sum(batch.n_slots for batch in batches)
         return PartitionExecutor(batches, plan(sizes, self.memory, self._manifest.n_bytes, self.n_weights, n_slots))
 
@@ -177,6 +177,11 @@ class FileBatch:
     def size(self) -> BatchSize:
         """What is known before it is opened."""
         return self.partitions.size(self.number)
+
+    @property
+    def opened_bytes(self) -> int:
+        """What it takes in memory once it is open, about."""
+        return opened_bytes(*self.size[:3], valued=bool(self.size.valued))
 
     @property
     def n_examples(self) -> int:

@@ -1,0 +1,57 @@
+"""Waiting for a cluster, which may lose workers, or be gone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+#: Seconds between looks at the cluster while a task is waited for.
+LOOK = 0.5
+
+
+class ClusterError(RuntimeError):
+    """The scheduler, or all workers, are gone."""
+
+
+def workers(client: Any) -> list[str]:
+    """Addresses of the workers, in a fixed order."""
+    return sorted(client.scheduler_info(n_workers=-1)["workers"])
+
+
+def results(client: Any, futures: Sequence[Any], patience: float) -> Iterator[Any]:
+    """The results of futures in their order. Errors in a task come out as they are.
+
+    A task whose worker has gone is done again elsewhere by the scheduler.
+
+    Raises
+    ------
+    ClusterError
+        If the scheduler is gone, or there has been no worker for `patience` seconds, or tasks were lost.
+    """
+    from dask.distributed import CancelledError, TimeoutError
+    from distributed.scheduler import KilledWorker, NoWorkerError
+
+    for future in futures:
+        alone_since: float | None = None
+        while True:
+            try:
+                value = future.result(timeout=LOOK)
+                break
+            except (KilledWorker, NoWorkerError) as error:
+                raise ClusterError(f"workers were lost again and again while they did a task ({error})") from None
+            except CancelledError:
+                raise ClusterError("the scheduler has gone, or has cancelled the tasks of this run") from None
+            except TimeoutError as error:
+                if future.done() and future.status == "error":
+                    raise ClusterError(f"a task ran out of time ({error})") from None
+                now = time.monotonic()
+                if client.status != "running":
+                    raise ClusterError(f"the connection to the scheduler is {client.status}") from None
+                if workers(client):
+                    alone_since = None
+                elif alone_since is None:
+                    alone_since = now
+                elif now - alone_since > patience:
+                    raise ClusterError(f"there has been no worker for {patience:g} seconds") from None
+        yield value

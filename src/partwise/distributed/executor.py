@@ -1,0 +1,100 @@
+"""Work on batches of a partition, done by the workers of a Dask cluster.
+
+Tasks have no state: (work, batch's reference, block) -> partial sum. The scheduler keeps what it takes to do a task
+again, so that a worker that is killed loses nothing; partial sums are added up here in the order of the batches.
+Which worker does what, and how many there are, changes no bit.
+
+A worker keeps batches open as far as its limit goes. A batch goes to the same worker each time while the workers are
+the same; another one may take it over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..losses import Loss
+from ..problem import BatchReference, BatchSums, Executor, Work
+from .cluster import ClusterError, results, workers
+
+#: Batches that are open in this worker process, and their bytes.
+_OPEN: dict[tuple[BatchReference, Loss], tuple[BatchSums, int]] = {}
+
+
+@dataclass(frozen=True)
+class Sized:
+    """A batch's reference and the bytes that it takes once it is open."""
+
+    reference: BatchReference
+    n_bytes: int
+
+
+class DaskExecutor(Executor):
+    """On the workers of a client.
+
+    Parameters
+    ----------
+    client : dask.distributed.Client
+    sizes : bytes of each opened batch by its reference
+    memory : int or None
+        Bytes of batches that a worker keeps open, at most (None: all that it was given).
+    patience : float
+        Seconds to wait for a worker where there is none.
+    """
+
+    def __init__(self, client: Any, sizes: dict[Any, int], memory: int | None = None, patience: float = 60.0) -> None:
+        if client.asynchronous:
+            raise ValueError("the client must not be asynchronous")
+        self._client, self._sizes, self._memory, self._patience = client, sizes, memory, patience
+
+    def run(self, work: Work, references: Sequence[BatchReference], blocks: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
+        client = self._client
+        if client.status != "running":
+            raise ClusterError(f"the connection to the scheduler is {client.status}")
+        known = workers(client)
+        # The work, weights and all, travels once and is passed on between workers. It is a task, not scattered data:
+        # the scheduler can make it again.
+        shared = client.submit(_given, work, pure=False)
+        futures = [
+            client.submit(
+                _do,
+                shared,
+                Sized(reference, self._sizes[reference]),
+                block,
+                self._memory,
+                pure=False,
+                workers=[known[number % len(known)]] if known else None,
+                allow_other_workers=bool(known),
+            )
+            for number, (reference, block) in enumerate(zip(references, blocks, strict=True))
+        ]
+        try:
+            yield from results(client, futures, self._patience)
+        finally:
+            client.cancel([shared, *futures])
+
+
+def _given(work: Work) -> Work:
+    return work
+
+
+def _do(work: Work, batch: Sized, block: tuple[Any, ...], memory: int | None) -> Any:
+    """In a worker."""
+    key = batch.reference, work.loss
+    if key in _OPEN:
+        return work.on(_OPEN[key][0], block)
+    sums = BatchSums(batch.reference.open(), work.loss)
+    # The first batches stay: every pass asks for all of them in turn, so that dropping the oldest keeps none.
+    _forget_other_runs(work.loss, batch.reference)
+    if memory is None or sum(size for _, size in _OPEN.values()) + batch.n_bytes <= memory:
+        _OPEN[key] = sums, batch.n_bytes
+    return work.on(sums, block)
+
+
+def _forget_other_runs(loss: Loss, reference: Any) -> None:
+    """Close batches of another loss or partition: a worker serves one run at a time."""
+    for key in list(_OPEN):
+        other: Any = key[0]
+        if key[1] != loss or getattr(other, "partitions", None) is not getattr(reference, "partitions", None):
+            _OPEN.pop(key, None)
