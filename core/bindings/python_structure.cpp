@@ -138,7 +138,8 @@ double PythonStructure::maximize(Index i, const double* scores, SlotCounts& best
         maximize_of({&i, 1}, &scores, &value, &best, ws);
         return value;
     }
-    return take_answer("maximize", i, scores, method("maximize")(i, array(i, scores)), best);
+    const nb::object answer = method("maximize")(i, array(i, scores));
+    return take_answer("maximize", i, scores, answer, best);
 }
 
 bool PythonStructure::together() const {

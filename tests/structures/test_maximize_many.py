@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from structures.test_python_structure import Enumerated, Trouble
 
 from oracles.problems import make_case
 from partwise import Problem, _core, solve
 from partwise.capabilities import Capability
 from partwise.structures.capabilities import structure_capabilities
-from structures.test_python_structure import Enumerated, Trouble
 
 
 class One(Enumerated):
