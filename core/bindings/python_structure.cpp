@@ -1,6 +1,8 @@
 #include "bindings/python_structure.h"
 
+#include <cmath>
 #include <random>
+#include <sstream>
 
 #include "support/vector_math.h"
 
@@ -9,6 +11,53 @@ namespace partwise::bindings {
 namespace {
 // The Python object that wraps this instance; it is known to nanobind as a Structure.
 nb::object wrapper(const Structure* structure) { return nb::find(structure); }
+
+// How far a value may be from the sum of its slots' scores, relative to the sizes of the terms.
+constexpr double kValueTolerance = 1e-6;
+constexpr std::size_t kShown = 200;  // letters of a wrong answer that a message shows
+
+std::string where(const char* name, Index i) { return std::string(name) + ": example " + std::to_string(i) + ": "; }
+
+std::string number(double x) {
+    std::ostringstream text;
+    text << x;
+    return text.str();
+}
+
+std::string text_of(nb::handle object) { return nb::str(object).c_str(); }
+
+std::string kind_of(nb::handle object) { return text_of(object.type().attr("__name__")); }
+
+[[noreturn]] void type_error(const std::string& message) {
+    PyErr_SetString(PyExc_TypeError, message.c_str());
+    throw nb::python_error();
+}
+
+// (value, slots, counts) as a method gave it: arrays of integers and of numbers, or lists of them.
+std::tuple<double, Ints, Floats> labelling_in(const char* name, Index i, nb::handle answer) {
+    std::tuple<double, Ints, Floats> found;
+    if (nb::try_cast(answer, found, false)) return found;
+    const char* const form = "(value, slots, counts) is needed, a number and two arrays of one length; ";
+    if (!nb::isinstance<nb::tuple>(answer) && !nb::isinstance<nb::list>(answer)) {
+        type_error(where(name, i) + form + "got " + kind_of(answer));
+    }
+    const auto parts = nb::borrow<nb::sequence>(answer);
+    if (nb::len(parts) != 3) type_error(where(name, i) + form + "got " + std::to_string(nb::len(parts)) + " values");
+    const nb::object numpy = nb::module_::import_("numpy");
+    nb::object slots = numpy.attr("asarray")(parts[1]);
+    const nb::object counts = numpy.attr("asarray")(parts[2]);
+    const std::string kind = text_of(slots.attr("dtype").attr("kind"));
+    const bool none = nb::cast<Index>(slots.attr("size")) == 0;  // NumPy makes floats of an empty list
+    if (kind != "i" && kind != "u" && !none) {
+        type_error(where(name, i) + "slots must be integers, got an array of " + text_of(slots.attr("dtype")));
+    }
+    slots = numpy.attr("ascontiguousarray")(slots, numpy.attr("int64"));
+    if (!nb::try_cast(parts[0], std::get<0>(found)) || !nb::try_cast(slots, std::get<1>(found)) ||
+        !nb::try_cast(counts, std::get<2>(found))) {
+        type_error(where(name, i) + form + "got " + text_of(nb::repr(answer)).substr(0, kShown));
+    }
+    return found;
+}
 }  // namespace
 
 bool PythonStructure::implements(const char* name) const {
@@ -52,17 +101,88 @@ Index PythonStructure::num_slots(Index i) const {
     return n;
 }
 
-double PythonStructure::maximize(Index i, const double* scores, SlotCounts& best, Workspace&) const {
-    const nb::gil_scoped_acquire gil;
-    const auto [value, slots, counts] =
-        nb::cast<std::tuple<double, Ints, Floats>>(method("maximize")(i, array(i, scores)));
-    if (slots.size() != counts.size()) throw InputError("maximize: one count per slot is needed");
+double PythonStructure::take_answer(const char* name, Index i, const double* scores, nb::handle answer,
+                                    SlotCounts& best) const {
+    const auto [value, slots, counts] = labelling_in(name, i, answer);
+    if (slots.size() != counts.size()) {
+        throw InputError(where(name, i) + std::to_string(slots.size()) + " slots with " +
+                         std::to_string(counts.size()) + " counts: one count per slot is needed");
+    }
     best.clear();
+    const Index n = size(i);
+    double sum = 0;
+    double magnitude = 1;
     for (std::size_t k = 0; k < slots.size(); ++k) {
-        if (slots.data()[k] < 0 || slots.data()[k] >= size(i)) throw InputError("maximize: a slot is out of range");
-        best.add(slots.data()[k], counts.data()[k]);
+        const Index slot = slots.data()[k];
+        if (slot < 0 || slot >= n) {
+            throw InputError(where(name, i) + "slot " + std::to_string(slot) + " is out of range, there are " +
+                             std::to_string(n));
+        }
+        best.add(slot, counts.data()[k]);
+        const double term = counts.data()[k] * scores[slot];
+        sum += term;
+        magnitude += std::abs(term);
+    }
+    // Certificates rest on the value; not a number, and infinite counts, fail here too.
+    if (!(std::abs(value - sum) <= kValueTolerance * magnitude)) {
+        throw InputError(where(name, i) + "the value is " + number(value) + ", but the labelling's slots sum up to " +
+                         number(sum));
     }
     return value;
+}
+
+double PythonStructure::maximize(Index i, const double* scores, SlotCounts& best, Workspace& ws) const {
+    const nb::gil_scoped_acquire gil;
+    if (!implements("maximize") && implements("maximize_many")) {
+        double value = 0;
+        maximize_of({&i, 1}, &scores, &value, &best, ws);
+        return value;
+    }
+    const nb::object answer = method("maximize")(i, array(i, scores));
+    return take_answer("maximize", i, scores, answer, best);
+}
+
+bool PythonStructure::together() const {
+    const nb::gil_scoped_acquire gil;
+    return implements("maximize_many");
+}
+
+void PythonStructure::maximize_of(std::span<const Index> examples, const double* const* scores, double* values,
+                                  SlotCounts* best, Workspace& ws) const {
+    const nb::gil_scoped_acquire gil;
+    if (!implements("maximize_many")) return Structure::maximize_of(examples, scores, values, best, ws);
+    nb::list numbers;
+    nb::list arrays;
+    for (std::size_t k = 0; k < examples.size(); ++k) {
+        numbers.append(examples[k]);
+        arrays.append(nb::cast(array(examples[k], scores[k])));
+    }
+    const nb::object found = method("maximize_many")(numbers, arrays);
+    if (!nb::isinstance<nb::sequence>(found)) {
+        type_error("maximize_many must return a list of (value, slots, counts), got " + kind_of(found));
+    }
+    const auto answers = nb::borrow<nb::sequence>(found);
+    const std::size_t n = nb::len(answers);
+    if (n != examples.size()) {
+        throw InputError("maximize_many gave " + std::to_string(n) + " answers for " + std::to_string(examples.size()) +
+                         " examples");
+    }
+    for (std::size_t k = 0; k < n; ++k) {
+        values[k] = take_answer("maximize_many", examples[k], scores[k], nb::object(answers[k]), best[k]);
+    }
+}
+
+void PythonStructure::maxima_of(Index begin, Index end, const double* scores, double* values,
+                                std::vector<SlotCounts>& best, Workspace& ws) const {
+    std::vector<Index> examples(idx(end - begin));
+    std::vector<const double*> own(examples.size());
+    for (std::size_t k = 0; k < examples.size(); ++k) {
+        examples[k] = begin + len(k);
+        own[k] = scores;
+        scores += size(examples[k]);
+    }
+    best.resize(examples.size());
+    maximize_of(examples, own.data(), values, best.data(), ws);
 }
 
 double PythonStructure::log_partition(Index i, const double* scores, double temperature, double* marginals,
@@ -71,12 +191,51 @@ double PythonStructure::log_partition(Index i, const double* scores, double temp
     if (temperature == 0.0 && !implements("log_partition")) {  // the maximum is all that temperature 0 needs
         return maximum_as_sums(i, scores, marginals, entropy, ws);
     }
-    const auto [value, mu, h] =
-        nb::cast<std::tuple<double, Floats, double>>(method("log_partition")(i, array(i, scores), temperature));
+    const nb::object answer = method("log_partition")(i, array(i, scores), temperature);
+    std::tuple<double, Floats, double> found;
+    if (!nb::try_cast(answer, found)) {
+        type_error(where("log_partition", i) +
+                   "(value, expected counts, entropy) is needed, a number, a float64 array and " + "a number; got " +
+                   text_of(nb::repr(answer)).substr(0, kShown));
+    }
+    const auto& [value, mu, h] = found;
     check_size(mu, size(i), "log_partition: expected counts");
+    if (std::isnan(value) || std::isnan(h)) {
+        throw InputError(where("log_partition", i) + "the value is " + number(value) + " and the entropy " + number(h));
+    }
+    if (!all_finite(mu.data(), len(mu.size()))) {
+        throw InputError(where("log_partition", i) + "an expected count is not finite");
+    }
     if (marginals) copy(mu.data(), marginals, len(mu.size()));
     if (entropy) *entropy = h;
     return value;
+}
+
+void PythonStructure::log_partition_of(Index begin, Index end, const double* scores, double temperature, double* values,
+                                       double* marginals, double* entropies, Workspace& ws) const {
+    const nb::gil_scoped_acquire gil;
+    if (temperature != 0.0 || !implements("maximize_many")) {
+        return Structure::log_partition_of(begin, end, scores, temperature, values, marginals, entropies, ws);
+    }
+    std::vector<SlotCounts> best;
+    maxima_of(begin, end, scores, values, best, ws);
+    for (Index i = begin; i < end; ++i) {
+        const auto& [slots, counts] = best[idx(i - begin)];
+        fill(marginals, size(i), 0.0);
+        for (std::size_t k = 0; k < slots.size(); ++k) marginals[slots[k]] += counts[k];
+        entropies[i - begin] = 0.0;
+        marginals += size(i);
+    }
+}
+
+void PythonStructure::log_values_of(Index begin, Index end, const double* scores, double temperature, double* values,
+                                    Workspace& ws) const {
+    const nb::gil_scoped_acquire gil;
+    if (temperature != 0.0 || !implements("maximize_many")) {
+        return Structure::log_values_of(begin, end, scores, temperature, values, ws);
+    }
+    std::vector<SlotCounts> best;
+    maxima_of(begin, end, scores, values, best, ws);
 }
 
 void PythonStructure::add_cost(Index i, SlotView gold, double scale, double* scores) const {
@@ -119,8 +278,8 @@ void PythonStructure::check_by_oracle(Index i, SlotView labelling, Workspace& ws
             own += term;
             magnitude += std::abs(term);
         }
-        const double maximum = implements("maximize") ? maximize(i, scores.data(), best, ws)
-                                                      : log_partition(i, scores.data(), 0.0, nullptr, nullptr, ws);
+        const double maximum = has_maximum() ? maximize(i, scores.data(), best, ws)
+                                             : log_partition(i, scores.data(), 0.0, nullptr, nullptr, ws);
         if (!(own <= maximum + 1e-9 * magnitude)) {
             throw InputError("example " + std::to_string(i) +
                              ": the gold labelling is not one of the structure's labellings: for some scores it has " +

@@ -15,8 +15,15 @@ class PythonStructure final : public Structure {
     // Asks Python; an error if the answer is another one than before, as there are arrays of that size by then.
     Index num_slots(Index i) const override;
     double maximize(Index i, const double* scores, SlotCounts& best, Workspace& ws) const override;
+    void maximize_of(std::span<const Index> examples, const double* const* scores, double* values, SlotCounts* best,
+                     Workspace& ws) const override;
+    bool together() const override;
     double log_partition(Index i, const double* scores, double temperature, double* marginals, double* entropy,
                          Workspace& ws) const override;
+    void log_partition_of(Index begin, Index end, const double* scores, double temperature, double* values,
+                          double* marginals, double* entropies, Workspace& ws) const override;
+    void log_values_of(Index begin, Index end, const double* scores, double temperature, double* values,
+                       Workspace& ws) const override;
     void add_cost(Index i, SlotView gold, double scale, double* scores) const override;
     void check_labelling(Index i, SlotView labelling, Workspace& ws) const override;
     void covariance_product(Index i, const double* scores, double temperature, const double* direction, double* out,
@@ -26,6 +33,13 @@ class PythonStructure final : public Structure {
     // The method of the Python subclass; NotImplementedError if it has none.
     nb::object method(const char* name) const;
     bool implements(const char* name) const;
+    // Whether the maximum has a method of its own: `maximize` or `maximize_many`.
+    bool has_maximum() const { return implements("maximize") || implements("maximize_many"); }
+    // The labelling that `name` gave for example i, as (value, slots, counts), and its value: checked.
+    double take_answer(const char* name, Index i, const double* scores, nb::handle answer, SlotCounts& best) const;
+    // The maxima of the examples [begin, end), slots end to end, as one question.
+    void maxima_of(Index begin, Index end, const double* scores, double* values, std::vector<SlotCounts>& best,
+                   Workspace& ws) const;
     // Scores as an array of their own: Python may keep it.
     NumPy<double> array(Index i, const double* scores) const;
     // The first answer of num_slots: what the core's arrays have.

@@ -72,6 +72,16 @@ void bind_sequences(nb::class_<S, Structure>& cls) {
         .def_prop_ro(
             "lengths", [](const S& s) { return numpy(s.lengths()); }, nb::rv_policy::automatic)
         .def(
+            "set_follow",
+            [](S& s, const std::optional<Bytes>& pairs, const std::optional<Bytes>& first,
+               const std::optional<Bytes>& last) {
+                const auto bytes = [](const std::optional<Bytes>& given) {
+                    return given ? vector_of<std::uint8_t>(*given) : std::vector<std::uint8_t>{};
+                };
+                s.set_follow({bytes(pairs), bytes(first), bytes(last)});
+            },
+            "pairs"_a.none(), "first"_a.none() = nb::none(), "last"_a.none() = nb::none())
+        .def(
             "encode",
             [](const S& s, const Ints& labels) {
                 Index total = 0;
@@ -124,6 +134,29 @@ void bind_structures(nb::module_& m) {
                 return nb::make_tuple(value, numpy(best.slots), numpy(best.counts));
             },
             "i"_a, "scores"_a)
+        .def(
+            "maximize_many",
+            [](const Structure& s, const std::vector<Index>& examples, const std::vector<Floats>& scores) {
+                if (examples.size() != scores.size()) {
+                    throw InputError(std::to_string(examples.size()) + " examples with scores for " +
+                                     std::to_string(scores.size()));
+                }
+                std::vector<const double*> own;
+                for (std::size_t k = 0; k < examples.size(); ++k) {
+                    check_scores(s, examples[k], scores[k]);
+                    own.push_back(scores[k].data());
+                }
+                std::vector<double> values(examples.size());
+                std::vector<SlotCounts> best(examples.size());
+                without_gil(
+                    [&](Workspace& ws) { s.maximize_of(examples, own.data(), values.data(), best.data(), ws); });
+                nb::list out;
+                for (std::size_t k = 0; k < best.size(); ++k) {
+                    out.append(nb::make_tuple(values[k], numpy(best[k].slots), numpy(best[k].counts)));
+                }
+                return out;
+            },
+            "examples"_a, "scores"_a)
         .def(
             "log_partition",
             [](const Structure& s, Index i, const Floats& scores, double temperature) {
@@ -314,13 +347,7 @@ void bind_structures(nb::module_& m) {
             "lengths"_a.noconvert(), "n_labels"_a, "history"_a, "first"_a, "pairs"_a.noconvert(), "second"_a,
             "beam_width"_a)
         .def_prop_ro("history", &HistoryChain::history)
-        .def_prop_ro("n_states", &HistoryChain::n_states)
-        .def(
-            "set_follow",
-            [](HistoryChain& s, const std::optional<Bytes>& allowed) {
-                s.set_follow(allowed ? vector_of<std::uint8_t>(*allowed) : std::vector<std::uint8_t>{});
-            },
-            "allowed"_a.none());
+        .def_prop_ro("n_states", &HistoryChain::n_states);
     bind_sequences(history_chain);
 }
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "solvers/sum_examples.h"
 #include "support/vector_math.h"
 
 namespace partwise {
@@ -23,9 +24,20 @@ class Visits {
 
     void visit(Index i) {
         if (objective_.weight(i) == 0.0) return;
-        if (options_.search) search(i);
+        if (options_.search) search(i, objective_.worst_margin(i, w_, answer_, ws_), answer_);
         if (options_.update && !sets_.of(i).empty()) update(i);
-        if (options_.search && sets_.bytes() > options_.max_bytes && sets_.merge(objective_, i)) ++report.merged;
+        if (options_.search) stay_within_memory(i);
+    }
+
+    // Searches that leave the weights alone, all asked for at once.
+    void search_all(std::span<const Index> examples) {
+        margins_.resize(examples.size());
+        answers_.resize(examples.size());
+        objective_.worst_margins(examples, w_, margins_.data(), answers_.data(), ws_);
+        for (std::size_t k = 0; k < examples.size(); ++k) {
+            search(examples[k], margins_[k], answers_[k]);
+            stay_within_memory(examples[k]);
+        }
     }
 
    private:
@@ -37,16 +49,19 @@ class Visits {
         return sum;
     }
 
-    // Algorithm 2, lines 5 to 8.
-    void search(Index i) {
+    void stay_within_memory(Index i) {
+        if (sets_.bytes() > options_.max_bytes && sets_.merge(objective_, i)) ++report.merged;
+    }
+
+    // Algorithm 2, lines 5 to 8, with the oracle's answer.
+    void search(Index i, double margin, SlotCounts& answer) {
         ++report.visits;
-        const double margin = objective_.worst_margin(i, w_, answer_, ws_);
         const double s = mass(sets_.of(i));
         // phi(margin) - [<x, v> - phi*(s)], where a solved working set has values v = c s and so <x, v> = 2 phi*(s).
         report.gap_estimate += objective_.weight(i) * std::max(0.0, L::value(margin) - L::conjugate(s));
         if (!(margin - c * s >= options_.delta)) return;
         const Index before = len(sets_.of(i).size());
-        sets_.find_or_add(objective_, i, answer_, sets_.next_stamp(i));
+        sets_.find_or_add(objective_, i, answer, sets_.next_stamp(i));
         report.added += len(sets_.of(i).size()) - before;
     }
 
@@ -95,7 +110,29 @@ class Visits {
     SplitMix64 random_;
     Workspace ws_;
     SlotCounts answer_;
+    std::vector<double> margins_;
+    std::vector<SlotCounts> answers_;
 };
+
+// f(examples) for runs of the order without examples of weight zero, each as long as memory of scores allows.
+template <class F>
+void for_runs(const Objective& objective, std::span<const Index> order, Interrupt& interrupt, F&& f) {
+    std::vector<Index> run;
+    Index slots = 0;
+    const auto flush = [&] {
+        interrupt.check();
+        if (!run.empty()) f(std::span<const Index>(run));
+        run.clear();
+        slots = 0;
+    };
+    for (const Index i : order) {
+        if (objective.weight(i) == 0.0) continue;
+        if (slots + objective.num_slots(i) > kManySlots) flush();
+        run.push_back(i);
+        slots += objective.num_slots(i);
+    }
+    flush();
+}
 
 [[noreturn]] void refuse() { throw InputError("dual coordinate descent needs temperature 0 and the squared link"); }
 
@@ -109,6 +146,10 @@ DcdReport dcd_epoch(const DcdState& state, std::span<const Index> order, const D
             if (state.objective.loss().temperature != 0.0) refuse();
             state.sets.attach(state.objective, interrupt);
             Visits<L> visits(state, options);
+            if (options.search && !options.update && state.objective.structure().together()) {
+                for_runs(state.objective, order, interrupt, [&](auto run) { visits.search_all(run); });
+                return visits.report;
+            }
             for (const Index i : order) {
                 interrupt.check();
                 visits.visit(i);

@@ -2,24 +2,35 @@
 
 #include <algorithm>
 
+#include "solvers/sum_examples.h"
+
 namespace partwise {
 
 namespace {
+
+void check_alike(const Structure& structure, const FeatureMap& features) {
+    if (features.num_examples() != structure.num_examples())
+        throw InputError("structure and features differ in examples");
+}
+
+Index slots_of(const Structure& structure, const FeatureMap& features, Index i) {
+    const Index n_slots = structure.num_slots(i);
+    if (features.num_slots(i) != n_slots)
+        throw InputError("example " + std::to_string(i) + ": slots and features differ");
+    return n_slots;
+}
 
 // f(k, i, scores, workspace) for n examples, the k-th of which is i = example(k), with its slot scores.
 template <class Example, class F>
 void for_examples(const Structure& structure, const FeatureMap& features, const double* w, Index n, Example&& example,
                   int n_jobs, Interrupt& interrupt, F&& f) {
-    if (features.num_examples() != structure.num_examples())
-        throw InputError("structure and features differ in examples");
+    check_alike(structure, features);
     const int workers = structure.thread_safe() ? std::max(n_jobs, 1) : 1;
     std::vector<Workspace> scratch(static_cast<std::size_t>(workers));
     parallel_for(n, workers, interrupt, [&](Index k, int worker) {
         const Index i = example(k);
         Workspace& ws = scratch[static_cast<std::size_t>(worker)];
-        const Index n_slots = structure.num_slots(i);
-        if (features.num_slots(i) != n_slots)
-            throw InputError("example " + std::to_string(i) + ": slots and features differ");
+        const Index n_slots = slots_of(structure, features, i);
         Workspace::Frame frame(ws);
         double* scores = frame.take(n_slots);
         features.scores(i, w, 1.0, scores);
@@ -36,6 +47,30 @@ void for_each_example(const Structure& structure, const FeatureMap& features, co
         [&](Index, Index i, const double* scores, Workspace& ws) { f(i, scores, ws); });
 }
 
+// The best labellings of these examples, several at a time.
+void maximize_together(const Structure& structure, const FeatureMap& features, const double* w,
+                       const std::vector<Index>& examples, Interrupt& interrupt, double* values, SlotCounts* best) {
+    check_alike(structure, features);
+    Workspace ws;
+    std::vector<const double*> scores;
+    for (std::size_t begin = 0; begin < examples.size(); begin += scores.size()) {
+        interrupt.check();
+        Workspace::Frame frame(ws);
+        scores.clear();
+        for (Index slots = 0; begin + scores.size() < examples.size();) {
+            const Index i = examples[begin + scores.size()];
+            const Index n_slots = slots_of(structure, features, i);
+            slots += n_slots;
+            if (!scores.empty() && slots > kManySlots) break;
+            double* own = frame.take(n_slots);
+            features.scores(i, w, 1.0, own);
+            scores.push_back(own);
+        }
+        structure.maximize_of({examples.data() + begin, scores.size()}, scores.data(), values + begin, best + begin,
+                              ws);
+    }
+}
+
 }  // namespace
 
 Decoded decode(const Structure& structure, const FeatureMap& features, const double* w,
@@ -43,11 +78,15 @@ Decoded decode(const Structure& structure, const FeatureMap& features, const dou
     std::vector<SlotCounts> best(examples.size());
     Decoded out;
     out.values.resize(best.size());
-    for_examples(
-        structure, features, w, len(examples.size()), [&](Index k) { return examples[idx(k)]; }, n_jobs, interrupt,
-        [&](Index k, Index i, const double* scores, Workspace& ws) {
-            out.values[idx(k)] = structure.maximize(i, scores, best[idx(k)], ws);
-        });
+    if (structure.together()) {
+        maximize_together(structure, features, w, examples, interrupt, out.values.data(), best.data());
+    } else {
+        for_examples(
+            structure, features, w, len(examples.size()), [&](Index k) { return examples[idx(k)]; }, n_jobs, interrupt,
+            [&](Index k, Index i, const double* scores, Workspace& ws) {
+                out.values[idx(k)] = structure.maximize(i, scores, best[idx(k)], ws);
+            });
+    }
     out.indptr.push_back(0);
     for (const SlotCounts& labelling : best) {
         out.slots.insert(out.slots.end(), labelling.slots.begin(), labelling.slots.end());

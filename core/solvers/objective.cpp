@@ -94,6 +94,23 @@ double Objective::worst_margin(Index i, const double* w, SlotCounts& answer, Wor
     return structure_->maximize(i, scores, answer, ws) - gold_score;
 }
 
+void Objective::worst_margins(std::span<const Index> examples, const double* w, double* margins, SlotCounts* answers,
+                              Workspace& ws) const {
+    Workspace::Frame frame(ws);
+    std::vector<const double*> scores(examples.size());
+    std::vector<double> gold_scores(examples.size());
+    for (std::size_t k = 0; k < examples.size(); ++k) {
+        const Index i = examples[k];
+        double* augmented = frame.take(num_slots(i));
+        features_->scores(i, w, 1.0, augmented);
+        gold_scores[k] = dot_gold(i, augmented);
+        add_cost(i, loss_.cost_scale, augmented);
+        scores[k] = augmented;
+    }
+    structure_->maximize_of(examples, scores.data(), margins, answers, ws);
+    for (std::size_t k = 0; k < examples.size(); ++k) margins[k] -= gold_scores[k];
+}
+
 void Objective::check_cost(Index i, const double* cost) const {
     const auto refuse = [&](Index slot, const char* why) {
         std::ostringstream text;

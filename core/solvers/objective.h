@@ -78,6 +78,9 @@ class Objective {
     double dot_gold(Index i, const double* scores) const;
     // max over labellings of kappa cost - <w, psi>, psi = A'(g - count(y)), and the labelling: the hinges' oracle.
     double worst_margin(Index i, const double* w, SlotCounts& answer, Workspace& ws) const;
+    // The same for several examples at the same weights.
+    void worst_margins(std::span<const Index> examples, const double* w, double* margins, SlotCounts* answers,
+                       Workspace& ws) const;
 
     // Gold labellings are labellings, and cost nothing.
     void check_gold() const;

@@ -20,6 +20,8 @@ inline Index num_blocks(const Objective& o, bool with_u) {
 
 // Slots of the examples that are worked on together: scores and directions stay in the nearest caches.
 constexpr Index kRunSlots = Index{1} << 11;
+// The same where the structure answers many examples at less cost than one by one.
+constexpr Index kManySlots = Index{1} << 18;
 
 // Calls run(begin, end, directions, workspace) -> Term for runs of examples of positive weight and adds up the Terms
 // and u += sum over the run of A_i' directions_i (null, and u empty, unless with_u). Weights are the callee's business.
@@ -28,8 +30,10 @@ template <class F>
 Plane sum_runs(const Objective& o, int n_jobs, Interrupt& interrupt, bool with_u, F&& run, Index every = 1,
                bool squares = false) {
     const Index n = o.num_examples();
-    // A part is the same part whatever is summed.
-    const Index n_blocks = num_blocks(o, with_u || every > 1);
+    const bool together = every == 1 && o.structure().together();
+    const Index most_slots = together ? kManySlots : kRunSlots;
+    // A part is the same part whatever is summed. What is asked together is not divided.
+    const Index n_blocks = together ? 1 : num_blocks(o, with_u || every > 1);
     const Index d = o.features().num_weights();
     const int workers = o.jobs(n_jobs);
     std::vector<Plane> blocks(idx(n_blocks));
@@ -48,7 +52,7 @@ Plane sum_runs(const Objective& o, int n_jobs, Interrupt& interrupt, bool with_u
                 continue;
             }
             const Index begin = i++;
-            while (i < last && o.weight(i) != 0.0 && o.offset(i + 1) - o.offset(begin) <= kRunSlots) ++i;
+            while (i < last && o.weight(i) != 0.0 && o.offset(i + 1) - o.offset(begin) <= most_slots) ++i;
             if (turn++ % every != 0) continue;
             Workspace::Frame frame(ws);
             double* directions = with_u ? frame.take(o.offset(i) - o.offset(begin)) : nullptr;

@@ -27,13 +27,13 @@ Chain::Chain(std::vector<Index> lengths, Index n_labels, bool tied, bool ends)
 Index Chain::edge_slots(Index i) const { return (tied_ ? 1 : length(i) - 1) * n_labels() * width(); }
 Index Chain::num_slots(Index i) const { return ends_begin(i) + (ends_ ? 2 * width() : 0); }
 
-View Chain::prepare(Index i, const double* scores, double temperature, Workspace::Frame& frame,
-                    bool& edges_masked) const {
+View Chain::prepare(Index i, const double* scores, double temperature, Workspace::Frame& frame, Cut& cut) const {
     const Index T = length(i);
     const std::uint8_t* allowed = mask(i);
     View view{T, n_labels(), width(), scores, scores + edge_begin(i), tied_ ? 0 : n_labels() * width()};
-    edges_masked = false;
-    if (!allowed && !ends_ && temperature == 1.0) return view;
+    cut = Cut::kNone;
+    const bool rule = !follow().empty();
+    if (!allowed && !rule && !ends_ && temperature == 1.0) return view;
 
     const Index n_edge = edge_slots(i);
     const double scale = 1.0 / temperature;
@@ -45,20 +45,33 @@ View Chain::prepare(Index i, const double* scores, double temperature, Workspace
         axpy(scale, scores + ends_begin(i), node, width());
         axpy(scale, scores + ends_begin(i) + width(), node + (T - 1) * width(), width());
     }
+    if (!follow_scores_.empty() && T > 1) {
+        const Index block = n_labels() * width();
+        for (double* at = edge; at < edge + n_edge; at += block) axpy(1.0, follow_scores_.data(), at, block);
+        cut = Cut::kByRule;
+    }
+    if (rule) {
+        for (const Index t : {Index{0}, T - 1}) {
+            for (Index a = 0; a < n_labels(); ++a) {
+                if (!may_stand(i, t, a)) node[t * width() + a] = -kInfinity;
+            }
+        }
+    }
     if (allowed) {
+        if (cut == Cut::kByRule) cut = Cut::kByMask;  // a mask may take the ways on which the rule's bounds rest
         for (Index t = 0; t < T; ++t) {
             for (Index a = 0; a < n_labels(); ++a) {
-                bool cut = !allowed[t * width() + a];
-                if (ends_ && t == 0) cut = cut || !allowed[ends_begin(i) + a];
-                if (ends_ && t == T - 1) cut = cut || !allowed[ends_begin(i) + width() + a];
-                if (cut) node[t * width() + a] = -kInfinity;
+                bool closed = !allowed[t * width() + a];
+                if (ends_ && t == 0) closed = closed || !allowed[ends_begin(i) + a];
+                if (ends_ && t == T - 1) closed = closed || !allowed[ends_begin(i) + width() + a];
+                if (closed) node[t * width() + a] = -kInfinity;
             }
         }
         for (Index row = 0; row < n_edge / width(); ++row) {
             for (Index b = 0; b < n_labels(); ++b) {
                 if (!allowed[edge_begin(i) + row * width() + b]) {
                     edge[row * width() + b] = -kInfinity;
-                    edges_masked = true;
+                    cut = Cut::kByMask;
                 }
             }
         }
@@ -68,14 +81,43 @@ View Chain::prepare(Index i, const double* scores, double temperature, Workspace
     return view;
 }
 
-bool Chain::is_safe(const View& view) const {
+// Sums in scaled probabilities need forward rows in which no label that can be reached is far below the largest. With
+// all pairs allowed, one step from the largest label leads to every label: the spread of scores bounds the ratio. A
+// rule keeps that bound up to its square if every label has a label before it that may follow all labels: the row
+// before gives that one its share, and the next step leads on. (In IOB2, I-x has B-x before it, which follows anything.)
+void Chain::follow_changed() {
+    const Index L = n_labels();
+    follow_scores_.clear();
+    within_two_ = true;
+    if (follow().pairs.empty()) return;
+    follow_scores_.assign(idx(L * width()), 0.0);
+    std::vector<char> open(idx(L), 1);  // labels that may follow all
+    for (Index a = 0; a < L; ++a) {
+        for (Index b = 0; b < L; ++b) {
+            if (may_follow(a, b)) continue;
+            follow_scores_[idx(a * width() + b)] = -kInfinity;
+            open[idx(b)] = 0;
+        }
+    }
+    for (Index b = 0; b < L && within_two_; ++b) {
+        bool reached = open[idx(b)];
+        for (Index a = 0; a < L && !reached; ++a) reached = open[idx(a)] && may_follow(a, b);
+        within_two_ = reached;
+    }
+    // Where the first label is forbidden, too, what it leads to has to come from another one.
+    for (Index a = 0; a < L; ++a)
+        within_two_ = within_two_ && (!open[idx(a)] || follow().first.empty() || follow().first[idx(a)]);
+}
+
+bool Chain::is_safe(const View& view, Cut cut) const {
+    if (cut == Cut::kByMask || (cut == Cut::kByRule && !within_two_)) return false;
     const Index T = view.length;
     const double edges = T > 1 ? chain::spread(view.edge, (tied_ ? 1 : T - 1) * n_labels(), n_labels(), width()) : 0.0;
     double nodes = 0;
     for (Index t = 0; t < T; ++t) {
         nodes = std::max(nodes, chain::spread(view.node + t * width(), 1, n_labels(), width()));
     }
-    return nodes + edges <= chain::kSafeSpread;
+    return nodes + edges <= (cut == Cut::kByRule ? chain::kSafeSpread / 2 : chain::kSafeSpread);
 }
 
 double Chain::weight_of(Index i, const double* scores, const Index* labels) const {
@@ -93,12 +135,13 @@ double Chain::weight_of(Index i, const double* scores, const Index* labels) cons
 double Chain::maximize(Index i, const double* scores, SlotCounts& best, Workspace& ws) const {
     const Index T = length(i);
     Workspace::Frame frame(ws);
-    bool edges_masked = false;
-    const View view = prepare(i, scores, 1.0, frame, edges_masked);
+    Cut cut = Cut::kNone;
+    const View view = prepare(i, scores, 1.0, frame, cut);
     double* values = frame.take(T * width());
     with_width(width(), [&](auto w) { chain::best_prefixes<w()>(view, values); });
     std::vector<Index> labels(idx(T));
     chain::backtrack(view, values, labels.data());
+    if (!(values[(T - 1) * width() + labels.back()] > -kInfinity)) nothing_left(i);
     labelling_of(i, labels.data(), best);
     return weight_of(i, scores, labels.data());
 }
@@ -107,13 +150,13 @@ double Chain::log_partition(Index i, const double* scores, double temperature, d
                             Workspace& ws) const {
     if (temperature == 0.0) return maximum_as_sums(i, scores, marginals, entropy, ws);
     Workspace::Frame frame(ws);
-    bool edges_masked = false;
-    const View view = prepare(i, scores, temperature, frame, edges_masked);
+    Cut cut = Cut::kNone;
+    const View view = prepare(i, scores, temperature, frame, cut);
     if (entropy && !marginals) marginals = frame.take(num_slots(i));
     Sums sums;
     sums.node = marginals;
     sums.edge = marginals ? marginals + edge_begin(i) : nullptr;
-    const bool safe = !edges_masked && is_safe(view);
+    const bool safe = is_safe(view, cut);
     with_width(width(), [&](auto w) {
         if (safe) {
             chain::scaled_sums<w()>(view, sums, ws);
@@ -121,6 +164,7 @@ double Chain::log_partition(Index i, const double* scores, double temperature, d
             chain::log_sums<w()>(view, sums, ws);
         }
     });
+    if (sums.log_partition == -kInfinity) nothing_left(i);
     if (marginals) add_ends(i, marginals, marginals);
     if (entropy && safe) {
         // H = log Z - <mu, scores / temperature>: no large numbers here, so little cancels.
@@ -169,6 +213,7 @@ void Chain::labelling_of(Index i, const Index* labels, SlotCounts& out) const {
 void Chain::check_labelling(Index i, SlotView labelling, Workspace&) const {
     std::vector<Index> labels(idx(length(i)));
     labels_of(i, labelling, labels.data());
+    check_follow(i, labels.data());
     SlotCounts right;
     labelling_of(i, labels.data(), right);
     std::map<Index, double> difference;
@@ -194,15 +239,13 @@ void Chain::check_mask(Index i) const {
     Workspace::Frame frame(ws);
     double* zeros = frame.take(num_slots(i));
     fill(zeros, num_slots(i), 0.0);
-    if (log_partition(i, zeros, 1.0, nullptr, nullptr, ws) == -kInfinity) {
-        throw InputError("the mask of sequence " + std::to_string(i) + " allows no labelling");
-    }
+    log_partition(i, zeros, 1.0, nullptr, nullptr, ws);
 }
 
 std::vector<Scored> Chain::k_best(Index i, const double* scores, Index k, Workspace& ws) const {
     Workspace::Frame frame(ws);
-    bool edges_masked = false;
-    const View view = prepare(i, scores, 1.0, frame, edges_masked);
+    Cut cut = Cut::kNone;
+    const View view = prepare(i, scores, 1.0, frame, cut);
     std::vector<Scored> out;
     std::vector<Index> labels(idx(length(i)));
     with_width(width(), [&](auto w) {
@@ -214,14 +257,16 @@ std::vector<Scored> Chain::k_best(Index i, const double* scores, Index k, Worksp
             labelling_of(i, labels.data(), out.back().labelling);
         });
     });
+    if (out.empty() && k > 0) nothing_left(i);
     return out;
 }
 
 std::vector<SlotCounts> Chain::sample(Index i, const double* scores, double temperature, Index n, std::mt19937_64& rng,
                                       Workspace& ws) const {
     Workspace::Frame frame(ws);
-    bool edges_masked = false;
-    const View view = prepare(i, scores, temperature, frame, edges_masked);
+    Cut cut = Cut::kNone;
+    const View view = prepare(i, scores, temperature, frame, cut);
+    if (!follow().empty()) check_mask(i);
     std::vector<Index> labels(idx(n * length(i)));
     with_width(width(), [&](auto w) {
         const auto program = chain::program_of<w()>(view);
@@ -238,8 +283,8 @@ void Chain::covariance_product(Index i, const double* scores, double temperature
                                Workspace& ws) const {
     const Index T = length(i);
     Workspace::Frame frame(ws);
-    bool edges_masked = false;
-    const View view = prepare(i, scores, temperature, frame, edges_masked);
+    Cut cut = Cut::kNone;
+    const View view = prepare(i, scores, temperature, frame, cut);
     double* node_d = frame.take(T * width());
     copy(direction, node_d, T * width());
     if (ends_) {
@@ -247,7 +292,7 @@ void Chain::covariance_product(Index i, const double* scores, double temperature
         axpy(1.0, direction + ends_begin(i) + width(), node_d + (T - 1) * width(), width());
     }
     const double* edge_d = direction + edge_begin(i);
-    const bool safe = !edges_masked && is_safe(view);
+    const bool safe = is_safe(view, cut);
     with_width(width(), [&](auto w) {
         if (safe) {
             chain::scaled_covariance<w()>(view, node_d, edge_d, out, out + edge_begin(i), ws);

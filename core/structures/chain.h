@@ -50,11 +50,12 @@ class Chain final : public Sequences {
     double weight_of(Index i, const double* scores, const Index* labels) const;
 
     // The kernels' view of scores / temperature with masks as -infinity. Copies unless the scores serve as they are.
-    // edges_masked: whether an allowed pair of labels is cut.
-    chain::View prepare(Index i, const double* scores, double temperature, Workspace::Frame& frame,
-                        bool& edges_masked) const;
-    // Whether sums in scaled probabilities keep their digits (if no edge is masked).
-    bool is_safe(const chain::View& view) const;
+    // cut: which allowed pairs of labels it leaves out.
+    enum class Cut { kNone, kByRule, kByMask };
+    chain::View prepare(Index i, const double* scores, double temperature, Workspace::Frame& frame, Cut& cut) const;
+    // Whether sums in scaled probabilities keep their digits.
+    bool is_safe(const chain::View& view, Cut cut) const;
+    void follow_changed() override;
     // labels[t] = a for a slot that is label a at t; other slots say nothing.
     void note_label(Index i, Index slot, Index* labels) const;
     // Writes the begin and end rows from the first and last node rows.
@@ -62,6 +63,8 @@ class Chain final : public Sequences {
 
     bool tied_;
     bool ends_;
+    std::vector<double> follow_scores_;  // L rows of width: 0, or -infinity where the rule forbids a pair; empty: none
+    bool within_two_ = true;             // see follow_changed
 };
 
 }  // namespace partwise

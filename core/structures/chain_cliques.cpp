@@ -20,8 +20,8 @@ void Chain::clique_marginals(Index i, const double* scores, double temperature, 
     const Index T = length(i);
     const Index block = n_labels() * width();
     Workspace::Frame frame(ws);
-    bool edges_masked = false;
-    View view = prepare(i, scores, temperature, frame, edges_masked);
+    Cut cut = Cut::kNone;
+    View view = prepare(i, scores, temperature, frame, cut);
     if (tied_ && T > 1) {  // an untied copy, so that every edge gets its own marginals
         double* edges = frame.take((T - 1) * block);
         for (Index t = 1; t < T; ++t) copy(view.edge, edges + (t - 1) * block, block);

@@ -90,7 +90,7 @@ HistoryChain::View HistoryChain::plain_view(Index i, const double* scores) const
     v.second_factors = second_factors_.data();
     v.first_highs = first_highs_.data();
     v.second_highs = second_highs_.data();
-    v.follow = follow_.empty() ? nullptr : follow_.data();
+    v.follow = follow().pairs.empty() ? nullptr : follow().pairs.data();
     return v;
 }
 
@@ -98,26 +98,23 @@ HistoryChain::View HistoryChain::view(Index i, const double* scores, std::vector
     View out = plain_view(i, scores);
     const Index T = out.length;
     const Index L = n_labels();
-    const std::uint8_t* follow = out.follow;
     const std::uint8_t* allowed = mask(i);
-    if (!allowed && !follow) return out;
+    if (!allowed && follow().empty()) return out;
     // A label is open if it is allowed and an open label of the next position may follow it.
     open.assign(idx(T * L), 0);
     for (Index t = T - 1; t >= 0; --t) {
         const std::uint8_t* later = open.data() + (t + 1) * L;
         for (Index a = 0; a < L; ++a) {
-            bool is_open = !allowed || allowed[t * width() + a];
+            bool is_open = (!allowed || allowed[t * width() + a]) && may_stand(i, t, a);
             if (is_open && t < T - 1) {
                 is_open = false;
-                for (Index b = 0; b < L && !is_open; ++b) is_open = later[b] && (!follow || follow[a * L + b]);
+                for (Index b = 0; b < L && !is_open; ++b) is_open = later[b] && may_follow(a, b);
             }
             open[idx(t * L + a)] = is_open;
         }
     }
     out.open = open.data();
-    if (std::find(open.begin(), open.begin() + L, 1) == open.begin() + L) {
-        throw InputError("the mask of " + sequence(i) + " allows no labelling");
-    }
+    if (std::find(open.begin(), open.begin() + L, 1) == open.begin() + L) nothing_left(i);
     return out;
 }
 
@@ -133,14 +130,6 @@ const double* HistoryChain::factors(const View& v) const {
         }
     });
     return factors_.data();
-}
-
-void HistoryChain::set_follow(std::vector<std::uint8_t> allowed) {
-    if (!allowed.empty() && len(allowed.size()) != n_labels() * n_labels()) {
-        throw InputError("which labels may follow which: " + std::to_string(n_labels() * n_labels()) +
-                         " values are needed");
-    }
-    follow_ = std::move(allowed);
 }
 
 void HistoryChain::check_mask(Index i) const {
@@ -180,10 +169,10 @@ void HistoryChain::labelling_of(Index i, const Index* labels, SlotCounts& out) c
 void HistoryChain::check_labelling(Index i, SlotView labelling, Workspace&) const {
     std::vector<Index> labels(idx(length(i)));
     labels_of(i, labelling, labels.data());
+    check_follow(i, labels.data());
     const std::uint8_t* allowed = mask(i);
     for (std::size_t t = 0; t < labels.size(); ++t) {
-        const bool cut = allowed && !allowed[len(t) * width() + labels[t]];
-        if (cut || (t > 0 && !follow_.empty() && !follow_[idx(labels[t - 1] * n_labels() + labels[t])])) {
+        if (allowed && !allowed[len(t) * width() + labels[t]]) {
             throw InputError(sequence(i) + ", position " + std::to_string(t) + ": a mask forbids the label");
         }
     }

@@ -31,9 +31,6 @@ class HistoryChain final : public Sequences {
 
     Index history() const { return history_; }
     Index n_states() const { return n_states_; }
-    // Which labels may follow which, n_labels x n_labels bytes, for all sequences; empty: all. Masks set later are
-    // checked together with it. A sequence that has no labelling left is refused when it is asked about.
-    void set_follow(std::vector<std::uint8_t> allowed);
 
     bool linear() const override { return false; }
     unsigned capabilities() const override { return kKBest | kSample; }
@@ -115,7 +112,6 @@ class HistoryChain final : public Sequences {
     std::vector<double> first_factors_, second_factors_, first_highs_, second_highs_;
     mutable std::once_flag factors_once_;
     mutable std::vector<double> factors_;
-    std::vector<std::uint8_t> follow_;
 };
 
 }  // namespace partwise

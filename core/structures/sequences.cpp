@@ -19,6 +19,31 @@ Sequences::Sequences(std::vector<Index> lengths, Index n_labels)
     }
 }
 
+void Sequences::set_follow(Follow rule) {
+    const auto check = [](const std::vector<std::uint8_t>& given, Index n, const char* what) {
+        if (!given.empty() && len(given.size()) != n) {
+            throw InputError(std::string(what) + ": " + std::to_string(n) + " values are needed");
+        }
+    };
+    check(rule.pairs, n_labels_ * n_labels_, "which labels may follow which");
+    check(rule.first, n_labels_, "which labels may come first");
+    check(rule.last, n_labels_, "which labels may come last");
+    follow_ = std::move(rule);
+    follow_changed();
+}
+
+void Sequences::check_follow(Index i, const Index* labels) const {
+    if (follow_.empty()) return;
+    for (Index t = 0; t < length(i); ++t) {
+        if (!may_stand(i, t, labels[t]) || (t > 0 && !may_follow(labels[t - 1], labels[t]))) {
+            throw InputError(sequence(i) + ", position " + std::to_string(t) +
+                             ": a rule for all sequences forbids the label");
+        }
+    }
+}
+
+void Sequences::nothing_left(Index i) const { throw InputError("the mask of " + sequence(i) + " allows no labelling"); }
+
 void Sequences::add_cost(Index i, SlotView gold, double scale, double* scores) const {
     for (Index t = 0; t < length(i); ++t) {
         for (Index a = 0; a < n_labels_; ++a) scores[t * width_ + a] += scale;

@@ -8,11 +8,26 @@
 
 namespace partwise {
 
+// Which labels may follow which (n_labels x n_labels, rows are the earlier ones), which may come first and which last.
+// A byte each; a part that is empty allows everything.
+struct Follow {
+    std::vector<std::uint8_t> pairs;
+    std::vector<std::uint8_t> first;
+    std::vector<std::uint8_t> last;
+
+    bool empty() const { return pairs.empty() && first.empty() && last.empty(); }
+};
+
 class Sequences : public Structure {
    public:
     Index n_labels() const { return n_labels_; }
     Index width() const { return width_; }
     const std::vector<Index>& lengths() const { return lengths_; }
+
+    // A rule for all sequences, in addition to their masks; masks set later are checked together with it. What it leaves
+    // no labelling is refused when it is asked about.
+    void set_follow(Follow rule);
+    const Follow& follow() const { return follow_; }
 
     void add_cost(Index i, SlotView gold, double scale, double* scores) const override;
     // The T labels of a labelling; throws InputError if it has none or two for a position.
@@ -21,12 +36,25 @@ class Sequences : public Structure {
    protected:
     Sequences(std::vector<Index> lengths, Index n_labels);
 
+    // Whether the rule lets label a stand at position t of example i.
+    bool may_stand(Index i, Index t, Index a) const {
+        return (t > 0 || follow_.first.empty() || follow_.first[idx(a)]) &&
+               (t < length(i) - 1 || follow_.last.empty() || follow_.last[idx(a)]);
+    }
+    bool may_follow(Index a, Index b) const { return follow_.pairs.empty() || follow_.pairs[idx(a * n_labels_ + b)]; }
+    // Throws InputError where the rule forbids the labels of example i.
+    void check_follow(Index i, const Index* labels) const;
+    [[noreturn]] void nothing_left(Index i) const;
+    // What a subclass makes of a new rule.
+    virtual void follow_changed() {}
+
     Index length(Index i) const { return lengths_[idx(i)]; }
 
    private:
     std::vector<Index> lengths_;
     Index n_labels_;
     Index width_;
+    Follow follow_;
 };
 
 }  // namespace partwise

@@ -26,6 +26,11 @@ double Structure::value_of(Index, const double* scores, SlotView labelling) cons
 void Structure::check_labelling(Index, SlotView, Workspace&) const {}
 void Structure::check_mask(Index) const {}
 
+void Structure::maximize_of(std::span<const Index> examples, const double* const* scores, double* values,
+                            SlotCounts* best, Workspace& ws) const {
+    for (std::size_t k = 0; k < examples.size(); ++k) values[k] = maximize(examples[k], scores[k], best[k], ws);
+}
+
 double Structure::maximum_as_sums(Index i, const double* scores, double* marginals, double* entropy,
                                   Workspace& ws) const {
     SlotCounts best;

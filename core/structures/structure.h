@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "support/types.h"
@@ -39,6 +40,11 @@ class Structure {
 
     // max over labellings y of <count(y), scores>, and the labelling. Ties go to the lowest labels.
     virtual double maximize(Index i, const double* scores, SlotCounts& best, Workspace& ws) const = 0;
+    // The same for several examples: scores[k], values[k] and best[k] are those of examples[k].
+    virtual void maximize_of(std::span<const Index> examples, const double* const* scores, double* values,
+                             SlotCounts* best, Workspace& ws) const;
+    // Whether `maximize_of` costs less than its examples one by one: passes then ask for many at a time.
+    virtual bool together() const { return false; }
 
     // temperature * log sum over y of exp(<count(y), scores> / temperature); at temperature 0 the maximum.
     // marginals: expected counts (num_slots values) or null; entropy: of p ~ exp(./temperature), or null.

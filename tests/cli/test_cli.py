@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from partwise.cli import COMMANDS, demo, main
+from partwise.cli.demo import digits
 
 
 def test_help_lists_the_commands():
@@ -56,13 +57,21 @@ def test_demo_certifies_every_run_and_writes_a_report(tmp_path):
         assert row["status"] == "converged"
         assert 0 <= row["gap"] <= 1e-2 * row["primal"]
         assert row["name"] in path.read_text(encoding="utf-8")
+    page = path.read_text(encoding="utf-8")
+    kinds = dict.fromkeys(kind for kind, _ in demo.RUNS)
+    assert len(kinds) >= 5
+    at = [page.index(f"<h2>{kind}</h2>") for kind in kinds]  # a section each, in the order of the table
+    assert at == sorted(at)
+    last = page[at[list(kinds).index("Dependency trees")] :].split("</section>")[0]
+    assert "<svg" in last
+    assert "dependency parser" in last
     args = ["demo", "--strings", "10", "--sentences", "12", "--tol", "0.1", "--report", str(path)]
     assert "certificate" in CliRunner().invoke(main, args).stdout
 
 
 def test_demo_chains_read_better_than_single_digits():
     options = demo.Options(strings=150, sentences=60, tol=1e-2, jobs=1, seed=1)
-    single = demo.digit_by_digit(options)
-    for row in (demo.digit_crf(options), demo.digit_margin(options)):
+    single = digits.digit_by_digit(options)
+    for row in (digits.digit_crf(options), digits.digit_margin(options)):
         assert row.tokens > single.tokens + 0.02
         assert row.wholes > single.wholes

@@ -5,9 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
-from partwise.cli.tasks.constraints import SCHEMES, may_follow, read_constraints
+from partwise.cli.tasks.constraints import read_constraints
 from partwise.io import FormatError
 from partwise.metrics import chunk_spans
+from partwise.models.sequences.legal import SCHEMES, may_follow
 
 LABELS = ["B-N", "B-V", "I-N", "I-V", "O"]
 

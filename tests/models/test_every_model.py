@@ -106,6 +106,15 @@ def test_log_probabilities(case):
         case.estimator.log_probability(case.X, list(case.y)[:-1])
 
 
+def test_entropies(case):
+    every = case.estimator.predict_k_best(case.X, MANY, probabilities=True)
+    found = case.estimator.entropy(case.X)
+    assert found.shape == (len(case.X),)
+    for entropy, answers in zip(found, every, strict=True):
+        p = np.array([p for _, p in answers if p > 0])
+        assert entropy == pytest.approx(-(p @ np.log(p)), abs=1e-8)
+
+
 def test_samples_have_the_probabilities_of_answers(case):
     n = 4000
     every = case.estimator.predict_k_best(case.X, MANY, probabilities=True)
@@ -162,6 +171,14 @@ def test_constraints(case):
         total = sum(p for _, p in left)
         assert key(answer) == key(left[0][0]) == key(ranked[i][0][0])
         assert {key(a): p for a, p in ranked[i]} == pytest.approx({key(a): p / total for a, p in left})
+    found = case.estimator.entropy(X, allowed=allowed)
+    for entropy, answers in zip(found, ranked, strict=True):
+        p = np.array([p for _, p in answers if p > 0])
+        assert entropy == pytest.approx(-(p @ np.log(p)), abs=1e-8)
+    some = [answers[-1] for answers in ranked]
+    found = case.estimator.log_probability(X, [a for a, _ in some], allowed=allowed)
+    np.testing.assert_allclose(found, np.log([p for _, p in some]), atol=1e-8)
+    assert (case.estimator.log_probability(X, best, allowed=allowed) == -np.inf).all()
     drawn = case.estimator.sample(X, 50, random_state=1, allowed=allowed)
     assert all(key(a)[0] != first[i] for i, samples in enumerate(drawn) for a in samples)
 
@@ -257,7 +274,7 @@ def test_what_a_model_lacks_is_said():
         with pytest.raises(NotAvailable, match="with a kernel there are no weights of attributes"):
             ask()
     hinge = _tagger(loss="hinge").estimator
-    for name in ("sample", "predict_marginals", "log_probability"):
+    for name in ("sample", "predict_marginals", "log_probability", "entropy"):
         with pytest.raises(AttributeError, match="has no attribute"):
             getattr(hinge, name)
     with pytest.raises(AttributeError, match="not available"):
@@ -271,6 +288,7 @@ def test_empty_examples():
     assert [[len(a) for a in samples] for samples in tagger.sample(X, 2, random_state=0)] == [[0, 0], [2, 2], [0, 0]]
     assert tagger.predict_k_best(X, 2, probabilities=True)[2] == [([], 1.0)]
     assert tagger.log_probability(X, [[], ["a", "b"], []])[[0, 2]].tolist() == [0.0, 0.0]
+    assert tagger.entropy(X)[[0, 2]].tolist() == [0.0, 0.0]
     assert [table.shape for table in tagger.predict_marginals(X, output="array")] == [(0, 3), (2, 3), (0, 3)]
     nothing = tagger.predict([])
     assert nothing == tagger.sample([]) == tagger.predict_k_best([], 2) == []

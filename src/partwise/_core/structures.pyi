@@ -1,13 +1,15 @@
 """Structures: which labellings there are, the best of them, sums over all of them."""
 
+from collections.abc import Sequence
+
 from .support import Bytes, Floats, Ints
 
 class Structure:
     """Combinatorics of the labellings of n examples. Subclass it in Python, or use Multiclass, Chain, ProjectiveTree or
     SpanningTree.
 
-    A Python subclass implements num_slots, maximize, log_partition and cost; what else it implements becomes a
-    capability.
+    A Python subclass implements num_slots, maximize or maximize_many, log_partition and cost; what else it
+    implements becomes a capability.
     """
 
     def __init__(self, num_examples: int) -> None: ...
@@ -19,6 +21,9 @@ class Structure:
     def slot_offsets(self) -> Ints: ...
     def maximize(self, i: int, scores: Floats) -> tuple[float, Ints, Floats]:
         """The best labelling: its value, its slots, and how often it uses each. Ties go to the lowest labels."""
+    def maximize_many(self, examples: Sequence[int], scores: Sequence[Floats]) -> list[tuple[float, Ints, Floats]]:
+        """The same for several examples, scores[k] being those of examples[k]. A Python subclass that implements it is
+        asked for many examples at a time wherever the weights stay the same; `maximize` is then optional."""
     def log_partition(self, i: int, scores: Floats, temperature: float = 1.0) -> tuple[float, Floats, float]:
         """smax at this temperature (0: the maximum), expected counts, entropy."""
     def cost(self, i: int, slots: Ints, counts: Floats) -> Floats:
@@ -75,6 +80,9 @@ class Chain(Structure):
     def ends(self) -> bool: ...
     @property
     def lengths(self) -> Ints: ...
+    def set_follow(self, pairs: Bytes | None, first: Bytes | None = None, last: Bytes | None = None) -> None:
+        """A rule for all sequences, a byte per label: which may follow which (n_labels * n_labels, rows are the earlier
+        ones), which may come first and last; None: all. Masks set later are checked together with it."""
     def encode(self, labels: Ints) -> tuple[Ints, Ints, Floats]:
         """(indptr, slots, counts) from all sequences' labels end to end."""
     def decode(self, indptr: Ints, slots: Ints, counts: Floats) -> Ints:
@@ -109,8 +117,9 @@ class HistoryChain(Structure):
     def n_states(self) -> int: ...
     @property
     def lengths(self) -> Ints: ...
-    def set_follow(self, allowed: Bytes | None) -> None:
-        """Which labels may follow which, n_labels * n_labels bytes; None: all."""
+    def set_follow(self, pairs: Bytes | None, first: Bytes | None = None, last: Bytes | None = None) -> None:
+        """A rule for all sequences, a byte per label: which may follow which (n_labels * n_labels, rows are the earlier
+        ones), which may come first and last; None: all. Masks set later are checked together with it."""
     def encode(self, labels: Ints) -> tuple[Ints, Ints, Floats]:
         """(indptr, slots, counts) from all sequences' labels end to end."""
     def decode(self, indptr: Ints, slots: Ints, counts: Floats) -> Ints:

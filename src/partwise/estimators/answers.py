@@ -17,7 +17,7 @@ from partwise.estimators.training import TrainedEstimator, decode
 from partwise.losses import get_loss
 from partwise.models.base import Ability, Labellings, Model, Reading
 from partwise.models.errors import NotAvailable
-from partwise.problem.inference import check_weights, expectations, values_of
+from partwise.problem.inference import check_weights, entropies_of, expectations, values_of
 from partwise.structures import Structure
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -165,14 +165,30 @@ class AnsweringEstimator(TrainedEstimator):
         return drawn
 
     @needs_probabilities
-    def log_probability(self, X: Any, y: Any) -> Floats:
+    def entropy(self, X: Any, **constraints: Any) -> Floats:
+        """Entropy of the distribution of each example's answers, in nats: an array of shape (n_examples,).
+
+        It is 0 for an example that has one answer, and at most the logarithm of their number: how undecided the model
+        is. Not available with hinge losses. Constraints, as for `predict`, are given that they hold.
+        """
+        model, reading, n_jobs = self._read(X, constraints)
+        temperature = get_loss(self.loss).temperature
+        found = np.zeros(reading.n_examples)
+        found[reading.numbers] = np.maximum(entropies_of(reading.batch, model.weights, temperature, n_jobs), 0.0)
+        return found
+
+    @needs_probabilities
+    def log_probability(self, X: Any, y: Any, **constraints: Any) -> Floats:
         """Log-probability of each answer in `y`: an array of shape (n_examples,). Not available with hinge losses.
 
-        It is -inf for an answer that the model does not have, and 0 for an example that has one answer.
+        It is -inf for an answer that the model does not have or that constraints, as for `predict`, forbid, and 0 for
+        an example that has one answer. With constraints it is given that they hold.
         """
-        model, reading, n_jobs = self._read(X)
+        model, reading, n_jobs = self._read(X, constraints)
         model.needs(Ability.ENCODING, "log-probabilities")
         labellings, possible = _encode(model, reading, y)
+        if reading.constrained:
+            possible = np.asarray(possible, dtype=bool) & _within_masks(reading.batch.structure, labellings)
         temperature = get_loss(self.loss).temperature
         values = values_of(reading.batch, model.weights, labellings, n_jobs)
         values -= expectations(reading.batch, model.weights, temperature, n_jobs)[1]
@@ -215,6 +231,15 @@ def _encode(model: Model, reading: Reading, y: Any) -> tuple[Labellings, Any]:
     if n != n_examples:
         raise ValueError(f"{name} gave {n} labellings for {n_examples} examples: are X and y of the same length?")
     return found
+
+
+def _within_masks(structure: Structure, labellings: Labellings) -> Any:
+    """Whether each example's mask allows its labelling."""
+    ends, allowed = labellings.indptr.tolist(), np.ones(structure.num_examples, dtype=bool)
+    for i in range(structure.num_examples):
+        mask = structure.mask(i)
+        allowed[i] = mask is None or bool(mask[labellings.slots[ends[i] : ends[i + 1]]].all())
+    return allowed
 
 
 def _check_oracle(structure: Structure, capability: Capability, what: str) -> None:

@@ -93,6 +93,12 @@ class SequenceTagger(StructuredEstimator):
         take (2e9), and `recompute`, whether to recompute those beyond it in each pass instead of refusing.
     min_count : int
         Leave out features (with ``features="all"``: attributes) that occur less often in the training data.
+    legal : {"auto", True, False}
+        Answer with chunk labels that keep to their scheme: I-x after B-x or I-x alone (IOB2), or chunks S-x and B-x ...
+        E-x (IOBES). It holds for predictions, k best, samples, marginals and log-probabilities (-inf for others),
+        together with constraints; training is the same. "auto": if the labels look like one of the two schemes and the
+        training data keep to it, see `scheme_`; True: whatever the data do, and an error for other labels. May be
+        set after `fit`. Models saved by earlier versions have it off.
     solver, solver_options, tol, max_seconds, max_passes, n_jobs, random_state, verbose
         As for `MaxentClassifier`.
     warm_start : bool
@@ -113,6 +119,8 @@ class SequenceTagger(StructuredEstimator):
         The template that it reads sentences by; None where the input has its attributes already.
     n_features_in_ : int
         Number of columns; arrays only.
+    scheme_ : {"iob2", "iobes", None}
+        The scheme of chunk labels that predictions keep to; see `legal`.
     unknown_rate_ : float
         Share of the attributes in the last input that are not in the vocabulary.
     result_ : Result
@@ -136,6 +144,7 @@ class SequenceTagger(StructuredEstimator):
         gamma: float | None = None,
         kernel_options: dict[str, Any] | None = None,
         min_count: int = 1,
+        legal: bool | str = "auto",
         solver: Any = "auto",
         solver_options: dict[str, Any] | None = None,
         tol: float = 1e-3,
@@ -173,6 +182,7 @@ class SequenceTagger(StructuredEstimator):
         self.gamma = gamma
         self.kernel_options = kernel_options
         self.min_count = min_count
+        self.legal = legal
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -195,7 +205,12 @@ class SequenceTagger(StructuredEstimator):
             self._check_maxent()
         self._check_kernel()
         self._check_template()
-        shared = {"template": self.template, "features": self.features, "min_count": self.min_count}
+        shared = {
+            "template": self.template,
+            "features": self.features,
+            "min_count": self.min_count,
+            "legal": self.legal,
+        }
         if self.model == "maxent":
             return MaxentChainModel(history=self.history, beam_width=self.beam_width, **shared)
         shared |= {
@@ -248,6 +263,14 @@ class SequenceTagger(StructuredEstimator):
         """Scores of labels at positions before transitions: an array of shape (length, n_labels) per sequence."""
         _, reading, n_jobs = self._read(X)
         return self._model.rows_of_labels(reading, slot_scores(reading.batch, self.coef_, n_jobs))
+
+    @property
+    def scheme_(self) -> str | None:
+        """The scheme that predictions keep to: "iob2", "iobes", or None; see `legal`."""
+        check_is_fitted(self)
+        model = self._fitted()
+        assert isinstance(model, SequenceModel)
+        return model.kept_scheme()
 
     # weights by name
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import logsumexp
 
-from partwise.arrays import Booleans, Floats, Ints, pointers
+from partwise.arrays import Floats, Ints, pointers
 from partwise.checks import check_choice
 from partwise.features import Attributes, RowLayout, history_chain_map
 from partwise.model_files.errors import ModelFormatError
@@ -74,7 +74,7 @@ class MaxentChainModel(SequenceModel):
     """
 
     kind = "local"
-    late: ClassVar[tuple[str, ...]] = ("beam_width",)
+    late: ClassVar[tuple[str, ...]] = ("legal", "beam_width")
 
     nodes: PairLayout
     n_attributes: int
@@ -123,9 +123,6 @@ class MaxentChainModel(SequenceModel):
         found, layout = rows.attributes(), self.nodes.core
         table = Attributes(found.row_ptr, found.attributes, layout.num_attributes, found.values)
         return Batch(structure, history_chain_map(structure, table, layout=layout))
-
-    def _constrain_pairs(self, structure: Any, pairs: Booleans) -> None:
-        structure.set_follow(pairs.astype(np.uint8).ravel())  # each sequence's mask is checked together with it
 
     # weights by name
 

@@ -20,6 +20,12 @@ def expectations(batch: Batch, weights: Floats, temperature: float, n_jobs: int 
     return counts, values
 
 
+def entropies_of(batch: Batch, weights: Floats, temperature: float, n_jobs: int = 1) -> Floats:
+    """The entropy of p ~ exp(scores / temperature) of every example, in nats."""
+    check_weights(batch, weights)
+    return infer(batch.structure, batch.features, weights, temperature, n_jobs)[2]
+
+
 def check_weights(batch: Batch, weights: Floats) -> None:
     """ValueError unless the features are those that the weights are of."""
     if len(weights) != batch.n_weights:

@@ -34,6 +34,7 @@ def write_report(
     confusion: tuple[Sequence[Any], Any] | None = None,
     top_features: Any = None,
     examples: Iterable[Any] = (),
+    sections: Iterable[tuple[str, Mapping[str, Any], Iterable[Any]]] = (),
     settings: Mapping[str, Any] | None = None,
 ) -> None:
     """Write a report to an HTML file; every part is optional, and all text is escaped.
@@ -54,6 +55,8 @@ def write_report(
         What `estimator.top_features()` gives, or lists of (name, weight) by title.
     examples : iterable, optional
         Drawings (`draw_tags`, `draw_arcs`, `draw_tree`), or pairs (title, drawing).
+    sections : iterable of (title, scores, examples), optional
+        A section each, for a page on several models.
     settings : mapping, optional
         Shown as a table.
     """
@@ -67,6 +70,7 @@ def write_report(
                 confusion=confusion,
                 top_features=top_features,
                 examples=examples,
+                sections=sections,
                 settings=settings,
             )
         )
@@ -90,6 +94,7 @@ def render(result: Result | None = None, **parts: Any) -> str:
         weights=groups,
         weights_left_out=left_out,
         examples=[_example(example) for example in parts.get("examples") or ()],
+        sections=[_section(*section) for section in parts.get("sections") or ()],
         settings=[(name, _setting(value)) for name, value in settings.items()],
     )
     return page
@@ -275,6 +280,11 @@ def _example(given: Any) -> dict[str, Any]:
     if isinstance(given, tuple) and len(given) == 2:
         return {"title": given[0], "drawing": given[1]}
     return {"title": "", "drawing": given if isinstance(given, Drawing) else clean(given)}
+
+
+def _section(title: str, scores: Mapping[str, Any], examples: Iterable[Any]) -> dict[str, Any]:
+    cards, tables = _scores(scores)
+    return {"title": title, "cards": cards, "tables": tables, "examples": [_example(each) for each in examples]}
 
 
 def _setting(value: Any) -> str:

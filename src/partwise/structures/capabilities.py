@@ -3,7 +3,11 @@
 from .._core import Structure
 from ..capabilities import Capability, capabilities
 
-_ORACLES = {"maximize": Capability.MAX_ORACLE, "log_partition": Capability.EXPECTATION_ORACLE}
+_ORACLES = {
+    "maximize": Capability.MAX_ORACLE,
+    "maximize_many": Capability.MAX_ORACLE,
+    "log_partition": Capability.EXPECTATION_ORACLE,
+}
 
 
 def structure_capabilities(structure: Structure) -> frozenset[Capability]:
@@ -16,9 +20,5 @@ def structure_capabilities(structure: Structure) -> frozenset[Capability]:
 
 
 def _implements(cls: type, method: str) -> bool:
-    for base in cls.__mro__:
-        if base is Structure:
-            return False
-        if base.__module__ == Structure.__module__ or method in vars(base):
-            return True
-    return False
+    compiled = any(base is not Structure and base.__module__ == Structure.__module__ for base in cls.__mro__)
+    return compiled or getattr(cls, method) is not getattr(Structure, method)

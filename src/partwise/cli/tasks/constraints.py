@@ -23,11 +23,11 @@ from partwise.cli.errors import UserError
 from partwise.io import FormatError, read_text
 from partwise.io.conllu_sentence import is_number
 from partwise.models.errors import ConstraintError
+from partwise.models.sequences.legal import SCHEMES, LabelRule
 
 Bools = NDArray[np.bool_]
 
 BEGIN, END, ANY = "^", "$", "*"
-SCHEMES = ("iob1", "iob2", "iobes")
 
 
 @contextmanager
@@ -200,11 +200,10 @@ class _Line:
         name, column = rest[0]
         if name not in SCHEMES:
             raise self.error(f"unknown scheme {name!r}: there are {', '.join(SCHEMES)}", column)
-        for b, label in enumerate(rules.labels):
-            rules.first[b] &= may_follow(name, "O", label, at_start=True)
-            rules.last[b] &= may_follow(name, label, "O")
-            for a, before in enumerate(rules.labels):
-                rules.follow[a, b] &= may_follow(name, before, label)
+        scheme = LabelRule.of_scheme(name, rules.labels)
+        rules.follow &= scheme.pairs
+        rules.first &= scheme.first
+        rules.last &= scheme.last
 
     def _forbid(self, rules: Constraints, rest: list[tuple[str, int]]) -> None:
         (before, _), (after, _) = rest
@@ -243,17 +242,3 @@ class _Line:
             else:
                 raise self.error(f"the model has no label {word!r}", column)
         return mask
-
-
-def may_follow(scheme: str, before: str, label: str, at_start: bool = False) -> bool:
-    """Whether a label may follow another one (O stands for a sentence's ends)."""
-    head, _, kind = label.partition("-")
-    last, _, kind_before = before.partition("-")
-    inside = last in ("B", "I") and kind == kind_before
-    if scheme == "iob1":
-        # B only parts two chunks of one type that touch.
-        return head != "B" or (not at_start and last in ("B", "I") and kind == kind_before)
-    if scheme == "iob2":
-        return head != "I" or inside
-    opened = last in ("B", "I")
-    return inside if head in ("I", "E") else not opened

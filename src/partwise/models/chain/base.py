@@ -14,9 +14,8 @@ from abc import abstractmethod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from partwise.arrays import Booleans, Bytes, Floats, Ints
+from partwise.arrays import Bytes, Floats, Ints
 from partwise.checks import check_choice
 from partwise.model_files.parts import ModelParts
 from partwise.models.base import Learnt, Training
@@ -102,12 +101,6 @@ class ChainBase(SequenceModel):
         rows = self.split(self.weights)[2].reshape(-1, self.width)
         found = zip(("begin", "end"), rows.tolist(), strict=False)
         return {(name, label): w for name, row in found for label, w in zip(self.classes.tolist(), row, strict=False)}
-
-    def _mask_pairs(self, structure: Any, mask: NDArray[np.uint8], length: int, pairs: Booleans) -> None:
-        blocks = 1 if self.tied else length - 1
-        n_labels, start = self.n_labels, length * self.width
-        table = mask[start : start + blocks * n_labels * self.width].reshape(blocks, n_labels, self.width)
-        table[:, :, :n_labels] = pairs
 
     # model files: transitions that are tied, and ends
 

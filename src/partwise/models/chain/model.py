@@ -79,8 +79,12 @@ class ChainModel(ChainBase):
             return learnt
         # without the attributes, which the batch has in a form of its own
         light = Rows(rows.lengths, rows.n_attributes, np.empty((0, rows.n_attributes)))
-        source = SequenceSource(rows.lengths, light)
-        return replace(learnt, reading=Reading(learnt.examples.batch, len(rows.lengths), source=source))
+        batch, rule = learnt.examples.batch, self.kept_rule()
+        if rule is not None:  # for answers, not for training
+            batch = Batch(self.structure(rows.lengths), batch.features)
+            rule.put_on(batch.structure)
+        source = SequenceSource(rows.lengths, light, rule)
+        return replace(learnt, reading=Reading(batch, len(rows.lengths), source=source))
 
     def feature_parameters(self) -> dict[str, Any]:
         template = self.template

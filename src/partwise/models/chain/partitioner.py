@@ -11,6 +11,7 @@ from partwise.models.partitioner import ChangedData, Partitioner
 from partwise.models.rows import Density
 from partwise.models.sequences.column_reader import ColumnReader
 from partwise.models.sequences.labels import sorted_labels
+from partwise.models.sequences.legal import kept_scheme, scheme_of
 from partwise.models.sequences.reader import Reader, VocabularyReader
 
 if TYPE_CHECKING:
@@ -49,6 +50,9 @@ class ChainPartitioner(Partitioner):
         model, reader = self.model, self._reader
         assert reader is not None
         model.use_labels(sorted_labels(self._labels))
+        model.scheme = scheme_of(tuple(model.classes.tolist()))  # unless `encode` finds that the data do not keep to it
+        if model.legal is True:
+            model.kept_scheme()
         if isinstance(reader, VocabularyReader):
             reader = reader.with_vocabulary(self._names.vocabulary(model.rarest))
         model.reader = reader
@@ -77,6 +81,8 @@ class ChainPartitioner(Partitioner):
         if (labels < 0).any() or (rows.unknown[0] and model.rarest == 1):
             raise ChangedData
         rows = self._density.compact(rows)
+        if model.scheme is not None:
+            model.scheme = kept_scheme(tuple(model.classes.tolist()), labels, rows.lengths)
         self._counts.add(rows, labels)
         return EncodedRows(rows, labels, weight)
 

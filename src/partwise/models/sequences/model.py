@@ -22,6 +22,7 @@ from partwise.models.sequences.column_reader import ColumnReader
 from partwise.models.sequences.constraints import as_booleans, label_masks, no_labelling
 from partwise.models.sequences.inputs import Sequences, input_form
 from partwise.models.sequences.labels import Targets, label_lists, split
+from partwise.models.sequences.legal import LabelRule, check_legal, kept_scheme, rule_of, scheme_of
 from partwise.models.sequences.name_reader import NameReader
 from partwise.models.sequences.reader import Reader
 from partwise.models.sequences.template_reader import TemplateReader, TextSequences, get_template
@@ -33,19 +34,22 @@ READERS: dict[str, type[Reader]] = {cls.kind: cls for cls in (ColumnReader, Name
 
 @dataclass(frozen=True)
 class SequenceSource:
-    """The lengths of all sequences, and the rows of those that have positions."""
+    """The lengths of all sequences, and the rows and the rule of those that have positions."""
 
     lengths: Ints
     rows: Rows
+    rule: LabelRule | None = None  # what the structure was told of neighbouring labels
 
 
 class SequenceModel(Model):
     """Labels for every position of a sequence.
 
-    template, features, min_count: see `SequenceTagger`. `classes` are the labels, `reader` makes attributes.
+    template, features, min_count, legal: see `SequenceTagger`. `classes` are the labels, `reader` makes attributes,
+    `scheme` is the one that the labels of the training data keep to, or None.
     """
 
     constraints: ClassVar[tuple[str, ...]] = ("allowed", "allowed_transitions")
+    late: ClassVar[tuple[str, ...]] = ("legal",)
     #: The name of its features in model files.
     kind: str
     #: Whether positions are rows of numbers that are compared as they are, so that dense ones stay dense.
@@ -53,16 +57,21 @@ class SequenceModel(Model):
 
     classes: NDArray[Any]
     reader: Reader
+    scheme: str | None = None
 
-    def __init__(self, *, template: Template | str | None, features: str, min_count: int) -> None:
+    def __init__(
+        self, *, template: Template | str | None, features: str, min_count: int, legal: bool | str = "auto"
+    ) -> None:
         self.template = None if template is None else get_template(template)
         self.features = features
         self.min_count = min_count
+        self.legal = legal
         self.check()
 
     def check(self) -> None:
         check_choice("features", self.features, ("observed", "all"))
         check_count("min_count", self.min_count)
+        check_legal(self.legal)
 
     @property
     def n_labels(self) -> int:
@@ -80,6 +89,9 @@ class SequenceModel(Model):
         sequences, targets, weight, n_sequences = self.training_sequences(X, y, sample_weight)
         self.use_labels(targets.classes())
         labels = targets.encode(self.classes)
+        self.scheme = kept_scheme(tuple(self.classes.tolist()), labels, sequences.lengths())
+        if self.legal is True:
+            self.kept_scheme()  # an error for labels of no scheme, before the work
         self.reader = self.suitable_reader(sequences)
         rows = self.reader.read(sequences, self.rarest, training.n_jobs)
         self.check_attributes()
@@ -145,7 +157,25 @@ class SequenceModel(Model):
         rows = self.reader.read(sequences, n_jobs=n_jobs)
         lengths, kept = rows.lengths, np.flatnonzero(rows.lengths)
         some = Rows(lengths[kept], rows.n_attributes, rows.table, rows.unknown)
-        return Reading(self.batch(some), len(lengths), kept, SequenceSource(lengths, some))
+        batch, rule = self.batch(some), self.kept_rule()
+        if rule is not None:
+            rule.put_on(batch.structure)
+        return Reading(batch, len(lengths), kept, SequenceSource(lengths, some, rule))
+
+    def kept_rule(self) -> LabelRule | None:
+        """What predictions keep to, by `legal` and the training labels."""
+        scheme = self.kept_scheme()
+        return None if scheme is None else rule_of(scheme, tuple(self.classes.tolist()))
+
+    def kept_scheme(self) -> str | None:
+        """The scheme that predictions keep to; ValueError if there is none and `legal` wants it."""
+        if self.legal is not True:
+            return self.scheme if self.legal else None
+        labels = tuple(self.classes.tolist())
+        scheme = scheme_of(labels)
+        if scheme is None:
+            raise ValueError(f"legal=True: the labels are not O, B-x, I-x, nor those with E-x and S-x: {labels[:20]}")
+        return scheme
 
     def _structure(self, reading: Reading) -> Chain | HistoryChain:
         structure: Chain | HistoryChain = reading.batch.structure  # type: ignore[assignment]
@@ -172,7 +202,10 @@ class SequenceModel(Model):
         labels = Targets.of(y).check(lengths).encode(self.classes)
         possible = np.ones(reading.batch.n_examples, dtype=bool)
         possible[np.repeat(np.arange(len(possible)), reading.source.rows.lengths)[labels < 0]] = False
-        return Labellings(*self._structure(reading).encode(np.maximum(labels, 0))), possible
+        known = np.maximum(labels, 0)
+        if reading.source.rule is not None:
+            possible &= reading.source.rule.allows(known, reading.source.rows.lengths)
+        return Labellings(*self._structure(reading).encode(known)), possible
 
     def constrain(self, reading: Reading, allowed: Any = None, allowed_transitions: Any = None) -> None:
         """`allowed` and `allowed_transitions` of `SequenceTagger`."""
@@ -182,7 +215,9 @@ class SequenceModel(Model):
             raise ValueError(f"allowed_transitions must be a boolean array of shape ({n_labels}, {n_labels})")
         rows = label_masks(allowed, reading.source.lengths, self.classes)
         if pairs is not None:
-            self._constrain_pairs(structure, pairs)
+            rule = LabelRule.of_pairs(pairs) & reading.source.rule
+            rule.put_on(structure)  # each sequence's mask is checked together with it
+            reading.source = replace(reading.source, rule=rule)
         for i, number in enumerate(reading.numbers.tolist()):
             if rows[number] is None and pairs is None:
                 continue
@@ -190,18 +225,10 @@ class SequenceModel(Model):
             length = int(reading.source.rows.lengths[i])
             if rows[number] is not None:
                 mask[: length * structure.width].reshape(length, -1)[:, :n_labels] = rows[number]
-            if pairs is not None:
-                self._mask_pairs(structure, mask, length, pairs)
             try:
                 structure.set_mask(i, mask)
             except ValueError as error:
-                raise no_labelling(number, error) from None
-
-    def _constrain_pairs(self, structure: Any, pairs: Booleans) -> None:
-        """Say which labels may follow which where that is said for all sequences at once."""
-
-    def _mask_pairs(self, structure: Any, mask: NDArray[np.uint8], length: int, pairs: Booleans) -> None:
-        """Say it in the slots of one sequence."""
+                raise no_labelling(number, error, self.kept_scheme() is not None) from None
 
     def rows_of_labels(self, reading: Reading, values: Floats) -> list[Floats]:
         """The rows of labels cut out of slot vectors of all examples: (length, n_labels) per sequence."""
@@ -281,11 +308,14 @@ class SequenceModel(Model):
 
     def to_parts(self, parts: ModelParts) -> None:
         parts.settings["labels"] = encode_labels(self.classes)
+        if self.scheme is not None:
+            parts.settings["scheme"] = self.scheme
         parts.add("reader", self.reader.to_parts())
         parts.add("model", self._to_parts())
 
     def from_parts(self, parts: ModelParts) -> SequenceModel:
         self.classes = decode_labels(parts.settings.get("labels"))
+        self.scheme = self._read_scheme(parts)
         reader, model = parts.part("reader"), parts.part("model")
         if reader.kind not in READERS:
             raise ModelFormatError(f"reads its input in an unknown way ({reader.kind[:40]!r})")
@@ -302,6 +332,17 @@ class SequenceModel(Model):
         if isinstance(self.reader, TemplateReader):
             self.template = self.template or self.reader.template
         return self
+
+    def _read_scheme(self, parts: ModelParts) -> str | None:
+        known = scheme_of(tuple(self.classes.tolist()))
+        if self.legal is True and known is None:
+            raise ModelFormatError("says legal=True and has labels of no scheme")
+        if not parts.has("scheme"):  # nor had older files, whose answers stay what they were
+            return None
+        scheme = parts.text("scheme")
+        if scheme != known:
+            raise ModelFormatError(f"has labels that are not those of the scheme {scheme[:40]!r}")
+        return scheme
 
     @abstractmethod
     def _to_parts(self) -> ModelParts:

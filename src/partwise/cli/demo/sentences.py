@@ -1,0 +1,71 @@
+"""Runs on the sentences of a small grammar: taggers and parsers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from partwise.cli.demo.runs import Options, Row, compare, telling, timed
+from partwise.cli.tasks.labels import evaluate_sequences
+from partwise.cli.tasks.tag import TagTask
+from partwise.datasets import Treebank
+
+
+def _tagger(name: str, options: Options, **parameters: Any) -> Row:
+    from partwise.estimators import SequenceTagger
+
+    train, test = options.treebank()
+    tagger = SequenceTagger(template="pos", **options.common(**parameters))
+    model, seconds = timed(lambda: tagger.fit(train.words, train.tags))
+    predicted = model.predict(test.words)
+    scores = compare(predicted, test.tags)
+    seen = evaluate_sequences(test.tags, predicted, chunks=False)
+    return Row(
+        name,
+        "treebank, tags",
+        *scores,
+        seconds,
+        model.result_,
+        model,
+        examples=_drawn(test, predicted),
+        confusion=seen.confusion,
+        top=TagTask().strongest(model, 8),
+    )
+
+
+def _drawn(test: Treebank, predicted: list[list[str]]) -> list[Any]:
+    from partwise.report import draw_tags
+
+    order = telling(predicted, test.tags)
+    return [draw_tags(test.words[i], predicted[i], gold=test.tags[i]) for i in order[:3]]
+
+
+def tag_crf(options: Options) -> Row:
+    """Parts of speech by a conditional random field."""
+    return _tagger("CRF tagger", options, loss="log")
+
+
+def tag_maxent(options: Options) -> Row:
+    """Parts of speech, one after another."""
+    return _tagger("maxent tagger", options, loss="log", model="maxent")
+
+
+def parse_dependencies(options: Options) -> Row:
+    """Dependency trees."""
+    from partwise.estimators import DependencyParser
+    from partwise.report import draw_arcs
+
+    train, test = options.treebank()
+    words = [
+        [list(zip(*rows, strict=True)) for rows in zip(part.words, part.tags, strict=True)] for part in (train, test)
+    ]
+    trees = [list(zip(*rows, strict=True)) for rows in zip(train.heads, train.labels, strict=True)]
+    parser = DependencyParser(**options.common())
+    model, seconds = timed(lambda: parser.fit(words[0], trees))
+    found = [list(zip(*tree, strict=True)) for tree in model.predict(words[1])]
+    heads = [list(tree[0]) for tree in found]
+    order = telling(heads, test.heads)
+    examples = [
+        draw_arcs(test.words[i], heads[i], labels=list(found[i][1]), gold_heads=test.heads[i]) for i in order[:3]
+    ]
+    scores = compare(heads, test.heads)
+    return Row("dependency parser", "treebank, heads", *scores, seconds, model.result_, model, examples)

@@ -1,0 +1,125 @@
+"""Which labels may follow which by a scheme of chunk labels: legal predictions.
+
+iob2    O, B-x, I-x: I-x comes after B-x or I-x
+iobes   O, B-x, I-x, E-x, S-x: a chunk is S-x, or B-x, any number of I-x, E-x
+iob1    O, B-x, I-x: B-x comes after B-x or I-x; never chosen by itself
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+
+from partwise.arrays import Booleans, Bytes, Ints, pointers
+
+SCHEMES = ("iob1", "iob2", "iobes")
+
+
+def may_follow(scheme: str, before: str, label: str, at_start: bool = False) -> bool:
+    """Whether a label may follow another one (O stands for a sentence's ends)."""
+    head, _, kind = label.partition("-")
+    last, _, kind_before = before.partition("-")
+    inside = last in ("B", "I") and kind == kind_before
+    if scheme == "iob1":
+        # B only parts two chunks of one type that touch.
+        return head != "B" or (not at_start and last in ("B", "I") and kind == kind_before)
+    if scheme == "iob2":
+        return head != "I" or inside
+    opened = last in ("B", "I")
+    return inside if head in ("I", "E") else not opened
+
+
+@dataclass(frozen=True)
+class LabelRule:
+    """Which labels (columns) may follow which (rows), which may come first, which last."""
+
+    pairs: Booleans
+    first: Booleans
+    last: Booleans
+
+    @classmethod
+    def of_scheme(cls, scheme: str, labels: Sequence[str]) -> LabelRule:
+        """The rule of a scheme, for labels in this order."""
+        return cls(
+            np.array([[may_follow(scheme, before, label) for label in labels] for before in labels]),
+            np.array([may_follow(scheme, "O", label, at_start=True) for label in labels]),
+            np.array([may_follow(scheme, label, "O") for label in labels]),
+        )
+
+    @classmethod
+    def of_pairs(cls, pairs: Booleans) -> LabelRule:
+        """With no rule for the ends."""
+        ends = np.ones(len(pairs), dtype=bool)
+        return cls(pairs, ends, ends)
+
+    def __and__(self, other: LabelRule | None) -> LabelRule:
+        """Both rules."""
+        if other is None:
+            return self
+        return LabelRule(self.pairs & other.pairs, self.first & other.first, self.last & other.last)
+
+    @property
+    def for_any_length(self) -> bool:
+        """Whether some label can fill a sequence of any length alone, so that none is without an answer."""
+        return bool((self.first & self.last & np.diagonal(self.pairs)).any())
+
+    def allows(self, labels: Ints, lengths: Ints) -> Booleans:
+        """Whether each of these sequences, end to end and none of them empty, keeps to the rule."""
+        ends = pointers(lengths)
+        good = np.ones(len(labels), dtype=bool)
+        good[1:] = self.pairs[labels[:-1], labels[1:]]
+        good[ends[:-1]] = self.first[labels[ends[:-1]]]
+        good[ends[1:] - 1] &= self.last[labels[ends[1:] - 1]]
+        return np.logical_and.reduceat(good, ends[:-1]) if len(lengths) else np.ones(0, dtype=bool)
+
+    def put_on(self, structure: Any) -> None:
+        """Make it the rule of a structure of sequences."""
+        structure.set_follow(*self._bytes)
+
+    @cached_property
+    def _bytes(self) -> list[Bytes]:
+        return [part.astype(np.uint8).ravel() for part in (self.pairs, self.first, self.last)]
+
+
+@lru_cache(maxsize=32)
+def rule_of(scheme: str, labels: tuple[str, ...]) -> LabelRule:
+    """`LabelRule.of_scheme`, remembered: single predictions ask for it each time."""
+    return LabelRule.of_scheme(scheme, labels)
+
+
+def check_legal(legal: Any) -> None:
+    """ValueError unless it is "auto", True or False."""
+    if legal != "auto" and not isinstance(legal, bool):
+        raise ValueError(f"legal must be 'auto', True or False, got {legal!r}")
+
+
+@lru_cache(maxsize=32)
+def scheme_of(labels: tuple[Any, ...]) -> str | None:
+    """The scheme that labels look like: "iob2", "iobes", or None if they are no chunk labels, or those of no I."""
+    heads = set()
+    for label in labels:
+        if not isinstance(label, str):
+            return None
+        head, dash, kind = label.partition("-")
+        if head not in ("B", "I", "O", "E", "S") or (head == "O" and dash) or (dash and not kind):
+            return None
+        heads.add(head)
+    if heads & {"E", "S"}:
+        found = "iobes"
+    elif "B" in heads and "I" in heads:
+        found = "iob2"
+    else:
+        return None
+    return found if rule_of(found, labels).for_any_length else None
+
+
+def kept_scheme(labels: tuple[Any, ...], codes: Ints, lengths: Ints) -> str | None:
+    """The scheme that the labels look like, if all of these sequences, none of them empty, keep to it."""
+    scheme = scheme_of(labels)
+    if scheme is None or not rule_of(scheme, labels).allows(codes, lengths).all():
+        return None
+    return scheme
