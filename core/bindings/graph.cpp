@@ -11,6 +11,10 @@ namespace {
 
 constexpr double kDefaultMemoryLimit = 1 << 30;
 
+std::vector<Index> given(const std::optional<Ints>& values) {
+    return values ? vector_of<Index>(*values) : std::vector<Index>{};
+}
+
 const Graph& checked(const Graph& g, Index i) {
     check_index(i, g.num_examples());
     return g;
@@ -23,15 +27,17 @@ void bind_graph(nb::module_& m) {
         .def(
             "__init__",
             [](Graph* self, const Ints& vertex_ptr, const Ints& n_labels, const Ints& clique_ptr,
-               const Ints& member_ptr, const Ints& members, const Ints& tables, double memory_limit) {
-                new (self)
-                    Graph({vector_of<Index>(vertex_ptr), vector_of<Index>(n_labels), vector_of<Index>(clique_ptr),
-                           vector_of<Index>(member_ptr), vector_of<Index>(members), vector_of<Index>(tables)},
-                          memory_limit);
+               const Ints& member_ptr, const Ints& members, const Ints& tables, double memory_limit,
+               const std::optional<Ints>& common_ptr, const std::optional<Ints>& common_labels) {
+                new (self) Graph({vector_of<Index>(vertex_ptr), vector_of<Index>(n_labels),
+                                  vector_of<Index>(clique_ptr), vector_of<Index>(member_ptr), vector_of<Index>(members),
+                                  vector_of<Index>(tables), given(common_ptr), given(common_labels)},
+                                 memory_limit);
             },
             "vertex_ptr"_a.noconvert(), "n_labels"_a.noconvert(), "clique_ptr"_a.noconvert(),
             "member_ptr"_a.noconvert(), "members"_a.noconvert(), "tables"_a.noconvert(),
-            "memory_limit"_a = kDefaultMemoryLimit)
+            "memory_limit"_a = kDefaultMemoryLimit, "common_ptr"_a.noconvert() = nb::none(),
+            "common_labels"_a.noconvert() = nb::none())
         .def_prop_ro("memory_limit", &Graph::memory_limit)
         .def_prop_ro(
             "vertex_ptr", [](const Graph& g) { return numpy(g.layout().vertex_ptr); }, nb::rv_policy::automatic)

@@ -31,6 +31,10 @@ struct GraphLayout {
     std::vector<Index> member_ptr;
     std::vector<Index> members;
     std::vector<Index> tables;
+    // Tables that every example has, whether a clique names them or not: table t is for cliques of vertices with
+    // common_labels[common_ptr[t]..common_ptr[t+1]) labels. They come first. Empty: none.
+    std::vector<Index> common_ptr;
+    std::vector<Index> common_labels;
 };
 
 class Graph final : public Structure {
@@ -113,6 +117,8 @@ class Graph final : public Structure {
     GraphLayout layout_;
     double memory_limit_;
     std::vector<Index> row_begin_;     // of each vertex, within its example
+    std::vector<Index> table_ptr_;     // tables of each example
+    std::vector<Index> table_begin_;   // first slot of each
     std::vector<Index> clique_begin_;  // first slot of each clique's table, within its example
     std::vector<Index> num_slots_;
     mutable std::mutex mutex_;

@@ -39,6 +39,8 @@ Graph::Graph(GraphLayout layout, double memory_limit)
     check_pointers(g.clique_ptr, len(g.member_ptr.size()) - 1, "clique_ptr");
     if (g.clique_ptr.size() != g.vertex_ptr.size()) throw InputError("clique_ptr and vertex_ptr differ in length");
     if (g.tables.size() + 1 != g.member_ptr.size()) throw InputError("tables must have one entry per clique");
+    if (!g.common_ptr.empty()) check_pointers(g.common_ptr, len(g.common_labels.size()), "common_ptr");
+    table_ptr_.push_back(0);
     row_begin_.resize(g.n_labels.size());
     clique_begin_.resize(g.tables.size());
     num_slots_.resize(idx(num_examples()));
@@ -55,6 +57,11 @@ Graph::Graph(GraphLayout layout, double memory_limit)
         }
         // Tables in the order of their numbers: the shape of each by the first clique that names it.
         std::map<Index, std::vector<Index>> shapes;
+        for (std::size_t t = 0; t + 1 < g.common_ptr.size(); ++t) {
+            shapes[len(t)].assign(g.common_labels.begin() + g.common_ptr[t],
+                                  g.common_labels.begin() + g.common_ptr[t + 1]);
+            if (shapes[len(t)].empty()) throw InputError("common table " + number_of(len(t)) + " has no vertices");
+        }
         for (Index c = g.clique_ptr[idx(i)]; c < g.clique_ptr[idx(i) + 1]; ++c) {
             const std::string name = ": clique " + number_of(c - g.clique_ptr[idx(i)]);
             std::vector<Index> shape;
@@ -74,13 +81,14 @@ Graph::Graph(GraphLayout layout, double memory_limit)
             const auto [at, added] = shapes.emplace(g.tables[idx(c)], shape);
             if (!added && at->second != shape) {
                 refuse(i, name + " has the table " + number_of(g.tables[idx(c)]) +
-                              " of a clique with other numbers of labels");
+                              ", which is for other numbers of labels");
             }
         }
         std::map<Index, Index> begins;
         for (const auto& [table, shape] : shapes) {
             if (table != len(begins.size())) refuse(i, " has no table " + number_of(len(begins.size())));
             begins[table] = next;
+            table_begin_.push_back(next);
             Index size = padded_width(shape.back());
             for (std::size_t k = 0; k + 1 < shape.size(); ++k) {
                 size = checked_product(size, shape[k], "the number of a table's slots");
@@ -90,17 +98,16 @@ Graph::Graph(GraphLayout layout, double memory_limit)
         for (Index c = g.clique_ptr[idx(i)]; c < g.clique_ptr[idx(i) + 1]; ++c) {
             clique_begin_[idx(c)] = begins[g.tables[idx(c)]];
         }
+        table_ptr_.push_back(len(table_begin_.size()));
         num_slots_[idx(i)] = next;
     }
     slot_offsets();  // all together can be counted
 }
 
 std::vector<Index> Graph::table_offsets(Index i) const {
-    std::vector<Index> offsets(clique_begin_.begin() + layout_.clique_ptr[idx(i)],
-                               clique_begin_.begin() + layout_.clique_ptr[idx(i) + 1]);
+    std::vector<Index> offsets(table_begin_.begin() + table_ptr_[idx(i)],
+                               table_begin_.begin() + table_ptr_[idx(i) + 1]);
     offsets.push_back(num_slots(i));
-    std::sort(offsets.begin(), offsets.end());
-    offsets.erase(std::unique(offsets.begin(), offsets.end()), offsets.end());
     return offsets;
 }
 

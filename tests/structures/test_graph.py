@@ -368,7 +368,7 @@ def test_examples_of_one_shape_keep_their_own_masks(rng):
         (([2, 2], [(0, -1)]), "example 1: clique 0 has the vertex -1"),
         (([2, 2], [(0, 1), (1, 1)]), "example 1: clique 1 names a vertex twice"),
         (([2, 2], [()]), "example 1: clique 0 has no vertices"),
-        (([2, 3], [(0,), (1,)], [0, 0]), "example 1: clique 1 has the table 0 of a clique with other numbers"),
+        (([2, 3], [(0,), (1,)], [0, 0]), "example 1: clique 1 has the table 0, which is for other numbers"),
         (([2, 2], [(0, 1)], [1]), "example 1 has no table 0"),
         (([2, 2], [(0, 1)], [-1]), "example 1: clique 0 has a negative number of a table"),
         (([2, 2], [(0, 1)], [0, 1]), "example 1 has 1 cliques and 2 numbers"),
@@ -407,3 +407,18 @@ def test_bad_labels_and_labellings():
     with pytest.raises(ValueError, match="vertex_ptr"):
         Graph(*(np.array(x, dtype=np.int64) for x in ([0, 3], [2, 2], [0, 0], [0], [], [])))
     assert structures.Graph is Graph
+
+
+def test_common_tables(rng):
+    """Tables that every example has, though not every one has a clique for them."""
+    own = graph([([2, 2], [(0, 1)], [1]), ([2], [])], common=[(2, 2), (2, 2)])
+    plain = graph([([2, 2], [(0, 1)])])
+    assert [own.table_offsets(i).tolist() for i in range(2)] == [[8, 16, 24], [4, 12, 20]]
+    scores = rng.normal(size=24)
+    used = np.delete(scores, range(8, 16))
+    assert own.log_partition(0, scores)[0] == plain.log_partition(0, used)[0]
+    np.testing.assert_array_equal(own.log_partition(0, scores)[1][8:16], 0)
+    with pytest.raises(ValueError, match="example 0: clique 0 has the table 0, which is for other numbers of labels"):
+        graph([([2, 3], [(0, 1)], [0])], common=[(2, 2)])
+    with pytest.raises(ValueError, match="common table 1 has no vertices"):
+        graph([([2], [])], common=[(2,), ()])

@@ -10,6 +10,8 @@ class Graph(Structure):
     Example i has the vertices [vertex_ptr[i], vertex_ptr[i + 1]) with `n_labels` labels each, and the cliques
     [clique_ptr[i], clique_ptr[i + 1]). Clique c has members[member_ptr[c]:member_ptr[c + 1]], numbers of vertices
     within the example, and the table tables[c], numbered from 0 in each example; cliques with the same table are tied.
+    common_labels[common_ptr[t]:common_ptr[t + 1]] are the numbers of labels of the vertices of table t, which every
+    example then has, whether a clique of it names that table or not.
 
     Slots: a row per vertex, padded to padded_width(labels), then the tables in the order of their numbers, in the order
     of the clique's vertices with the last one the fastest and padded. Cost: the number of vertices with a wrong label,
@@ -28,6 +30,8 @@ class Graph(Structure):
         members: Ints,
         tables: Ints,
         memory_limit: float = ...,
+        common_ptr: Ints | None = None,
+        common_labels: Ints | None = None,
     ) -> None: ...
     @property
     def memory_limit(self) -> float: ...

@@ -14,7 +14,9 @@ from ..arrays import pointers
 MEMORY_LIMIT = float(1 << 30)
 
 
-def graph(examples: Sequence[Any], memory_limit: float = MEMORY_LIMIT) -> Graph:
+def graph(
+    examples: Sequence[Any], memory_limit: float = MEMORY_LIMIT, *, common: Sequence[Sequence[int]] = ()
+) -> Graph:
     """A `Graph` of examples ``(n_labels, cliques)`` or ``(n_labels, cliques, tables)``.
 
     Parameters
@@ -25,6 +27,9 @@ def graph(examples: Sequence[Any], memory_limit: float = MEMORY_LIMIT) -> Graph:
         own.
     memory_limit : float
         Bytes that sums over the labellings of one example may take; an example beyond it is refused when it is used.
+    common : list of tuples
+        Numbers of labels of the vertices that the tables 0, 1, ... are for, which every example then has, whether its
+        cliques name them or not: as weights that all examples share need it.
     """
     n_labels: list[int] = []
     members: list[int] = []
@@ -53,4 +58,6 @@ def graph(examples: Sequence[Any], memory_limit: float = MEMORY_LIMIT) -> Graph:
         np.array(members, dtype=np.int64),
         np.array(tables, dtype=np.int64),
         memory_limit,
+        pointers([len(shape) for shape in common]),
+        np.array([int(n) for shape in common for n in shape], dtype=np.int64),
     )
