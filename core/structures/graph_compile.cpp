@@ -12,6 +12,11 @@ namespace partwise {
 
 namespace {
 
+// An example beyond the memory limit.
+struct TooWideError : InputError {
+    using InputError::InputError;
+};
+
 std::string number_of(Index n) { return std::to_string(n); }
 
 // Steps through all combinations of one entry from each list, the last the fastest; f(positions).
@@ -228,7 +233,7 @@ std::shared_ptr<const Graph::Compiled> Graph::compile(Index i) const {
         std::snprintf(text, sizeof text,
                       ": its junction tree of width %lld would take %s%.6g bytes, more than memory_limit = %.6g",
                       static_cast<long long>(wide.width), wide.at_least ? "at least " : "", wide.bytes, memory_limit_);
-        refuse(i, text);
+        throw TooWideError("example " + number_of(i) + text);
     }
 
     // The slots of factors' entries, with axes in the order of elimination.
@@ -292,6 +297,8 @@ void Graph::check_mask(Index i) const {
         if (junction::max_up(c.tree, g.factors, tables, separated, ws) < kLogsOfZero) {
             throw InputError("the mask of example " + number_of(i) + " allows no labelling");
         }
+    } catch (const TooWideError&) {
+        compiled_[idx(i)].reset();  // refused where it is used; another mask may leave less
     } catch (...) {
         compiled_[idx(i)].reset();
         throw;

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from . import solvers as solvers
     from . import structures as structures
     from .estimators import DependencyParser as DependencyParser
+    from .estimators import GraphLabeler as GraphLabeler
     from .estimators import MaxentClassifier as MaxentClassifier
     from .estimators import RegularizationPathCV as RegularizationPathCV
     from .estimators import SequenceTagger as SequenceTagger
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "estimators": (
         "DependencyParser",
+        "GraphLabeler",
         "MaxentClassifier",
         "RegularizationPathCV",
         "SequenceTagger",
