@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from . import solvers as solvers
     from . import structures as structures
     from .estimators import DependencyParser as DependencyParser
+    from .estimators import GraphLabeler as GraphLabeler
     from .estimators import MaxentClassifier as MaxentClassifier
     from .estimators import RegularizationPathCV as RegularizationPathCV
     from .estimators import SequenceTagger as SequenceTagger
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "estimators": (
         "DependencyParser",
+        "GraphLabeler",
         "MaxentClassifier",
         "RegularizationPathCV",
         "SequenceTagger",

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .enumerate import Enumeration, enumerate_chain, enumerate_multiclass, enumeration_of
+from .graphs import tied_graphs
 from .objective import LOSSES, DenseProblem, hamming_cost, matrix_of
 from .trees import wrong_heads
 
@@ -99,7 +100,10 @@ class Case:
         if hasattr(self.structure, "single_root"):
             cost = [wrong_heads(g, t) for g, t in zip(gold, self.rows, strict=True)]
         else:
-            shape = self.structure.n_labels, self.structure.width
+            from partwise import _core
+
+            n_labels = int(np.max(self.structure.n_labels))
+            shape = n_labels, _core.padded_width(n_labels)
             cost = [hamming_cost(g, t, *shape) for g, t in zip(gold, self.rows, strict=True)]
         return DenseProblem(
             self.examples, self.matrices, gold, cost, self.sample_weight, l2, temperature, cost_scale, link
@@ -235,6 +239,31 @@ def tree_case(
     return Case(structure, features, gold, weight, examples, matrices, lengths.tolist())
 
 
+def graph_case(seed: int, n: int, n_inputs: int, plain: bool = False, part: tuple[int, int] | None = None) -> Case:
+    """Graphs whose vertices have random inputs, and whose edges share a table of weights."""
+    from partwise import _core
+
+    rng = np.random.default_rng(seed)
+    structure: Any = tied_graphs(0, n)
+    ptr = structure.vertex_ptr
+    inputs = rng.normal(size=(int(ptr[-1]), n_inputs))
+    empty, weightless = bare_columns(n_inputs)
+    if not plain:
+        inputs[:, empty] = 0.0
+        inputs[np.repeat(np.arange(n), np.diff(ptr)) != WEIGHTLESS, weightless] = 0.0
+    labels = rng.integers(0, 3, int(ptr[-1])).astype(np.int64)
+    weight = random_weights(rng, n, plain)
+    if part is not None:
+        used = slice(ptr[part[0]], ptr[part[1]])
+        structure, weight, labels, inputs = tied_graphs(*part), weight[slice(*part)], labels[used], inputs[used].copy()
+        ptr, n = structure.vertex_ptr, part[1] - part[0]
+    nodes = _core.DenseSegment(inputs, ptr, 3, 4)
+    features = _core.LinearMap([nodes, _core.SharedSegment(12, np.diff(structure.clique_ptr))])
+    examples = [enumeration_of(structure, i) for i in range(n)]
+    matrices = [matrix_of(features, i) for i in range(n)]
+    return Case(structure, features, structure.encode(labels), weight, examples, matrices, np.diff(ptr).tolist())
+
+
 def make_case(
     kind: str,
     seed: int,
@@ -256,6 +285,8 @@ def make_case(
 
     if kind == "maxent":
         return maxent_case(seed, n, n_labels, n_attributes, plain=plain, part=part)
+    if kind == "graph":
+        return graph_case(seed, n, n_attributes, plain, part)
     if kind in TREES:
         return tree_case(kind, seed, n, n_attributes, plain, part)
     rng = np.random.default_rng(seed)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from .enumerate import Enumeration, enumeration_of
+from .graphs import parts_of, random_graph
 from .problems import TREES
 
 Floats = NDArray[np.float64]
@@ -34,7 +35,9 @@ class Scored:
         name = type(s).__name__
         if name == "Chain":
             name += f"(lengths={s.lengths.tolist()}, tied={s.tied}, ends={s.ends})"
-        if name.endswith("Tree"):
+        if name == "Graph":
+            name += f"{parts_of(s, self.i)}"
+        elif name.endswith("Tree"):
             name += f"(lengths={s.lengths.tolist()}, single_root={s.single_root})"
         else:
             name += f" n_labels={s.n_labels}"
@@ -45,16 +48,21 @@ WITH_CLIQUES = ("multiclass", "chain")
 
 
 @st.composite
-def scored_structures(draw: Any, kinds: tuple[str, ...] = (*WITH_CLIQUES, *TREES), masks: bool = True) -> Scored:
-    """A Multiclass, a Chain (tied or not, with or without ends) or trees (one root or more) of at most 125 labellings
-    per example, with or without mask."""
+def scored_structures(
+    draw: Any, kinds: tuple[str, ...] = (*WITH_CLIQUES, *TREES, "graph"), masks: bool = True
+) -> Scored:
+    """A Multiclass, a Chain (tied or not, with or without ends), trees (one root or more) of at most 125 labellings per
+    example, or a graph of up to 8 vertices and 400 labellings, with or without mask."""
     from partwise import _core
+    from partwise.structures import graph
 
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     kind = draw(st.sampled_from(kinds))
     if kind == "multiclass":
         n_labels = draw(st.integers(1, 9))
         structure: Any = _core.Multiclass(2, n_labels)
+    elif kind == "graph":
+        structure = graph([([2, 2], []), random_graph(rng, draw(st.integers(1, 8)))])
     elif kind in TREES:
         lengths = np.array([2, draw(st.integers(1, 4))], dtype=np.int64)
         structure = getattr(_core, TREES[kind])(lengths, single_root=draw(st.booleans()))

@@ -1,4 +1,4 @@
-"""Multiclass, Chain and both kinds of trees against brute-force enumeration, to 1e-10."""
+"""Multiclass, Chain, both kinds of trees and Graph against brute-force enumeration, to 1e-10."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_slot_offsets(case):
     sizes = [case.structure.num_slots(i) for i in range(case.structure.num_examples)]
     np.testing.assert_array_equal(offsets, np.concatenate([[0], np.cumsum(sizes)]))
     kind = type(case.structure).__name__
-    more = {"Multiclass": {"one part", "cliques"}, "Chain": {"cliques"}}.get(kind, set())
+    more = {"Multiclass": {"one part", "cliques"}, "Chain": {"cliques"}, "Graph": {"cliques"}}.get(kind, set())
     assert case.structure.capabilities() == {"covariance", "k_best", "sample"} | more
 
 

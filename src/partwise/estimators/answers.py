@@ -50,10 +50,18 @@ class AnsweringEstimator(TrainedEstimator):
         return model.with_options(**changed) if changed else model
 
     def _read(
-        self, X: Any, constraints: Mapping[str, Any] | None = None, *, note: bool = True
+        self,
+        X: Any,
+        constraints: Mapping[str, Any] | None = None,
+        *,
+        note: bool = True,
+        model: Model | None = None,
     ) -> tuple[Model, Reading, int]:
-        """The model, what it reads, and the number of threads; note=False: the caller notes what the input was like."""
-        model, n_jobs = self._fitted(), count_jobs(self.n_jobs)
+        """The model, what it reads, and the number of threads; note=False: the caller notes what the input was like.
+
+        model: another one than the fitted model.
+        """
+        model, n_jobs = self._fitted() if model is None else model, count_jobs(self.n_jobs)
         reading = model.read(self._check_input(X), n_jobs)
         if not isinstance(reading, Reading):
             raise TypeError(f"{type(model).__name__}.read must return a Reading, got {type(reading).__name__}")

@@ -26,6 +26,7 @@ FORMAT_VERSION = container.FORMAT_VERSION
 #: Kinds of models: where the class is that reads them.
 KINDS: dict[str, tuple[str, str]] = {
     "dep": ("partwise.estimators.parser", "DependencyParser"),
+    "graph": ("partwise.estimators.graph_labeler", "GraphLabeler"),
     "maxent": ("partwise.estimators.classifier", "MaxentClassifier"),
     "tagger": ("partwise.estimators.tagger", "SequenceTagger"),
 }

@@ -31,7 +31,7 @@ class ColumnReader(Reader):
     def sequences(self, X: Any) -> Sequences:
         sequences = Sequences.of(X)
         if input_form(sequences) not in ("dense", "sparse", "none"):
-            raise ValueError("X: sequences must be 2-D arrays of numbers or sparse matrices, as in fit")
+            raise ValueError(f"X: {sequences.one}s must be 2-D arrays of numbers or sparse matrices, as in fit")
         return sequences
 
     def read(self, sequences: Sequences, min_count: int = 1, n_jobs: int = 1) -> Rows:
@@ -41,14 +41,19 @@ class ColumnReader(Reader):
         for number, item in zip(sequences.numbers, sequences.items, strict=True):
             if length_of(item) == 0:
                 continue
-            block = self._sparse_block(item, number) if form == "sparse" else _dense_block(item, number)
+            name = f"{sequences.one} {number}"
+            block = (
+                _sparse_block(item, name, sequences.row)
+                if form == "sparse"
+                else _dense_block(item, name, sequences.row)
+            )
             if self.n_features is None:
                 self.n_features = int(block.shape[1])
             if block.shape[1] != self.n_features:
-                raise ValueError(f"X: sequence {number} has {block.shape[1]} features, expected {self.n_features}")
+                raise ValueError(f"X: {name} has {block.shape[1]} features, expected {self.n_features}")
             blocks.append(block)
         if self.n_features is None:
-            raise ValueError("X has no positions")
+            raise ValueError(f"X has no {sequences.row}s")
         if form == "sparse":
             matrix = sparse.vstack(blocks, format="csr")
             matrix.sum_duplicates()
@@ -73,11 +78,11 @@ class ColumnReader(Reader):
     def name(self, attribute: int) -> int:
         return int(attribute)
 
-    def pick(self, chosen: Any) -> Booleans:
+    def pick(self, chosen: Any, what: str = "transition_features") -> Booleans:
         picked = np.full(self.n_attributes, isinstance(chosen, str))
         for column in () if isinstance(chosen, str) else chosen:
             if not isinstance(column, (int, np.integer)) or not 0 <= column < self.n_attributes:
-                raise ValueError(f"transition_features: {column!r} is not a column of {self.n_attributes}")
+                raise ValueError(f"{what}: {column!r} is not a column of {self.n_attributes}")
             picked[column] = True
         return picked
 
@@ -95,49 +100,48 @@ class ColumnReader(Reader):
     def from_parts(cls, parts: ModelParts) -> ColumnReader:
         return cls(parts.integer("n_features", 1))
 
-    @staticmethod
-    def _sparse_block(item: Any, number: int) -> Any:
-        if not sparse.issparse(item):
-            rows: list[Any] = []
-            for position, row in enumerate(item):
-                if not sparse.issparse(row) or row.ndim != 2 or row.shape[0] != 1:
-                    raise ValueError(f"X: sequence {number}, position {position} is not a sparse row of shape (1, n)")
-                if rows and row.shape != rows[0].shape:
-                    raise ValueError(
-                        f"X: sequence {number}, position {position} has {row.shape[1]} features, "
-                        f"expected {rows[0].shape[1]}"
-                    )
-                rows.append(own_sparse(row, f"X: sequence {number}, position {position}"))
-            item = sparse.vstack(rows, format="csr")
-        if item.ndim != 2 or np.dtype(item.dtype).kind not in "biuf":
-            raise ValueError(f"X: sequence {number} must be a 2-D sparse matrix of real numbers")
-        return sparse.csr_array(own_sparse(item, f"X: sequence {number}"), dtype=np.float64)
+
+def _sparse_block(item: Any, name: str, row_name: str) -> Any:
+    if not sparse.issparse(item):
+        rows: list[Any] = []
+        for position, row in enumerate(item):
+            if not sparse.issparse(row) or row.ndim != 2 or row.shape[0] != 1:
+                raise ValueError(f"X: {name}, {row_name} {position} is not a sparse row of shape (1, n)")
+            if rows and row.shape != rows[0].shape:
+                raise ValueError(
+                    f"X: {name}, {row_name} {position} has {row.shape[1]} features, expected {rows[0].shape[1]}"
+                )
+            rows.append(own_sparse(row, f"X: {name}, {row_name} {position}"))
+        item = sparse.vstack(rows, format="csr")
+    if item.ndim != 2 or np.dtype(item.dtype).kind not in "biuf":
+        raise ValueError(f"X: {name} must be a 2-D sparse matrix of real numbers")
+    return sparse.csr_array(own_sparse(item, f"X: {name}"), dtype=np.float64)
 
 
-def _dense_block(item: Any, number: int) -> Floats:
+def _dense_block(item: Any, name: str, row_name: str) -> Floats:
     if sparse.issparse(item):
-        raise ValueError(f"X: sequence {number} is sparse, others are dense arrays: use one form")
+        raise ValueError(f"X: {name} is sparse, others are dense arrays: use one form")
     try:
         block = np.asarray(item)
         if block.dtype.kind not in "biufO":
             raise ValueError
         block = block.astype(np.float64, copy=False)
     except (ValueError, TypeError):
-        raise ValueError(f"X: sequence {number}{_bad_dense_position(item)}") from None
+        raise ValueError(f"X: {name}{_bad_dense_position(item, row_name)}") from None
     if block.ndim != 2:
-        raise ValueError(f"X: sequence {number} is {block.ndim}-D; expected 2-D, one row per position")
+        raise ValueError(f"X: {name} is {block.ndim}-D; expected 2-D, one row per {row_name}")
     return block
 
 
-def _bad_dense_position(item: Any) -> str:
+def _bad_dense_position(item: Any, row_name: str) -> str:
     """Which row of a sequence of rows is not like the first, or not of numbers."""
     width = None
     for position, row in enumerate(item):
         try:
             size = np.asarray(row, dtype=np.float64).shape
         except (ValueError, TypeError):
-            return f", position {position} is not a row of real numbers"
+            return f", {row_name} {position} is not a row of real numbers"
         if width is not None and size != width:
-            return f", position {position} has shape {size}, expected {width}"
+            return f", {row_name} {position} has shape {size}, expected {width}"
         width = size
     return " is not an array of real numbers"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Sequence, Sized
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -18,12 +18,18 @@ from partwise.io import Sentences
 class Sequences:
     """Sequences to read, with the numbers they have in the caller's list (for messages)."""
 
+    #: What messages call one of them, and a row of it.
+    one: ClassVar[str] = "sequence"
+    row: ClassVar[str] = "position"
+
     items: list[Any]
     numbers: Sequence[int]
 
     @classmethod
     def of(cls, X: Any, name: str = "X") -> Sequences:
-        """All of `X`, a list (or other sized iterable) of sequences."""
+        """All of `X`, a list (or other sized iterable) of sequences; itself if it is one of these."""
+        if isinstance(X, Sequences):
+            return X
         if isinstance(X, Sentences):
             raise ValueError(f"{name} is a table of strings: attributes are made of it by a template")
         if isinstance(X, (str, bytes, dict)) or sparse.issparse(X) or not isinstance(X, Sized):
@@ -40,8 +46,9 @@ class Sequences:
         """Number of positions of each."""
         for number, item in zip(self.numbers, self.items, strict=True):
             if isinstance(item, (str, bytes, dict)) or not (isinstance(item, Sized) or sparse.issparse(item)):
+                found = type(item).__name__
                 raise ValueError(
-                    f"{name}: sequence {number} must be a list or a 2-D array of positions, got {type(item).__name__}"
+                    f"{name}: {self.one} {number} must be a list or a 2-D array of {self.row}s, got {found}"
                 )
         return np.fromiter(map(length_of, self.items), dtype=np.int64, count=len(self.items))
 
@@ -49,7 +56,7 @@ class Sequences:
         """The name of a row when all sequences lie end to end."""
         ends = np.cumsum(lengths)
         i = int(np.searchsorted(ends, row, side="right"))
-        return f"sequence {self.numbers[i]}, position {row - int(ends[i] - lengths[i])}"
+        return f"{self.one} {self.numbers[i]}, {self.row} {row - int(ends[i] - lengths[i])}"
 
 
 def length_of(item: Any) -> int:
@@ -68,8 +75,8 @@ def input_form(sequences: Sequences) -> str:
             if item.ndim == 2 and item.dtype.kind in "biufU":
                 return "names" if item.dtype.kind == "U" else "dense"
             raise ValueError(
-                f"X: sequence {number} is a {item.ndim}-D array of {item.dtype}; "
-                "expected 2-D numbers, one row per position"
+                f"X: {sequences.one} {number} is a {item.ndim}-D array of {item.dtype}; "
+                f"expected 2-D numbers, one row per {sequences.row}"
             )
         first = next(iter(item))
         if sparse.issparse(first):

@@ -30,17 +30,17 @@ class Targets(Sequences):
     def take(self, indices: Ints) -> Targets:
         """Some of them, under their own numbers."""
         some = super().take(indices)
-        return Targets(some.items, some.numbers)
+        return type(self)(some.items, some.numbers)
 
     def check(self, lengths: Ints) -> Self:
         """Itself; ValueError unless they fit sequences of these lengths."""
         if len(self.items) != len(lengths):
-            raise ValueError(f"X has {len(lengths)} sequences but y has {len(self.items)}")
+            raise ValueError(f"X has {len(lengths)} {self.one}s but y has {len(self.items)}")
         own = self.lengths("y")
         wrong = np.flatnonzero(own != lengths)
         if len(wrong):
             i = int(wrong[0])
-            raise ValueError(f"sequence {self.numbers[i]} has {lengths[i]} positions but {own[i]} labels")
+            raise ValueError(f"{self.one} {self.numbers[i]} has {lengths[i]} {self.row}s but {own[i]} labels")
         return self
 
     @cached_property

@@ -29,7 +29,7 @@ class NameReader(VocabularyReader):
     def sequences(self, X: Any) -> Sequences:
         sequences = Sequences.of(X)
         if input_form(sequences) not in ("names", "none"):
-            raise ValueError("X: sequences must be lists of attribute names or dicts, as in fit")
+            raise ValueError(f"X: {sequences.one}s must be lists of attribute names or dicts, as in fit")
         return sequences
 
     def with_vocabulary(self, vocabulary: Vocabulary) -> NameReader:

@@ -56,8 +56,8 @@ class Reader(ABC):
         """The name of one attribute: for large vocabularies quicker than `names`."""
 
     @abstractmethod
-    def pick(self, chosen: Any) -> Booleans:
-        """Which attributes `transition_features` names: "all" or a list."""
+    def pick(self, chosen: Any, what: str = "transition_features") -> Booleans:
+        """Which attributes `transition_features`, or another parameter, names: "all" or a list."""
 
     def edge_attributes(self) -> Booleans | None:
         """Which attributes are about pairs of labels alone, if any."""
@@ -122,10 +122,10 @@ class VocabularyReader(Reader):
     def name(self, attribute: int) -> str:
         return self.known[attribute]
 
-    def pick(self, chosen: Any) -> Booleans:
+    def pick(self, chosen: Any, what: str = "transition_features") -> Booleans:
         prefixes = ("",) if isinstance(chosen, str) else tuple(chosen)
         if not all(isinstance(prefix, str) for prefix in prefixes):
-            raise ValueError(f"transition_features must be prefixes of attribute names, got {chosen!r}")
+            raise ValueError(f"{what} must be prefixes of attribute names, got {chosen!r}")
         return self.known.starts_with(prefixes).astype(bool)
 
     def numbers_in(self, old: Reader) -> Ints | None:

@@ -1,0 +1,212 @@
+#include "structures/graph.h"
+
+#include <algorithm>
+
+#include "structures/numbers.h"
+#include "support/vector_math.h"
+
+namespace partwise {
+
+Graph::Gathered Graph::gather(const Compiled& c, const double* scores, double scale, double forbidden,
+                              Workspace::Frame& frame) const {
+    double* factors = frame.take(c.tree.factor_size);
+    for (std::size_t k = 0; k < c.slots.size(); ++k) {
+        factors[k] = c.slots[k] < 0 ? forbidden : scores[c.slots[k]] * scale;
+    }
+    double constant = 0;
+    for (const Index slot : c.always) constant += scores[slot] * scale;
+    return {factors, constant};
+}
+
+void Graph::scatter(Index i, const Compiled& c, const double* factors, double always, double* slots) const {
+    fill(slots, num_slots(i), 0.0);
+    for (std::size_t k = 0; k < c.slots.size(); ++k) {
+        if (c.slots[k] >= 0) slots[c.slots[k]] += factors[k];
+    }
+    for (const Index slot : c.always) slots[slot] += always;
+}
+
+void Graph::labels_from_rows(const Compiled& c, const Index* rows, Index* labels) const {
+    for (std::size_t v = 0; v < c.labels.size(); ++v) labels[v] = c.labels[v].front();
+    for (std::size_t p = 0; p < c.vertices.size(); ++p) {
+        labels[c.vertices[p]] = c.labels[idx(c.vertices[p])][idx(rows[p])];
+    }
+}
+
+double Graph::maximize(Index i, const double* scores, SlotCounts& best, Workspace& ws) const {
+    const Compiled& c = compiled(i);
+    Workspace::Frame frame(ws);
+    const Gathered g = gather(c, scores, 1.0, kLogOfZero, frame);
+    double* tables = frame.take(c.tree.table_size);
+    junction::max_up(c.tree, g.factors, tables, frame.take(c.tree.separated_size), ws);
+    std::vector<Index> rows(c.vertices.size());
+    std::vector<Index> labels(c.labels.size());
+    junction::choose(c.tree, tables, len(rows.size()), rows.data());
+    labels_from_rows(c, rows.data(), labels.data());
+    labelling_of(i, labels.data(), best);
+    return value_of(i, scores, {best.slots, best.counts});
+}
+
+double Graph::log_partition(Index i, const double* scores, double temperature, double* marginals, double* entropy,
+                            Workspace& ws) const {
+    if (temperature == 0.0) return maximum_as_sums(i, scores, marginals, entropy, ws);
+    const Compiled& c = compiled(i);
+    Workspace::Frame frame(ws);
+    const Gathered g = gather(c, scores, 1.0 / temperature, kLogOfZero, frame);
+    double* tables = frame.take(c.tree.table_size);
+    double* separated = frame.take(c.tree.separated_size);
+    double* entropies = entropy ? frame.take(c.tree.separated_size) : nullptr;
+    const double log_z = junction::sum_up(c.tree, g.factors, tables, separated, entropies, ws);
+    if (marginals || entropy) {
+        const double found = junction::sum_down(c.tree, tables, separated, entropies);
+        if (entropy) *entropy = std::max(0.0, found);
+    }
+    if (marginals) {
+        junction::factors_of(c.tree, tables, g.factors, ws);
+        scatter(i, c, g.factors, 1.0, marginals);
+    }
+    return temperature * (log_z + g.constant);
+}
+
+void Graph::add_cost(Index i, SlotView gold, double scale, double* scores) const {
+    const Index first = layout_.vertex_ptr[idx(i)];
+    Index rows_end = 0;
+    for (Index v = first; v < layout_.vertex_ptr[idx(i) + 1]; ++v) {
+        double* row = scores + row_begin_[idx(v)];
+        for (Index a = 0; a < layout_.n_labels[idx(v)]; ++a) row[a] += scale;
+        rows_end = row_begin_[idx(v)] + padded_width(layout_.n_labels[idx(v)]);
+    }
+    for (const Index slot : gold.slots) {
+        if (slot < rows_end) scores[slot] -= scale;
+    }
+}
+
+std::vector<Scored> Graph::k_best(Index i, const double* scores, Index k, Workspace& ws) const {
+    const Compiled& c = compiled(i);
+    Workspace::Frame frame(ws);
+    const Gathered g = gather(c, scores, 1.0, kLogOfZero, frame);
+    double* tables = frame.take(c.tree.table_size);
+    const double best = junction::max_up(c.tree, g.factors, tables, frame.take(c.tree.separated_size), ws);
+    std::vector<Scored> out;
+    const auto add = [&](const Index* rows) {
+        std::vector<Index> labels(c.labels.size());
+        labels_from_rows(c, rows, labels.data());
+        Scored& next = out.emplace_back();
+        labelling_of(i, labels.data(), next.labelling);
+        next.value = value_of(i, scores, {next.labelling.slots, next.labelling.counts});
+    };
+    if (c.vertices.empty()) {
+        if (k > 0) add(nullptr);
+        return out;
+    }
+    const std::vector<Index> rows = junction::k_best(c.tree, best, tables, k);
+    for (std::size_t at = 0; at < rows.size(); at += c.vertices.size()) add(rows.data() + at);
+    return out;
+}
+
+std::vector<SlotCounts> Graph::sample(Index i, const double* scores, double temperature, Index n, std::mt19937_64& rng,
+                                      Workspace& ws) const {
+    const Compiled& c = compiled(i);
+    Workspace::Frame frame(ws);
+    const Gathered g = gather(c, scores, 1.0 / temperature, kLogOfZero, frame);
+    double* tables = frame.take(c.tree.table_size);
+    junction::sum_up(c.tree, g.factors, tables, frame.take(c.tree.separated_size), nullptr, ws);
+    std::vector<SlotCounts> out(idx(n));
+    std::vector<Index> rows(c.vertices.size());
+    std::vector<Index> labels(c.labels.size());
+    for (SlotCounts& one : out) {
+        junction::draw(c.tree, tables, rng, rows.data());
+        labels_from_rows(c, rows.data(), labels.data());
+        labelling_of(i, labels.data(), one);
+    }
+    return out;
+}
+
+void Graph::covariance_product(Index i, const double* scores, double temperature, const double* direction, double* out,
+                               Workspace& ws) const {
+    const Compiled& c = compiled(i);
+    Workspace::Frame frame(ws);
+    const Gathered g = gather(c, scores, 1.0 / temperature, kLogOfZero, frame);
+    const Gathered d = gather(c, direction, 1.0, 0.0, frame);
+    double* tables = frame.take(c.tree.table_size);
+    double* separated = frame.take(c.tree.separated_size);
+    double* moved = frame.take(c.tree.factor_size);
+    junction::tangent(c.tree, g.factors, d.factors, tables, separated, moved, ws);
+    scatter(i, c, moved, 0.0, out);
+}
+
+void Graph::labelling_of(Index i, const Index* labels, SlotCounts& out) const {
+    const Index first = layout_.vertex_ptr[idx(i)];
+    std::vector<Index> used;
+    for (Index v = 0; v < num_vertices(i); ++v) {
+        if (labels[v] < 0 || labels[v] >= layout_.n_labels[idx(first + v)]) {
+            refuse(i, ": label " + std::to_string(labels[v]) + " of vertex " + std::to_string(v) + " is not in [0, " +
+                          std::to_string(layout_.n_labels[idx(first + v)]) + ")");
+        }
+        used.push_back(row_begin_[idx(first + v)] + labels[v]);
+    }
+    for (Index c = layout_.clique_ptr[idx(i)]; c < layout_.clique_ptr[idx(i) + 1]; ++c) {
+        Index slot = 0;
+        const Index last = layout_.member_ptr[idx(c) + 1] - 1;
+        for (Index k = layout_.member_ptr[idx(c)]; k <= last; ++k) {
+            const Index v = layout_.members[idx(k)];
+            const Index n = layout_.n_labels[idx(first + v)];
+            slot = slot * (k == last ? padded_width(n) : n) + labels[v];
+        }
+        used.push_back(clique_begin_[idx(c)] + slot);
+    }
+    std::sort(used.begin(), used.end());
+    out.clear();
+    for (std::size_t k = 0; k < used.size(); ++k) {
+        if (k > 0 && used[k] == used[k - 1]) {
+            out.counts.back() += 1.0;
+        } else {
+            out.add(used[k], 1.0);
+        }
+    }
+}
+
+void Graph::labels_of(Index i, SlotView labelling, Index* labels) const {
+    const auto begin = row_begin_.begin() + layout_.vertex_ptr[idx(i)];
+    const auto end = row_begin_.begin() + layout_.vertex_ptr[idx(i) + 1];
+    const Index first = layout_.vertex_ptr[idx(i)];
+    std::fill(labels, labels + num_vertices(i), Index{-1});
+    for (std::size_t k = 0; k < labelling.slots.size(); ++k) {
+        const Index slot = labelling.slots[k];
+        if (slot < 0 || slot >= num_slots(i)) refuse(i, " has no slot " + std::to_string(slot));
+        const Index v = std::upper_bound(begin, end, slot) - begin - 1;
+        const Index label = slot - begin[v];
+        if (label >= layout_.n_labels[idx(first + v)]) continue;  // padding, or a clique's slot after the last row
+        if (labels[v] >= 0 || labelling.counts[k] != 1.0) {
+            refuse(i, " does not have one label for vertex " + std::to_string(v));
+        }
+        labels[v] = label;
+    }
+    for (Index v = 0; v < num_vertices(i); ++v) {
+        if (labels[v] < 0) refuse(i, " has no label for vertex " + std::to_string(v));
+    }
+}
+
+void Graph::check_labelling(Index i, SlotView labelling, Workspace&) const {
+    compiled(i);  // an example that is too wide is refused here
+    std::vector<Index> labels(idx(num_vertices(i)));
+    labels_of(i, labelling, labels.data());
+    SlotCounts right;
+    labelling_of(i, labels.data(), right);
+    std::map<Index, double> difference;
+    for (std::size_t k = 0; k < right.slots.size(); ++k) difference[right.slots[k]] += right.counts[k];
+    for (std::size_t k = 0; k < labelling.slots.size(); ++k) difference[labelling.slots[k]] -= labelling.counts[k];
+    for (const auto& [slot, count] : difference) {
+        if (count != 0.0) {
+            refuse(i, ": slot " + std::to_string(slot) + " does not have the count its labels give it");
+        }
+    }
+    const std::uint8_t* allowed = mask(i);
+    for (const Index slot : right.slots) {
+        if (allowed && !allowed[slot]) {
+            refuse(i, ": the labelling uses slot " + std::to_string(slot) + ", which its mask forbids");
+        }
+    }
+}
+
+}  // namespace partwise

@@ -1,0 +1,85 @@
+// The graph's clique view: the tables of its junction tree, rows by columns.
+#include "structures/graph.h"
+#include "structures/numbers.h"
+#include "support/vector_math.h"
+
+namespace partwise {
+
+namespace {
+
+// sums[s] = sum over rows
+void column_sums(const junction::Clique& c, const double* table, double* sums) {
+    fill(sums, c.columns, 0.0);
+    for (Index r = 0; r < c.rows; ++r) axpy(1.0, table + r * c.columns, sums, c.columns);
+}
+
+}  // namespace
+
+std::vector<Index> Graph::clique_offsets(Index i) const {
+    const Compiled& c = compiled(i);
+    std::vector<Index> offsets;
+    for (const junction::Clique& each : c.tree.cliques) offsets.push_back(each.table);
+    offsets.push_back(c.tree.table_size);
+    return offsets;
+}
+
+void Graph::clique_marginals(Index i, const double* scores, double temperature, double* out, Workspace& ws) const {
+    const Compiled& c = compiled(i);
+    Workspace::Frame frame(ws);
+    const Gathered g = gather(c, scores, 1.0 / temperature, kLogOfZero, frame);
+    double* separated = frame.take(c.tree.separated_size);
+    junction::sum_up(c.tree, g.factors, out, separated, nullptr, ws);
+    junction::sum_down(c.tree, out, separated, nullptr);
+}
+
+void Graph::slots_from_cliques(Index i, const double* cliques, double* slots) const {
+    const Compiled& c = compiled(i);
+    Workspace ws;
+    Workspace::Frame frame(ws);
+    double* factors = frame.take(c.tree.factor_size);
+    junction::factors_of(c.tree, cliques, factors, ws);
+    scatter(i, c, factors, 1.0, slots);
+}
+
+// H = sum over cliques of H(clique) - H(separator)
+double Graph::entropy_of_cliques(Index i, const double* cliques, double* gradient, Workspace& ws) const {
+    const Compiled& c = compiled(i);
+    double entropy = 0;
+    for (const junction::Clique& each : c.tree.cliques) {
+        Workspace::Frame frame(ws);
+        const double* table = cliques + each.table;
+        double* sums = frame.take(each.columns);
+        column_sums(each, table, sums);
+        const bool root = each.parent < 0;
+        for (Index s = 0; s < each.columns; ++s) {
+            const double separator = root ? 0.0 : safe_log(sums[s]);
+            if (!root) entropy += sums[s] * separator;
+            for (Index r = 0; r < each.rows; ++r) {
+                const double own = safe_log(table[r * each.columns + s]);
+                entropy -= table[r * each.columns + s] * own;
+                if (gradient) gradient[each.table + r * each.columns + s] = (root ? -1.0 : separator) - own;
+            }
+        }
+    }
+    return entropy;
+}
+
+// p(y) = product over cliques of p(variable | separator).
+void Graph::scores_from_cliques(Index i, const double* cliques, double* out) const {
+    const Compiled& c = compiled(i);
+    Workspace ws;
+    for (const junction::Clique& each : c.tree.cliques) {
+        Workspace::Frame frame(ws);
+        const double* table = cliques + each.table;
+        double* sums = frame.take(each.columns);
+        column_sums(each, table, sums);
+        for (Index r = 0; r < each.rows; ++r) {
+            for (Index s = 0; s < each.columns; ++s) {
+                const double total = each.parent < 0 ? 1.0 : sums[s];
+                out[each.table + r * each.columns + s] = safe_log(table[r * each.columns + s]) - safe_log(total);
+            }
+        }
+    }
+}
+
+}  // namespace partwise

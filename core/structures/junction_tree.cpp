@@ -1,0 +1,286 @@
+#include "structures/junction_tree.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <tuple>
+
+#include "support/parallel.h"
+
+namespace partwise::junction {
+
+namespace {
+
+enum class Rule { kLeastFill, kSmallestTable, kGiven };
+
+// A clique of more variables than this has a table that no machine holds, and is refused before it is looked at.
+constexpr Index kMostVariables = 60;
+// Below this, another order than that of least fill is not worth looking for.
+constexpr double kLittle = 1 << 16;
+
+using Neighbours = std::vector<std::vector<Index>>;  // ascending
+
+struct Elimination {
+    std::vector<Index> order;
+    Neighbours separators;  // of each place in the order, in the caller's numbers
+    double entries = 0;
+    Index width = 0;
+    bool complete = true;
+};
+
+class Eliminator {
+   public:
+    Eliminator(const std::vector<Index>& sizes, Neighbours near, Rule rule)
+        : sizes_(sizes), near_(std::move(near)), rule_(rule), fill_(sizes.size(), 0), mark_(sizes.size(), -1) {}
+
+    Elimination run() {
+        const Index n = len(sizes_.size());
+        Elimination out;
+        std::set<Key> queue;
+        std::vector<Key> keys(idx(n));
+        for (Index v = 0; v < n; ++v) {
+            Interrupt::check_current();
+            fill_[idx(v)] = fill_of(v);
+            queue.insert(keys[idx(v)] = key(v));
+        }
+        while (!queue.empty()) {
+            Interrupt::check_current();
+            const Index v = std::get<2>(*queue.begin());
+            queue.erase(queue.begin());
+            const std::vector<Index> around = std::move(near_[idx(v)]);
+            const Index degree = len(around.size());
+            double entries = static_cast<double>(sizes_[idx(v)]);
+            for (const Index u : around) entries *= static_cast<double>(sizes_[idx(u)]);
+            out.entries += entries;
+            out.width = std::max(out.width, degree);
+            if (degree >= kMostVariables) {
+                out.complete = false;
+                return out;
+            }
+            for (const Index u : changed_by(v, around)) {
+                queue.erase(keys[idx(u)]);
+                queue.insert(keys[idx(u)] = key(u));
+            }
+            out.order.push_back(v);
+            out.separators.push_back(around);
+        }
+        return out;
+    }
+
+   private:
+    using Key = std::tuple<double, Index, Index>;
+
+    Key key(Index v) const {
+        const Index degree = len(near_[idx(v)].size());
+        if (rule_ == Rule::kLeastFill) return {static_cast<double>(fill_[idx(v)]), degree, v};
+        if (rule_ == Rule::kGiven) return {0.0, 0, v};
+        double entries = std::log(static_cast<double>(sizes_[idx(v)]));
+        for (const Index u : near_[idx(v)]) entries += std::log(static_cast<double>(sizes_[idx(u)]));
+        return {entries, degree, v};
+    }
+
+    bool joined(Index u, Index v) const { return std::binary_search(near_[idx(u)].begin(), near_[idx(u)].end(), v); }
+
+    // Pairs of neighbours that are not joined.
+    Index fill_of(Index v) {
+        if (rule_ != Rule::kLeastFill) return 0;
+        const std::vector<Index>& around = near_[idx(v)];
+        const Index degree = len(around.size());
+        Index edges = 0;
+        if (degree <= 32) {
+            for (Index a = 0; a < degree; ++a) {
+                for (Index b = 0; b < a; ++b) edges += joined(around[idx(a)], around[idx(b)]);
+            }
+        } else {
+            for (const Index u : around) mark_[idx(u)] = v;
+            for (const Index u : around) {
+                for (const Index x : near_[idx(u)]) edges += mark_[idx(x)] == v;
+            }
+            edges /= 2;
+            for (const Index u : around) mark_[idx(u)] = -1;
+        }
+        return degree * (degree - 1) / 2 - edges;
+    }
+
+    // Takes v out and joins its neighbours; the variables whose keys have changed.
+    std::vector<Index> changed_by(Index v, const std::vector<Index>& around) {
+        const bool joins = rule_ != Rule::kLeastFill || fill_[idx(v)] > 0;
+        std::vector<Index> changed = around;
+        for (const Index u : around) {
+            std::vector<Index>& near = near_[idx(u)];
+            // Where v adds no edge, u's other neighbours were not joined to v, and those pairs are gone with it.
+            if (!joins) fill_[idx(u)] -= len(near.size()) - len(around.size());
+            near.erase(std::lower_bound(near.begin(), near.end(), v));
+            if (!joins) continue;
+            std::vector<Index> merged;
+            std::set_union(near.begin(), near.end(), around.begin(), around.end(), std::back_inserter(merged));
+            merged.erase(std::lower_bound(merged.begin(), merged.end(), u));
+            near = std::move(merged);
+        }
+        if (!joins || rule_ != Rule::kLeastFill) return changed;
+        // An edge changes the fill of its ends and of those that are joined to both.
+        for (const Index u : around) changed.insert(changed.end(), near_[idx(u)].begin(), near_[idx(u)].end());
+        std::sort(changed.begin(), changed.end());
+        changed.erase(std::unique(changed.begin(), changed.end()), changed.end());
+        for (const Index u : changed) fill_[idx(u)] = fill_of(u);
+        return changed;
+    }
+
+    const std::vector<Index>& sizes_;
+    Neighbours near_;
+    Rule rule_;
+    std::vector<Index> fill_;
+    std::vector<Index> mark_;
+};
+
+Neighbours neighbours_of(Index n, const std::vector<std::vector<Index>>& scopes) {
+    Neighbours near(idx(n));
+    for (const std::vector<Index>& scope : scopes) {
+        for (const Index u : scope) {
+            for (const Index v : scope) {
+                if (u != v) near[idx(u)].push_back(v);
+            }
+        }
+    }
+    for (std::vector<Index>& each : near) {
+        std::sort(each.begin(), each.end());
+        each.erase(std::unique(each.begin(), each.end()), each.end());
+    }
+    return near;
+}
+
+Elimination best_elimination(const std::vector<Index>& sizes, const std::vector<std::vector<Index>>& scopes) {
+    const Neighbours near = neighbours_of(len(sizes.size()), scopes);
+    // Whatever is eliminated first has this many neighbours.
+    Index degree = sizes.empty() ? 0 : len(sizes.size());
+    for (const std::vector<Index>& each : near) degree = std::min(degree, len(each.size()));
+    if (degree >= kMostVariables) {
+        return {{}, {}, std::pow(2.0, static_cast<double>(degree) + 1.0), degree, false};
+    }
+    Elimination best = Eliminator(sizes, near, Rule::kLeastFill).run();
+    if (best.complete && best.entries <= kLittle) return best;
+    for (const Rule rule : {Rule::kSmallestTable, Rule::kGiven}) {
+        Elimination other = Eliminator(sizes, near, rule).run();
+        if (other.complete && (!best.complete || other.entries < best.entries)) best = std::move(other);
+    }
+    return best;
+}
+
+// Variables of both tables are ascending, `small` is a subset of `large`.
+Inside place_of(const std::vector<Index>& small, const std::vector<Index>& large, const std::vector<Index>& sizes) {
+    std::vector<Index> steps(large.size(), 0);
+    Index step = 1;
+    for (std::size_t k = small.size(); k > 0; --k) {
+        const auto at = std::lower_bound(large.begin(), large.end(), small[k - 1]) - large.begin();
+        steps[idx(at)] = step;
+        step *= sizes[idx(small[k - 1])];
+    }
+    // Joined from the last axis on: an axis joins the one after it if going round that one is one step of its own.
+    std::vector<std::pair<Index, Index>> axes;  // size, step; innermost first
+    for (std::size_t k = large.size(); k > 0; --k) {
+        const Index size = sizes[idx(large[k - 1])];
+        if (!axes.empty() && steps[k - 1] == axes.back().first * axes.back().second) {
+            axes.back().first *= size;
+        } else {
+            axes.emplace_back(size, steps[k - 1]);
+        }
+    }
+    Inside in;
+    if (!axes.empty()) {
+        in.run = axes[0].first;
+        in.moves = axes[0].second == 1;
+    }
+    if (axes.size() > 1) {
+        in.rows = axes[1].first;
+        in.row_step = axes[1].second;
+    }
+    for (std::size_t k = axes.size(); k > 2; --k) {
+        in.sizes.push_back(axes[k - 1].first);
+        in.steps.push_back(axes[k - 1].second);
+    }
+    return in;
+}
+
+Index entries_of(const std::vector<Index>& variables, const std::vector<Index>& sizes) {
+    Index entries = 1;
+    for (const Index v : variables) entries *= sizes[idx(v)];
+    return entries;
+}
+
+}  // namespace
+
+Tree make_tree(const std::vector<Index>& sizes, const std::vector<std::vector<Index>>& scopes, double most_bytes) {
+    constexpr double kDouble = sizeof(double);
+    const Elimination found = best_elimination(sizes, scopes);
+    if (!found.complete || found.entries * kDouble > most_bytes) {
+        throw TooWide{found.width, found.entries * kDouble, !found.complete};
+    }
+    Tree tree;
+    tree.order = found.order;
+    tree.width = found.width;
+    const Index n = len(sizes.size());
+    std::vector<Index> place(idx(n));
+    std::vector<Index> own(idx(n));  // sizes in the order of elimination
+    for (Index p = 0; p < n; ++p) {
+        place[idx(found.order[idx(p)])] = p;
+        own[idx(p)] = sizes[idx(found.order[idx(p)])];
+    }
+    std::vector<std::vector<Index>> members(idx(n));
+    for (Index p = 0; p < n; ++p) {
+        Clique& c = tree.cliques.emplace_back();
+        for (const Index v : found.separators[idx(p)]) c.separator.push_back(place[idx(v)]);
+        std::sort(c.separator.begin(), c.separator.end());
+        members[idx(p)] = {p};
+        members[idx(p)].insert(members[idx(p)].end(), c.separator.begin(), c.separator.end());
+        c.rows = own[idx(p)];
+        c.columns = entries_of(c.separator, own);
+        c.steps.resize(c.separator.size());
+        Index step = 1;
+        for (std::size_t k = c.separator.size(); k > 0; --k) {
+            c.steps[k - 1] = step;
+            step *= own[idx(c.separator[k - 1])];
+        }
+        c.table = tree.table_size;
+        c.separated = tree.separated_size;
+        tree.table_size += c.rows * c.columns;
+        tree.separated_size += c.columns;
+        c.parent = c.separator.empty() ? -1 : c.separator.front();
+    }
+    for (Index p = 0; p < n; ++p) {
+        Clique& c = tree.cliques[idx(p)];
+        if (c.parent < 0) continue;
+        c.in_parent = place_of(c.separator, members[idx(c.parent)], own);
+        tree.cliques[idx(c.parent)].children.push_back(p);
+    }
+
+    std::vector<std::vector<Index>> placed(scopes.size());  // scopes by place in the order
+    std::vector<std::vector<std::size_t>> of_clique(idx(n));
+    for (std::size_t f = 0; f < scopes.size(); ++f) {
+        for (const Index v : scopes[f]) placed[f].push_back(place[idx(v)]);
+        std::sort(placed[f].begin(), placed[f].end());
+        of_clique[idx(placed[f].front())].push_back(f);
+    }
+    std::vector<Index> begins(scopes.size());
+    for (std::size_t f = 0; f < scopes.size(); ++f) {
+        begins[f] = tree.factor_size;
+        tree.factor_size += entries_of(placed[f], own);
+    }
+    for (Index p = 0; p < n; ++p) {
+        Clique& c = tree.cliques[idx(p)];
+        std::set<Index> together;
+        for (const std::size_t f : of_clique[idx(p)]) together.insert(placed[f].begin(), placed[f].end());
+        const std::vector<Index> local(together.begin(), together.end());
+        c.local = local == members[idx(p)] ? 0 : entries_of(local, own);
+        if (c.local > 0) c.local_place = place_of(local, members[idx(p)], own);
+        tree.local_size = std::max(tree.local_size, c.local);
+        for (const std::size_t f : of_clique[idx(p)]) {
+            c.factors.push_back({begins[f], entries_of(placed[f], own), place_of(placed[f], local, own)});
+        }
+    }
+    if (static_cast<double>(tree.doubles()) * kDouble > most_bytes) {
+        throw TooWide{tree.width, static_cast<double>(tree.doubles()) * kDouble, false};
+    }
+    return tree;
+}
+
+}  // namespace partwise::junction

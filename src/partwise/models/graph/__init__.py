@@ -1,0 +1,5 @@
+"""Labels of the nodes of graphs."""
+
+from partwise.models.graph.model import GraphModel
+
+__all__ = ["GraphModel"]

@@ -1,0 +1,453 @@
+"""Labels of the nodes of graphs: a Markov random field whose scores are linear in features of nodes and edges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partwise.arrays import Booleans, Floats, Ints
+from partwise.checks import check_choice, check_positive, check_sample_weight
+from partwise.model_files.errors import ModelFormatError
+from partwise.model_files.parts import ModelParts
+from partwise.model_files.values import decode_labels, encode_labels
+from partwise.model_files.values import encode as encode_value
+from partwise.models.base import InputReport, Labellings, Learnt, Model, Reading, Training
+from partwise.models.errors import ConstraintError
+from partwise.models.graph.constraints import node_masks, refuse_empty
+from partwise.models.graph.explaining import explain_edges, explain_nodes
+from partwise.models.graph.features import GraphRows, edge_tables, graph_batch, mask_nodes
+from partwise.models.graph.inputs import Graphs, Keys, targets_of
+from partwise.models.graph.kinds import Kinds
+from partwise.models.graph.saved import read_reader, read_types
+from partwise.models.inspection import Explanation, TopFeatures, choose_kept, counts_of, explanation, largest
+from partwise.models.rows import Rows
+from partwise.models.saved import coefficient_arrays, padded, read_coefficients, unpadded
+from partwise.models.sequences.column_reader import ColumnReader
+from partwise.models.sequences.inputs import Sequences, input_form
+from partwise.models.sequences.labels import Targets, encode_flat, label_array, split
+from partwise.models.sequences.name_reader import NameReader
+from partwise.models.sequences.reader import Reader
+from partwise.problem import Batch, LabelledBatch
+from partwise.structures import Graph, padded_width
+
+
+@dataclass(frozen=True)
+class GraphSource:
+    """All graphs as they were given, the rows of those with nodes, and (unknown attributes, all attributes)."""
+
+    graphs: Graphs
+    lengths: Ints
+    rows: GraphRows
+    unknown: tuple[int, int] = (0, 0)
+
+
+class GraphModel(Model):
+    """A label per node. Parameters: see `GraphLabeler`."""
+
+    constraints: ClassVar[tuple[str, ...]] = ("allowed", "fixed")
+    late: ClassVar[tuple[str, ...]] = ("memory_limit", "node_key", "edge_key", "type_key")
+
+    classes: NDArray[Any]
+    reader: Reader
+    edge_reader: Reader | None
+    types: list[Any] | None  # None: edges have no types
+    kinds: Kinds | None
+    untied = False  # whether each edge has a table of slots of its own although it has no features
+
+    def __init__(
+        self,
+        *,
+        directed: bool,
+        kind_features: Any,
+        memory_limit: float,
+        node_key: str,
+        edge_key: str | None,
+        type_key: str | None,
+    ) -> None:
+        self.directed = directed
+        self.kind_features = kind_features
+        self.memory_limit = memory_limit
+        self.node_key, self.edge_key, self.type_key = node_key, edge_key, type_key
+        self.check()
+
+    def check(self) -> None:
+        check_choice("directed", self.directed, (True, False))
+        check_positive("memory_limit", self.memory_limit)
+
+    @property
+    def n_labels(self) -> int:
+        return len(self.classes)
+
+    @property
+    def n_types(self) -> int:
+        return 1 if self.types is None else len(self.types)
+
+    @property
+    def n_edge_attributes(self) -> int:
+        """Of one type: its features, and one that is always 1."""
+        return 1 if self.edge_reader is None else self.edge_reader.n_attributes + 1
+
+    @property
+    def n_node_attributes(self) -> int:
+        return self.reader.n_attributes + 1
+
+    # training
+
+    def learn(self, X: Any, y: Any, sample_weight: Any, training: Training) -> Learnt:
+        graphs = self._graphs(X)
+        n_graphs = len(graphs.edges)
+        if not n_graphs:
+            raise ValueError("X holds no graphs")
+        lengths = graphs.nodes.lengths()
+        targets: Targets = targets_of(y, graphs)
+        targets.check(lengths)
+        weight = check_sample_weight(sample_weight, n_graphs, "graph")
+        if weight is not None and not weight.all():
+            keep = np.flatnonzero(weight)
+            graphs, targets, lengths, weight = graphs.take(keep), targets.take(keep), lengths[keep], weight[keep]
+        if not lengths.all():
+            number = graphs.numbers[int(np.flatnonzero(lengths == 0)[0])]
+            raise ValueError(f"graph {number} has no nodes: leave it out")
+        self.classes = targets.classes()
+        if self.n_labels < 2:
+            raise ValueError(f"y holds one label only ({self.classes.tolist()[0]!r}): there is nothing to learn")
+        labels = targets.encode(self.classes)
+        self.reader = _reader_for(graphs.nodes)
+        nodes = self.reader.read(graphs.nodes)
+        if not self.reader.n_attributes:
+            raise ValueError("X: no node has an attribute")
+        self.edge_reader = features = None
+        if graphs.edge_rows is not None:
+            self.edge_reader = _reader_for(graphs.edge_rows)
+            features = self.edge_reader.read(graphs.edge_rows)
+        self.types = None
+        if graphs.types is not None:
+            self.types = _distinct(graphs)
+        self.kinds = None
+        if self.kind_features is not None:
+            self.kinds = Kinds.learn(self._picked(), nodes, labels, self.n_labels)
+        rows = self._rows(graphs, nodes.compact(), features)
+        batch = self._batch(rows, once=False)
+        structure: Any = batch.structure
+        for i, number in enumerate(graphs.numbers):
+            try:
+                structure.width(i)
+            except ValueError as error:
+                raise ValueError(f"graph {number}: {str(error).partition(': ')[2]}") from None
+        reading = Reading(batch, n_graphs, source=GraphSource(graphs, lengths, rows)) if weight is None else None
+        shape = (self.n_labels, structure.members.tobytes(), structure.tables.tobytes())
+        return Learnt(LabelledBatch(batch, structure.encode(labels), weight), shape, reading=reading)
+
+    def _picked(self) -> Booleans:
+        """The attributes that `kind_features` names."""
+        if isinstance(self.kind_features, (str, bytes)) or not isinstance(self.kind_features, Iterable):
+            raise ValueError(f"kind_features must be None or a list, got {self.kind_features!r}")
+        return self.reader.pick(self.kind_features, "kind_features")
+
+    def _graphs(self, X: Any) -> Graphs:
+        return Graphs.of(X, Keys(self.node_key, self.edge_key, self.type_key), self.directed)
+
+    def _rows(self, graphs: Graphs, nodes: Rows, features: Rows | None) -> GraphRows:
+        """Rows of graphs that all have nodes."""
+        counts = np.array([len(pairs) for pairs in graphs.edges], dtype=np.int64)
+        edges = np.concatenate(graphs.edges) if len(graphs.edges) else np.empty((0, 2), dtype=np.int64)
+        allowed = None if self.kinds is None else self.kinds.allowed(nodes)
+        types = self._type_numbers(graphs, len(edges))
+        return GraphRows(nodes.with_ones(), counts, edges, types, features, not self.directed, allowed)
+
+    def _type_numbers(self, graphs: Graphs, n_edges: int) -> Ints:
+        if self.types is None:
+            return np.zeros(n_edges, dtype=np.int64)
+        flat = [each for own in graphs.types or [] for each in own]
+        number = {each: k for k, each in enumerate(self.types)}
+        for i, own in enumerate(graphs.types or []):
+            for k, each in enumerate(own):
+                if each not in number:
+                    raise ValueError(
+                        f"X: graph {graphs.numbers[i]}, edge {k}: type {each!r} was not in the training data"
+                    )
+        return np.array([number[each] for each in flat], dtype=np.int64)
+
+    def _batch(self, rows: GraphRows, *, once: bool) -> Batch:
+        tied = self.edge_reader is None and not self.untied
+        return graph_batch(rows, self.n_labels, self.n_types, float(self.memory_limit), tied=tied, once=once)
+
+    def carried(self, old: GraphModel) -> Floats | None:
+        """Weights of the same attributes, labels and types."""
+        nodes = self.reader.numbers_in(old.reader)
+        if nodes is None or (self.edge_reader is None) != (old.edge_reader is None) or self.directed != old.directed:
+            return None
+        edges: Ints | None = np.empty(0, dtype=np.int64)
+        if self.edge_reader is not None and old.edge_reader is not None:
+            edges = self.edge_reader.numbers_in(old.edge_reader)
+        if edges is None or (self.types is None) != (old.types is None):
+            return None
+        own_nodes, own_edges = old.tables()
+        labels = encode_flat(self.classes.tolist(), old.classes)
+        types = np.zeros(1, dtype=np.int64)
+        if self.types is not None and old.types is not None:
+            types = encode_flat(self.types, label_array(old.types))
+        nodes = np.append(nodes, old.n_node_attributes - 1)
+        edges = np.append(edges, old.n_edge_attributes - 1)
+        return np.concatenate(
+            [
+                padded(_taken(own_nodes, nodes, labels)),
+                padded(_taken(own_edges, types, edges, labels, labels)),
+            ]
+        )
+
+    # weights
+
+    def tables(self) -> tuple[Floats, Floats]:
+        """Weights by (attribute, label) and by (type, edge attribute, label, label), without padding."""
+        cut = self.n_node_attributes * padded_width(self.n_labels)
+        nodes = unpadded(self.weights[:cut], self.n_node_attributes, self.n_labels)
+        shape = (self.n_types, self.n_edge_attributes, self.n_labels, self.n_labels)
+        return nodes, unpadded(self.weights[cut:], *shape)
+
+    def node_name(self, attribute: int) -> Any:
+        """None for the attribute that is always 1."""
+        return None if attribute == self.reader.n_attributes else self.reader.name(attribute)
+
+    def edge_name(self, kind: int, attribute: int) -> Any:
+        """The type and the attribute of an edge, as far as there are some; None for the type that all edges have."""
+        plain = self.edge_reader is None or attribute == self.edge_reader.n_attributes
+        name = None if plain or self.edge_reader is None else self.edge_reader.name(attribute)
+        if self.types is None:
+            return name
+        return self.types[kind] if name is None else (self.types[kind], name)
+
+    # prediction
+
+    def read(self, X: Any, n_jobs: int = 1) -> Reading:
+        graphs = self._graphs(X)
+        lengths = graphs.nodes.lengths()
+        kept = np.flatnonzero(lengths)
+        some = graphs if len(kept) == len(lengths) else graphs.take(kept)
+        if some.edge_rows is not None and self.edge_reader is None:
+            raise ValueError("X: edges have features, those of the training data had none")
+        if some.types is not None and self.types is None:
+            raise ValueError("X: edges have types, those of the training data had none")
+        n_edges = sum(map(len, some.edges))
+        if n_edges and ((some.edge_rows is None) < (self.edge_reader is None) or (some.types is None and self.types)):
+            raise ValueError("X: edges need features and types where those of the training data had some")
+        nodes = self.reader.read(self.reader.sequences(some.nodes))
+        features = None
+        if self.edge_reader is not None:
+            features = _edge_features(self.edge_reader, some)
+        rows = self._rows(some, nodes, features)
+        more = (0, 0) if features is None else features.unknown
+        unknown = nodes.unknown[0] + more[0], nodes.unknown[1] + more[1]
+        source = GraphSource(graphs, lengths, rows, unknown)
+        return Reading(lambda: self._batch(rows, once=True), len(lengths), kept, source)
+
+    def _structure(self, reading: Reading) -> Graph:
+        structure: Graph = reading.batch.structure  # type: ignore[assignment]
+        return structure
+
+    def decode(self, reading: Reading, which: Ints, labellings: Labellings, n_jobs: int = 1) -> list[Any]:
+        structure, numbers = self._structure(reading), reading.numbers[which].tolist()
+        lengths = reading.source.lengths[numbers]
+        if reading.once_each(which):
+            labels = structure.decode(*labellings)
+        else:
+            ends = labellings.indptr.tolist()
+            found = [
+                structure.decode_of(i, labellings.slots[a:b], labellings.counts[a:b])
+                for i, a, b in zip(which.tolist(), ends, ends[1:], strict=False)
+            ]
+            labels = np.concatenate(found) if found else np.empty(0, dtype=np.int64)
+        plain = split(self.classes.astype(object)[labels].tolist(), lengths)
+        return [self._by_name(reading, i, own) for i, own in zip(numbers, plain, strict=True)]
+
+    def _by_name(self, reading: Reading, i: int, values: list[Any]) -> Any:
+        """Values of the nodes of graph i of X: a dict for a networkx graph, else a list."""
+        names = reading.source.graphs.names[i]
+        return values if names is None else dict(zip(names, values, strict=True))
+
+    def encode(self, reading: Reading, y: Any) -> tuple[Labellings, Booleans]:
+        source: GraphSource = reading.source
+        labels = targets_of(y, source.graphs).check(source.lengths).encode(self.classes)
+        wrong = labels < 0
+        labels = np.maximum(labels, 0)
+        if source.rows.allowed is not None:
+            wrong |= ~source.rows.allowed[np.arange(len(labels)), labels]
+        possible = np.ones(reading.batch.n_examples, dtype=bool)
+        possible[np.repeat(np.arange(len(possible)), source.rows.nodes.lengths)[wrong]] = False
+        return Labellings(*self._structure(reading).encode(labels)), possible
+
+    def constrain(self, reading: Reading, allowed: Any = None, fixed: Any = None) -> None:
+        """`allowed` and `fixed` of `GraphLabeler`."""
+        source: GraphSource = reading.source
+        masks = node_masks(allowed, fixed, source.graphs, self.classes)
+        structure = self._structure(reading)
+        for i, number in enumerate(reading.numbers.tolist()):
+            mask = masks[number]
+            if mask is None:
+                continue
+            refuse_empty(mask, source.graphs, number)
+            if source.rows.allowed is not None:
+                mask = mask & source.rows.allowed[structure.vertex_ptr[i] : structure.vertex_ptr[i + 1]]
+                refuse_empty(mask, source.graphs, number)
+            try:
+                mask_nodes(structure, i, mask)
+            except ValueError as error:
+                raise ConstraintError(f"graph {number}: no labelling is allowed ({error})", number) from None
+
+    def marginals(self, reading: Reading, counts: Floats, output: str = "dict") -> list[Any]:
+        """Dicts {label: probability} per node, or arrays of shape (nodes, labels)."""
+        check_choice("output", output, ("dict", "array"))
+        structure, width = self._structure(reading), padded_width(self.n_labels)
+        found = [
+            counts[start : start + n * width].reshape(n, width)[:, : self.n_labels].copy()
+            for start, n in zip(structure.slot_offsets().tolist(), np.diff(structure.vertex_ptr).tolist(), strict=False)
+        ]
+        arrays: list[Floats] = reading.spread(found, lambda: np.empty((0, self.n_labels)))
+        if output == "array":
+            return arrays
+        labels = self.classes.tolist()
+        plain = [[dict(zip(labels, row, strict=True)) for row in array.tolist()] for array in arrays]
+        return [self._by_name(reading, i, own) for i, own in enumerate(plain)]
+
+    def edge_marginals(self, reading: Reading, counts: Floats) -> list[Floats]:
+        """(edges, labels, labels) per graph; the model must be `untied`."""
+        tables = edge_tables(self._structure(reading), reading.source.rows, counts, self.n_labels)
+        found: list[Floats] = reading.spread(tables, lambda: np.empty((0, self.n_labels, self.n_labels)))
+        return found
+
+    def score(self, X: Any, y: Any, predicted: Any, sample_weight: Any) -> float:
+        """Share of nodes with the right label; a label that was not in the training data is an error."""
+        graphs = self._graphs(X)
+        lengths = graphs.nodes.lengths()
+        truth = targets_of(y, graphs).check(lengths).encode(self.classes)
+        found = targets_of(predicted, graphs).encode(self.classes)
+        weight = check_sample_weight(sample_weight, len(lengths), "graph")
+        each = np.repeat(np.ones(len(lengths)) if weight is None else weight, lengths)
+        if not each.any():
+            raise ValueError("there is no node to score")
+        return float(np.average(truth == found, weights=each))
+
+    def report(self, reading: Reading, labellings: Labellings | None) -> InputReport:
+        unknown: tuple[int, int] = reading.source.unknown
+        return InputReport(lambda: unknown)
+
+    # inspection
+
+    def explain(self, reading: Reading) -> Explanation:
+        """The features that make the best labelling of a graph better than the second-best one."""
+        if not len(reading.numbers):
+            raise ValueError("a graph without nodes has nothing to explain")
+        structure = self._structure(reading)
+        best = structure.k_best(0, reading.batch.features.scores(0, self.weights), 2)
+        if len(best) < 2:
+            raise ValueError("the graph has one labelling only: there is no other to compare it with")
+        one, two = (structure.decode_of(0, slots, counts) for _, slots, counts in best)
+        found = explain_nodes(self, reading.source.rows, one, two) + explain_edges(self, reading.source.rows, one, two)
+        answers = [self._by_name(reading, 0, self.classes[labels].tolist()) for labels in (one, two)]
+        return explanation(answers[0], answers[1], (best[0][0], best[1][0]), found)
+
+    def top_features(self, n: int = 10) -> TopFeatures:
+        """The largest weights of every label, and of every pair of labels of an edge's nodes."""
+        nodes, edges = self.tables()
+        classes = self.classes.tolist()
+        ids = np.arange(len(nodes))
+        labels = {label: largest(self.node_name, ids, nodes[:, a], n) for a, label in enumerate(classes)}
+        flat = edges.reshape(-1, self.n_labels, self.n_labels)
+        ids = np.arange(len(flat))
+        pairs: dict[tuple[Any, ...], Any] = {}
+        for a, first in enumerate(classes):
+            for b, second in enumerate(classes):
+                rows = largest(lambda k: self.edge_name(*divmod(k, self.n_edge_attributes)), ids, flat[:, a, b], n)
+                if rows:
+                    pairs[first, second] = rows
+        return TopFeatures(labels, dict(sorted(pairs.items(), key=lambda item: -abs(item[1][0][1]))))
+
+    def pruned(self, threshold: float | None, keep: float | None) -> tuple[GraphModel, tuple[int, int, float]]:
+        """Small weights are zero; files hold nonzero weights alone where most are zero."""
+        tables = self.tables()
+        values = np.concatenate([table.ravel() for table in tables])
+        kept = choose_kept(values, threshold, keep)
+        smaller = np.where(kept, values, 0.0)
+        cut = tables[0].size
+        runs = [padded(smaller[:cut].reshape(tables[0].shape)), padded(smaller[cut:].reshape(tables[1].shape))]
+        return self.with_weights(np.concatenate(runs)), counts_of(values, kept)
+
+    def attributes(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"classes_": self.classes, "edge_types_": self.types}
+        if not self.reader.named:
+            found["n_features_in_"] = self.reader.n_attributes
+        return found
+
+    # model files
+
+    def to_parts(self, parts: ModelParts) -> None:
+        nodes, edges = self.tables()
+        parts.settings["labels"] = encode_labels(self.classes)
+        if self.types is not None:
+            parts.settings["types"] = [encode_value(each, "the type of an edge") for each in self.types]
+        parts.add("reader", self.reader.to_parts())
+        if self.edge_reader is not None:
+            parts.add("edge_reader", self.edge_reader.to_parts())
+        if self.kinds is not None:
+            parts.add("kinds", self.kinds.to_parts())
+        for name, table in (("nodes", nodes), ("edges", edges.reshape(-1, self.n_labels**2))):
+            parts.add(name, ModelParts("table", {"n_features": table.shape[1]}, coefficient_arrays(table)))
+
+    def from_parts(self, parts: ModelParts) -> GraphModel:
+        self.classes = decode_labels(parts.settings.get("labels"))
+        self.reader = read_reader(parts.part("reader"))
+        self.edge_reader = read_reader(parts.part("edge_reader")) if parts.has("edge_reader") else None
+        self.types = read_types(parts.settings["types"]) if parts.has("types") else None
+        self.kinds = None
+        if parts.has("kinds"):
+            self.kinds = Kinds.from_parts(parts.part("kinds"), self.reader.n_attributes, self.n_labels)
+        nodes = read_coefficients(parts.part("nodes"), self.n_node_attributes)
+        edges = read_coefficients(parts.part("edges"), self.n_types * self.n_edge_attributes)
+        if nodes.shape[1] != self.n_labels or edges.shape[1] != self.n_labels**2:
+            raise ModelFormatError(f"has weights for another number of labels than {self.n_labels}")
+        table = edges.reshape(-1, self.n_labels, self.n_labels)
+        self._weights = np.concatenate([padded(nodes), padded(table)])
+        return self
+
+
+def _reader_for(rows: Sequences) -> Reader:
+    return NameReader() if input_form(rows) == "names" else ColumnReader()
+
+
+def _edge_features(reader: Reader, graphs: Graphs) -> Rows:
+    """Features of edges; graphs without edges have none."""
+    rows = graphs.edge_rows
+    if rows is not None:
+        return reader.read(reader.sequences(rows))
+    none = np.empty((0, reader.n_attributes))
+    return Rows(np.zeros(len(graphs.edges), dtype=np.int64), reader.n_attributes, none)
+
+
+def _distinct(graphs: Graphs) -> list[Any]:
+    """Types of edges, in order."""
+    assert graphs.types is not None
+    try:
+        found = set().union(*graphs.types)
+    except TypeError:
+        raise ValueError("X: types of edges must be hashable, as strings and numbers are") from None
+    if any(each is None or each != each for each in found):
+        raise ValueError("X: the type of an edge is missing (None or NaN)")
+    try:
+        return sorted(found)
+    except TypeError:
+        return sorted(found, key=lambda each: (type(each).__name__, repr(each)))
+
+
+def _taken(table: Floats, *numbers: Ints) -> Floats:
+    """Entries of these numbers along each axis, 0 where a number is -1."""
+    out = table
+    for axis, own in enumerate(numbers):
+        out = np.take(out, np.maximum(own, 0), axis=axis)
+        shape = [1] * out.ndim
+        shape[axis] = len(own)
+        out = out * (own >= 0).reshape(shape)
+    return out
