@@ -9,7 +9,7 @@
 //   unit(cell, twin)         it has one derivation, the empty one
 //   score(cell, tail, slot)  the derivations of `tail`, each with one more slot
 //   sum(cell, twin, edges)   the union of its edges' derivations; an edge joins one or two tail cells, or a tail cell
-//                            and a slot (the three kinds of edges below)
+//                            and a slot, or all of them (the kinds of edges below)
 // twin: another place where the same value is stored, so that later edges find what they read side by side; the cell
 // itself where there is none. A program P has
 //   Index cells() const, slots() const    numbers of cells, and of slots (which scores and marginals are indexed by)
@@ -58,6 +58,17 @@ struct ScoredTails {
     Index count() const { return W > 0 ? W : n; }
 };
 
+// Edge k joins the cells a + k and b + k with slot + k * step: a slot per place where the two meet, of which a row holds
+// those of all symbols.
+struct ScoredPairs {
+    Index a;
+    Index b;
+    Index slot;
+    Index step;
+    Index n;
+    Index count() const { return n; }
+};
+
 // f(k): the score of edge k, from those of its parts. A callable of pointers, so that loops over k vectorise.
 inline auto edge_scores(const Pairs& e, const double* chart, const double*) {
     return [a = chart + e.a, b = chart + e.b](Index k) { return a[k] + b[k]; };
@@ -70,12 +81,21 @@ auto edge_scores(const ScoredTails<W>& e, const double* chart, const double* sco
     return [a = chart + e.a, own = scores + e.slot](Index k) { return a[k] + own[k]; };
 }
 
+inline auto edge_scores(const ScoredPairs& e, const double* chart, const double* scores) {
+    return [a = chart + e.a, b = chart + e.b, own = scores + e.slot, step = e.step](Index k) {
+        return a[k] + b[k] + own[k * step];
+    };
+}
+
 // One shape for all kinds, for code in which an edge more or less does not count. kNone: the edges have no such part.
 struct Ways {
     Index a;
     Index b;
     Index slot;
     Index count;
+    Index step = 1;
+
+    Index slot_of(Index k) const { return slot + k * step; }
 };
 inline Ways ways_of(const Pairs& e) { return {e.a, e.b, kNone, e.n}; }
 inline Ways ways_of(const Tails& e) { return {e.a, kNone, kNone, e.n}; }
@@ -83,6 +103,7 @@ template <int W>
 Ways ways_of(const ScoredTails<W>& e) {
     return {e.a, kNone, e.slot, e.count()};
 }
+inline Ways ways_of(const ScoredPairs& e) { return {e.a, e.b, e.slot, e.n, e.step}; }
 
 // max over edges
 template <class Edges>
@@ -130,7 +151,7 @@ struct Derive {
         const Ways ways = ways_of(e);
         stack.push_back(ways.a + k);
         if (ways.b != kNone) stack.push_back(ways.b + k);
-        if (ways.slot != kNone) use(ways.slot + k);
+        if (ways.slot != kNone) use(ways.slot_of(k));
     }
 };
 

@@ -74,7 +74,6 @@ class ChartStructure : public Structure {
         }
     }
 
-   private:
     const double* masked_scores(Index i, const double* scores, double scale, Workspace::Frame& frame) const {
         const Index n = num_slots(i);
         const std::uint8_t* allowed = mask(i);

@@ -2,6 +2,8 @@
 // With tangents, each value carries its derivative in a direction.
 #pragma once
 
+#include <type_traits>
+
 #include "structures/chart.h"
 
 namespace partwise::chart {
@@ -95,13 +97,19 @@ struct Masses {
     double* mass_d = nullptr;
     double* marginals_d = nullptr;
 
-    // add(to) for each part of the edges: to[k] is that of edge k.
+    // add(to, step) for each part of the edges: to[k * step] is that of edge k. Where parts lie side by side the
+    // compiler knows it.
     template <class Edges, class Add>
     static void spread(const Edges& e, double* cells, double* slots, Add&& add) {
+        constexpr std::integral_constant<Index, 1> kNeighbours;
         const Ways ways = ways_of(e);
-        add(cells + ways.a);
-        if constexpr (requires { e.b; }) add(cells + ways.b);
-        if constexpr (requires { e.slot; }) add(slots + ways.slot);
+        add(cells + ways.a, kNeighbours);
+        if constexpr (requires { e.b; }) add(cells + ways.b, kNeighbours);
+        if constexpr (requires { e.step; }) {
+            add(slots + ways.slot, e.step);
+        } else if constexpr (requires { e.slot; }) {
+            add(slots + ways.slot, kNeighbours);
+        }
     }
 
     template <class Edges>
@@ -111,7 +119,7 @@ struct Masses {
         double* __restrict weight = scratch;
         const auto x = edge_scores(e, chart, scores);
         if (!kTangent && n == 1) {
-            spread(e, mass, marginals, [&](double* to) { *to += total; });
+            spread(e, mass, marginals, [&](double* to, auto) { *to += total; });
             return;
         }
         const double high = best_edge(e, chart, scores);
@@ -129,13 +137,13 @@ struct Masses {
 #pragma omp simd reduction(+ : mean)
             for (Index k = 0; k < n; ++k) mean += weight[k] * x_d(k);
             mean /= sum;
-            const auto add = [&](double* __restrict to) {
-                for (Index k = 0; k < n; ++k) to[k] += weight[k] / sum * (total_d + total * (x_d(k) - mean));
+            const auto add = [&](double* __restrict to, auto step) {
+                for (Index k = 0; k < n; ++k) to[k * step] += weight[k] / sum * (total_d + total * (x_d(k) - mean));
             };
             spread(e, mass_d, marginals_d, add);
         }
-        const auto add = [&](double* __restrict to) {
-            for (Index k = 0; k < n; ++k) to[k] += scale * weight[k];
+        const auto add = [&](double* __restrict to, auto step) {
+            for (Index k = 0; k < n; ++k) to[k * step] += scale * weight[k];
         };
         spread(e, mass, marginals, add);
         if (want_entropy) {

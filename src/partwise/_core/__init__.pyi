@@ -14,6 +14,7 @@ updated in place and live as long as it does; shapes are checked where it is mad
 
 from .features import *
 from .graph import *
+from .grammars import *
 from .inference import *
 from .kernels import *
 from .objective import *

@@ -3,11 +3,23 @@
 `Structure` is the interface; a Python class can implement it too (num_slots, maximize, log_partition, cost).
 """
 
-from .._core import Chain, Graph, HistoryChain, Multiclass, ProjectiveTree, SpanningTree, Structure, Tree, padded_width
+from .._core import (
+    Chain,
+    Grammar,
+    Graph,
+    HistoryChain,
+    Multiclass,
+    ProjectiveTree,
+    SpanningTree,
+    Structure,
+    Tree,
+    padded_width,
+)
 from .graphs import graph
 
 __all__ = [
     "Chain",
+    "Grammar",
     "Graph",
     "HistoryChain",
     "Multiclass",

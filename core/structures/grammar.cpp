@@ -1,0 +1,224 @@
+#include "structures/grammar.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "structures/grammar_kernels.h"
+#include "support/sizes.h"
+
+namespace partwise {
+
+using grammar::Anchored;
+using grammar::kNone;
+
+void Grammar::refuse(Index i, const std::string& what) {
+    throw InputError("sentence " + std::to_string(i) + " " + what);
+}
+
+Grammar::Grammar(std::vector<Index> lengths, grammar::RuleTable rules, Options options)
+    : ChartStructure(len(lengths.size())),
+      lengths_(std::move(lengths)),
+      rules_(grammar::make_rules(std::move(rules))),
+      options_(std::move(options)),
+      has_gold_(!options_.gold.empty()) {
+    first_word_.push_back(0);
+    for (Index i = 0; i < num_examples(); ++i) {
+        const Index n = lengths_[idx(i)];
+        if (n < 1) refuse(i, n == 0 ? "is empty" : "has a negative length");
+        // Values and slopes of all symbols by begin and by end.
+        const double bytes = 4.0 * sizeof(double) * static_cast<double>(rules_.n_symbols) * static_cast<double>(n) *
+                             static_cast<double>(n + 1);
+        if (!(bytes <= options_.max_bytes)) {
+            char text[128];
+            std::snprintf(text, sizeof text,
+                          "has %lld words: sums over its derivations would take %.3g MB, the limit is %.3g",
+                          static_cast<long long>(n), bytes / 1e6, options_.max_bytes / 1e6);
+            refuse(i, text);
+        }
+        first_word_.push_back(first_word_.back() + n);
+    }
+    set_words();
+    auto& costs = options_.span_costs;
+    if (costs.empty()) costs.assign(idx(rules_.span.count), 1.0);
+    if (len(costs.size()) != rules_.span.count) {
+        throw InputError("span_costs has " + std::to_string(costs.size()) + " values for " +
+                         std::to_string(rules_.span.count) + " columns of spans");
+    }
+    for (const double cost : costs) {
+        if (!(cost >= 0.0) || cost == kInfinity) throw InputError("span_costs must be finite and 0 or more");
+    }
+    if (has_gold_) set_gold();
+    if (options_.cost == Cost::kRules && !has_gold_) {
+        throw InputError("the cost 'rules' needs gold derivations, for a slot per gold rule: give gold");
+    }
+}
+
+void Grammar::set_words() {
+    const Index n_words = first_word_.back();
+    const auto& ptr = options_.word_ptr;
+    const auto& columns = options_.word_columns;
+    if (ptr.empty()) return;
+    if (len(ptr.size()) != n_words + 1 || ptr.front() != 0 || ptr.back() != len(columns.size())) {
+        throw InputError("word_ptr must have " + std::to_string(n_words + 1) +
+                         " values, from 0 to the number of word_columns");
+    }
+    for (Index i = 0; i < num_examples(); ++i) {
+        for (Index w = first_word_[idx(i)]; w < first_word_[idx(i) + 1]; ++w) {
+            const Index begin = ptr[idx(w)];
+            const Index end = ptr[idx(w) + 1];
+            if (end < begin) throw InputError("word_ptr must not fall");
+            for (Index k = begin; k < end; ++k) {
+                const Index c = columns[idx(k)];
+                const std::string word = "has word " + std::to_string(w - first_word_[idx(i)]);
+                if (c < 0 || c >= rules_.word.count) {
+                    refuse(i, word + " with the column " + std::to_string(c) + ", which is not in [0, " +
+                                  std::to_string(rules_.word.count) + ")");
+                }
+                if (k > begin && c <= columns[idx(k) - 1]) refuse(i, word + " with columns that are not in order");
+            }
+        }
+    }
+}
+
+void Grammar::set_gold() {
+    const Index expected = 2 * first_word_.back() - num_examples();
+    if (len(options_.gold.size()) != expected) {
+        throw InputError("gold has " + std::to_string(options_.gold.size()) + " nodes, " + std::to_string(expected) +
+                         " are needed");
+    }
+    const GrammarNode* nodes = options_.gold.data();
+    for (Index i = 0; i < num_examples(); ++i) {
+        std::vector<Anchored> own = anchored(i, nodes);
+        std::sort(own.begin(), own.end(),
+                  [](const Anchored& x, const Anchored& y) { return std::pair(x.s, x.t) < std::pair(y.s, y.t); });
+        gold_.insert(gold_.end(), own.begin(), own.end());
+        nodes += 2 * lengths_[idx(i)] - 1;
+    }
+    options_.gold.clear();
+    options_.gold.shrink_to_fit();
+}
+
+grammar::Sentence Grammar::sentence(Index i) const {
+    const Index n = lengths_[idx(i)];
+    const Index first = first_word_[idx(i)];
+    const bool filled = len(gold_.size()) >= first - i + n - 1;  // not yet while gold derivations are checked
+    const std::span<const Anchored> gold =
+        filled ? std::span(gold_).subspan(idx(first - i), idx(n - 1)) : std::span<const Anchored>{};
+    return {rules_,
+            n,
+            options_.word_ptr.empty() ? nullptr : options_.word_ptr.data() + first,
+            options_.word_columns.data(),
+            gold,
+            has_gold_};
+}
+
+std::vector<Anchored> Grammar::anchored(Index i, const GrammarNode* nodes) const {
+    const grammar::Sentence own = sentence(i);
+    return grammar::anchored_rules(own, std::span(nodes, idx(2 * own.n - 1)),
+                                   [&](const std::string& what) { refuse(i, what); });
+}
+
+double Grammar::maximize(Index i, const double* scores, SlotCounts& best, Workspace& ws) const {
+    Workspace::Frame frame(ws);
+    std::vector<Index> slots;
+    if (!grammar::best_derivation(sentence(i), masked_scores(i, scores, 1.0, frame), slots, ws)) {
+        refuse(i, "has no derivation");
+    }
+    return gather(i, scores, slots, best);
+}
+
+double Grammar::log_partition(Index i, const double* scores, double temperature, double* marginals, double* entropy,
+                              Workspace& ws) const {
+    if (temperature == 0.0) return maximum_as_sums(i, scores, marginals, entropy, ws);
+    Workspace::Frame frame(ws);
+    const double* own = masked_scores(i, scores, 1.0 / temperature, frame);
+    double log_z = 0;
+    if (!grammar::plain_sums(sentence(i), own, marginals, entropy, log_z, ws)) {
+        log_z = chart::log_partition(program(i), own, marginals, entropy, ws);
+        if (log_z == -kInfinity) refuse(i, "has no derivation");
+    }
+    return temperature * log_z;
+}
+
+// The slots of the gold derivation cost nothing: with the cost "rules" every rule that is not gold has the slot `other`.
+void Grammar::add_cost(Index i, SlotView gold, double scale, double* scores) const {
+    const grammar::Slots at = slots(i);
+    for (Index s = 0; s < at.n; ++s) {
+        for (Index c = 0; c < rules_.word.count; ++c) scores[at.word(c, s)] += scale;
+    }
+    const auto& costs = options_.span_costs;
+    if (options_.cost == Cost::kRules) {
+        scores[at.other()] += scale;
+    } else {
+        for (Index row = 0; row < grammar::n_spans(at.n); ++row) {
+            double* own = scores + at.spans() + row * rules_.span.width;
+            for (Index c = 0; c < rules_.span.count; ++c) own[c] += scale * costs[idx(c)];
+        }
+    }
+    for (const Index slot : gold.slots) {
+        if (slot >= at.words() && slot < at.other()) scores[slot] -= scale;
+        if (options_.cost == Cost::kRules || slot < at.spans() || slot >= at.words()) continue;
+        scores[slot] -= scale * costs[idx((slot - at.spans()) % rules_.span.width)];
+    }
+}
+
+bool Grammar::has_derivation(Index i) const {
+    Workspace ws;
+    Workspace::Frame frame(ws);
+    const std::vector<double> zeros(idx(num_slots(i)), 0.0);
+    std::vector<Index> slots;
+    return grammar::best_derivation(sentence(i), masked_scores(i, zeros.data(), 1.0, frame), slots, ws);
+}
+
+void Grammar::check_mask(Index i) const {
+    if (!has_derivation(i)) {
+        throw InputError("the mask of sentence " + std::to_string(i) + " allows no derivation");
+    }
+}
+
+void Grammar::labelling_of(Index i, const GrammarNode* nodes, SlotCounts& out) const {
+    std::vector<Index> slots;
+    const grammar::Sentence own = sentence(i);
+    const grammar::Slots at = own.slots();
+    for (const Anchored& x : anchored(i, nodes)) {
+        const Index a = rules_.parent[idx(x.rule)];
+        slots.push_back(x.rule);
+        const grammar::Slots::OfNode node = at.of_node(a, x.s, x.t);
+        slots.insert(slots.end(), node.slots.begin(), node.slots.begin() + node.count);
+        if (rules_.split[a] != kNone) slots.push_back(at.split(rules_.split[a], x.q));
+        if (!has_gold_) continue;
+        const Index k = own.gold_at(x.s, x.t);
+        const bool is_gold = k != kNone && own.gold[idx(k)].rule == x.rule && own.gold[idx(k)].q == x.q;
+        slots.push_back(is_gold ? at.gold(k) : at.other());
+    }
+    for (Index k = 0; k < 2 * own.n - 1; ++k) {
+        if (nodes[k].end == nodes[k].begin + 1) slots.push_back(at.word(rules_.word[nodes[k].symbol], nodes[k].begin));
+    }
+    const std::vector<double> zeros(idx(num_slots(i)), 0.0);
+    gather(i, zeros.data(), slots, out);
+}
+
+std::vector<GrammarNode> Grammar::nodes_of(Index i, SlotView labelling) const {
+    return grammar::derivation_of(sentence(i), labelling, [&](const std::string& what) { refuse(i, what); });
+}
+
+void Grammar::check_labelling(Index i, SlotView labelling, Workspace&) const {
+    const std::vector<GrammarNode> nodes = nodes_of(i, labelling);
+    SlotCounts again;
+    labelling_of(i, nodes.data(), again);
+    std::vector<std::pair<Index, double>> given;
+    for (std::size_t k = 0; k < labelling.slots.size(); ++k)
+        given.emplace_back(labelling.slots[k], labelling.counts[k]);
+    std::sort(given.begin(), given.end());
+    bool same = given.size() == again.slots.size();
+    for (std::size_t k = 0; same && k < given.size(); ++k) {
+        same = given[k] == std::pair(again.slots[k], again.counts[k]);
+    }
+    if (!same) refuse(i, "has slots that are not those of a derivation");
+    for (std::size_t k = 0; mask(i) && k < again.slots.size(); ++k) {
+        if (!mask(i)[again.slots[k]])
+            refuse(i, "has slot " + std::to_string(again.slots[k]) + ", which its mask forbids");
+    }
+}
+
+}  // namespace partwise

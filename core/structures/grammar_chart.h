@@ -1,0 +1,206 @@
+// The inside pass over all spans of a sentence, for sums in plain doubles and for maxima: the program of
+// grammar_program.h by hand. What it saves: symbols that no derivation of a span's words has are never looked at, and a
+// rule is tried only at splits where both of its symbols may meet (the first and last end of its left symbol from s, the
+// first and last begin of its right symbol before t).
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "structures/grammar_rules.h"
+#include "support/parallel.h"
+#include "support/vector_math.h"
+#include "support/workspace.h"
+
+namespace partwise::grammar {
+
+// Sums of products of weights.
+struct Product {
+    static constexpr double kZero = 0.0;  // no derivation
+    static constexpr double kOne = 1.0;   // the empty one
+    static double times(double a, double b) { return a * b; }
+    static double plus(double a, double b) { return a + b; }
+    static double over(const double* __restrict a, const double* __restrict b, const double* __restrict c, Index n) {
+        double sum = 0;
+        for (Index k = 0; k < n; ++k) sum += a[k] * b[k] * c[k];
+        return sum;
+    }
+};
+
+// Maxima of sums of scores.
+struct Maximum {
+    static constexpr double kZero = -kInfinity;
+    static constexpr double kOne = 0.0;
+    static double times(double a, double b) { return a + b; }
+    static double plus(double a, double b) { return a > b ? a : b; }
+    static double over(const double* __restrict a, const double* __restrict b, const double* __restrict c, Index n) {
+        double best = -kInfinity;
+        for (Index k = 0; k < n; ++k) {
+            const double x = a[k] + b[k] + c[k];
+            best = x > best ? x : best;
+        }
+        return best;
+    }
+};
+
+template <class Algebra>
+class Chart {
+   public:
+    using Int = std::int32_t;
+
+    // weights: of slots, Algebra::kZero where masked.
+    Chart(const Sentence& sentence, const double* weights, Workspace::Frame& frame)
+        : x(sentence), g(sentence.g), at(sentence.slots()), n(sentence.n), weights(weights) {
+        const Index square = n * g.n_symbols * (n + 1);
+        by_begin_ = frame.take(square);
+        by_end_ = frame.take(square);
+        fill(by_begin_, square, Algebra::kZero);
+        fill(by_end_, square, Algebra::kZero);
+        const std::size_t rows = idx(n * g.n_symbols);
+        first_end_.assign(rows, static_cast<Int>(n + 1));
+        last_end_.assign(rows, -1);
+        first_begin_.assign(rows, static_cast<Int>(n + 1));
+        last_begin_.assign(rows, -1);
+        active_.resize(idx(n));
+        // Rules with `other`; splits column by column, and a column of nothing for symbols without one.
+        rule_ = frame.take(g.size());
+        const double other = x.has_gold ? weights[at.other()] : Algebra::kOne;
+        for (Index r = 0; r < g.size(); ++r) rule_[r] = Algebra::times(weights[r], other);
+        split_ = frame.take((g.split.count + 1) * (n + 1));
+        fill(split_, (g.split.count + 1) * (n + 1), Algebra::kOne);
+        for (Index q = 1; q < n; ++q) {
+            for (Index c = 0; c < g.split.count; ++c) split_[c * (n + 1) + q] = weights[at.split(c, q)];
+        }
+    }
+
+    // end of s, A: [s][A][t]; begin of t, A: [t][A][s]
+    double* ends(Index s, Index a) { return by_begin_ + (s * g.n_symbols + a) * (n + 1); }
+    double* begins(Index t, Index a) { return by_end_ + ((t - 1) * g.n_symbols + a) * (n + 1); }
+    double value(Index a, Index s, Index t) { return ends(s, a)[t]; }
+    const double* split_row(Index a) const {
+        const Index c = g.split[a];
+        return split_ + (c == kNone ? g.split.count : c) * (n + 1);
+    }
+    double rule(Index r) const { return rule_[r]; }
+    // What a symbol over [s, t) has whatever its rule.
+    double node(Index a, Index s, Index t) const {
+        const Slots::OfNode own = at.of_node(a, s, t);
+        double out = Algebra::kOne;
+        for (Index k = 0; k < own.count; ++k) out = Algebra::times(out, weights[own.slots[idx(k)]]);
+        return out;
+    }
+    // The splits of [s, t) at which B before and C after it may meet: [first, last].
+    struct Range {
+        Index first;
+        Index last;
+    };
+    Range splits(Index b, Index c, Index s, Index t) const {
+        const std::size_t from = idx(s * g.n_symbols + b);
+        const std::size_t to = idx((t - 1) * g.n_symbols + c);
+        return {std::max<Index>({first_end_[from], first_begin_[to], s + 1}),
+                std::min<Index>({last_end_[from], last_begin_[to], t - 1})};
+    }
+
+    // seen(value before and after node weights) for each symbol of a span, lost(L, R, S, n) where a rule's sum is zero.
+    template <class Seen, class Lost>
+    void inside(Seen&& seen, Lost&& lost) {
+        std::vector<double> sum(idx(g.n_symbols), Algebra::kZero);
+        std::vector<Index> touched;
+        for (Index t = 1; t <= n; ++t) {
+            if (t % 4 == 0) Interrupt::check_current();
+            for (Index k = 0; k < x.n_columns(t - 1); ++k) {
+                const Index c = x.column(t - 1, k);
+                const double w = weights[at.word(c, t - 1)];
+                if (w != Algebra::kZero) set(g.word_symbol[idx(c)], t - 1, t, w);
+            }
+            for (Index s = t - 2; s >= 0; --s) {
+                const Index gold = x.gold_at(s, t);
+                const Index apart = gold == kNone ? kNone : x.gold[idx(gold)].rule;
+                const auto add = [&](Index a, double w) {
+                    double& to = sum[idx(a)];
+                    if (to == Algebra::kZero) touched.push_back(a);
+                    to = Algebra::plus(to, w);
+                };
+                const Int* first_begin = first_begin_.data() + (t - 1) * g.n_symbols;
+                const Int* last_begin = last_begin_.data() + (t - 1) * g.n_symbols;
+                for (const Index b : active_[idx(s)]) {
+                    const Index first_end = first_end_[idx(s * g.n_symbols + b)];
+                    const Index last_end = last_end_[idx(s * g.n_symbols + b)];
+                    const double* left = ends(s, b);
+                    const Rules::ByLeft* end = g.by_left.data() + g.first_by_left[idx(b) + 1];
+                    for (const Rules::ByLeft* r = g.by_left.data() + g.first_by_left[idx(b)]; r < end; ++r) {
+                        const Index first = std::max<Index>(first_end, first_begin[r->right]);
+                        const Index last = std::min<Index>(last_end, last_begin[r->right]);
+                        if (first > last || r->rule == apart || rule_[r->rule] == Algebra::kZero) continue;
+                        const double* right = begins(t, r->right);
+                        const double* split = split_row(r->parent);
+                        const double w = Algebra::times(rule_[r->rule], Algebra::over(left + first, right + first,
+                                                                                      split + first, last - first + 1));
+                        if (w == Algebra::kZero) {
+                            lost(left + first, right + first, split + first, last - first + 1);
+                        } else {
+                            add(r->parent, w);
+                        }
+                    }
+                }
+                if (gold != kNone) {
+                    const double w = gold_rule(gold);
+                    if (w != Algebra::kZero) add(g.parent[idx(apart)], w);
+                }
+                for (const Index a : touched) {
+                    const double w = node(a, s, t);
+                    if (w != Algebra::kZero) {
+                        const double x_a = Algebra::times(sum[idx(a)], w);
+                        seen(sum[idx(a)], x_a);
+                        set(a, s, t, x_a);
+                    }
+                    sum[idx(a)] = Algebra::kZero;
+                }
+                touched.clear();
+            }
+        }
+    }
+
+    // The gold rule k with all its splits: `gold` at its own, `other` elsewhere.
+    double gold_rule(Index k) {
+        const Anchored& y = x.gold[idx(k)];
+        const Range at_most = splits(g.left[idx(y.rule)], g.right[idx(y.rule)], y.s, y.t);
+        double out = Algebra::kZero;
+        for (Index q = at_most.first; q <= at_most.last; ++q) {
+            const double own = q == y.q ? Algebra::times(weights[y.rule], weights[at.gold(k)]) : rule_[y.rule];
+            out = Algebra::plus(out, Algebra::times(own, pair(y, q)));
+        }
+        return out;
+    }
+    double pair(const Anchored& y, Index q) {
+        return Algebra::times(Algebra::times(ends(y.s, g.left[idx(y.rule)])[q], begins(y.t, g.right[idx(y.rule)])[q]),
+                              split_row(g.parent[idx(y.rule)])[q]);
+    }
+
+    const Sentence x;
+    const Rules& g;
+    const Slots at;
+    const Index n;
+    const double* const weights;
+
+   private:
+    void set(Index a, Index s, Index t, double value) {
+        ends(s, a)[t] = begins(t, a)[s] = value;
+        const std::size_t from = idx(s * g.n_symbols + a);
+        const std::size_t to = idx((t - 1) * g.n_symbols + a);
+        if (last_end_[from] < 0) active_[idx(s)].push_back(a);
+        first_end_[from] = std::min(first_end_[from], static_cast<Int>(t));
+        last_end_[from] = static_cast<Int>(t);
+        last_begin_[to] = std::max(last_begin_[to], static_cast<Int>(s));
+        first_begin_[to] = static_cast<Int>(s);
+    }
+
+    double* by_begin_;
+    double* by_end_;
+    double* rule_;
+    double* split_;
+    std::vector<Int> first_end_, last_end_, first_begin_, last_begin_;
+    std::vector<std::vector<Index>> active_;  // the symbols with a derivation from s on
+};
+
+}  // namespace partwise::grammar

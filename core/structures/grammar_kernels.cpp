@@ -1,0 +1,300 @@
+#include "structures/grammar_kernels.h"
+
+#include <cmath>
+
+#include "structures/grammar_chart.h"
+
+namespace partwise::grammar {
+
+namespace {
+
+// Values of spans are kept in this range. A product of two of them that is below 1e-308 counts as 0; with the weights of
+// split, rule and gold, each at most exp(kHigh), it is below 1e-294. There are fewer than 1e6 of them in a span, and they
+// are missing in a sum of at least kLeast: that is nothing. Slopes are at most 1 / kLeast, and a probability that is lost
+// is at most kMost * 1e-308.
+constexpr double kLeast = 1e-275;
+constexpr double kMost = 1e250;
+constexpr double kHigh = 10.0;
+constexpr double kLow = -500.0;
+
+// Weights exp(score - shift) of all slots that derivations have, and the sum of shifts of a derivation. A derivation has
+// one slot of each word, one of each row of splits, and n - 1 of each other table.
+class Weights {
+   public:
+    Weights(const Sentence& x, const double* scores, double centre, Workspace::Frame& frame)
+        : x_(x), at_(x.slots()), scores_(scores), out_(frame.take(at_.count())) {
+        const Index n = x.n;
+        const Rules& g = x.g;
+        const auto parts = static_cast<double>(n - 1);
+        fill(out_, at_.count(), 0.0);
+        shift += parts * table(0, 1, g.size(), g.size(), true);
+        shift += parts * table(g.size(), n, g.start.count, g.start.width, everywhere(g.start));
+        for (Index q = 1; q < n; ++q)
+            shift += table(at_.split(0, q), 1, g.split.count, g.split.width, everywhere(g.split));
+        shift += parts * table(at_.ends(), n, g.end.count, g.end.width, everywhere(g.end));
+        shift += parts * table(at_.spans(), n_spans(n), g.span.count, g.span.width, everywhere(g.span));
+        if (x.has_gold) shift += parts * table(at_.other(), 1, n, n, true);
+        // What is taken off each word, so that a derivation near `centre` has a weight near 1.
+        const double more = (centre - shift) / static_cast<double>(n);
+        for (Index s = 0; s < n; ++s) shift += words(s, more);
+    }
+
+    const double* data() const { return out_; }
+    double shift = 0;
+    bool in_range = true;
+
+   private:
+    // Whether every symbol with a rule has a column: only then do all derivations have n - 1 slots of the table.
+    bool everywhere(const Columns& columns) const {
+        if (columns.count == 0) return true;
+        for (const Index a : x_.g.parent) {
+            if (columns[a] == kNone) return false;
+        }
+        return true;
+    }
+    void set(Index slot, double score) {
+        if (scores_[slot] == -kInfinity) return;
+        out_[slot] = fast_exp(score);
+        in_range = in_range && score < -kLow && score > kLow;
+    }
+    double table(Index first, Index rows, Index columns, Index width, bool shifted) {
+        double high = -kInfinity;
+        for (Index row = 0; row < rows; ++row) {
+            const double* own = scores_ + first + row * width;
+            for (Index c = 0; c < columns; ++c) high = std::max(high, own[c]);
+        }
+        if (!shifted || high == -kInfinity) high = 0.0;
+        for (Index row = 0; row < rows; ++row) {
+            const double* own = scores_ + first + row * width;
+            double* out = out_ + first + row * width;
+            bool near = true;
+            for (Index c = 0; c < columns; ++c) {
+                const double score = own[c] - high;
+                out[c] = fast_exp(score);
+                near = near && ((score > kLow && score < kHigh) || own[c] == -kInfinity);
+            }
+            in_range = in_range && near;
+        }
+        return high;
+    }
+    double words(Index s, double centre) {
+        double high = -kInfinity;
+        for (Index k = 0; k < x_.n_columns(s); ++k) high = std::max(high, scores_[at_.word(x_.column(s, k), s)]);
+        if (high == -kInfinity) high = 0.0;
+        const double taken = std::isnan(centre) ? high : centre;
+        for (Index k = 0; k < x_.n_columns(s); ++k) {
+            const Index slot = at_.word(x_.column(s, k), s);
+            set(slot, scores_[slot] - taken);
+        }
+        return taken;
+    }
+
+    const Sentence& x_;
+    const Slots at_;
+    const double* scores_;
+    double* out_;
+};
+
+// Expected counts. The slope of a value is the derivative of log Z by it; value times slope is the probability of the
+// symbol over the span.
+void outside(Chart<Product>& chart, double z, double* marginals, Workspace& ws) {
+    const Rules& g = chart.g;
+    const Index n = chart.n;
+    const Slots& at = chart.at;
+    const double* weights = chart.weights;
+    Workspace::Frame frame(ws);
+    const Index square = n * g.n_symbols * (n + 1);
+    double* slope_ends = frame.take(square);
+    double* slope_begins = frame.take(square);
+    fill(slope_ends, square, 0.0);
+    fill(slope_begins, square, 0.0);
+    const auto ends = [&](Index s, Index a) { return slope_ends + (s * g.n_symbols + a) * (n + 1); };
+    const auto begins = [&](Index t, Index a) { return slope_begins + ((t - 1) * g.n_symbols + a) * (n + 1); };
+    for (const Index a : g.roots) {
+        if (chart.value(a, 0, n) > 0.0) ends(0, a)[n] = 1.0 / z;
+    }
+    double* split_mass = frame.take((g.split.count + 1) * (n + 1));
+    fill(split_mass, (g.split.count + 1) * (n + 1), 0.0);
+    fill(marginals, at.count(), 0.0);
+    double all_other = 0;
+    for (Index t = n; t >= 1; --t) {
+        if (t % 4 == 0) Interrupt::check_current();
+        for (Index s = 0; s < t - 1; ++s) {
+            const Index gold = chart.x.gold_at(s, t);
+            const Index apart = gold == kNone ? kNone : chart.x.gold[idx(gold)].rule;
+            for (Index a = 0; a < g.n_symbols; ++a) {
+                const double slope = ends(s, a)[t] + begins(t, a)[s];
+                const double value = chart.value(a, s, t);
+                if (slope == 0.0 || value == 0.0) continue;
+                const Slots::OfNode own = at.of_node(a, s, t);
+                for (Index k = 0; k < own.count; ++k) marginals[own.slots[idx(k)]] += slope * value;
+                const double inner = slope * chart.node(a, s, t);
+                const double* __restrict split = chart.split_row(a);
+                const Index c = g.split[a];
+                double* __restrict to_split = split_mass + (c == kNone ? g.split.count : c) * (n + 1);
+                for (Index r = g.first[idx(a)]; r < g.first[idx(a) + 1]; ++r) {
+                    const Index b = g.left[idx(r)];
+                    const Index d = g.right[idx(r)];
+                    const Chart<Product>::Range range = chart.splits(b, d, s, t);
+                    if (range.first > range.last) continue;
+                    const double* __restrict left = chart.ends(s, b);
+                    const double* __restrict right = chart.begins(t, d);
+                    double* __restrict to_left = ends(s, b);
+                    double* __restrict to_right = begins(t, d);
+                    if (r == apart) {
+                        const Anchored& y = chart.x.gold[idx(gold)];
+                        for (Index q = range.first; q <= range.last; ++q) {
+                            const Index slot = q == y.q ? at.gold(gold) : at.other();
+                            const double w = inner * weights[r] * weights[slot] * split[q];
+                            to_left[q] += w * right[q];
+                            to_right[q] += w * left[q];
+                            const double mass = w * left[q] * right[q];
+                            to_split[q] += mass;
+                            marginals[r] += mass;
+                            marginals[slot] += mass;
+                        }
+                        continue;
+                    }
+                    const double w = inner * chart.rule(r);
+                    if (w == 0.0) continue;
+                    double sum = 0;
+                    for (Index q = range.first; q <= range.last; ++q) {
+                        const double x = w * split[q];
+                        to_left[q] += x * right[q];
+                        to_right[q] += x * left[q];
+                        const double mass = x * left[q] * right[q];
+                        to_split[q] += mass;
+                        sum += mass;
+                    }
+                    marginals[r] += sum;
+                    all_other += sum;
+                }
+            }
+        }
+        for (Index k = 0; k < chart.x.n_columns(t - 1); ++k) {
+            const Index c = chart.x.column(t - 1, k);
+            const Index a = g.word_symbol[idx(c)];
+            marginals[at.word(c, t - 1)] = chart.value(a, t - 1, t) * (ends(t - 1, a)[t] + begins(t, a)[t - 1]);
+        }
+    }
+    for (Index c = 0; c < g.split.count; ++c) {
+        for (Index q = 1; q < n; ++q) marginals[at.split(c, q)] = split_mass[c * (n + 1) + q];
+    }
+    if (chart.x.has_gold) marginals[at.other()] += all_other;
+}
+
+bool sums_around(const Sentence& sentence, const double* scores, double centre, double* marginals, double* entropy,
+                 double& log_z, Workspace& ws) {
+    Workspace::Frame frame(ws);
+    const Weights weights(sentence, scores, centre, frame);
+    if (!weights.in_range) return false;
+    Chart<Product> chart(sentence, weights.data(), frame);
+    bool in_range = true;
+    chart.inside(
+        [&](double before, double after) {
+            in_range = in_range && before >= kLeast && before <= kMost && after >= kLeast && after <= kMost;
+        },
+        [&](const double* left, const double* right, const double* split, Index n) {
+            for (Index k = 0; k < n; ++k) in_range = in_range && !(left[k] > 0.0 && right[k] > 0.0 && split[k] > 0.0);
+        });
+    double z = 0;
+    for (const Index a : sentence.g.roots) z += chart.value(a, 0, sentence.n);
+    if (!in_range || z == 0.0) return false;
+    log_z = std::log(z) + weights.shift;
+    if (!marginals && !entropy) return true;
+    const Index n_slots = sentence.slots().count();
+    if (!marginals) marginals = frame.take(n_slots);
+    outside(chart, z, marginals, ws);
+    if (entropy) {
+        double energy = 0;
+        for (Index r = 0; r < n_slots; ++r) energy += marginals[r] > 0.0 ? marginals[r] * scores[r] : 0.0;
+        *entropy = std::max(0.0, log_z - energy);
+    }
+    return true;
+}
+
+// Follows the best derivation from the top.
+void read_off(Chart<Maximum>& chart, Index root, std::vector<Index>& slots) {
+    const Rules& g = chart.g;
+    struct Node {
+        Index a, s, t;
+    };
+    std::vector<Node> stack{{root, 0, chart.n}};
+    while (!stack.empty()) {
+        const auto [a, s, t] = stack.back();
+        stack.pop_back();
+        if (t == s + 1) {
+            slots.push_back(chart.at.word(g.word[a], s));
+            continue;
+        }
+        const Slots::OfNode own = chart.at.of_node(a, s, t);
+        for (Index k = 0; k < own.count; ++k) slots.push_back(own.slots[idx(k)]);
+        const Index gold = chart.x.gold_at(s, t);
+        double best = -kInfinity;
+        Anchored chosen{kNone, s, kNone, t};
+        for (Index r = g.first[idx(a)]; r < g.first[idx(a) + 1]; ++r) {
+            const auto range = chart.splits(g.left[idx(r)], g.right[idx(r)], s, t);
+            const bool has_gold = gold != kNone && chart.x.gold[idx(gold)].rule == r;
+            for (Index q = range.first; q <= range.last; ++q) {
+                const bool is_gold = has_gold && chart.x.gold[idx(gold)].q == q;
+                const double rule = is_gold ? chart.weights[r] + chart.weights[chart.at.gold(gold)] : chart.rule(r);
+                const double value = rule + chart.pair({r, s, q, t}, q);
+                if (value > best) {
+                    best = value;
+                    chosen.rule = r;
+                    chosen.q = q;
+                }
+            }
+        }
+        slots.push_back(chosen.rule);
+        if (g.split[a] != kNone) slots.push_back(chart.at.split(g.split[a], chosen.q));
+        if (chart.x.has_gold) {
+            const bool is_gold =
+                gold != kNone && chart.x.gold[idx(gold)].rule == chosen.rule && chart.x.gold[idx(gold)].q == chosen.q;
+            slots.push_back(is_gold ? chart.at.gold(gold) : chart.at.other());
+        }
+        stack.push_back({g.right[idx(chosen.rule)], chosen.q, t});
+        stack.push_back({g.left[idx(chosen.rule)], s, chosen.q});
+    }
+}
+
+double best_root(Chart<Maximum>& chart, Index& root) {
+    chart.inside([](double, double) {}, [](const double*, const double*, const double*, Index) {});
+    double best = -kInfinity;
+    for (const Index a : chart.g.roots) {
+        if (chart.value(a, 0, chart.n) > best) {
+            best = chart.value(a, 0, chart.n);
+            root = a;
+        }
+    }
+    return best;
+}
+
+}  // namespace
+
+bool plain_sums(const Sentence& sentence, const double* scores, double* marginals, double* entropy, double& log_z,
+                Workspace& ws) {
+    const double unknown = std::numeric_limits<double>::quiet_NaN();
+    if (sums_around(sentence, scores, unknown, marginals, entropy, log_z, ws)) return true;
+    // The best derivation's score as the centre.
+    double centre = 0;
+    {
+        Workspace::Frame frame(ws);
+        Chart<Maximum> chart(sentence, scores, frame);
+        Index root = kNone;
+        centre = best_root(chart, root);
+    }
+    if (centre == -kInfinity) return false;
+    return sums_around(sentence, scores, centre, marginals, entropy, log_z, ws);
+}
+
+bool best_derivation(const Sentence& sentence, const double* scores, std::vector<Index>& slots, Workspace& ws) {
+    Workspace::Frame frame(ws);
+    Chart<Maximum> chart(sentence, scores, frame);
+    Index root = kNone;
+    if (best_root(chart, root) == -kInfinity) return false;
+    read_off(chart, root, slots);
+    return true;
+}
+
+}  // namespace partwise::grammar

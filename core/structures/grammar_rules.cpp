@@ -1,0 +1,117 @@
+#include "structures/grammar_rules.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace partwise::grammar {
+
+namespace {
+
+void check_symbol(Index symbol, Index n_symbols, const std::string& what) {
+    if (symbol >= 0 && symbol < n_symbols) return;
+    throw InputError(what + " " + std::to_string(symbol) + ", which is not in [0, " + std::to_string(n_symbols) + ")");
+}
+
+Columns make_columns(std::vector<Index> of, Index n_symbols, const char* name) {
+    Columns out;
+    if (of.empty()) return out;
+    if (len(of.size()) != n_symbols) {
+        throw InputError(std::string(name) + " has " + std::to_string(of.size()) + " values for " +
+                         std::to_string(n_symbols) + " symbols");
+    }
+    for (const Index column : of) {
+        if (column < kNone || column >= n_symbols) {
+            throw InputError(std::string(name) + " has the column " + std::to_string(column) +
+                             ", which is not in [-1, " + std::to_string(n_symbols) + ")");
+        }
+        out.count = std::max(out.count, column + 1);
+    }
+    if (out.count == 0) return out;
+    out.width = padded_width(out.count);
+    out.of = std::move(of);
+    return out;
+}
+
+}  // namespace
+
+Index Rules::find(Index a, Index b, Index c) const {
+    for (Index r = first[idx(a)]; r < first[idx(a) + 1]; ++r) {
+        if (left[idx(r)] == b && right[idx(r)] == c) return r;
+    }
+    return kNone;
+}
+
+Rules make_rules(RuleTable table) {
+    const Index n = table.n_symbols;
+    constexpr Index kMostSymbols = Index{1} << 30;
+    if (n < 1 || n > kMostSymbols) throw InputError("n_symbols must be from 1 to " + std::to_string(kMostSymbols));
+    Rules out;
+    out.n_symbols = n;
+    if (table.rules.size() % 3 != 0) throw InputError("rules must have three symbols each: parent, left, right");
+    std::vector<std::tuple<Index, Index, Index>> seen;
+    for (std::size_t k = 0; k < table.rules.size(); k += 3) {
+        const std::string name = "rule " + std::to_string(k / 3) + " has the symbol";
+        for (std::size_t j = 0; j < 3; ++j) check_symbol(table.rules[k + j], n, name);
+        if (k > 0 && table.rules[k] < table.rules[k - 3]) {
+            throw InputError("rule " + std::to_string(k / 3) + " is not in the order of parents");
+        }
+        out.parent.push_back(table.rules[k]);
+        out.left.push_back(table.rules[k + 1]);
+        out.right.push_back(table.rules[k + 2]);
+        seen.emplace_back(table.rules[k], table.rules[k + 1], table.rules[k + 2]);
+    }
+    std::sort(seen.begin(), seen.end());
+    const auto twice = std::adjacent_find(seen.begin(), seen.end());
+    if (twice != seen.end()) {
+        const auto [a, b, c] = *twice;
+        throw InputError("the rule " + std::to_string(a) + " -> " + std::to_string(b) + " " + std::to_string(c) +
+                         " comes twice");
+    }
+    if (table.roots.empty()) throw InputError("a grammar needs a start symbol: roots is empty");
+    std::vector<std::uint8_t> used(idx(n), 0);
+    for (const Index a : table.roots) {
+        check_symbol(a, n, "roots has the symbol");
+        if (used[idx(a)]++) throw InputError("roots has the symbol " + std::to_string(a) + " twice");
+    }
+    if (table.words.empty()) throw InputError("a grammar needs symbols of words: words is empty");
+    std::vector<Index> word_column(idx(n), kNone);
+    for (std::size_t c = 0; c < table.words.size(); ++c) {
+        const Index a = table.words[c];
+        check_symbol(a, n, "words has the symbol");
+        if (word_column[idx(a)] != kNone) throw InputError("words has the symbol " + std::to_string(a) + " twice");
+        word_column[idx(a)] = len(c);
+    }
+    for (Index a = 0; a <= n; ++a) {
+        out.first.push_back(std::lower_bound(out.parent.begin(), out.parent.end(), a) - out.parent.begin());
+    }
+    out.first_by_left.assign(idx(n) + 1, 0);
+    for (const Index b : out.left) ++out.first_by_left[idx(b) + 1];
+    for (std::size_t b = 0; b < idx(n); ++b) out.first_by_left[b + 1] += out.first_by_left[b];
+    out.by_left.resize(idx(out.size()));
+    std::vector<Index> next = out.first_by_left;
+    for (Index r = 0; r < out.size(); ++r) {
+        out.by_left[idx(next[idx(out.left[idx(r)])]++)] = {static_cast<std::int32_t>(out.right[idx(r)]),
+                                                           static_cast<std::int32_t>(out.parent[idx(r)]),
+                                                           static_cast<std::int32_t>(r)};
+    }
+    out.roots = std::move(table.roots);
+    out.word_symbol = std::move(table.words);
+    out.word = make_columns(std::move(word_column), n, "words");
+    out.start = make_columns(std::move(table.start), n, "start_columns");
+    out.split = make_columns(std::move(table.split), n, "split_columns");
+    out.end = make_columns(std::move(table.end), n, "end_columns");
+    out.span = make_columns(std::move(table.span), n, "span_columns");
+    return out;
+}
+
+bool Sentence::has_column(Index s, Index c) const {
+    return !word_ptr || std::binary_search(columns + word_ptr[s], columns + word_ptr[s + 1], c);
+}
+
+Index Sentence::gold_at(Index s, Index t) const {
+    const auto before = [&](const Anchored& x, std::pair<Index, Index> at) { return std::pair(x.s, x.t) < at; };
+    const auto found = std::lower_bound(gold.begin(), gold.end(), std::pair(s, t), before);
+    return found != gold.end() && found->s == s && found->t == t ? found - gold.begin() : kNone;
+}
+
+}  // namespace partwise::grammar

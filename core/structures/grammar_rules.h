@@ -1,0 +1,127 @@
+// A grammar in Chomsky normal form over numbered symbols, and where the slots of a sentence lie.
+//
+// Rule r rewrites parent[r] as left[r], right[r]; words have lexical symbols, each of which is a column of the words'
+// rows. A span [s, t) has the words s .. t - 1. A part is a rule anchored at (s, q, t): left[r] over [s, q), right[r]
+// over [q, t). With A = parent[r], its score is the sum of these tables:
+//   rule (r), start (A, s), split (A, q), end (A, t - 1), span (A, s, t), and one of gold (k) and other
+// All but the first are rows of columns; which column a symbol has in a table is given, and may be none (kNone). The
+// last table is there if gold derivations are: gold (k) for the k-th anchored rule of the gold derivation in the order
+// of its nodes, other for all others.
+//
+// Slots of a sentence of n words, W being the padded number of columns of a table:
+//   rules | start: n rows | split: n rows | end: n rows | span: n (n - 1) / 2 rows, by s and then t | words: n rows |
+//   other, gold: n
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "structures/structure.h"
+
+namespace partwise::grammar {
+
+constexpr Index kNone = -1;
+
+// The columns of symbols in one table.
+struct Columns {
+    std::vector<Index> of;  // of each symbol, or kNone; empty: the table has no columns
+    Index count = 0;
+    Index width = 0;
+
+    Index operator[](Index symbol) const { return of.empty() ? kNone : of[idx(symbol)]; }
+};
+
+struct Rules {
+    Index n_symbols = 0;
+    std::vector<Index> parent, left, right;
+    std::vector<Index> first;  // rule of each symbol, and the end
+    std::vector<Index> roots;  // the symbols of whole sentences
+    Columns start, split, end, span, word;
+    std::vector<Index> word_symbol;  // of each lexical column
+
+    // The same rules by their left symbols, for sums that start there.
+    struct ByLeft {
+        std::int32_t right;
+        std::int32_t parent;
+        std::int32_t rule;
+    };
+    std::vector<Index> first_by_left;
+    std::vector<ByLeft> by_left;
+
+    Index size() const { return len(parent.size()); }
+    // The number of a rule, or kNone.
+    Index find(Index a, Index b, Index c) const;
+};
+
+// An anchored rule.
+struct Anchored {
+    Index rule;
+    Index s, q, t;
+};
+
+// What a Rules is made of, as the caller has it.
+struct RuleTable {
+    Index n_symbols;
+    std::vector<Index> rules;  // parent, left, right of each
+    std::vector<Index> roots;
+    std::vector<Index> words;  // the symbol of each lexical column
+    std::vector<Index> start, split, end, span;
+};
+
+// Throws InputError that names what is wrong.
+Rules make_rules(RuleTable table);
+
+// The spans of at least two words, by begin and then end.
+inline Index n_spans(Index n) { return n * (n - 1) / 2; }
+inline Index span_row(Index n, Index s, Index t) { return s * (n - 1) - s * (s - 1) / 2 + t - s - 2; }
+
+struct Slots {
+    const Rules& g;
+    Index n;
+    bool has_gold;
+
+    Index start(Index column, Index s) const { return g.size() + s * g.start.width + column; }
+    Index splits() const { return g.size() + n * g.start.width; }
+    Index split(Index column, Index q) const { return splits() + q * g.split.width + column; }
+    Index ends() const { return splits() + n * g.split.width; }
+    Index end(Index column, Index t) const { return ends() + (t - 1) * g.end.width + column; }
+    Index spans() const { return ends() + n * g.end.width; }
+    Index span(Index column, Index s, Index t) const { return spans() + span_row(n, s, t) * g.span.width + column; }
+    Index words() const { return spans() + n_spans(n) * g.span.width; }
+    Index word(Index column, Index s) const { return words() + s * g.word.width + column; }
+    Index other() const { return words() + n * g.word.width; }
+    Index gold(Index k) const { return other() + 1 + k; }
+    Index count() const { return other() + (has_gold ? n : 0); }
+
+    // The slots that symbol A has over [s, t) whatever its rule: at most three.
+    struct OfNode {
+        std::array<Index, 3> slots;
+        Index count = 0;
+    };
+    OfNode of_node(Index a, Index s, Index t) const {
+        OfNode out;
+        if (g.start[a] != kNone) out.slots[idx(out.count++)] = start(g.start[a], s);
+        if (g.end[a] != kNone) out.slots[idx(out.count++)] = end(g.end[a], t);
+        if (g.span[a] != kNone) out.slots[idx(out.count++)] = span(g.span[a], s, t);
+        return out;
+    }
+};
+
+// One sentence: its length, its words' columns and its gold rules, which the structure owns.
+struct Sentence {
+    const Rules& g;
+    Index n;
+    const Index* word_ptr;           // of its words into `columns`; null: words have all columns
+    const Index* columns;            // ascending for each word
+    std::span<const Anchored> gold;  // in the order of (s, t)
+    bool has_gold;
+
+    Slots slots() const { return {g, n, has_gold}; }
+    Index n_columns(Index s) const { return word_ptr ? word_ptr[s + 1] - word_ptr[s] : g.word.count; }
+    Index column(Index s, Index k) const { return word_ptr ? columns[word_ptr[s] + k] : k; }
+    bool has_column(Index s, Index c) const;
+    // The gold rule over [s, t), or kNone.
+    Index gold_at(Index s, Index t) const;
+};
+
+}  // namespace partwise::grammar

@@ -1,0 +1,68 @@
+"""Derivations under a grammar."""
+
+from ..arrays import Floats, Ints
+from .structures import Structure
+
+class Grammar(Structure):
+    """Derivations of sentences of n words under a grammar in Chomsky normal form over symbols 0 .. n_symbols - 1.
+
+    A part is a rule anchored at (start, split, end), `rules[r]` = (parent, left, right) over the words [start, end).
+    Its score is the sum of slots: of the rule, and of rows of columns for its parent at the first word, at the first
+    word of the right symbol, at the last word and over the span (`start_columns`, `split_columns`, `end_columns`,
+    `span_columns`: the column of each symbol in that table, -1 for none; None: no table). A word's slot is the column
+    of its symbol, `words[column]`. Slots of a sentence: rules; n rows of each of start, split, end; n (n - 1) / 2 rows
+    of spans [s, t) of two or more words, by s and then t; n rows of words; and, with `gold`, n more: `other`, and
+    one for each anchored rule of the gold derivation, by its span. An anchored rule has one of these.
+
+    rules: (rules, 3), in the order of parents. roots: the symbols of whole sentences. word_ptr, word_columns: which
+    columns each word may have, all sentences' words end to end (None: all). gold: derivations, as `encode` takes them.
+    cost: "constituents" counts slots of spans (by `span_costs` of their columns, 1 by default) and words that the gold
+    derivation does not have; "rules" anchored rules and words that it does not have. A sentence whose sums would take
+    more than max_bytes of memory is refused.
+
+    Ties go to the first root, then to the first rule, then to the first split.
+    """
+
+    def __init__(
+        self,
+        lengths: Ints,
+        n_symbols: int,
+        rules: Ints,
+        roots: Ints,
+        words: Ints,
+        *,
+        start_columns: Ints | None = None,
+        split_columns: Ints | None = None,
+        end_columns: Ints | None = None,
+        span_columns: Ints | None = None,
+        word_ptr: Ints | None = None,
+        word_columns: Ints | None = None,
+        gold: Ints | None = None,
+        cost: str = "constituents",
+        span_costs: Floats | None = None,
+        max_bytes: float = 2e9,
+    ) -> None: ...
+    @property
+    def lengths(self) -> Ints: ...
+    @property
+    def n_symbols(self) -> int: ...
+    @property
+    def n_rules(self) -> int: ...
+    @property
+    def has_gold(self) -> bool: ...
+    @property
+    def cost_name(self) -> str: ...
+    @property
+    def widths(self) -> tuple[int, int, int, int, int]:
+        """Slots per row of start, split, end, span and words."""
+    def table_offsets(self, i: int) -> tuple[int, int, int, int, int, int]:
+        """The first slot of start, split, end, span, words and `other`."""
+    def has_derivation(self, i: int) -> bool:
+        """Whether the sentence has one that its mask allows. Where it has not, maxima and sums are a ValueError."""
+    def encode(self, nodes: Ints) -> tuple[Ints, Ints, Floats]:
+        """(indptr, slots, counts) from derivations end to end: rows (symbol, begin, end), 2 n - 1 per sentence in
+        pre-order. ValueError names the sentence and the missing rule or word."""
+    def decode(self, indptr: Ints, slots: Ints, counts: Floats) -> Ints:
+        """All sentences' nodes end to end. Of derivations with the same slots, one."""
+    def nodes_of(self, i: int, slots: Ints, counts: Floats) -> Ints:
+        """The nodes of one derivation of sentence i."""
