@@ -4,12 +4,14 @@ from partwise.metrics.attachment import AttachmentScores, attachment_scores
 from partwise.metrics.calibration import Calibration, calibration
 from partwise.metrics.chunks import ChunkScores, TypeScores, chunk_f1, chunk_scores, chunk_spans
 from partwise.metrics.labels import ConfusionMatrix, confusion_matrix, token_accuracy
+from partwise.metrics.parseval import ParsevalScores, parseval
 
 __all__ = [
     "AttachmentScores",
     "Calibration",
     "ChunkScores",
     "ConfusionMatrix",
+    "ParsevalScores",
     "TypeScores",
     "attachment_scores",
     "calibration",
@@ -17,5 +19,6 @@ __all__ = [
     "chunk_scores",
     "chunk_spans",
     "confusion_matrix",
+    "parseval",
     "token_accuracy",
 ]
