@@ -86,7 +86,7 @@ class TreebankGrammar:
         return numbers
 
 
-def read_off(trees: Iterable[Tree], *, rare: int = 1, frequent_suffix: int = 10) -> TreebankGrammar:
+def read_off(trees: Iterable[Tree], *, rare: int = 1, frequent_suffix: int = 30) -> TreebankGrammar:
     """The grammar of trees in normal form (`TreeTransform.binary`).
 
     Parameters
@@ -129,7 +129,7 @@ def numbered_grammar(
     roots: Mapping[str, float],
     leaves: Mapping[tuple[str, str, bool], float],
     rare: int = 0,
-    frequent_suffix: int = 10,
+    frequent_suffix: int = 30,
 ) -> TreebankGrammar:
     """A grammar of counts by names; leaves are (symbol, word, whether it is the first of its sentence)."""
     symbols = sorted({symbol for rule in rules for symbol in rule} | set(roots) | {leaf[0] for leaf in leaves})

@@ -22,7 +22,7 @@ class WordClasses:
     suffixes: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, words: Iterable[str], frequent: int = 10) -> WordClasses:
+    def of(cls, words: Iterable[str], frequent: int = 30) -> WordClasses:
         """With the suffixes that at least `frequent` of the words have."""
         counts: Counter[str] = Counter()
         for word in words:
