@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from partwise.arrays import Booleans, Floats, Ints, pointers
-from partwise.features import AttributeSegment, LinearMap, RowLayout, SharedSegment
+from partwise.features import AttributeSegment, LinearMap, RowLayout, Segment, SharedSegment, SlotSegment
 from partwise.models.constituents.features import TABLES, TEMPLATES, keys_of, span_rows
 from partwise.models.constituents.words import WordCodes
 from partwise.models.layout import PairLayout, expand_pairs, layout_of, look_up
@@ -28,7 +28,13 @@ class Table:
         known = np.unique(keys[keys >= 0])
         row_ptr = np.arange(len(keys) + 1, dtype=np.int64) * keys.shape[1]
         layout = RowLayout.observed(
-            len(known), n_columns, padded_width(n_columns), row_ptr, cls.numbers_in(known, keys).ravel(), columns, min_count
+            len(known),
+            n_columns,
+            padded_width(n_columns),
+            row_ptr,
+            cls.numbers_in(known, keys).ravel(),
+            columns,
+            min_count,
         )
         return cls(known, PairLayout(layout, all_pairs=False))
 
@@ -71,7 +77,7 @@ class Tables:
     def feature_map(self, sentences: Sequence[Sequence[str]], once: bool, n_gold: Ints | None = None) -> LinearMap:
         """Features of the slots of sentences. n_gold: the slots of `other` and gold rules, which have no features."""
         lengths = np.array([len(words) for words in sentences], dtype=np.int64)
-        segments: list[SharedSegment | AttributeSegment] = [SharedSegment(self.n_rules, lengths - 1)]
+        segments: list[Segment] = [SharedSegment(self.n_rules, lengths - 1)]
         longest = int(lengths.max(initial=2)) - 1
         for name in TABLES:
             table = self.tables[name]
@@ -92,8 +98,7 @@ class Tables:
             )
         if n_gold is not None:
             nothing = np.zeros(int(n_gold.sum()) + 1, dtype=np.int64)
-            layout = RowLayout.dense(0, 1, 1)
-            segments.append(AttributeSegment(layout, pointers(n_gold), nothing, np.empty(0, dtype=np.int64)))
+            segments.append(SlotSegment(0, pointers(n_gold), nothing, np.empty(0, dtype=np.int64)))
         return LinearMap(segments)
 
     def split(self, weights: Floats) -> tuple[Floats, dict[str, Floats]]:

@@ -17,8 +17,8 @@ import numpy as np
 from partwise.arrays import Ints
 from partwise.trees import WordClasses
 
-#: word: as it is written; low: in lower case; kind: itself if it is frequent, else its class of unknown words; pre, suf:
-#: first and last characters; shape: kinds of characters.
+#: word: as it is written; low: in lower case; kind: itself if it is frequent, else its class of unknown words (class);
+#: pre, suf: first and last characters; shape: kinds of characters.
 PROPERTIES = ("word", "low", "kind", "class", "pre1", "pre2", "suf1", "suf2", "suf3", "shape")
 #: Shapes of spans (`span_shapes`) are numbered like a property.
 MARKS = "marks"
@@ -48,8 +48,10 @@ def mark_of(word: str) -> str:
 
 
 def span_shapes(words: Sequence[str]) -> list[str]:
-    """Marks of the words of all spans of at least two words, by begin and then end; runs of a mark count once. Empty for
-    long spans."""
+    """Marks of the words of all spans of at least two words, by begin and then end; empty for long spans.
+
+    Runs of a mark count once.
+    """
     marks = [mark_of(word) for word in words]
     out = []
     for s in range(len(words) - 1):
@@ -122,7 +124,9 @@ class WordCodes:
     def shapes(self, sentences: Sequence[Sequence[str]]) -> Ints:
         """The number of the shape of each span, all sentences end to end."""
         table: dict[str, int] = self._numbers[MARKS]  # type: ignore[attr-defined]
-        return np.array([table.get(shape, UNKNOWN) for words in sentences for shape in span_shapes(words)], dtype=np.int64)
+        return np.array(
+            [table.get(shape, UNKNOWN) for words in sentences for shape in span_shapes(words)], dtype=np.int64
+        )
 
     def name(self, prop: str, code: int) -> str:
         """A value by its number."""
