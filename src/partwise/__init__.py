@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from . import result as result
     from . import solvers as solvers
     from . import structures as structures
+    from .estimators import ConstituencyParser as ConstituencyParser
     from .estimators import DependencyParser as DependencyParser
     from .estimators import GraphLabeler as GraphLabeler
     from .estimators import MaxentClassifier as MaxentClassifier
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "estimators": (
+        "ConstituencyParser",
         "DependencyParser",
         "GraphLabeler",
         "MaxentClassifier",

@@ -6,6 +6,7 @@
     maxent_chain     labels of sequences one after another
     tree             heads of words
     graph            labels of the nodes of graphs
+    constituents     trees of phrases under a treebank's grammar
 
 `Model` is the interface; docs/how_to_add_a_structure.md writes one.
 """
