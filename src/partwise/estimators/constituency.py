@@ -158,12 +158,13 @@ class ConstituencyParser(StructuredEstimator):
         quick = self.solver == "auto" and not self.solver_options and get_loss(self.loss).smooth and self.C <= MOST_EG
         return get_solver("eg") if quick else super()._make_solver()
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ConstituencyParser:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, checkpoint: Any = None) -> ConstituencyParser:
         """Train on sentences `X` with trees `y` (None: `X` are trees); `sample_weight` is one weight per sentence.
 
-        A sentence of weight 0 is left out altogether.
+        A sentence of weight 0 is left out altogether. checkpoint: a file for the state of the run, from which it
+        continues if it exists.
         """
-        return super().fit(X, y, sample_weight)
+        return super().fit(X, y, sample_weight, checkpoint=checkpoint)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Labelled F1 of brackets; `sample_weight` is one weight per sentence."""
