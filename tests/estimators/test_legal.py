@@ -6,9 +6,9 @@ import copy
 
 import numpy as np
 import pytest
+from modelcases import remade
 
 import partwise
-from modelcases import remade
 from partwise import SequenceTagger
 from partwise.model_files import ModelFormatError
 from partwise.models import ConstraintError

@@ -214,7 +214,7 @@ def test_gold_labellings_that_the_rule_forbids():
     free = Chain(np.array([2]), L)
     for labels in ([2, 0], [0, 2]):
         _, slots, counts = free.encode(np.array(labels))
-        with pytest.raises(ValueError, match="sequence 0, position .: a rule for all sequences forbids the label"):
+        with pytest.raises(ValueError, match=r"sequence 0, position .: a rule for all sequences forbids the label"):
             structure.check_labelling(0, slots, counts)
     _, slots, counts = free.encode(np.array([1, 2]))
     structure.check_labelling(0, slots, counts)
