@@ -10,6 +10,7 @@ from modelcases import remade
 
 import partwise
 from partwise import SequenceTagger
+from partwise.callbacks import TrainingCallback
 from partwise.model_files import ModelFormatError
 from partwise.models import ConstraintError
 from partwise.models.sequences.legal import LabelRule, scheme_of
@@ -240,3 +241,21 @@ def test_empty_sequences():
     tagger = SequenceTagger(tol=1e-2).fit(*data())
     assert tagger.predict([[], NEW[0], []])[::2] == [[], []]
     assert tagger.log_probability([[], NEW[0]], [[], ["I-x"] * len(NEW[0])]).tolist() == [0.0, -np.inf]
+
+
+class Answers(TrainingCallback):
+    """What the model answers for its training data, which are not read again."""
+
+    def end(self, session, result):
+        self.found = session.answers(result.weights, np.arange(60))
+        return result
+
+
+def test_answers_for_training_data():
+    X, y = data(seed=4)
+    X = [[[f"b{label == 'O'}"] for label in labels] for labels in y]  # nothing says whether a chunk begins
+    answers = Answers()
+    tagger = SequenceTagger(loss="hinge", C=0.01, tol=1e-1, callbacks=answers).fit(X, y)
+    assert answers.found == tagger.predict(X)
+    assert all(map(is_legal, answers.found))
+    assert not all(map(is_legal, copied(tagger, legal=False).predict(X)))
