@@ -218,3 +218,21 @@ def test_gold_labellings_that_the_rule_forbids():
             structure.check_labelling(0, slots, counts)
     _, slots, counts = free.encode(np.array([1, 2]))
     structure.check_labelling(0, slots, counts)
+
+
+def test_masks_that_take_the_ways_of_the_rule():
+    """Inside of two chunks at once: what leads to the last label is 1e-60 of what it was at every step."""
+    n = 12
+    structure = put(IOB2, Chain(np.array([n]), L))
+    mask = np.ones(structure.num_slots(0), dtype=np.uint8)
+    rows = mask[: n * structure.width].reshape(n, -1)
+    rows[1:] = 0
+    rows[1:, [LABELS.index("I-x"), LABELS.index("I-y")]] = 1
+    rows[-1, LABELS.index("I-y")] = 0
+    structure.set_mask(0, mask)
+    scores = np.zeros(structure.num_slots(0))
+    scores[: n * structure.width].reshape(n, -1)[:, LABELS.index("I-x")] = -140.0
+    log_z, marginals, entropy = structure.log_partition(0, scores)
+    assert log_z == pytest.approx(-140.0 * (n - 1))
+    assert marginals[LABELS.index("B-x")] == pytest.approx(1.0)
+    assert entropy == pytest.approx(0.0, abs=1e-9)
