@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -33,6 +34,8 @@ SERVICES = {
     "sample": ("5 samples", False),
 }
 FLAGS = ["-std=c++20", "-O3", "-march=x86-64-v3", "-fno-math-errno", "-fno-trapping-math", "-fopenmp-simd", "-pthread"]
+#: Lengths of examples: of structures whose work is linear in them, of others.
+LINEAR, OTHERS = [200, 400, 800, 1600], [30, 60, 120, 240]
 LACKING = 3  # exit status of the driver where a structure does not offer a service
 
 
@@ -86,10 +89,10 @@ def instructions(driver: Path, kind: str, what: str, n: int, repeats: int) -> in
 
 
 def grown(driver: Path, kind: str, what: str, lengths: Sequence[int]) -> list[int] | None:
-    """Instructions of one call for each length."""
+    """Instructions of one call for each length, which is not the first: memory is there by then."""
     found = []
     for n in lengths:
-        more, less = (instructions(driver, kind, what, n, repeats) for repeats in (1, 0))
+        more, less = (instructions(driver, kind, what, n, repeats) for repeats in (2, 1))
         if more is None or less is None:
             return None
         found.append(more - less)
@@ -97,17 +100,17 @@ def grown(driver: Path, kind: str, what: str, lengths: Sequence[int]) -> list[in
 
 
 @click.command(help=__doc__)
-@click.option("--lengths", default="25,50,100,200", show_default=True, help="Lengths of an example, with commas.")
+@click.option("--lengths", help="Lengths of an example, with commas [default: by the structure].")
 @click.option("--structures", default="", help="Only these structures, with commas.")
 @click.option("--services", default="", help=f"Only these services, with commas: {', '.join(SERVICES)}.")
 @click.option("--json", "json_file", type=click.Path(dir_okay=False), help="Write records as JSON lines.")
 @click.option("--slack", default=0.1, show_default=True, help="How far an exponent may be above the structure's own.")
-def command(lengths: str, structures: str, services: str, json_file: str | None, slack: float) -> None:
+def command(lengths: str | None, structures: str, services: str, json_file: str | None, slack: float) -> None:
     """Count, fit, show; status 1 if something grows faster than it may."""
     if missing := missing_tools():
         raise click.ClickException(f"not found: {', '.join(missing)}")
-    sizes = [int(n) for n in lengths.split(",")]
-    if len(sizes) < 2 or sorted(set(sizes)) != sizes or sizes[0] < 1:
+    given = None if lengths is None else [int(n) for n in lengths.split(",")]
+    if given is not None and (len(given) < 2 or sorted(set(given)) != given or given[0] < 1):
         raise click.BadParameter("two or more rising lengths are needed", param_hint="--lengths")
     asked = choose(services, list(SERVICES), "--services")
     records = []
@@ -115,6 +118,7 @@ def command(lengths: str, structures: str, services: str, json_file: str | None,
         driver = build(Path(folder))
         powers = specimens(driver)
         for kind in choose(structures, list(powers), "--structures"):
+            sizes = given or (LINEAR if powers[kind] <= 1 else OTHERS)
             for what in asked:
                 title, held = SERVICES[what]
                 counts = grown(driver, kind, what, sizes)
@@ -126,20 +130,17 @@ def command(lengths: str, structures: str, services: str, json_file: str | None,
                 if held and max(fitted, last) > powers[kind] + slack:
                     record["error"] = f"grows as n^{max(fitted, last):.2f}, not n^{powers[kind]:g}"
                 records.append(record)
-    rows = [
-        [
-            r["structure"],
-            r["what"],
-            *(f"{count:,}" for count in r["instructions"]),
-            f"{r['exponent']:.2f}",
-            f"{r['last_exponent']:.2f}",
-            f"{r['power']:g}",
-        ]
-        for r in records
-    ]
-    headings = ["structure", "what", *(f"n = {n}" for n in sizes), "exponent", "last two", "power"]
     note = (
         f"exponent: fitted to all lengths; power: the largest that the first four services may have, within {slack:g}"
     )
-    print_table("Instructions per example", headings, rows, note)
+    for sizes in dict.fromkeys(tuple(r["lengths"]) for r in records):
+        rows = [_row(r) for r in records if tuple(r["lengths"]) == sizes]
+        headings = ["structure", "what", *(f"n = {n}" for n in sizes), "exponent", "last two", "power"]
+        print_table("Instructions per example", headings, rows, note)
     save(json_file, records)
+
+
+def _row(record: dict[str, Any]) -> list[str]:
+    counts = (f"{count:,}" for count in record["instructions"])
+    exponents = (f"{record[name]:.2f}" for name in ("exponent", "last_exponent"))
+    return [record["structure"], record["what"], *counts, *exponents, f"{record['power']:g}"]
