@@ -12,7 +12,7 @@ QUESTIONS = {
     "cli": "benchmarks.cli",
     "crf": "benchmarks.crf",
     "dep": "benchmarks.dep",
-    "growth": "benchmarks.growth",
+    "structures": "benchmarks.structures",
     "load": "benchmarks.load",
     "kernel": "benchmarks.kernel",
     "maxent": "benchmarks.maxent",

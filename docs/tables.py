@@ -1,19 +1,23 @@
-"""Write the tables that come from the registry of solvers: `python docs/tables.py`, after each change of a solver.
+"""Write the tables that come from the code: `python docs/tables.py`, after each change of a solver or an estimator.
 
-They are the parts of `solvers.md` and `data_sets.md` between `<!-- generated: NAME -->` and `<!-- end -->`, and the
-tests' table of what fits what. A test compares them with what this program would write.
+They are the parts of `solvers.md`, `data_sets.md` and `answers.md` between `<!-- generated: NAME -->` and
+`<!-- end -->`, and the tests' table of what fits what. A test compares them with what this program would write.
 """
 
 import re
 import sys
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
+from partwise.capabilities import Capability
 from partwise.datasets import DATA_SETS
 from partwise.losses import LOSSES
+from partwise.models import Ability
 from partwise.solvers import compatibility_table
 from partwise.solvers.compatibility import fitting_solvers
 from partwise.solvers.registry import SOLVERS
+from partwise.structures.capabilities import structure_capabilities
 
 DOCS = Path(__file__).resolve().parent
 _BLOCK = re.compile(r"(<!-- generated: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -76,7 +80,43 @@ def data_sets() -> str:
     return _table(rows)
 
 
-GENERATORS = {"fits": fits, "options": options, "data-sets": data_sets}
+def run_page(name: str) -> dict[str, Any]:
+    """The names that a page's Python blocks define, run in order as one program."""
+    blocks = re.findall(r"^```python\n(.*?)^```$", (DOCS / name).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    found: dict[str, Any] = {"__name__": "page"}
+    exec(compile("\n".join(blocks), name, "exec"), found)
+    return found
+
+
+def answers() -> str:
+    """Which estimator answers what: those that the page of answers fits."""
+    rows = [["estimator", "best", "k best", "samples", "marginals", "entropy", "probability", "constraints"]]
+    for name, (estimator, X, _, _) in run_page("answers.md")["fitted"].items():
+        has = services(estimator, X)
+        names = ", ".join(f"`{each}`" for each in estimator._model.constraints) or "no"
+        rows.append([f"`{name}`", "yes", *("yes" if has[each] else "no" for each in SERVICES), names])
+    return _table(rows)
+
+
+#: Methods of estimators, in the order of the table's columns.
+SERVICES = ("predict_k_best", "sample", "predict_marginals", "entropy", "log_probability")
+
+
+def services(estimator: Any, X: Any) -> dict[str, bool]:
+    """What a fitted estimator offers, by what its structure and its model can do."""
+    structure = estimator._model.read(X).batch.structure
+    can, able = structure_capabilities(structure), estimator._model.abilities()
+    sums = Capability.EXPECTATION_ORACLE in can
+    return {
+        "predict_k_best": Capability.K_BEST in can,
+        "sample": Capability.SAMPLE in can,
+        "predict_marginals": sums and Ability.MARGINALS in able,
+        "entropy": sums,
+        "log_probability": sums and Ability.ENCODING in able,
+    }
+
+
+GENERATORS = {"fits": fits, "options": options, "data-sets": data_sets, "answers": answers}
 
 
 def filled(text: str) -> str:
@@ -86,7 +126,7 @@ def filled(text: str) -> str:
 
 def files() -> dict[Path, str]:
     """What each file with a generated part should hold."""
-    pages = [DOCS / "solvers.md", DOCS / "data_sets.md"]
+    pages = [DOCS / "solvers.md", DOCS / "data_sets.md", DOCS / "answers.md"]
     table = DOCS.parent / "tests" / "solvers" / "compatibility.txt"
     return {**{page: filled(page.read_text(encoding="utf-8")) for page in pages}, table: compatibility_table()}
 

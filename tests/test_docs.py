@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from partwise import available_solvers, load, solve
-from partwise.models import ConstraintError
+from partwise import available_solvers, load, model_files, solve
+from partwise.models import ConstraintError, NotAvailable
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -128,6 +128,43 @@ def test_the_page_of_reports(run_page):
     assert (page["folder"] / "history.csv").read_text().startswith("passes,seconds")
     assert math.isclose(page["why"].difference, sum(each.amount for each in page["why"].contributions))
     assert page["told"].weights_after < page["told"].weights_before
+
+
+def test_the_page_of_answers(run_page):
+    """Every estimator that has model files is in the table, and does what the table says."""
+    page = run_page("answers.md")
+    classes = {type(estimator).__name__ for estimator, *_ in page["fitted"].values()}
+    assert classes == {name for module, name in model_files.KINDS.values() if module.startswith("partwise.")}
+    head, _, *rows = re.search(r"<!-- generated: answers -->\n(.*?)<!-- end", text_of("answers.md"), re.DOTALL)[
+        1
+    ].split("\n")[:-1]
+    columns = [cell.strip() for cell in head.strip("|").split("|")]
+    table = {}
+    for row in rows:
+        name, *cells = (cell.strip().strip("`") for cell in row.strip("|").split(" | "))
+        table[name] = dict(zip(columns[1:], cells, strict=True))
+    assert set(table) == set(page["fitted"])
+    for name, (estimator, X, best, constraints) in page["fitted"].items():
+        asked = {
+            "best": lambda given, e=estimator, X=X: e.predict(X, **given),
+            "k best": lambda given, e=estimator, X=X: e.predict_k_best(X, 2, probabilities=True, **given),
+            "samples": lambda given, e=estimator, X=X: e.sample(X, 2, random_state=0, **given),
+            "marginals": lambda given, e=estimator, X=X: e.predict_marginals(X, **given),
+            "entropy": lambda given, e=estimator, X=X: e.entropy(X, **given),
+            "probability": lambda given, e=estimator, X=X, best=best: e.log_probability(X, best, **given),
+        }
+        for what, ask in asked.items():
+            if table[name][what] == "yes":
+                assert len(ask({})) == len(ask(constraints)) == len(X)
+            else:
+                with pytest.raises(NotAvailable):
+                    ask({})
+        assert set(constraints) <= set(re.findall(r"\w+", table[name]["constraints"]))
+        # The best answer is the first of the best, and has their probability.
+        ranked = estimator.predict_k_best(X, 1, probabilities=True)
+        np.testing.assert_allclose(estimator.log_probability(X, best), np.log([own[0][1] for own in ranked]), atol=1e-6)
+    assert 0 <= page["share"] <= 1
+    assert (page["undecided"] >= 0).all()
 
 
 def test_the_page_of_trees(run_page):

@@ -95,6 +95,7 @@ class HistoryChain final : public Sequences {
 
    protected:
     void check_mask(Index i) const override;
+    void follow_changed() override {}  // what is asked reads it
 
    private:
     // Fills `open` if there are constraints. Throws InputError if they leave nothing.

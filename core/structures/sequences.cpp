@@ -32,6 +32,12 @@ void Sequences::set_follow(Follow rule) {
     follow_changed();
 }
 
+void Sequences::follow_changed() {
+    if (follow_.empty()) return;
+    follow_ = {};
+    throw InputError("this structure takes no rule about neighbouring labels: use masks");
+}
+
 void Sequences::check_follow(Index i, const Index* labels) const {
     if (follow_.empty()) return;
     for (Index t = 0; t < length(i); ++t) {

@@ -45,8 +45,8 @@ class Sequences : public Structure {
     // Throws InputError where the rule forbids the labels of example i.
     void check_follow(Index i, const Index* labels) const;
     [[noreturn]] void nothing_left(Index i) const;
-    // What a subclass makes of a new rule.
-    virtual void follow_changed() {}
+    // What a subclass makes of a new rule; throws InputError where it makes nothing of it.
+    virtual void follow_changed();
 
     Index length(Index i) const { return lengths_[idx(i)]; }
 

@@ -148,6 +148,16 @@ def test_all_pairs_of_attributes_and_labels(cli_json, files, tmp_path):
     assert said["primal"] == pytest.approx(same.result_.primal)
 
 
+@pytest.mark.parametrize(("said", "scheme"), [("auto", "iob2"), ("yes", "iob2"), ("no", None)])
+def test_legal_labels(cli, files, tmp_path, said, scheme):
+    path = files / "treebank" / "dev.txt"
+    cli("train", "tag", path, "-o", tmp_path / "m.pw", "--features", "chunk", "--legal", said, "--tol", "0.1", "-q")
+    assert partwise.load(tmp_path / "m.pw").scheme_ == scheme
+    if said == "yes":  # parts of speech are no chunks
+        answer = cli("train", "tag", path, "--columns", "1,2", "--legal", said, status=2)
+        assert "legal=True: the labels are not O, B-x, I-x" in answer.stderr
+
+
 def test_a_beam_without_a_limit(cli, files, tmp_path):
     path = files / "treebank" / "dev.txt"
     cli("train", "tag", path, "-o", tmp_path / "m.pw", "--model", "maxent", "--beam-width", "none", "-q")

@@ -56,6 +56,13 @@ class TagTask(Task):
                 help="Weights for the pairs of an attribute and a label that occur, or for all.",
             ),
             click.Option(
+                ["--legal"],
+                type=click.Choice(["auto", "yes", "no"]),
+                default="auto",
+                show_default=True,
+                help="Answer with chunk labels that keep to IOB2 or IOBES; auto: if the training data do.",
+            ),
+            click.Option(
                 ["--clusters"],
                 type=File(),
                 metavar="FILE",
@@ -122,7 +129,10 @@ class TagTask(Task):
 
     def make(self, settings: Mapping[str, Any], data: Data, training: dict[str, Any]) -> Any:
         template = choose_features(settings, data).template
-        return self.estimator(template=template, features=settings.get("states", "observed"), **training)
+        legal = {"auto": "auto", "yes": True, "no": False}[settings.get("legal", "auto")]
+        return self.estimator(
+            template=template, features=settings.get("states", "observed"), **{"legal": legal, **training}
+        )
 
     def unstructured(
         self, settings: Mapping[str, Any], train: Data, data: Data, training: dict[str, Any]
