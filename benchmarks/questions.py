@@ -12,11 +12,13 @@ QUESTIONS = {
     "cli": "benchmarks.cli",
     "crf": "benchmarks.crf",
     "dep": "benchmarks.dep",
+    "graph": "benchmarks.graph",
     "growth": "benchmarks.growth",
     "load": "benchmarks.load",
     "kernel": "benchmarks.kernel",
     "maxent": "benchmarks.maxent",
     "maxent-is": "benchmarks.maxent_is",
+    "snakes": "benchmarks.snakes",
     "solvers": "benchmarks.solvers",
 }
 
