@@ -1,8 +1,8 @@
 """How fast are exact sums over a graph's labellings? Junction trees here and those of pgmpy, on the same random graphs.
 
 Both give log Z and the marginals of all vertices and edges. pgmpy's are those of its `BeliefPropagation`, calibrated;
-log Z is the log of the sum of any of its cliques' beliefs. Ours are asked for through Python, one graph at a time. Times
-are CPU seconds per graph, medians over graphs, the making of the models left out for both.
+log Z is the log of the sum of any of its cliques' beliefs. Ours are asked for through Python, one graph at a time.
+Times are CPU seconds per graph, medians over graphs, the making of the models left out for both.
 """
 
 from __future__ import annotations

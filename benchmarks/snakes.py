@@ -1,9 +1,9 @@
 """Do edges pay? Snakes, small grids with loops: labelled cell by cell, and as graphs with exact inference.
 
 The classifier and the graphs see the same features of cells. "graph": all eleven labels everywhere; grids whose
-junction tree is beyond the memory limit are refused, for training and for testing. "graph, kinds": a cell has the labels
-that cells of its colour have in the training data (background is background), which leaves narrow trees: all grids.
-Accuracies are shares of cells; the classifier is compared on the test grids that the graphs can label.
+junction tree is beyond the memory limit are refused, for training and for testing. "graph, kinds": a cell has the
+labels that cells of its colour have in the training data (background is background), which leaves narrow trees: all
+grids. Accuracies are shares of cells; the classifier is compared on the test grids that the graphs can label.
 """
 
 from __future__ import annotations
