@@ -52,12 +52,12 @@ def snakes(
 
 def grid_graph(colours: NDArray[Any], name: str, edge_features: bool) -> GridGraph:
     """The graph of a grid of cells with (height, width, 3) colours."""
-    codes = np.full(colours.shape[:2], -1)
+    height, width = int(colours.shape[0]), int(colours.shape[1])
+    codes = np.full((height, width), -1)
     for code, colour in enumerate(COLOURS):
         codes[(colours == colour).all(axis=2)] = code
     if (codes < 0).any():
         raise ValueError(f"{name} has a colour that is not one of {len(COLOURS)}")
-    height, width = codes.shape
     one_hot = np.zeros((height + 2, width + 2, len(COLOURS)))
     one_hot[1:-1, 1:-1] = np.eye(len(COLOURS))[codes]
     around = [one_hot[y : y + height, x : x + width] for y in range(3) for x in range(3)]
