@@ -161,7 +161,7 @@ def train(system: str, X: list[Any], y: list[Any], **options: Any) -> tuple[Any,
             cells = MaxentClassifier(**options).fit(np.concatenate([x[0] for x in X]), np.concatenate(y))
             return cells, lambda grids: [cells.predict(x[0]) for x in grids]
         kinds = list(OWN_COLOUR) if "kinds" in system else None
-        labeler = GraphLabeler(kind_features=kinds, **options).fit(X, y)
+        labeler = GraphLabeler(kind_features=kinds, solver="eg", **options).fit(X, y)
         return labeler, lambda grids: [np.array(own) for own in labeler.predict(grids)]
 
 
