@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from partwise.arrays import Booleans, Floats, Ints
+from partwise.arrays import Booleans, Floats, Ints, pointers
 from partwise.checks import check_choice, check_positive, check_sample_weight
 from partwise.models.base import InputReport, Labellings, Learnt, Reading, Training
 from partwise.models.errors import ConstraintError
@@ -22,7 +22,7 @@ from partwise.models.inspection import Explanation, explanation
 from partwise.models.rows import Rows
 from partwise.models.sequences.column_reader import ColumnReader
 from partwise.models.sequences.inputs import Sequences, input_form
-from partwise.models.sequences.labels import Targets, split
+from partwise.models.sequences.labels import Targets, label_lists
 from partwise.models.sequences.name_reader import NameReader
 from partwise.models.sequences.reader import Reader
 from partwise.problem import Batch, LabelledBatch
@@ -177,19 +177,14 @@ class GraphModel(GraphWeights):
         return structure
 
     def decode(self, reading: Reading, which: Ints, labellings: Labellings, n_jobs: int = 1) -> list[Any]:
-        structure, numbers = self._structure(reading), reading.numbers[which].tolist()
-        lengths = reading.source.lengths[numbers]
-        if reading.once_each(which):
-            labels = structure.decode(*labellings)
-        else:
-            ends = labellings.indptr.tolist()
-            found = [
-                structure.decode_of(i, labellings.slots[a:b], labellings.counts[a:b])
-                for i, a, b in zip(which.tolist(), ends, ends[1:], strict=False)
-            ]
-            labels = np.concatenate(found) if found else np.empty(0, dtype=np.int64)
-        plain = split(self.classes.astype(object)[labels].tolist(), lengths)
-        return [self._by_name(reading, i, own) for i, own in zip(numbers, plain, strict=True)]
+        lengths, width = reading.source.rows.nodes.lengths[which], padded_width(self.n_labels)
+        owner = np.repeat(np.arange(len(which)), np.diff(labellings.indptr))
+        rows = labellings.slots < (lengths * width)[owner]  # those of nodes, which come first
+        node, label = np.divmod(labellings.slots[rows], width)
+        labels = np.empty(int(lengths.sum()), dtype=np.int64)
+        labels[pointers(lengths)[owner[rows]] + node] = label
+        plain = label_lists(labels, self.classes, lengths)
+        return [self._by_name(reading, i, own) for i, own in zip(reading.numbers[which].tolist(), plain, strict=True)]
 
     def _by_name(self, reading: Reading, i: int, values: list[Any]) -> Any:
         """Values of the nodes of graph i of X: a dict for a networkx graph, else a list."""
