@@ -13,10 +13,12 @@ QUESTIONS = {
     "crf": "benchmarks.crf",
     "dep": "benchmarks.dep",
     "structures": "benchmarks.structures",
+    "graph": "benchmarks.graph",
     "load": "benchmarks.load",
     "kernel": "benchmarks.kernel",
     "maxent": "benchmarks.maxent",
     "maxent-is": "benchmarks.maxent_is",
+    "snakes": "benchmarks.snakes",
     "solvers": "benchmarks.solvers",
 }
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from partwise import DependencyParser, MaxentClassifier, SequenceTagger
+from partwise import DependencyParser, GraphLabeler, MaxentClassifier, SequenceTagger
 from partwise.datasets import make_treebank
 from partwise.model_files import container
 
@@ -94,6 +94,22 @@ def fitted_parser(name: str) -> Fitted:
     trees = [list(zip(*rows, strict=True)) for rows in zip(bank.heads, bank.labels, strict=True)]
     parser = DependencyParser(tol=0.1, random_state=0, **PARSERS[name]).fit(words[:20], trees[:20])
     return Fitted(parser, words[20:])
+
+
+def fitted_labeler() -> Fitted:
+    """Rings of nodes with names of attributes, features of edges, and kinds of nodes."""
+
+    def graphs(arrays: list[np.ndarray]) -> list[Any]:
+        found = []
+        for x in arrays:
+            edges = [(v, (v + 1) % len(x)) for v in range(len(x) if len(x) > 2 else 0)]
+            rows = [{"far": float(v), "even": v % 2 == 0} for v, _ in edges]
+            found.append((as_names([x])[0], edges, rows))
+        return found
+
+    arrays, y = sequences(0, 25, ["B", "I", "O"])
+    fresh, _ = sequences(1, 10, ["B", "I", "O"])
+    return Fitted(GraphLabeler(kind_features=["é0"], tol=1e-2).fit(graphs(arrays), y), graphs(fresh))
 
 
 def remade(data: bytes, change) -> bytes:

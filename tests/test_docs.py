@@ -167,6 +167,15 @@ def test_the_page_of_answers(run_page):
     assert (page["undecided"] >= 0).all()
 
 
+def test_the_page_of_graphs(run_page):
+    page = run_page("graphs.md")
+    assert page["five_best"][0][0] == page["value"] <= page["log_z"]
+    assert len(page["labels"]) == 4
+    assert len(page["draws"]) == 10
+    np.testing.assert_allclose(page["constrained"], [0.0, 0.0, 1.0], atol=1e-14)
+    assert re.match(r"example 0: its junction tree of width 1\d would take .* bytes", page["refusal"])
+
+
 def test_the_page_of_trees(run_page):
     page = run_page("trees.md")
     trees, scores = page["trees"], page["scores"]

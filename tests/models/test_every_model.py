@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import partwise
-from partwise import DependencyParser, MaxentClassifier, SequenceTagger
+from partwise import DependencyParser, GraphLabeler, MaxentClassifier, SequenceTagger
 from partwise.datasets import make_treebank
 from partwise.losses import get_loss
 from partwise.models import Ability, ConstraintError, NotAvailable
@@ -53,6 +53,23 @@ def _parser(**options: Any) -> Case:
     return Case(model, [X[i] for i in short], [y[i] for i in short])
 
 
+def _graphs(seed: int, n: int, *, features: bool = False) -> tuple[list[Any], list[list[str]]]:
+    """Graphs of up to four nodes: cycles, trees and single nodes, with edges of two types."""
+    rng = np.random.default_rng(seed)
+    nodes, y = _sequences(seed, n)
+    X = []
+    for rows in nodes:
+        pairs = [(u, v) for u in range(len(rows)) for v in range(u) if rng.random() < 0.7]
+        more = rng.normal(size=(len(pairs), 2)) if features else None
+        X.append((rows, np.array(pairs).reshape(-1, 2).astype(int), more, rng.choice(["x", "y"], len(pairs)).tolist()))
+    return X, y
+
+
+def _labeler(features: bool = False, **options: Any) -> Case:
+    model = GraphLabeler(tol=1e-4, **options).fit(*_graphs(0, 40, features=features))
+    return Case(model, *_graphs(1, 4, features=features))
+
+
 def _classifier(n_labels: int) -> Case:
     rng = np.random.default_rng(0)
     X, labels = rng.normal(size=(60, 4)), rng.integers(0, n_labels, size=60)
@@ -69,6 +86,9 @@ CASES = {
     "maxent chain": lambda: _tagger(model="maxent", beam_width=None),
     "projective trees": _parser,
     "all trees": lambda: _parser(structure="spanning"),
+    "graphs": _labeler,
+    "graphs, undirected": lambda: _labeler(directed=False, loss="softmax-margin"),
+    "graphs, features of edges": lambda: _labeler(features=True),
     "two classes": lambda: _classifier(2),
     "classes": lambda: _classifier(4),
 }
@@ -133,7 +153,7 @@ def test_samples_have_the_probabilities_of_answers(case):
 
 
 def test_marginals_are_sums_of_probabilities_of_answers(case):
-    options = {"output": "array"} if isinstance(case.estimator, SequenceTagger) else {}
+    options = {"output": "array"} if isinstance(case.estimator, (SequenceTagger, GraphLabeler)) else {}
     found = case.estimator.predict_marginals(case.X, **options)
     every = case.estimator.predict_k_best(case.X, MANY, probabilities=True)
     labels = getattr(case.estimator, "classes_", None)
@@ -189,8 +209,8 @@ def test_constraints_that_make_no_sense(case):
     with pytest.raises(ValueError, match=f"allowed must hold one entry for each of {len(case.X)}"):
         case.estimator.predict(case.X, allowed=[None])
     none = [{1: []}] if isinstance(case.estimator, DependencyParser) else [[]]
-    if isinstance(case.estimator, SequenceTagger):
-        none = [[[], *[None] * (len(case.X[0]) - 1)]]
+    if isinstance(case.estimator, (SequenceTagger, GraphLabeler)):
+        none = [[[], *[None] * (len(case.y[0]) - 1)]]
     with pytest.raises(ConstraintError) as error:
         case.estimator.predict(case.X, allowed=none + [None] * (len(case.X) - 1))
     assert error.value.sequence == 0
@@ -303,6 +323,8 @@ def test_results_of_a_path(case):
         X, y = _trees(3, 20)
     elif isinstance(case.estimator, MaxentClassifier):
         X, y = case.X, case.y
+    elif isinstance(case.estimator, GraphLabeler):
+        X, y = _graphs(3, 15, features=case.X[0][2] is not None)
     else:
         X, y = _sequences(3, 15)
     model = pickle.loads(pickle.dumps(case.estimator)).set_params(tol=1e-6)

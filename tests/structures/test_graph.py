@@ -189,6 +189,8 @@ def test_ties_go_to_the_lowest_labels(rng):
         value, slots, counts = own.maximize(0, np.zeros(own.num_slots(0)))
         assert value == 0
         assert not own.decode_of(0, slots, counts).any()
+        every = own.k_best(0, np.zeros(own.num_slots(0)), 1000)
+        assert len({tuple(own.decode_of(0, *labelling)) for _, *labelling in every}) == np.prod(own.n_labels)
 
 
 # numbers
@@ -292,10 +294,11 @@ def test_contradictions_that_only_a_sum_finds():
     assert own.mask(1) is None
 
 
-def test_forbidden_pairs_rule_labels_out():
+@pytest.mark.parametrize("order", [1, -1])
+def test_forbidden_pairs_rule_labels_out(order):
     """A label without an allowed partner takes no part, nor does what that rules out further on."""
     n = 6
-    own = graph([([3] * n, [(v, v + 1) for v in range(n - 1)], [0] * (n - 1))])
+    own = graph([([3] * n, [(v, v + 1) for v in range(n - 1)][::order], [0] * (n - 1))])
     mask = only(own, {0: [1]})
     begin = own.table_offsets(0)[0]
     mask[begin:] = 0

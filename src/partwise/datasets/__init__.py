@@ -9,6 +9,7 @@ from partwise.datasets.columns import read_columns
 from partwise.datasets.digits import digit_strings
 from partwise.datasets.fetch import DigestError, check, fetch
 from partwise.datasets.folder import Dataset, data_file
+from partwise.datasets.grids import snakes
 from partwise.datasets.images import mnist, ocr_letters, read_idx
 from partwise.datasets.registry import DATA_SETS, DataFile, DataSet
 from partwise.datasets.rows import a9a, news20, w8a
@@ -40,6 +41,7 @@ __all__ = [
     "pos_features",
     "read_columns",
     "read_idx",
+    "snakes",
     "treebank_sample",
     "universal_dependencies",
     "w8a",

@@ -170,6 +170,13 @@ _SETS = (
         ),
     ),
     DataSet(
+        "snakes",
+        "small grids with a snake of ten cells, 11 labels; 200 + 100 grids",
+        "BSD-2-Clause",
+        "snakes",
+        (DataFile("snakes.npz", "1b42aa4469ab2f288a18e3aecbda81fb5abda3070d40a8411302100564c1b37b"),),
+    ),
+    DataSet(
         "20news",
         "newsgroup articles as word counts, 20 labels; 11314 + 7532 articles",
         "none stated",

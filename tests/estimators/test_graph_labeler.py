@@ -1,0 +1,473 @@
+"""GraphLabeler: forms of input, constraints, edges, kinds of nodes, files, bad input.
+
+`tests/models/test_every_model.py` compares answers and probabilities with all answers.
+"""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+
+import partwise
+from partwise import ConstraintError, GraphLabeler, MaxentClassifier, ModelFormatError
+from partwise.datasets.grids import OWN_COLOUR, grid_edges, snakes
+from partwise.models import Ability
+
+LABELS = np.array(["a", "b", "c"])
+
+
+class Plain:
+    """The part of a networkx graph that is looked at."""
+
+    def __init__(self, nodes, edges, directed=True):
+        self.nodes, self._edges, self._directed = nodes, edges, directed
+
+    def is_directed(self):
+        return self._directed
+
+    def adjacency(self):
+        raise NotImplementedError
+
+    def edges(self, data):
+        assert data
+        return self._edges
+
+
+def make(n, seed, typed=True):
+    """Cycles with a tail whose labels depend on their rows and their neighbours."""
+    rng = np.random.default_rng(seed)
+    X, y = [], []
+    for _ in range(n):
+        size = int(rng.integers(3, 7))
+        edges = np.array([(v, (v + 1) % (size - 1)) for v in range(size - 1)] + [(size - 1, 0)])
+        labels = rng.integers(0, 3, size)
+        for u, v in edges.tolist():
+            if rng.random() < 0.8:
+                labels[v] = (labels[u] + 1) % 3
+        rows = np.round(np.eye(3)[labels] + rng.normal(size=(size, 3)), 2)
+        types = ["ring"] * (size - 1) + ["tail"]
+        X.append((rows, edges, None, types) if typed else (rows, edges))
+        y.append(LABELS[labels].tolist())
+    return X, y
+
+
+def as_dicts(X):
+    return [([{f"c{j}": v for j, v in enumerate(row)} for row in x[0].tolist()], *x[1:]) for x in X]
+
+
+def as_networkx(X, make_graph=Plain, directed=True):
+    out = []
+    for rows, edges, _, types in X:
+        names = [f"n{v}" for v in range(len(rows))]
+        nodes = {name: {"row": row} for name, row in zip(names, rows, strict=True)}
+        pairs = [(names[u], names[v], {"t": t}) for (u, v), t in zip(edges.tolist(), types, strict=True)]
+        out.append(make_graph(nodes, pairs, directed))
+    return out
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X, y = make(40, 0)
+    return GraphLabeler(tol=1e-6).fit(X, y)
+
+
+def test_it_learns_from_edges(fitted):
+    X, y = make(30, 1)
+    nodes = MaxentClassifier().fit(np.concatenate([x[0] for x in make(40, 0)[0]]), np.concatenate(make(40, 0)[1]))
+    alone = nodes.score(np.concatenate([x[0] for x in X]), np.concatenate(y))
+    assert fitted.score(X, y) > alone + 0.05
+    assert fitted.result_.relative_gap <= 1e-6
+    assert fitted.classes_.tolist() == ["a", "b", "c"]
+    assert fitted.edge_types_ == ["ring", "tail"]
+    weights = np.array([1.0] + [0.0] * 29)
+    assert fitted.score(X, y, weights) == np.mean(np.array(fitted.predict(X)[0]) == y[0])
+
+
+@pytest.mark.parametrize("form", ["sparse", "sparse rows", "dicts", "lists", "networkx"])
+def test_forms_of_input(form, fitted):
+    X, y = make(40, 0)
+    new = make(5, 1)[0]
+    options = {}
+    if form == "sparse":
+        X, other = ([(sparse.csr_array(x[0]), *x[1:]) for x in some] for some in (X, new))
+    elif form == "sparse rows":
+        X, other = (
+            [([sparse.csr_array(row[None]) for row in x[0]], x[1].tolist(), *x[2:]) for x in some] for some in (X, new)
+        )
+    elif form == "dicts":
+        X, other = as_dicts(X), as_dicts(new)
+    elif form == "lists":
+        X, other = ([(x[0].tolist(), x[1].tolist(), *x[2:]) for x in some] for some in (X, new))
+    else:
+        y = [{f"n{v}": label for v, label in enumerate(own)} for own in y]
+        X, other = as_networkx(X), as_networkx(new)
+        options = {"node_key": "row", "type_key": "t"}
+    model = GraphLabeler(tol=1e-6, **options).fit(X, y)
+    assert model.result_.primal == pytest.approx(fitted.result_.primal, rel=1e-5)
+    expected, found = fitted.predict_marginals(new, output="array"), model.predict_marginals(other, output="array")
+    for a, b in zip(expected, found, strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-2)
+    if form == "networkx":
+        assert model.predict(other) == [{f"n{v}": label for v, label in enumerate(own)} for own in fitted.predict(new)]
+        assert model.predict_marginals(other)[0]["n1"]["a"] == found[0][1, 0]
+        assert model.score(other, model.predict(other)) == 1.0
+        fixed = model.predict(other, fixed=[{"n0": "b"}, *[None] * 4])
+        assert fixed[0]["n0"] == "b"
+
+
+def test_real_networkx_graphs(fitted):
+    networkx = pytest.importorskip("networkx")
+
+    def graph(nodes, edges, directed):
+        made = networkx.DiGraph() if directed else networkx.Graph()
+        made.add_nodes_from(nodes.items())
+        made.add_edges_from(edges)
+        return made
+
+    X, y = make(40, 0)
+    model = GraphLabeler(tol=1e-6, node_key="row", type_key="t").fit(as_networkx(X, graph), y)
+    assert model.result_.primal == pytest.approx(fitted.result_.primal, rel=1e-5)
+    kept = [i for i, x in enumerate(X) if len(x[0]) > 3]  # the others have an edge in both directions: one, for it
+    X, y = [X[i] for i in kept], [y[i] for i in kept]
+    undirected = as_networkx(X, graph, directed=False)
+    with pytest.raises(ValueError, match=r"graph 0 is undirected.*directed=False"):
+        GraphLabeler(node_key="row", type_key="t").fit(undirected, y)
+    both = GraphLabeler(tol=1e-6, node_key="row", type_key="t", directed=False).fit(undirected, y)
+    plain = GraphLabeler(tol=1e-6, directed=False).fit(X, y)
+    assert both.result_.primal == pytest.approx(plain.result_.primal, rel=1e-5)
+
+
+def test_undirected_edges_have_no_order():
+    X, y = make(40, 0)
+    turned = [(x[0], x[1][:, ::-1].copy(), *x[2:]) for x in X]
+    models = [GraphLabeler(tol=1e-8, directed=False).fit(some, y) for some in (X, turned)]
+    np.testing.assert_allclose(models[0].coef_, models[1].coef_, atol=1e-3)
+    np.testing.assert_allclose(models[0].predict_marginals(X, edges=True)[0].sum(axis=(1, 2)), 1.0)
+    one, other = (model.predict_marginals(some, edges=True)[0] for model, some in zip(models, (X, turned), strict=True))
+    np.testing.assert_allclose(one, other.transpose(0, 2, 1), atol=1e-3)
+
+
+@pytest.mark.parametrize("features", [False, True])
+@pytest.mark.parametrize("directed", [False, True])
+def test_marginals_of_edges(features, directed):
+    """Against the probabilities of all answers."""
+    X, y = make(20, 0)
+    if features:
+        X = [(x[0], x[1], np.ones((len(x[1]), 2)) * np.arange(2), x[3]) for x in X]
+    model = GraphLabeler(directed=directed).fit(X, y)
+    some = [x for x in X if len(x[0]) <= 4][:3]
+    allowed = [{0: ["a", "c"]}, None, None]
+    for constraints in ({}, {"allowed": allowed}):
+        tables = model.predict_marginals(some, edges=True, **constraints)
+        ranked = model.predict_k_best(some, 1000, probabilities=True, **constraints)
+        for x, table, answers in zip(some, tables, ranked, strict=True):
+            expected = np.zeros((len(x[1]), 3, 3))
+            for answer, p in answers:
+                numbers = [LABELS.tolist().index(label) for label in answer]
+                for k, (u, v) in enumerate(x[1].tolist()):
+                    expected[k, numbers[u], numbers[v]] += p
+            np.testing.assert_allclose(table, expected, atol=1e-9)
+
+
+def test_explanations_add_up(fitted):
+    X, _ = make(10, 1)
+    for x in X:
+        why = fitted.explain(x)
+        assert sum(each.amount for each in why.contributions) == pytest.approx(why.difference, abs=1e-9)
+        assert why.best == fitted.predict([x])[0]
+    assert {each.kind for each in why.contributions} <= {"attribute", "intercept", "edge"}
+    assert any(each.name == "ring" for each in why.contributions)
+    both = GraphLabeler(directed=False).fit(*make(20, 0)).explain(X[0])
+    assert sum(each.amount for each in both.contributions) == pytest.approx(both.difference, abs=1e-9)
+    with pytest.raises(ValueError, match="nothing to explain"):
+        fitted.explain((np.empty((0, 3)), []))
+
+
+def test_top_features(fitted):
+    top = fitted.top_features(3)
+    nodes, edges = fitted._model.tables()
+    assert dict(top.labels["a"]) == {
+        None if j == 3 else j: nodes[j, 0] for j in np.argsort(-np.abs(nodes[:, 0]))[:3].tolist()
+    }
+    assert dict(top.transitions["a", "b"]) == {"ring": edges[0, 0, 0, 1], "tail": edges[1, 0, 0, 1]}
+
+
+# kinds of nodes
+
+
+def test_kinds_of_nodes_restrict_labels():
+    """Rows say by column 3 whether a node is labelled c; then it is never anything else."""
+    rng = np.random.default_rng(0)
+    X, y = make(40, 0)
+    X = [(np.column_stack([x[0], np.array(own) == "c"]), *x[1:]) for x, own in zip(X, y, strict=True)]
+    model = GraphLabeler(kind_features=[3], tol=1e-5).fit(X, y)
+    probabilities = model.predict_marginals(X, output="array")
+    for x, own in zip(X, probabilities, strict=True):
+        np.testing.assert_array_equal(own[:, 2] == 0, x[0][:, 3] == 0)
+        np.testing.assert_array_equal(own[:, 2] == 1, x[0][:, 3] == 1)
+    wrong = [["c"] * len(own) for own in y]
+    assert np.isneginf(model.log_probability(X, wrong)).sum() == sum(set(own) != {"c"} for own in y)
+    with pytest.raises(ConstraintError, match="graph 0, node 0 has no label left") as error:
+        model.predict(X[:1], fixed=[{0: "a" if X[0][0][0, 3] else "c"}])
+    assert (error.value.sequence, error.value.position) == (0, 0)
+    names = GraphLabeler(kind_features=["c3"], tol=1e-5).fit(as_dicts(X), y)
+    assert names.predict(as_dicts(X)) == model.predict(X)
+    strange = [(np.concatenate([x[0][:, :3], rng.normal(size=(len(x[0]), 1))], axis=1), *x[1:]) for x in X]
+    assert model.predict_marginals(strange[:1], output="array")[0][0, 2] in (0.0, 1.0)
+    copy = pickle.loads(pickle.dumps(model))
+    assert copy.predict(X) == model.predict(X)
+
+
+def test_kinds_make_wide_graphs_narrow():
+    """A grid of 12 x 12 cells whose labels are known but for one row."""
+    edges, types = grid_edges(12, 12)
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 3, 144)
+    open_cells = np.arange(144) < 12
+    rows = np.zeros((144, 5))
+    rows[np.arange(144), np.where(open_cells, 4, labels)] = 1.0
+    rows[:, 3] = labels + rng.normal(size=144)
+    X, y = [(rows, edges, None, types)], [LABELS[labels].tolist()]
+    with pytest.raises(ValueError, match=r"^graph 0: its junction tree of width 1\d would take .* bytes"):
+        GraphLabeler(memory_limit=1e6).fit(X, y)
+    with pytest.raises(ValueError, match=r"^graph 1: its junction tree of width 1\d would take .* bytes"):
+        GraphLabeler(memory_limit=1e6).fit([(rows[:2], []), *X], [LABELS[labels[:2]].tolist(), *y])
+    model = GraphLabeler(kind_features=[0, 1, 2, 4], memory_limit=1e6).fit(X, y)
+    assert model.score(X, y) > 0.9
+    free = GraphLabeler(memory_limit=1e6).fit([(rows[:12], edges[:11])], [LABELS[labels[:12]].tolist()])
+    with pytest.raises(ValueError, match=r"example 0: its junction tree"):
+        free.predict([(rows, edges)])
+    known = {v: LABELS[labels[v]] for v in range(12, 144)}
+    answer = free.predict([(rows, edges)], fixed=[known])[0]
+    assert answer[12:] == LABELS[labels[12:]].tolist()
+    free.set_params(memory_limit=1e3)
+    with pytest.raises(ValueError, match="memory_limit = 1000"):
+        free.predict([(rows, edges)], fixed=[known])
+
+
+# files, warm starts
+
+
+FILES = {
+    "plain": {},
+    "dicts": {},
+    "edge features": {"directed": False},
+    "kinds": {"kind_features": [0, 2]},
+    "hinge": {"loss": "hinge", "tol": 1e-2},
+}
+
+
+def case_of(name):
+    X, y = make(20, 0)
+    if name == "dicts":
+        X = as_dicts(X)
+    if name == "edge features":
+        X = [(x[0], x[1], [{"long": t == "tail", "u": str(u % 2)} for t, u in zip(x[3], x[1][:, 0])]) for x in X]  # noqa: B905
+    return GraphLabeler(**FILES[name]).fit(X, y), X, y
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files(name, tmp_path):
+    model, X, _ = case_of(name)
+    path = tmp_path / "model.pw"
+    model.save(path)
+    other = partwise.load(path)
+    assert type(other) is GraphLabeler
+    assert other.get_params() == model.get_params()
+    np.testing.assert_array_equal(other.coef_, model.coef_)
+    assert other.predict(X) == model.predict(X)
+    assert other.edge_types_ == model.edge_types_
+    assert other.result_.gap == model.result_.gap
+    first = path.read_bytes()
+    other.save(path)
+    assert path.read_bytes() == first
+    assert Ability.FILES in other._model.abilities()
+
+
+def test_damaged_files(tmp_path):
+    from modelcases import remade
+
+    model, _, _ = case_of("kinds")
+    path = tmp_path / "model.pw"
+    model.save(path)
+    data = path.read_bytes()
+
+    def refuse(message, change):
+        path.write_bytes(remade(data, change))
+        with pytest.raises(ModelFormatError, match=message):
+            partwise.load(path)
+
+    refuse("types of edges", lambda m, s, a: s.update(types=["x", "x"]))
+    refuse("types of edges", lambda m, s, a: s.update(types=[[1]]))
+    refuse("unknown way", lambda m, s, a: s["reader"].update(kind="other"))
+    refuse("number of labels|proportion|shape", lambda m, s, a: s["nodes"].update(n_features=2))
+    refuse("kinds of nodes", lambda m, s, a: a["kinds.labels"].fill(0))
+    refuse("neither 0 nor 1", lambda m, s, a: a["kinds.picked"].fill(2))
+    refuse("shape", lambda m, s, a: s.update(types=["x"]))
+    refuse("lacks its part", lambda m, s, a: s.pop("edges"))
+
+
+def test_warm_start_carries_weights_over():
+    X, y = make(40, 0)
+    model = GraphLabeler(tol=1e-6, warm_start=True, solver="lbfgs").fit(as_dicts(X), y)
+    passes, weights = model.result_.passes, model._model.tables()
+    model.fit(as_dicts(X), y)
+    assert model.result_.passes < passes / 2
+    # other labels, attributes and types: what is the same is taken over
+    more = [([*rows, {"new": 1.0}], edges, _, types) for rows, edges, _, types in as_dicts(X)[:5]]
+    again = GraphLabeler(tol=0.5, warm_start=True, solver="lbfgs", max_passes=1)
+    again._model, again.result_ = model._model, model.result_
+    new = again._make_model()
+    from partwise.models import Training
+
+    training = Training(partwise.losses.get_loss("log"), 1.0, "lbfgs", 1e-3, 1, lambda: 0)
+    new.learn(more, [[*own, "z"] for own in y[:5]], None, training)
+    carried = new.with_weights(new.carried(model._model)).tables()
+    old = {model._model.node_name(k): k for k in range(4)}
+    for k in range(new.n_node_attributes):
+        name = new.node_name(k)
+        expected = weights[0][old[name]] if name in old else np.zeros(3)
+        np.testing.assert_array_equal(carried[0][k, :3], expected)
+        assert carried[0][k, 3] == 0
+    np.testing.assert_array_equal(carried[1][:, :, :3, :3], model._model.tables()[1])
+    assert not carried[1][:, :, 3].any()
+
+
+def test_pruning():
+    model, X, y = case_of("plain")
+    pruning = model.prune(keep=12, X=X, y=y)
+    assert pruning.weights_after == np.count_nonzero(model.coef_) == 12
+    assert model.result_.status == "no certificate"
+
+
+def test_clones_and_empty_graphs(fitted):
+    assert clone(fitted).get_params() == fitted.get_params()
+    nothing = (np.empty((0, 3)), [], None, [])
+    x = make(1, 3)[0][0]
+    answers = fitted.predict([nothing, x, nothing])
+    assert [len(a) for a in answers] == [0, len(x[0]), 0]
+    assert fitted.predict_marginals([nothing, x], edges=True)[0].shape == (0, 3, 3)
+    lonely = (x[0][:1], [], None, [])
+    assert len(fitted.predict([lonely])[0]) == 1
+    assert fitted.predict([]) == []
+
+
+def test_weights_of_graphs():
+    X, y = make(10, 0)
+    doubled = GraphLabeler(tol=1e-9).fit(X + X[:3], y + y[:3])
+    weighted = GraphLabeler(tol=1e-9).fit(X, y, sample_weight=[2.0] * 3 + [1.0] * 7)
+    np.testing.assert_allclose(doubled.coef_, weighted.coef_, atol=1e-4)
+    left_out = GraphLabeler(tol=1e-9).fit(X, y, sample_weight=[0.0] * 3 + [1.0] * 7)
+    np.testing.assert_allclose(left_out.coef_, GraphLabeler(tol=1e-9).fit(X[3:], y[3:]).coef_, atol=1e-4)
+
+
+# bad input
+
+
+ROWS = np.ones((3, 2))
+
+
+@pytest.mark.parametrize(
+    ("graph", "message"),
+    [
+        ((ROWS,), "graph 1 must be"),
+        (ROWS, "graph 1 must be"),
+        ((ROWS, [(0, 3)]), r"graph 1, edge 0 \(0, 3\) names a node that is not in \[0, 3\)"),
+        ((ROWS, [(0, 1), (-1, 1)]), "graph 1, edge 1"),
+        ((ROWS, [(0, 1), (2, 2)]), "graph 1, edge 1 .* joins a node to itself"),
+        ((ROWS, [(0, 1, 2)]), "graph 1: edges must be pairs"),
+        ((ROWS, [0.5, 1]), "graph 1: edges must be pairs"),
+        ((ROWS, [(0, 1)], np.ones((2, 2))), "graph 1 has 1 edges but 2 features of edges"),
+        ((ROWS, [(0, 1)], None, ["x", "y"]), "graph 1 has 1 edges but 2 types of edges"),
+        ((ROWS * np.nan, []), "graph 1, node 0, column 0 is nan"),
+        ((np.ones((3, 4)), []), "graph 1 has 4 features, expected 2"),
+        ((np.ones(3), []), "graph 1"),
+        (("abc", []), "graph 1 must have a list"),
+        (([{"a": 1}] * 3, []), "graph 1"),
+        ((np.empty((0, 2)), []), "graph 1 has no nodes: leave it out"),
+        ((ROWS, [(0, 1)], None, [None]), "type of an edge is missing"),
+        (Plain({"n": {}}, []), "graph 1, node 'n' has no attribute 'x'"),
+        (Plain({"n": {"x": 1}}, [], directed=False), "graph 1 is undirected"),
+    ],
+)
+def test_graphs_that_make_no_sense(graph, message):
+    rows = graph.nodes if isinstance(graph, Plain) else graph[0]
+    size = len(rows) if isinstance(graph, Plain) or len(rows) == 0 else 3
+    with pytest.raises(ValueError, match=message):
+        GraphLabeler().fit([(ROWS, []), graph], [["a", "b", "a"], ["a"] * size])
+
+
+def test_labels_and_data_that_make_no_sense(fitted):
+    X, y = make(3, 1)
+    for wrong, message in (
+        (y[:2], "X has 3 graphs but y has 2"),
+        ([y[0][:-1], *y[1:]], "graph 0 has . nodes but . labels"),
+        ([[None, *y[0][1:]], *y[1:]], r"graph 0, node 0: label missing"),
+        ([["a"] * len(own) for own in y], "one label only"),
+        ([{0: "a"}, *y[1:]], "y: graph 0 has no value for node 1"),
+        ("abc", "y must be a list"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            GraphLabeler().fit(X, wrong)
+    for strange, message in (
+        ([(X[0][0], X[0][1])], "edges need features and types"),
+        ([(X[0][0], X[0][1], None, ["new"] * len(X[0][1]))], "graph 0, edge 0: type 'new' was not in the training"),
+        ([(X[0][0], X[0][1], X[0][1], X[0][3])], "edges have features, those of the training data had none"),
+        ([(as_dicts(X)[0][0], *X[0][1:])], "graphs must be 2-D arrays"),
+        (X[0], "must be a list of graphs"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            fitted.predict(strange)
+    plain = GraphLabeler().fit([x[:2] for x in X], y)
+    with pytest.raises(ValueError, match="edges have types, those of the training data had none"):
+        plain.predict(X)
+    for options, message in (
+        ({"directed": "yes"}, "directed"),
+        ({"memory_limit": 0}, "memory_limit"),
+        ({"kind_features": "all"}, "kind_features"),
+        ({"kind_features": [7]}, "kind_features: 7 is not a column"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            GraphLabeler(**options).fit(X, y)
+    with pytest.raises(ValueError, match="holds no graphs"):
+        GraphLabeler().fit([], [])
+
+
+@pytest.mark.parametrize(
+    ("constraints", "message"),
+    [
+        ({"fixed": [{9: "a"}]}, "fixed: graph 0 has no node 9"),
+        ({"fixed": [{0: "q"}]}, "fixed: graph 0, node 0: label 'q' was not"),
+        ({"fixed": [["a"]]}, "fixed: graph 0 must have None or a dict"),
+        ({"allowed": [["a"]]}, "allowed: graph 0 has . nodes but 1 entries"),
+        ({"allowed": [{0: "a"}]}, "allowed: graph 0, node 0 must have None or a collection"),
+        ({"allowed": [np.ones((2, 2))]}, "allowed: graph 0 needs a boolean array"),
+        ({"allowed": [{0: []}]}, "allowed: graph 0, node 0 has no label left"),
+        ({"allowed": [{0: ["a"]}], "fixed": [{0: "b"}]}, "graph 0, node 0 has no label left"),
+        ({"allowed": {}}, "one entry for each of 1 graphs"),
+    ],
+)
+def test_constraints_that_make_no_sense(constraints, message, fitted):
+    with pytest.raises(ValueError, match=message):
+        fitted.predict(make(1, 2)[0], **constraints)
+
+
+# real data
+
+
+def test_snakes(data_dir):
+    """All grids, by the colours of cells: background is background, which leaves trees of small width."""
+    X, y, X_test, y_test = snakes(data_dir)
+    assert (len(X), len(X_test)) == (200, 100)
+    assert X[0][0].shape == (42, 45)
+    model = GraphLabeler(kind_features=list(OWN_COLOUR), tol=1e-2).fit(X[:100], y[:100])
+    cells = MaxentClassifier().fit(np.concatenate([x[0] for x in X[:100]]), np.concatenate(y[:100]))
+    alone = cells.score(np.concatenate([x[0] for x in X_test]), np.concatenate(y_test))
+    assert model.score(X_test, y_test) > alone + 0.10
+    assert model.result_.relative_gap <= 1e-2
+    with pytest.raises(ValueError, match=r"graph \d+: its junction tree of width [5-9] would take"):
+        GraphLabeler(memory_limit=1e7).fit(X, y)
