@@ -56,6 +56,7 @@ NB_MODULE(PARTWISE_MODULE, m) {
     m.def("cpu_level", &cpu_level);
     bind_structures(m);
     bind_trees(m);
+    bind_segment_chain(m);
     bind_toy_charts(m);
     bind_features(m);
     bind_kernels(m);

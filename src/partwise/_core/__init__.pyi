@@ -16,6 +16,7 @@ from .features import *
 from .inference import *
 from .kernels import *
 from .objective import *
+from .segments import *
 from .solvers import *
 from .structures import *
 from .support import *

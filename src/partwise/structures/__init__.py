@@ -3,6 +3,28 @@
 `Structure` is the interface; a Python class can implement it too (num_slots, maximize, log_partition, cost).
 """
 
-from .._core import Chain, HistoryChain, Multiclass, ProjectiveTree, SpanningTree, Structure, Tree, padded_width
+from .._core import (
+    Chain,
+    HistoryChain,
+    Multiclass,
+    ProjectiveTree,
+    SecondOrderChain,
+    SegmentChain,
+    SpanningTree,
+    Structure,
+    Tree,
+    padded_width,
+)
 
-__all__ = ["Chain", "HistoryChain", "Multiclass", "ProjectiveTree", "SpanningTree", "Structure", "Tree", "padded_width"]
+__all__ = [
+    "Chain",
+    "HistoryChain",
+    "Multiclass",
+    "ProjectiveTree",
+    "SecondOrderChain",
+    "SegmentChain",
+    "SpanningTree",
+    "Structure",
+    "Tree",
+    "padded_width",
+]
