@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .estimators import DependencyParser as DependencyParser
     from .estimators import MaxentClassifier as MaxentClassifier
     from .estimators import RegularizationPathCV as RegularizationPathCV
+    from .estimators import SegmentTagger as SegmentTagger
     from .estimators import SequenceTagger as SequenceTagger
     from .estimators import StructuredEstimator as StructuredEstimator
     from .model_files import ModelFormatError as ModelFormatError
@@ -59,6 +60,7 @@ _MODULES = {
         "DependencyParser",
         "MaxentClassifier",
         "RegularizationPathCV",
+        "SegmentTagger",
         "SequenceTagger",
         "StructuredEstimator",
     ),

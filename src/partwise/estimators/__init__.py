@@ -11,12 +11,14 @@ if TYPE_CHECKING:
     from partwise.estimators.classifier import MaxentClassifier as MaxentClassifier
     from partwise.estimators.parser import DependencyParser as DependencyParser
     from partwise.estimators.path_cv import RegularizationPathCV as RegularizationPathCV
+    from partwise.estimators.segment_tagger import SegmentTagger as SegmentTagger
     from partwise.estimators.tagger import SequenceTagger as SequenceTagger
 
 _HOME = {
     "DependencyParser": "parser",
     "MaxentClassifier": "classifier",
     "RegularizationPathCV": "path_cv",
+    "SegmentTagger": "segment_tagger",
     "SequenceTagger": "tagger",
     "StructuredEstimator": "base",
 }

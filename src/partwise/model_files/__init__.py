@@ -27,6 +27,7 @@ FORMAT_VERSION = container.FORMAT_VERSION
 KINDS: dict[str, tuple[str, str]] = {
     "dep": ("partwise.estimators.parser", "DependencyParser"),
     "maxent": ("partwise.estimators.classifier", "MaxentClassifier"),
+    "segment": ("partwise.estimators.segment_tagger", "SegmentTagger"),
     "tagger": ("partwise.estimators.tagger", "SequenceTagger"),
 }
 
