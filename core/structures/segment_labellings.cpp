@@ -17,14 +17,13 @@ std::string range(Index begin, Index end) {
 }  // namespace
 
 void SegmentChain::add_cost(Index i, SlotView gold, double scale, double* scores) const {
-    const Index from = segment_cost_ ? first_row(i) : 0;
-    const Index to = segment_cost_ ? lengths_row(i) : first_row(i);
-    const double amount = segment_cost_ ? 0.5 * scale : scale;
-    for (Index row = from; row < to; ++row) {
-        for (Index b = 0; b < n_labels_; ++b) scores[row * width_ + b] += amount;
+    const Index rows = segment_cost_ ? lengths_row(i) : first_row(i);
+    const auto amount = [&](Index row) { return row < first_row(i) ? scale : 0.5 * scale; };
+    for (Index row = 0; row < rows; ++row) {
+        for (Index b = 0; b < n_labels_; ++b) scores[row * width_ + b] += amount(row);
     }
     for (const Index slot : gold.slots) {
-        if (slot >= from * width_ && slot < to * width_) scores[slot] -= amount;
+        if (slot < rows * width_) scores[slot] -= amount(slot / width_);
     }
 }
 

@@ -137,15 +137,14 @@ def test_cost(case):
     slots = np.flatnonzero(case.all.counts[gold])
     cost = case.structure.cost(1, slots, case.all.counts[gold][slots])
     codes, right = case.all.labellings, case.all.labellings[gold]
+    wanted = (codes // 2 != right // 2).sum(axis=1)
     if case.structure.segment_cost:
         starts = (codes % 2 == 0) & (codes != right)  # a begin that gold does not have, with its label
         ends, gold_end = (
             np.hstack([x[:, 1:] % 2 == 0, np.ones((len(x), 1), dtype=bool)]) for x in (codes, right[None])
         )
         wrong_ends = ends & ~(gold_end & (codes // 2 == right // 2))
-        wanted = 0.5 * (starts.sum(axis=1) + wrong_ends.sum(axis=1))
-    else:
-        wanted = (codes // 2 != right // 2).sum(axis=1)
+        wanted = wanted + 0.5 * (starts.sum(axis=1) + wrong_ends.sum(axis=1))
     np.testing.assert_allclose(case.all.counts @ cost, wanted, atol=0)
     assert cost.min() >= 0.0
 

@@ -13,7 +13,7 @@ class SegmentChain(Structure):
 
     max_lengths: the maximum of each label, at most max_length. listed: segments with slots of their own, (indptr,
     begins, ends) in the order of (end, begin) within a sequence. Cost: the number of positions with a wrong label;
-    segment_cost: 1/2 for each segment with a wrong (begin, label) and 1/2 for each with a wrong (end, label).
+    segment_cost: and 1/2 for each segment with a wrong (begin, label) and 1/2 for each with a wrong (end, label).
     """
 
     def __init__(

@@ -51,8 +51,8 @@ class SegmentTagger(StructuredEstimator):
     lists : mapping of names to phrases, or files, optional
         Whether a segment is in a list (whatever its case); a file has a phrase per line and its name names the list.
     segment_cost : bool
-        What the losses with a cost count: wrong segments (1/2 for a wrong begin or label, 1/2 for a wrong end or label),
-        or the positions with a wrong type.
+        What the losses with a cost count besides the positions of a wrong type: segments, 1/2 for a wrong begin or type
+        and 1/2 for a wrong end or type.
     scheme : {"iob2", "iob1", "iobes"}
         Of predicted labels; it may be set after `fit`.
     features : {"observed", "all"}
@@ -89,7 +89,7 @@ class SegmentTagger(StructuredEstimator):
         borders: str = "both",
         segment_features: Any = "auto",
         lists: Any = None,
-        segment_cost: bool = False,
+        segment_cost: bool = True,
         scheme: str = "iob2",
         features: str = "observed",
         transitions: str = "auto",

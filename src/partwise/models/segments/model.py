@@ -191,7 +191,8 @@ class SegmentModel(SequenceModel):
         self.layouts["inside"] = node_layout(rows, gold.types, n, **options)
         for name, places in (("first", gold.firsts), ("last", gold.lasts)):
             if self.borders in ("both", name):
-                self.layouts[name] = node_layout(_some(rows, places), gold.types[places], n, **options)
+                layout = node_layout(_some(rows, places), gold.types[places], n, **options)
+                self.layouts[name] = _without(layout, self.outside)
         if found.rows.num_attributes:
             # every listed segment of training text may take a feature's weight, whose sign then says what it is not
             self.layouts["whole"] = PairLayout.every(found.rows.num_attributes, n, self.width)
@@ -205,9 +206,9 @@ class SegmentModel(SequenceModel):
 
     @property
     def length_mask(self) -> Bytes:
-        """Which lengths have a weight: all that segments of a type may have."""
+        """Which lengths have a weight: all that segments of a type may have, where it has more than one."""
         mask = np.zeros((self.max_length, self.width), dtype=np.uint8)
-        mask[:, : self.n_types] = np.arange(1, self.max_length + 1)[:, None] <= self.max_lengths()
+        mask[:, : self.n_types] = (np.arange(1, self.max_length + 1)[:, None] <= self.max_lengths()) & ~self.outside
         return mask.ravel()
 
     def _find(self, rows: WordRows) -> Listed:
@@ -480,6 +481,14 @@ def _some(rows: Rows, places: Ints) -> Rows:
     entries = np.repeat(table.row_ptr[:-1][places] - pointers(sizes)[:-1], sizes) + np.arange(int(sizes.sum()))
     values = None if table.values is None else table.values[entries]
     return Rows(lengths, rows.n_attributes, Attributes(pointers(sizes), table.attributes[entries], table.num_attributes, values))
+
+
+def _without(layout: PairLayout, types: Booleans) -> PairLayout:
+    """The layout without pairs of these types. The borders of O are its inside: the same feature three times would be
+    one that is three times as large, and slow training down."""
+    attributes, columns = expand_pairs(*layout.core.pairs())
+    kept = ~types[columns]
+    return layout_of(layout.core.num_attributes, layout.core.n_columns, layout.core.width, attributes[kept], columns[kept])
 
 
 def _n_segments(gold: Segments) -> Ints:
