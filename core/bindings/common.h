@@ -73,6 +73,7 @@ void bind_structures(nb::module_& m);
 void bind_trees(nb::module_& m);
 void bind_graph(nb::module_& m);
 void bind_grammar(nb::module_& m);
+void bind_segment_chain(nb::module_& m);
 void bind_toy_charts(nb::module_& m);
 void bind_features(nb::module_& m);
 void bind_kernels(nb::module_& m);

@@ -58,6 +58,7 @@ NB_MODULE(PARTWISE_MODULE, m) {
     bind_trees(m);
     bind_graph(m);
     bind_grammar(m);
+    bind_segment_chain(m);
     bind_toy_charts(m);
     bind_features(m);
     bind_kernels(m);

@@ -6,6 +6,7 @@
 #include "structures/chain.h"
 #include "structures/history_chain.h"
 #include "structures/multiclass.h"
+#include "structures/second_order_chain.h"
 
 namespace partwise::bindings {
 
@@ -332,6 +333,15 @@ void bind_structures(nb::module_& m) {
         .def_prop_ro("tied", &Chain::tied)
         .def_prop_ro("ends", &Chain::ends);
     bind_sequences(chain);
+
+    nb::class_<SecondOrderChain, Structure> second_order_chain(m, "SecondOrderChain");
+    second_order_chain.def(
+        "__init__",
+        [](SecondOrderChain* self, const Ints& lengths, Index n_labels) {
+            new (self) SecondOrderChain(vector_of<Index>(lengths), n_labels);
+        },
+        "lengths"_a.noconvert(), "n_labels"_a);
+    bind_sequences(second_order_chain);
 
     nb::class_<HistoryChain, Structure> history_chain(m, "HistoryChain");
     history_chain

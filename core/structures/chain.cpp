@@ -1,7 +1,6 @@
 #include "structures/chain.h"
 
 #include <algorithm>
-#include <map>
 
 #include "structures/chain_covariance.h"
 #include "structures/chain_program.h"
@@ -216,22 +215,7 @@ void Chain::check_labelling(Index i, SlotView labelling, Workspace&) const {
     check_follow(i, labels.data());
     SlotCounts right;
     labelling_of(i, labels.data(), right);
-    std::map<Index, double> difference;
-    for (std::size_t k = 0; k < right.slots.size(); ++k) difference[right.slots[k]] += right.counts[k];
-    for (std::size_t k = 0; k < labelling.slots.size(); ++k) difference[labelling.slots[k]] -= labelling.counts[k];
-    for (const auto& [slot, count] : difference) {
-        if (count != 0.0) {
-            throw InputError("sequence " + std::to_string(i) + ": slot " + std::to_string(slot) +
-                             " does not have the count its labels give it");
-        }
-    }
-    const std::uint8_t* allowed = mask(i);
-    for (const Index slot : right.slots) {
-        if (allowed && !allowed[slot]) {
-            throw InputError("sequence " + std::to_string(i) + ": the labelling uses slot " + std::to_string(slot) +
-                             ", which its mask forbids");
-        }
-    }
+    check_counts(i, right, labelling, mask(i));
 }
 
 void Chain::check_mask(Index i) const {

@@ -71,6 +71,22 @@ bool best(const Program& program, const double* scores, Workspace& ws, Use&& use
     return true;
 }
 
+// One of n edges with scores x(k), with probabilities in proportion to exp(x). weight: scratch.
+template <class X>
+Index draw_edge(Index n, const X& x, double high, double* weight, std::mt19937_64& rng) {
+    std::uniform_real_distribution<double> uniform(0.0, 1.0);
+    double total = 0;
+    for (Index k = 0; k < n; ++k) total += weight[k] = fast_exp(x(k) - high);
+    double left = uniform(rng) * total;
+    Index chosen = kNone;
+    for (Index k = 0; k < n && (chosen == kNone || left >= 0.0); ++k) {
+        if (weight[k] == 0.0) continue;
+        chosen = k;
+        left -= weight[k];
+    }
+    return chosen;
+}
+
 // n independent labellings: use(j, slot) for each slot of the j-th.
 template <class Program, class Use>
 void sample(const Program& program, const double* scores, Index n, std::mt19937_64& rng, Workspace& ws, Use&& use) {
@@ -78,20 +94,8 @@ void sample(const Program& program, const double* scores, Index n, std::mt19937_
     double* chart = frame.take(program.cells());
     double* weight = frame.take(program.most_edges());
     program.up(LogSums<false>{chart, scores});
-    std::uniform_real_distribution<double> uniform(0.0, 1.0);
     const auto draw = [&](const auto& e) {
-        const auto x = edge_scores(e, chart, scores);
-        const double high = best_edge(e, chart, scores);
-        double total = 0;
-        for (Index k = 0; k < e.count(); ++k) total += weight[k] = fast_exp(x(k) - high);
-        double left = uniform(rng) * total;
-        Index chosen = kNone;
-        for (Index k = 0; k < e.count() && (chosen == kNone || left >= 0.0); ++k) {
-            if (weight[k] == 0.0) continue;
-            chosen = k;
-            left -= weight[k];
-        }
-        return chosen;
+        return draw_edge(e.count(), edge_scores(e, chart, scores), best_edge(e, chart, scores), weight, rng);
     };
     std::vector<Index> stack;
     for (Index j = 0; j < n; ++j) derive(program, stack, draw, [&](Index slot) { use(j, slot); });

@@ -11,11 +11,12 @@
 
 namespace partwise::chart {
 
-template <class Program>
+// Chart, Scores: arrays, or what works them out when asked.
+template <class Program, class Chart = const double*, class Scores = const double*>
 class KBest {
    public:
     // chart: best values of all cells.
-    KBest(const Program& program, const double* chart, const double* scores)
+    KBest(const Program& program, Chart chart, Scores scores)
         : program_(program), chart_(chart), scores_(scores), place_(idx(program.cells()), kNone) {}
 
     // Calls use(slot) for each slot of the derivation of this rank (0: the best); false if there are fewer. Ranks are
@@ -192,8 +193,8 @@ class KBest {
     }
 
     const Program& program_;
-    const double* chart_;
-    const double* scores_;
+    Chart chart_;
+    Scores scores_;
     std::vector<Index> place_;  // of each cell's list, or kNone
     std::deque<List> lists_;    // pointers into it stay good while it grows
     std::vector<Wanted> waiting_;

@@ -1,6 +1,7 @@
 #include "structures/sequences.h"
 
 #include <algorithm>
+#include <map>
 
 namespace partwise {
 
@@ -74,6 +75,24 @@ void Sequences::labels_of(Index i, SlotView labelling, Index* labels) const {
     }
     for (Index t = 0; t < T; ++t) {
         if (labels[t] < 0) throw InputError(sequence(i) + ", position " + std::to_string(t) + ": no label");
+    }
+}
+
+void check_counts(Index i, const SlotCounts& right, SlotView labelling, const std::uint8_t* allowed) {
+    std::map<Index, double> difference;
+    for (std::size_t k = 0; k < right.slots.size(); ++k) difference[right.slots[k]] += right.counts[k];
+    for (std::size_t k = 0; k < labelling.slots.size(); ++k) difference[labelling.slots[k]] -= labelling.counts[k];
+    for (const auto& [slot, count] : difference) {
+        if (count != 0.0) {
+            throw InputError(sequence(i) + ": slot " + std::to_string(slot) +
+                             " does not have the count its labels give it");
+        }
+    }
+    for (const Index slot : right.slots) {
+        if (allowed && !allowed[slot]) {
+            throw InputError(sequence(i) + ": the labelling uses slot " + std::to_string(slot) +
+                             ", which its mask forbids");
+        }
     }
 }
 

@@ -57,4 +57,7 @@ class Sequences : public Structure {
     Follow follow_;
 };
 
+// Throws InputError unless `labelling` has the counts that its labels give it, `right`, and the mask allows them.
+void check_counts(Index i, const SlotCounts& right, SlotView labelling, const std::uint8_t* allowed);
+
 }  // namespace partwise

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from .estimators import GraphLabeler as GraphLabeler
     from .estimators import MaxentClassifier as MaxentClassifier
     from .estimators import RegularizationPathCV as RegularizationPathCV
+    from .estimators import SegmentTagger as SegmentTagger
     from .estimators import SequenceTagger as SequenceTagger
     from .estimators import StructuredEstimator as StructuredEstimator
     from .model_files import ModelFormatError as ModelFormatError
@@ -66,6 +67,7 @@ _MODULES = {
         "GraphLabeler",
         "MaxentClassifier",
         "RegularizationPathCV",
+        "SegmentTagger",
         "SequenceTagger",
         "StructuredEstimator",
     ),

@@ -20,6 +20,7 @@ Ints = NDArray[np.int64]
 
 #: Every generator makes a column that is empty and one that occurs in this example alone, whose weight is 0.
 WEIGHTLESS = 2
+SEGMENTS = ("segments", "second-order")
 TREES = {"projective": "ProjectiveTree", "spanning": "SpanningTree"}
 KINDS = ("multiclass", "chain-tied", "chain-tied-ends", "chain-untied", "chain-masked")
 
@@ -330,6 +331,10 @@ def make_case(
         return grammar_case(seed, n, n_attributes, plain, part)
     if kind in TREES:
         return tree_case(kind, seed, n, n_attributes, plain, part)
+    if kind in SEGMENTS:
+        from .segment_problems import segment_case
+
+        return segment_case(kind, seed, n, n_attributes, scale, plain, part)
     rng = np.random.default_rng(seed)
     lengths = (
         np.ones(n, dtype=np.int64) if kind == "multiclass" else rng.integers(1, max_length + 1, n).astype(np.int64)

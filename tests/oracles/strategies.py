@@ -9,6 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from . import segments  # noqa: F401 - registers enumerations
 from .enumerate import Enumeration, enumeration_of
 from .graphs import parts_of, random_graph
 from .problems import TREES
@@ -49,10 +50,10 @@ WITH_CLIQUES = ("multiclass", "chain")
 
 @st.composite
 def scored_structures(
-    draw: Any, kinds: tuple[str, ...] = (*WITH_CLIQUES, *TREES, "graph"), masks: bool = True
+    draw: Any, kinds: tuple[str, ...] = (*WITH_CLIQUES, "second-order", *TREES, "graph"), masks: bool = True
 ) -> Scored:
-    """A Multiclass, a Chain (tied or not, with or without ends), trees (one root or more) of at most 125 labellings per
-    example, or a graph of up to 8 vertices and 400 labellings, with or without mask."""
+    """A Multiclass, a Chain (tied or not, with or without ends), a SecondOrderChain or trees (one root or more) of at
+    most 125 labellings per example, or a graph of up to 8 vertices and 400 labellings, with or without mask."""
     from partwise import _core
     from partwise.structures import graph
 
@@ -69,7 +70,10 @@ def scored_structures(
     else:
         n_labels, length = draw(st.sampled_from([(1, 3), (2, 1), (2, 2), (2, 5), (3, 1), (3, 2), (3, 4), (5, 2)]))
         lengths = np.array([2, length], dtype=np.int64)
-        structure = _core.Chain(lengths, n_labels, tied=draw(st.booleans()), ends=draw(st.booleans()))
+        if kind == "second-order":
+            structure = _core.SecondOrderChain(lengths, n_labels)
+        else:
+            structure = _core.Chain(lengths, n_labels, tied=draw(st.booleans()), ends=draw(st.booleans()))
     i = 1
     everything = enumeration_of(structure, i)
     ignored = ~everything.used

@@ -18,6 +18,7 @@ from .graph import *
 from .inference import *
 from .kernels import *
 from .objective import *
+from .segments import *
 from .solvers import *
 from .structures import *
 from .support import *

@@ -88,6 +88,22 @@ class Chain(Structure):
     def decode(self, indptr: Ints, slots: Ints, counts: Floats) -> Ints:
         """All sequences' labels end to end."""
 
+class SecondOrderChain(Structure):
+    """Second-order sequences. Slots: T rows of `width` (labels), n_labels rows: (a, b) counts how often b follows a,
+    and n_labels * n_labels rows: (a * n_labels + b, c) counts how often c follows a and b."""
+
+    def __init__(self, lengths: Ints, n_labels: int) -> None: ...
+    @property
+    def n_labels(self) -> int: ...
+    @property
+    def width(self) -> int: ...
+    @property
+    def lengths(self) -> Ints: ...
+    def encode(self, labels: Ints) -> tuple[Ints, Ints, Floats]:
+        """(indptr, slots, counts) from all sequences' labels end to end."""
+    def decode(self, indptr: Ints, slots: Ints, counts: Floats) -> Ints:
+        """All sequences' labels end to end."""
+
 class HistoryChain(Structure):
     """Sequences of labels drawn one after another, each given the `history` tags before it (1 or 2); for prediction.
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from partwise.estimators.graph_labeler import GraphLabeler as GraphLabeler
     from partwise.estimators.parser import DependencyParser as DependencyParser
     from partwise.estimators.path_cv import RegularizationPathCV as RegularizationPathCV
+    from partwise.estimators.segment_tagger import SegmentTagger as SegmentTagger
     from partwise.estimators.tagger import SequenceTagger as SequenceTagger
 
 _HOME = {
@@ -21,6 +22,7 @@ _HOME = {
     "GraphLabeler": "graph_labeler",
     "MaxentClassifier": "classifier",
     "RegularizationPathCV": "path_cv",
+    "SegmentTagger": "segment_tagger",
     "SequenceTagger": "tagger",
     "StructuredEstimator": "base",
 }

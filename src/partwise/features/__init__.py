@@ -1,8 +1,8 @@
 """Feature maps: the linear maps A_i from weights to slot scores.
 
-`multiclass_map` and `chain_map` build the usual ones from rows of input, `slot_map` one for any structure from a row of
-input per slot; `LinearMap` stacks any segments. `maxent_map` and its kin (see `maxent`) build maps with column access;
-`ArcTable` (see `arcs`) those of dependency arcs.
+`multiclass_map`, `chain_map`, `second_order_map` and `segment_map` build the usual ones from rows of input, `slot_map`
+one for any structure from a row of input per slot; `LinearMap` stacks any segments. `maxent_map` and its kin (see
+`maxent`) build maps with column access; `ArcTable` (see `arcs`) those of dependency arcs.
 """
 
 from .._core import (
@@ -23,7 +23,17 @@ from .._core import (
     Vocabulary,
 )
 from .arcs import ARC_TEMPLATES, LABEL_TEMPLATES, ArcTable, arc_tokens, parse_templates
-from .maps import Attributes, attribute_map, chain_map, history_chain_map, multiclass_map, slot_map
+from .maps import (
+    Attributes,
+    TableRows,
+    attribute_map,
+    chain_map,
+    history_chain_map,
+    multiclass_map,
+    second_order_map,
+    segment_map,
+    slot_map,
+)
 from .maxent import Contexts, logistic_map, maxent_map, maxent_matrix_map, merge_contexts
 from .template import Template
 
@@ -47,6 +57,7 @@ __all__ = [
     "SharedSegment",
     "SlotSegment",
     "SparseVector",
+    "TableRows",
     "Template",
     "Vocabulary",
     "arc_tokens",
@@ -59,5 +70,7 @@ __all__ = [
     "merge_contexts",
     "multiclass_map",
     "parse_templates",
+    "second_order_map",
+    "segment_map",
     "slot_map",
 ]

@@ -6,6 +6,8 @@ Rows of input are a dense array (rows x inputs), a SciPy CSR matrix, or `Attribu
     transitions        tied: one per (label, next label); untied: one per (edge attribute, label, next label)
     begin, end         one per label each, where the chain has ends
 
+A `segment_map` has the tables of `SegmentChain` in their order, a `second_order_map` rows of labels, pairs and triples.
+
 A `slot_map` has one row of input per slot and one weight per attribute or input.
 """
 
@@ -22,7 +24,9 @@ from .._core import (
     LinearMap,
     Multiclass,
     RowLayout,
+    SecondOrderChain,
     Segment,
+    SegmentChain,
     SharedSegment,
     SlotSegment,
     Structure,
@@ -116,6 +120,73 @@ def history_chain_map(structure: HistoryChain, rows: Any, *, layout: RowLayout) 
     return LinearMap([_row_segment(rows, ptr, structure.n_labels, structure.width, layout, once=True)])
 
 
+def second_order_map(
+    structure: SecondOrderChain,
+    rows: Any,
+    *,
+    layout: RowLayout | None = None,
+    transition_mask: Bytes | None = None,
+    triple_mask: Bytes | None = None,
+    once: bool = False,
+) -> LinearMap:
+    """One row of input per position, all sequences end to end; one weight per pair and per triple of labels.
+
+    transition_mask, triple_mask: which of them have a weight (default: all), n_labels * width and n_labels * n_labels *
+    width bytes; the other arguments are those of `chain_map`.
+    """
+    lengths, n_labels, width = structure.lengths, structure.n_labels, structure.width
+    nodes = _row_segment(rows, pointers(lengths), n_labels, width, layout, once)
+    pairs = SharedSegment(n_labels * width, lengths - 1, transition_mask)
+    triples = SharedSegment(n_labels * n_labels * width, np.maximum(lengths - 2, 0), triple_mask)
+    return LinearMap([nodes, pairs, triples])
+
+
+@dataclass(frozen=True)
+class TableRows:
+    """Rows of input of one of a segment chain's tables; which (attribute, label) pairs have a weight (None: all)."""
+
+    rows: Any
+    layout: RowLayout | None = None
+
+
+def segment_map(
+    structure: SegmentChain,
+    inside: TableRows,
+    *,
+    first: TableRows | None = None,
+    last: TableRows | None = None,
+    whole: TableRows | None = None,
+    length_mask: Bytes | None = None,
+    transition_mask: Bytes | None = None,
+    once: bool = False,
+) -> LinearMap:
+    """One row of input per position for segments that hold it (`inside`), begin with it (`first`) or end with it
+    (`last`), one per listed segment (`whole`), all sequences end to end; one weight per length and label, and per pair
+    of labels. A table without rows has no weights.
+
+    length_mask, transition_mask: which lengths (max_length * width bytes) and transitions (n_labels * width) have a
+    weight (default: all). once: see `chain_map`.
+    """
+    lengths, n_labels, width = structure.lengths, structure.n_labels, structure.width
+    positions, listed = pointers(lengths), structure.listed[0]
+
+    def table(given: TableRows | None, example_ptr: Ints) -> Segment:
+        if given is None:
+            given = TableRows(Attributes(np.zeros(int(example_ptr[-1]) + 1, dtype=np.int64), _NONE, 0))
+        return _row_segment(given.rows, example_ptr, n_labels, width, given.layout, once)
+
+    return LinearMap(
+        [
+            table(inside, positions),
+            table(first, positions),
+            table(last, positions),
+            SharedSegment(structure.max_length * width, lengths, length_mask),
+            SharedSegment(n_labels * width, lengths - 1, transition_mask),
+            table(whole, listed),
+        ]
+    )
+
+
 def slot_map(structure: Structure, rows: Any, *, uses: int = 1, parts: int | None = None) -> LinearMap:
     """One row of input per slot, for structures of any kind: the score of a slot is the product of its row and w.
 
@@ -196,6 +267,9 @@ def as_attributes(rows: Any) -> Attributes:
     if table.values is not None and np.all(table.values == 1.0):
         return Attributes(table.row_ptr, table.attributes, table.num_attributes)
     return table
+
+
+_NONE: Ints = np.empty(0, dtype=np.int64)
 
 
 def _bias_rows(n_rows: int) -> Attributes:

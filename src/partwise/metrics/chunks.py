@@ -167,22 +167,29 @@ class _Encoded:
         prefix_of: dict[str, str] = {}
         type_of: dict[str, int] = {}
         for label in set(flat):
-            prefix_of[label], name = _split(label)
+            prefix_of[label], name = split_label(label)
             type_of[label] = types.setdefault(name, len(types))
         prefixes = np.array([ord(prefix_of[label]) for label in flat], dtype=np.uint8)
         kind = np.array([type_of[label] for label in flat], dtype=np.int64)
         outside = prefixes == ord("O")
-        closed = outside | (prefixes == ord("E")) | (prefixes == ord("S"))
-        opens = (prefixes == ord("B")) | (prefixes == ord("S"))
-        opens[1:] |= closed[:-1] | (kind[1:] != kind[:-1])
-        opens &= ~outside
+        opens = chunk_starts(prefixes, kind)
         starts = np.flatnonzero(opens)
         breaks = np.flatnonzero(opens | outside)
         stops = breaks[np.searchsorted(breaks, starts, side="right")]
         return cls(starts, stops, kind[starts])
 
 
-def _split(label: str) -> tuple[str, str]:
+def chunk_starts(prefixes: NDArray[np.uint8], types: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Where chunks start, by the rules above, in labels end to end (prefixes are characters' codes)."""
+    outside = prefixes == ord("O")
+    closed = outside | (prefixes == ord("E")) | (prefixes == ord("S"))
+    opens = (prefixes == ord("B")) | (prefixes == ord("S"))
+    opens[1:] |= closed[:-1] | (types[1:] != types[:-1])
+    return opens & ~outside
+
+
+def split_label(label: str) -> tuple[str, str]:
+    """Prefix and type of a label; the type of O is ""."""
     prefix, _, name = str(label).partition("-")
     if prefix not in ("B", "I", "O", "E", "S"):
         raise ValueError(f"label {label!r} is not O or one of B, I, E, S followed by - and a type")

@@ -29,6 +29,7 @@ KINDS: dict[str, tuple[str, str]] = {
     "dep": ("partwise.estimators.parser", "DependencyParser"),
     "graph": ("partwise.estimators.graph_labeler", "GraphLabeler"),
     "maxent": ("partwise.estimators.classifier", "MaxentClassifier"),
+    "segment": ("partwise.estimators.segment_tagger", "SegmentTagger"),
     "tagger": ("partwise.estimators.tagger", "SequenceTagger"),
 }
 

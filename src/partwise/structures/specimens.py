@@ -2,9 +2,20 @@
 
 import numpy as np
 
-from .._core import Chain, DenseSegment, Grammar, LinearMap, Multiclass, ProjectiveTree, SpanningTree, Structure
+from .._core import (
+    Chain,
+    DenseSegment,
+    Grammar,
+    LinearMap,
+    Multiclass,
+    ProjectiveTree,
+    SecondOrderChain,
+    SegmentChain,
+    SpanningTree,
+    Structure,
+)
 from ..arrays import Floats, Ints
-from ..features import attribute_map, slot_map
+from ..features import TableRows, attribute_map, second_order_map, segment_map, slot_map
 from ..penalties import L2, ElasticNet
 from ..problem import Batch, LabelledBatch
 from ..specimens import specimen
@@ -26,6 +37,23 @@ def chain() -> LabelledBatch:
     """One chain of two positions with two labels and one dense input per position."""
     structure = Chain(np.array([2], dtype=np.int64), 2)
     return LabelledBatch(Batch(structure, attribute_map(structure, np.ones((2, 1)))), gold_of(structure, 2))
+
+
+@specimen("SecondOrderChain")
+def _second_order_chain() -> LabelledBatch:
+    structure = SecondOrderChain(np.array([3], dtype=np.int64), 2)
+    features = second_order_map(structure, np.ones((3, 1)))
+    return LabelledBatch(Batch(structure, features), structure.encode(np.zeros(3, dtype=np.int64)))
+
+
+@specimen("SegmentChain")
+def _segment_chain() -> LabelledBatch:
+    """One sequence of three positions, segments of at most two, one of them listed."""
+    one, three = (np.array([k], dtype=np.int64) for k in (1, 3))
+    structure = SegmentChain(three, 2, 2, listed=(np.array([0, 1], dtype=np.int64), one, three))
+    features = segment_map(structure, TableRows(np.ones((3, 1))), whole=TableRows(np.ones((1, 1))))
+    labels, begins = np.zeros(3, dtype=np.int64), np.array([1, 1, 0], dtype=np.uint8)
+    return LabelledBatch(Batch(structure, features), structure.encode(labels, begins))
 
 
 @specimen("ProjectiveTree")

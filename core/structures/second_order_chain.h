@@ -1,0 +1,52 @@
+// Second-order sequences of labels.
+//
+// Slots of a sequence of length T with L labels in rows of `width`:
+//   T rows:      slot t * width + a is label a at position t
+//   L rows:      (a, b) counts how often label b follows label a
+//   L * L rows:  (a * L + b, c) counts how often label c follows a and b
+#pragma once
+
+#include "structures/second_order_kernels.h"
+#include "structures/second_order_program.h"
+#include "structures/sequences.h"
+
+namespace partwise {
+
+class SecondOrderChain final : public Sequences {
+   public:
+    SecondOrderChain(std::vector<Index> lengths, Index n_labels);
+
+    unsigned capabilities() const override { return kCovariance | kKBest | kSample; }
+    Index num_slots(Index i) const override { return (length(i) + n_labels() * (n_labels() + 1)) * width(); }
+    double maximize(Index i, const double* scores, SlotCounts& best, Workspace& ws) const override;
+    double log_partition(Index i, const double* scores, double temperature, double* marginals, double* entropy,
+                         Workspace& ws) const override;
+    void check_labelling(Index i, SlotView labelling, Workspace& ws) const override;
+    std::vector<Scored> k_best(Index i, const double* scores, Index k, Workspace& ws) const override;
+    std::vector<SlotCounts> sample(Index i, const double* scores, double temperature, Index n, std::mt19937_64& rng,
+                                   Workspace& ws) const override;
+    void covariance_product(Index i, const double* scores, double temperature, const double* direction, double* out,
+                            Workspace& ws) const override;
+
+    // The slots of a sequence of T labels, merged.
+    void labelling_of(Index i, const Index* labels, SlotCounts& out) const;
+
+   protected:
+    void check_mask(Index i) const override;
+
+   private:
+    Index pair_row(Index i) const { return length(i); }
+    Index triple_row(Index i) const { return length(i) + n_labels(); }
+    second_order::Program program(Index i) const { return {length(i), n_labels()}; }
+    // The tables in an array of all slots.
+    second_order::View view_of(Index i, const double* slots) const;
+    // scores / temperature, -infinity where masked; cut: whether a pair or triple is masked.
+    second_order::View prepare(Index i, const double* scores, double temperature, Workspace::Frame& frame,
+                               bool& cut) const;
+    bool is_safe(const second_order::View& view) const;
+    // Values of all slots in the order of the program, and back. masked: -infinity where the mask forbids a slot.
+    double* to_program(Index i, const double* slots, double scale, bool masked, Workspace::Frame& frame) const;
+    void from_program(Index i, const double* own, double* slots) const;
+};
+
+}  // namespace partwise

@@ -1,0 +1,330 @@
+#include "structures/segment_chain.h"
+
+#include "structures/chart_inference.h"
+#include "structures/segment_program.h"
+#include "structures/segment_scaled.h"
+#include "structures/width_dispatch.h"
+#include "support/sizes.h"
+
+namespace partwise {
+
+using segments::Prefixes;
+using segments::Segment;
+using segments::Tables;
+using segments::View;
+
+namespace {
+std::string sequence(Index i) { return "sequence " + std::to_string(i); }
+std::string range(Index begin, Index end) {
+    return "segment [" + std::to_string(begin) + ", " + std::to_string(end) + ")";
+}
+}  // namespace
+
+SegmentChain::SegmentChain(std::vector<Index> lengths, Index n_labels, Index max_length, std::vector<Index> max_lengths,
+                           SegmentList listed, bool segment_cost)
+    : Structure(len(lengths.size())),
+      lengths_(std::move(lengths)),
+      n_labels_(n_labels),
+      width_(padded_width(n_labels)),
+      max_length_(max_length),
+      max_lengths_(std::move(max_lengths)),
+      listed_(std::move(listed)),
+      segment_cost_(segment_cost) {
+    if (n_labels < 1) throw InputError("a segment chain needs at least one label");
+    if (max_length < 1) throw InputError("max_length must be at least 1");
+    if (max_lengths_.empty()) max_lengths_.assign(idx(n_labels), max_length);
+    if (len(max_lengths_.size()) != n_labels) {
+        throw InputError("max_lengths has " + std::to_string(max_lengths_.size()) + " values for " +
+                         std::to_string(n_labels) + " labels");
+    }
+    for (Index b = 0; b < n_labels; ++b) {
+        if (max_lengths_[idx(b)] < 1 || max_lengths_[idx(b)] > max_length) {
+            throw InputError("the maximum length of label " + std::to_string(b) + " is " +
+                             std::to_string(max_lengths_[idx(b)]) +
+                             ", it must be from 1 to max_length = " + std::to_string(max_length));
+        }
+    }
+    if (listed_.ptr.empty()) listed_.ptr.assign(idx(num_examples()) + 1, 0);
+    const auto n = len(listed_.begins.size());
+    if (!std::is_sorted(listed_.ptr.begin(), listed_.ptr.end()) || len(listed_.ptr.size()) != num_examples() + 1 ||
+        listed_.ptr.front() != 0 || listed_.ptr.back() != n || len(listed_.ends.size()) != n) {
+        throw InputError("the list of segments does not fit the sequences");
+    }
+    Index total = 0;
+    for (Index i = 0; i < num_examples(); ++i) {
+        if (length(i) < 1) throw InputError(sequence(i) + " is empty");
+        const char* what = "the number of a sequence's slots";
+        Index rows = checked_sum(checked_product(length(i), 3, what), max_length, what);
+        rows = checked_sum(checked_sum(rows, n_labels, what), n_listed(i), what);
+        total = checked_sum(total, checked_product(rows, width_, what), "the number of slots");
+        for (Index k = listed_.ptr[idx(i)]; k < listed_.ptr[idx(i) + 1]; ++k) {
+            const Index begin = listed_.begins[idx(k)];
+            const Index end = listed_.ends[idx(k)];
+            if (begin < 0 || end <= begin || end > length(i)) {
+                throw InputError(sequence(i) + ": " + range(begin, end) + " is listed, but the sequence has " +
+                                 std::to_string(length(i)) + " positions");
+            }
+            if (end - begin > max_length) {
+                throw InputError(sequence(i) + ": " + range(begin, end) + " is listed, but the maximum length is " +
+                                 std::to_string(max_length));
+            }
+            if (k > listed_.ptr[idx(i)] &&
+                std::pair(end, begin) <= std::pair(listed_.ends[idx(k - 1)], listed_.begins[idx(k - 1)])) {
+                throw InputError(sequence(i) + ": listed segments must be in the order of (end, begin), each once; " +
+                                 range(begin, end) + " is not");
+            }
+        }
+    }
+}
+
+Index SegmentChain::num_slots(Index i) const { return (whole_row(i) + n_listed(i)) * width_; }
+
+void SegmentChain::add_list(Index i, View& view) const {
+    const std::size_t from = idx(listed_.ptr[idx(i)]);
+    view.begins = std::span(listed_.begins).subspan(from, idx(n_listed(i)));
+    view.ends = std::span(listed_.ends).subspan(from, idx(n_listed(i)));
+}
+
+View SegmentChain::view_of(Index i, const double* slots) const {
+    View view;
+    view.length = length(i);
+    view.n_labels = n_labels_;
+    view.width = width_;
+    view.longest = max_length_;
+    view.inside = slots;
+    view.first = slots + first_row(i) * width_;
+    view.last = slots + last_row(i) * width_;
+    view.lengths = slots + lengths_row(i) * width_;
+    view.edge = slots + edges_row(i) * width_;
+    view.whole = slots + whole_row(i) * width_;
+    add_list(i, view);
+    return view;
+}
+
+Tables SegmentChain::tables_of(Index i, double* slots) const {
+    return {slots,
+            slots + first_row(i) * width_,
+            slots + last_row(i) * width_,
+            slots + lengths_row(i) * width_,
+            slots + edges_row(i) * width_,
+            slots + whole_row(i) * width_};
+}
+
+View SegmentChain::prepare(Index i, const double* scores, double temperature, Workspace::Frame& frame) const {
+    const Index rows = whole_row(i) + n_listed(i);
+    const std::uint8_t* allowed = mask(i);
+    double* out = frame.take(rows * width_);
+    const double scale = 1.0 / temperature;
+    for (Index row = 0; row < rows; ++row) {
+        double* __restrict to = out + row * width_;
+        const double* __restrict from = scores + row * width_;
+        for (Index b = 0; b < n_labels_; ++b) to[b] = from[b] * scale;
+        for (Index b = n_labels_; b < width_; ++b) to[b] = -kInfinity;
+        for (Index b = 0; allowed && b < n_labels_; ++b) {
+            if (!allowed[row * width_ + b]) to[b] = -kInfinity;
+        }
+    }
+    for (Index b = 0; b < n_labels_; ++b) {
+        for (Index d = max_lengths_[idx(b)]; d < max_length_; ++d) out[(lengths_row(i) + d) * width_ + b] = -kInfinity;
+    }
+    View view = view_of(i, out);
+    if (const std::uint8_t* joins = continuation(i)) {
+        double* joined = frame.take(length(i) * width_);
+        for (Index r = 0; r < length(i) * width_; ++r) joined[r] = joins[r] ? out[r] : -kInfinity;
+        view.joined = joined;
+    }
+    return view;
+}
+
+double SegmentChain::maximize(Index i, const double* scores, SlotCounts& best, Workspace& ws) const {
+    Workspace::Frame frame(ws);
+    const View view = prepare(i, scores, 1.0, frame);
+    const Prefixes prefixes =
+        with_width(width_, [&](auto w) { return segments::Forward<w(), segments::kBest>(view, view, frame).run(); });
+    const segments::Program program{length(i), n_labels_, max_length_};
+    const segments::Chart chart(program, view, prefixes);
+    std::vector<Segment> found;
+    const double* end = prefixes.end + length(i) * width_;
+    Index b = std::max_element(end, end + n_labels_) - end;
+    for (Index t = length(i); t > 0;) {
+        const Index low = view.first_begin(t);
+        const double* own = chart.segment_scores(t, b);
+        Index s = t - 1;
+        double value = -kInfinity;
+        for (Index q = t - 1; q >= low; --q) {
+            const double x = own[q - low] + prefixes.open[q * width_ + b];
+            if (x > value) {
+                value = x;
+                s = q;
+            }
+        }
+        found.push_back({s, t, b});
+        if (s > 0) {
+            Index before = 0;
+            for (Index a = 1; a < n_labels_; ++a) {
+                const auto x = [&](Index label) {
+                    return prefixes.end[s * width_ + label] + view.edge[label * width_ + b];
+                };
+                if (x(a) > x(before)) before = a;
+            }
+            b = before;
+        }
+        t = s;
+    }
+    labelling_of(i, found, best);
+    return value_of(i, scores, {best.slots, best.counts});
+}
+
+double SegmentChain::log_partition(Index i, const double* scores, double temperature, double* marginals,
+                                   double* entropy, Workspace& ws) const {
+    if (temperature == 0.0) return maximum_as_sums(i, scores, marginals, entropy, ws);
+    Workspace::Frame frame(ws);
+    const View view = prepare(i, scores, temperature, frame);
+    double* slots = marginals || !entropy ? marginals : frame.take(num_slots(i));
+    if (slots) fill(slots, num_slots(i), 0.0);
+    const Tables tables = slots ? tables_of(i, slots) : Tables{};
+    if (!cuts_more_than_labels(i) && segments::is_safe(view)) {
+        const double log_z = with_width(width_, [&](auto w) {
+            segments::Scaled<w()> sums(view, slots != nullptr, frame);
+            const double value = sums.forward();
+            if (slots) sums.backward(tables);
+            return value;
+        });
+        // H = log Z - <mu, scores / temperature>
+        if (entropy) *entropy = std::max(0.0, log_z - dot(slots, scores, num_slots(i)) / temperature);
+        return temperature * log_z;
+    }
+    return with_width(width_, [&](auto w) {
+        const Prefixes prefixes = segments::Forward<w(), segments::kSum>(view, view, frame).run();
+        if (slots) {
+            const double found = segments::Backward<w(), false>(view, view, prefixes, tables, tables, frame).run({});
+            if (entropy) *entropy = found;
+        }
+        return temperature * prefixes.log_partition;
+    });
+}
+
+bool SegmentChain::cuts_more_than_labels(Index i) const {
+    if (continuation(i)) return true;
+    const std::uint8_t* allowed = mask(i);
+    for (Index r = first_row(i) * width_; allowed && r < num_slots(i); ++r) {
+        if (!allowed[r] && r % width_ < n_labels_) return true;
+    }
+    return false;
+}
+
+void SegmentChain::covariance_product(Index i, const double* scores, double temperature, const double* direction,
+                                      double* out, Workspace& ws) const {
+    Workspace::Frame frame(ws);
+    const View view = prepare(i, scores, temperature, frame);
+    double* own = frame.take(num_slots(i));
+    for (Index r = 0; r < num_slots(i); ++r) own[r] = r % width_ < n_labels_ ? direction[r] : 0.0;
+    const View along = view_of(i, own);
+    double* marginals = frame.take(num_slots(i));
+    fill(marginals, num_slots(i), 0.0);
+    fill(out, num_slots(i), 0.0);
+    with_width(width_, [&](auto w) {
+        const Prefixes prefixes = segments::Forward<w(), segments::kTangent>(view, along, frame).run();
+        segments::Backward<w(), true>(view, along, prefixes, tables_of(i, marginals), tables_of(i, out), frame).run({});
+    });
+}
+
+void SegmentChain::segment_probabilities(Index i, const double* scores, double temperature,
+                                         std::span<const Index> begins, std::span<const Index> ends,
+                                         std::span<const Index> labels, double* out, Workspace& ws) const {
+    for (std::size_t k = 0; k < ends.size(); ++k) {
+        if (begins[k] < 0 || ends[k] <= begins[k] || ends[k] > length(i) || (k > 0 && ends[k] < ends[k - 1])) {
+            throw InputError(sequence(i) + ": " + range(begins[k], ends[k]) +
+                             " is not in the sequence, or not in the order of ends");
+        }
+        if (labels[k] < 0 || labels[k] >= n_labels_) {
+            throw InputError(sequence(i) + ": label " + std::to_string(labels[k]) + " is not in [0, " +
+                             std::to_string(n_labels_) + ")");
+        }
+        check_segment(i, begins[k], ends[k], labels[k]);
+    }
+    Workspace::Frame frame(ws);
+    const View view = prepare(i, scores, temperature, frame);
+    double* slots = frame.take(num_slots(i));
+    fill(slots, num_slots(i), 0.0);
+    const Tables tables = tables_of(i, slots);
+    with_width(width_, [&](auto w) {
+        const Prefixes prefixes = segments::Forward<w(), segments::kSum>(view, view, frame).run();
+        segments::Backward<w(), false>(view, view, prefixes, tables, tables, frame).run({begins, ends, labels, out});
+    });
+}
+
+std::vector<Scored> SegmentChain::k_best(Index i, const double* scores, Index k, Workspace& ws) const {
+    if (k < 1) throw InputError("k must be at least 1");
+    Workspace::Frame frame(ws);
+    const View view = prepare(i, scores, 1.0, frame);
+    const Prefixes prefixes =
+        with_width(width_, [&](auto w) { return segments::Forward<w(), segments::kBest>(view, view, frame).run(); });
+    const segments::Program program{length(i), n_labels_, max_length_};
+    const segments::Chart chart(program, view, prefixes);
+    chart::KBest<segments::Program, const segments::Chart&, segments::Scores> lists(program, chart,
+                                                                                    segments::Scores{chart});
+    std::vector<Scored> out;
+    std::vector<Segment> found;
+    const auto use = [&](Index slot) {
+        if (slot < program.first_label_slot()) found.push_back(program.segment(slot));
+    };
+    while (len(out.size()) < k && lists.derivation(len(out.size()), use)) {
+        Scored& next = out.emplace_back();
+        labelling_of(i, found, next.labelling);
+        next.value = value_of(i, scores, {next.labelling.slots, next.labelling.counts});
+        found.clear();
+    }
+    return out;
+}
+
+std::vector<SlotCounts> SegmentChain::sample(Index i, const double* scores, double temperature, Index n,
+                                             std::mt19937_64& rng, Workspace& ws) const {
+    Workspace::Frame frame(ws);
+    const View view = prepare(i, scores, temperature, frame);
+    const Prefixes prefixes =
+        with_width(width_, [&](auto w) { return segments::Forward<w(), segments::kSum>(view, view, frame).run(); });
+    const segments::Program program{length(i), n_labels_, max_length_};
+    const segments::Chart chart(program, view, prefixes);
+    std::vector<double> weights(idx(program.most_edges()));
+    const auto draw = [&](const auto& e) {
+        const auto x = edge_scores(e, chart, segments::Scores{chart});
+        double high = -kInfinity;
+        for (Index k = 0; k < e.count(); ++k) high = std::max(high, x(k));
+        return chart::draw_edge(e.count(), x, high, weights.data(), rng);
+    };
+    std::vector<SlotCounts> out(idx(n));
+    std::vector<Segment> found;
+    std::vector<Index> stack;
+    for (SlotCounts& one : out) {
+        chart::derive(program, stack, draw, [&](Index slot) {
+            if (slot < program.first_label_slot()) found.push_back(program.segment(slot));
+        });
+        labelling_of(i, found, one);
+        found.clear();
+    }
+    return out;
+}
+
+void SegmentChain::set_continuation(Index i, std::vector<std::uint8_t> allowed) {
+    if (continuation_.empty()) continuation_.resize(idx(num_examples()));
+    std::swap(continuation_[idx(i)], allowed);
+    try {
+        check_mask(i);
+    } catch (...) {
+        std::swap(continuation_[idx(i)], allowed);
+        throw;
+    }
+}
+
+void SegmentChain::check_mask(Index i) const {
+    Workspace ws;
+    Workspace::Frame frame(ws);
+    double* zeros = frame.take(num_slots(i));
+    fill(zeros, num_slots(i), 0.0);
+    if (log_partition(i, zeros, 1.0, nullptr, nullptr, ws) == -kInfinity) {
+        throw InputError("the mask of sequence " + std::to_string(i) + " allows no labelling");
+    }
+}
+
+}  // namespace partwise

@@ -1,0 +1,509 @@
+"""Segments of sequences with labels: semi-Markov CRFs and max-margin models.
+
+The weights are one vector, in the order of `SegmentChain`'s tables:
+
+    inside       for (attribute, type) pairs of positions, whatever their place in a segment
+    first, last  the same for the first and the last position of segments, if the model has these borders
+    lengths      max_length x width: a segment of this length with this type
+    transitions  n_types x width: a segment of one type after one of another
+    whole        for (feature, type) pairs of whole segments
+
+Types are what stands behind B- and I-; O is one too, whose segments have one position.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from partwise.arrays import Booleans, Bytes, Floats, Ints, pointers
+from partwise.checks import check_choice, check_count, check_sample_weight
+from partwise.features import Attributes, RowLayout, TableRows, segment_map
+from partwise.features.presets import read_gazetteers
+from partwise.io.coded import CodedSequences
+from partwise.model_files.errors import ModelFormatError
+from partwise.model_files.parts import ModelParts
+from partwise.models.base import Labellings, Learnt, Reading, Training
+from partwise.models.chain.layout import node_layout, transition_mask
+from partwise.models.inspection import Explanation, TopFeatures
+from partwise.models.layout import PairLayout, expand_pairs, layout_of, look_up
+from partwise.models.rows import Rows
+from partwise.models.saved import layout_parts, padded, read_layout, unpadded
+from partwise.models.segments.constraining import constrain_segments
+from partwise.models.segments.inspecting import explain_segments, prune_segments, top_features
+from partwise.models.segments.spans import Segments, Span, Types
+from partwise.models.segments.whole import FAMILIES, Listed, WholeFeatures
+from partwise.models.sequences.inputs import Sequences
+from partwise.models.sequences.labels import Targets
+from partwise.models.sequences.model import SequenceModel, SequenceSource
+from partwise.models.sequences.template_reader import TextSequences
+from partwise.problem import Batch, LabelledBatch
+from partwise.structures import SegmentChain, padded_width
+
+#: Tables of attributes, in the order of weights; lengths and transitions come between "last" and "whole".
+TABLES = ("inside", "first", "last", "whole")
+SCHEMES = ("iob2", "iob1", "iobes")
+BORDERS = ("both", "first", "last", "none")
+
+
+@dataclass(frozen=True, eq=False)
+class WordRows(Rows):
+    """Rows with the words of the positions, if they are known, and the sequences' numbers, for messages."""
+
+    words: CodedSequences | None = None
+    numbers: Any = ()
+
+
+class SegmentModel(SequenceModel):
+    """Weights for positions inside segments and at their borders, for lengths, transitions and whole segments."""
+
+    kind = "segments"
+    late = ("scheme",)
+
+    types: Types
+    max_length: int
+    layouts: dict[str, PairLayout]
+    whole: WholeFeatures
+    transition_mask: Bytes
+
+    def __init__(
+        self,
+        *,
+        longest: int | None,
+        borders: str,
+        segment_features: Any,
+        lists: Any,
+        segment_cost: bool,
+        transitions: str,
+        scheme: str,
+        **shared: Any,
+    ) -> None:
+        self.longest = longest
+        self.borders = borders
+        self.segment_features = segment_features
+        self.lists = lists
+        self.segment_cost = bool(segment_cost)
+        self.transitions = transitions
+        self.scheme = scheme
+        super().__init__(**shared)
+
+    def check(self) -> None:
+        super().check()
+        check_choice("transitions", self.transitions, ("auto", "observed", "all"))
+        check_choice("borders", self.borders, BORDERS)
+        check_choice("scheme", self.scheme, SCHEMES)
+        if self.longest is not None:
+            check_count("max_length", self.longest)
+        if self.template is not None and self.template.edges:
+            raise ValueError("B lines with macros are not available for segments")
+        self._families()
+        for name, each in ({} if self.lists is None else read_gazetteers(self.lists)).items():
+            if not each.phrases:
+                raise ValueError(f"lists: {name!r} has no phrases")
+
+    def _families(self) -> tuple[str, ...]:
+        chosen = self.segment_features
+        if isinstance(chosen, str) and chosen == "auto":
+            return tuple(FAMILIES) if self.template is not None else ()
+        if isinstance(chosen, str) or not all(name in FAMILIES for name in chosen):
+            raise ValueError(f"segment_features must be 'auto' or some of {', '.join(FAMILIES)}, got {chosen!r}")
+        return tuple(name for name in FAMILIES if name in chosen)
+
+    @property
+    def n_types(self) -> int:
+        """Number of labels of segments, O among them."""
+        return len(self.types)
+
+    @property
+    def width(self) -> int:
+        """Padded number of types."""
+        return padded_width(self.n_types)
+
+    @property
+    def outside(self) -> Booleans:
+        """Which types are O."""
+        return np.array([name is None for name in self.types.names])
+
+    def max_lengths(self) -> Ints:
+        """Of the segments of each type."""
+        return np.where(self.outside, 1, self.max_length).astype(np.int64)
+
+    # training
+
+    def _first_reading(self, sequences: Sequences, n_jobs: int) -> WordRows:
+        rows = super()._first_reading(sequences, n_jobs)
+        self.whole = WholeFeatures(self._families(), {} if self.lists is None else read_gazetteers(self.lists))
+        return self._with_words(rows, sequences)
+
+    def _with_words(self, rows: Rows, sequences: Sequences) -> WordRows:
+        words = None
+        if self.whole.needs_words:
+            if not isinstance(sequences, TextSequences):
+                raise ValueError("features of whole segments need words: give a template, which reads them")
+            words = CodedSequences.of(sequences.table, 0)
+        return WordRows(rows.lengths, rows.n_attributes, rows.table, rows.unknown, words, sequences.numbers)
+
+    def _learn_features(self, rows: Rows, labels: Ints, weight: Floats | None, training: Training) -> Learnt:
+        assert isinstance(rows, WordRows)
+        given = self.classes.tolist()
+        self.types = Types.of(given)
+        codes = CodedSequences([str(label) for label in given], labels.astype(np.int32), rows.lengths)
+        gold = self.types.segments(Targets.of(codes), rows.lengths)
+        self._choose_length(gold, rows)
+        self.classes = self.types.classes(self.max_length)
+        if self.whole.needs_words:
+            assert rows.words is not None
+            self.whole.learn(rows.words, gold, self.outside, int(self.min_count))
+        found = self._find(rows)
+        self._choose_features(rows, gold, found)
+        batch = self._batch(rows, found, once=False)
+        structure: Any = batch.structure
+        slots = structure.encode(gold.types, gold.begins.astype(np.uint8))
+        learnt = Learnt(LabelledBatch(batch, slots, weight), (self.n_types, self.max_length, rows.lengths))
+        if rows.unknown[0]:
+            return learnt
+        light = Rows(rows.lengths, rows.n_attributes, np.empty((0, rows.n_attributes)))
+        source = SequenceSource(rows.lengths, light)
+        return replace(learnt, reading=Reading(batch, len(rows.lengths), source=source))
+
+    def _choose_length(self, gold: Segments, rows: WordRows) -> None:
+        sizes = gold.sizes
+        most = int(sizes.max())
+        self.max_length = most if self.longest is None else int(self.longest)
+        if most <= self.max_length:
+            return
+        first = int(gold.firsts[np.argmax(sizes > self.max_length)])
+        size = int(sizes[np.argmax(sizes > self.max_length)])
+        i = int(np.searchsorted(np.cumsum(rows.lengths), first, side="right"))
+        begin = first - int(pointers(rows.lengths)[i])
+        raise ValueError(
+            f"sequence {rows.numbers[i]}: the segment {self.types.names[gold.types[first]]!r} at positions {begin} to "
+            f"{begin + size - 1} has {size} positions, max_length is {self.max_length}"
+        )
+
+    def _choose_features(self, rows: Rows, gold: Segments, found: Listed) -> None:
+        options: dict[str, Any] = {"observed": self.observed, "min_count": int(self.min_count)}
+        n = self.n_types
+        none = layout_of(0, n, self.width, np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+        self.layouts = dict.fromkeys(TABLES, none)
+        self.layouts["inside"] = node_layout(rows, gold.types, n, **options)
+        for name, places in (("first", gold.firsts), ("last", gold.lasts)):
+            if self.borders in ("both", name):
+                layout = node_layout(_some(rows, places), gold.types[places], n, **options)
+                self.layouts[name] = _without(layout, self.outside)
+        if found.rows.num_attributes:
+            # every listed segment of training text may take a feature's weight, whose sign then says what it is not
+            self.layouts["whole"] = PairLayout.every(found.rows.num_attributes, n, self.width)
+        segments = CodedSequences([], gold.types[gold.firsts].astype(np.int32), _n_segments(gold))
+        observed = (self.features if self.transitions == "auto" else self.transitions) == "observed"
+        self.transition_mask = transition_mask(
+            segments.lengths, gold.types[gold.firsts], n, observed, int(self.min_count)
+        )
+        if not self.reader.plain_transitions:
+            self.transition_mask[:] = 0
+
+    @property
+    def length_mask(self) -> Bytes:
+        """Which lengths have a weight: all that segments of a type may have, where it has more than one."""
+        mask = np.zeros((self.max_length, self.width), dtype=np.uint8)
+        mask[:, : self.n_types] = (np.arange(1, self.max_length + 1)[:, None] <= self.max_lengths()) & ~self.outside
+        return mask.ravel()
+
+    def _find(self, rows: WordRows) -> Listed:
+        """The segments of these sequences that have features of their own."""
+        none = np.empty(0, dtype=np.int64)
+        if rows.words is None:
+            ptr = np.zeros(len(rows.lengths) + 1, dtype=np.int64)
+            return Listed((ptr, none, none), Attributes(np.zeros(1, dtype=np.int64), none, 0))
+        return self.whole.find(rows.words, rows.lengths, self.max_length)
+
+    def _batch(self, rows: Rows, found: Listed, *, once: bool) -> Batch:
+        structure = SegmentChain(
+            rows.lengths, self.n_types, self.max_length, self.max_lengths(), found.listed, self.segment_cost
+        )
+        dense = self.layouts["inside"].all_pairs and not isinstance(rows.table, Attributes)
+        table = rows.table if dense else rows.attributes()
+
+        def of(name: str) -> TableRows | None:
+            layout = self.layouts[name]
+            if not layout.core.num_attributes:
+                return None
+            if name == "whole":
+                return TableRows(found.rows, layout.core)
+            return TableRows(table, None) if dense and layout.all_pairs else TableRows(rows.attributes(), layout.core)
+
+        inside = of("inside")
+        assert inside is not None
+        features = segment_map(
+            structure,
+            inside,
+            first=of("first"),
+            last=of("last"),
+            whole=of("whole"),
+            length_mask=self.length_mask,
+            transition_mask=self.transition_mask,
+            once=once,
+        )
+        return Batch(structure, features)
+
+    def batch(self, rows: Rows) -> Batch:
+        assert isinstance(rows, WordRows)
+        return self._batch(rows, self._find(rows), once=True)
+
+    # answers
+
+    def read(self, X: Any, n_jobs: int = 1) -> Reading:
+        sequences = self.reader.sequences(X)
+        rows = self._with_words(self.reader.read(sequences, n_jobs=n_jobs), sequences)
+        lengths, kept = rows.lengths, np.flatnonzero(rows.lengths)
+        some = replace(rows, lengths=lengths[kept])
+        return Reading(self.batch(some), len(lengths), kept, SequenceSource(lengths, some))
+
+    def segments_of(self, reading: Reading, which: Ints, labellings: Labellings) -> Segments:
+        """The segments of these labellings: slots are rows `inside`, rows `first`, then others."""
+        width, lengths = self.width, reading.source.rows.lengths[which]
+        owner = np.repeat(np.arange(len(which)), np.diff(labellings.indptr))
+        row, label = np.divmod(labellings.slots, width)
+        inside, first = row < lengths[owner], (row >= lengths[owner]) & (row < 2 * lengths[owner])
+        starts = pointers(lengths)[owner]
+        types, begins = np.empty(int(lengths.sum()), dtype=np.int64), np.zeros(int(lengths.sum()), dtype=bool)
+        types[(starts + row)[inside]] = label[inside]
+        begins[(starts + row - lengths[owner])[first]] = True
+        return Segments(types, begins, lengths)
+
+    def labels_of(self, reading: Reading, which: Ints, labellings: Labellings) -> Ints:
+        found = self.segments_of(reading, which, labellings)
+        return self.types.numbers(self.classes)[found.types, 1 - found.begins.astype(np.int64)]
+
+    def decode(self, reading: Reading, which: Ints, labellings: Labellings, n_jobs: int = 1) -> list[list[Any]]:
+        found = self.segments_of(reading, which, labellings)
+        flat, ends = self.types.labels(found, self.scheme), pointers(found.lengths).tolist()
+        return [flat[a:b] for a, b in zip(ends, ends[1:], strict=False)]
+
+    def spans(self, reading: Reading, labellings: Labellings, temperature: float | None) -> list[list[Span]]:
+        """The segments of the best labellings that are not O, with their probabilities at this temperature."""
+        n = reading.batch.n_examples
+        found = self.segments_of(reading, np.arange(n), labellings)
+        firsts, sizes, starts = found.firsts, found.sizes, pointers(found.lengths)
+        owner = np.searchsorted(starts, firsts, side="right") - 1
+        bounds, inner = np.searchsorted(owner, np.arange(n + 1)), ~self.outside[found.types[firsts]]
+        every: list[list[Span]] = []
+        for i in range(n):
+            own = np.flatnonzero(inner[bounds[i] : bounds[i + 1]]) + bounds[i]
+            begins, labels = firsts[own] - starts[i], found.types[firsts[own]]
+            ends = begins + sizes[own]
+            values: list[Any] = [None] * len(begins)
+            if temperature is not None:
+                values = self.probabilities(reading, i, begins, ends, labels, temperature).tolist()
+            rows = zip(labels.tolist(), begins.tolist(), ends.tolist(), values, strict=True)
+            every.append([Span(str(self.types.names[b]), s, t, p) for b, s, t, p in rows])
+        return every
+
+    def probabilities(
+        self, reading: Reading, i: int, begins: Ints, ends: Ints, labels: Ints, temperature: float
+    ) -> Floats:
+        """Of segments of example i of the batch, in the order of ends."""
+        structure: Any = reading.batch.structure
+        scores = reading.batch.features.scores(i, self.weights)
+        found: Floats = structure.segment_probabilities(i, scores, begins, ends, labels, temperature)
+        return found
+
+    def encode(self, reading: Reading, y: Any) -> tuple[Labellings, Booleans]:
+        lengths = reading.source.lengths
+        targets = Targets.of(y).check(lengths)
+        found = self.types.segments(targets, lengths)
+        kept = reading.source.rows.lengths
+        owner = np.repeat(np.arange(len(kept)), kept)
+        wrong = found.types < 0
+        long = found.sizes > self.max_lengths()[found.types[found.firsts]]
+        wrong[found.firsts[long]] = True
+        possible = np.ones(len(kept), dtype=bool)
+        possible[owner[wrong]] = False
+        bad = ~possible[owner]
+        types, begins = np.where(bad, 0, found.types), found.begins | bad
+        structure: Any = reading.batch.structure
+        return Labellings(*structure.encode(types, begins.astype(np.uint8))), possible
+
+    def marginals(self, reading: Reading, counts: Floats, output: str = "dict") -> list[Any]:
+        """Of labels in IOB2: dicts {label: probability} per position, or arrays of shape (length, n_labels)."""
+        check_choice("output", output, ("dict", "array"))
+        offsets, width, numbers = (
+            reading.batch.structure.slot_offsets().tolist(),
+            self.width,
+            self.types.numbers(self.classes),
+        )
+        arrays = []
+        for start, n in zip(offsets, reading.source.rows.lengths.tolist(), strict=False):
+            inside, first = counts[start : start + 2 * n * width].reshape(2, n, width)[:, :, : self.n_types]
+            array = np.zeros((n, len(self.classes)))
+            later = numbers[:, 1] >= 0
+            array[:, numbers[later, 1]] = np.maximum(inside - first, 0.0)[:, later]
+            array[:, numbers[:, 0]] = first
+            arrays.append(array)
+        every: list[Any] = reading.spread(arrays, lambda: np.empty((0, len(self.classes))))
+        if output == "array":
+            return every
+        labels = self.classes.tolist()
+        return [[dict(zip(labels, row, strict=True)) for row in array.tolist()] for array in every]
+
+    def constrain(self, reading: Reading, allowed: Any = None, allowed_transitions: Any = None) -> None:
+        """As for `SequenceTagger`, by labels in IOB2."""
+        constrain_segments(self, reading, allowed, allowed_transitions)
+
+    def score(self, X: Any, y: Any, predicted: Any, sample_weight: Any) -> float:
+        """Share of positions that have the right type and begin a segment where they should, whatever the scheme."""
+        guess = Targets.of(predicted)
+        lengths = guess.lengths()
+        truth = self.types.segments(Targets.of(y).check(lengths), lengths)
+        found = self.types.segments(guess, lengths)
+        weight = check_sample_weight(sample_weight, len(lengths))
+        each = np.repeat(np.ones(len(lengths)) if weight is None else weight, lengths)
+        if not each.any():
+            raise ValueError("there is no position to score")
+        return float(np.average((truth.types == found.types) & (truth.begins == found.begins), weights=each))
+
+    # weights by name
+
+    def split(self, weights: Floats) -> dict[str, Floats]:
+        """The runs of weights by name."""
+        sizes = {name: self.layouts[name].core.num_weights for name in ("inside", "first", "last")}
+        sizes |= {"lengths": self.max_length * self.width, "transitions": self.n_types * self.width}
+        sizes["whole"] = self.layouts["whole"].core.num_weights
+        parts = np.split(weights, np.cumsum(list(sizes.values()))[:-1])
+        return dict(zip(sizes, parts, strict=True))
+
+    def table(self, name: str) -> tuple[Ints, Ints, Floats]:
+        """(attributes, types, weights) of one of the `TABLES`."""
+        core: RowLayout = self.layouts[name].core
+        attributes, types = expand_pairs(*core.pairs())
+        return attributes, types, core.unpack(self.split(self.weights)[name])
+
+    def node_features(self) -> tuple[Ints, Ints, Floats]:
+        return self.table("inside")
+
+    def attribute_name(self, table: str, attribute: int) -> Any:
+        """The name of an attribute of a table."""
+        return self.whole.names[attribute] if table == "whole" else self.reader.name(attribute)
+
+    def type_name(self, k: int) -> str:
+        """The name of a type."""
+        name = self.types.names[k]
+        return "O" if name is None else name
+
+    def transition_features(self) -> dict[tuple[Any, ...], float]:
+        run = unpadded(self.split(self.weights)["transitions"], self.n_types, self.n_types)
+        mask = unpadded(self.transition_mask, self.n_types, self.n_types)
+        cells = zip(*np.nonzero(mask), strict=True)
+        return {(self.type_name(a), self.type_name(b)): float(run[a, b]) for a, b in cells}
+
+    def length_features(self) -> dict[tuple[int, str], float]:
+        """Weights of (length, type)."""
+        run = unpadded(self.split(self.weights)["lengths"], self.max_length, self.n_types)
+        mask = unpadded(self.length_mask, self.max_length, self.n_types)
+        cells = zip(*np.nonzero(mask), strict=True)
+        return {(int(d) + 1, self.type_name(b)): float(run[d, b]) for d, b in cells}
+
+    def top_features(self, n: int = 10) -> TopFeatures:
+        """The largest weights of every type and every transition."""
+        return top_features(self, n)
+
+    def explain(self, reading: Reading) -> Explanation:
+        """The features that make the best segmentation of a sequence better than the second-best one."""
+        return explain_segments(self, reading)
+
+    def pruned(self, threshold: float | None, keep: float | None) -> tuple[SegmentModel, tuple[int, int, float]]:
+        return prune_segments(self, threshold, keep)
+
+    def carried(self, old: SegmentModel) -> Floats | None:
+        numbers = self.reader.numbers_in(old.reader)
+        if numbers is None:
+            return None
+        index = {name: k for k, name in enumerate(old.types.names)}
+        types = np.array([index.get(name, -1) for name in self.types.names], dtype=np.int64)
+        known = {name: k for k, name in enumerate(old.whole.names)}
+        of_whole = np.array([known.get(name, -1) for name in self.whole.names], dtype=np.int64)
+        runs = {}
+        for name in TABLES:
+            attributes, columns = expand_pairs(*self.layouts[name].core.pairs())
+            there = (of_whole if name == "whole" else numbers)[attributes]
+            runs[name] = self.layouts[name].core.pack(look_up(old.table(name), there, types[columns]))
+        tied = {"lengths": (self.max_length, old.max_length), "transitions": (self.n_types, old.n_types)}
+        for name, (rows, old_rows) in tied.items():
+            before = unpadded(old.split(old.weights)[name], old_rows, old.n_types)
+            place = np.arange(rows) if name == "lengths" else types
+            there = (place >= 0) & (place < old_rows)
+            values = np.where(there[:, None], before[np.where(there, place, 0)], 0.0)
+            runs[name] = padded(np.where(types >= 0, values[:, types], 0.0))
+        return np.concatenate([runs[name] for name in self.split(np.empty(0))])
+
+    # model files
+
+    def _to_parts(self) -> ModelParts:
+        runs, n = self.split(self.weights), self.n_types
+        parts = ModelParts(self.kind, {"types": self.types.names, "max_length": self.max_length})
+        for name in TABLES:
+            parts.add(name, layout_parts(self.layouts[name], runs[name]))
+        parts.add("features", self.whole.to_parts())
+        parts.arrays["length_weights"] = unpadded(runs["lengths"], self.max_length, n)
+        parts.arrays["transition_weights"] = unpadded(runs["transitions"], n, n)
+        parts.arrays["transitions"] = unpadded(self.transition_mask, n, n)
+        return parts
+
+    def _from_parts(self, parts: ModelParts, n_attributes: int) -> None:
+        names = parts.settings.get("types")
+        if not isinstance(names, list) or not names or not all(name is None or type(name) is str for name in names):
+            raise ModelFormatError("has no list of its types of segments")
+        if len(set(names)) < len(names):
+            raise ModelFormatError("has a type of segments twice")
+        self.types, self.max_length = Types(names), parts.integer("max_length", 1, 1 << 20)
+        if self.types.classes(self.max_length).tolist() != self.classes.tolist():
+            raise ModelFormatError("has other labels than its types of segments")
+        n = self.n_types
+        lengths = padded(parts.floats("length_weights", self.max_length, n))
+        self.whole = WholeFeatures.from_parts(parts.part("features"))
+        self.layouts, runs = {}, {}
+        for name in TABLES:
+            self.layouts[name], runs[name] = read_layout(parts.part(name), n)
+            known, wanted = (
+                self.layouts[name].core.num_attributes,
+                len(self.whole.names) if name == "whole" else n_attributes,
+            )
+            if known != wanted and (known or name == "inside"):
+                raise ModelFormatError(f"has weights of {name!r} for {known} attributes and knows {wanted}")
+        self.transition_mask = padded(parts.mask("transitions", n, n).astype(np.uint8))
+        runs |= {"lengths": lengths, "transitions": padded(parts.floats("transition_weights", n, n))}
+        self._weights = np.empty(0)
+        self._weights = np.concatenate([runs[name] for name in self.split(np.empty(0))])
+
+
+def _some(rows: Rows, places: Ints) -> Rows:
+    """Some of the rows, as a sequence each."""
+    lengths = np.ones(len(places), dtype=np.int64)
+    if not isinstance(rows.table, Attributes):
+        return Rows(lengths, rows.n_attributes, rows.table[places])
+    table = rows.table
+    sizes = np.diff(table.row_ptr)[places]
+    entries = np.repeat(table.row_ptr[:-1][places] - pointers(sizes)[:-1], sizes) + np.arange(int(sizes.sum()))
+    values = None if table.values is None else table.values[entries]
+    return Rows(
+        lengths, rows.n_attributes, Attributes(pointers(sizes), table.attributes[entries], table.num_attributes, values)
+    )
+
+
+def _without(layout: PairLayout, types: Booleans) -> PairLayout:
+    """The layout without pairs of these types. The borders of O are its inside: the same feature three times would be
+    one that is three times as large, and slow training down.
+    """
+    attributes, columns = expand_pairs(*layout.core.pairs())
+    kept = ~types[columns]
+    return layout_of(
+        layout.core.num_attributes, layout.core.n_columns, layout.core.width, attributes[kept], columns[kept]
+    )
+
+
+def _n_segments(gold: Segments) -> Ints:
+    """Number of segments of each sequence."""
+    ends = np.cumsum(gold.lengths)
+    return np.diff(np.searchsorted(gold.firsts, ends), prepend=0)

@@ -1,0 +1,208 @@
+"""Features of whole segments: their text, their shape, the lists that they are in.
+
+A segment has a row of its own only if it has such a feature, so that memory goes with their number. Texts are compared
+by 64-bit keys that are rolled along the words: h(w_1..w_d) = h(w_1..w_{d-1}) * M + h(w_d).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partwise.arrays import Booleans, Ints, pointers
+from partwise.features import Attributes
+from partwise.features.macros import Gazetteer, short_shape
+from partwise.io.coded import CodedSequences
+from partwise.model_files.errors import ModelFormatError
+from partwise.model_files.names import encode_names, read_names
+from partwise.model_files.parts import ModelParts
+from partwise.models.segments.spans import Segments
+
+Keys = NDArray[np.uint64]
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+#: What is compared, of each word.
+FAMILIES: dict[str, Callable[[str], str]] = {"text": str, "shape": short_shape}
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Segments that have features, as `SegmentChain` takes them, and a row of attributes for each."""
+
+    listed: tuple[Ints, Ints, Ints]
+    rows: Attributes
+
+
+@dataclass(frozen=True)
+class Known:
+    """Features of one family: keys in ascending order, names, and the longest segment that has one."""
+
+    keys: Keys
+    names: list[str]
+    longest: int
+
+
+class WholeFeatures:
+    """The features of whole segments that a model knows.
+
+    families: of `FAMILIES`, for segments of two words or more. lists: phrases by name, whatever their case.
+    """
+
+    def __init__(self, families: tuple[str, ...], lists: Mapping[str, Gazetteer]) -> None:
+        self.families = families
+        self.lists = dict(lists)
+        self.known = {name: Known(np.empty(0, dtype=np.uint64), [], 0) for name in families}
+
+    @property
+    def needs_words(self) -> bool:
+        return bool(self.families or self.lists)
+
+    def learn(self, words: CodedSequences, gold: Segments, outside: Booleans, min_count: int) -> None:
+        """Know the texts and shapes of gold segments; outside: which types are O."""
+        firsts, sizes = gold.firsts, gold.sizes
+        chosen = (sizes > 1) & ~outside[gold.types[firsts]]
+        firsts, sizes = firsts[chosen], sizes[chosen]
+        for family in self.families:
+            texts = [FAMILIES[family](name) for name in words.names]
+            codes = _keys(texts)[words.codes]
+            found = np.zeros(len(firsts), dtype=np.uint64)
+            for size, rolled in _rolled(codes, int(sizes.max(initial=0))):
+                own = sizes == size
+                found[own] = rolled[firsts[own]]
+            keys, where, counts = np.unique(found, return_index=True, return_counts=True)
+            kept = counts >= min_count
+            places = [(int(firsts[k]), int(sizes[k])) for k in where[kept].tolist()]
+            names = [" ".join(texts[code] for code in words.codes[a : a + n].tolist()) for a, n in places]
+            self.known[family] = Known(keys[kept], names, max((n for _, n in places), default=0))
+
+    @property
+    def names(self) -> list[str]:
+        """Of the attributes, in the order of their numbers."""
+        found = [f"{family}={name}" for family in self.families for name in self.known[family].names]
+        return [*found, *(f"list={name}" for name in self.lists)]
+
+    def find(self, words: CodedSequences, lengths: Ints, max_length: int) -> Listed:
+        """The segments of these sequences that have features."""
+        n, ends_of = len(words.codes), np.repeat(np.cumsum(lengths), lengths)
+        begins, ends, ids, first = [], [], [], 0
+        positions = np.arange(n)
+
+        def look(keys: Keys, codes: Keys, longest: int, shortest: int, number: Any) -> None:
+            for size, rolled in _rolled(codes, min(longest, max_length)):
+                if size < shortest:
+                    continue
+                place = np.minimum(np.searchsorted(keys, rolled), len(keys) - 1)
+                found = np.flatnonzero(
+                    (keys[place] == rolled) & (positions[: len(rolled)] + size <= ends_of[: len(rolled)])
+                )
+                begins.append(found)
+                ends.append(found + size)
+                ids.append(number(place[found]))
+
+        for family in self.families:
+            known = self.known[family]
+            if len(known.keys):
+                codes = _keys([FAMILIES[family](name) for name in words.names])[words.codes]
+                look(known.keys, codes, known.longest, 2, lambda place, first=first: place + first)
+            first += len(known.keys)
+        lowered = _keys([name.lower() for name in words.names])[words.codes] if self.lists else None
+        for gazetteer in self.lists.values():
+            assert lowered is not None
+            phrases = [phrase.split() for phrase in gazetteer.phrases]
+            keys = np.sort(np.array([_key_of(phrase) for phrase in phrases], dtype=np.uint64))
+            look(keys, lowered, max(map(len, phrases)), 1, lambda place, first=first: np.full(len(place), first))
+            first += 1
+        return _grouped(begins, ends, ids, first, lengths)
+
+    def kept(self, used: Booleans) -> tuple[WholeFeatures, Ints]:
+        """Those of these attributes alone, and the new number of each (-1: gone)."""
+        other, first, number = WholeFeatures(self.families, {}), 0, np.where(used, np.cumsum(used) - 1, -1)
+        for family in self.families:
+            known = self.known[family]
+            own = used[first : first + len(known.keys)]
+            names = [name for name, there in zip(known.names, own.tolist(), strict=True) if there]
+            other.known[family] = Known(known.keys[own], names, known.longest if names else 0)
+            first += len(own)
+        other.lists = {
+            name: each for (name, each), there in zip(self.lists.items(), used[first:].tolist(), strict=True) if there
+        }
+        return other, number.astype(np.int64)
+
+    # model files
+
+    def to_parts(self) -> ModelParts:
+        parts = ModelParts("whole", {"families": list(self.families), "lists": list(self.lists)})
+        for family in self.families:
+            known = self.known[family]
+            arrays = {**encode_names(known.names), "keys": known.keys.view(np.int64)}
+            parts.add(family, ModelParts("texts", {"longest": known.longest}, arrays))
+        for k, each in enumerate(self.lists.values()):
+            parts.add(f"list{k}", ModelParts("names", {}, encode_names(each.phrases)))
+        return parts
+
+    @classmethod
+    def from_parts(cls, parts: ModelParts) -> WholeFeatures:
+        families, lists = (parts.settings.get(name) for name in ("families", "lists"))
+        if not isinstance(families, list) or not set(families) <= set(FAMILIES) or len(set(families)) < len(families):
+            raise ModelFormatError("has unknown features of segments")
+        if not isinstance(lists, list) or not all(isinstance(name, str) for name in lists):
+            raise ModelFormatError("has no list of its lists")
+        try:
+            found = {name: Gazetteer(read_names(parts.part(f"list{k}"))) for k, name in enumerate(lists)}
+        except ModelFormatError:
+            raise
+        except ValueError as error:
+            raise ModelFormatError(f"has a wrong list: {error}") from None
+        if any(not each.phrases for each in found.values()) or len(found) < len(lists):
+            raise ModelFormatError("has a list without phrases")
+        whole = cls(tuple(families), found)
+        for family in families:
+            part = parts.part(family)
+            keys = part.ints("keys", None, low=-(1 << 63), high=1 << 63).view(np.uint64)
+            names = read_names(part)
+            if len(names) != len(keys) or (len(keys) > 1 and not bool((keys[1:] > keys[:-1]).all())):
+                raise ModelFormatError("has keys of segments that are not in order")
+            whole.known[family] = Known(keys, names, part.integer("longest"))
+        return whole
+
+
+def _keys(texts: list[str]) -> Keys:
+    found = b"".join(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest() for text in texts)
+    return np.frombuffer(found, dtype="<u8").astype(np.uint64)
+
+
+def _key_of(words: list[str]) -> int:
+    key = 0
+    for word in _keys(words).tolist():
+        key = (key * int(_STEP) + word) % (1 << 64)
+    return key
+
+
+def _rolled(codes: Keys, longest: int) -> Any:
+    """(size, key of the words from each position on) for sizes 1, 2, ..., longest; sentences' ends are passed over."""
+    rolled = np.zeros(len(codes), dtype=np.uint64)
+    for size in range(1, min(longest, len(codes)) + 1):
+        n = len(codes) - size + 1
+        rolled = rolled[:n] * _STEP + codes[size - 1 :]
+        yield size, rolled
+
+
+def _grouped(begins: list[Ints], ends: list[Ints], ids: list[Ints], n_attributes: int, lengths: Ints) -> Listed:
+    """Attributes of segments, given one by one, as a row per segment in the order of (end, begin)."""
+    none = np.empty(0, dtype=np.int64)
+    begin, end, number = (np.concatenate([none, *parts]).astype(np.int64) for parts in (begins, ends, ids))
+    order = np.lexsort((number, begin, end))
+    begin, end, number = begin[order], end[order], number[order]
+    new = np.ones(len(begin), dtype=bool)
+    new[1:] = (begin[1:] != begin[:-1]) | (end[1:] != end[:-1])
+    rows = np.flatnonzero(new)
+    row_ptr = np.append(rows, len(begin)).astype(np.int64)
+    starts = pointers(lengths)
+    owner = np.searchsorted(starts, begin[rows], side="right") - 1
+    ptr = np.searchsorted(owner, np.arange(len(lengths) + 1)).astype(np.int64)
+    listed = (ptr, begin[rows] - starts[owner], end[rows] - starts[owner])
+    return Listed(listed, Attributes(row_ptr, number, n_attributes))
