@@ -18,7 +18,7 @@ from partwise.solvers.registry import SOLVERS
 
 #: For tests that meet the columns without data that every generator makes, of which iterative scaling warns.
 BARE_COLUMNS = pytest.mark.filterwarnings("ignore:feature .* is 0 in every example:partwise.FeatureWarning")
-KINDS = ("multiclass", "chain-tied", "chain-untied", "python", "maxent", "projective", "spanning")
+KINDS = ("multiclass", "chain-tied", "chain-untied", "python", "maxent", "projective", "spanning", "grammar")
 
 
 def loss_for(solver: str) -> str:

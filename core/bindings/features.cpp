@@ -127,17 +127,18 @@ void bind_features(nb::module_& m) {
         .def(
             "__init__",
             [](AttributeSegment* self, RowLayout& layout, const Ints& example_ptr, const Ints& row_ptr,
-               const Ints& attributes, const std::optional<Floats>& values, bool once) {
+               const Ints& attributes, const std::optional<Floats>& values, bool once, Index uses,
+               const std::optional<Ints>& parts) {
                 if (values) check_size(*values, len(attributes.size()), "values");
                 std::shared_ptr<RowLayout> shared = share(layout);
                 const nb::gil_scoped_release release;
                 new (self) AttributeSegment(std::move(shared),
                                             {span_of(example_ptr), span_of(row_ptr), span_of(attributes),
                                              values ? span_of(*values) : std::span<const double>{}},
-                                            once);
+                                            once, {uses, parts ? vector_of<Index>(*parts) : std::vector<Index>{}});
             },
             "layout"_a, "example_ptr"_a.noconvert(), "row_ptr"_a.noconvert(), "attributes"_a.noconvert(),
-            "values"_a.none() = nb::none(), "once"_a = false);
+            "values"_a.none() = nb::none(), "once"_a = false, "uses"_a = 1, "parts"_a.none() = nb::none());
 
     nb::class_<DenseSegment, Segment>(m, "DenseSegment")
         .def(

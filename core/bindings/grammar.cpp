@@ -117,6 +117,19 @@ void bind_grammar(nb::module_& m) {
             },
             "nodes"_a.noconvert())
         .def(
+            "labelling_of",
+            [](const Grammar& s, Index i, const IntRows& nodes) {
+                check_index(i, s.num_examples());
+                const std::vector<GrammarNode> own = nodes_of(nodes, "nodes");
+                if (len(own.size()) != 2 * s.lengths()[idx(i)] - 1) {
+                    throw InputError("nodes must have two rows per word, less one");
+                }
+                SlotCounts out;
+                s.labelling_of(i, own.data(), out);
+                return nb::make_tuple(numpy(std::move(out.slots)), numpy(std::move(out.counts)));
+            },
+            "i"_a, "nodes"_a.noconvert())
+        .def(
             "decode",
             [](const Grammar& s, const Ints& indptr, const Ints& slots, const Floats& counts) {
                 std::vector<Index> nodes;

@@ -153,8 +153,8 @@ void sort_entries(std::vector<Entry>& entries, std::vector<Entry>& buffer, int a
 
 }  // namespace
 
-AttributeRows::AttributeRows(std::shared_ptr<const RowLayout> layout, const AttributeTable& table)
-    : layout_(std::move(layout)), row_length_(longest_row(table.row_ptr)) {
+AttributeRows::AttributeRows(std::shared_ptr<const RowLayout> layout, const AttributeTable& table, RowUse use)
+    : layout_(std::move(layout)), row_length_(longest_row(table.row_ptr)), use_(std::move(use)) {
     const auto& [example_ptr, row_ptr, attributes, values] = table;
     const Index n = len(example_ptr.size()) - 1;
     n_rows_.reserve(idx(n));
@@ -388,15 +388,25 @@ double AttributeRows::transpose_norm2(Index i, const double* slots) const {
 }
 
 // |sum_t x_t (x) d_t|^2 <= 2 sum over attributes of (sum_t |x_t|)^2, because rows of a difference of labellings have
-// entries +1 and -1 at most once each: <d_t, d_s> <= 2.
+// entries +1 and -1 at most once each: <d_t, d_s> <= 2. Where y and z use rows more than once, d_t = y_t - z_t and
+// <d_t, d_s> <= <y_t, y_s> + <z_t, z_s> <= |y_t| |y_s| + |z_t| |z_s|, |.| being numbers of uses.
 double AttributeRows::psi2_bound(Index i) const {
     double sum = 0;
     const Groups groups = groups_of(i);
     const double* value = groups.values;
+    const std::int32_t* row = groups.rows;
     for (const Group* g = groups.full; g < groups.end; ++g) {
         double total = 0;
-        for (std::uint32_t e = 0; e < g->n_entries; ++e) total += value ? std::abs(*value++) : 1.0;
-        sum += total * total;
+        double largest = 0;  // of a row; an attribute may be repeated in it
+        double own = 0;
+        for (std::uint32_t e = 0; e < g->n_entries; ++e, ++row) {
+            const double x = value ? std::abs(*value++) : 1.0;
+            total += x;
+            own = e > 0 && row[0] == row[-1] ? own + x : x;
+            largest = std::max(largest, own);
+        }
+        const double most = use_.most(i, total, largest);
+        sum += most * most;
     }
     return 2.0 * sum;
 }

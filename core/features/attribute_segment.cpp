@@ -43,14 +43,22 @@ Index longest_row(std::span<const Index> row_ptr) {
     return longest;
 }
 
-AttributeSegment::AttributeSegment(std::shared_ptr<const RowLayout> layout, const AttributeTable& table, bool once) {
+AttributeSegment::AttributeSegment(std::shared_ptr<const RowLayout> layout, const AttributeTable& table, bool once,
+                                   RowUse use) {
     check(*layout, table);
+    if (use.uses < 1) throw InputError("uses must be at least 1");
+    if (!use.parts.empty() && use.parts.size() + 1 != table.example_ptr.size()) {
+        throw InputError("parts must have one value per example");
+    }
+    for (const Index n : use.parts) {
+        if (n < 0) throw InputError("parts must not be negative");
+    }
     if (once) {  // whatever the other examples are like: the bits of one must not depend on them
-        rows_ = std::make_unique<PassingRows>(std::move(layout), table);
+        rows_ = std::make_unique<PassingRows>(std::move(layout), table, std::move(use));
     } else if (has_single_rows(table) && layout->all_full()) {
-        rows_ = std::make_unique<SingleRows>(std::move(layout), table);
+        rows_ = std::make_unique<SingleRows>(std::move(layout), table, std::move(use));
     } else {
-        rows_ = std::make_unique<AttributeRows>(std::move(layout), table);
+        rows_ = std::make_unique<AttributeRows>(std::move(layout), table, std::move(use));
     }
 }
 

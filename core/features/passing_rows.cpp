@@ -77,12 +77,13 @@ struct PassingRows::Scratch {
 
 PassingRows::~PassingRows() = default;
 
-PassingRows::PassingRows(std::shared_ptr<const RowLayout> layout, const AttributeTable& table)
+PassingRows::PassingRows(std::shared_ptr<const RowLayout> layout, const AttributeTable& table, RowUse use)
     : layout_(std::move(layout)),
       row_length_(longest_row(table.row_ptr)),
       example_ptr_(table.example_ptr.begin(), table.example_ptr.end()),
       row_ptr_(table.row_ptr.begin(), table.row_ptr.end()),
       values_(table.values.begin(), table.values.end()),
+      use_(std::move(use)),
       scratch_(std::make_unique<ScratchPool<Scratch>>()) {
     attributes_.resize(table.attributes.size());
     std::transform(table.attributes.begin(), table.attributes.end(), attributes_.begin(),
@@ -100,7 +101,7 @@ AttributeRows PassingRows::stored(Index i) const {
     const std::vector<Index> attributes(attributes_.begin() + begin, attributes_.begin() + end);
     std::span<const double> values;
     if (!values_.empty()) values = std::span(values_).subspan(idx(begin), idx(end - begin));
-    return {layout_, {example_ptr, row_ptr, attributes, values}};
+    return {layout_, {example_ptr, row_ptr, attributes, values}, use_.of(i)};
 }
 
 // Each score is the sum that AttributeRows makes, term by term in the same order: whole rows without gaps first, then

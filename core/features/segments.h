@@ -1,6 +1,7 @@
 // The ways weights become slot scores.
 #pragma once
 
+#include <algorithm>
 #include <span>
 
 #include "features/feature_map.h"
@@ -18,6 +19,20 @@ struct AttributeTable {
     std::span<const double> values;
 };
 
+// How labellings use rows: each at most `uses` times, and all of them together parts[i] times in example i (empty: any
+// number). Bounds of features rely on it.
+struct RowUse {
+    Index uses = 1;
+    std::vector<Index> parts;
+
+    // Of example i: the most that sums over the used rows of entries with this sum and this maximum can be.
+    double most(Index i, double sum, double largest) const {
+        const double all = static_cast<double>(uses) * sum;
+        return parts.empty() ? all : std::min(all, static_cast<double>(parts[idx(i)]) * largest);
+    }
+    RowUse of(Index i) const { return {uses, parts.empty() ? parts : std::vector<Index>{parts[idx(i)]}}; }
+};
+
 // Whether every example is one row.
 bool has_single_rows(const AttributeTable& table);
 // Of the distances between neighbours in a list of row starts, the largest.
@@ -28,7 +43,8 @@ class AttributeSegment final : public Segment {
    public:
     // once: every example's scores will be asked for about once, as in prediction. The answers are the same; where all
     // examples are one row, but for rounding.
-    AttributeSegment(std::shared_ptr<const RowLayout> layout, const AttributeTable& table, bool once = false);
+    AttributeSegment(std::shared_ptr<const RowLayout> layout, const AttributeTable& table, bool once = false,
+                     RowUse use = {});
 
     Index num_examples() const override { return rows_->num_examples(); }
     Index num_weights() const override { return rows_->num_weights(); }
@@ -60,7 +76,7 @@ class AttributeSegment final : public Segment {
 // One row per example, and every attribute has every column (multiclass): A'd = x (x) d, |A'd|^2 = |x|^2 |d|^2.
 class SingleRows final : public Segment {
    public:
-    SingleRows(std::shared_ptr<const RowLayout> layout, const AttributeTable& table);
+    SingleRows(std::shared_ptr<const RowLayout> layout, const AttributeTable& table, RowUse use = {});
 
     Index num_examples() const override { return len(entry_ptr_.size()) - 1; }
     Index num_weights() const override { return layout_->num_weights(); }
@@ -76,7 +92,10 @@ class SingleRows final : public Segment {
     }
     void project(Index i, const double* slots, Index first, SparseVector& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
-    double psi2_bound(Index i) const override { return 2.0 * norm2_[idx(i)]; }
+    double psi2_bound(Index i) const override {
+        const double most = use_.most(i, 1.0, 1.0);
+        return 2.0 * most * most * norm2_[idx(i)];
+    }
     Index row_length() const override { return row_length_; }
 
    private:
@@ -96,13 +115,14 @@ class SingleRows final : public Segment {
     std::vector<double> values_;          // an entry, merged; empty if all 1
     std::vector<double> norm2_;           // |x|^2, an example
     std::vector<std::uint8_t> order_;     // of visits in each block of examples
+    RowUse use_;
 };
 
 // Several rows per example, or rows with columns left out. Kept attribute by attribute within an example, so that a row
 // of weights is fetched once however often its attribute is repeated, and A'd comes out merged.
 class AttributeRows final : public Segment {
    public:
-    AttributeRows(std::shared_ptr<const RowLayout> layout, const AttributeTable& table);
+    AttributeRows(std::shared_ptr<const RowLayout> layout, const AttributeTable& table, RowUse use = {});
 
     Index num_examples() const override { return len(n_rows_.size()); }
     Index num_weights() const override { return layout_->num_weights(); }
@@ -153,6 +173,7 @@ class AttributeRows final : public Segment {
     std::vector<Group> groups_;
     std::vector<std::int32_t> rows_;  // row within the example, an entry
     std::vector<double> values_;      // an entry; empty if all 1
+    RowUse use_;
 };
 
 // The same for examples that are looked at once: rows stay as they came, because to store them by attribute takes
@@ -160,7 +181,7 @@ class AttributeRows final : public Segment {
 // examples are one row); for all else it makes them of the example.
 class PassingRows final : public Segment {
    public:
-    PassingRows(std::shared_ptr<const RowLayout> layout, const AttributeTable& table);
+    PassingRows(std::shared_ptr<const RowLayout> layout, const AttributeTable& table, RowUse use = {});
     ~PassingRows() override;
 
     Index num_examples() const override { return len(example_ptr_.size()) - 1; }
@@ -187,6 +208,7 @@ class PassingRows final : public Segment {
     std::vector<Index> row_ptr_;
     std::vector<std::int32_t> attributes_;  // -1: passed over
     std::vector<double> values_;            // an attribute; empty if all 1
+    RowUse use_;
     std::unique_ptr<ScratchPool<Scratch>> scratch_;
 };
 

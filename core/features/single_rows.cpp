@@ -78,8 +78,8 @@ template <int W, bool HasValues, bool Far>
 
 }  // namespace
 
-SingleRows::SingleRows(std::shared_ptr<const RowLayout> layout, const AttributeTable& table)
-    : layout_(std::move(layout)), row_length_(longest_row(table.row_ptr)) {
+SingleRows::SingleRows(std::shared_ptr<const RowLayout> layout, const AttributeTable& table, RowUse use)
+    : layout_(std::move(layout)), row_length_(longest_row(table.row_ptr)), use_(std::move(use)) {
     const Index n = len(table.example_ptr.size()) - 1;
     entry_ptr_.assign(1, 0);
     entry_ptr_.reserve(idx(n + 1));

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from . import result as result
     from . import solvers as solvers
     from . import structures as structures
+    from .estimators import ConstituencyParser as ConstituencyParser
     from .estimators import DependencyParser as DependencyParser
     from .estimators import MaxentClassifier as MaxentClassifier
     from .estimators import RegularizationPathCV as RegularizationPathCV
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "estimators": (
+        "ConstituencyParser",
         "DependencyParser",
         "MaxentClassifier",
         "RegularizationPathCV",

@@ -98,6 +98,18 @@ def anchored(spec: Spec, nodes: list[Node]) -> dict[tuple[int, int, int, int], N
     return out
 
 
+def wrong_constituents(spec: Spec, gold: Floats, n: int) -> Floats:
+    """1 on the slots of spans and words that the gold derivation does not use."""
+    first, cost = spec.table_offsets(n), np.zeros(len(gold))
+    for table, end, count in [
+        ("span", first["word"], max(spec.columns.get("span", [-1])) + 1),
+        ("word", first["other"], len(spec.words)),
+    ]:
+        rows = cost[first[table] : end].reshape(-1, padded_width(count) if count else 1)
+        rows[:, :count] = 1.0
+    return cost * (gold == 0)
+
+
 class KnownGrammar(Grammar):
     """A grammar of the library that keeps what it was made of."""
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .enumerate import Enumeration, enumerate_chain, enumerate_multiclass, enumeration_of
+from .grammars import KnownGrammar, Spec, nodes_array, wrong_constituents
 from .objective import LOSSES, DenseProblem, hamming_cost, matrix_of
 from .trees import wrong_heads
 
@@ -96,7 +97,9 @@ class Case:
         """The enumerated problem."""
         temperature, cost_scale, link = LOSSES[loss]
         gold = self.gold_counts
-        if hasattr(self.structure, "single_root"):
+        if isinstance(self.structure, KnownGrammar):
+            cost = [wrong_constituents(self.structure.spec, g, t) for g, t in zip(gold, self.rows, strict=True)]
+        elif hasattr(self.structure, "single_root"):
             cost = [wrong_heads(g, t) for g, t in zip(gold, self.rows, strict=True)]
         else:
             shape = self.structure.n_labels, self.structure.width
@@ -235,6 +238,42 @@ def tree_case(
     return Case(structure, features, gold, weight, examples, matrices, lengths.tolist())
 
 
+#: Two symbols of whole sentences, two of words, one of them both; columns shared by symbols, and a table without some.
+SMALL_GRAMMAR = Spec(
+    3,
+    [(0, 0, 1), (0, 1, 1), (0, 1, 2), (2, 1, 1)],
+    [0, 2],
+    [1, 0],
+    {"start": [0, -1, 1], "split": [0, 0, 0], "span": [0, -1, 1]},
+)
+
+
+def grammar_case(seed: int, n: int, n_inputs: int, plain: bool = False, part: tuple[int, int] | None = None) -> Case:
+    """Sentences of one to four words with random derivations, and random features of slots."""
+    from partwise.features import slot_map
+
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(1, 5, n).tolist()
+    sizes = [SMALL_GRAMMAR.num_slots(length) for length in lengths]
+    rows = [0.3 * rng.normal(size=(size, n_inputs)) * (rng.random((size, n_inputs)) < 0.5) for size in sizes]
+    empty, weightless = bare_columns(n_inputs)
+    for i, own in enumerate(rows):
+        if not plain:
+            own[:, empty] = 0.0
+            own[:, weightless] *= i == WEIGHTLESS
+    every = [SMALL_GRAMMAR.derivations(0, length) for length in lengths]
+    gold = [each[rng.integers(len(each))] for each in every]
+    weight = random_weights(rng, n, plain)
+    chosen = slice(0, n) if part is None else slice(*part)
+    lengths, rows, gold, weight = lengths[chosen], rows[chosen], gold[chosen], weight[chosen]
+    structure: Any = KnownGrammar(lengths, SMALL_GRAMMAR)
+    features = slot_map(structure, np.concatenate(rows), uses=3, parts=3 * 4 + 4)
+    examples = [enumeration_of(structure, i) for i in range(len(lengths))]
+    matrices = [matrix_of(features, i) for i in range(len(lengths))]
+    nodes = nodes_array([node for each in gold for node in each])
+    return Case(structure, features, structure.encode(nodes), weight, examples, matrices, lengths)
+
+
 def make_case(
     kind: str,
     seed: int,
@@ -256,6 +295,8 @@ def make_case(
 
     if kind == "maxent":
         return maxent_case(seed, n, n_labels, n_attributes, plain=plain, part=part)
+    if kind == "grammar":
+        return grammar_case(seed, n, n_attributes, plain, part)
     if kind in TREES:
         return tree_case(kind, seed, n, n_attributes, plain, part)
     rng = np.random.default_rng(seed)

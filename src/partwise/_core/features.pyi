@@ -79,7 +79,8 @@ class Segment:
 class AttributeSegment(Segment):
     """Rows of sparse attributes. Row p has attributes[row_ptr[p]:row_ptr[p + 1]]; example i has rows
     example_ptr[i]:example_ptr[i + 1]. Attribute -1 is ignored. values None: all 1. Repeated attributes add up.
-    once: scores will be asked for about once per example (the same scores, sooner)."""
+    once: scores will be asked for about once per example (the same scores, sooner). uses, parts: a labelling uses a row
+    at most so many times, and rows of example i at most parts[i] times (None: any number); bounds rely on it."""
 
     def __init__(
         self,
@@ -89,6 +90,8 @@ class AttributeSegment(Segment):
         attributes: Ints,
         values: Floats | None = None,
         once: bool = False,
+        uses: int = 1,
+        parts: Ints | None = None,
     ) -> None: ...
 
 class DenseSegment(Segment):

@@ -62,6 +62,8 @@ class Grammar(Structure):
     def encode(self, nodes: Ints) -> tuple[Ints, Ints, Floats]:
         """(indptr, slots, counts) from derivations end to end: rows (symbol, begin, end), 2 n - 1 per sentence in
         pre-order. ValueError names the sentence and the missing rule or word."""
+    def labelling_of(self, i: int, nodes: Ints) -> tuple[Ints, Floats]:
+        """(slots, counts) of one derivation of sentence i."""
     def decode(self, indptr: Ints, slots: Ints, counts: Floats) -> Ints:
         """All sentences' nodes end to end. Of derivations with the same slots, one."""
     def nodes_of(self, i: int, slots: Ints, counts: Floats) -> Ints:

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from partwise.estimators.base import StructuredEstimator as StructuredEstimator
     from partwise.estimators.classifier import MaxentClassifier as MaxentClassifier
+    from partwise.estimators.constituency import ConstituencyParser as ConstituencyParser
     from partwise.estimators.parser import DependencyParser as DependencyParser
     from partwise.estimators.path_cv import RegularizationPathCV as RegularizationPathCV
     from partwise.estimators.tagger import SequenceTagger as SequenceTagger
 
 _HOME = {
+    "ConstituencyParser": "constituency",
     "DependencyParser": "parser",
     "MaxentClassifier": "classifier",
     "RegularizationPathCV": "path_cv",

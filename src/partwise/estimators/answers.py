@@ -78,7 +78,7 @@ class AnsweringEstimator(TrainedEstimator):
         best = model.best(reading, n_jobs)
         answers = decode(model, reading, np.arange(len(best.indptr) - 1), best, n_jobs)
         self._note(model, reading, best)
-        return reading.spread(answers, model.empty)
+        return reading.completed(answers, lambda i: model.left_out(reading, i))
 
     @needs_probabilities
     def predict_marginals(self, X: Any, **options: Any) -> Any:
@@ -133,8 +133,9 @@ class AnsweringEstimator(TrainedEstimator):
             ranked[i].append((answer, value))
         first = np.searchsorted(rows, np.arange(len(ranked)))
         self._note(model, reading, Labellings.of([found[j] for j in first.tolist()]))
-        found_all: list[list[tuple[Any, float]]] = reading.spread(
-            ranked, lambda: [(model.empty(), float(probabilities))]
+        failed = set(reading.failed.tolist())
+        found_all: list[list[tuple[Any, float]]] = reading.completed(
+            ranked, lambda i: [] if i in failed else [(model.left_out(reading, i), float(probabilities))]
         )
         return found_all
 
@@ -161,7 +162,7 @@ class AnsweringEstimator(TrainedEstimator):
         which = np.repeat(np.arange(reading.batch.n_examples), n)
         answers = list(decode(model, reading, which, Labellings.of(found), n_jobs))
         groups = [answers[k : k + n] for k in range(0, len(answers), n)]
-        drawn: list[list[Any]] = reading.spread(groups, lambda: [model.empty() for _ in range(n)])
+        drawn: list[list[Any]] = reading.completed(groups, lambda i: [model.left_out(reading, i) for _ in range(n)])
         return drawn
 
     @needs_probabilities
@@ -180,6 +181,7 @@ class AnsweringEstimator(TrainedEstimator):
         values[~np.asarray(possible, dtype=bool)] = -np.inf
         found = np.zeros(reading.n_examples)
         found[reading.numbers] = values
+        found[reading.failed] = -np.inf
         return found
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

@@ -25,6 +25,7 @@ FORMAT_VERSION = container.FORMAT_VERSION
 
 #: Kinds of models: where the class is that reads them.
 KINDS: dict[str, tuple[str, str]] = {
+    "cfg": ("partwise.estimators.constituency", "ConstituencyParser"),
     "dep": ("partwise.estimators.parser", "DependencyParser"),
     "maxent": ("partwise.estimators.classifier", "MaxentClassifier"),
     "tagger": ("partwise.estimators.tagger", "SequenceTagger"),

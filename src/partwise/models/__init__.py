@@ -5,6 +5,7 @@
     kernel_chain     the same, positions compared by a kernel
     maxent_chain     labels of sequences one after another
     tree             heads of words
+    constituents     trees of phrases under a treebank's grammar
 
 `Model` is the interface; docs/how_to_add_a_structure.md writes one.
 """

@@ -138,13 +138,20 @@ class Reading:
         How many examples X has.
     kept : array of int, optional
         Which of them the batch has, ascending (None: all, and it is None too if all are given). The others have one
-        answer, `Model.empty`. `numbers` is the same and never None.
+        answer, `Model.left_out`. `numbers` is the same and never None.
     source : optional
         What the model needs to answer in the user's terms.
+    failed : array of int, optional
+        Which of those that the batch does not have cannot be answered at all: every answer to them has probability 0.
     """
 
     def __init__(
-        self, batch: Batch | Callable[[], Batch], n_examples: int, kept: Ints | None = None, source: Any = None
+        self,
+        batch: Batch | Callable[[], Batch],
+        n_examples: int,
+        kept: Ints | None = None,
+        source: Any = None,
+        failed: Ints | None = None,
     ) -> None:
         if not isinstance(batch, Batch) and not callable(batch):
             raise TypeError(f"Reading takes a Batch or a function that makes one, got {type(batch).__name__}")
@@ -152,6 +159,7 @@ class Reading:
         self.n_examples = n_examples
         self.kept = None if kept is None or len(kept) >= n_examples else np.asarray(kept, dtype=np.int64)
         self.source = source
+        self.failed = np.empty(0, dtype=np.int64) if failed is None else np.asarray(failed, dtype=np.int64)
         self.constrained = False  # whether `Model.constrain` put masks on the structure
 
     @cached_property
@@ -173,12 +181,14 @@ class Reading:
 
     def spread(self, values: Any, empty: Callable[[], Any]) -> Any:
         """Values of the batch's examples as values of all examples of X."""
+        return self.completed(values, lambda i: empty())
+
+    def completed(self, values: Any, other: Callable[[int], Any]) -> Any:
+        """The same with the value of each other example by its number in X."""
         if self.kept is None:
             return values
-        out = [empty() for _ in range(self.n_examples)]
-        for i, value in zip(self.kept.tolist(), values, strict=True):
-            out[i] = value
-        return out
+        kept = dict(zip(self.kept.tolist(), values, strict=True))
+        return [kept[i] if i in kept else other(i) for i in range(self.n_examples)]
 
 
 @dataclass(frozen=True)
@@ -261,8 +271,12 @@ class Model(ABC):
         return Labellings(*best_labellings(reading.batch, self.weights, n_jobs))
 
     def empty(self) -> Any:
-        """The answer for an example that the batch does not have."""
+        """The answer for an example that the batch does not have, if it is the same for all of them."""
         return []
+
+    def left_out(self, reading: Reading, i: int) -> Any:
+        """The answer for example i of X, which the batch does not have."""
+        return self.empty()
 
     def encode(self, reading: Reading, y: Any) -> tuple[Labellings, Any]:
         """Answers as labellings of the batch's examples, and which of them are possible (boolean)."""

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from .._core import Chain, DenseSegment, LinearMap, Multiclass, ProjectiveTree, SpanningTree, Structure
+from .._core import Chain, DenseSegment, Grammar, LinearMap, Multiclass, ProjectiveTree, SpanningTree, Structure
 from ..arrays import Floats, Ints
-from ..features import attribute_map
+from ..features import attribute_map, slot_map
 from ..penalties import L2, ElasticNet
 from ..problem import Batch, LabelledBatch
 from ..specimens import specimen
@@ -43,6 +43,17 @@ def _tree(kind: type[ProjectiveTree] | type[SpanningTree]) -> LabelledBatch:
     structure = kind(np.array([3], dtype=np.int64))
     features = LinearMap([DenseSegment(np.ones((3, 1)), np.array([0, 3], dtype=np.int64), 4, 4)])
     return LabelledBatch(Batch(structure, features), structure.encode(np.array([0, 1, 1], dtype=np.int64)))
+
+
+@specimen("Grammar")
+def _grammar() -> LabelledBatch:
+    """One sentence of three words, one symbol, one rule and one column of spans: two derivations, a weight per slot."""
+    only = np.zeros(1, dtype=np.int64)
+    rules = np.zeros((1, 3), dtype=np.int64)
+    structure = Grammar(np.array([3], dtype=np.int64), 1, rules, only, only, span_columns=only)
+    features = slot_map(structure, np.eye(structure.num_slots(0)), uses=2)
+    nodes = np.array([[0, 0, 3], [0, 0, 1], [0, 1, 3], [0, 1, 2], [0, 2, 3]], dtype=np.int64)
+    return LabelledBatch(Batch(structure, features), structure.encode(nodes))
 
 
 class _MaxOracle(Structure):

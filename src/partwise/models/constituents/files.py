@@ -1,0 +1,121 @@
+"""The constituency model in model files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from partwise.model_files.errors import ModelFormatError
+from partwise.model_files.names import decode_names, encode_names
+from partwise.model_files.parts import ModelParts
+from partwise.models.constituents.features import TABLES, TEMPLATES
+from partwise.models.constituents.grammar import ParsingGrammar
+from partwise.models.constituents.tables import Table, Tables
+from partwise.models.constituents.words import MARKS, PROPERTIES, WordCodes
+from partwise.models.layout import PairLayout
+from partwise.structures import padded_width
+from partwise.trees import TreebankGrammar
+from partwise.trees.unknown import WordClasses
+
+if TYPE_CHECKING:
+    from partwise.models.constituents.model import ConstituencyModel
+
+
+def _names(names: tuple[str, ...]) -> ModelParts:
+    return ModelParts("names", {}, encode_names(names))
+
+
+def write(model: ConstituencyModel, parts: ModelParts) -> None:
+    """The inverse of `read`."""
+    own = model.grammar.read_off
+    parts.settings["root"] = model.transform.root
+    parts.settings["has_classes"] = own.word_classes is not None
+    classes = own.word_classes or WordClasses()
+    for name, names in (
+        ("symbols", own.symbols),
+        ("words", own.words),
+        ("classes", own.classes),
+        ("suffixes", tuple(sorted(classes.suffixes))),
+        *((f"values_{prop}", model.tables.codes.values[prop]) for prop in (*PROPERTIES, MARKS)),
+    ):
+        parts.add(name, _names(names))
+    parts.arrays |= {
+        "rules": own.rules,
+        "rule_counts": own.rule_counts,
+        "roots": own.roots,
+        "root_counts": own.root_counts,
+        "lexical": own.lexical,
+        "lexical_counts": own.lexical_counts,
+    }
+    rules, pairs = model.tables.split(model.weights)
+    parts.arrays["rule_weights"] = rules
+    for name in TABLES:
+        table = model.tables.tables[name]
+        indptr, columns = table.layout.core.pairs()
+        parts.arrays |= {
+            f"{name}_keys": table.keys,
+            f"{name}_indptr": indptr,
+            f"{name}_columns": columns.astype(np.uint16 if table.layout.core.n_columns < 1 << 16 else np.int64),
+            f"{name}_weights": pairs[name],
+        }
+
+
+def read(model: ConstituencyModel, parts: ModelParts) -> None:
+    """Grammar, features and weights, checked."""
+    root = parts.settings.get("root")
+    if root is not None and type(root) is not str:
+        raise ModelFormatError("has a root that is not text")
+    model.transform = model._make_transform(root)
+    model.grammar = ParsingGrammar(_read_grammar(parts))
+    values = {prop: tuple(decode_names(parts.part(f"values_{prop}"))) for prop in (*PROPERTIES, MARKS)}
+    codes = WordCodes(values, _read_classes(parts))
+    own = model.grammar
+    tables, pairs = {}, {}
+    for name in TABLES:
+        n_columns = max(len(own.lexical if name == "word" else own.columns), 1)
+        keys = parts.ints(f"{name}_keys", None, low=0, high=len(TEMPLATES[name]) << 54)
+        if bool((keys[1:] <= keys[:-1]).any()):
+            raise ModelFormatError(f"has attributes in '{name}_keys' that are not in order")
+        columns = parts.columns(f"{name}_columns", None, high=n_columns)
+        indptr = parts.pointers(f"{name}_indptr", len(keys), len(columns))
+        try:
+            layout = PairLayout.some(
+                len(keys), n_columns, padded_width(n_columns), indptr, np.ascontiguousarray(columns)
+            )
+        except ValueError as error:
+            raise ModelFormatError(f"has wrong columns of attributes: {error}") from None
+        tables[name] = Table(np.ascontiguousarray(keys), layout)
+        pairs[name] = np.array(parts.floats(f"{name}_weights", len(columns)))
+    model.tables = Tables(len(own.read_off.rules), codes, tables)
+    model._weights = model.tables.joined(np.array(parts.floats("rule_weights", len(own.read_off.rules))), pairs)
+
+
+def _read_classes(parts: ModelParts) -> WordClasses:
+    return WordClasses(frozenset(decode_names(parts.part("suffixes"))))
+
+
+def _read_grammar(parts: ModelParts) -> TreebankGrammar:
+    symbols, words, classes = (tuple(decode_names(parts.part(name))) for name in ("symbols", "words", "classes"))
+    n = len(symbols)
+    rules = np.ascontiguousarray(parts.ints("rules", None, 3, low=0, high=n))
+    lexical = np.ascontiguousarray(parts.ints("lexical", None, 2, low=0, high=max(n, len(words) + len(classes))))
+    if len(lexical) and (int(lexical[:, 0].max()) >= n or int(lexical[:, 1].max()) >= len(words) + len(classes)):
+        raise ModelFormatError("has lexical entries of symbols or words that it does not have")
+    roots = np.ascontiguousarray(parts.ints("roots", None, low=0, high=n))
+    if not len(roots) or not len(lexical):
+        raise ModelFormatError("has a grammar without roots or without words")
+    if len(rules) and bool((rules[1:, 0] < rules[:-1, 0]).any()):
+        raise ModelFormatError("has rules that are not in the order of parents")
+    return TreebankGrammar(
+        symbols=symbols,
+        rules=rules,
+        rule_counts=parts.floats("rule_counts", len(rules)),
+        roots=roots,
+        root_counts=parts.floats("root_counts", len(roots)),
+        words=words,
+        classes=classes,
+        lexical=lexical,
+        lexical_counts=parts.floats("lexical_counts", len(lexical)),
+        word_classes=_read_classes(parts) if parts.flag("has_classes") else None,
+    )

@@ -1,0 +1,107 @@
+"""The grammar of training trees as the structure takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from partwise.arrays import Ints, pointers
+from partwise.structures import Grammar
+from partwise.trees import TreebankGrammar
+from partwise.trees.symbols import read_symbol
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of tables of phrases: its labels from the top, and whether it is a part that binarisation made."""
+
+    labels: tuple[str, ...]
+    made: bool
+
+    def __str__(self) -> str:
+        return "+".join(self.labels) + ("|" if self.made else "")
+
+
+@dataclass(frozen=True)
+class ParsingGrammar:
+    """A treebank's grammar with columns of its symbols.
+
+    Symbols share a column of phrases' tables if they have the same labels, whatever is above or beside them; those that
+    binarisation made have a column per label.
+    """
+
+    read_off: TreebankGrammar
+
+    @cached_property
+    def lexical(self) -> Ints:
+        """The symbols of words, ascending: their numbers here are their columns."""
+        return np.unique(self.read_off.lexical[:, 0])
+
+    @cached_property
+    def word_labels(self) -> list[tuple[str, ...]]:
+        """The labels above a word, from the top, of each lexical column; the last one is the tag."""
+        chains = [read_symbol(self.read_off.symbols[a])[0] for a in self.lexical.tolist()]
+        return [tuple(label for label in chain if label is not None) for chain in chains]
+
+    @cached_property
+    def _columns(self) -> tuple[Ints, list[Column]]:
+        names = {}
+        for a in np.unique(self.read_off.rules[:, 0]).tolist():
+            chain, made = read_symbol(self.read_off.symbols[a])
+            names[a] = Column(tuple(map(str, chain)), made)
+        known = sorted(set(names.values()), key=str)
+        number = {name: k for k, name in enumerate(known)}
+        columns = [number[names[a]] if a in names else -1 for a in range(self.read_off.n_symbols)]
+        return np.array(columns, dtype=np.int64), known
+
+    @property
+    def column_of(self) -> Ints:
+        """The column of each symbol that has rules; -1 for others."""
+        return self._columns[0]
+
+    @property
+    def columns(self) -> list[Column]:
+        return self._columns[1]
+
+    @cached_property
+    def _entries(self) -> list[Ints]:
+        """The columns of each terminal, the most frequent first."""
+        lexical = self.read_off.lexical
+        order = np.lexsort((-self.read_off.lexical_counts, lexical[:, 1]))
+        columns = np.searchsorted(self.lexical, lexical[order, 0])
+        ends = np.searchsorted(lexical[order, 1], np.arange(self.read_off.n_terminals + 1))
+        return [columns[a:b] for a, b in zip(ends, ends[1:], strict=False)]
+
+    @cached_property
+    def _sorted_entries(self) -> list[Ints]:
+        return [*map(np.sort, self._entries), np.empty(0, dtype=np.int64)]  # the last one: of no terminal
+
+    def tags(self, words: Sequence[str]) -> list[str]:
+        """The most frequent tag of each word."""
+        usual = int(np.bincount(self.read_off.lexical[:, 0], self.read_off.lexical_counts).argmax())
+        fallback = int(np.searchsorted(self.lexical, usual))
+        found = [int(self._entries[k][0]) if k >= 0 else fallback for k in self.read_off.terminals(words).tolist()]
+        return [self.word_labels[column][-1] if self.word_labels[column] else "" for column in found]
+
+    def structure(self, sentences: Sequence[Sequence[str]], **options: Any) -> Grammar:
+        """The derivations of sentences."""
+        each = [self._sorted_entries[k] for words in sentences for k in self.read_off.terminals(words).tolist()]
+        return Grammar(
+            np.array([len(words) for words in sentences], dtype=np.int64),
+            self.read_off.n_symbols,
+            np.ascontiguousarray(self.read_off.rules),
+            np.ascontiguousarray(self.read_off.roots),
+            self.lexical,
+            start_columns=self.column_of,
+            split_columns=self.column_of,
+            end_columns=self.column_of,
+            span_columns=self.column_of,
+            word_ptr=pointers([len(own) for own in each]),
+            word_columns=np.concatenate([np.empty(0, dtype=np.int64), *each]),
+            span_costs=np.array([0.0 if column.made else float(len(column.labels)) for column in self.columns]),
+            **options,
+        )

@@ -1,0 +1,67 @@
+"""Reading sentences and trees for the constituency parser. Errors are ValueErrors that name the sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sized
+from typing import Any
+
+from partwise.trees import Tree, TreeTransform, words_of
+
+
+def is_tree(item: Any) -> bool:
+    """Whether this is a tree rather than a list of words."""
+    return isinstance(item, tuple) and any(isinstance(child, tuple) for child in item)
+
+
+def as_list(X: Any, name: str) -> list[Any]:
+    """A list of sentences or trees."""
+    if isinstance(X, (str, bytes, dict)) or not isinstance(X, Sized) or is_tree(X):
+        raise ValueError(f"{name} must be a list of {'trees' if name == 'y' else 'sentences'}, got {type(X).__name__}")
+    items: list[Any] = list(X)  # type: ignore[call-overload]
+    return items
+
+
+def read_sentences(X: Any, transform: TreeTransform, max_length: int) -> list[list[str]]:
+    """Words of all sentences; of trees, which may stand in their place, those that `transform` leaves."""
+    sentences = []
+    for i, item in enumerate(as_list(X, "X")):
+        if is_tree(item):
+            words = words_of(transform.cleaned(item, f"sentence {i}"))
+        elif isinstance(item, (str, bytes, dict)) or not isinstance(item, Sized):
+            raise ValueError(f"sentence {i} must be a list of words, got {type(item).__name__}")
+        else:
+            words = list(item)  # type: ignore[call-overload]
+            for k, word in enumerate(words):
+                if not isinstance(word, str) or not word:
+                    raise ValueError(f"sentence {i}, word {k + 1}: a word must be a string, not empty; got {word!r}")
+        if len(words) > max_length:
+            raise ValueError(
+                f"sentence {i} has {len(words)} words, more than max_length = {max_length}: time grows with the third "
+                "power of the length and memory with the second; leave it out or raise that limit"
+            )
+        sentences.append(words)
+    return sentences
+
+
+def read_gold(X: Any, y: Any, transform: TreeTransform, max_length: int) -> list[Tree]:
+    """Cleaned trees of the training data: y, or those of X if that is None. They have the words of X."""
+    if y is None:
+        items = as_list(X, "X")
+        for i, item in enumerate(items):
+            if not is_tree(item):
+                raise ValueError(f"sentence {i} has no tree: give y, or trees in place of sentences")
+        X = y = items
+    given = as_list(y, "y")
+    sentences = read_sentences(X, transform, max_length)
+    if len(sentences) != len(given):
+        raise ValueError(f"X has {len(sentences)} sentences, y has {len(given)} trees")
+    trees = [transform.cleaned(tree, f"y: tree {i}") for i, tree in enumerate(given)]
+    for i, (words, tree) in enumerate(zip(sentences, trees, strict=True)):
+        own = words_of(tree)
+        if own != words:
+            at = next(
+                (k for k, (a, b) in enumerate(zip(own, words, strict=False)) if a != b), min(len(own), len(words))
+            )
+            found = f"its word {at + 1} is {own[at]!r}" if at < len(own) else f"it has {len(own)} words"
+            raise ValueError(f"y: the tree of sentence {i} does not have the sentence's words: {found}")
+    return trees
