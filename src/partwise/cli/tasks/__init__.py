@@ -38,6 +38,7 @@ TASKS = {
     "dep": Entry(
         "partwise.cli.tasks.dep", "DepTask", "Find the head of every word (projective and other trees).", "dep"
     ),
+    "cfg": Entry("partwise.cli.tasks.cfg", "CfgTask", "Find the phrases of a sentence (constituent trees).", "cfg"),
 }
 
 
