@@ -233,6 +233,11 @@ class Task(ABC):
         """What the model looks at, where there was a choice: its name and columns, for the JSON output."""
         return {}
 
+    def labels(self, model: Any) -> list[Any]:
+        """The labels that the model gives, where they are a list."""
+        found: list[Any] = model.classes_.tolist() if hasattr(model, "classes_") else []
+        return found
+
     def size(self, model: Any) -> int:
         """Number of features: weights of the model."""
         return int(model.result_.weights.size)

@@ -76,7 +76,7 @@ class CfgTask(Task):
     def rules(self, model: Any, path: str) -> Rules:
         from partwise.cli.tasks.treefiles import read_span_rules
 
-        return read_span_rules(path, [*model.labels_, *model.tags_])
+        return read_span_rules(path, self.labels(model))
 
     # training
 
@@ -111,8 +111,7 @@ class CfgTask(Task):
         details: dict[str, Any] = {"n_without_parse": found.n_failed, "crossing_brackets": found.crossing}
         if found.short is not None and found.short.n_sentences:
             details["up_to_40_words"] = {"n_examples": found.short.n_sentences, "f1": found.short.f1}
-        known = {*model.labels_, *model.tags_}
-        unseen = sorted({node[0] for tree in data.y for node in postorder(tree)} - known)
+        unseen = sorted({node[0] for tree in data.y for node in postorder(tree)}.difference(self.labels(model)))
         if unseen:
             details["unseen_labels"] = unseen
         return Evaluation(scores, str(found), _by_label(found), None, details)
@@ -164,6 +163,18 @@ class CfgTask(Task):
     def strongest(self, model: Any, n: int, data: Data | None = None) -> dict[str, list[tuple[str, float]]]:
         found: dict[str, list[tuple[str, float]]] = model.top_features(n).groups()
         return found
+
+    def weights(self, model: Any) -> Iterable[tuple[str, ...]]:
+        rules, *others = model.top_features(self.size(model)).labels.items()
+        for name, weight in rules[1]:
+            yield "rule", str(name), repr(weight)
+        for symbol, rows in others:
+            for name, weight in rows:
+                table, _, attribute = str(name).partition(" ")
+                yield table, attribute, str(symbol), repr(weight)
+
+    def labels(self, model: Any) -> list[Any]:
+        return [*model.labels_, *model.tags_]
 
     def examples(self, model: Any, data: Data, n: int) -> list[Any]:
         from partwise.report import draw_tree
