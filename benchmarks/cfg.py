@@ -1,4 +1,4 @@
-"""How good, and how fast, is `ConstituencyParser`? The treebank sample, sentences up to 40 words, last 400 trees held out.
+"""How good, and how fast, is `ConstituencyParser`? The treebank sample, up to 40 words, the last 400 trees held out.
 
 Beside it the relative frequencies of the same grammar (same binarisation, same words that count as rare). F1 is that
 of labelled brackets by EVALB's rules; sentences without a parse are failures. Training on `--threads` threads, parsing
