@@ -136,6 +136,17 @@ def test_classes_of_words(word, first, expected):
     assert WordClasses(frozenset(("ing", "ed", "s")))(word, first) == expected
 
 
+def test_the_longest_suffix_counts():
+    assert WordClasses(frozenset(("ing", "g", "ng")))("walking", False) == "lower -ing"
+
+
+def test_the_first_word_has_its_own_classes():
+    grammar = read_off(normal("(S (N Bo) (V ran) (N Cy))"), rare=1)
+    assert grammar.classes == ("capital", "first capital", "lower", "any")
+    assert lexicon_of(grammar)["N", "first capital"] == 1
+    assert grammar.terminals(["Di", "Ed", "Di"]).tolist() == [1, 0, 0]
+
+
 def test_suffixes_are_the_frequent_ones():
     words = ["walking", "talking", "TELLING", "rocked", "a1b", "ring"]
     # "ring" is too short to end in "ing".

@@ -141,6 +141,22 @@ def test_best_trees():
     assert [tree for tree, _ in answers] == parser.predict(sentences)
 
 
+def test_roots_have_probabilities():
+    """All else being equal, the root decides, over one word as over two."""
+    text = "(B (A a) (A b)) (C (A a) (A b)) (C (A a) (A b)) (D c) (E c) (E c)"
+    parser = RelativeFrequencyParser.of(parse_trees(text), rare=0)
+    (first, p), (second, q) = parser.predict_with_log_probability([["a", "b"], ["c"]])
+    assert (first[0], second[0]) == ("C", "E")
+    assert (p, q) == pytest.approx((np.log(1 / 3 / 4), np.log(1 / 3)))
+
+
+def test_flat_trees_have_the_best_tags():
+    text = "(S (A a) (A a) (C c)) (S (B a) (A d) (B b))"
+    (tree,) = RelativeFrequencyParser.of(parse_trees(text), rare=0).predict([["c", "a", "a"]])
+    assert tree == ("S", ("C", "c"), ("A", "a"), ("A", "a"))
+    assert not is_parsed(tree)
+
+
 def test_sentences_without_a_parse():
     parser = RelativeFrequencyParser.of(parse_trees("(TOP (S (A a) (B b)))"), TreeTransform(root="TOP"), rare=0)
     trees = parser.predict([["b", "a"], ["a", "b"], ["a"]])

@@ -97,6 +97,7 @@ def test_malformed_lines(tmp_path, line, message):
         ("S -> S S", "S", "no words"),
         ("S -> A A\nA -> 'a'", "T", "the start symbol 'T' has no rules"),
         ("S -> A B\nA -> 'a'", "S", "the rule 'S -> A B': the symbol 'B' has no rules"),
+        ("S -> A S\nA -> 'a'", "S", "no sentence can be derived from the start symbol 'S'"),
         ("S -> S A\nA -> 'a'", "S", "no sentence can be derived from the start symbol 'S'"),
     ],
 )

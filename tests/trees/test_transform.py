@@ -66,6 +66,7 @@ def test_chains():
     text = "(S (VP (V a) (NP (N b)) (PP c)))"
     assert binary(text, 1, 1) == "(S+VP (V a) (VP|V (NP+N b) (PP c)))"
     assert binary(text, 1, 2) == "(S+VP (V a) (VP^S|V (NP+N^VP b) (PP c)))"
+    assert binary(text, 1, 3) == "(S+VP (V a) (VP^S|V (NP+N^VP^S b) (PP c)))"
     assert binary("(S (NP (N x)))", 2, 3) == "(S+NP+N x)"
     assert binary("(A (A (A x) (A y)))", 2, 2) == "(A+A (A x) (A y))"
 
@@ -89,8 +90,9 @@ def test_root():
     assert common_root([tree("(S (A a) (B b))")]) is None
     assert common_root([tree("(S a)")]) is None
     assert common_root([]) is None
-    with pytest.raises(ValueError, match="tree 3: its root should be 'TOP' above one phrase"):
-        with_root.binary(tree("(S (A a))"), "tree 3")
+    for text in ("(S (A a))", "(TOP (A a) (B b))", "(TOP a)"):
+        with pytest.raises(ValueError, match="tree 3: its root should be 'TOP' above one phrase"):
+            with_root.binary(tree(text), "tree 3")
 
 
 # ---- cleaning

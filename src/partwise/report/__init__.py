@@ -6,7 +6,8 @@
 Pictures are SVG made from plain lists; notebooks show them, reports take them. All text in both is escaped.
 """
 
-from .drawings import draw_arcs, draw_tags, draw_tree
+from .constituents import draw_tree
+from .drawings import draw_arcs, draw_tags
 from .page import write_report
 from .plots import convergence_plots
 from .svg import Drawing

@@ -57,8 +57,8 @@ def relative_frequencies(grammar: TreebankGrammar, tag_weight: float = TAG_WEIGH
     size, symbol, terminal = grammar.n_symbols, grammar.lexical[:, 0], grammar.lexical[:, 1]
     # The last class counts what the others do once more.
     once = terminal < grammar.n_terminals - 1 if grammar.classes else np.ones(len(terminal), dtype=bool)
-    above_words = np.bincount(symbol[once], grammar.lexical_counts[once], size)
-    total = above_words + np.bincount(grammar.rules[:, 0], grammar.rule_counts, size)
+    above_words = _sums(symbol[once], grammar.lexical_counts[once], size)
+    total = above_words + _sums(grammar.rules[:, 0], grammar.rule_counts, size)
     return Probabilities(
         roots=np.log(grammar.root_counts / grammar.root_counts.sum()),
         rules=np.log(grammar.rule_counts / total[grammar.rules[:, 0]]),
@@ -71,14 +71,14 @@ def _lexicon(
 ) -> Lexicon:
     names, tags = np.unique([tag_of(name) for name in grammar.symbols], return_inverse=True)
     lexical = np.flatnonzero(above_words)  # the symbols of words
-    n_tag = np.bincount(tags, above_words, len(names))
+    n_tag = _sums(tags, above_words, len(names))
     by_tag = [lexical[tags[lexical] == tag] for tag in range(len(names))]
     rows = np.split(np.lexsort((grammar.lexical[:, 0], grammar.lexical[:, 1])), _ends(grammar)[1:-1])
     symbols, values = [], []
     for own in rows:
         seen, counts = grammar.lexical[own, 0], grammar.lexical_counts[own]
         if k > 0:
-            word_tags = np.bincount(tags[seen], counts, len(names))
+            word_tags = _sums(tags[seen], counts, len(names))
             allowed = np.sort(np.concatenate([by_tag[tag] for tag in np.flatnonzero(word_tags)]))
             dense = np.zeros(grammar.n_symbols)
             dense[seen] = counts
@@ -90,6 +90,10 @@ def _lexicon(
         values.append(np.log(chosen * above_words[allowed] / total[allowed]))
     indptr = np.concatenate(([0], np.cumsum([len(own) for own in symbols])))
     return Lexicon(indptr, np.concatenate(symbols), np.concatenate(values))
+
+
+def _sums(keys: NDArray[np.int64], values: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+    return np.bincount(keys, values, size).astype(np.float64, copy=False)
 
 
 def _ends(grammar: TreebankGrammar) -> NDArray[np.int64]:

@@ -36,8 +36,7 @@ class WordClasses:
             parts.append("digit" if any(character.isalpha() for character in word) else "number")
         if "-" in word[1:-1]:
             parts.append("hyphen")
-        if "number" not in parts:
-            parts += [f"-{suffix}" for suffix in _suffixes(word) if suffix in self.suffixes][:1]
+        parts += [f"-{suffix}" for suffix in _suffixes(word) if suffix in self.suffixes][:1]
         return " ".join(parts)
 
 
