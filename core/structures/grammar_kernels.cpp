@@ -16,6 +16,7 @@ constexpr double kLeast = 1e-275;
 constexpr double kMost = 1e250;
 constexpr double kHigh = 10.0;
 constexpr double kLow = -500.0;
+constexpr double kRoom = 300.0;
 
 // Weights exp(score - shift) of all slots that derivations have, and the sum of shifts of a derivation. A derivation has
 // one slot of each word, one of each row of splits, and n - 1 of each other table.
@@ -81,7 +82,8 @@ class Weights {
         double high = -kInfinity;
         for (Index k = 0; k < x_.n_columns(s); ++k) high = std::max(high, scores_[at_.word(x_.column(s, k), s)]);
         if (high == -kInfinity) high = 0.0;
-        const double taken = std::isnan(centre) ? high : centre;
+        // All weights but those of words are at most 1, so that the room above 1 is theirs.
+        const double taken = std::isnan(centre) ? high - kRoom / static_cast<double>(x_.n) : centre;
         for (Index k = 0; k < x_.n_columns(s); ++k) {
             const Index slot = at_.word(x_.column(s, k), s);
             set(slot, scores_[slot] - taken);
