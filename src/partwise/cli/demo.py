@@ -183,6 +183,31 @@ def parse_dependencies(options: Options) -> Row:
     return Row("dependency parser", "treebank, heads", *scores, seconds, model.result_, model, examples)
 
 
+def parse_constituents(options: Options) -> Row:
+    """Constituent trees."""
+    from partwise.estimators import ConstituencyParser
+    from partwise.metrics import parseval
+    from partwise.report import draw_tree
+
+    train, test = options.treebank()
+    model, seconds = _timed(lambda: ConstituencyParser(**options.common()).fit(train.words, train.trees))
+    found = model.predict(test.words)
+    scores = parseval(test.trees, found)
+    order = _telling(found, test.trees)
+    short = [i for i in order if len(test.words[i]) <= 10] or order
+    examples = [draw_tree(found[i], test.trees[i]) for i in short[:2]]
+    return Row(
+        "constituency parser",
+        "treebank, phrases (F1)",
+        scores.f1,
+        scores.exact,
+        seconds,
+        model.result_,
+        model,
+        examples,
+    )
+
+
 def _telling(predicted: Sequence[Any], gold: Sequence[Any]) -> list[int]:
     """Sentences in the order of what they tell: those with a mistake and of a length that can be drawn first."""
     return sorted(range(len(gold)), key=lambda i: (list(predicted[i]) == list(gold[i]), abs(len(gold[i]) - 9), i))
@@ -196,6 +221,7 @@ RUNS: list[Callable[[Options], Row]] = [
     digit_margin,
     digit_kernel,
     parse_dependencies,
+    parse_constituents,
     tag_maxent,
     tag_crf,
 ]

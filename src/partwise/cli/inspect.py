@@ -45,7 +45,7 @@ def command(model: str, top: int, dump: str | None, as_json: bool) -> None:
         "input": task.recall(fitted),
         "n_features": task.size(fitted),
         **task.features(fitted),
-        "labels": fitted.classes_.tolist() if hasattr(fitted, "classes_") else [],
+        "labels": task.labels(fitted),
         **result_fields(fitted.result_),
     }
     strongest = task.strongest(fitted, top) if top else {}

@@ -212,7 +212,7 @@ def train(
         "report": flags["report"],
         "n_examples": training.n_examples,
         "n_tokens": training.n_tokens,
-        "n_labels": len(getattr(model, "classes_", ())),
+        "n_labels": len(task.labels(model)),
         "n_features": task.size(model),
         **task.features(model),
         "loss": settings["loss"],

@@ -121,6 +121,17 @@ def before_sentences(held: bytearray, first: int) -> int:
     return 0
 
 
+def after_trees(held: bytearray, first: int) -> int:
+    """Cut bracketed trees: behind the last line at whose end no bracket is open."""
+    found = depth = at = 0
+    while stop := held.find(b"\n", at) + 1:
+        depth += held.count(b"(", at, stop) - held.count(b")", at, stop)
+        at = stop
+        if depth <= 0:
+            found = stop
+    return found
+
+
 def _body(line: bytes) -> bytes:
     return line[:-1].removesuffix(b"\r")
 

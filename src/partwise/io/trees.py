@@ -31,12 +31,11 @@ def iterate_trees(path: Path) -> Iterator[Tree]:
     yield from parse_trees(read_text(path), path)
 
 
-def parse_trees(text: str, path: Path = "<input>") -> Iterator[Tree]:
-    """The trees of a text; `path` is for messages."""
+def parse_trees(text: str, path: Path = "<input>", *, line: int = 1) -> Iterator[Tree]:
+    """The trees of a text; `path`, and `line` of the file, at which the text begins, are for messages."""
 
     def error(message: str, offset: int) -> FormatError:
-        line = text.count("\n", 0, offset) + 1
-        return FormatError(message, path, line, offset - text.rfind("\n", 0, offset))
+        return FormatError(message, path, text.count("\n", 0, offset) + line, offset - text.rfind("\n", 0, offset))
 
     open_nodes: list[list[Any]] = []  # label (None: not seen yet), then children
     starts: list[int] = []

@@ -84,9 +84,12 @@ class _Nodes:
         right = 6.0
         first: dict[int, float] = {}
         last: dict[int, float] = {}
+        n_children = Counter(one.parent for one in self.nodes)
         for one in self.nodes:
             if not one.inner:
                 width = max(text_width(one.name, SIZE), 20.0) + 14
+                if one.parent is not None and n_children[one.parent] == 1:  # the box of its tag has room too
+                    width = max(width, text_width(self.nodes[one.parent].name, 12) + 18)
                 one.x = right + width / 2
                 right += width
         shift = 0.0

@@ -38,6 +38,7 @@ TASKS = {
     "dep": Entry(
         "partwise.cli.tasks.dep", "DepTask", "Find the head of every word (projective and other trees).", "dep"
     ),
+    "cfg": Entry("partwise.cli.tasks.cfg", "CfgTask", "Find the phrases of a sentence (constituent trees).", "cfg"),
 }
 
 
@@ -231,6 +232,11 @@ class Task(ABC):
     def features(self, model: Any) -> dict[str, Any]:
         """What the model looks at, where there was a choice: its name and columns, for the JSON output."""
         return {}
+
+    def labels(self, model: Any) -> list[Any]:
+        """The labels that the model gives, where they are a list."""
+        found: list[Any] = model.classes_.tolist() if hasattr(model, "classes_") else []
+        return found
 
     def size(self, model: Any) -> int:
         """Number of features: weights of the model."""
