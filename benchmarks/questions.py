@@ -9,11 +9,13 @@ from typing import Any
 import click
 
 QUESTIONS = {
+    "cfg": "benchmarks.cfg",
     "cli": "benchmarks.cli",
     "crf": "benchmarks.crf",
     "dep": "benchmarks.dep",
     "structures": "benchmarks.structures",
     "graph": "benchmarks.graph",
+    "grammar": "benchmarks.grammar",
     "load": "benchmarks.load",
     "kernel": "benchmarks.kernel",
     "maxent": "benchmarks.maxent",

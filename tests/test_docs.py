@@ -176,6 +176,14 @@ def test_the_page_of_graphs(run_page):
     assert re.match(r"example 0: its junction tree of width 1\d would take .* bytes", page["refusal"])
 
 
+def test_the_page_of_grammars(run_page):
+    page = run_page("grammars.md")
+    assert [2, 5] in page["phrase"][:, 1:].tolist()
+    assert [2, 5] not in page["nodes"][:, 1:].tolist() or page["phrase"].tolist() == page["nodes"].tolist()
+    assert len(page["three_best"]) == 3
+    assert page["expected"][0] == pytest.approx(1.0)  # one sentence in each
+
+
 def test_the_page_of_trees(run_page):
     page = run_page("trees.md")
     trees, scores = page["trees"], page["scores"]
