@@ -206,7 +206,7 @@ def test_files_hold_it_and_older_ones_have_it_off(tagger, tmp_path):
     assert loaded.predict_k_best(NEW, 9) == tagger.predict_k_best(NEW, 9)
 
     def older(metadata, settings, arrays):
-        del settings["scheme"], settings["parameters"]["legal"]
+        del settings["label_scheme"], settings["parameters"]["legal"]
 
     path.write_bytes(remade(path.read_bytes(), older))
     old = partwise.load(path)
@@ -223,7 +223,7 @@ def test_files_that_say_another_scheme(scheme, tmp_path):
     SequenceTagger(tol=1e-2).fit(*data()).save(path)
 
     def change(metadata, settings, arrays):
-        settings["scheme"] = scheme
+        settings["label_scheme"] = scheme
 
     path.write_bytes(remade(path.read_bytes(), change))
     with pytest.raises(ModelFormatError):

@@ -274,3 +274,22 @@ def test_notebook_view(result):
     reader = read(result._repr_html_())
     assert reader.found.count("svg") == 8
     assert "converged" in reader.texts
+
+
+def test_sections_of_several_models(tmp_path):
+    path = tmp_path / "report.html"
+    drawing = draw_tags(["a", "b"], ["X", "Y"])
+    sections = [
+        ("One <b>", {"first": {"right": 0.5, "passes": 3}, "second": {"right": 0.75}}, [("seen", drawing)]),
+        ("Two", {"f1": 0.25}, []),
+    ]
+    write_report(path, sections=sections)
+    page = path.read_text(encoding="utf-8")
+    one, two = page.split('<section id="section-2">')
+    assert "<h2>One &lt;b&gt;</h2>" in one
+    assert "0.7500" in one
+    assert "<h3>seen</h3>" in one
+    assert one.count("<svg") == 1
+    assert "<h2>Two</h2>" in two
+    assert "0.2500" in two
+    assert "<svg" not in two

@@ -74,6 +74,7 @@ class MaxentChainModel(SequenceModel):
     """
 
     kind = "local"
+    ruled: ClassVar[bool] = True
     late: ClassVar[tuple[str, ...]] = ("legal", "beam_width")
 
     nodes: PairLayout

@@ -11,7 +11,7 @@ The weights are one vector, in this order:
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -32,6 +32,7 @@ class ChainBase(SequenceModel):
     transitions, transition_features, ends: see `SequenceTagger`.
     """
 
+    ruled: ClassVar[bool] = True
     #: Tied transitions: which of them have a weight, (n_labels * width,); None for others.
     transition_mask: Bytes | None = None
 

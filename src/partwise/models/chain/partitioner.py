@@ -50,7 +50,7 @@ class ChainPartitioner(Partitioner):
         model, reader = self.model, self._reader
         assert reader is not None
         model.use_labels(sorted_labels(self._labels))
-        model.scheme = scheme_of(tuple(model.classes.tolist()))  # unless `encode` finds that the data do not keep to it
+        model.label_scheme = scheme_of(tuple(model.classes.tolist()))  # unless `encode` finds that the data do not keep to it
         if model.legal is True:
             model.kept_scheme()
         if isinstance(reader, VocabularyReader):
@@ -81,8 +81,8 @@ class ChainPartitioner(Partitioner):
         if (labels < 0).any() or (rows.unknown[0] and model.rarest == 1):
             raise ChangedData
         rows = self._density.compact(rows)
-        if model.scheme is not None:
-            model.scheme = kept_scheme(tuple(model.classes.tolist()), labels, rows.lengths)
+        if model.label_scheme is not None:
+            model.label_scheme = kept_scheme(tuple(model.classes.tolist()), labels, rows.lengths)
         self._counts.add(rows, labels)
         return EncodedRows(rows, labels, weight)
 

@@ -12,7 +12,7 @@ from partwise.arrays import Booleans, Ints
 from partwise.models.errors import ConstraintError
 
 
-def no_labelling(number: int, error: ValueError, legal: bool) -> ConstraintError:
+def no_labelling(number: int, error: ValueError, legal: bool = False) -> ConstraintError:
     """The structure's complaint about a mask, with the sequence's number; legal: whether labels keep to a scheme."""
     also = "; predictions keep to the scheme of the labels unless legal=False" if legal else ""
     return ConstraintError(f"sequence {number}: no labelling is allowed ({error}{also})", number)

@@ -45,7 +45,7 @@ class SequenceModel(Model):
     """Labels for every position of a sequence.
 
     template, features, min_count, legal: see `SequenceTagger`. `classes` are the labels, `reader` makes attributes,
-    `scheme` is the one that the labels of the training data keep to, or None.
+    `label_scheme` is the one that the labels of the training data keep to, or None.
     """
 
     constraints: ClassVar[tuple[str, ...]] = ("allowed", "allowed_transitions")
@@ -54,10 +54,12 @@ class SequenceModel(Model):
     kind: str
     #: Whether positions are rows of numbers that are compared as they are, so that dense ones stay dense.
     dense = False
+    #: Whether answers can be told to keep to the scheme of chunk labels; segments do so by themselves.
+    ruled: ClassVar[bool] = False
 
     classes: NDArray[Any]
     reader: Reader
-    scheme: str | None = None
+    label_scheme: str | None = None
 
     def __init__(
         self, *, template: Template | str | None, features: str, min_count: int, legal: bool | str = "auto"
@@ -89,7 +91,9 @@ class SequenceModel(Model):
         sequences, targets, weight, n_sequences = self.training_sequences(X, y, sample_weight)
         self.use_labels(targets.classes())
         labels = targets.encode(self.classes)
-        self.scheme = kept_scheme(tuple(self.classes.tolist()), labels, sequences.lengths())
+        self.label_scheme = (
+            kept_scheme(tuple(self.classes.tolist()), labels, sequences.lengths()) if self.ruled else None
+        )
         if self.legal is True:
             self.kept_scheme()  # an error for labels of no scheme, before the work
         self.reader = self.suitable_reader(sequences)
@@ -170,7 +174,7 @@ class SequenceModel(Model):
     def kept_scheme(self) -> str | None:
         """The scheme that predictions keep to; ValueError if there is none and `legal` wants it."""
         if self.legal is not True:
-            return self.scheme if self.legal else None
+            return self.label_scheme if self.legal else None
         labels = tuple(self.classes.tolist())
         scheme = scheme_of(labels)
         if scheme is None:
@@ -308,14 +312,14 @@ class SequenceModel(Model):
 
     def to_parts(self, parts: ModelParts) -> None:
         parts.settings["labels"] = encode_labels(self.classes)
-        if self.scheme is not None:
-            parts.settings["scheme"] = self.scheme
+        if self.label_scheme is not None:
+            parts.settings["label_scheme"] = self.label_scheme
         parts.add("reader", self.reader.to_parts())
         parts.add("model", self._to_parts())
 
     def from_parts(self, parts: ModelParts) -> SequenceModel:
         self.classes = decode_labels(parts.settings.get("labels"))
-        self.scheme = self._read_scheme(parts)
+        self.label_scheme = self._read_scheme(parts)
         reader, model = parts.part("reader"), parts.part("model")
         if reader.kind not in READERS:
             raise ModelFormatError(f"reads its input in an unknown way ({reader.kind[:40]!r})")
@@ -337,9 +341,9 @@ class SequenceModel(Model):
         known = scheme_of(tuple(self.classes.tolist()))
         if self.legal is True and known is None:
             raise ModelFormatError("says legal=True and has labels of no scheme")
-        if not parts.has("scheme"):  # nor had older files, whose answers stay what they were
+        if not parts.has("label_scheme"):  # nor had older files, whose answers stay what they were
             return None
-        scheme = parts.text("scheme")
+        scheme = parts.text("label_scheme")
         if scheme != known:
             raise ModelFormatError(f"has labels that are not those of the scheme {scheme[:40]!r}")
         return scheme
