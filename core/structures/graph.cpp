@@ -58,13 +58,11 @@ double Graph::log_partition(Index i, const double* scores, double temperature, d
     double* entropies = entropy ? frame.take(c.tree.separated_size) : nullptr;
     const double log_z = junction::sum_up(c.tree, g.factors, tables, separated, entropies, ws);
     if (marginals || entropy) {
-        const double found = junction::sum_down(c.tree, tables, separated, entropies);
+        double* factors = marginals ? g.factors : nullptr;  // their scores are no longer needed
+        const double found = junction::sum_down(c.tree, tables, separated, entropies, factors, ws);
         if (entropy) *entropy = std::max(0.0, found);
     }
-    if (marginals) {
-        junction::factors_of(c.tree, tables, g.factors, ws);
-        scatter(i, c, g.factors, 1.0, marginals);
-    }
+    if (marginals) scatter(i, c, g.factors, 1.0, marginals);
     return temperature * (log_z + g.constant);
 }
 

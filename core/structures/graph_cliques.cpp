@@ -29,7 +29,7 @@ void Graph::clique_marginals(Index i, const double* scores, double temperature, 
     const Gathered g = gather(c, scores, 1.0 / temperature, kLogOfZero, frame);
     double* separated = frame.take(c.tree.separated_size);
     junction::sum_up(c.tree, g.factors, out, separated, nullptr, ws);
-    junction::sum_down(c.tree, out, separated, nullptr);
+    junction::sum_down(c.tree, out, separated, nullptr, nullptr, ws);
 }
 
 void Graph::slots_from_cliques(Index i, const double* cliques, double* slots) const {

@@ -51,10 +51,14 @@ void build(const Tree& tree, const Clique& c, const double* factors, const doubl
     double* local = c.local > 0 ? scratch : table;
     fill(local, c.local > 0 ? c.local : c.rows * c.columns, 0.0);
     for (const Factor& f : c.factors) add(f.place, factors + f.begin, local);
-    if (c.local > 0) spread(c.local_place, local, table);
-    for (const Index child : c.children) {
-        const Clique& other = tree.cliques[idx(child)];
-        add(other.in_parent, separated + other.separated, table);
+    // Row by row, while a row is in the cache.
+    for (Index r = 0; r < c.rows; ++r) {
+        double* row = table + r * c.columns;
+        if (c.local > 0) spread(c.local_place, local + r * (c.local / c.rows), row);
+        for (const Index child : c.children) {
+            const Clique& other = tree.cliques[idx(child)];
+            add(other.in_parent, separated + other.separated + r * other.row, row);
+        }
     }
 }
 
@@ -137,14 +141,41 @@ void maxima(const double* t, Index rows, Index columns, double* messages) {
     }
 }
 
-// Marginals of the children's separators, from the clique's joint probabilities.
-void inform_children(const Tree& tree, const Clique& c, const double* table, double* separated) {
-    for (const Index child : c.children) {
-        const Clique& other = tree.cliques[idx(child)];
-        fill(separated + other.separated, other.columns, 0.0);
-        add_sums(other.in_parent, table, separated + other.separated);
+// Tables that are summed from the rows of a clique's table: those of the children's separators, and that of the factors.
+class Collector {
+   public:
+    Collector(const Tree& tree, const Clique& c, double* separated, double* factors, double* scratch)
+        : tree_(tree), c_(c), separated_(separated), factors_(factors), local_(scratch) {
+        for (const Index child : c.children) {
+            const Clique& other = tree.cliques[idx(child)];
+            fill(separated + other.separated, other.columns, 0.0);
+        }
+        if (factors) fill(local_, c.local, 0.0);
     }
-}
+
+    void add_row(Index r, const double* row) {
+        for (const Index child : c_.children) {
+            const Clique& other = tree_.cliques[idx(child)];
+            add_sums(other.in_parent, row, separated_ + other.separated + r * other.row);
+        }
+        if (factors_ && c_.local > 0) add_sums(c_.local_place, row, local_ + r * (c_.local / c_.rows));
+    }
+
+    void end(const double* table) {
+        if (!factors_) return;
+        for (const Factor& f : c_.factors) {
+            fill(factors_ + f.begin, f.size, 0.0);
+            add_sums(f.place, c_.local > 0 ? local_ : table, factors_ + f.begin);
+        }
+    }
+
+   private:
+    const Tree& tree_;
+    const Clique& c_;
+    double* separated_;
+    double* factors_;
+    double* local_;
+};
 
 }  // namespace
 
@@ -163,22 +194,27 @@ double sum_up(const Tree& tree, const double* factors, double* tables, double* s
     return log_z;
 }
 
-double sum_down(const Tree& tree, double* tables, double* separated, const double* entropies) {
+double sum_down(const Tree& tree, double* tables, double* separated, const double* entropies, double* factors,
+                Workspace& ws) {
+    Workspace::Frame frame(ws);
+    double* scratch = frame.take(tree.local_size);
     double entropy = 0;
     for (std::size_t p = tree.cliques.size(); p > 0; --p) {
         Interrupt::check_current();
         const Clique& c = tree.cliques[p - 1];
         double* table = tables + c.table;
         double* marginals = separated + c.separated;
-        if (c.parent < 0) {
-            marginals[0] = 1.0;
-        } else {
-            for (Index r = 0; r < c.rows; ++r) {
-                for (Index s = 0; s < c.columns; ++s) table[r * c.columns + s] *= marginals[s];
-            }
-        }
+        if (c.parent < 0) marginals[0] = 1.0;
         if (entropies) entropy += dot(marginals, entropies + c.separated, c.columns);
-        inform_children(tree, c, table, separated);
+        Collector collector(tree, c, separated, factors, scratch);
+        for (Index r = 0; r < c.rows; ++r) {
+            double* row = table + r * c.columns;
+            if (c.parent >= 0) {
+                for (Index s = 0; s < c.columns; ++s) row[s] *= marginals[s];
+            }
+            collector.add_row(r, row);
+        }
+        collector.end(table);
     }
     return entropy;
 }
@@ -284,15 +320,12 @@ std::vector<Index> k_best(const Tree& tree, double maximum, const double* tables
 void factors_of(const Tree& tree, const double* tables, double* factors, Workspace& ws) {
     Workspace::Frame frame(ws);
     double* scratch = frame.take(tree.local_size);
-    fill(factors, tree.factor_size, 0.0);
+    double* separated = frame.take(tree.separated_size);
     for (const Clique& c : tree.cliques) {
-        const double* local = tables + c.table;
-        if (c.local > 0) {
-            fill(scratch, c.local, 0.0);
-            add_sums(c.local_place, local, scratch);
-            local = scratch;
-        }
-        for (const Factor& f : c.factors) add_sums(f.place, local, factors + f.begin);
+        const double* table = tables + c.table;
+        Collector collector(tree, c, separated, factors, scratch);
+        for (Index r = 0; r < c.rows; ++r) collector.add_row(r, table + r * c.columns);
+        collector.end(table);
     }
 }
 
@@ -328,6 +361,8 @@ void tangent(const Tree& tree, const double* factors, const double* direction, d
             q[0] = 1.0;
             dq[0] = 0.0;
         }
+        Collector probabilities(tree, c, separated, nullptr, nullptr);
+        Collector changes(tree, c, moved, out, scratch);
         for (Index r = 0; r < c.rows; ++r) {
             double* p = tables + c.table + r * c.columns;
             double* slope = slopes + c.table + r * c.columns;
@@ -335,11 +370,11 @@ void tangent(const Tree& tree, const double* factors, const double* direction, d
                 slope[s] = p[s] * (q[s] * slope[s] + dq[s]);
                 p[s] *= q[s];
             }
+            probabilities.add_row(r, p);
+            changes.add_row(r, slope);
         }
-        inform_children(tree, c, tables + c.table, separated);
-        inform_children(tree, c, slopes + c.table, moved);
+        changes.end(slopes + c.table);
     }
-    factors_of(tree, slopes, out, ws);
 }
 
 }  // namespace partwise::junction

@@ -20,8 +20,10 @@ double sum_up(const Tree& tree, const double* factors, double* tables, double* s
               Workspace& ws);
 
 // Down: conditionals become joint probabilities of cliques, conditional times the separator's marginal, which is summed
-// from the parent's table. Returns the entropy, the mean of the columns', if `entropies` are given.
-double sum_down(const Tree& tree, double* tables, double* separated, const double* entropies);
+// from the parent's table. Leaves the expected use of factors' entries in `factors`, if it is not null. Returns the
+// entropy, the mean of the columns', if `entropies` are given.
+double sum_down(const Tree& tree, double* tables, double* separated, const double* entropies, double* factors,
+                Workspace& ws);
 
 // Up, with m(s) = max_r T(r, s); leaves T in the tables. Returns the maximum.
 double max_up(const Tree& tree, const double* factors, double* tables, double* separated, Workspace& ws);

@@ -158,7 +158,7 @@ Elimination best_elimination(const std::vector<Index>& sizes, const std::vector<
         return {{}, {}, std::pow(2.0, static_cast<double>(degree) + 1.0), degree, false};
     }
     Elimination best = Eliminator(sizes, near, Rule::kLeastFill).run();
-    if (best.complete && best.entries <= kLittle) return best;
+    if (best.complete && (best.entries <= kLittle || best.width <= 2)) return best;
     for (const Rule rule : {Rule::kSmallestTable, Rule::kGiven}) {
         Elimination other = Eliminator(sizes, near, rule).run();
         if (other.complete && (!best.complete || other.entries < best.entries)) best = std::move(other);
@@ -199,6 +199,10 @@ Inside place_of(const std::vector<Index>& small, const std::vector<Index>& large
         in.steps.push_back(axes[k - 1].second);
     }
     return in;
+}
+
+std::vector<Index> without_first(const std::vector<Index>& variables) {
+    return {variables.begin() + 1, variables.end()};
 }
 
 Index entries_of(const std::vector<Index>& variables, const std::vector<Index>& sizes) {
@@ -249,7 +253,8 @@ Tree make_tree(const std::vector<Index>& sizes, const std::vector<std::vector<In
     for (Index p = 0; p < n; ++p) {
         Clique& c = tree.cliques[idx(p)];
         if (c.parent < 0) continue;
-        c.in_parent = place_of(c.separator, members[idx(c.parent)], own);
+        c.in_parent = place_of(without_first(c.separator), without_first(members[idx(c.parent)]), own);
+        c.row = c.columns / own[idx(c.parent)];
         tree.cliques[idx(c.parent)].children.push_back(p);
     }
 
@@ -271,7 +276,7 @@ Tree make_tree(const std::vector<Index>& sizes, const std::vector<std::vector<In
         for (const std::size_t f : of_clique[idx(p)]) together.insert(placed[f].begin(), placed[f].end());
         const std::vector<Index> local(together.begin(), together.end());
         c.local = local == members[idx(p)] ? 0 : entries_of(local, own);
-        if (c.local > 0) c.local_place = place_of(local, members[idx(p)], own);
+        if (c.local > 0) c.local_place = place_of(without_first(local), without_first(members[idx(p)]), own);
         tree.local_size = std::max(tree.local_size, c.local);
         for (const std::size_t f : of_clique[idx(p)]) {
             c.factors.push_back({begins[f], entries_of(placed[f], own), place_of(placed[f], local, own)});

@@ -3,7 +3,8 @@
 // Variables are numbered by their place in the order of elimination. Eliminating variable p makes a clique: p and the
 // later variables that it is then joined to, its separator. The clique's table has one row per label of p and one column
 // per labelling of the separator; all axes are in the order of elimination, so that a separator inside its parent's
-// table, and a factor inside a clique's, is a subset of axes in the same order, the last of which run in step.
+// table, and a factor inside a clique's, is a subset of axes in the same order, the last of which run in step. Both have
+// the first axis of that table, the variable of its rows: small tables go into large ones row by row.
 // Cliques that another one contains are kept (they are small): each clique then eliminates one variable, and there are
 // as many as variables. Their order is a valid order of messages: parents come later.
 #pragma once
@@ -32,18 +33,19 @@ struct Factor {
 };
 
 struct Clique {
-    Index rows;                    // labels of the variable that is eliminated
-    Index columns;                 // labellings of the separator
-    Index table;                   // where its table begins
-    Index separated;               // where its values per column begin
-    Index parent;                  // -1: none, the separator is empty
-    Inside in_parent;              // the separator inside the parent's table
+    Index rows;        // labels of the variable that is eliminated
+    Index columns;     // labellings of the separator
+    Index table;       // where its table begins
+    Index separated;   // where its values per column begin
+    Index parent;      // -1: none, the separator is empty
+    Inside in_parent;  // a row of the separator's table, by the parent's label, inside a row of the parent's
+    Index row;         // entries of such a row
     std::vector<Index> separator;  // variables, ascending
     std::vector<Index> steps;      // what the column moves by with the label of each
     std::vector<Index> children;
     std::vector<Factor> factors;  // those whose first variable is the clique's
     Index local;                  // entries of the table of its factors' variables; 0: the clique's table itself
-    Inside local_place;           // that table inside the clique's
+    Inside local_place;           // a row of that table inside a row of the clique's
 };
 
 struct Tree {

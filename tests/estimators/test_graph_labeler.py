@@ -13,6 +13,8 @@ from scipy import sparse
 from sklearn.base import clone
 
 import partwise
+from oracles.enumerate import enumeration_of
+from oracles.objective import matrix_of
 from partwise import ConstraintError, GraphLabeler, MaxentClassifier, ModelFormatError
 from partwise.datasets.grids import OWN_COLOUR, grid_edges, snakes
 from partwise.models import Ability
@@ -471,3 +473,18 @@ def test_snakes(data_dir):
     assert model.result_.relative_gap <= 1e-2
     with pytest.raises(ValueError, match=r"graph \d+: its junction tree of width [5-9] would take"):
         GraphLabeler(memory_limit=1e7).fit(X, y)
+
+
+@pytest.mark.parametrize("features", [False, True])
+@pytest.mark.parametrize("directed", [False, True])
+def test_the_bound_that_steps_rely_on(features, directed):
+    """|A'(count(y) - count(z))|^2 of any two labellings, also where edges share a table."""
+    X, y = make(6, 0)
+    X = [(x[0], x[1], x[0][x[1][:, 0]] if features else None, x[3]) for x in X if len(x[0]) <= 4]
+    model = GraphLabeler(directed=directed).fit(X, [own for own in y if len(own) <= 4])
+    batch = model._model.read(X).batch
+    for i in range(len(X)):
+        counts = enumeration_of(batch.structure, i).counts
+        vectors = counts @ matrix_of(batch.features, i)
+        largest = max(((vectors - v) ** 2).sum(axis=1).max() for v in vectors)
+        assert largest <= batch.features.psi2_bound(i) * (1 + 1e-12)

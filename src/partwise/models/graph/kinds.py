@@ -55,12 +55,10 @@ class Kinds:
 
 
 def _keys(picked: Booleans, rows: Rows) -> list[tuple[int, ...]]:
-    """The picked attributes that each node has (with a value other than 0), ascending."""
+    """The picked attributes that each node has, ascending; what has the value 0 is not in the table."""
     table = rows.attributes()
     ids = np.maximum(table.attributes, 0)
     kept = (table.attributes >= 0) & (ids < len(picked)) & picked[np.minimum(ids, len(picked) - 1)]
-    if table.values is not None:
-        kept &= table.values != 0
     owner = np.repeat(np.arange(table.n_rows), np.diff(table.row_ptr))[kept]
     ends = pointers(np.bincount(owner, minlength=table.n_rows)).tolist()
     flat = table.attributes[kept].tolist()
