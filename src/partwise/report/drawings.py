@@ -7,11 +7,11 @@ from typing import Any
 
 from .svg import Drawing, clean, colour_of, picture, safe, shorten, text, text_width
 
-_WRONG = "#c62828"
-_INK = "#1f2933"
+WRONG = "#c62828"
+INK = "#1f2933"
 _GREY = "#7b8794"
-_SIZE = 14.0
-_LONGEST = 40  # letters of a word that are shown
+SIZE = 14.0
+LONGEST = 40  # letters of a word that are shown
 
 
 def draw_tags(
@@ -36,12 +36,12 @@ def draw_tags(
     """
     n = len(tokens)
     _check_lengths(n, tags=tags, gold=gold, probabilities=probabilities)
-    words = [shorten(clean(token), _LONGEST) for token in tokens]
-    names = [shorten(clean(tag), _LONGEST) for tag in tags]
-    right = names if gold is None else [shorten(clean(tag), _LONGEST) for tag in gold]
+    words = [shorten(clean(token), LONGEST) for token in tokens]
+    names = [shorten(clean(tag), LONGEST) for tag in tags]
+    right = names if gold is None else [shorten(clean(tag), LONGEST) for tag in gold]
     wrong = [gold is not None and str(a) != str(b) for a, b in zip(tags, gold or tags, strict=True)]
     widths = [
-        max(text_width(word, _SIZE), text_width(name, 12), text_width(other, 12) if bad else 0.0, 26.0) + 14
+        max(text_width(word, SIZE), text_width(name, 12), text_width(other, 12) if bad else 0.0, 26.0) + 14
         for word, name, other, bad in zip(words, names, right, wrong, strict=True)
     ]
     row_height = 50.0 + (18 if any(wrong) else 0) + (10 if probabilities is not None else 0) + 8
@@ -53,8 +53,8 @@ def draw_tags(
         width = widths[k]
         light, strong = colour_of(_kind(names[k]))
         middle, at = x + width / 2, y + 26
-        body.append(text(middle, y + 16, words[k], fill=_INK, cls="pw-word"))
-        stroke = _WRONG if wrong[k] else light
+        body.append(text(middle, y + 16, words[k], fill=INK, cls="pw-word"))
+        stroke = WRONG if wrong[k] else light
         body.append(
             f'<rect x="{x + 2:.1f}" y="{at:.1f}" width="{width - 4:.1f}" height="20" rx="5" fill="{light}" '
             f'stroke="{stroke}" stroke-width="1.5"><title>{safe(tokens[k])}: {safe(tags[k])}</title></rect>'
@@ -71,11 +71,11 @@ def draw_tags(
             )
             at += 10
         if wrong[k]:
-            body.append(text(middle, at + 11, right[k], fill=_WRONG, cls="pw-tag"))
+            body.append(text(middle, at + 11, right[k], fill=WRONG, cls="pw-tag"))
         x += width
         widest = max(widest, x)
     label = "Tags: " + " ".join(f"{word}/{name}" for word, name in zip(words[:50], names, strict=False))
-    return picture(widest + 2, y + row_height if n else 20.0, [_STYLE, *body], label)
+    return picture(widest + 2, y + row_height if n else 20.0, [STYLE, *body], label)
 
 
 def draw_arcs(
@@ -102,9 +102,9 @@ def draw_arcs(
         bad = [int(head) for head in given if not 0 <= int(head) <= n]
         if bad:
             raise ValueError(f"{name}: {bad[0]} is not one of the words 1 to {n}, nor 0 for the root")
-    words = [shorten(clean(token), _LONGEST) for token in tokens]
+    words = [shorten(clean(token), LONGEST) for token in tokens]
     names = [""] * n if labels is None else [shorten(clean(label), 16) for label in labels]
-    widths = [max(text_width(word, _SIZE) + 22, 46.0) for word in words]
+    widths = [max(text_width(word, SIZE) + 22, 46.0) for word in words]
     for k, head in enumerate(heads):  # a label must fit under its arc
         if labels is not None and head and abs(int(head) - 1 - k) == 1:
             widths[k] = max(widths[k], text_width(names[k], 11) + 14)
@@ -129,7 +129,7 @@ def draw_arcs(
     body: list[str] = []
     for k, head in enumerate(heads):
         wrong = gold_heads is not None and int(gold_heads[k]) != int(head)
-        colour = _WRONG if wrong else "#3e6fb0"
+        colour = WRONG if wrong else "#3e6fb0"
         if not head:
             top = 10.0
             body.append(f'<path d="M{middles[k]:.1f} {top:.1f}V{base - 5:.1f}" stroke="{colour}" fill="none"/>')
@@ -147,9 +147,9 @@ def draw_arcs(
         body.append(_arc(middles, head, k, base + 24, depth, _GREY, dashed=True))
         body.append(_tip(_landing(middles, head, k), base + 24, _GREY, down=False))
     for k, word in enumerate(words):
-        body.append(text(middles[k], base + 14, word, cls="pw-word", fill=_INK))
+        body.append(text(middles[k], base + 14, word, cls="pw-word", fill=INK))
     label = "Dependencies: " + " ".join(f"{word}<-{head}" for word, head in zip(words[:50], heads, strict=False))
-    return picture(max(x + 6, 60), lowest, [_STYLE, *body], label)
+    return picture(max(x + 6, 60), lowest, [STYLE, *body], label)
 
 
 def draw_tree(tree: Any) -> Drawing:
@@ -164,7 +164,7 @@ def draw_tree(tree: Any) -> Drawing:
         if inner and not node:
             raise ValueError("a node of a tree needs a label")
         number = len(nodes)
-        nodes.append((shorten(clean(node[0] if inner else node), _LONGEST), depth, parent))
+        nodes.append((shorten(clean(node[0] if inner else node), LONGEST), depth, parent))
         children.append([])
         if parent is not None:
             children[parent].append(number)
@@ -175,7 +175,7 @@ def draw_tree(tree: Any) -> Drawing:
     x, places = 6.0, [0.0] * len(nodes)
     for k, (name, _, _) in enumerate(nodes):
         if not children[k]:
-            width = max(text_width(name, _SIZE), 20.0) + 14
+            width = max(text_width(name, SIZE), 20.0) + 14
             places[k] = x + width / 2
             x += width
     shift = 0.0
@@ -203,12 +203,12 @@ def draw_tree(tree: Any) -> Drawing:
             )
             body.append(text(px, py + 14, name, cls="pw-tag", fill=strong))
         else:
-            body.append(text(px, py + 14, name, cls="pw-word", fill=_INK))
+            body.append(text(px, py + 14, name, cls="pw-word", fill=INK))
     words = " ".join(name for k, (name, _, _) in enumerate(nodes) if not children[k])
-    return picture(x + shift + 6, 8 + step * deepest + 26, [_STYLE, *body], f"Tree: {shorten(words, 300)}")
+    return picture(x + shift + 6, 8 + step * deepest + 26, [STYLE, *body], f"Tree: {shorten(words, 300)}")
 
 
-_STYLE = (
+STYLE = (
     "<style>.pw-word{font-size:14px;unicode-bidi:isolate}.pw-tag{font-size:12px;font-weight:600;unicode-bidi:isolate}"
     ".pw-small{font-size:11px;unicode-bidi:isolate}</style>"
 )

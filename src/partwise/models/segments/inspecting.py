@@ -61,15 +61,16 @@ def explain_segments(model: SegmentModel, reading: Reading) -> Explanation:
     both = Labellings.of([(best[0], best[1]), (other[0], other[1])])
     flat = model.labels_of(reading, np.zeros(2, dtype=np.int64), both).reshape(2, -1)
     one, two = (model.classes[row].tolist() for row in flat)
-    difference = np.zeros(structure.num_slots(0))
-    np.add.at(difference, best[0], best[1])
-    np.subtract.at(difference, other[0], other[1])
-    found = _contributions(model, reading, difference.reshape(-1, model.width), one, two)
+    counts = np.zeros((2, structure.num_slots(0)))
+    for row, (slots, uses) in zip(counts, (best, other), strict=True):
+        row[slots] = uses
+    found = _contributions(model, reading, counts.reshape(2, -1, model.width), one, two)
     return explanation(one, two, (first, second), found)
 
 
-def _contributions(model: SegmentModel, reading: Reading, rows: Floats, one: Any, two: Any) -> list[Contribution]:
-    """What the slots in which the two differ add; rows: by how much."""
+def _contributions(model: SegmentModel, reading: Reading, counts: Floats, one: Any, two: Any) -> list[Contribution]:
+    """What the slots in which the two differ add; counts: how often each has them."""
+    rows = counts[0] - counts[1]
     length, n, longest = len(one), model.n_types, model.max_length
     found: list[Contribution] = []
     source = reading.source.rows
@@ -84,7 +85,8 @@ def _contributions(model: SegmentModel, reading: Reading, rows: Floats, one: Any
         for a, b in np.argwhere(own).tolist():
             title = f"{a + 1} {model.type_name(b)}" if name == "lengths" else f"{model.type_name(a)} {model.type_name(b)}"
             kind = "length" if name == "lengths" else "transition"
-            found.append(Contribution(kind, title, None, None, None, float(own[a, b] * weights[a, b])))
+            uses = [int(each[start + a, b]) for each in counts]
+            found.append(Contribution(kind, title, None, *uses, float(own[a, b] * weights[a, b])))
         start += size
     if model.layouts["whole"].core.num_attributes:
         listed = model._find(source)
