@@ -20,7 +20,7 @@ from partwise.problem.inference import check_weights
 
 
 class SegmentTagger(StructuredEstimator):
-    """Cuts sequences into labelled segments (names, phrases): a semi-Markov CRF, or a max-margin model with a hinge loss.
+    """Cuts sequences into labelled segments (names, phrases): a semi-Markov CRF, or a max-margin model by a hinge loss.
 
     `X` is as for `SequenceTagger`; `y` are labels of chunks in IOB1, IOB2 or IOBES ("B-NP", "I-NP", "O", ...), read by
     the rules of conlleval, or `partwise.io.CodedSequences` of them. Segments have types, what stands behind "B-"; a
@@ -29,10 +29,11 @@ class SegmentTagger(StructuredEstimator):
     features of the whole.
 
     Predictions are labels in IOB2, or in another `scheme`; `predict_spans` gives segments with their probabilities.
-    `predict_marginals` gives the probability of each label of `classes_`, which are those of IOB2, at each position: per
-    sequence a list of dicts {label: probability}, or with ``output="array"`` an array of shape (length, n_labels).
-    `score` is the share of positions of the right type that begin a segment where they should. Constraints are those of
-    `SequenceTagger`, by the labels of `classes_`; `allowed_transitions` must not tell B-X from I-X before another label.
+    `predict_marginals` gives the probability of each label of `classes_`, which are those of IOB2, at each position:
+    per sequence a list of dicts {label: probability}, or with ``output="array"`` an array of shape (length, n_labels).
+    `score` is the share of positions of the right type that begin a segment where they should. Constraints are those
+    of `SequenceTagger`, by the labels of `classes_`; `allowed_transitions` must not tell B-X from I-X before another
+    label.
 
     Parameters
     ----------
@@ -178,7 +179,9 @@ class SegmentTagger(StructuredEstimator):
         return spans
 
     @needs_probabilities
-    def span_probabilities(self, X: Any, spans: Sequence[Sequence[tuple[str, int, int]]], **constraints: Any) -> list[Floats]:
+    def span_probabilities(
+        self, X: Any, spans: Sequence[Sequence[tuple[str, int, int]]], **constraints: Any
+    ) -> list[Floats]:
         """The probability of each of these segments (label, begin, end) of each sequence; 0 for what no answer has."""
         has_probabilities(self)
         model, reading, _ = self._read(X, constraints)

@@ -7,9 +7,9 @@ Pictures are SVG made from plain lists; notebooks show them, reports take them. 
 """
 
 from .drawings import draw_arcs, draw_tags, draw_tree
-from .spans import draw_spans
 from .page import write_report
 from .plots import convergence_plots
+from .spans import draw_spans
 from .svg import Drawing
 
 __all__ = ["Drawing", "convergence_plots", "draw_arcs", "draw_spans", "draw_tags", "draw_tree", "write_report"]

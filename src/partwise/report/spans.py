@@ -54,7 +54,10 @@ def draw_spans(
         places.append((x, y))
         x += width
         widest = max(widest, x)
-    body = [text(x + w / 2, y + 16, word, fill=INK, cls="pw-word") for (x, y), w, word in zip(places, widths, words, strict=True)]
+    body = [
+        text(x + w / 2, y + 16, word, fill=INK, cls="pw-word")
+        for (x, y), w, word in zip(places, widths, words, strict=True)
+    ]
     right = set(found) if gold is None else {tuple(span[:3]) for span in gold}
     for k, span in enumerate(found):
         body += _bars(places, widths, span, titles[k], _LINE, span not in right, dashed=False)
@@ -94,9 +97,7 @@ def _bars(
         width = places[piece[-1]][0] + widths[piece[-1]] - x
         style = f'fill="{"none" if dashed else light}" stroke="{WRONG if wrong else light}" stroke-width="1.5"'
         dashes = ' stroke-dasharray="4 3"' if dashed else ""
-        body.append(
-            f'<rect x="{x + 2:.1f}" y="{y + down:.1f}" width="{width - 4:.1f}" height="{_BAR:.0f}" rx="5" {style}{dashes}>'
-            f"<title>{safe(title)}</title></rect>"
-        )
+        place = f'x="{x + 2:.1f}" y="{y + down:.1f}" width="{width - 4:.1f}" height="{_BAR:.0f}"'
+        body.append(f'<rect {place} rx="5" {style}{dashes}><title>{safe(title)}</title></rect>')
         body.append(text(x + width / 2, y + down + 14.5, title, fill=WRONG if dashed else strong, cls="pw-tag"))
     return body

@@ -293,4 +293,5 @@ def drawable(data: Data, most: int = 500) -> list[int]:
 
 
 def spread(items: list[int], n: int) -> list[int]:
+    """n of these, evenly chosen."""
     return [items[k * len(items) // n] for k in range(n)] if n < len(items) else items

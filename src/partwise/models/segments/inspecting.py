@@ -54,18 +54,17 @@ def explain_segments(model: SegmentModel, reading: Reading) -> Explanation:
     if not reading.source.lengths[0]:
         raise ValueError("a sequence without positions has nothing to explain")
     structure, features = reading.batch.structure, reading.batch.features
-    (first, *best), *others = structure.k_best(0, features.scores(0, model.weights), 2)
-    if not others:
+    found_two = structure.k_best(0, features.scores(0, model.weights), 2)
+    if len(found_two) < 2:
         raise ValueError("the sequence has one segmentation: there is nothing to compare it with")
-    ((second, *other),) = others
-    both = Labellings.of([(best[0], best[1]), (other[0], other[1])])
+    both = Labellings.of([(slots, uses) for _, slots, uses in found_two])
     flat = model.labels_of(reading, np.zeros(2, dtype=np.int64), both).reshape(2, -1)
     one, two = (model.classes[row].tolist() for row in flat)
     counts = np.zeros((2, structure.num_slots(0)))
-    for row, (slots, uses) in zip(counts, (best, other), strict=True):
+    for row, (_, slots, uses) in zip(counts, found_two, strict=True):
         row[slots] = uses
     found = _contributions(model, reading, counts.reshape(2, -1, model.width), one, two)
-    return explanation(one, two, (first, second), found)
+    return explanation(one, two, (found_two[0][0], found_two[1][0]), found)
 
 
 def _contributions(model: SegmentModel, reading: Reading, counts: Floats, one: Any, two: Any) -> list[Contribution]:
@@ -83,10 +82,12 @@ def _contributions(model: SegmentModel, reading: Reading, counts: Floats, one: A
     for name, size in (("lengths", longest), ("transitions", n)):
         own, weights = rows[start : start + size, :n], runs[name].reshape(size, model.width)[:, :n]
         for a, b in np.argwhere(own).tolist():
-            title = f"{a + 1} {model.type_name(b)}" if name == "lengths" else f"{model.type_name(a)} {model.type_name(b)}"
+            title = (
+                f"{a + 1} {model.type_name(b)}" if name == "lengths" else f"{model.type_name(a)} {model.type_name(b)}"
+            )
             kind = "length" if name == "lengths" else "transition"
-            uses = [int(each[start + a, b]) for each in counts]
-            found.append(Contribution(kind, title, None, *uses, float(own[a, b] * weights[a, b])))
+            first, second = (int(each[start + a, b]) for each in counts)
+            found.append(Contribution(kind, title, None, first, second, float(own[a, b] * weights[a, b])))
         start += size
     if model.layouts["whole"].core.num_attributes:
         listed = model._find(source)

@@ -96,7 +96,9 @@ class WholeFeatures:
                 if size < shortest:
                     continue
                 place = np.minimum(np.searchsorted(keys, rolled), len(keys) - 1)
-                found = np.flatnonzero((keys[place] == rolled) & (positions[: len(rolled)] + size <= ends_of[: len(rolled)]))
+                found = np.flatnonzero(
+                    (keys[place] == rolled) & (positions[: len(rolled)] + size <= ends_of[: len(rolled)])
+                )
                 begins.append(found)
                 ends.append(found + size)
                 ids.append(number(place[found]))
@@ -125,7 +127,9 @@ class WholeFeatures:
             names = [name for name, there in zip(known.names, own.tolist(), strict=True) if there]
             other.known[family] = Known(known.keys[own], names, known.longest if names else 0)
             first += len(own)
-        other.lists = {name: each for (name, each), there in zip(self.lists.items(), used[first:].tolist(), strict=True) if there}
+        other.lists = {
+            name: each for (name, each), there in zip(self.lists.items(), used[first:].tolist(), strict=True) if there
+        }
         return other, number.astype(np.int64)
 
     # model files
