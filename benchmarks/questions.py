@@ -17,6 +17,7 @@ QUESTIONS = {
     "kernel": "benchmarks.kernel",
     "maxent": "benchmarks.maxent",
     "maxent-is": "benchmarks.maxent_is",
+    "segments": "benchmarks.segments",
     "solvers": "benchmarks.solvers",
 }
 

@@ -16,6 +16,7 @@ from partwise.features.template import Template
 from partwise.losses import get_loss
 from partwise.models.inspection import Explanation, TopFeatures
 from partwise.models.segments import SegmentModel, Span
+from partwise.models.segments.answering import segment_probabilities
 from partwise.problem.inference import check_weights
 
 
@@ -205,7 +206,7 @@ class SegmentTagger(StructuredEstimator):
                     known.append((end, begin, index[label], k))
             if known:
                 ends, begins, labels, order = np.array(sorted(known), dtype=np.int64).T.copy()
-                values[order] = model.probabilities(reading, place[number], begins, ends, labels, temperature)
+                values[order] = segment_probabilities(model, reading, place[number], begins, ends, labels, temperature)
             found.append(values)
         return found
 

@@ -30,6 +30,7 @@ from partwise.models.inspection import Explanation, TopFeatures
 from partwise.models.layout import PairLayout, expand_pairs, layout_of
 from partwise.models.rows import Rows
 from partwise.models.saved import unpadded
+from partwise.models.segments.answering import best_spans, label_marginals
 from partwise.models.segments.choosing import segment_counts, some_rows, without_types
 from partwise.models.segments.constraining import constrain_segments
 from partwise.models.segments.inspecting import explain_segments, prune_segments, top_features
@@ -282,31 +283,7 @@ class SegmentModel(SequenceModel):
 
     def spans(self, reading: Reading, labellings: Labellings, temperature: float | None) -> list[list[Span]]:
         """The segments of the best labellings that are not O, with their probabilities at this temperature."""
-        n = reading.batch.n_examples
-        found = self.segments_of(reading, np.arange(n), labellings)
-        firsts, sizes, starts = found.firsts, found.sizes, pointers(found.lengths)
-        owner = np.searchsorted(starts, firsts, side="right") - 1
-        bounds, inner = np.searchsorted(owner, np.arange(n + 1)), ~self.outside[found.types[firsts]]
-        every: list[list[Span]] = []
-        for i in range(n):
-            own = np.flatnonzero(inner[bounds[i] : bounds[i + 1]]) + bounds[i]
-            begins, labels = firsts[own] - starts[i], found.types[firsts[own]]
-            ends = begins + sizes[own]
-            values: list[Any] = [None] * len(begins)
-            if temperature is not None:
-                values = self.probabilities(reading, i, begins, ends, labels, temperature).tolist()
-            rows = zip(labels.tolist(), begins.tolist(), ends.tolist(), values, strict=True)
-            every.append([Span(str(self.types.names[b]), s, t, p) for b, s, t, p in rows])
-        return every
-
-    def probabilities(
-        self, reading: Reading, i: int, begins: Ints, ends: Ints, labels: Ints, temperature: float
-    ) -> Floats:
-        """Of segments of example i of the batch, in the order of ends."""
-        structure: Any = reading.batch.structure
-        scores = reading.batch.features.scores(i, self.weights)
-        found: Floats = structure.segment_probabilities(i, scores, begins, ends, labels, temperature)
-        return found
+        return best_spans(self, reading, labellings, temperature)
 
     def encode(self, reading: Reading, y: Any) -> tuple[Labellings, Booleans]:
         lengths = reading.source.lengths
@@ -327,24 +304,11 @@ class SegmentModel(SequenceModel):
     def marginals(self, reading: Reading, counts: Floats, output: str = "dict") -> list[Any]:
         """Of labels in IOB2: dicts {label: probability} per position, or arrays of shape (length, n_labels)."""
         check_choice("output", output, ("dict", "array"))
-        offsets, width, numbers = (
-            reading.batch.structure.slot_offsets().tolist(),
-            self.width,
-            self.types.numbers(self.classes),
-        )
-        arrays = []
-        for start, n in zip(offsets, reading.source.rows.lengths.tolist(), strict=False):
-            inside, first = counts[start : start + 2 * n * width].reshape(2, n, width)[:, :, : self.n_types]
-            array = np.zeros((n, len(self.classes)))
-            later = numbers[:, 1] >= 0
-            array[:, numbers[later, 1]] = np.maximum(inside - first, 0.0)[:, later]
-            array[:, numbers[:, 0]] = first
-            arrays.append(array)
-        every: list[Any] = reading.spread(arrays, lambda: np.empty((0, len(self.classes))))
+        arrays = label_marginals(self, reading, counts)
         if output == "array":
-            return every
+            return arrays
         labels = self.classes.tolist()
-        return [[dict(zip(labels, row, strict=True)) for row in array.tolist()] for array in every]
+        return [[dict(zip(labels, row, strict=True)) for row in array.tolist()] for array in arrays]
 
     def constrain(self, reading: Reading, allowed: Any = None, allowed_transitions: Any = None) -> None:
         """As for `SequenceTagger`, by labels in IOB2."""
