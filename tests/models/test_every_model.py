@@ -78,6 +78,7 @@ CASES = {
     "chain, softmax-margin": lambda: _tagger(loss="softmax-margin"),
     "chain, temperature 2": lambda: _tagger(loss=get_loss("log", temperature=2.0)),
     "chain, conditioned": lambda: _tagger(transition_features="all"),
+    "chain, second order": lambda: _tagger(order=2),
     "kernel chain": lambda: _tagger(kernel="rbf"),
     "maxent chain": lambda: _tagger(model="maxent", beam_width=None),
     "segments": _segment_tagger,

@@ -43,8 +43,8 @@ class SegmentTagger(StructuredEstimator):
     C : float
         Inverse of the penalty's strength.
     max_length : int, optional
-        The most positions that a segment can have; None: those of the longest in the training data. `fit` refuses a
-        longer one there.
+        The most positions that a segment can have; by default those of the longest in the training data. `fit` refuses
+        a longer one there.
     borders : {"both", "first", "last", "none"}
         Which positions of segments have weights of their own for their attributes.
     segment_features : "auto", or some of "text", "shape"

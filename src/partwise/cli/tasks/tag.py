@@ -33,7 +33,15 @@ class TagTask(Task):
     """
 
     name: ClassVar[str] = "tag"
-    parameters: ClassVar[tuple[str, ...]] = ("model", "min_count", "transitions", "ends", "history", "beam_width")
+    parameters: ClassVar[tuple[str, ...]] = (
+        "model",
+        "order",
+        "min_count",
+        "transitions",
+        "ends",
+        "history",
+        "beam_width",
+    )
     formats: ClassVar[tuple[str, ...]] = FORMATS
 
     @property
