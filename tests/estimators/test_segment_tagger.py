@@ -7,6 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
+from modelcases import remade
 
 import partwise
 from partwise import SegmentTagger
@@ -163,6 +164,34 @@ def test_files_and_pickles(tmp_path):
     assert len(after) <= pruning.weights_after < 0.21 * pruning.weights_before
     model.save(path)
     assert partwise.load(path).predict(X) == model.predict(X)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda s, a: s["model"].update(types=["loc", "per"]), "other labels than its types"),
+        (lambda s, a: s["model"].update(types=[None, "loc", "loc"]), "twice"),
+        (lambda s, a: s["model"].update(types=7), "no list of its types"),
+        (lambda s, a: s["model"].update(max_length=0), "max_length = 0"),
+        (lambda s, a: s["model"].update(max_length=3), "expected shape"),
+        (lambda s, a: s["model"]["features"].update(families=["smell"]), "unknown features"),
+        (lambda s, a: s["model"]["features"].update(lists=[1]), "no list of its lists"),
+        (lambda s, a: a["model.features.text.keys"].fill(1), "in order"),
+        (lambda s, a: s["model"]["whole"].update(n_attributes=1), "offsets|attributes|weights"),
+        (lambda s, a: a["model.transitions"].fill(2), "neither 0 nor 1"),
+        (lambda s, a: a.pop("model.length_weights"), "lacks its array"),
+    ],
+)
+def test_damaged_files(fitted, tmp_path, change, message):
+    path = tmp_path / "model.pw"
+    fitted.save(path)
+
+    def damage(metadata, settings, arrays):
+        change(settings, arrays)
+
+    path.write_bytes(remade(path.read_bytes(), damage))
+    with pytest.raises(partwise.ModelFormatError, match=message):
+        partwise.load(path)
 
 
 def test_explanations_add_up(fitted):
