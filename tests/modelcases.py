@@ -59,6 +59,7 @@ TAGGERS: dict[str, tuple[Any, dict[str, Any]]] = {
     "dicts, conditioned": (as_dicts, {"transition_features": "all", "ends": True}),
     "arrays, hinge": (list, {"loss": "hinge", "features": "all", "transition_features": [0, 3]}),
     "sparse": (lambda arrays: [sparse.csr_array(x) for x in arrays], {"features": "all", "transition_features": "all"}),
+    "second order": (as_names, {"order": 2}),
     "maxent": (as_names, {"model": "maxent"}),
     "maxent, one tag back": (list, {"model": "maxent", "history": 1, "features": "all"}),
     "rbf": (list, {"kernel": "rbf"}),

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import partwise
-from partwise import DependencyParser, GraphLabeler, MaxentClassifier, SequenceTagger
+from partwise import DependencyParser, GraphLabeler, MaxentClassifier, SegmentTagger, SequenceTagger
 from partwise.datasets import make_treebank
 from partwise.losses import get_loss
 from partwise.models import Ability, ConstraintError, NotAvailable
@@ -39,6 +39,19 @@ def _tagger(**options: Any) -> Case:
     X, y = _sequences(0, 40)
     X_new, y_new = _sequences(1, 4)
     return Case(SequenceTagger(tol=1e-4, **options).fit(X, y), X_new, y_new)
+
+
+def _segments(seed: int, n: int) -> tuple[list[Any], list[list[str]]]:
+    X, y = _sequences(seed, n)
+    for labels in y:
+        for t, label in enumerate(labels):
+            joined = t > 0 and labels[t - 1][2:] == label
+            labels[t] = "O" if label == "c" else f"I-{label}" if joined else f"B-{label}"
+    return X, y
+
+
+def _segment_tagger(**options: Any) -> Case:
+    return Case(SegmentTagger(tol=1e-4, max_length=4, **options).fit(*_segments(0, 40)), *_segments(1, 4))
 
 
 def _trees(seed: int, n: int) -> tuple[list[Any], list[list[int]]]:
@@ -82,8 +95,11 @@ CASES = {
     "chain, softmax-margin": lambda: _tagger(loss="softmax-margin"),
     "chain, temperature 2": lambda: _tagger(loss=get_loss("log", temperature=2.0)),
     "chain, conditioned": lambda: _tagger(transition_features="all"),
+    "chain, second order": lambda: _tagger(order=2),
     "kernel chain": lambda: _tagger(kernel="rbf"),
     "maxent chain": lambda: _tagger(model="maxent", beam_width=None),
+    "segments": _segment_tagger,
+    "segments, softmax-margin": lambda: _segment_tagger(loss="softmax-margin", borders="none", features="all"),
     "projective trees": _parser,
     "all trees": lambda: _parser(structure="spanning"),
     "graphs": _labeler,
@@ -153,7 +169,7 @@ def test_samples_have_the_probabilities_of_answers(case):
 
 
 def test_marginals_are_sums_of_probabilities_of_answers(case):
-    options = {"output": "array"} if isinstance(case.estimator, (SequenceTagger, GraphLabeler)) else {}
+    options = {"output": "array"} if isinstance(case.estimator, (SequenceTagger, SegmentTagger, GraphLabeler)) else {}
     found = case.estimator.predict_marginals(case.X, **options)
     every = case.estimator.predict_k_best(case.X, MANY, probabilities=True)
     labels = getattr(case.estimator, "classes_", None)
@@ -209,7 +225,7 @@ def test_constraints_that_make_no_sense(case):
     with pytest.raises(ValueError, match=f"allowed must hold one entry for each of {len(case.X)}"):
         case.estimator.predict(case.X, allowed=[None])
     none = [{1: []}] if isinstance(case.estimator, DependencyParser) else [[]]
-    if isinstance(case.estimator, (SequenceTagger, GraphLabeler)):
+    if isinstance(case.estimator, (SequenceTagger, SegmentTagger, GraphLabeler)):
         none = [[[], *[None] * (len(case.y[0]) - 1)]]
     with pytest.raises(ConstraintError) as error:
         case.estimator.predict(case.X, allowed=none + [None] * (len(case.X) - 1))
@@ -325,6 +341,8 @@ def test_results_of_a_path(case):
         X, y = case.X, case.y
     elif isinstance(case.estimator, GraphLabeler):
         X, y = _graphs(3, 15, features=case.X[0][2] is not None)
+    elif isinstance(case.estimator, SegmentTagger):
+        X, y = _segments(3, 15)
     else:
         X, y = _sequences(3, 15)
     model = pickle.loads(pickle.dumps(case.estimator)).set_params(tol=1e-6)

@@ -16,11 +16,12 @@ from partwise.features.template import Template
 from partwise.losses import get_loss
 from partwise.models.inspection import Explanation, TopFeatures
 from partwise.models.segments import SegmentModel, Span
+from partwise.models.segments.answering import segment_probabilities
 from partwise.problem.inference import check_weights
 
 
 class SegmentTagger(StructuredEstimator):
-    """Cuts sequences into labelled segments (names, phrases): a semi-Markov CRF, or a max-margin model with a hinge loss.
+    """Cuts sequences into labelled segments (names, phrases): a semi-Markov CRF, or a max-margin model by a hinge loss.
 
     `X` is as for `SequenceTagger`; `y` are labels of chunks in IOB1, IOB2 or IOBES ("B-NP", "I-NP", "O", ...), read by
     the rules of conlleval, or `partwise.io.CodedSequences` of them. Segments have types, what stands behind "B-"; a
@@ -29,10 +30,11 @@ class SegmentTagger(StructuredEstimator):
     features of the whole.
 
     Predictions are labels in IOB2, or in another `scheme`; `predict_spans` gives segments with their probabilities.
-    `predict_marginals` gives the probability of each label of `classes_`, which are those of IOB2, at each position: per
-    sequence a list of dicts {label: probability}, or with ``output="array"`` an array of shape (length, n_labels).
-    `score` is the share of positions of the right type that begin a segment where they should. Constraints are those of
-    `SequenceTagger`, by the labels of `classes_`; `allowed_transitions` must not tell B-X from I-X before another label.
+    `predict_marginals` gives the probability of each label of `classes_`, which are those of IOB2, at each position:
+    per sequence a list of dicts {label: probability}, or with ``output="array"`` an array of shape (length, n_labels).
+    `score` is the share of positions of the right type that begin a segment where they should. Constraints are those
+    of `SequenceTagger`, by the labels of `classes_`; `allowed_transitions` must not tell B-X from I-X before another
+    label.
 
     Parameters
     ----------
@@ -41,8 +43,8 @@ class SegmentTagger(StructuredEstimator):
     C : float
         Inverse of the penalty's strength.
     max_length : int, optional
-        The most positions that a segment can have; None: those of the longest in the training data. `fit` refuses a
-        longer one there.
+        The most positions that a segment can have; by default those of the longest in the training data. `fit` refuses
+        a longer one there.
     borders : {"both", "first", "last", "none"}
         Which positions of segments have weights of their own for their attributes.
     segment_features : "auto", or some of "text", "shape"
@@ -204,7 +206,7 @@ class SegmentTagger(StructuredEstimator):
                     known.append((end, begin, index[label], k))
             if known:
                 ends, begins, labels, order = np.array(sorted(known), dtype=np.int64).T.copy()
-                values[order] = model.probabilities(reading, place[number], begins, ends, labels, temperature)
+                values[order] = segment_probabilities(model, reading, place[number], begins, ends, labels, temperature)
             found.append(values)
         return found
 

@@ -12,7 +12,7 @@ from partwise.estimators.answers import needs_probabilities
 from partwise.estimators.base import StructuredEstimator
 from partwise.features.template import Template
 from partwise.losses import get_loss
-from partwise.models.chain import ChainModel
+from partwise.models.chain import ChainModel, SecondOrderModel
 from partwise.models.inspection import Explanation, TopFeatures
 from partwise.models.kernel_chain import KernelChainModel
 from partwise.models.maxent_chain import MaxentChainModel
@@ -68,6 +68,9 @@ class SequenceTagger(StructuredEstimator):
     beam_width : int or None
         model="maxent": how many histories the search keeps, all if there are fewer. With all of them, also by None, it
         finds the best labelling.
+    order : {1, 2}
+        model="crf": how many labels before a position its label is scored with. 2: triples of labels have weights, too,
+        and time grows with the cube of the number of labels; without a kernel, `transition_features` and `ends`.
     features : {"observed", "all"}
         Weights for the (attribute, label) pairs that occur in the training data, or for all pairs.
     transitions : {"auto", "observed", "all"}
@@ -135,6 +138,7 @@ class SequenceTagger(StructuredEstimator):
         model: str = "crf",
         history: int = 2,
         beam_width: int | None = 10,
+        order: int = 1,
         features: str = "observed",
         transitions: str = "auto",
         transition_features: Any = None,
@@ -173,6 +177,7 @@ class SequenceTagger(StructuredEstimator):
         self.model = model
         self.history = history
         self.beam_width = beam_width
+        self.order = order
         self.features = features
         self.transitions = transitions
         self.transition_features = transition_features
@@ -205,6 +210,7 @@ class SequenceTagger(StructuredEstimator):
             self._check_maxent()
         self._check_kernel()
         self._check_template()
+        self._check_order()
         shared = {
             "template": self.template,
             "features": self.features,
@@ -219,7 +225,7 @@ class SequenceTagger(StructuredEstimator):
             "ends": self.ends,
         }
         if self.kernel is None:
-            return ChainModel(**shared)
+            return ChainModel(**shared) if self.order == 1 else SecondOrderModel(**shared)
         return KernelChainModel(kernel=self.kernel, gamma=self.gamma, kernel_options=self.kernel_options, **shared)
 
     def _check_maxent(self) -> None:
@@ -237,6 +243,17 @@ class SequenceTagger(StructuredEstimator):
                     raise ValueError(f"{name} is for kernels: give kernel='rbf' or another")
         elif self.model != "crf":
             raise ValueError("a kernel is available for model='crf' alone")
+
+    def _check_order(self) -> None:
+        if isinstance(self.order, bool) or self.order not in (1, 2):
+            raise ValueError(f"order must be 1 or 2, got {self.order!r}")
+        if self.order == 1:
+            return
+        for name, value in (("model", "crf"), ("kernel", None), ("transition_features", None), ("ends", False)):
+            if getattr(self, name) != value:
+                raise ValueError(f"{name}={getattr(self, name)!r} is not available with order=2")
+        if self.template is not None and get_template(self.template).edges:
+            raise ValueError("B lines with macros are not available with order=2")
 
     def _check_template(self) -> None:
         if self.template is None:
@@ -300,7 +317,8 @@ class SequenceTagger(StructuredEstimator):
 
     @property
     def transition_features_(self) -> dict[tuple[Any, ...], float]:
-        """Weights of (label, next label) pairs; with `transition_features` also of (attribute, label, next label).
+        """Weights of (label, next label) pairs; with `transition_features` also of (attribute, label, next label), with
+        order=2 also of triples of labels.
 
         model="maxent": of (label before, label) and (label two before, label before, label); None is before the
         sequence's beginning.

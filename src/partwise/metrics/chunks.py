@@ -183,9 +183,10 @@ def chunk_starts(prefixes: NDArray[np.uint8], types: NDArray[np.int64]) -> NDArr
     """Where chunks start, by the rules above, in labels end to end (prefixes are characters' codes)."""
     outside = prefixes == ord("O")
     closed = outside | (prefixes == ord("E")) | (prefixes == ord("S"))
-    opens = (prefixes == ord("B")) | (prefixes == ord("S"))
+    opens: NDArray[np.bool_] = (prefixes == ord("B")) | (prefixes == ord("S"))
     opens[1:] |= closed[:-1] | (types[1:] != types[:-1])
-    return opens & ~outside
+    opens &= ~outside
+    return opens
 
 
 def split_label(label: str) -> tuple[str, str]:

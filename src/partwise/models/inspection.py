@@ -55,14 +55,16 @@ class Contribution:
 
     kind
         "attribute", "transition", "begin", "end" or "intercept"; with model="maxent" also "normaliser": what the labels
-        that could stand at the position take off, log Z after the tags before it.
+        that could stand at the position take off, log Z after the tags before it. Segments: also "first" and "last" for
+        attributes at their borders, "length", and "segment" for features of the whole.
     name
         The attribute; None for a transition's own weight and an intercept.
     position
         Where it is (a transition: at its right end); None for a classifier.
     best, second
         The labels that the two answers have there (transitions: pairs of labels, with model="maxent" also threes;
-        normalisers: the tags before, None is before the sequence's beginning).
+        normalisers: the tags before, None is before the sequence's beginning; lengths and transitions of segments: how
+        often they have it).
     amount
         The score that it adds to the best answer, less what it adds to the second-best one.
     """

@@ -10,6 +10,7 @@ from .constituents import draw_tree
 from .drawings import draw_arcs, draw_tags
 from .page import write_report
 from .plots import convergence_plots
+from .spans import draw_spans
 from .svg import Drawing
 
-__all__ = ["Drawing", "convergence_plots", "draw_arcs", "draw_tags", "draw_tree", "write_report"]
+__all__ = ["Drawing", "convergence_plots", "draw_arcs", "draw_spans", "draw_tags", "draw_tree", "write_report"]

@@ -13,7 +13,7 @@ import click
 
 from partwise.cli.demo.digits import best_of_path, digit_by_digit, digit_crf, digit_kernel, digit_margin
 from partwise.cli.demo.runs import Options, Row
-from partwise.cli.demo.sentences import parse_constituents, parse_dependencies, tag_crf, tag_maxent
+from partwise.cli.demo.sentences import find_phrases, parse_constituents, parse_dependencies, tag_crf, tag_maxent
 from partwise.cli.flags import File
 from partwise.cli.output import check_outputs, json_flag, print_json, table, threads_flag
 from partwise.cli.summary import result_fields
@@ -27,6 +27,7 @@ RUNS: list[tuple[str, Callable[[Options], Row]]] = [
     ("Kernel chains", digit_kernel),
     ("Taggers", tag_maxent),
     ("Taggers", tag_crf),
+    ("Segments", find_phrases),
     ("Dependency trees", parse_dependencies),
     ("Constituent trees", parse_constituents),
 ]

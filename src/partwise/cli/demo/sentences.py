@@ -49,6 +49,25 @@ def tag_maxent(options: Options) -> Row:
     return _tagger("maxent tagger", options, loss="log", model="maxent")
 
 
+def find_phrases(options: Options) -> Row:
+    """Phrases as segments."""
+    from partwise.estimators import SegmentTagger
+    from partwise.metrics import chunk_spans
+    from partwise.report import draw_spans
+
+    train, test = options.treebank()
+    tagger = SegmentTagger(template="pos", **options.common())
+    model, seconds = timed(lambda: tagger.fit(train.words, train.chunks))
+    predicted = model.predict(test.words)
+    order = telling(predicted, test.chunks)[:3]
+    spans = model.predict_spans([test.words[i] for i in order])
+    examples = [
+        draw_spans(test.words[i], own, gold=chunk_spans(test.chunks[i])) for i, own in zip(order, spans, strict=True)
+    ]
+    scores = compare(predicted, test.chunks)
+    return Row("segment tagger", "treebank, chunks", *scores, seconds, model.result_, model, examples)
+
+
 def parse_dependencies(options: Options) -> Row:
     """Dependency trees."""
     from partwise.estimators import DependencyParser

@@ -34,6 +34,12 @@ TASKS = {
     "tag": Entry(
         "partwise.cli.tasks.tag", "TagTask", "Label every token of a sentence (CRF, max-margin, maxent).", "tagger"
     ),
+    "segment": Entry(
+        "partwise.cli.tasks.segment",
+        "SegmentTask",
+        "Find labelled segments of sentences: names, phrases (semi-Markov).",
+        "segment",
+    ),
     "maxent": Entry("partwise.cli.tasks.maxent", "MaxentTask", "Classify rows of features.", "maxent"),
     "dep": Entry(
         "partwise.cli.tasks.dep", "DepTask", "Find the head of every word (projective and other trees).", "dep"

@@ -33,7 +33,15 @@ class TagTask(Task):
     """
 
     name: ClassVar[str] = "tag"
-    parameters: ClassVar[tuple[str, ...]] = ("model", "min_count", "transitions", "ends", "history", "beam_width")
+    parameters: ClassVar[tuple[str, ...]] = (
+        "model",
+        "order",
+        "min_count",
+        "transitions",
+        "ends",
+        "history",
+        "beam_width",
+    )
     partitioned: ClassVar[tuple[str, ...]] = parameters
     formats: ClassVar[tuple[str, ...]] = FORMATS
 
@@ -276,13 +284,13 @@ class TagTask(Task):
     def examples(self, model: Any, data: Data, n: int) -> list[Any]:
         from partwise.report import draw_tags
 
-        some = self.take(data, _drawable(data))
+        some = self.take(data, drawable(data))
         guess = model.predict(some.X)
         # Half of the examples have a mistake, if there are enough: they are more informative.
         wrong = [i for i, labels in enumerate(some.y) if guess[i] != labels]
         right = [i for i, labels in enumerate(some.y) if guess[i] == labels]
         few = min(len(wrong), max(n // 2, n - len(right)))
-        chosen = sorted([*_spread(wrong, few), *_spread(right, n - few)])
+        chosen = sorted([*spread(wrong, few), *spread(right, n - few)])
         probabilities: dict[int, Any] = {}
         if hasattr(model, "predict_marginals"):
             rows = model.predict_marginals(self.take(some, chosen).X, output="array")
@@ -296,12 +304,13 @@ def _transitions(model: Any) -> dict[tuple[Any, ...], float]:
     return getattr(model, "transition_features_", {})
 
 
-def _drawable(data: Data, most: int = 500) -> list[int]:
+def drawable(data: Data, most: int = 500) -> list[int]:
     """Sentences of a length that can be drawn, spread over the data."""
     lengths = data.y.lengths
     fitting = np.flatnonzero((lengths >= 4) & (lengths <= 25)).tolist() or list(range(len(lengths)))
-    return _spread(fitting, most)
+    return spread(fitting, most)
 
 
-def _spread(items: list[int], n: int) -> list[int]:
+def spread(items: list[int], n: int) -> list[int]:
+    """n of these, evenly chosen."""
     return [items[k * len(items) // n] for k in range(n)] if n < len(items) else items

@@ -1,5 +1,6 @@
-"""Chains whose positions are weighed by their attributes."""
+"""Chains of labels whose positions are weighed by their attributes."""
 
-from partwise.models.chain.model import ChainModel
+from .model import ChainModel
+from .second_order import SecondOrderModel
 
-__all__ = ["ChainModel"]
+__all__ = ["ChainModel", "SecondOrderModel"]

@@ -66,6 +66,18 @@ def transition_counts(lengths: Ints, labels: Ints, n_labels: int) -> Ints:
     return counts
 
 
+def label_triples(lengths: Ints, labels: Ints, n_labels: int, observed: bool, min_count: int) -> Bytes:
+    """Which triples of labels have a weight: all of them, or those that occur `min_count` times."""
+    width = padded_width(n_labels)
+    if not observed:
+        return np.tile(_label_columns(n_labels, width), n_labels * n_labels)
+    inner = has_left_neighbour(lengths)
+    both = inner[2:] & inner[1:-1]
+    cells = (labels[:-2] * n_labels + labels[1:-1]) * width + labels[2:]
+    counts = np.bincount(cells[both], minlength=n_labels * n_labels * width)
+    return (counts >= min_count).astype(np.uint8)
+
+
 def transitions(lengths: Ints, labels: Ints, width: int) -> Ints:
     """label * width + next label of all edges."""
     inner = has_left_neighbour(lengths)[1:]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -184,7 +184,7 @@ class ChainModel(ChainBase):
         best, second = ([classes[label] for label in labels] for labels in (one.tolist(), two.tolist()))
         return explanation(best, second, (score, other), found)
 
-    def pruned(self, threshold: float | None, keep: float | None) -> tuple[ChainModel, tuple[int, int, float]]:
+    def pruned(self, threshold: float | None, keep: float | None) -> tuple[Self, tuple[int, int, float]]:
         nodes, edges, ends = self.split(self.weights)
         node_ids, node_columns = expand_pairs(*self.nodes.core.pairs())
         node_values = self.nodes.core.unpack(nodes)

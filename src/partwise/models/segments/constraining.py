@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
 
 def constrain_segments(model: SegmentModel, reading: Reading, allowed: Any, allowed_transitions: Any) -> None:
-    """B-X at a position: a segment X begins there; I-X: one goes on. Which may follow which are pairs of types, and
-    lengths.
+    """B-X at a position: a segment X begins there; I-X: one goes on.
+
+    Which labels may follow which are pairs of types, and lengths.
     """
     n_labels, structure = len(model.classes), reading.batch.structure
     pairs = None if allowed_transitions is None else as_booleans(allowed_transitions, (n_labels, n_labels))

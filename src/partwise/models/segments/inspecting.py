@@ -54,22 +54,22 @@ def explain_segments(model: SegmentModel, reading: Reading) -> Explanation:
     if not reading.source.lengths[0]:
         raise ValueError("a sequence without positions has nothing to explain")
     structure, features = reading.batch.structure, reading.batch.features
-    (first, *best), *others = structure.k_best(0, features.scores(0, model.weights), 2)
-    if not others:
+    found_two = structure.k_best(0, features.scores(0, model.weights), 2)
+    if len(found_two) < 2:
         raise ValueError("the sequence has one segmentation: there is nothing to compare it with")
-    ((second, *other),) = others
-    both = Labellings.of([(best[0], best[1]), (other[0], other[1])])
+    both = Labellings.of([(slots, uses) for _, slots, uses in found_two])
     flat = model.labels_of(reading, np.zeros(2, dtype=np.int64), both).reshape(2, -1)
     one, two = (model.classes[row].tolist() for row in flat)
-    difference = np.zeros(structure.num_slots(0))
-    np.add.at(difference, best[0], best[1])
-    np.subtract.at(difference, other[0], other[1])
-    found = _contributions(model, reading, difference.reshape(-1, model.width), one, two)
-    return explanation(one, two, (first, second), found)
+    counts = np.zeros((2, structure.num_slots(0)))
+    for row, (_, slots, uses) in zip(counts, found_two, strict=True):
+        row[slots] = uses
+    found = _contributions(model, reading, counts.reshape(2, -1, model.width), one, two)
+    return explanation(one, two, (found_two[0][0], found_two[1][0]), found)
 
 
-def _contributions(model: SegmentModel, reading: Reading, rows: Floats, one: Any, two: Any) -> list[Contribution]:
-    """What the slots in which the two differ add; rows: by how much."""
+def _contributions(model: SegmentModel, reading: Reading, counts: Floats, one: Any, two: Any) -> list[Contribution]:
+    """What the slots in which the two differ add; counts: how often each has them."""
+    rows = counts[0] - counts[1]
     length, n, longest = len(one), model.n_types, model.max_length
     found: list[Contribution] = []
     source = reading.source.rows
@@ -86,7 +86,8 @@ def _contributions(model: SegmentModel, reading: Reading, rows: Floats, one: Any
                 f"{a + 1} {model.type_name(b)}" if name == "lengths" else f"{model.type_name(a)} {model.type_name(b)}"
             )
             kind = "length" if name == "lengths" else "transition"
-            found.append(Contribution(kind, title, None, None, None, float(own[a, b] * weights[a, b])))
+            first, second = (int(each[start + a, b]) for each in counts)
+            found.append(Contribution(kind, title, None, first, second, float(own[a, b] * weights[a, b])))
         start += size
     if model.layouts["whole"].core.num_attributes:
         listed = model._find(source)

@@ -23,17 +23,19 @@ from partwise.checks import check_choice, check_count, check_sample_weight
 from partwise.features import Attributes, RowLayout, TableRows, segment_map
 from partwise.features.presets import read_gazetteers
 from partwise.io.coded import CodedSequences
-from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 from partwise.models.base import Labellings, Learnt, Reading, Training
 from partwise.models.chain.layout import node_layout, transition_mask
 from partwise.models.inspection import Explanation, TopFeatures
-from partwise.models.layout import PairLayout, expand_pairs, layout_of, look_up
+from partwise.models.layout import PairLayout, expand_pairs, layout_of
 from partwise.models.rows import Rows
-from partwise.models.saved import layout_parts, padded, read_layout, unpadded
+from partwise.models.saved import unpadded
+from partwise.models.segments.answering import best_spans, label_marginals
+from partwise.models.segments.choosing import segment_counts, some_rows, without_types
 from partwise.models.segments.constraining import constrain_segments
 from partwise.models.segments.inspecting import explain_segments, prune_segments, top_features
 from partwise.models.segments.spans import Segments, Span, Types
+from partwise.models.segments.storing import TABLES, carry_segments, read_segment_parts, segment_parts
 from partwise.models.segments.whole import FAMILIES, Listed, WholeFeatures
 from partwise.models.sequences.inputs import Sequences
 from partwise.models.sequences.labels import Targets
@@ -42,8 +44,6 @@ from partwise.models.sequences.template_reader import TextSequences
 from partwise.problem import Batch, LabelledBatch
 from partwise.structures import SegmentChain, padded_width
 
-#: Tables of attributes, in the order of weights; lengths and transitions come between "last" and "whole".
-TABLES = ("inside", "first", "last", "whole")
 SCHEMES = ("iob2", "iob1", "iobes")
 BORDERS = ("both", "first", "last", "none")
 
@@ -191,15 +191,14 @@ class SegmentModel(SequenceModel):
         self.layouts["inside"] = node_layout(rows, gold.types, n, **options)
         for name, places in (("first", gold.firsts), ("last", gold.lasts)):
             if self.borders in ("both", name):
-                layout = node_layout(_some(rows, places), gold.types[places], n, **options)
-                self.layouts[name] = _without(layout, self.outside)
+                layout = node_layout(some_rows(rows, places), gold.types[places], n, **options)
+                self.layouts[name] = without_types(layout, self.outside)
         if found.rows.num_attributes:
             # every listed segment of training text may take a feature's weight, whose sign then says what it is not
             self.layouts["whole"] = PairLayout.every(found.rows.num_attributes, n, self.width)
-        segments = CodedSequences([], gold.types[gold.firsts].astype(np.int32), _n_segments(gold))
         observed = (self.features if self.transitions == "auto" else self.transitions) == "observed"
         self.transition_mask = transition_mask(
-            segments.lengths, gold.types[gold.firsts], n, observed, int(self.min_count)
+            segment_counts(gold), gold.types[gold.firsts], n, observed, int(self.min_count)
         )
         if not self.reader.plain_transitions:
             self.transition_mask[:] = 0
@@ -228,7 +227,7 @@ class SegmentModel(SequenceModel):
 
         def of(name: str) -> TableRows | None:
             layout = self.layouts[name]
-            if not layout.core.num_attributes:
+            if not layout.core.num_attributes and name != "inside":
                 return None
             if name == "whole":
                 return TableRows(found.rows, layout.core)
@@ -284,31 +283,7 @@ class SegmentModel(SequenceModel):
 
     def spans(self, reading: Reading, labellings: Labellings, temperature: float | None) -> list[list[Span]]:
         """The segments of the best labellings that are not O, with their probabilities at this temperature."""
-        n = reading.batch.n_examples
-        found = self.segments_of(reading, np.arange(n), labellings)
-        firsts, sizes, starts = found.firsts, found.sizes, pointers(found.lengths)
-        owner = np.searchsorted(starts, firsts, side="right") - 1
-        bounds, inner = np.searchsorted(owner, np.arange(n + 1)), ~self.outside[found.types[firsts]]
-        every: list[list[Span]] = []
-        for i in range(n):
-            own = np.flatnonzero(inner[bounds[i] : bounds[i + 1]]) + bounds[i]
-            begins, labels = firsts[own] - starts[i], found.types[firsts[own]]
-            ends = begins + sizes[own]
-            values: list[Any] = [None] * len(begins)
-            if temperature is not None:
-                values = self.probabilities(reading, i, begins, ends, labels, temperature).tolist()
-            rows = zip(labels.tolist(), begins.tolist(), ends.tolist(), values, strict=True)
-            every.append([Span(str(self.types.names[b]), s, t, p) for b, s, t, p in rows])
-        return every
-
-    def probabilities(
-        self, reading: Reading, i: int, begins: Ints, ends: Ints, labels: Ints, temperature: float
-    ) -> Floats:
-        """Of segments of example i of the batch, in the order of ends."""
-        structure: Any = reading.batch.structure
-        scores = reading.batch.features.scores(i, self.weights)
-        found: Floats = structure.segment_probabilities(i, scores, begins, ends, labels, temperature)
-        return found
+        return best_spans(self, reading, labellings, temperature)
 
     def encode(self, reading: Reading, y: Any) -> tuple[Labellings, Booleans]:
         lengths = reading.source.lengths
@@ -329,24 +304,11 @@ class SegmentModel(SequenceModel):
     def marginals(self, reading: Reading, counts: Floats, output: str = "dict") -> list[Any]:
         """Of labels in IOB2: dicts {label: probability} per position, or arrays of shape (length, n_labels)."""
         check_choice("output", output, ("dict", "array"))
-        offsets, width, numbers = (
-            reading.batch.structure.slot_offsets().tolist(),
-            self.width,
-            self.types.numbers(self.classes),
-        )
-        arrays = []
-        for start, n in zip(offsets, reading.source.rows.lengths.tolist(), strict=False):
-            inside, first = counts[start : start + 2 * n * width].reshape(2, n, width)[:, :, : self.n_types]
-            array = np.zeros((n, len(self.classes)))
-            later = numbers[:, 1] >= 0
-            array[:, numbers[later, 1]] = np.maximum(inside - first, 0.0)[:, later]
-            array[:, numbers[:, 0]] = first
-            arrays.append(array)
-        every: list[Any] = reading.spread(arrays, lambda: np.empty((0, len(self.classes))))
+        arrays = label_marginals(self, reading, counts)
         if output == "array":
-            return every
+            return arrays
         labels = self.classes.tolist()
-        return [[dict(zip(labels, row, strict=True)) for row in array.tolist()] for array in every]
+        return [[dict(zip(labels, row, strict=True)) for row in array.tolist()] for array in arrays]
 
     def constrain(self, reading: Reading, allowed: Any = None, allowed_transitions: Any = None) -> None:
         """As for `SequenceTagger`, by labels in IOB2."""
@@ -417,93 +379,12 @@ class SegmentModel(SequenceModel):
         return prune_segments(self, threshold, keep)
 
     def carried(self, old: SegmentModel) -> Floats | None:
-        numbers = self.reader.numbers_in(old.reader)
-        if numbers is None:
-            return None
-        index = {name: k for k, name in enumerate(old.types.names)}
-        types = np.array([index.get(name, -1) for name in self.types.names], dtype=np.int64)
-        known = {name: k for k, name in enumerate(old.whole.names)}
-        of_whole = np.array([known.get(name, -1) for name in self.whole.names], dtype=np.int64)
-        runs = {}
-        for name in TABLES:
-            attributes, columns = expand_pairs(*self.layouts[name].core.pairs())
-            there = (of_whole if name == "whole" else numbers)[attributes]
-            runs[name] = self.layouts[name].core.pack(look_up(old.table(name), there, types[columns]))
-        tied = {"lengths": (self.max_length, old.max_length), "transitions": (self.n_types, old.n_types)}
-        for name, (rows, old_rows) in tied.items():
-            before = unpadded(old.split(old.weights)[name], old_rows, old.n_types)
-            place = np.arange(rows) if name == "lengths" else types
-            there = (place >= 0) & (place < old_rows)
-            values = np.where(there[:, None], before[np.where(there, place, 0)], 0.0)
-            runs[name] = padded(np.where(types >= 0, values[:, types], 0.0))
-        return np.concatenate([runs[name] for name in self.split(np.empty(0))])
+        return carry_segments(self, old)
 
     # model files
 
     def _to_parts(self) -> ModelParts:
-        runs, n = self.split(self.weights), self.n_types
-        parts = ModelParts(self.kind, {"types": self.types.names, "max_length": self.max_length})
-        for name in TABLES:
-            parts.add(name, layout_parts(self.layouts[name], runs[name]))
-        parts.add("features", self.whole.to_parts())
-        parts.arrays["length_weights"] = unpadded(runs["lengths"], self.max_length, n)
-        parts.arrays["transition_weights"] = unpadded(runs["transitions"], n, n)
-        parts.arrays["transitions"] = unpadded(self.transition_mask, n, n)
-        return parts
+        return segment_parts(self)
 
     def _from_parts(self, parts: ModelParts, n_attributes: int) -> None:
-        names = parts.settings.get("types")
-        if not isinstance(names, list) or not names or not all(name is None or type(name) is str for name in names):
-            raise ModelFormatError("has no list of its types of segments")
-        if len(set(names)) < len(names):
-            raise ModelFormatError("has a type of segments twice")
-        self.types, self.max_length = Types(names), parts.integer("max_length", 1, 1 << 20)
-        if self.types.classes(self.max_length).tolist() != self.classes.tolist():
-            raise ModelFormatError("has other labels than its types of segments")
-        n = self.n_types
-        lengths = padded(parts.floats("length_weights", self.max_length, n))
-        self.whole = WholeFeatures.from_parts(parts.part("features"))
-        self.layouts, runs = {}, {}
-        for name in TABLES:
-            self.layouts[name], runs[name] = read_layout(parts.part(name), n)
-            known, wanted = (
-                self.layouts[name].core.num_attributes,
-                len(self.whole.names) if name == "whole" else n_attributes,
-            )
-            if known != wanted and (known or name == "inside"):
-                raise ModelFormatError(f"has weights of {name!r} for {known} attributes and knows {wanted}")
-        self.transition_mask = padded(parts.mask("transitions", n, n).astype(np.uint8))
-        runs |= {"lengths": lengths, "transitions": padded(parts.floats("transition_weights", n, n))}
-        self._weights = np.empty(0)
-        self._weights = np.concatenate([runs[name] for name in self.split(np.empty(0))])
-
-
-def _some(rows: Rows, places: Ints) -> Rows:
-    """Some of the rows, as a sequence each."""
-    lengths = np.ones(len(places), dtype=np.int64)
-    if not isinstance(rows.table, Attributes):
-        return Rows(lengths, rows.n_attributes, rows.table[places])
-    table = rows.table
-    sizes = np.diff(table.row_ptr)[places]
-    entries = np.repeat(table.row_ptr[:-1][places] - pointers(sizes)[:-1], sizes) + np.arange(int(sizes.sum()))
-    values = None if table.values is None else table.values[entries]
-    return Rows(
-        lengths, rows.n_attributes, Attributes(pointers(sizes), table.attributes[entries], table.num_attributes, values)
-    )
-
-
-def _without(layout: PairLayout, types: Booleans) -> PairLayout:
-    """The layout without pairs of these types. The borders of O are its inside: the same feature three times would be
-    one that is three times as large, and slow training down.
-    """
-    attributes, columns = expand_pairs(*layout.core.pairs())
-    kept = ~types[columns]
-    return layout_of(
-        layout.core.num_attributes, layout.core.n_columns, layout.core.width, attributes[kept], columns[kept]
-    )
-
-
-def _n_segments(gold: Segments) -> Ints:
-    """Number of segments of each sequence."""
-    ends = np.cumsum(gold.lengths)
-    return np.diff(np.searchsorted(gold.firsts, ends), prepend=0)
+        read_segment_parts(self, parts, n_attributes)

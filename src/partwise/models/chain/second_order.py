@@ -1,0 +1,143 @@
+"""Chains whose labels are scored by the two before them: `SequenceTagger(order=2)`.
+
+After the weights of nodes and transitions come those of triples, n_labels * n_labels rows (a, b) of `width`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from partwise.arrays import Bytes, Floats, Ints
+from partwise.features import Attributes, second_order_map
+from partwise.model_files.parts import ModelParts
+from partwise.models.base import Reading
+from partwise.models.chain.carrying import carry_weights
+from partwise.models.chain.explaining import explain_edges, explain_positions
+from partwise.models.chain.layout import label_triples
+from partwise.models.chain.model import ChainModel
+from partwise.models.inspection import Contribution, Explanation, TopFeatures, choose_kept, counts_of, explanation
+from partwise.models.rows import Rows
+from partwise.models.saved import padded, unpadded
+from partwise.problem import Batch
+from partwise.structures import SecondOrderChain
+
+
+class SecondOrderModel(ChainModel):
+    """Weights for (attribute, label) pairs, for pairs of neighbouring labels and for triples."""
+
+    kind = "second-order chain"
+
+    #: Which triples have a weight, (n_labels * n_labels * width,).
+    triple_mask: Bytes
+
+    def structure(self, lengths: Ints) -> Any:
+        return SecondOrderChain(lengths, self.n_labels)
+
+    def _training_batch(self, rows: Rows, labels: Ints) -> Batch:
+        self.triple_mask = label_triples(
+            rows.lengths, labels, self.n_labels, self.observed_transitions, int(self.min_count)
+        )
+        if not self.reader.plain_transitions:
+            self.triple_mask[:] = 0
+        return super()._training_batch(rows, labels)
+
+    def batch(self, rows: Rows, *, once: bool = True) -> Batch:
+        structure = self.structure(rows.lengths)
+        dense = self.nodes.all_pairs and not isinstance(rows.table, Attributes)
+        features = second_order_map(
+            structure,
+            rows.table if dense else rows.attributes(),
+            layout=None if dense else self.nodes.core,
+            transition_mask=self.transition_mask,
+            triple_mask=self.triple_mask,
+            once=once,
+        )
+        return Batch(structure, features)
+
+    def triples(self) -> dict[tuple[int, int, int], float]:
+        """Weights of triples of labels by their numbers."""
+        n, run = self.n_labels, self.split(self.weights)[2]
+        cells = np.flatnonzero(self.triple_mask)
+        rows, last = np.divmod(cells, self.width)
+        named = zip((rows // n).tolist(), (rows % n).tolist(), last.tolist(), run[cells].tolist(), strict=True)
+        return {(a, b, c): weight for a, b, c, weight in named}
+
+    def transition_features(self) -> dict[tuple[Any, ...], float]:
+        classes = self.classes.tolist()
+        named = {tuple(classes[k] for k in labels): weight for labels, weight in self.triples().items()}
+        return super().transition_features() | named
+
+    def boundary_features(self) -> dict[tuple[str, Any], float]:
+        return {}
+
+    def top_features(self, n: int = 10) -> TopFeatures:
+        """The largest weights of every label, pair and triple of labels."""
+        found, classes = super().top_features(n), self.classes.tolist()
+        named: dict[tuple[Any, ...], list[tuple[Any, float]]] = dict(found.transitions)
+        for labels, weight in self.triples().items():
+            if weight:
+                named[tuple(classes[k] for k in labels)] = [(None, weight)]
+        return TopFeatures(found.labels, dict(sorted(named.items(), key=lambda item: -abs(item[1][0][1]))))
+
+    def explain(self, reading: Reading) -> Explanation:
+        """The features that make the best labelling of a sequence better than the second-best one."""
+        (one, score), (two, other) = self.two_best(reading)
+        classes, rows = self.classes.tolist(), reading.source.rows
+        found = explain_positions(self, rows, one, two)
+        found += explain_edges(self, rows, one, two) if len(one) > 1 else []
+        triples = self.triples()
+        for t in range(2, len(one)):
+            first, second = (tuple(labels[t - 2 : t + 1].tolist()) for labels in (one, two))
+            amount = triples.get(first, 0.0) - triples.get(second, 0.0)
+            best, rival = (tuple(classes[k] for k in labels) for labels in (first, second))
+            if first != second:
+                found.append(Contribution("transition", None, t, best, rival, amount))
+        best_labels, second_labels = ([classes[label] for label in labels.tolist()] for labels in (one, two))
+        return explanation(best_labels, second_labels, (score, other), found)
+
+    def pruned(self, threshold: float | None, keep: float | None) -> tuple[Self, tuple[int, int, float]]:
+        nodes, _, run = self.split(self.weights)
+        cells = np.flatnonzero(self.triple_mask)
+        values = np.concatenate([self.nodes.core.unpack(nodes), self.edge_features()[2], run[cells]])
+        counts = counts_of(values, choose_kept(values, threshold, keep))
+        least = counts[2]  # the largest that goes; of weights as large as it none stays
+        pruned, _ = super().pruned(least, None)
+        stays = np.zeros_like(self.triple_mask)
+        stays[cells[np.abs(run[cells]) > least]] = 1
+        pruned.triple_mask = stays
+        weights = np.concatenate([pruned.weights[: -len(run)], np.where(stays, run, 0.0)])
+        return pruned.with_weights(weights), (counts[0], int(np.count_nonzero(np.abs(values) > least)), least)
+
+    def carried(self, old: ChainModel) -> Floats | None:
+        start = carry_weights(old, self)
+        if start is None or not isinstance(old, SecondOrderModel):
+            return None
+        index = {label: k for k, label in enumerate(old.classes.tolist())}
+        places = [index.get(label, -1) for label in self.classes.tolist()]
+        before, run = old.triples(), np.zeros(len(self.triple_mask))
+        for a, b, c in self.triples_with_weights():
+            labels = places[a], places[b], places[c]
+            run[(a * self.n_labels + b) * self.width + c] = before.get(labels, 0.0)
+        return np.concatenate([start, run])
+
+    def triples_with_weights(self) -> list[tuple[int, int, int]]:
+        """Which triples have a weight."""
+        rows, last = np.divmod(np.flatnonzero(self.triple_mask), self.width)
+        n = self.n_labels
+        return list(zip((rows // n).tolist(), (rows % n).tolist(), last.tolist(), strict=True))
+
+    # model files
+
+    def _tail_to_parts(self, parts: ModelParts) -> None:
+        super()._tail_to_parts(parts)
+        shape = (self.n_labels,) * 3
+        parts.arrays["triples"] = unpadded(self.triple_mask, *shape)
+        parts.arrays["triple_weights"] = unpadded(self.split(self.weights)[2], *shape)
+
+    def _from_parts(self, parts: ModelParts, n_attributes: int) -> None:
+        super()._from_parts(parts, n_attributes)
+        shape = (self.n_labels,) * 3
+        self.triple_mask = padded(parts.mask("triples", *shape).astype(np.uint8))
+        self._weights = np.concatenate([self._weights, padded(parts.floats("triple_weights", *shape))])

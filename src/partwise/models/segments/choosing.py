@@ -1,0 +1,44 @@
+"""Which features a segment model has, chosen from training data."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from partwise.arrays import Booleans, Ints, pointers
+from partwise.features import Attributes
+from partwise.models.layout import PairLayout, expand_pairs, layout_of
+from partwise.models.rows import Rows
+from partwise.models.segments.spans import Segments
+
+
+def some_rows(rows: Rows, places: Ints) -> Rows:
+    """Some of the rows, as a sequence each."""
+    lengths = np.ones(len(places), dtype=np.int64)
+    if not isinstance(rows.table, Attributes):
+        return Rows(lengths, rows.n_attributes, rows.table[places])
+    table = rows.table
+    sizes = np.diff(table.row_ptr)[places]
+    entries = np.repeat(table.row_ptr[:-1][places] - pointers(sizes)[:-1], sizes) + np.arange(int(sizes.sum()))
+    values = None if table.values is None else table.values[entries]
+    return Rows(
+        lengths, rows.n_attributes, Attributes(pointers(sizes), table.attributes[entries], table.num_attributes, values)
+    )
+
+
+def without_types(layout: PairLayout, types: Booleans) -> PairLayout:
+    """The layout without pairs of these types.
+
+    The borders of O are its inside: the same feature three times would be one that is three times as large, and slow
+    training down.
+    """
+    attributes, columns = expand_pairs(*layout.core.pairs())
+    kept = ~types[columns]
+    return layout_of(
+        layout.core.num_attributes, layout.core.n_columns, layout.core.width, attributes[kept], columns[kept]
+    )
+
+
+def segment_counts(gold: Segments) -> Ints:
+    """Number of segments of each sequence."""
+    ends = np.cumsum(gold.lengths)
+    return np.diff(np.searchsorted(gold.firsts, ends), prepend=0)
