@@ -9,9 +9,11 @@ from typing import Any
 import click
 
 QUESTIONS = {
+    "cfg": "benchmarks.cfg",
     "cli": "benchmarks.cli",
     "crf": "benchmarks.crf",
     "dep": "benchmarks.dep",
+    "grammar": "benchmarks.grammar",
     "growth": "benchmarks.growth",
     "load": "benchmarks.load",
     "kernel": "benchmarks.kernel",

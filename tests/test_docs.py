@@ -130,6 +130,14 @@ def test_the_page_of_reports(run_page):
     assert page["told"].weights_after < page["told"].weights_before
 
 
+def test_the_page_of_grammars(run_page):
+    page = run_page("grammars.md")
+    assert [2, 5] in page["phrase"][:, 1:].tolist()
+    assert [2, 5] not in page["nodes"][:, 1:].tolist() or page["phrase"].tolist() == page["nodes"].tolist()
+    assert len(page["three_best"]) == 3
+    assert page["expected"][0] == pytest.approx(1.0)  # one sentence in each
+
+
 def test_the_page_of_trees(run_page):
     page = run_page("trees.md")
     trees, scores = page["trees"], page["scores"]

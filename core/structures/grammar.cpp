@@ -26,7 +26,7 @@ Grammar::Grammar(std::vector<Index> lengths, grammar::RuleTable rules, Options o
         const Index n = lengths_[idx(i)];
         if (n < 1) refuse(i, n == 0 ? "is empty" : "has a negative length");
         // Values and slopes of all symbols by begin and by end.
-        const double bytes = 4.0 * sizeof(double) * static_cast<double>(rules_.n_symbols) * static_cast<double>(n) *
+        const double bytes = 2.0 * sizeof(double) * static_cast<double>(rules_.n_symbols) * static_cast<double>(n) *
                              static_cast<double>(n + 1);
         if (!(bytes <= options_.max_bytes)) {
             char text[128];

@@ -1,7 +1,7 @@
 // The inside pass over all spans of a sentence, for sums in plain doubles and for maxima: the program of
 // grammar_program.h by hand. What it saves: symbols that no derivation of a span's words has are never looked at, and a
 // rule is tried only at splits where both of its symbols may meet (the first and last end of its left symbol from s, the
-// first and last begin of its right symbol before t).
+// first and last begin of its right symbol before t). Only symbols that may be somewhere in the sentence have room.
 #pragma once
 
 #include <algorithm>
@@ -51,11 +51,6 @@ class Chart {
     // weights: of slots, Algebra::kZero where masked.
     Chart(const Sentence& sentence, const double* weights, Workspace::Frame& frame)
         : x(sentence), g(sentence.g), at(sentence.slots()), n(sentence.n), weights(weights) {
-        const Index square = n * g.n_symbols * (n + 1);
-        by_begin_ = frame.take(square);
-        by_end_ = frame.take(square);
-        fill(by_begin_, square, Algebra::kZero);
-        fill(by_end_, square, Algebra::kZero);
         const std::size_t rows = idx(n * g.n_symbols);
         first_end_.assign(rows, static_cast<Int>(n + 1));
         last_end_.assign(rows, -1);
@@ -66,6 +61,11 @@ class Chart {
         rule_ = frame.take(g.size());
         const double other = x.has_gold ? weights[at.other()] : Algebra::kOne;
         for (Index r = 0; r < g.size(); ++r) rule_[r] = Algebra::times(weights[r], other);
+        find_symbols();
+        by_begin_ = frame.take(size());
+        by_end_ = frame.take(size());
+        fill(by_begin_, size(), Algebra::kZero);
+        fill(by_end_, size(), Algebra::kZero);
         split_ = frame.take((g.split.count + 1) * (n + 1));
         fill(split_, (g.split.count + 1) * (n + 1), Algebra::kOne);
         for (Index q = 1; q < n; ++q) {
@@ -73,10 +73,19 @@ class Chart {
         }
     }
 
-    // end of s, A: [s][A][t]; begin of t, A: [t][A][s]
-    double* ends(Index s, Index a) { return by_begin_ + (s * g.n_symbols + a) * (n + 1); }
-    double* begins(Index t, Index a) { return by_end_ + ((t - 1) * g.n_symbols + a) * (n + 1); }
-    double value(Index a, Index s, Index t) { return ends(s, a)[t]; }
+    // The symbols that may be somewhere, ascending.
+    const std::vector<Index>& symbols() const { return symbols_; }
+    // Values of A from s on are side by side, and values of A up to t; two triangles of this size. Slopes lie as values.
+    Index size() const { return len(symbols_.size()) * n * (n + 1) / 2 + kBefore; }
+    Index ends_at(Index s, Index a) const {  // of the end 0; there are those from s + 1 to n
+        return kBefore + len(symbols_.size()) * (s * n - s * (s - 1) / 2) + row_[idx(a)] * (n - s) - (s + 1);
+    }
+    Index begins_at(Index t, Index a) const {  // of the begin 0; there are those to t - 1
+        return len(symbols_.size()) * (t * (t - 1) / 2) + row_[idx(a)] * t;
+    }
+    double* ends(Index s, Index a) { return by_begin_ + ends_at(s, a); }
+    double* begins(Index t, Index a) { return by_end_ + begins_at(t, a); }
+    double value(Index a, Index s, Index t) { return row_[idx(a)] < 0 ? Algebra::kZero : ends(s, a)[t]; }
     const double* split_row(Index a) const {
         const Index c = g.split[a];
         return split_ + (c == kNone ? g.split.count : c) * (n + 1);
@@ -89,6 +98,8 @@ class Chart {
         for (Index k = 0; k < own.count; ++k) out = Algebra::times(out, weights[own.slots[idx(k)]]);
         return out;
     }
+    // The symbols with a derivation from s on.
+    const std::vector<Index>& active(Index s) const { return active_[idx(s)]; }
     // The splits of [s, t) at which B before and C after it may meet: [first, last].
     struct Range {
         Index first;
@@ -184,6 +195,36 @@ class Chart {
     const double* const weights;
 
    private:
+    static constexpr Index kBefore = 8;  // so that no address is before the table
+
+    // Symbols of words, then parents of rules between such symbols.
+    void find_symbols() {
+        std::vector<std::uint8_t> known(idx(g.n_symbols), 0);
+        for (Index s = 0; s < n; ++s) {
+            for (Index k = 0; k < x.n_columns(s); ++k) {
+                const Index c = x.column(s, k);
+                if (weights[at.word(c, s)] != Algebra::kZero) known[idx(g.word_symbol[idx(c)])] = 1;
+            }
+        }
+        for (bool more = true; more;) {
+            more = false;
+            for (Index r = 0; r < g.size(); ++r) {
+                const std::size_t k = idx(r);
+                // A gold rule may be allowed where `other` is not.
+                if (known[idx(g.parent[k])] || !known[idx(g.left[k])] || !known[idx(g.right[k])]) continue;
+                if (weights[r] == Algebra::kZero) continue;
+                known[idx(g.parent[k])] = 1;
+                more = true;
+            }
+        }
+        row_.assign(idx(g.n_symbols), -1);
+        for (Index a = 0; a < g.n_symbols; ++a) {
+            if (!known[idx(a)]) continue;
+            row_[idx(a)] = static_cast<Int>(symbols_.size());
+            symbols_.push_back(a);
+        }
+    }
+
     void set(Index a, Index s, Index t, double value) {
         ends(s, a)[t] = begins(t, a)[s] = value;
         const std::size_t from = idx(s * g.n_symbols + a);
@@ -200,7 +241,9 @@ class Chart {
     double* rule_;
     double* split_;
     std::vector<Int> first_end_, last_end_, first_begin_, last_begin_;
-    std::vector<std::vector<Index>> active_;  // the symbols with a derivation from s on
+    std::vector<Index> symbols_;
+    std::vector<Int> row_;  // of each symbol in the tables, or -1
+    std::vector<std::vector<Index>> active_;
 };
 
 }  // namespace partwise::grammar

@@ -16,6 +16,7 @@ constexpr double kLeast = 1e-275;
 constexpr double kMost = 1e250;
 constexpr double kHigh = 10.0;
 constexpr double kLow = -500.0;
+constexpr double kRoom = 300.0;
 
 // Weights exp(score - shift) of all slots that derivations have, and the sum of shifts of a derivation. A derivation has
 // one slot of each word, one of each row of splits, and n - 1 of each other table.
@@ -81,7 +82,8 @@ class Weights {
         double high = -kInfinity;
         for (Index k = 0; k < x_.n_columns(s); ++k) high = std::max(high, scores_[at_.word(x_.column(s, k), s)]);
         if (high == -kInfinity) high = 0.0;
-        const double taken = std::isnan(centre) ? high : centre;
+        // All weights but those of words are at most 1, so that the room above 1 is theirs.
+        const double taken = std::isnan(centre) ? high - kRoom / static_cast<double>(x_.n) : centre;
         for (Index k = 0; k < x_.n_columns(s); ++k) {
             const Index slot = at_.word(x_.column(s, k), s);
             set(slot, scores_[slot] - taken);
@@ -95,93 +97,141 @@ class Weights {
     double* out_;
 };
 
-// Expected counts. The slope of a value is the derivative of log Z by it; value times slope is the probability of the
-// symbol over the span.
-void outside(Chart<Product>& chart, double z, double* marginals, Workspace& ws) {
-    const Rules& g = chart.g;
-    const Index n = chart.n;
-    const Slots& at = chart.at;
-    const double* weights = chart.weights;
-    Workspace::Frame frame(ws);
-    const Index square = n * g.n_symbols * (n + 1);
-    double* slope_ends = frame.take(square);
-    double* slope_begins = frame.take(square);
-    fill(slope_ends, square, 0.0);
-    fill(slope_begins, square, 0.0);
-    const auto ends = [&](Index s, Index a) { return slope_ends + (s * g.n_symbols + a) * (n + 1); };
-    const auto begins = [&](Index t, Index a) { return slope_begins + ((t - 1) * g.n_symbols + a) * (n + 1); };
-    for (const Index a : g.roots) {
-        if (chart.value(a, 0, n) > 0.0) ends(0, a)[n] = 1.0 / z;
+// A probability below this is nothing beside the rounding of those that sum to 1: its derivations are not followed.
+constexpr double kNothing = 1e-40;
+
+// Expected counts, from the whole sentence down. The slope of a value is the derivative of log Z by it; value times slope
+// is the probability of the symbol over the span.
+class Outside {
+   public:
+    Outside(Chart<Product>& chart, double z, double* marginals, Workspace::Frame& frame)
+        : chart_(chart), g_(chart.g), at_(chart.at), n_(chart.n), marginals_(marginals) {
+        slope_ends_ = frame.take(chart.size());
+        slope_begins_ = frame.take(chart.size());
+        inner_ = frame.take(g_.n_symbols);
+        split_mass_ = frame.take((g_.split.count + 1) * (n_ + 1));
+        fill(slope_ends_, chart.size(), 0.0);
+        fill(slope_begins_, chart.size(), 0.0);
+        fill(inner_, g_.n_symbols, 0.0);
+        fill(split_mass_, (g_.split.count + 1) * (n_ + 1), 0.0);
+        fill(marginals, at_.count(), 0.0);
+        for (const Index a : g_.roots) {
+            if (chart.value(a, 0, n_) > 0.0) ends(0, a)[n_] = 1.0 / z;
+        }
     }
-    double* split_mass = frame.take((g.split.count + 1) * (n + 1));
-    fill(split_mass, (g.split.count + 1) * (n + 1), 0.0);
-    fill(marginals, at.count(), 0.0);
-    double all_other = 0;
-    for (Index t = n; t >= 1; --t) {
-        if (t % 4 == 0) Interrupt::check_current();
-        for (Index s = 0; s < t - 1; ++s) {
-            const Index gold = chart.x.gold_at(s, t);
-            const Index apart = gold == kNone ? kNone : chart.x.gold[idx(gold)].rule;
-            for (Index a = 0; a < g.n_symbols; ++a) {
-                const double slope = ends(s, a)[t] + begins(t, a)[s];
-                const double value = chart.value(a, s, t);
-                if (slope == 0.0 || value == 0.0) continue;
-                const Slots::OfNode own = at.of_node(a, s, t);
-                for (Index k = 0; k < own.count; ++k) marginals[own.slots[idx(k)]] += slope * value;
-                const double inner = slope * chart.node(a, s, t);
-                const double* __restrict split = chart.split_row(a);
-                const Index c = g.split[a];
-                double* __restrict to_split = split_mass + (c == kNone ? g.split.count : c) * (n + 1);
-                for (Index r = g.first[idx(a)]; r < g.first[idx(a) + 1]; ++r) {
-                    const Index b = g.left[idx(r)];
-                    const Index d = g.right[idx(r)];
-                    const Chart<Product>::Range range = chart.splits(b, d, s, t);
-                    if (range.first > range.last) continue;
-                    const double* __restrict left = chart.ends(s, b);
-                    const double* __restrict right = chart.begins(t, d);
-                    double* __restrict to_left = ends(s, b);
-                    double* __restrict to_right = begins(t, d);
-                    if (r == apart) {
-                        const Anchored& y = chart.x.gold[idx(gold)];
-                        for (Index q = range.first; q <= range.last; ++q) {
-                            const Index slot = q == y.q ? at.gold(gold) : at.other();
-                            const double w = inner * weights[r] * weights[slot] * split[q];
-                            to_left[q] += w * right[q];
-                            to_right[q] += w * left[q];
-                            const double mass = w * left[q] * right[q];
-                            to_split[q] += mass;
-                            marginals[r] += mass;
-                            marginals[slot] += mass;
-                        }
-                        continue;
-                    }
-                    const double w = inner * chart.rule(r);
-                    if (w == 0.0) continue;
-                    double sum = 0;
-                    for (Index q = range.first; q <= range.last; ++q) {
-                        const double x = w * split[q];
-                        to_left[q] += x * right[q];
-                        to_right[q] += x * left[q];
-                        const double mass = x * left[q] * right[q];
-                        to_split[q] += mass;
-                        sum += mass;
-                    }
-                    marginals[r] += sum;
-                    all_other += sum;
+
+    void run() {
+        for (Index t = n_; t >= 1; --t) {
+            if (t % 4 == 0) Interrupt::check_current();
+            for (Index s = 0; s < t - 1; ++s) {
+                if (!nodes(s, t)) continue;
+                rules(s, t);
+                for (const Index a : found_) inner_[a] = 0.0;
+            }
+            words(t - 1);
+        }
+        for (Index c = 0; c < g_.split.count; ++c) {
+            for (Index q = 1; q < n_; ++q) marginals_[at_.split(c, q)] = split_mass_[c * (n_ + 1) + q];
+        }
+        if (chart_.x.has_gold) marginals_[at_.other()] += all_other_;
+    }
+
+   private:
+    double* ends(Index s, Index a) { return slope_ends_ + chart_.ends_at(s, a); }
+    double* begins(Index t, Index a) { return slope_begins_ + chart_.begins_at(t, a); }
+
+    // The slope of each symbol's sum over its rules, in inner_; false if there is none.
+    bool nodes(Index s, Index t) {
+        found_.clear();
+        for (const Index a : chart_.symbols()) {
+            const double slope = ends(s, a)[t] + begins(t, a)[s];
+            const double mass = slope * chart_.value(a, s, t);
+            if (!(mass > kNothing)) continue;
+            const Slots::OfNode own = at_.of_node(a, s, t);
+            for (Index k = 0; k < own.count; ++k) marginals_[own.slots[idx(k)]] += mass;
+            inner_[a] = slope * chart_.node(a, s, t);
+            found_.push_back(a);
+        }
+        return !found_.empty();
+    }
+
+    void rules(Index s, Index t) {
+        const Index gold = chart_.x.gold_at(s, t);
+        const Index apart = gold == kNone ? kNone : chart_.x.gold[idx(gold)].rule;
+        for (const Index b : chart_.active(s)) {
+            const Rules::ByLeft* end = g_.by_left.data() + g_.first_by_left[idx(b) + 1];
+            for (const Rules::ByLeft* r = g_.by_left.data() + g_.first_by_left[idx(b)]; r < end; ++r) {
+                const double inner = inner_[r->parent];
+                if (inner == 0.0) continue;
+                const Chart<Product>::Range range = chart_.splits(b, r->right, s, t);
+                if (range.first > range.last) continue;
+                if (r->rule == apart) {
+                    gold_rule(gold, inner, range);
+                } else if (chart_.rule(r->rule) != 0.0) {
+                    const double sum = spread(*r, b, s, t, inner * chart_.rule(r->rule), range);
+                    marginals_[r->rule] += sum;
+                    all_other_ += sum;
                 }
             }
         }
-        for (Index k = 0; k < chart.x.n_columns(t - 1); ++k) {
-            const Index c = chart.x.column(t - 1, k);
-            const Index a = g.word_symbol[idx(c)];
-            marginals[at.word(c, t - 1)] = chart.value(a, t - 1, t) * (ends(t - 1, a)[t] + begins(t, a)[t - 1]);
+    }
+
+    // Hands on to both symbols of a rule at these splits; the rule's probability there.
+    double spread(const Rules::ByLeft& r, Index b, Index s, Index t, double w, Chart<Product>::Range range) {
+        const double* __restrict left = chart_.ends(s, b);
+        const double* __restrict right = chart_.begins(t, r.right);
+        const double* __restrict split = chart_.split_row(r.parent);
+        double* __restrict to_left = ends(s, b);
+        double* __restrict to_right = begins(t, r.right);
+        const Index c = g_.split[r.parent];
+        double* __restrict to_split = split_mass_ + (c == kNone ? g_.split.count : c) * (n_ + 1);
+        double sum = 0;
+        for (Index q = range.first; q <= range.last; ++q) {
+            const double x = w * split[q];
+            to_left[q] += x * right[q];
+            to_right[q] += x * left[q];
+            const double mass = x * left[q] * right[q];
+            to_split[q] += mass;
+            sum += mass;
+        }
+        return sum;
+    }
+
+    // The gold rule k, whose slot at its own split is another one.
+    void gold_rule(Index k, double inner, Chart<Product>::Range range) {
+        const Anchored& y = chart_.x.gold[idx(k)];
+        const Rules::ByLeft r{static_cast<std::int32_t>(g_.right[idx(y.rule)]),
+                              static_cast<std::int32_t>(g_.parent[idx(y.rule)]), static_cast<std::int32_t>(y.rule)};
+        for (Index q = range.first; q <= range.last; ++q) {
+            const Index slot = q == y.q ? at_.gold(k) : at_.other();
+            const double w = inner * chart_.weights[y.rule] * chart_.weights[slot];
+            const double mass = spread(r, g_.left[idx(y.rule)], y.s, y.t, w, {q, q});
+            marginals_[y.rule] += mass;
+            marginals_[slot] += mass;
         }
     }
-    for (Index c = 0; c < g.split.count; ++c) {
-        for (Index q = 1; q < n; ++q) marginals[at.split(c, q)] = split_mass[c * (n + 1) + q];
+
+    void words(Index s) {
+        for (Index k = 0; k < chart_.x.n_columns(s); ++k) {
+            const Index c = chart_.x.column(s, k);
+            const Index a = g_.word_symbol[idx(c)];
+            const double value = chart_.value(a, s, s + 1);
+            if (value > 0.0) marginals_[at_.word(c, s)] = value * (ends(s, a)[s + 1] + begins(s + 1, a)[s]);
+        }
     }
-    if (chart.x.has_gold) marginals[at.other()] += all_other;
-}
+
+    Chart<Product>& chart_;
+    const Rules& g_;
+    const Slots at_;
+    const Index n_;
+    double* const marginals_;
+    double* slope_ends_;
+    double* slope_begins_;
+    double* inner_;
+    double* split_mass_;
+    double all_other_ = 0;
+    std::vector<Index> found_;
+};
 
 bool sums_around(const Sentence& sentence, const double* scores, double centre, double* marginals, double* entropy,
                  double& log_z, Workspace& ws) {
@@ -204,7 +254,7 @@ bool sums_around(const Sentence& sentence, const double* scores, double centre, 
     if (!marginals && !entropy) return true;
     const Index n_slots = sentence.slots().count();
     if (!marginals) marginals = frame.take(n_slots);
-    outside(chart, z, marginals, ws);
+    Outside(chart, z, marginals, frame).run();
     if (entropy) {
         double energy = 0;
         for (Index r = 0; r < n_slots; ++r) energy += marginals[r] > 0.0 ? marginals[r] * scores[r] : 0.0;

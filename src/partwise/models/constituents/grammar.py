@@ -102,6 +102,7 @@ class ParsingGrammar:
             span_columns=self.column_of,
             word_ptr=pointers([len(own) for own in each]),
             word_columns=np.concatenate([np.empty(0, dtype=np.int64), *each]),
-            span_costs=np.array([0.0 if column.made else float(len(column.labels)) for column in self.columns]),
+            # What binarisation made counts too: online EG starts near gold derivations, which it finds by the costs.
+            span_costs=np.array([float(len(column.labels)) for column in self.columns]),
             **options,
         )
