@@ -245,3 +245,47 @@ def test_norm_of_single_rows_and_of_several(n_rows, rng):
     matrix = attribute_matrix(layout, example_ptr, row_ptr, attributes, values, 0)
     expected = float(((matrix.T @ slots.ravel()) ** 2).sum())
     assert features.transpose_norm2(0, slots.ravel()) == pytest.approx(expected, rel=1e-13)
+
+
+@pytest.mark.parametrize("once", [False, True])
+@pytest.mark.parametrize("values", [False, True])
+@pytest.mark.parametrize("n_rows", [1, 4])
+def test_bounds_of_rows_that_are_used_several_times(once, values, n_rows, rng):
+    """|A'(y - z)|^2 over pairs of labellings that use rows at most `uses` times, and `parts` times in all."""
+    n_columns, width, n_attributes, uses, parts = 3, 4, 5, 2, 3
+    # Attributes are repeated within rows and between them.
+    sizes = rng.integers(1, 5, 2 * n_rows)
+    row_ptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    attributes = rng.integers(-1, n_attributes, row_ptr[-1]).astype(np.int64)
+    given = rng.normal(size=row_ptr[-1]) if values else None
+    layout = _core.RowLayout.dense(n_attributes, n_columns, width)
+    pointers = np.array([0, n_rows, 2 * n_rows], dtype=np.int64)
+    limits = np.array([parts, parts + 1], dtype=np.int64)
+    tight = _core.LinearMap([_core.AttributeSegment(layout, pointers, row_ptr, attributes, given, once, uses, limits)])
+    loose = _core.LinearMap([_core.AttributeSegment(layout, pointers, row_ptr, attributes, given, once, uses)])
+    for i, most in enumerate(limits.tolist()):
+        seen = 0.0
+        for _ in range(300):
+            difference = np.zeros((n_rows, width))
+            for sign in (1.0, -1.0):
+                places = rng.permutation(np.repeat(np.arange(n_rows), uses))[: rng.integers(0, most + 1)]
+                column = rng.integers(n_columns)  # the same one is the worst case
+                for row in places:
+                    difference[row, column if rng.random() < 0.9 else rng.integers(n_columns)] += sign
+            seen = max(seen, tight.transpose_norm2(i, difference.ravel()))
+        assert 0.0 < seen <= tight.psi2_bound(i) * (1 + 1e-12)
+        assert tight.psi2_bound(i) <= loose.psi2_bound(i) * (1 + 1e-12)
+    if n_rows > 1:
+        assert tight.psi2_bound(0) < loose.psi2_bound(0)
+
+
+def test_uses_of_rows_that_make_no_sense():
+    layout = _core.RowLayout.dense(1, 2, 4)
+    row_ptr, attributes = np.array([0, 1], dtype=np.int64), np.zeros(1, dtype=np.int64)
+    for uses, parts, message in [
+        (0, None, "uses must be at least 1"),
+        (1, np.ones(2, dtype=np.int64), "parts must have one value per example"),
+        (1, -np.ones(1, dtype=np.int64), "parts must not be negative"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            _core.AttributeSegment(layout, row_ptr, row_ptr, attributes, None, False, uses, parts)

@@ -12,6 +12,7 @@ import numpy as np
 from partwise.arrays import Ints, pointers
 from partwise.structures import Grammar
 from partwise.trees import TreebankGrammar
+from partwise.trees.pcfg import Lexicon, relative_frequencies
 from partwise.trees.symbols import read_symbol
 
 
@@ -68,28 +69,35 @@ class ParsingGrammar:
         return self._columns[1]
 
     @cached_property
-    def _entries(self) -> list[Ints]:
-        """The columns of each terminal, the most frequent first."""
-        lexical = self.read_off.lexical
-        order = np.lexsort((-self.read_off.lexical_counts, lexical[:, 1]))
-        columns = np.searchsorted(self.lexical, lexical[order, 0])
-        ends = np.searchsorted(lexical[order, 1], np.arange(self.read_off.n_terminals + 1))
-        return [columns[a:b] for a, b in zip(ends, ends[1:], strict=False)]
-
-    @cached_property
-    def _sorted_entries(self) -> list[Ints]:
-        return [*map(np.sort, self._entries), np.empty(0, dtype=np.int64)]  # the last one: of no terminal
+    def _lexicon(self) -> Lexicon:
+        """The symbols of each terminal: all that end in a tag which it was seen with (`trees.pcfg`)."""
+        return relative_frequencies(self.read_off).lexicon
 
     def tags(self, words: Sequence[str]) -> list[str]:
-        """The most frequent tag of each word."""
+        """The most probable tag of each word."""
         usual = int(np.bincount(self.read_off.lexical[:, 0], self.read_off.lexical_counts).argmax())
-        fallback = int(np.searchsorted(self.lexical, usual))
-        found = [int(self._entries[k][0]) if k >= 0 else fallback for k in self.read_off.terminals(words).tolist()]
-        return [self.word_labels[column][-1] if self.word_labels[column] else "" for column in found]
+        found = []
+        for k in self.read_off.terminals(words).tolist():
+            own = slice(*self._lexicon.indptr[k : k + 2].tolist()) if k >= 0 else slice(0)
+            odds = self._lexicon.log_probabilities[own]
+            symbol = int(self._lexicon.symbols[own][odds.argmax()]) if len(odds) else usual
+            labels = self.word_labels[int(np.searchsorted(self.lexical, symbol))]
+            found.append(labels[-1] if labels else "")
+        return found
+
+    def _word_columns(self, sentences: Sequence[Sequence[str]]) -> tuple[Ints, Ints]:
+        """Which columns each word may have: pointers and columns, all sentences end to end."""
+        every = [np.empty(0, dtype=np.int64), *(self.read_off.terminals(words) for words in sentences)]
+        terminals = np.concatenate(every)
+        known = terminals >= 0
+        counts = np.zeros(len(terminals), dtype=np.int64)
+        indptr, symbols, _ = self._lexicon.of(terminals[known])
+        counts[known] = np.diff(indptr)
+        return pointers(counts), np.searchsorted(self.lexical, symbols)
 
     def structure(self, sentences: Sequence[Sequence[str]], **options: Any) -> Grammar:
         """The derivations of sentences."""
-        each = [self._sorted_entries[k] for words in sentences for k in self.read_off.terminals(words).tolist()]
+        word_ptr, word_columns = self._word_columns(sentences)
         return Grammar(
             np.array([len(words) for words in sentences], dtype=np.int64),
             self.read_off.n_symbols,
@@ -100,8 +108,8 @@ class ParsingGrammar:
             split_columns=self.column_of,
             end_columns=self.column_of,
             span_columns=self.column_of,
-            word_ptr=pointers([len(own) for own in each]),
-            word_columns=np.concatenate([np.empty(0, dtype=np.int64), *each]),
+            word_ptr=word_ptr,
+            word_columns=word_columns,
             # What binarisation made counts too: online EG starts near gold derivations, which it finds by the costs.
             span_costs=np.array([float(len(column.labels)) for column in self.columns]),
             **options,
