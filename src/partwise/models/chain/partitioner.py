@@ -50,7 +50,8 @@ class ChainPartitioner(Partitioner):
         model, reader = self.model, self._reader
         assert reader is not None
         model.use_labels(sorted_labels(self._labels))
-        model.label_scheme = scheme_of(tuple(model.classes.tolist()))  # unless `encode` finds that the data do not keep to it
+        # `encode` drops it if the data do not keep to it
+        model.label_scheme = scheme_of(tuple(model.classes.tolist()))
         if model.legal is True:
             model.kept_scheme()
         if isinstance(reader, VocabularyReader):
