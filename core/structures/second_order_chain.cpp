@@ -27,17 +27,27 @@ View SecondOrderChain::view_of(Index i, const double* slots) const {
 
 View SecondOrderChain::prepare(Index i, const double* scores, double temperature, Workspace::Frame& frame,
                                bool& cut) const {
-    const std::uint8_t* allowed = mask(i);
+    const bool limited = mask(i) || !follow().empty();
     cut = false;
-    if (!allowed && temperature == 1.0) return view_of(i, scores);
+    if (!limited && temperature == 1.0) return view_of(i, scores);
     const double factor = 1.0 / temperature;
     double* out = frame.take(num_slots(i));
-    for (Index r = 0; r < num_slots(i); ++r) {
-        const bool no = allowed && !allowed[r] && r % width() < n_labels();
-        out[r] = no ? -kInfinity : scores[r] * factor;
-        cut = cut || (no && r >= pair_row(i) * width());
+    for (Index r = 0; r < num_slots(i); ++r) out[r] = scores[r] * factor;
+    for (Index row = 0; limited && row < num_slots(i) / width(); ++row) {
+        for (Index c = 0; c < n_labels(); ++c) {
+            if (allows(i, row, c)) continue;
+            out[row * width() + c] = -kInfinity;
+            cut = cut || row >= pair_row(i);
+        }
     }
     return view_of(i, out);
+}
+
+bool SecondOrderChain::allows(Index i, Index row, Index c) const {
+    const std::uint8_t* allowed = mask(i);
+    if (allowed && !allowed[row * width() + c]) return false;
+    if (follow().empty() || row >= triple_row(i)) return true;
+    return row < pair_row(i) ? may_stand(i, row, c) : may_follow(row - pair_row(i), c);
 }
 
 bool SecondOrderChain::is_safe(const View& v) const {
@@ -53,11 +63,9 @@ double* SecondOrderChain::to_program(Index i, const double* slots, double scale,
                                      Workspace::Frame& frame) const {
     const Program p = program(i);
     const Index L = n_labels();
-    const std::uint8_t* allowed = masked ? mask(i) : nullptr;
     double* out = frame.take(p.slots());
     const auto value = [&](Index row, Index c) {
-        const Index slot = row * width() + c;
-        return allowed && !allowed[slot] ? -kInfinity : slots[slot] * scale;
+        return masked && !allows(i, row, c) ? -kInfinity : slots[row * width() + c] * scale;
     };
     for (Index t = 0; t < length(i); ++t) {
         for (Index c = 0; c < L; ++c) out[t * L + c] = value(t, c);
@@ -94,6 +102,11 @@ double SecondOrderChain::maximize(Index i, const double* scores, SlotCounts& bes
     const View view = prepare(i, scores, 1.0, frame, cut);
     std::vector<Index> labels(idx(length(i)));
     with_width(width(), [&](auto w) { second_order::best_labels<w()>(view, labels.data(), ws); });
+    for (Index t = 0; !follow().empty() && t < length(i); ++t) {
+        if (!may_stand(i, t, labels[idx(t)]) || (t > 0 && !may_follow(labels[idx(t) - 1], labels[idx(t)]))) {
+            nothing_left(i);
+        }
+    }
     labelling_of(i, labels.data(), best);
     return value_of(i, scores, {best.slots, best.counts});
 }
@@ -117,6 +130,7 @@ double SecondOrderChain::log_partition(Index i, const double* scores, double tem
     const double* own = to_program(i, scores, 1.0 / temperature, true, frame);
     double* expected = marginals ? frame.take(program(i).slots()) : nullptr;
     const double log_z = chart::log_partition(program(i), own, expected, entropy, ws);
+    if (log_z == -kInfinity) nothing_left(i);
     if (marginals) from_program(i, expected, marginals);
     return temperature * log_z;
 }
@@ -144,11 +158,13 @@ std::vector<Scored> SecondOrderChain::k_best(Index i, const double* scores, Inde
         labelling_of(i, labels.data(), next.labelling);
         next.value = value_of(i, scores, {next.labelling.slots, next.labelling.counts});
     });
+    if (out.empty() && k > 0) nothing_left(i);
     return out;
 }
 
 std::vector<SlotCounts> SecondOrderChain::sample(Index i, const double* scores, double temperature, Index n,
                                                  std::mt19937_64& rng, Workspace& ws) const {
+    if (!follow().empty()) check_mask(i);
     Workspace::Frame frame(ws);
     const double* own = to_program(i, scores, 1.0 / temperature, true, frame);
     std::vector<Index> labels(idx(n * length(i)));
@@ -175,6 +191,7 @@ void SecondOrderChain::labelling_of(Index i, const Index* labels, SlotCounts& ou
 void SecondOrderChain::check_labelling(Index i, SlotView labelling, Workspace&) const {
     std::vector<Index> labels(idx(length(i)));
     labels_of(i, labelling, labels.data());
+    check_follow(i, labels.data());
     SlotCounts right;
     labelling_of(i, labels.data(), right);
     check_counts(i, right, labelling, mask(i));
@@ -185,9 +202,8 @@ void SecondOrderChain::check_mask(Index i) const {
     Workspace::Frame frame(ws);
     double* zeros = frame.take(num_slots(i));
     fill(zeros, num_slots(i), 0.0);
-    if (log_partition(i, zeros, 1.0, nullptr, nullptr, ws) == -kInfinity) {
-        throw InputError("the mask of sequence " + std::to_string(i) + " allows no labelling");
-    }
+    const double log_z = log_partition(i, zeros, 1.0, nullptr, nullptr, ws);
+    if (log_z == -kInfinity) nothing_left(i);
 }
 
 }  // namespace partwise

@@ -33,6 +33,7 @@ class SecondOrderChain final : public Sequences {
 
    protected:
     void check_mask(Index i) const override;
+    void follow_changed() override {}  // `allows` asks for it
 
    private:
     Index pair_row(Index i) const { return length(i); }
@@ -43,8 +44,10 @@ class SecondOrderChain final : public Sequences {
     // scores / temperature, -infinity where masked; cut: whether a pair or triple is masked.
     second_order::View prepare(Index i, const double* scores, double temperature, Workspace::Frame& frame,
                                bool& cut) const;
+    // Whether the mask and the rule of neighbouring labels allow this slot, for a column c below n_labels.
+    bool allows(Index i, Index row, Index c) const;
     bool is_safe(const second_order::View& view) const;
-    // Values of all slots in the order of the program, and back. masked: -infinity where the mask forbids a slot.
+    // Values of all slots in the order of the program, and back. masked: -infinity where a slot is not allowed.
     double* to_program(Index i, const double* slots, double scale, bool masked, Workspace::Frame& frame) const;
     void from_program(Index i, const double* own, double* slots) const;
 };

@@ -88,6 +88,9 @@ def test_errors(chunks, tmp_path, cli):
     for arguments, message in (
         (("partition", "tag", str(chunks), "-o", str(folder)), "is there already"),
         (("partition", "tag", "-", "-o", str(tmp_path / "x")), "read twice"),
+        (("partition", "segment", str(chunks), "-o", str(tmp_path / "x")), "not available for task 'segment'"),
+        (("partition", "cfg", str(chunks), "-o", str(tmp_path / "x")), "not available for task 'cfg'"),
+        (("partition", "tag", str(chunks), "-o", str(tmp_path / "x"), "--order", "2"), "not available with order=2"),
         (("partition", "dep", str(chunks), "-o", str(tmp_path / "x")), "not available for task 'dep'"),
         (("partition", "tag", str(chunks), "-o", str(tmp_path / "x"), "--model", "maxent"), "not available for Maxent"),
         (("partition", "tag", str(chunks), "-o", str(tmp_path / "x"), "--batch-size", "many"), "number of bytes"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from partwise.models.sequences.legal import LabelRule
-from partwise.structures import Chain, HistoryChain
+from partwise.structures import Chain, HistoryChain, SecondOrderChain
 
 LABELS = ("O", "B-x", "I-x", "B-y", "I-y")
 IOB2 = LabelRule.of_scheme("iob2", LABELS)
@@ -236,3 +236,57 @@ def test_masks_that_take_the_ways_of_the_rule():
     assert log_z == pytest.approx(-140.0 * (n - 1))
     assert marginals[LABELS.index("B-x")] == pytest.approx(1.0)
     assert entropy == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("n", [1, 2, 4])
+@pytest.mark.parametrize("masked", [False, True])
+def test_second_order_chains(n, masked, rng):
+    for rule in rules(rng):
+        structure = put(rule, SecondOrderChain(np.array([n]), L))
+        mask = np.ones(structure.num_slots(0), dtype=np.uint8)
+        row_mask = np.ones((n, L), dtype=bool)
+        if masked:
+            row_mask[-1] = rng.random(L) < 0.8
+            row_mask[-1, 0] = True
+            mask[: n * structure.width].reshape(n, -1)[:, :L] = row_mask
+            structure.set_mask(0, mask)
+        labellings = allowed_by(rule, n, row_mask)
+        plain = SecondOrderChain(np.array([n]), L)
+        counts = np.zeros((len(labellings), structure.num_slots(0)))
+        for row, y in zip(counts, labellings, strict=True):
+            _, slots, times = plain.encode(np.array(y, dtype=np.int64))
+            row[slots] = times
+        scores = rng.normal(size=structure.num_slots(0))
+        values = counts @ scores
+        value, slots, times = structure.maximize(0, scores)
+        assert value == pytest.approx(values.max())
+        assert scores[slots] @ times == pytest.approx(values.max())
+        log_z, marginals, entropy = structure.log_partition(0, scores)
+        p = np.exp(values - np.logaddexp.reduce(values))
+        assert log_z == pytest.approx(np.logaddexp.reduce(values))
+        np.testing.assert_allclose(marginals, p @ counts, atol=1e-10)
+        assert entropy == pytest.approx(-(p @ np.log(p)), abs=1e-10)
+        best = structure.k_best(0, scores, 5)
+        np.testing.assert_allclose([each[0] for each in best], np.sort(values)[::-1][:5], atol=1e-10)
+        direction = rng.normal(size=len(scores))
+        expected = counts.T @ (p * (counts @ direction)) - (p @ counts) * (p @ counts @ direction)
+        np.testing.assert_allclose(structure.covariance_product(0, scores, 1.0, direction), expected, atol=1e-10)
+        known = {tuple(np.flatnonzero(row)) for row in counts}
+        for slots, _ in structure.sample(0, scores, 1.0, 20, 0):
+            assert tuple(np.sort(slots)) in known
+
+
+def test_second_order_chains_that_a_rule_leaves_nothing():
+    never = LabelRule(np.zeros((L, L), dtype=bool), np.ones(L, dtype=bool), np.ones(L, dtype=bool))
+    structure = put(never, SecondOrderChain(np.array([3]), L))
+    scores = np.zeros(structure.num_slots(0))
+    for ask in (
+        lambda: structure.maximize(0, scores),
+        lambda: structure.log_partition(0, scores),
+        lambda: structure.k_best(0, scores, 2),
+        lambda: structure.sample(0, scores, 1.0, 2, 0),
+    ):
+        with pytest.raises(ValueError, match="sequence 0 allows no labelling"):
+            ask()
+    with pytest.raises(ValueError, match="a rule for all sequences forbids the label"):
+        structure.check_labelling(0, *SecondOrderChain(np.array([3]), L).encode(np.array([0, 0, 0]))[1:])

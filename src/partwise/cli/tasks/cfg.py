@@ -79,9 +79,11 @@ class CfgTask(Task):
             raise NoExamples("there are no trees", path)
         return _data([words_of(tree) for tree in trees], trees, settings, path)
 
-    def blocks(self, path: str, settings: Mapping[str, Any], size: int) -> Iterator[Data]:
+    def blocks(self, path: str, settings: Mapping[str, Any], size: int, labelled: bool = False) -> Iterator[Data]:
         from partwise.cli.tasks.treefiles import input_blocks
 
+        if labelled:
+            raise UserError("partitions are not available for task 'cfg'")
         first = 0
         for items in input_blocks(path, settings.get("text"), size):
             sentences = [

@@ -33,6 +33,7 @@ class SegmentTask(TagTask):
         "segment_cost",
         "scheme",
     )
+    partitioned: ClassVar[tuple[str, ...]] = ()
 
     @property
     def estimator(self) -> type[Any]:

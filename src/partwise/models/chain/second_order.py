@@ -5,6 +5,7 @@ After the weights of nodes and transitions come those of triples, n_labels * n_l
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from partwise.arrays import Bytes, Floats, Ints
 from partwise.features import Attributes, second_order_map
 from partwise.model_files.parts import ModelParts
-from partwise.models.base import Reading
+from partwise.models.base import Ability, Reading
 from partwise.models.chain.carrying import carry_weights
 from partwise.models.chain.explaining import explain_edges, explain_positions
 from partwise.models.chain.layout import label_triples
@@ -28,6 +29,7 @@ class SecondOrderModel(ChainModel):
     """Weights for (attribute, label) pairs, for pairs of neighbouring labels and for triples."""
 
     kind = "second-order chain"
+    lacks: Mapping[Ability, str] = {Ability.PARTITIONS: "partitions: not available with order=2"}
 
     #: Which triples have a weight, (n_labels * n_labels * width,).
     triple_mask: Bytes

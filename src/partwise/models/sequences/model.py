@@ -96,11 +96,7 @@ class SequenceModel(Model):
         )
         if self.legal is True:
             self.kept_scheme()  # an error for labels of no scheme, before the work
-        self.reader = self.suitable_reader(sequences)
-        rows = self.reader.read(sequences, self.rarest, training.n_jobs)
-        self.check_attributes()
-        if not (self.reader.named or self.dense):
-            rows = rows.compact()
+        rows = self._first_reading(sequences, training.n_jobs)
         learnt = self._learn_features(rows, labels, weight, training)
         return replace(learnt, reading=learnt.reading if len(rows.lengths) == n_sequences else None)
 
@@ -120,6 +116,13 @@ class SequenceModel(Model):
             number = sequences.numbers[int(np.flatnonzero(lengths == 0)[0])]
             raise ValueError(f"sequence {number} has no positions: leave it out")
         return sequences, targets, weight, n_sequences
+
+    def _first_reading(self, sequences: Sequences, n_jobs: int) -> Rows:
+        """Choose the reader that matches the form of the input, and let it learn the attributes."""
+        self.reader = self.suitable_reader(sequences)
+        rows = self.reader.read(sequences, self.rarest, n_jobs)
+        self.check_attributes()
+        return rows if self.reader.named or self.dense else rows.compact()
 
     def use_labels(self, classes: NDArray[Any]) -> None:
         """Label positions by these; ValueError if there is no choice among them."""
