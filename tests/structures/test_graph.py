@@ -16,8 +16,7 @@ from scipy.stats import chisquare
 from oracles.enumerate import entropy, enumeration_of
 from oracles.graphs import parts_of, random_graph
 from oracles.strategies import scored_structures
-from partwise import structures
-from partwise.structures import Chain, Graph, graph, padded_width
+from partwise.structures import Chain, graph, padded_width
 
 TEMPERATURES = st.sampled_from([0.3, 1.0, 4.0])
 SEEDS = st.integers(0, 2**32 - 1)
@@ -357,71 +356,3 @@ def test_examples_of_one_shape_keep_their_own_masks(rng):
     assert own.log_partition(2, scores)[0] == free
     own.set_mask(1, None)
     assert own.log_partition(1, scores)[0] == free
-
-
-# bad input
-
-
-@pytest.mark.parametrize(
-    ("example", "message"),
-    [
-        (([], []), "example 1 has no vertices"),
-        (([2, 0], []), "example 1: vertex 1 has no labels"),
-        (([2, 2], [(0, 2)]), r"example 1: clique 0 has the vertex 2, which is not in \[0, 2\)"),
-        (([2, 2], [(0, -1)]), "example 1: clique 0 has the vertex -1"),
-        (([2, 2], [(0, 1), (1, 1)]), "example 1: clique 1 names a vertex twice"),
-        (([2, 2], [()]), "example 1: clique 0 has no vertices"),
-        (([2, 3], [(0,), (1,)], [0, 0]), "example 1: clique 1 has the table 0, which is for other numbers"),
-        (([2, 2], [(0, 1)], [1]), "example 1 has no table 0"),
-        (([2, 2], [(0, 1)], [-1]), "example 1: clique 0 has a negative number of a table"),
-        (([2, 2], [(0, 1)], [0, 1]), "example 1 has 1 cliques and 2 numbers"),
-        ((1, 2, 3, 4), "example 1 must be"),
-    ],
-)
-def test_examples_that_are_no_graphs(example, message):
-    with pytest.raises(ValueError, match=message):
-        graph([([2], []), example])
-
-
-def test_bad_labels_and_labellings():
-    own = graph([([2], []), ([2, 3], [(0, 1)])])
-    with pytest.raises(ValueError, match=r"example 1: label 3 of vertex 1 is not in \[0, 3\)"):
-        own.encode(np.array([0, 1, 3]))
-    with pytest.raises(ValueError, match="labels has 2 values"):
-        own.encode(np.array([0, 1]))
-    indptr, slots, counts = own.encode(np.array([1, 1, 2]))
-    np.testing.assert_array_equal(own.decode(indptr, slots, counts), [1, 1, 2])
-    mine, once = slots[indptr[1] :], counts[indptr[1] :]
-    own.check_labelling(1, mine, once)
-    with pytest.raises(ValueError, match="example 1 has no label for vertex 0"):
-        own.check_labelling(1, mine[1:].copy(), once[1:].copy())
-    with pytest.raises(ValueError, match=r"example 1: slot .* count"):
-        own.check_labelling(1, mine[:-1].copy(), once[:-1].copy())
-    with pytest.raises(ValueError, match="example 1 does not have one label for vertex 0"):
-        own.check_labelling(1, mine, once * 2)
-    with pytest.raises(ValueError, match="example 1 has no slot"):
-        own.check_labelling(1, np.array([10**6]), np.ones(1))
-    with pytest.raises(ValueError, match="memory_limit"):
-        graph([([2], [])], memory_limit=0)
-    with pytest.raises(ValueError, match="no example 2"):
-        own.width(2)
-    with pytest.raises(ValueError, match="too large"):
-        graph([([2**31] * 4, [(0, 1, 2, 3)])])
-    with pytest.raises(ValueError, match="vertex_ptr"):
-        Graph(*(np.array(x, dtype=np.int64) for x in ([0, 3], [2, 2], [0, 0], [0], [], [])))
-    assert structures.Graph is Graph
-
-
-def test_common_tables(rng):
-    """Tables that every example has, though not every one has a clique for them."""
-    own = graph([([2, 2], [(0, 1)], [1]), ([2], [])], common=[(2, 2), (2, 2)])
-    plain = graph([([2, 2], [(0, 1)])])
-    assert [own.table_offsets(i).tolist() for i in range(2)] == [[8, 16, 24], [4, 12, 20]]
-    scores = rng.normal(size=24)
-    used = np.delete(scores, range(8, 16))
-    assert own.log_partition(0, scores)[0] == plain.log_partition(0, used)[0]
-    np.testing.assert_array_equal(own.log_partition(0, scores)[1][8:16], 0)
-    with pytest.raises(ValueError, match="example 0: clique 0 has the table 0, which is for other numbers of labels"):
-        graph([([2, 3], [(0, 1)], [0])], common=[(2, 2)])
-    with pytest.raises(ValueError, match="common table 1 has no vertices"):
-        graph([([2], [])], common=[(2,), ()])
