@@ -35,7 +35,7 @@ SERVICES = {
 }
 FLAGS = ["-std=c++20", "-O3", "-march=x86-64-v3", "-fno-math-errno", "-fno-trapping-math", "-fopenmp-simd", "-pthread"]
 #: Lengths of examples: of structures whose work is linear in them, of others.
-LINEAR, OTHERS = [200, 400, 800, 1600], [30, 60, 120, 240]
+LINEAR, OTHERS = [200, 400, 800, 1600], [25, 50, 100, 200]
 LACKING = 3  # exit status of the driver where a structure does not offer a service
 
 
