@@ -28,13 +28,7 @@ Grammar::Grammar(std::vector<Index> lengths, grammar::RuleTable rules, Options o
         // Values and slopes of all symbols by begin and by end.
         const double bytes = 2.0 * sizeof(double) * static_cast<double>(rules_.n_symbols) * static_cast<double>(n) *
                              static_cast<double>(n + 1);
-        if (!(bytes <= options_.max_bytes)) {
-            char text[128];
-            std::snprintf(text, sizeof text,
-                          "has %lld words: sums over its derivations would take %.3g MB, the limit is %.3g",
-                          static_cast<long long>(n), bytes / 1e6, options_.max_bytes / 1e6);
-            refuse(i, text);
-        }
+        check_bytes(i, bytes, "sums over its derivations");
         first_word_.push_back(first_word_.back() + n);
     }
     set_words();
@@ -51,6 +45,21 @@ Grammar::Grammar(std::vector<Index> lengths, grammar::RuleTable rules, Options o
     if (options_.cost == Cost::kRules && !has_gold_) {
         throw InputError("the cost 'rules' needs gold derivations, for a slot per gold rule: give gold");
     }
+}
+
+void Grammar::check_bytes(Index i, double bytes, const char* what) const {
+    if (bytes <= options_.max_bytes) return;
+    char text[160];
+    std::snprintf(text, sizeof text, "has %lld words: %s would take %.3g MB, the limit is %.3g",
+                  static_cast<long long>(lengths_[idx(i)]), what, bytes / 1e6, options_.max_bytes / 1e6);
+    refuse(i, text);
+}
+
+// What is not done by hand takes more: cells for rules too, in two tables.
+grammar::Program Grammar::program(Index i) const {
+    const grammar::Program out(sentence(i));
+    check_bytes(i, 2.0 * sizeof(double) * static_cast<double>(out.cells()), "a chart of all rules");
+    return out;
 }
 
 void Grammar::set_words() {

@@ -49,12 +49,13 @@ class Grammar final : public ChartStructure<grammar::Program> {
     std::vector<GrammarNode> nodes_of(Index i, SlotView labelling) const;
 
    protected:
-    grammar::Program program(Index i) const override { return grammar::Program(sentence(i)); }
+    grammar::Program program(Index i) const override;
     void check_mask(Index i) const override;
 
    private:
     grammar::Sentence sentence(Index i) const;
     std::vector<grammar::Anchored> anchored(Index i, const GrammarNode* nodes) const;
+    void check_bytes(Index i, double bytes, const char* what) const;
     void set_words();
     void set_gold();
     [[noreturn]] static void refuse(Index i, const std::string& what);

@@ -301,7 +301,30 @@ def test_bad_sentences_and_options():
             KnownGrammar(lengths, ONE)
     with pytest.raises(ValueError, match=r"sentence 1 has 3000000000 words: sums .* would take .* MB, the limit is 2e"):
         KnownGrammar([2, 3_000_000_000], ONE)
+    tight = KnownGrammar([30], ONE, max_bytes=15_000)  # enough for the kernels
+    zeros = np.zeros(tight.num_slots(0))
+    assert tight.log_partition(0, zeros)[0] > 30.0
+    with pytest.raises(
+        ValueError, match=r"sentence 0 has 30 words: a chart of all rules would take .* MB, the limit is"
+    ):
+        tight.k_best(0, zeros, 2)
     with pytest.raises(ValueError, match="span_costs has 2 values for 1 columns"):
         KnownGrammar([2], ONE, span_costs=np.ones(2))
     with pytest.raises(ValueError, match="span_costs must be finite and 0 or more"):
         KnownGrammar([2], ONE, span_costs=-np.ones(1))
+
+
+def test_a_part_beyond_the_range_of_doubles_may_be_in_the_best_derivation():
+    """One slot of -750, whose weight is 0 in doubles, against two of -400; no derivation has the slots of 0."""
+    spec = Spec(6, [(0, 1, 2), (0, 3, 4), (5, 5, 5)], [0], [1, 2, 3, 4], {"span": [0] * 6})
+    structure = KnownGrammar([2], spec)
+    scores = np.zeros(structure.num_slots(0))
+    scores[:2] = -750.0, -400.0
+    scores[spec.table_offsets(2)["word"] + 2] = -400.0
+    value, marginals, entropy = structure.log_partition(0, scores)
+    every = enumeration_of(structure, 0)
+    expected = every.smax(scores, 1.0)
+    assert len(every) == 2
+    assert value == pytest.approx(-750.0, abs=1e-9)
+    np.testing.assert_allclose(marginals, expected[1], atol=1e-12)
+    assert entropy == pytest.approx(expected[2], abs=1e-12)
