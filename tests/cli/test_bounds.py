@@ -41,7 +41,7 @@ def test_many_labels_count(cli, tmp_path):
     assert "times 60 labels; --max-columns 1000000" in answer.stderr
 
 
-@pytest.mark.parametrize("task", ["tag", "dep", "maxent"])
+@pytest.mark.parametrize("task", ["tag", "dep", "maxent", "cfg"])
 def test_a_gzip_file_out_of_proportion(task, bomb, cli, tmp_path):
     answer = cli("train", task, bomb, "-o", tmp_path / "model.pw", status=2)
     assert "out of proportion: accept it with --max-unpacked BYTES" in answer.stderr

@@ -171,7 +171,7 @@ def test_unknown_labels_are_named_in_a_line_that_can_be_read(cli, files, chunker
     ("words", "expected"),
     [
         (["partwise", "pre"], ["plain,predict"]),
-        (["partwise", "train", ""], ["plain,tag", "plain,maxent", "plain,dep"]),
+        (["partwise", "train", ""], ["plain,tag", "plain,maxent", "plain,dep", "plain,cfg"]),
         (["partwise", "train", "tag", "--solver", "dcd"], ["plain,dcd", "plain,dcd-light"]),
         (["partwise", "train", "tag", "--template", "te"], ["file,te"]),
         (["partwise", "predict", "mo"], ["file,mo"]),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import partwise.cli
-from partwise import DependencyParser, MaxentClassifier, SequenceTagger
+from partwise import ConstituencyParser, DependencyParser, MaxentClassifier, SequenceTagger
 from partwise.callbacks import TrainingCallback
 from partwise.cli.tasks import TASKS, task_of
 from partwise.io import make_sentence, read_columns
@@ -24,6 +24,7 @@ QUICK = {"solver": "lbfgs", "max_passes": 3, "tol": 1.0}
 def small_models():
     bank = [make_sentence([("a", "a", tag), ("b", "b", "V")], [2, 0], ["x", "y"]) for tag in "DN"]
     yield "dep", DependencyParser(**QUICK).fit(bank)
+    yield "cfg", ConstituencyParser(**QUICK).fit([("S", ("A", "a"), ("B", "b")), ("S", ("B", "a"), ("A", "b"))])
     yield "maxent", MaxentClassifier(**QUICK).fit(np.eye(3), [1, 2, 2])
     yield "tag", SequenceTagger(template="pos", **QUICK).fit([["a", "b"]], [["X", "Y"]])
 

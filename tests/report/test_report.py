@@ -13,6 +13,7 @@ from reportcases import HOSTILE, all_parts, fitted
 from partwise.report import Drawing, convergence_plots, draw_arcs, draw_tags, draw_tree, write_report
 from partwise.report.plots import log_ticks
 from partwise.result import Result
+from partwise.trees import flat_tree
 
 SECTIONS = ["summary", "convergence", "scores", "confusion", "weights", "examples", "settings"]
 TAGS = frozenset(
@@ -170,6 +171,51 @@ def test_deep_trees():
         tree = ("X", tree)
     assert texts_of(draw_tree(tree)).count("X") == 3000
     assert texts_of(draw_tree("word")) == ["word"]
+
+
+GOLD = ("S", ("NP", ("D", "the"), ("N", "cat")), ("VP", ("V", "saw"), ("NP", ("N", "it"))))
+
+
+def red_boxes(drawing: Drawing) -> int:
+    return sum(e.get("stroke") == "#c62828" for e in ET.fromstring(str(drawing)).iter() if e.tag.endswith("}rect"))
+
+
+def test_trees_beside_gold():
+    same = draw_tree(GOLD, GOLD)
+    assert texts_of(same)[0] == "as in gold"
+    assert texts_of(same)[1:] == texts_of(draw_tree(GOLD))
+    assert "#c62828" not in same
+    # VP is new, the second NP is missing, a tag is another one: two red boxes in the first, two in the second.
+    other = ("S", ("NP", ("D", "the"), ("N", "cat")), ("VP", ("VP", ("V", "saw"), ("P", "it"))))
+    both = draw_tree(other, GOLD)
+    assert red_boxes(both) == 4
+    texts = texts_of(both)
+    assert texts[0] == "predicted"
+    assert texts.index("gold") == 1 + len(texts_of(draw_tree(other)))
+    flat = draw_tree(flat_tree(["the", "cat", "saw", "it"], list("DNVN"), "S"), GOLD)
+    assert texts_of(flat)[0] == "no parse"
+    assert red_boxes(flat) == 3
+    with pytest.raises(ValueError, match="different words"):
+        draw_tree(GOLD, ("S", "the", "dog"))
+
+
+def test_trees_are_beside_each_other_if_there_is_room():
+    def size(n):
+        trees = [("S", *[(tag, f"word{k}") for k in range(n)]) for tag in "AB"]
+        root = ET.fromstring(str(draw_tree(*trees)))
+        return float(root.get("width")), float(root.get("height"))
+
+    (narrow, low), (wide, high) = size(3), size(12)
+    assert narrow > float(ET.fromstring(str(draw_tree(("S", *[("A", f"word{k}") for k in range(3)])))).get("width"))
+    assert wide < 1060
+    assert high > 1.8 * low
+
+
+def test_tags_have_room():
+    drawing = draw_tree(("S", ("LONGTAG", "a"), ("LONGTAG", "b")))
+    boxes = [e for e in ET.fromstring(str(drawing)).iter() if e.tag.endswith("}rect")]
+    (_, left, right) = ((float(e.get("x")), float(e.get("width"))) for e in boxes)
+    assert left[0] + left[1] < right[0]
 
 
 def test_refusals(tmp_path):

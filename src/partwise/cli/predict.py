@@ -35,8 +35,8 @@ BLOCK = 1 << 20
     type=click.Choice(["auto", "text"]),
     default="auto",
     show_default=True,
-    help="text: one sentence per line, tokens separated by white space (taggers that look at words alone); auto: as "
-    "the training data, or text if it can be nothing else.",
+    help="text: one sentence per line, tokens separated by white space (taggers that look at words alone, "
+    "parsers of phrases); auto: as the training data, or text if it can be nothing else.",
 )
 @length_flag
 @threads_flag
@@ -57,9 +57,9 @@ def command(
     """Label the INPUT ("-": standard input) with a MODEL that `train` wrote.
 
     The input is in the format of the training data; a column of labels may be there or not. A tagger that looks at
-    words alone takes plain text too, one sentence per line. The output of columns is the input with the labels as one
-    more column, with tabs between columns; of CoNLL-U the input with the predictions in their columns; of rows and
-    CRFsuite's items one label per line. With --json it is one object per sentence or row, each on a line of its own.
+    words alone and a parser of phrases take plain text too, one sentence per line. The output of columns is the input with the labels as one
+    more column, with tabs between columns; of CoNLL-U the input with the predictions in their columns; of trees one tree
+    per line; of rows and CRFsuite's items one label per line. With --json it is one object per sentence or row, each on a line of its own.
     """
     import numpy as np
 

@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+from partwise.trees.nodes import is_parsed
+
 from .drawings import INK, LONGEST, SIZE, STYLE, WRONG
 from .svg import Drawing, clean, colour_of, picture, shorten, text, text_width
 
@@ -37,7 +39,7 @@ def draw_tree(tree: Any, gold: Any = None) -> Drawing:
     wrong, missed = found.without(right), right.without(found)
     if not wrong and not missed:
         return _picture([(found, set(), "as in gold")])
-    return _picture([(found, wrong, "predicted"), (right, missed, "gold")])
+    return _picture([(found, wrong, "predicted" if is_parsed(tree) else "no parse"), (right, missed, "gold")])
 
 
 @dataclass

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
@@ -19,6 +21,25 @@ from partwise.trees.nodes import postorder
 SHORTEST, LONGEST = 4, 12
 
 
+if TYPE_CHECKING:
+    _ParamType = click.ParamType[Any]
+else:  # generic in newer versions of click only
+    _ParamType = click.ParamType
+
+
+class Order(_ParamType):
+    """A whole number, or "inf"."""
+
+    name = "integer|inf"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        return "INTEGER|inf"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number."""
+        return math.inf if str(value).lower() == "inf" else click.INT.convert(value, param, ctx)
+
+
 class CfgTask(Task):
     """DATA is a file of bracketed trees, as the Penn treebank has them: (S (NP (PRP I)) (VP (VBD slept))).
 
@@ -28,7 +49,7 @@ class CfgTask(Task):
     name: ClassVar[str] = "cfg"
     part: ClassVar[str] = "word"
     parameters: ClassVar[tuple[str, ...]] = (
-        "horizontal", "vertical", "binarise", "rare", "min_count", "cost", "no_parse", "max_length",
+        "vertical", "binarise", "rare", "min_count", "cost", "no_parse", "max_length",
     )  # fmt: skip
 
     @property
@@ -39,6 +60,13 @@ class CfgTask(Task):
 
     def flags(self) -> list[click.Parameter]:
         return [
+            click.Option(
+                ["--horizontal"],
+                type=Order(),
+                default=inspect.signature(self.estimator).parameters["horizontal"].default,
+                show_default=True,
+                help="How many of the children before it a symbol of binarisation remembers.",
+            ),
             click.Option(["--keep-traces"], is_flag=True, help="Learn empty elements (-NONE-) as words."),
             click.Option(["--keep-functions"], is_flag=True, help="Learn function tags (NP-SBJ) as part of labels."),
         ]
@@ -83,7 +111,8 @@ class CfgTask(Task):
     def make(self, settings: Mapping[str, Any], data: Data, training: dict[str, Any]) -> Any:
         if settings.get("baseline") == "maxent":
             raise UserError("--baseline maxent is not available for trees")
-        return self.estimator(traces=not settings["keep_traces"], functions=not settings["keep_functions"], **training)
+        kept = {"traces": not settings["keep_traces"], "functions": not settings["keep_functions"]}
+        return self.estimator(horizontal=settings["horizontal"], **kept, **training)
 
     def baseline(self, train: Data, data: Data, score: str) -> tuple[str, float]:
         shape = dict(train.source)
@@ -150,11 +179,14 @@ class CfgTask(Task):
                 )
             if not request.as_json:
                 raise UserError("--marginals: a file of trees has no place for probabilities; use --json")
-        best = model.predict(data.X, **options)
-        _warn(best, data.first)
         if request.k_best:
             found = model.predict_k_best(data.X, request.k_best, probabilities=likely, **options)
-            return _k_best_lines(best, found, "probability" if likely else "score", request.as_json)
+            failed = [i for i, answers in enumerate(found) if not answers]
+            flat = dict(zip(failed, model.predict([data.X[i] for i in failed]), strict=True)) if failed else {}
+            _warn([i + data.first for i in failed])
+            return _k_best_lines(found, flat, "probability" if likely else "score", request.as_json)
+        best = model.predict(data.X, **options)
+        _warn([i for i, tree in enumerate(best, data.first) if not is_parsed(tree)])
         if not request.as_json:
             return (format_tree(tree) + "\n" for tree in best)
         rows = model.predict_marginals(data.X, **options) if request.marginals else [None] * len(best)
@@ -183,8 +215,9 @@ class CfgTask(Task):
             range(min(n, len(data.X)))
         )
         guess = model.predict([data.X[i] for i in some])
-        # Half of the examples have a mistake, if there are enough: they are more informative.
+        # Half of the examples have a mistake, if there are enough: they are more informative, most of all wrong phrases.
         wrong = [k for k, i in enumerate(some) if guess[k] != data.y[i]]
+        wrong.sort(key=lambda k: parseval([data.y[some[k]]], [guess[k]]).f1 == 1.0)
         right = [k for k, i in enumerate(some) if guess[k] == data.y[i]]
         few = min(len(wrong), max(n // 2, n - len(right)))
         return [draw_tree(guess[k], data.y[some[k]]) for k in sorted([*wrong[:few], *right[: n - few]])]
@@ -221,11 +254,10 @@ def _by_label(found: ParsevalScores) -> list[dict[str, Any]]:
     ]
 
 
-def _warn(best: Sequence[Any], first: int) -> None:
-    failed = [i for i, tree in enumerate(best, first + 1) if not is_parsed(tree)]
+def _warn(failed: Sequence[int]) -> None:
     if failed:
         more = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
-        click.echo(f"warning: no parse for sentence {failed[0]}{more}: flat trees instead", err=True)
+        click.echo(f"warning: no parse for sentence {failed[0] + 1}{more}: flat trees instead", err=True)
 
 
 def _fields(tree: Any, spans: Any = None) -> dict[str, Any]:
@@ -237,15 +269,17 @@ def _fields(tree: Any, spans: Any = None) -> dict[str, Any]:
     return {**found, "marginals": [dict(zip(names, row, strict=True)) for row in rows]}
 
 
-def _k_best_lines(best: Sequence[Any], found: Sequence[Any], what: str, as_json: bool) -> Iterator[str]:
+def _k_best_lines(
+    found: Sequence[Sequence[tuple[Any, float]]], flat: Mapping[int, Any], what: str, as_json: bool
+) -> Iterator[str]:
     """Trees with their ranks and values; a sentence without a parse has its flat tree, without a value."""
-    for tree, answers in zip(best, found, strict=True):
+    for i, answers in enumerate(found):
         if as_json:
             rows = [{"tree": format_tree(each), what: value} for each, value in answers]
-            yield json_line({"best": rows, "parsed": is_parsed(tree)})
+            yield json_line({"best": rows, "parsed": i not in flat})
             continue
-        if not is_parsed(tree):
-            yield f"0\tno parse\t{format_tree(tree)}\n"
+        if i in flat:
+            yield f"0\tno parse\t{format_tree(flat[i])}\n"
         for rank, (each, value) in enumerate(answers):
             yield f"{rank}\t{value:.6f}\t{format_tree(each)}\n"
         yield "\n"
