@@ -57,9 +57,10 @@ def command(
     """Label the INPUT ("-": standard input) with a MODEL that `train` wrote.
 
     The input is in the format of the training data; a column of labels may be there or not. A tagger that looks at
-    words alone and a parser of phrases take plain text too, one sentence per line. The output of columns is the input with the labels as one
-    more column, with tabs between columns; of CoNLL-U the input with the predictions in their columns; of trees one tree
-    per line; of rows and CRFsuite's items one label per line. With --json it is one object per sentence or row, each on a line of its own.
+    words alone and a parser of phrases take plain text too, one sentence per line. The output of columns is the input
+    with the labels as one more column, with tabs between columns; of CoNLL-U the input with the predictions in their
+    columns; of trees one tree per line; of rows and CRFsuite's items one label per line. With --json it is one object
+    per sentence or row, each on a line of its own.
     """
     import numpy as np
 

@@ -215,7 +215,7 @@ class CfgTask(Task):
             range(min(n, len(data.X)))
         )
         guess = model.predict([data.X[i] for i in some])
-        # Half of the examples have a mistake, if there are enough: they are more informative, most of all wrong phrases.
+        # Half of the examples have a mistake, if there are enough: they are more informative, above all wrong phrases.
         wrong = [k for k, i in enumerate(some) if guess[k] != data.y[i]]
         wrong.sort(key=lambda k: parseval([data.y[some[k]]], [guess[k]]).f1 == 1.0)
         right = [k for k, i in enumerate(some) if guess[k] == data.y[i]]
