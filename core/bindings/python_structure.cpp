@@ -133,12 +133,17 @@ double PythonStructure::take_answer(const char* name, Index i, const double* sco
 
 double PythonStructure::maximize(Index i, const double* scores, SlotCounts& best, Workspace& ws) const {
     const nb::gil_scoped_acquire gil;
-    if (!implements("maximize") && implements("maximize_many")) {
+    // Online solvers ask for one example after another: which method answers is found out once.
+    if (single_ < 0) {
+        if (!has_maximum()) method("maximize");  // throws
+        single_ = implements("maximize") ? 1 : 0;
+    }
+    if (single_ == 0) {
         double value = 0;
         maximize_of({&i, 1}, &scores, &value, &best, ws);
         return value;
     }
-    const nb::object answer = method("maximize")(i, array(i, scores));
+    const nb::object answer = wrapper(this).attr("maximize")(i, array(i, scores));
     return take_answer("maximize", i, scores, answer, best);
 }
 

@@ -46,6 +46,7 @@ class PythonStructure final : public Structure {
     Index size(Index i) const { return sizes_[idx(i)] < 0 ? num_slots(i) : sizes_[idx(i)]; }
     void check_by_oracle(Index i, SlotView labelling, Workspace& ws) const;
 
+    mutable int single_ = -1;           // whether `maximize` answers for single examples; -1: not looked up yet
     mutable std::vector<Index> sizes_;  // read and written with the GIL; -1: not asked yet
 };
 
