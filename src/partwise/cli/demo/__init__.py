@@ -11,8 +11,11 @@ from typing import Any
 
 import click
 
+from partwise.cli.demo.constituents import parse_constituents
 from partwise.cli.demo.digits import best_of_path, digit_by_digit, digit_crf, digit_kernel, digit_margin
+from partwise.cli.demo.graphs import label_graphs
 from partwise.cli.demo.runs import Options, Row
+from partwise.cli.demo.segments import tag_segments
 from partwise.cli.demo.sentences import parse_dependencies, tag_crf, tag_maxent
 from partwise.cli.flags import File
 from partwise.cli.output import check_outputs, json_flag, print_json, table, threads_flag
@@ -27,7 +30,10 @@ RUNS: list[tuple[str, Callable[[Options], Row]]] = [
     ("Kernel chains", digit_kernel),
     ("Taggers", tag_maxent),
     ("Taggers", tag_crf),
+    ("Segments", tag_segments),
     ("Dependency trees", parse_dependencies),
+    ("Constituent trees", parse_constituents),
+    ("Graphs", label_graphs),
 ]
 
 
