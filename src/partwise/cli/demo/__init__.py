@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from partwise.cli.demo.digits import best_of_path, digit_by_digit, digit_crf, digit_kernel, digit_margin
+from partwise.cli.demo.graphs import label_graphs
 from partwise.cli.demo.runs import Options, Row
 from partwise.cli.demo.sentences import find_phrases, parse_constituents, parse_dependencies, tag_crf, tag_maxent
 from partwise.cli.flags import File
@@ -30,6 +31,7 @@ RUNS: list[tuple[str, Callable[[Options], Row]]] = [
     ("Segments", find_phrases),
     ("Dependency trees", parse_dependencies),
     ("Constituent trees", parse_constituents),
+    ("Graphs", label_graphs),
 ]
 
 
