@@ -177,13 +177,15 @@ class AnsweringEstimator(TrainedEstimator):
     def entropy(self, X: Any, **constraints: Any) -> Floats:
         """Entropy of the distribution of each example's answers, in nats: an array of shape (n_examples,).
 
-        It is 0 for an example that has one answer, and at most the logarithm of their number: how undecided the model
-        is. Not available with hinge losses. Constraints, as for `predict`, are given that they hold.
+        It is 0 for an example that has one answer, NaN for one that has none, and at most the logarithm of their
+        number: how undecided the model is. Not available with hinge losses. Constraints, as for `predict`, are given
+        that they hold.
         """
         model, reading, n_jobs = self._read(X, constraints)
         temperature = get_loss(self.loss).temperature
         found = np.zeros(reading.n_examples)
         found[reading.numbers] = np.maximum(entropies_of(reading.batch, model.weights, temperature, n_jobs), 0.0)
+        found[reading.failed] = np.nan
         return found
 
     @needs_probabilities
@@ -197,7 +199,7 @@ class AnsweringEstimator(TrainedEstimator):
         model.needs(Ability.ENCODING, "log-probabilities")
         labellings, possible = _encode(model, reading, y)
         if reading.constrained:
-            possible = np.asarray(possible, dtype=bool) & _within_masks(reading.batch.structure, labellings)
+            possible = np.asarray(possible, dtype=bool) & _allowed(reading.batch.structure, labellings)
         temperature = get_loss(self.loss).temperature
         values = values_of(reading.batch, model.weights, labellings, n_jobs)
         values -= expectations(reading.batch, model.weights, temperature, n_jobs)[1]
@@ -243,12 +245,18 @@ def _encode(model: Model, reading: Reading, y: Any) -> tuple[Labellings, Any]:
     return found
 
 
-def _within_masks(structure: Structure, labellings: Labellings) -> Any:
-    """Whether each example's mask allows its labelling."""
+def _allowed(structure: Structure, labellings: Labellings) -> Any:
+    """Whether each example's mask, and what else the structure was told, allow its labelling."""
     ends, allowed = labellings.indptr.tolist(), np.ones(structure.num_examples, dtype=bool)
     for i in range(structure.num_examples):
-        mask = structure.mask(i)
-        allowed[i] = mask is None or bool(mask[labellings.slots[ends[i] : ends[i + 1]]].all())
+        own, mask = slice(ends[i], ends[i + 1]), structure.mask(i)
+        slots, counts = labellings.slots[own], labellings.counts[own]
+        try:
+            structure.check_labelling(i, slots, counts)
+        except ValueError:
+            allowed[i] = False
+        else:
+            allowed[i] = mask is None or bool(mask[slots].all())
     return allowed
 
 
