@@ -90,8 +90,8 @@ inline void max_rows(const double* __restrict x, const double* __restrict rows, 
 }
 
 // out[a][b] = E[a][b] sum_k x_k[a] y_k[b] over n rows x and y: four rows of the sum at a time stay in registers over all
-// k. x is not read behind its row, where it may hold anything finite. scaled_sums has its own copy: with strides that
-// the compiler knows it is a fifth faster there.
+// k. x is read up to a multiple of 4, where it may hold anything finite. scaled_sums has its own copy, with strides that
+// the compiler knows: 5% of its time.
 template <int W>
 void sum_products(const double* x, Index x_step, const double* y, Index y_step, Index n, Index L, Index width,
                   const double* E, double* out) {

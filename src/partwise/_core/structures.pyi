@@ -99,6 +99,9 @@ class SecondOrderChain(Structure):
     def width(self) -> int: ...
     @property
     def lengths(self) -> Ints: ...
+    def set_follow(self, pairs: Bytes | None, first: Bytes | None = None, last: Bytes | None = None) -> None:
+        """A rule for all sequences, a byte per label: which may follow which (n_labels * n_labels, rows are the earlier
+        ones), which may come first and last; None: all. Masks set later are checked together with it."""
     def encode(self, labels: Ints) -> tuple[Ints, Ints, Floats]:
         """(indptr, slots, counts) from all sequences' labels end to end."""
     def decode(self, indptr: Ints, slots: Ints, counts: Floats) -> Ints:
