@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "features/segments.h"
+#include "support/sizes.h"
 #include "support/vector_math.h"
 
 namespace partwise {

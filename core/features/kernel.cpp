@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "support/multiply.h"
+#include "support/sizes.h"
 #include "support/vector_math.h"
 
 namespace partwise {

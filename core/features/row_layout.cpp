@@ -8,17 +8,6 @@
 
 namespace partwise {
 
-void check_pointers(std::span<const Index> ptr, Index end, const char* name) {
-    const std::string what(name);
-    if (ptr.empty() || ptr.front() != 0) throw InputError(what + " must start at 0");
-    for (std::size_t k = 1; k < ptr.size(); ++k) {
-        if (ptr[k] < ptr[k - 1]) throw InputError(what + " decreases at entry " + std::to_string(k));
-    }
-    if (ptr.back() != end) {
-        throw InputError(what + " ends at " + std::to_string(ptr.back()) + ", not at " + std::to_string(end));
-    }
-}
-
 void check_values(std::span<const double> values, const std::function<std::string(Index)>& owner) {
     constexpr double kMost = 1e150;
     const double* x = values.data();

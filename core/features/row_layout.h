@@ -69,8 +69,6 @@ class RowLayout {
     bool all_full_ = false;
 };
 
-// Throws InputError unless ptr starts at 0, never falls, and ends at `end`.
-void check_pointers(std::span<const Index> ptr, Index end, const char* name);
 // Throws InputError unless all values of features are finite and no larger than what can be squared and summed up:
 // every certificate has the square of a gradient in it. owner(k): whose value number k is, for the message.
 void check_values(std::span<const double> values, const std::function<std::string(Index)>& owner);

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <sstream>
 
-#include "features/row_layout.h"
 #include "solvers/sum_examples.h"
+#include "support/sizes.h"
 #include "support/vector_math.h"
 
 namespace partwise {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "features/row_layout.h"
+#include "support/sizes.h"
 #include "support/vector_math.h"
 
 namespace partwise {

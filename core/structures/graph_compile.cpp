@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "features/row_layout.h"
 #include "structures/graph.h"
 #include "structures/numbers.h"
 #include "support/parallel.h"

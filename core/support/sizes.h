@@ -1,5 +1,8 @@
-// Products and sums of sizes that a caller gives: an error instead of a number that has gone round.
+// Sizes and pointers that a caller gives: an error instead of a number that has gone round.
 #pragma once
+
+#include <span>
+#include <string>
 
 #include "support/types.h"
 
@@ -19,6 +22,18 @@ inline Index checked_product(Index a, Index b, const char* what) {
 inline Index checked_sum(Index a, Index b, const char* what) {
     if (a > kMostValues || b > kMostValues - a) too_large(what);
     return a + b;
+}
+
+// Throws InputError unless ptr starts at 0, never falls, and ends at `end`.
+inline void check_pointers(std::span<const Index> ptr, Index end, const char* name) {
+    const std::string what(name);
+    if (ptr.empty() || ptr.front() != 0) throw InputError(what + " must start at 0");
+    for (std::size_t k = 1; k < ptr.size(); ++k) {
+        if (ptr[k] < ptr[k - 1]) throw InputError(what + " decreases at entry " + std::to_string(k));
+    }
+    if (ptr.back() != end) {
+        throw InputError(what + " ends at " + std::to_string(ptr.back()) + ", not at " + std::to_string(end));
+    }
 }
 
 }  // namespace partwise
