@@ -137,7 +137,19 @@ def test_what_is_not_a_tree(bad, transform):
 
 
 @pytest.mark.parametrize(
-    "settings", [{"horizontal": -1}, {"horizontal": 0.5}, {"vertical": 0}, {"vertical": 1.5}, {"binarise": "up"}]
+    "settings",
+    [
+        {"horizontal": -1},
+        {"horizontal": 0.5},
+        {"horizontal": math.nan},
+        {"horizontal": -math.inf},
+        {"horizontal": "2"},
+        {"vertical": 0},
+        {"vertical": 1.5},
+        {"vertical": 2.0},
+        {"vertical": math.inf},
+        {"binarise": "up"},
+    ],
 )
 def test_bad_settings(settings):
     with pytest.raises(ValueError, match=next(iter(settings))):
