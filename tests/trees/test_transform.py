@@ -156,6 +156,13 @@ def test_bad_settings(settings):
         TreeTransform(**settings)
 
 
+def test_a_root_without_a_label_is_taken_off_where_one_phrase_is_left():
+    (tree,) = parse_trees("( (S (A a) (B b)) (X (-NONE- *)))")
+    assert format_tree(clean_tree(tree)) == "(S (A a) (B b))"
+    (tree,) = parse_trees("( (S (A a)) (S (B b)))")
+    assert clean_tree(tree) == tree
+
+
 def test_made_roots_are_refused():
     with pytest.raises(ValueError, match="cannot be the root"):
         exact().restore(("S|A", ("B", "b"), ("C", "c")))
