@@ -13,6 +13,7 @@ from modelcases import remade
 import partwise
 from partwise import ConstituencyParser, ModelFormatError
 from partwise.datasets import make_treebank
+from partwise.io import format_tree
 from partwise.models import ConstraintError
 from partwise.trees import is_parsed, words_of
 from partwise.trees.nodes import is_leaf
@@ -135,6 +136,9 @@ def test_constraints_of_words(parser, some):
         ({"required": [[("NP", 0)], None]}, "is not a span"),
         ({"required": [[(1, 0, 2)], None]}, "is not a span"),
         ({"required": [None, ["NP"]]}, "is not a span"),
+        ({"required": 3}, "required must hold one entry for each of 2 sentences"),
+        ({"required": [[("NO", 0, 2)], None]}, "required: sentence 0: the model has no label 'NO'"),
+        ({"forbidden": [None, [("NO", 0, 2)]]}, "forbidden: sentence 1: the model has no label 'NO'"),
     ],
 )
 def test_constraints_that_make_no_sense(parser, constraints, message):
@@ -143,9 +147,17 @@ def test_constraints_that_make_no_sense(parser, constraints, message):
         parser.predict(words, **constraints)
 
 
+def test_constraints_of_sentences_without_a_parse_are_checked(parser):
+    bad = [words_of(TREES[0])[-1]] * 5
+    assert not is_parsed(parser.predict([bad], required=[[(0, 2)]])[0])
+    for words in (bad, []):
+        with pytest.raises(ValueError, match=rf"sentence 0: there is no span \(0, 9\) in {len(words)} words"):
+            parser.predict([words], required=[[(0, 9)]])
+
+
 def test_constraints_that_leave_nothing(parser, some):
     X, _ = some
-    for constraints in ({"required": [[("no label", 0, 2)]]}, {"required": [[(0, 2)]], "forbidden": [[(0, 2)]]}):
+    for constraints in ({"required": [[(0, 2), (1, 3)]]}, {"required": [[(0, 2)]], "forbidden": [[(0, 2)]]}):
         with pytest.raises(ConstraintError, match="sentence 0: no tree is left") as error:
             parser.predict(X[:1], **constraints)
         assert error.value.sequence == 0
@@ -312,7 +324,10 @@ def test_bad_data(X, y, message):
         ({"no_parse": "skip"}, "no_parse must be one of 'flat', 'raise'"),
         ({"cost": "words"}, "cost must be one of"),
         ({"horizontal": -1}, "horizontal"),
+        ({"horizontal": 1.5}, "horizontal=1.5 must be a whole number"),
+        ({"horizontal": "2"}, "horizontal='2' must be a whole number"),
         ({"vertical": 0}, "vertical"),
+        ({"vertical": None}, "vertical=None must be a whole number"),
         ({"binarise": "middle"}, "binarise"),
         ({"rare": -1}, "rare must be an integer from 0"),
         ({"max_length": 0}, "max_length must be an integer from 1"),
@@ -331,6 +346,30 @@ def test_single_words_and_common_roots():
     parser = ConstituencyParser(C=2.0, tol=1e-2, rare=0).fit(trees)
     assert parser.predict([["a"], ["a", "b"], ["b"]]) == trees[:3]
     assert parser.score(trees[:3]) == 1.0
+
+
+def test_trees_of_one_word_alone():
+    """A grammar without rules."""
+    trees = [("N", "dog"), ("N", "dog"), ("V", "dog"), ("V", "runs")] * 3
+    parser = ConstituencyParser().fit([[word] for _, word in trees], trees)
+    assert parser.predict([["dog"], ["runs"]]) == [("N", "dog"), ("V", "runs")]
+    assert not is_parsed(parser.predict([["dog", "runs"]])[0])
+    assert [len(found) for found in parser.predict_k_best([["dog"], ["dog", "runs"]], 5)] == [2, 0]
+
+
+def test_flat_trees_of_words_without_tags_can_be_written():
+    trees = [("S", "the", "cat"), ("S", ("NP", "the", "cat"), "sat"), ("S", "the", ("NP", "cat", "sat"))] * 3
+    parser = ConstituencyParser().fit([words_of(tree) for tree in trees], trees)
+    assert [format_tree(tree) for tree in parser.predict([["the"]])] == ["(S (S the))"]
+
+
+def test_log_probability_of_what_is_no_answer(parser):
+    words = words_of(TREES[0])
+    with pytest.raises(ValueError, match="y: tree 0: 5 is not a tree"):
+        parser.log_probability([words], [5])
+    with pytest.raises(ValueError, match="y: the tree of sentence 0 does not have the sentence's words"):
+        parser.log_probability([words], [("S", ("NN", "other"))])
+    assert parser.log_probability([words], [("S", *(("NN", word) for word in words))]).tolist() == [-math.inf]
 
 
 @pytest.mark.slow

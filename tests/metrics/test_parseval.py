@@ -80,6 +80,14 @@ def test_top_functions_traces_and_equal_labels():
     assert figures(score("(S (-LRB- -LRB-) (V c))", "(S (V -LRB-) (V c))"))[5:] == (2, 1)
 
 
+def test_gold_tags_say_which_words_are_empty_elements():
+    """A parser that learns empty elements as words may tag them otherwise, and words as empty elements."""
+    gold = "(S (NP (DT the) (CD 0)) (VP (V a) (NP (-NONE- 0))))"
+    assert figures(score(gold, "(S (NP (DT the) (-NONE- 0)) (VP (V a) (NP (CD 0))))")) == (3, 3, 3, 1, 0, 3, 2)
+    flat = flat_tree(["the", "0", "a", "0"], ["DT", "CD", "V", "CD"], "S")
+    assert parseval(trees(gold), [flat]).n_failed == 1
+
+
 def test_failures_count():
     gold = trees(GOLD)[0]
     tagged = list(leaves(gold))

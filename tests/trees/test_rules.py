@@ -78,6 +78,7 @@ def test_several_starts_and_an_argument():
         ("S -> A B []", "[] is not a weight"),
         ("S -> A 'b", 'unexpected "\'"'),
         ("S -> A B ]", "unexpected ']'"),
+        ("S -> A B | ''", "the empty word in"),
     ],
 )
 def test_malformed_lines(tmp_path, line, message):
@@ -101,9 +102,14 @@ def test_malformed_lines(tmp_path, line, message):
         ("S -> S A\nA -> 'a'", "S", "no sentence can be derived from the start symbol 'S'"),
     ],
 )
-def test_grammars_that_derive_nothing(text, start, message):
+def test_grammars_that_derive_nothing(tmp_path, text, start, message):
     with pytest.raises(ValueError, match=message):
         grammar_of_rules(text, start)
+    path = tmp_path / "rules.txt"
+    path.write_text(text)
+    with pytest.raises(FormatError, match=message) as error:
+        read_rules(path, start)
+    assert error.value.path == str(path)
 
 
 def test_words_outside_the_lexicon():
@@ -112,3 +118,6 @@ def test_words_outside_the_lexicon():
         parser.predict([["I", "saw", "I"]] * 101 + [["I", "saw", "the", "dog"]])
     with pytest.raises(ValueError, match="sentence 1 has no words"):
         parser.predict([["I"], []])
+    for words in ("I", ["I", 3]):
+        with pytest.raises(ValueError, match="sentence 0 must be a list of words"):
+            parser.predict([words])

@@ -137,11 +137,30 @@ def test_what_is_not_a_tree(bad, transform):
 
 
 @pytest.mark.parametrize(
-    "settings", [{"horizontal": -1}, {"horizontal": 0.5}, {"vertical": 0}, {"vertical": 1.5}, {"binarise": "up"}]
+    "settings",
+    [
+        {"horizontal": -1},
+        {"horizontal": 0.5},
+        {"horizontal": math.nan},
+        {"horizontal": -math.inf},
+        {"horizontal": "2"},
+        {"vertical": 0},
+        {"vertical": 1.5},
+        {"vertical": 2.0},
+        {"vertical": math.inf},
+        {"binarise": "up"},
+    ],
 )
 def test_bad_settings(settings):
     with pytest.raises(ValueError, match=next(iter(settings))):
         TreeTransform(**settings)
+
+
+def test_a_root_without_a_label_is_taken_off_where_one_phrase_is_left():
+    (tree,) = parse_trees("( (S (A a) (B b)) (X (-NONE- *)))")
+    assert format_tree(clean_tree(tree)) == "(S (A a) (B b))"
+    (tree,) = parse_trees("( (S (A a)) (S (B b)))")
+    assert clean_tree(tree) == tree
 
 
 def test_made_roots_are_refused():

@@ -187,15 +187,22 @@ class _Rules:
         """The sentence's length and what is to be counted of it."""
         words = [(tag, word) for tag, word in leaves(truth) if tag != EMPTY]
         keep = [tag not in self.deleted for tag, _ in words]
-        right = self.brackets(truth, keep)
+        right = self.brackets(truth, keep, [tag != EMPTY for tag, _ in leaves(truth)])
         failed = guess is None or not is_parsed(guess)
         found: Counter[Bracket] = Counter()
         tags = 0
         if guess is not None:
-            others = [(tag, word) for tag, word in leaves(guess) if tag != EMPTY]
+            others = list(leaves(guess))
+            # Where the guess has the gold tree's empty elements, too, gold tags alone say which these are.
+            whole = list(leaves(truth))
+            if [word for _, word in others] == [word for _, word in whole]:
+                present = [tag != EMPTY for tag, _ in whole]
+            else:
+                present = [tag != EMPTY for tag, _ in others]
+            others = [leaf for leaf, there in zip(others, present, strict=True) if there]
             _check_words([word for _, word in words], [word for _, word in others], i)
             if not failed:
-                found = self.brackets(guess, keep)
+                found = self.brackets(guess, keep, present)
                 pairs = zip(keep, words, others, strict=True)
                 tags = sum(kept and self.same_tag(one[0], other[0]) for kept, one, other in pairs)
         return len(words), _Comparison(right, found, failed, _crossing(right, found), sum(keep), tags)
@@ -206,9 +213,10 @@ class _Rules:
     def name(self, label: str) -> str:
         return self.equal.get(label, label)
 
-    def brackets(self, tree: Tree, keep: list[bool]) -> Counter[Bracket]:
-        """The brackets that count, over the words that are kept."""
+    def brackets(self, tree: Tree, keep: list[bool], present: list[bool]) -> Counter[Bracket]:
+        """The brackets that count, over the words that are kept; `present`: which leaves are no empty elements."""
         found: Counter[Bracket] = Counter()
+        there = iter(present)
         at = 0  # the next word's number, empty elements not counted
         kept = 0  # how many of the words before it are kept
         waiting: list[Any] = [tree]
@@ -219,7 +227,7 @@ class _Rules:
                 if begin < kept and label not in self.deleted:
                     found[self.name(label), begin, kept] += 1
             elif isinstance(node, str) or is_leaf(node):
-                if isinstance(node, str) or node[0] != EMPTY:
+                if next(there):
                     kept += keep[at]
                     at += 1
             else:

@@ -50,6 +50,8 @@ def clean_tree(tree: Tree, *, traces: bool = True, functions: bool = True, what:
     (cleaned,) = ready
     if cleaned is None:
         raise ValueError(f"{what}: all of its words are empty elements ({EMPTY})")
+    if cleaned[0] == "" and len(cleaned) == 2 and isinstance(cleaned[1], tuple):
+        return tuple(cleaned[1])  # as readers of files do: an outer pair of brackets without a label
     return tuple(cleaned)
 
 

@@ -74,6 +74,8 @@ class RelativeFrequencyParser:
     def _batch(self, sentences: Sequence[Sequence[str]], first: int) -> list[tuple[Tree, float]]:
         entries = []
         for i, words in enumerate(sentences, first):
+            if isinstance(words, str) or not all(isinstance(word, str) for word in words):
+                raise ValueError(f"sentence {i} must be a list of words, got {words!r:.80}")
             if not words:
                 raise ValueError(f"sentence {i} has no words")
             entries.append(self.probabilities.lexicon.of(self.grammar.check_words(words, f"sentence {i}")))

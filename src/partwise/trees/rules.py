@@ -24,7 +24,10 @@ _TOKEN = re.compile(
 
 
 def read_rules(path: Path, start: str | Sequence[str] | None = None) -> TreebankGrammar:
-    """The grammar of a file; FormatError, a ValueError that names file and line, if a rule is malformed."""
+    """The grammar of a file; FormatError, a ValueError that names file and line, if a rule is malformed.
+
+    Where the grammar as a whole is wrong, the message names the file.
+    """
     return _grammar(read_text(path).splitlines(), start, path)
 
 
@@ -51,7 +54,7 @@ def _grammar(lines: Sequence[str], start: str | Sequence[str] | None, path: Path
     lexical: defaultdict[tuple[str, str, bool], float] = defaultdict(float)
     for number, line in enumerate(lines, 1):
         if line.strip().startswith("%start"):
-            roots += line.split()[1:]
+            roots += line.partition("#")[0].split()[1:]
             continue
         try:
             for parent, right, is_word, weight in _rules_of(line):
@@ -61,7 +64,10 @@ def _grammar(lines: Sequence[str], start: str | Sequence[str] | None, path: Path
                     binary[parent, right[0], right[1]] += weight
         except ValueError as error:
             raise FormatError(str(error), path, number) from None
-    _check(binary, lexical, roots)
+    try:
+        _check(binary, lexical, roots)
+    except ValueError as error:
+        raise FormatError(str(error), path) from None
     return numbered_grammar(binary, dict.fromkeys(roots, 1.0), lexical)
 
 
@@ -96,7 +102,10 @@ def _rules_of(line: str) -> Iterator[tuple[str, list[str], bool, float]]:
         elif kind == "bad":
             raise ValueError(f"unexpected {match[kind]!r} in {line.strip()!r}")
         else:
-            names.append(match[kind][1:-1] if kind == "word" else match[kind])
+            name = match[kind][1:-1] if kind == "word" else match[kind]
+            if not name:
+                raise ValueError(f"the empty word in {line.strip()!r}: Chomsky normal form has none")
+            names.append(name)
             kinds.append(kind)
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any
 
 from partwise.trees.cleaning import clean_tree
@@ -46,9 +47,11 @@ class TreeTransform:
     root: str | None = None
 
     def __post_init__(self) -> None:
-        if not (self.horizontal == math.inf or (self.horizontal >= 0 and self.horizontal == int(self.horizontal))):
+        across: Any = self.horizontal
+        up: Any = self.vertical
+        if not isinstance(across, Real) or not (across == math.inf or (float(across) >= 0 and float(across) % 1 == 0)):
             raise ValueError(f"horizontal={self.horizontal!r} must be a whole number, 0 or more, or infinite")
-        if self.vertical < 1 or self.vertical != int(self.vertical):
+        if not isinstance(up, Integral) or int(up) < 1:
             raise ValueError(f"vertical={self.vertical!r} must be a whole number, 1 or more")
         if self.binarise not in DIRECTIONS:
             raise ValueError(f"binarise={self.binarise!r} is unknown; known are 'right' and 'left'")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,8 @@ from partwise.structures import Grammar
 Span = tuple[str | None, int, int]
 
 
-def read_spans(given: Any, name: str, sentence: str, n: int) -> list[Span]:
-    """(label or None, begin, end) of (begin, end) or (label, begin, end)."""
+def read_spans(given: Any, name: str, sentence: str, n: int, labels: Collection[str]) -> list[Span]:
+    """(label or None, begin, end) of (begin, end) or (label, begin, end), whose label is among `labels`."""
     if given is None:
         return []
     if isinstance(given, (str, dict)) or not hasattr(given, "__iter__"):
@@ -28,6 +29,8 @@ def read_spans(given: Any, name: str, sentence: str, n: int) -> list[Span]:
             raise ValueError(f"{name}: {sentence}: {item!r} is not a span: (begin, end) or (label, begin, end)")
         if not 0 <= ends[0] < ends[1] <= n:
             raise ValueError(f"{name}: {sentence}: there is no span {item!r} in {n} words")
+        if label is not None and label not in labels:
+            raise ValueError(f"{name}: {sentence}: the model has no label {label!r}")
         spans.append((label, int(ends[0]), int(ends[1])))
     return spans
 

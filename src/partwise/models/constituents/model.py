@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
+from collections.abc import Sized
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -19,7 +19,7 @@ from partwise.models.constituents.constraints import read_spans, span_mask
 from partwise.models.constituents.explaining import explained, top_weights
 from partwise.models.constituents.features import TABLES, keys_of, span_rows
 from partwise.models.constituents.grammar import ParsingGrammar
-from partwise.models.constituents.sentences import as_list, read_gold, read_sentences
+from partwise.models.constituents.sentences import as_list, check_same_words, read_gold, read_sentences
 from partwise.models.constituents.tables import Table, Tables
 from partwise.models.constituents.words import WordCodes
 from partwise.models.errors import ConstraintError
@@ -82,8 +82,7 @@ class ConstituencyModel(Model):
         self._make_transform(None)
 
     def _make_transform(self, root: str | None) -> TreeTransform:
-        horizontal = self.horizontal if self.horizontal == math.inf else int(self.horizontal)
-        return TreeTransform(horizontal, self.vertical, self.binarise, self.traces, self.functions, root)
+        return TreeTransform(self.horizontal, self.vertical, self.binarise, self.traces, self.functions, root)
 
     # training
 
@@ -193,7 +192,8 @@ class ConstituencyModel(Model):
             return self.empty()
         own = self.grammar.read_off
         top = read_symbol(own.symbols[own.roots[int(own.root_counts.argmax())]])[0][0]
-        return flat_tree(words, self.grammar.tags(words), self.transform.root or top or "")
+        label = self.transform.root or top or ""
+        return flat_tree(words, [tag or label for tag in self.grammar.tags(words)], label)
 
     def decode(self, reading: Reading, which: Ints, labellings: Labellings, n_jobs: int = 1) -> list[Any]:
         structure: Any = reading.batch.structure
@@ -210,14 +210,15 @@ class ConstituencyModel(Model):
         if len(trees) != reading.n_examples:
             raise ValueError(f"X has {reading.n_examples} sentences, y has {len(trees)} trees")
         structure: Any = reading.batch.structure
+        bare = replace(self.transform, traces=False, functions=False)  # they are cleaned already
         found: list[tuple[Ints, Floats]] = []
         possible = []
         for i, number in enumerate(reading.numbers.tolist()):
+            tree = self.transform.cleaned(trees[number], f"y: tree {number}")
+            check_same_words(tree, reading.source[number], number)
             try:
-                tree = self.transform.binary(trees[number], f"y: tree {number}")
-                if [node[1] for node in _leaves(tree)] != reading.source[number]:
-                    raise ValueError("other words")
-                found.append(structure.labelling_of(i, rows_of_tree(tree, self.grammar.read_off.symbol_numbers)))
+                rows = rows_of_tree(bare.binary(tree), self.grammar.read_off.symbol_numbers)
+                found.append(structure.labelling_of(i, rows))
             except ValueError:
                 found.append((np.empty(0, dtype=np.int64), np.empty(0)))
             possible.append(len(found[-1][0]) > 0)
@@ -228,15 +229,19 @@ class ConstituencyModel(Model):
         structure: Any = reading.batch.structure
         given = {"required": required, "forbidden": forbidden}
         for name, value in given.items():
-            if value is not None and (isinstance(value, (str, dict)) or len(value) != reading.n_examples):
+            if value is None:
+                continue
+            if isinstance(value, (str, dict)) or not isinstance(value, Sized) or len(value) != reading.n_examples:
                 raise ValueError(f"{name} must hold one entry for each of {reading.n_examples} sentences")
-        for i, number in enumerate(reading.numbers.tolist()):
-            n = int(structure.lengths[i])
+        known, batch_numbers = self._labels(), {number: i for i, number in enumerate(reading.numbers.tolist())}
+        for number, words in enumerate(reading.source):
+            where, n = f"sentence {number}", len(words)
             spans = {
-                name: read_spans(None if value is None else value[number], name, f"sentence {number}", n)
+                name: read_spans(None if value is None else value[number], name, where, n, known)
                 for name, value in given.items()
             }
-            if not any(spans.values()):
+            i = batch_numbers.get(number)
+            if i is None or not any(spans.values()):  # without a parse there is nothing to constrain
                 continue
             try:
                 structure.set_mask(i, span_mask(structure, i, self.grammar, spans["required"], spans["forbidden"]))
@@ -299,6 +304,11 @@ class ConstituencyModel(Model):
         pruned = self.with_weights(weights)
         pruned.tables = tables
         return pruned, counts_of(every, kept)
+
+    def _labels(self) -> set[str]:
+        """All labels of phrases and tags."""
+        found = self.attributes()
+        return {*found["labels_"], *found["tags_"]}
 
     def attributes(self) -> dict[str, Any]:
         labels = {label for column in self.grammar.columns if not column.made for label in column.labels}

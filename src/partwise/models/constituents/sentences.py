@@ -57,11 +57,14 @@ def read_gold(X: Any, y: Any, transform: TreeTransform, max_length: int) -> list
         raise ValueError(f"X has {len(sentences)} sentences, y has {len(given)} trees")
     trees = [transform.cleaned(tree, f"y: tree {i}") for i, tree in enumerate(given)]
     for i, (words, tree) in enumerate(zip(sentences, trees, strict=True)):
-        own = words_of(tree)
-        if own != words:
-            at = next(
-                (k for k, (a, b) in enumerate(zip(own, words, strict=False)) if a != b), min(len(own), len(words))
-            )
-            found = f"its word {at + 1} is {own[at]!r}" if at < len(own) else f"it has {len(own)} words"
-            raise ValueError(f"y: the tree of sentence {i} does not have the sentence's words: {found}")
+        check_same_words(tree, words, i)
     return trees
+
+
+def check_same_words(tree: Tree, words: list[str], i: int) -> None:
+    """ValueError if the tree of sentence i has other words than the sentence."""
+    own = words_of(tree)
+    if own != words:
+        at = next((k for k, (a, b) in enumerate(zip(own, words, strict=False)) if a != b), min(len(own), len(words)))
+        found = f"its word {at + 1} is {own[at]!r}" if at < len(own) else f"it has {len(own)} words"
+        raise ValueError(f"y: the tree of sentence {i} does not have the sentence's words: {found}")

@@ -83,6 +83,8 @@ class Tables:
             table = self.tables[name]
             keys = keys_of(name, self.codes, sentences)
             rows = span_rows(lengths) if name == "span" else lengths
+            if name != "word" and not self.n_rules:  # trees of one word: the structure has no tables of phrases
+                keys, rows = keys[:0], np.zeros_like(lengths)
             segments.append(
                 AttributeSegment(
                     table.layout.core,
