@@ -228,10 +228,11 @@ std::shared_ptr<const Graph::Compiled> Graph::compile(Index i) const {
     try {
         out->tree = junction::make_tree(sizes, scopes, memory_limit_);
     } catch (const junction::TooWide& wide) {
-        char text[160];
+        char text[192];
+        const char* least = wide.at_least ? "at least " : "";
         std::snprintf(text, sizeof text,
-                      ": its junction tree of width %lld would take %s%.6g bytes, more than memory_limit = %.6g",
-                      static_cast<long long>(wide.width), wide.at_least ? "at least " : "", wide.bytes, memory_limit_);
+                      ": its junction tree of width %s%lld would take %s%.6g bytes, more than memory_limit = %.6g",
+                      least, static_cast<long long>(wide.width), least, wide.bytes, wide.most_bytes);
         throw TooWideError("example " + number_of(i) + text);
     }
 

@@ -17,6 +17,10 @@ enum class Rule { kLeastFill, kSmallestTable, kGiven };
 constexpr Index kMostVariables = 60;
 // Below this, another order than that of least fill is not worth looking for.
 constexpr double kLittle = 1 << 16;
+// No machine has as many, and numbers of entries below it fit an Index.
+constexpr double kMostBytes = 1e18;
+// Steps after which an order that is beyond the limit is given up, a fraction of a second.
+constexpr Index kMostSteps = 1 << 24;
 
 using Neighbours = std::vector<std::vector<Index>>;  // ascending
 
@@ -30,8 +34,13 @@ struct Elimination {
 
 class Eliminator {
    public:
-    Eliminator(const std::vector<Index>& sizes, Neighbours near, Rule rule)
-        : sizes_(sizes), near_(std::move(near)), rule_(rule), fill_(sizes.size(), 0), mark_(sizes.size(), -1) {}
+    Eliminator(const std::vector<Index>& sizes, Neighbours near, Rule rule, double most_entries)
+        : sizes_(sizes),
+          near_(std::move(near)),
+          rule_(rule),
+          most_entries_(most_entries),
+          fill_(sizes.size(), 0),
+          mark_(sizes.size(), -1) {}
 
     Elimination run() {
         const Index n = len(sizes_.size());
@@ -53,7 +62,7 @@ class Eliminator {
             for (const Index u : around) entries *= static_cast<double>(sizes_[idx(u)]);
             out.entries += entries;
             out.width = std::max(out.width, degree);
-            if (degree >= kMostVariables) {
+            if (degree >= kMostVariables || (out.entries > most_entries_ && steps_ > kMostSteps)) {
                 out.complete = false;
                 return out;
             }
@@ -88,12 +97,14 @@ class Eliminator {
         const Index degree = len(around.size());
         Index edges = 0;
         if (degree <= 32) {
+            steps_ += degree * degree;
             for (Index a = 0; a < degree; ++a) {
                 for (Index b = 0; b < a; ++b) edges += joined(around[idx(a)], around[idx(b)]);
             }
         } else {
             for (const Index u : around) mark_[idx(u)] = v;
             for (const Index u : around) {
+                steps_ += len(near_[idx(u)].size());
                 for (const Index x : near_[idx(u)]) edges += mark_[idx(x)] == v;
             }
             edges /= 2;
@@ -116,6 +127,7 @@ class Eliminator {
             std::set_union(near.begin(), near.end(), around.begin(), around.end(), std::back_inserter(merged));
             merged.erase(std::lower_bound(merged.begin(), merged.end(), u));
             near = std::move(merged);
+            steps_ += len(near.size());
         }
         if (!joins || rule_ != Rule::kLeastFill) return changed;
         // An edge changes the fill of its ends and of those that are joined to both.
@@ -129,6 +141,8 @@ class Eliminator {
     const std::vector<Index>& sizes_;
     Neighbours near_;
     Rule rule_;
+    double most_entries_;
+    Index steps_ = 0;
     std::vector<Index> fill_;
     std::vector<Index> mark_;
 };
@@ -149,7 +163,8 @@ Neighbours neighbours_of(Index n, const std::vector<std::vector<Index>>& scopes)
     return near;
 }
 
-Elimination best_elimination(const std::vector<Index>& sizes, const std::vector<std::vector<Index>>& scopes) {
+Elimination best_elimination(const std::vector<Index>& sizes, const std::vector<std::vector<Index>>& scopes,
+                             double most_entries) {
     const Neighbours near = neighbours_of(len(sizes.size()), scopes);
     // Whatever is eliminated first has this many neighbours.
     Index degree = sizes.empty() ? 0 : len(sizes.size());
@@ -157,10 +172,10 @@ Elimination best_elimination(const std::vector<Index>& sizes, const std::vector<
     if (degree >= kMostVariables) {
         return {{}, {}, std::pow(2.0, static_cast<double>(degree) + 1.0), degree, false};
     }
-    Elimination best = Eliminator(sizes, near, Rule::kLeastFill).run();
+    Elimination best = Eliminator(sizes, near, Rule::kLeastFill, most_entries).run();
     if (best.complete && (best.entries <= kLittle || best.width <= 2)) return best;
     for (const Rule rule : {Rule::kSmallestTable, Rule::kGiven}) {
-        Elimination other = Eliminator(sizes, near, rule).run();
+        Elimination other = Eliminator(sizes, near, rule, most_entries).run();
         if (other.complete && (!best.complete || other.entries < best.entries)) best = std::move(other);
     }
     return best;
@@ -215,9 +230,10 @@ Index entries_of(const std::vector<Index>& variables, const std::vector<Index>& 
 
 Tree make_tree(const std::vector<Index>& sizes, const std::vector<std::vector<Index>>& scopes, double most_bytes) {
     constexpr double kDouble = sizeof(double);
-    const Elimination found = best_elimination(sizes, scopes);
+    most_bytes = std::min(most_bytes, kMostBytes);
+    const Elimination found = best_elimination(sizes, scopes, most_bytes / kDouble);
     if (!found.complete || found.entries * kDouble > most_bytes) {
-        throw TooWide{found.width, found.entries * kDouble, !found.complete};
+        throw TooWide{found.width, found.entries * kDouble, most_bytes, !found.complete};
     }
     Tree tree;
     tree.order = found.order;
@@ -283,7 +299,7 @@ Tree make_tree(const std::vector<Index>& sizes, const std::vector<std::vector<In
         }
     }
     if (static_cast<double>(tree.doubles()) * kDouble > most_bytes) {
-        throw TooWide{tree.width, static_cast<double>(tree.doubles()) * kDouble, false};
+        throw TooWide{tree.width, static_cast<double>(tree.doubles()) * kDouble, most_bytes, false};
     }
     return tree;
 }

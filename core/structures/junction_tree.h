@@ -65,6 +65,7 @@ struct Tree {
 struct TooWide {
     Index width;
     double bytes;
+    double most_bytes;  // the limit
     bool at_least;
 };
 

@@ -191,7 +191,7 @@ def test_kinds_make_wide_graphs_narrow():
     model = GraphLabeler(kind_features=[0, 1, 2, 4], memory_limit=1e6).fit(X, y)
     assert model.score(X, y) > 0.9
     free = GraphLabeler(memory_limit=1e6).fit([(rows[:12], edges[:11])], [LABELS[labels[:12]].tolist()])
-    with pytest.raises(ValueError, match=r"example 0: its junction tree"):
+    with pytest.raises(ValueError, match=r"^graph 0: its junction tree"):
         free.predict([(rows, edges)])
     known = {v: LABELS[labels[v]] for v in range(12, 144)}
     answer = free.predict([(rows, edges)], fixed=[known])[0]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 from graphcases import Plain, as_dicts, make
@@ -27,6 +29,7 @@ ROWS = np.ones((3, 2))
         ((ROWS, [(0, 1), (2, 2)]), "graph 1, edge 1 .* joins a node to itself"),
         ((ROWS, [(0, 1, 2)]), "graph 1: edges must be pairs"),
         ((ROWS, [0.5, 1]), "graph 1: edges must be pairs"),
+        ((ROWS, [(0, 1), (1,)]), "graph 1: edges must be pairs"),
         ((ROWS, [(0, 1)], np.ones((2, 2))), "graph 1 has 1 edges but 2 features of edges"),
         ((ROWS, [(0, 1)], None, ["x", "y"]), "graph 1 has 1 edges but 2 types of edges"),
         ((ROWS * np.nan, []), "graph 1, node 0, column 0 is nan"),
@@ -38,6 +41,7 @@ ROWS = np.ones((3, 2))
         ((ROWS, [(0, 1)], None, [None]), "type of an edge is missing"),
         (Plain({"n": {}}, []), "graph 1, node 'n' has no attribute 'x'"),
         (Plain({"n": {"x": 1}}, [], directed=False), "graph 1 is undirected"),
+        (Plain({"m": {"x": np.ones(2)}, "n": {"x": np.ones(3)}}, []), "graph 1 has nodes with different numbers"),
     ],
 )
 def test_graphs_that_make_no_sense(graph, message):
@@ -62,12 +66,16 @@ def test_labels_and_data_that_make_no_sense(fitted):
     for strange, message in (
         ([(X[0][0], X[0][1])], "edges need features and types"),
         ([(X[0][0], X[0][1], None, ["new"] * len(X[0][1]))], "graph 0, edge 0: type 'new' was not in the training"),
+        ([(X[0][0], X[0][1], None, [["p"]] * len(X[0][1]))], r"graph 0, edge 0: type \['p'\] was not in the training"),
         ([(X[0][0], X[0][1], X[0][1], X[0][3])], "edges have features, those of the training data had none"),
         ([(as_dicts(X)[0][0], *X[0][1:])], "graphs must be 2-D arrays"),
         (X[0], "must be a list of graphs"),
     ):
         with pytest.raises(ValueError, match=message):
             fitted.predict(strange)
+    with_features = GraphLabeler().fit([(x[0], x[1], x[1]) for x in X], y)
+    with pytest.raises(ValueError, match="edges need features and types"):
+        with_features.predict([x[:2] for x in X])
     plain = GraphLabeler().fit([x[:2] for x in X], y)
     with pytest.raises(ValueError, match="edges have types, those of the training data had none"):
         plain.predict(X)
@@ -95,8 +103,30 @@ def test_labels_and_data_that_make_no_sense(fitted):
         ({"allowed": [{0: []}]}, "allowed: graph 0, node 0 has no label left"),
         ({"allowed": [{0: ["a"]}], "fixed": [{0: "b"}]}, "graph 0, node 0 has no label left"),
         ({"allowed": {}}, "one entry for each of 1 graphs"),
+        ({"fixed": 5}, "fixed must hold one entry for each of 1 graphs"),
+        ({"allowed": [5]}, "allowed: graph 0 must have None, an array, a list or a dict, got 5"),
+        ({"fixed": [{0: ["a"]}]}, r"fixed: graph 0, node 0: label \['a'\] was not"),
     ],
 )
 def test_constraints_that_make_no_sense(constraints, message, fitted):
     with pytest.raises(ValueError, match=message):
         fitted.predict(make(1, 2)[0], **constraints)
+
+
+def test_graphs_that_are_too_wide_by_their_numbers(fitted):
+    """Graphs without nodes, which the batch leaves out, count; the width is found out in a moment."""
+    side = 60
+    cells = np.arange(side * side).reshape(side, side)
+    pairs = [(cells[:, :-1], cells[:, 1:]), (cells[:-1], cells[1:])]
+    edges = np.concatenate([np.stack([a.ravel(), b.ravel()], axis=1) for a, b in pairs])
+    (x, pair, _, types), *_ = make(1, 2)[0]
+    wide = (np.ones((cells.size, x.shape[1])), edges, None, types[:1] * len(edges))
+    X = [(np.empty((0, x.shape[1])), []), (x, pair, None, types), wide]
+    message = r"^graph 2: its junction tree of width (at least )?\d+ would take (at least )?[\d.e+]+ bytes, more than"
+    begin = time.process_time()
+    with pytest.raises(ValueError, match=message):
+        fitted.predict(X)
+    assert time.process_time() - begin < 3
+    for ask in (fitted.predict_marginals, fitted.entropy, lambda X: fitted.predict_k_best(X, 2)):
+        with pytest.raises(ValueError, match=r"^graph 2: its junction tree"):
+            ask(X)

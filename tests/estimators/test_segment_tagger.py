@@ -300,3 +300,19 @@ def test_bad_input():
     assert np.isfinite(found[2])
     with pytest.raises(ValueError, match="sequence 0 has 3 positions but 2 labels"):
         model.log_probability([["new", "york", "a"]], [["O", "O"]])
+
+
+def test_sizes_types_and_features_that_make_no_sense():
+    X, y = [[["a"], ["b"]], [["c"]]], [["B-X", "I-X"], ["O"]]
+    for options, message in (
+        ({"max_length": 10**9}, "max_length must be at most 1048576, got 1000000000"),
+        ({"segment_features": 5}, "segment_features must be 'auto' or some of text, shape, got 5"),
+        ({"segment_features": None}, "segment_features must be"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            SegmentTagger(template="ner", **options).fit(X, y)
+    with pytest.raises(ValueError, match="label 'B-O': the type O is that of positions outside"):
+        SegmentTagger(template="ner").fit(X, [["B-O", "O"], ["B-X"]])
+    assert SegmentTagger(template="ner").fit(X, y).predict([[], []]) == [[], []]
+    with pytest.raises(ValueError, match="allowed must hold one entry"):
+        SegmentTagger(template="ner").fit(X, y).predict(X, allowed=3)

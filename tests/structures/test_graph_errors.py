@@ -54,6 +54,9 @@ def test_bad_labels_and_labellings():
         own.width(2)
     with pytest.raises(ValueError, match="too large"):
         graph([([2**31] * 4, [(0, 1, 2, 3)])])
+    with pytest.raises(ValueError, match=r"width 39 would take .* more than memory_limit = 1e\+18"):
+        # a limit beyond what can be counted
+        graph([([4] * 40, [(a, b) for b in range(40) for a in range(b)])], memory_limit=1e300).width(0)
     with pytest.raises(ValueError, match="vertex_ptr"):
         Graph(*(np.array(x, dtype=np.int64) for x in ([0, 3], [2, 2], [0, 0], [0], [], [])))
     assert structures.Graph is Graph

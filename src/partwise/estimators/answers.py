@@ -76,6 +76,7 @@ class AnsweringEstimator(TrainedEstimator):
             model.needs(Ability.CONSTRAINTS, "constraints")
             model.constrain(reading, **given)
             reading.constrained = True
+        model.check_reading(reading)
         if note:
             self._note(model, reading)
         return model, reading, n_jobs

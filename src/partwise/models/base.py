@@ -310,6 +310,10 @@ class Model(ABC):
         """Put masks on the reading's structure, which no other reading has; `constraints` says by which arguments."""
         raise NotImplementedError
 
+    def check_reading(self, reading: Reading) -> None:
+        """Refuse examples that cannot be answered, by their numbers in X; called once constraints are in place."""
+        return
+
     def marginals(self, reading: Reading, counts: Floats, *args: Any, **options: Any) -> Any:
         """Expected counts of slots, the batch's examples end to end, as probabilities in the user's terms."""
         raise NotImplementedError

@@ -169,12 +169,18 @@ def _networkx(graph: Any, i: int, keys: Keys, directed: bool) -> Parts:
             if key is not None:
                 values.append(data[key])
     if nodes and not sparse.issparse(nodes[0]) and hasattr(nodes[0], "shape"):
-        nodes = np.array(nodes)
+        try:
+            nodes = np.array(nodes)
+        except ValueError:
+            raise ValueError(f"X: graph {i} has nodes with different numbers of features") from None
     return nodes, pairs, rows if keys.edge else None, types if keys.type else None, names
 
 
 def _edges(edges: Any, n_nodes: int, i: int) -> Ints:
-    array = np.asarray(edges)
+    try:
+        array = np.asarray(edges)
+    except ValueError:  # rows of different lengths
+        array = np.array(None)
     if not array.size:
         return np.empty((0, 2), dtype=np.int64)
     if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -105,11 +105,7 @@ class GraphModel(GraphWeights):
         rows = self._rows(graphs, nodes.compact(), features)
         batch = self._batch(rows, once=False)
         structure: Any = batch.structure
-        for i, number in enumerate(graphs.numbers):
-            try:
-                structure.width(i)
-            except ValueError as error:
-                raise ValueError(f"graph {number}: {str(error).partition(': ')[2]}") from None
+        _refuse_wide(structure, graphs.numbers)
         reading = Reading(batch, n_graphs, source=GraphSource(graphs, lengths, rows)) if weight is None else None
         shape = (self.n_labels, structure.members.tobytes(), structure.tables.tobytes())
         return Learnt(LabelledBatch(batch, structure.encode(labels), weight), shape, reading=reading)
@@ -134,15 +130,16 @@ class GraphModel(GraphWeights):
     def _type_numbers(self, graphs: Graphs, n_edges: int) -> Ints:
         if self.types is None:
             return np.zeros(n_edges, dtype=np.int64)
-        flat = [each for own in graphs.types or [] for each in own]
         number = {each: k for k, each in enumerate(self.types)}
+        found = []
         for i, own in enumerate(graphs.types or []):
             for k, each in enumerate(own):
-                if each not in number:
+                if not isinstance(each, Hashable) or each not in number:
                     raise ValueError(
                         f"X: graph {graphs.numbers[i]}, edge {k}: type {each!r} was not in the training data"
                     )
-        return np.array([number[each] for each in flat], dtype=np.int64)
+                found.append(number[each])
+        return np.array(found, dtype=np.int64)
 
     def _batch(self, rows: GraphRows, *, once: bool) -> Batch:
         tied = self.edge_reader is None and not self.untied
@@ -160,7 +157,8 @@ class GraphModel(GraphWeights):
         if some.types is not None and self.types is None:
             raise ValueError("X: edges have types, those of the training data had none")
         n_edges = sum(map(len, some.edges))
-        if n_edges and ((some.edge_rows is None) < (self.edge_reader is None) or (some.types is None and self.types)):
+        lacks = (some.edge_rows is None and self.edge_reader is not None) or (some.types is None and self.types)
+        if n_edges and lacks:
             raise ValueError("X: edges need features and types where those of the training data had some")
         nodes = self.reader.read(self.reader.sequences(some.nodes))
         features = None
@@ -220,6 +218,12 @@ class GraphModel(GraphWeights):
             except ValueError as error:
                 raise ConstraintError(f"graph {number}: no labelling is allowed ({error})", number) from None
 
+    def check_reading(self, reading: Reading) -> None:
+        _refuse_wide(self._structure(reading), reading.numbers.tolist())
+
+    def left_out(self, reading: Reading, i: int) -> Any:
+        return self._by_name(reading, i, [])
+
     def marginals(self, reading: Reading, counts: Floats, output: str = "dict") -> list[Any]:
         """Dicts {label: probability} per node, or arrays of shape (nodes, labels)."""
         check_choice("output", output, ("dict", "array"))
@@ -277,6 +281,15 @@ class GraphModel(GraphWeights):
         if not self.reader.named:
             found["n_features_in_"] = self.reader.n_attributes
         return found
+
+
+def _refuse_wide(structure: Graph, numbers: Sequence[int]) -> None:
+    """ValueError for a graph beyond the memory limit, with its number in X."""
+    for i, number in enumerate(numbers):
+        try:
+            structure.width(i)
+        except ValueError as error:
+            raise ValueError(f"graph {number}: {str(error).partition(': ')[2]}") from None
 
 
 def _reader_for(rows: Sequences) -> Reader:

@@ -13,6 +13,7 @@ Types are what stands behind B- and I-; O is one too, whose segments have one po
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,7 +36,7 @@ from partwise.models.segments.choosing import segment_counts, some_rows, without
 from partwise.models.segments.constraining import constrain_segments
 from partwise.models.segments.inspecting import explain_segments, prune_segments, top_features
 from partwise.models.segments.spans import Segments, Span, Types
-from partwise.models.segments.storing import TABLES, carry_segments, read_segment_parts, segment_parts
+from partwise.models.segments.storing import MOST_POSITIONS, TABLES, carry_segments, read_segment_parts, segment_parts
 from partwise.models.segments.whole import FAMILIES, Listed, WholeFeatures
 from partwise.models.sequences.inputs import Sequences
 from partwise.models.sequences.labels import Targets
@@ -96,6 +97,8 @@ class SegmentModel(SequenceModel):
         check_choice("scheme", self.scheme, SCHEMES)
         if self.longest is not None:
             check_count("max_length", self.longest)
+            if self.longest > MOST_POSITIONS:
+                raise ValueError(f"max_length must be at most {MOST_POSITIONS}, got {self.longest}")
         if self.template is not None and self.template.edges:
             raise ValueError("B lines with macros are not available for segments")
         self._families()
@@ -107,7 +110,7 @@ class SegmentModel(SequenceModel):
         chosen = self.segment_features
         if isinstance(chosen, str) and chosen == "auto":
             return tuple(FAMILIES) if self.template is not None else ()
-        if isinstance(chosen, str) or not all(name in FAMILIES for name in chosen):
+        if isinstance(chosen, str) or not isinstance(chosen, Collection) or not set(FAMILIES).issuperset(chosen):
             raise ValueError(f"segment_features must be 'auto' or some of {', '.join(FAMILIES)}, got {chosen!r}")
         return tuple(name for name in FAMILIES if name in chosen)
 
@@ -142,7 +145,12 @@ class SegmentModel(SequenceModel):
         if self.whole.needs_words:
             if not isinstance(sequences, TextSequences):
                 raise ValueError("features of whole segments need words: give a template, which reads them")
-            words = CodedSequences.of(sequences.table, 0)
+            empty = not rows.lengths.any()  # a table without rows has no columns either
+            words = (
+                CodedSequences([], np.empty(0, np.int32), rows.lengths)
+                if empty
+                else CodedSequences.of(sequences.table, 0)
+            )
         return WordRows(rows.lengths, rows.n_attributes, rows.table, rows.unknown, words, sequences.numbers)
 
     def _learn_features(self, rows: Rows, labels: Ints, weight: Floats | None, training: Training) -> Learnt:

@@ -59,6 +59,9 @@ class Types:
     def of(cls, labels: list[Any]) -> Types:
         """Those of these chunk labels; ValueError for a label that is none."""
         parts = [split_label(label) for label in labels]
+        for label, (prefix, name) in zip(labels, parts, strict=True):
+            if prefix != "O" and name == "O":
+                raise ValueError(f"label {label!r}: the type O is that of positions outside of segments")
         names: list[str | None] = [*sorted({name for prefix, name in parts if prefix != "O"})]
         return cls([None, *names] if any(prefix == "O" for prefix, _ in parts) else names)
 

@@ -17,6 +17,8 @@ from partwise.models.segments.whole import WholeFeatures
 if TYPE_CHECKING:
     from partwise.models.segments.model import SegmentModel
 
+#: The largest max_length: each sequence has a row of slots per length.
+MOST_POSITIONS = 1 << 20
 #: Tables of attributes, in the order of weights; lengths and transitions come between "last" and "whole".
 TABLES = ("inside", "first", "last", "whole")
 
@@ -65,7 +67,7 @@ def read_segment_parts(model: SegmentModel, parts: ModelParts, n_attributes: int
         raise ModelFormatError("has no list of its types of segments")
     if len(set(names)) < len(names):
         raise ModelFormatError("has a type of segments twice")
-    model.types, model.max_length = Types(names), parts.integer("max_length", 1, 1 << 20)
+    model.types, model.max_length = Types(names), parts.integer("max_length", 1, MOST_POSITIONS)
     if model.types.classes(model.max_length).tolist() != model.classes.tolist():
         raise ModelFormatError("has other labels than its types of segments")
     n = model.n_types

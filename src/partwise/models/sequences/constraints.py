@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence, Sized
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ def label_masks(allowed: Any, lengths: Ints, classes: NDArray[Any]) -> Sequence[
     """For each sequence (the empty ones too) a mask of shape (length, n_labels), or None for no constraint."""
     if allowed is None:
         return [None] * len(lengths)
-    if isinstance(allowed, (str, dict)) or len(allowed) != len(lengths):
+    if isinstance(allowed, (str, dict)) or not isinstance(allowed, Sized) or len(allowed) != len(lengths):
         raise ValueError(f"allowed must hold one entry for each of {len(lengths)} sequences")
     index = {label: i for i, label in enumerate(classes.tolist())}
     found = []
@@ -51,6 +51,8 @@ def _label_mask(value: Any, number: int, length: int, index: dict[Any, int]) -> 
         if mask is None:
             raise ValueError(f"allowed: sequence {number} needs a boolean array of shape ({length}, {len(index)})")
         return mask
+    if not isinstance(value, Sized):
+        raise ValueError(f"allowed: sequence {number} must have None, an array or a list, got {value!r}")
     if isinstance(value, (str, dict)) or len(value) != length:
         raise ValueError(f"allowed: sequence {number} has {length} positions but {len(value)} entries")
     mask = np.ones((length, len(index)), dtype=bool)
@@ -58,11 +60,11 @@ def _label_mask(value: Any, number: int, length: int, index: dict[Any, int]) -> 
         if labels is None:
             continue
         where = f"allowed: sequence {number}, position {position}"
-        if isinstance(labels, str):
+        if isinstance(labels, str) or not isinstance(labels, Iterable):
             raise ValueError(f"{where} must be None or a collection of labels, got {labels!r}")
         mask[position] = False
         for label in labels:
-            if label not in index:
+            if not isinstance(label, Hashable) or label not in index:
                 raise ValueError(f"{where}: label {label!r} was not in the training data")
             mask[position, index[label]] = True
     return mask
