@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sized
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ def node_masks(allowed: Any, fixed: Any, graphs: Graphs, classes: NDArray[Any]) 
     index = {label: k for k, label in enumerate(classes.tolist())}
     n = len(graphs.edges)
     for name, given in (("allowed", allowed), ("fixed", fixed)):
-        if given is not None and (isinstance(given, (str, dict)) or not isinstance(given, Sized) or len(given) != n):
+        if given is not None and (isinstance(given, (str, dict)) or not hasattr(given, "__len__") or len(given) != n):
             raise ValueError(f"{name} must hold one entry for each of {n} graphs")
     masks: list[Booleans | None] = []
     for i in range(n):
@@ -47,7 +47,7 @@ def _allowed(value: Any, graphs: Graphs, i: int, index: dict[Any, int]) -> Boole
         if mask is None:
             raise ValueError(f"allowed: graph {number} needs a boolean array of shape ({len(names)}, {len(index)})")
         return mask
-    if not isinstance(value, Sized):
+    if not hasattr(value, "__len__"):
         raise ValueError(f"allowed: graph {number} must have None, an array, a list or a dict, got {value!r}")
     if isinstance(value, str) or (not isinstance(value, dict) and len(value) != len(names)):
         raise ValueError(f"allowed: graph {number} has {len(names)} nodes but {len(value)} entries")

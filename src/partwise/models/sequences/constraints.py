@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence, Sized
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ def label_masks(allowed: Any, lengths: Ints, classes: NDArray[Any]) -> Sequence[
     """For each sequence (the empty ones too) a mask of shape (length, n_labels), or None for no constraint."""
     if allowed is None:
         return [None] * len(lengths)
-    if isinstance(allowed, (str, dict)) or not isinstance(allowed, Sized) or len(allowed) != len(lengths):
+    if isinstance(allowed, (str, dict)) or not hasattr(allowed, "__len__") or len(allowed) != len(lengths):
         raise ValueError(f"allowed must hold one entry for each of {len(lengths)} sequences")
     index = {label: i for i, label in enumerate(classes.tolist())}
     found = []
@@ -51,7 +51,7 @@ def _label_mask(value: Any, number: int, length: int, index: dict[Any, int]) -> 
         if mask is None:
             raise ValueError(f"allowed: sequence {number} needs a boolean array of shape ({length}, {len(index)})")
         return mask
-    if not isinstance(value, Sized):
+    if not hasattr(value, "__len__"):
         raise ValueError(f"allowed: sequence {number} must have None, an array or a list, got {value!r}")
     if isinstance(value, (str, dict)) or len(value) != length:
         raise ValueError(f"allowed: sequence {number} has {length} positions but {len(value)} entries")
