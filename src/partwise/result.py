@@ -118,6 +118,12 @@ class Result:
     message: str = ""
     rounding: float = 0.0
 
+    def __str__(self) -> str:
+        return (
+            f"{self.status} ({self.solver}, {self.passes:.4g} passes): primal {self.primal:.8g}, dual {self.dual:.8g}, "
+            f"gap {self.gap:.3g} (relative {self.relative_gap:.1e})"
+        )
+
     @property
     def converged(self) -> bool:
         return self.status == "converged"

@@ -207,7 +207,7 @@ def test_trees_are_beside_each_other_if_there_is_room():
 
     (narrow, low), (wide, high) = size(3), size(12)
     assert narrow > float(ET.fromstring(str(draw_tree(("S", *[("A", f"word{k}") for k in range(3)])))).get("width"))
-    assert wide < 1060
+    assert wide < 890
     assert high > 1.8 * low
 
 

@@ -13,7 +13,7 @@ from .svg import Drawing, clean, colour_of, picture, shorten, text, text_width
 
 _STEP = 40.0  # from one level to the next
 _GAP = 48.0  # between two trees
-_MOST = 1060.0  # pictures that are wider together stand one above the other
+_MOST = 890.0  # pictures that are wider together stand one above the other
 _CAPTION = 22.0
 
 Phrase = tuple[str, int, int]
