@@ -40,7 +40,7 @@ class ElasticNet:
 
     def capabilities(self) -> frozenset[Capability]:
         """What a solver may ask of a penalty."""
-        return frozenset({Capability.L1})
+        return frozenset({Capability.L1} | ({Capability.L2} if self.strength > 0 else set()))
 
 
 Penalty = L2 | ElasticNet

@@ -115,6 +115,7 @@ class BCFW(OnlineSolver[BCFWState]):
             Capability.MAX_ORACLE,
             Capability.EXPLICIT_WEIGHTS,
             Capability.L2,
+            Capability.SMOOTH_PENALTY,
             Capability.IN_MEMORY,
         }
     )

@@ -76,6 +76,7 @@ class CoordinateDescent(OnlineSolver[DCDState], ABC):
             Capability.MAX_ORACLE,
             Capability.EXPLICIT_WEIGHTS,
             Capability.L2,
+            Capability.SMOOTH_PENALTY,
             Capability.IN_MEMORY,
         }
     )

@@ -102,7 +102,13 @@ class EG(OnlineSolver[EGState]):
 
     name: ClassVar[str] = "eg"
     requires: ClassVar[frozenset[Capability]] = frozenset(
-        {Capability.IDENTITY_LINK, Capability.EXPECTATION_ORACLE, Capability.L2, Capability.IN_MEMORY}
+        {
+            Capability.IDENTITY_LINK,
+            Capability.EXPECTATION_ORACLE,
+            Capability.L2,
+            Capability.SMOOTH_PENALTY,
+            Capability.IN_MEMORY,
+        }
     )
     rate: ClassVar[str] = "linear"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"

@@ -98,7 +98,7 @@ class BatchEG(ScheduledSolver[S], ABC):
     """Batch steps on a dual point in some form; see the module's docstring."""
 
     requires: ClassVar[frozenset[Capability]] = frozenset(
-        {Capability.IDENTITY_LINK, Capability.EXPECTATION_ORACLE, Capability.L2}
+        {Capability.IDENTITY_LINK, Capability.EXPECTATION_ORACLE, Capability.L2, Capability.SMOOTH_PENALTY}
     )
     rate: ClassVar[str] = "linear"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"

@@ -107,7 +107,13 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
 
     name: ClassVar[str] = "excessive-gap"
     requires: ClassVar[frozenset[Capability]] = frozenset(
-        {Capability.TEMPERATURE_0, Capability.IDENTITY_LINK, Capability.EXPECTATION_ORACLE, Capability.L2}
+        {
+            Capability.TEMPERATURE_0,
+            Capability.IDENTITY_LINK,
+            Capability.EXPECTATION_ORACLE,
+            Capability.L2,
+            Capability.SMOOTH_PENALTY,
+        }
     )
     rate: ClassVar[str] = "sublinear"
     advice: ClassVar[str] = (

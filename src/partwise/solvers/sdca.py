@@ -77,6 +77,7 @@ class SDCA(OnlineSolver[SDCAState]):
             Capability.SMOOTH,
             Capability.IDENTITY_LINK,
             Capability.L2,
+            Capability.SMOOTH_PENALTY,
             Capability.ONE_PART,
             Capability.DIAGONAL_BLOCKS,
             Capability.IN_MEMORY,
