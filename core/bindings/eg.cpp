@@ -35,13 +35,16 @@ void bind_eg(nb::module_& m) {
     nb::class_<EgOptions>(m, "EgOptions")
         .def(
             "__init__",
-            [](EgOptions* self, double l2, bool adaptive, double growth, double max_step, int n_jobs,
-               Index round_size) {
+            [](EgOptions* self, double l2, bool adaptive, double growth, double max_step, int n_jobs, Index round_size,
+               std::optional<double> temperature) {
                 check_l2(l2);
-                new (self) EgOptions{l2, adaptive, growth, max_step, n_jobs, round_size};
+                if (temperature && !(*temperature >= 0.0 && *temperature < kInfinity))
+                    throw InputError("the temperature must be a number >= 0");
+                new (self) EgOptions{l2, adaptive, growth, max_step, n_jobs, round_size, temperature};
             },
             nb::kw_only(), "l2"_a, "adaptive"_a = usual.adaptive, "growth"_a = usual.growth,
-            "max_step"_a = usual.max_step, "n_jobs"_a = usual.n_jobs, "round_size"_a = usual.round_size);
+            "max_step"_a = usual.max_step, "n_jobs"_a = usual.n_jobs, "round_size"_a = usual.round_size,
+            "temperature"_a = nb::none());
 
     m.def(
         "eg_epoch",

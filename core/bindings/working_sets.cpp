@@ -1,6 +1,7 @@
 #include "solvers/working_sets.h"
 
-#include "bindings/common.h"
+#include "bindings/states.h"
+#include "solvers/likely_labellings.h"
 
 namespace partwise::bindings {
 
@@ -32,6 +33,17 @@ void bind_working_sets(nb::module_& m) {
             out["stamps"] = numpy(std::move(table.stamps));
             return out;
         });
+
+    m.def(
+        "likely_labellings",
+        [](const Objective& o, const Floats& scores, Index most) {
+            if (most < 1) throw InputError("the number of labellings must be at least 1");
+            const double* own = per_slot(o, scores, "scores");
+            const AtomTable table =
+                run_kernel([&](auto& interrupt) { return likely_labellings(o, own, most, interrupt); });
+            return std::make_unique<WorkingSets>(table);
+        },
+        "objective"_a, "scores"_a.noconvert(), "most"_a);
 }
 
 }  // namespace partwise::bindings

@@ -38,7 +38,7 @@ class Lane {
         const double omega = objective_.weight(i);
         if (omega == 0.0) return false;
         const Index n = objective_.num_slots(i);
-        const double tau = objective_.loss().temperature;
+        const double tau = options_.temperature.value_or(objective_.loss().temperature);
         double* __restrict scores = state_.scores + objective_.offset(i);
         double* __restrict marginals = state_.marginals + objective_.offset(i);
         Workspace::Frame frame(ws_);

@@ -14,6 +14,8 @@
 // as on one lane, but after as many visits it is usually lower.
 #pragma once
 
+#include <optional>
+
 #include "solvers/objective.h"
 
 namespace partwise {
@@ -25,6 +27,7 @@ struct EgOptions {
     double max_step = kInfinity;
     int n_jobs = 1;        // lanes, at most
     Index round_size = 0;  // examples a lane visits between exchanges; 0: this and the lanes are chosen by the work
+    std::optional<double> temperature = {};  // tau of the dual that is climbed; without one the loss's own
 };
 
 struct EgReport {

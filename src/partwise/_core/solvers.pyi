@@ -32,7 +32,7 @@ class EgState:
 
 class EgOptions:
     """round_size: examples that a lane visits between exchanges; 0: this and the number of lanes, at most n_jobs, are
-    chosen by the work."""
+    chosen by the work. temperature: of the dual that is climbed (None: the loss's)."""
 
     def __init__(
         self,
@@ -43,6 +43,7 @@ class EgOptions:
         max_step: float = ...,
         n_jobs: int = 1,
         round_size: int = 0,
+        temperature: float | None = None,
     ) -> None: ...
 
 def eg_epoch(state: EgState, order: Ints, options: EgOptions) -> EgReport:
@@ -274,6 +275,9 @@ class WorkingSets:
     def bytes(self) -> int: ...
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """What from_arrays takes."""
+
+def likely_labellings(objective: Objective, scores: Floats, most: int) -> WorkingSets:
+    """The most probable labellings of each example's Gibbs distribution, with their probabilities over their sum."""
 
 class DcdReport:
     visits: int

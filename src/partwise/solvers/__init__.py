@@ -7,6 +7,7 @@ import importlib
 import pkgutil
 
 from ..model_files.errors import CheckpointError
+from .annealed import Annealed
 from .auto import choose, solve
 from .base import Certified, Progress, Solver, WarmStart
 from .bcfw import BCFW
@@ -45,6 +46,7 @@ __all__ = [
     "LBFGS",
     "SCGIS",
     "SDCA",
+    "Annealed",
     "CDExact",
     "Certified",
     "Checkpoint",
