@@ -44,6 +44,7 @@ def command(model: str, top: int, dump: str | None, as_json: bool) -> None:
         "parameters": {name: value for name, value in fitted.get_params(deep=False).items() if value is not None},
         "input": task.recall(fitted),
         "n_features": task.size(fitted),
+        "n_nonzero": task.n_nonzero(fitted),
         **task.features(fitted),
         "labels": task.labels(fitted),
         **result_fields(fitted.result_),
@@ -54,11 +55,12 @@ def command(model: str, top: int, dump: str | None, as_json: bool) -> None:
         return
     labels = ", ".join(map(str, fields["labels"][:30])) + (", ..." if len(fields["labels"]) > 30 else "")
     looks = f" ({features_text(fields)})" if "features" in fields else ""
+    l1 = f"l1 = {fields['l1']:g}, " if fields["l1"] else ""
     lines = [
         ("model", f"{model}{size_text(model)}, a {fields['estimator']} (task {task.name})"),
-        ("loss", f"{_name(fields['parameters'].get('loss'))}, l2 = {fields['l2']:g}"),
+        ("loss", f"{_name(fields['parameters'].get('loss'))}, {l1}l2 = {fields['l2']:g}"),
         *certificate_lines(fields),
-        ("features", f"{fields['n_features']}{looks}"),
+        ("features", f"{fields['n_features']}{looks}, {fields['n_nonzero']} weights not zero"),
         ("labels", f"{len(fields['labels'])}: {labels}" if fields["labels"] else "-"),
     ]
     click.echo("\n".join(f"{head:10}{text}" for head, text in lines))

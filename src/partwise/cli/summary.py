@@ -14,6 +14,7 @@ def result_fields(result: Result) -> dict[str, Any]:
         "solver": result.solver,
         "status": result.status,
         "l2": result.l2,
+        "l1": result.l1,
         "primal": result.primal,
         "dual": result.dual,
         "gap": result.gap,
@@ -41,6 +42,16 @@ def features_text(fields: dict[str, Any]) -> str:
     called = "column" if len(columns) == 1 else "columns"
     of = f" of {called} {', '.join(map(str, columns))}" if columns else ""
     return f"features {fields['features']}{of}"
+
+
+def penalty_text(fields: dict[str, Any]) -> str:
+    """The penalty in words: C where there is l2 alone."""
+    return f"l1 = {fields['l1']:g}, l2 = {fields['l2']:g}" if fields["l1"] else f"C = {fields['C']:g}"
+
+
+def weights_text(fields: dict[str, Any]) -> str:
+    """How many weights there are."""
+    return f"{fields['n_features']} features, {fields['n_nonzero']} weights not zero"
 
 
 def size_text(path: str) -> str:

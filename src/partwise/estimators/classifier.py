@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -14,12 +13,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from partwise.arrays import Floats
-from partwise.checks import check_choice, check_count, check_positive, count_jobs
+from partwise.checks import check_count, count_jobs
 from partwise.estimators.answers import needs_probabilities
 from partwise.estimators.base import StructuredEstimator
 from partwise.features.sparse_inputs import own_sparse
 from partwise.losses import get_loss
-from partwise.models.base import Model, Training
+from partwise.models.base import Model
 from partwise.models.classes import ClassesModel
 from partwise.models.inspection import Explanation, TopFeatures
 
@@ -89,10 +88,10 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
         loss: Any = "log",
         C: float = 1.0,
         *,
-        penalty: str = "l2",
-        l1_ratio: float = 0.5,
         fit_intercept: bool = True,
         class_weight: Mapping[Any, float] | str | None = None,
+        penalty: str = "l2",
+        l1_ratio: float = 0.5,
         solver: Any = "auto",
         solver_options: dict[str, Any] | None = None,
         tol: float = 1e-3,
@@ -107,6 +106,8 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
         super().__init__(
             loss,
             C,
+            penalty=penalty,
+            l1_ratio=l1_ratio,
             solver=solver,
             solver_options=solver_options,
             tol=tol,
@@ -118,8 +119,6 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
             warm_start=warm_start,
             callbacks=callbacks,
         )
-        self.penalty = penalty
-        self.l1_ratio = l1_ratio
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
 
@@ -133,23 +132,6 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
 
     def _make_model(self) -> ClassesModel:
         return ClassesModel(fit_intercept=self.fit_intercept, class_weight=self.class_weight)
-
-    def _check_training(self) -> Training:
-        """With the shares of the two penalties."""
-        training = super()._check_training()
-        check_choice("penalty", self.penalty, ("l2", "l1", "elasticnet"))
-        ratio = {"l2": 0.0, "l1": 1.0}.get(self.penalty)
-        if ratio is None:
-            check_positive("l1_ratio", self.l1_ratio, zero=True)
-            if self.l1_ratio > 1:
-                raise ValueError(f"l1_ratio must be at most 1, got {self.l1_ratio!r}")
-            ratio = float(self.l1_ratio)
-        if ratio and not (training.loss.smooth and training.loss.link == "identity"):
-            raise ValueError(
-                f"penalty={self.penalty!r} is not available with loss={training.loss.name!r}: use 'log', "
-                "'softmax-margin' or 'smoothed-hinge'"
-            )
-        return replace(training, l1=ratio * training.l2, l2=(1.0 - ratio) * training.l2)
 
     def _check_data(self, model: Model, X: Any, y: Any) -> tuple[Any, Any]:
         X, y = validate_data(self, own_sparse(X), y, accept_sparse="csr", dtype=np.float64, order="C")

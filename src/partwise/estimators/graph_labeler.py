@@ -62,6 +62,8 @@ class GraphLabeler(StructuredEstimator):
         Bytes that the tables of one graph may take, per thread (products with the Hessian take twice as much).
     node_key, edge_key, type_key : str or None
         Names of attributes of networkx graphs; None: edges have no features, no types.
+    penalty, l1_ratio
+        As for `MaxentClassifier`.
     solver, solver_options, tol, max_seconds, max_passes, n_jobs, random_state, verbose
         As for `MaxentClassifier`; "auto" is "lbfgs" where the loss is smooth. "eg" takes half as many passes where
         nodes and edges have many sparse features, and many more where they have few dense ones.
@@ -96,6 +98,8 @@ class GraphLabeler(StructuredEstimator):
         node_key: str = "x",
         edge_key: str | None = None,
         type_key: str | None = None,
+        penalty: str = "l2",
+        l1_ratio: float = 0.5,
         solver: Any = "auto",
         solver_options: dict[str, Any] | None = None,
         tol: float = 1e-3,
@@ -110,6 +114,8 @@ class GraphLabeler(StructuredEstimator):
         super().__init__(
             loss,
             C,
+            penalty=penalty,
+            l1_ratio=l1_ratio,
             solver=solver,
             solver_options=solver_options,
             tol=tol,

@@ -69,6 +69,8 @@ class DependencyParser(StructuredEstimator):
         Longer sentences are refused.
     memory_limit : float
         Bytes for features that are kept during training; those that do not fit are recomputed in each pass.
+    penalty, l1_ratio
+        As for `MaxentClassifier`; the same shares of ``1 / label_C`` are for the names of arcs.
     solver, solver_options, tol, max_seconds, max_passes, n_jobs, random_state, verbose, warm_start, callbacks
         As for `SequenceTagger`; `tol` is for the names of arcs too, and "auto" uses "eg" for smooth losses up to C =
         100, whatever the size of the data. `max_seconds` is for both runs: names, which come first, have a quarter of
@@ -107,6 +109,8 @@ class DependencyParser(StructuredEstimator):
         min_count: int = 1,
         max_length: int = 500,
         memory_limit: float = 4e9,
+        penalty: str = "l2",
+        l1_ratio: float = 0.5,
         solver: Any = "auto",
         solver_options: dict[str, Any] | None = None,
         tol: float = 1e-2,
@@ -121,6 +125,8 @@ class DependencyParser(StructuredEstimator):
         super().__init__(
             loss,
             C,
+            penalty=penalty,
+            l1_ratio=l1_ratio,
             solver=solver,
             solver_options=solver_options,
             tol=tol,

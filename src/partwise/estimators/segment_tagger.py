@@ -65,6 +65,8 @@ class SegmentTagger(StructuredEstimator):
         As for `SequenceTagger`; B lines with macros are not available.
     min_count : int
         Leave out features that occur less often in the training data.
+    penalty, l1_ratio
+        As for `MaxentClassifier`.
     solver, solver_options, tol, max_seconds, max_passes, n_jobs, random_state, verbose, warm_start, callbacks
         As for `SequenceTagger`.
 
@@ -97,6 +99,8 @@ class SegmentTagger(StructuredEstimator):
         transitions: str = "auto",
         template: Any = None,
         min_count: int = 1,
+        penalty: str = "l2",
+        l1_ratio: float = 0.5,
         solver: Any = "auto",
         solver_options: dict[str, Any] | None = None,
         tol: float = 1e-3,
@@ -111,6 +115,8 @@ class SegmentTagger(StructuredEstimator):
         super().__init__(
             loss,
             C,
+            penalty=penalty,
+            l1_ratio=l1_ratio,
             solver=solver,
             solver_options=solver_options,
             tol=tol,

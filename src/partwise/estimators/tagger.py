@@ -102,6 +102,8 @@ class SequenceTagger(StructuredEstimator):
         together with constraints; training is the same. "auto": if the labels look like one of the two schemes and the
         training data keep to it, see `scheme_`; True: whatever the data do, and an error for other labels. May be
         set after `fit`. Models saved by earlier versions have it off.
+    penalty, l1_ratio
+        As for `MaxentClassifier`.
     solver, solver_options, tol, max_seconds, max_passes, n_jobs, random_state, verbose
         As for `MaxentClassifier`.
     warm_start : bool
@@ -149,6 +151,8 @@ class SequenceTagger(StructuredEstimator):
         kernel_options: dict[str, Any] | None = None,
         min_count: int = 1,
         legal: bool | str = "auto",
+        penalty: str = "l2",
+        l1_ratio: float = 0.5,
         solver: Any = "auto",
         solver_options: dict[str, Any] | None = None,
         tol: float = 1e-3,
@@ -163,6 +167,8 @@ class SequenceTagger(StructuredEstimator):
         super().__init__(
             loss,
             C,
+            penalty=penalty,
+            l1_ratio=l1_ratio,
             solver=solver,
             solver_options=solver_options,
             tol=tol,
@@ -243,6 +249,10 @@ class SequenceTagger(StructuredEstimator):
                     raise ValueError(f"{name} is for kernels: give kernel='rbf' or another")
         elif self.model != "crf":
             raise ValueError("a kernel is available for model='crf' alone")
+        elif self.penalty != "l2":
+            raise ValueError(
+                f"penalty={self.penalty!r} is not available with a kernel, which has no weights to be zero"
+            )
 
     def _check_order(self) -> None:
         if isinstance(self.order, bool) or self.order not in (1, 2):

@@ -72,6 +72,11 @@ class Training:
     def penalty(self) -> Penalty:
         return ElasticNet(self.l1, self.l2) if self.l1 else L2(self.l2)
 
+    def penalty_of(self, C: float) -> Penalty:
+        """The penalty of another C, with the same shares of |w|_1 and |w|^2."""
+        ratio = 1.0 / (C * (self.l1 + self.l2))
+        return ElasticNet(ratio * self.l1, ratio * self.l2) if self.l1 else L2(1.0 / C)
+
     @property
     def by_features(self) -> bool:
         """Whether the solver works on single features."""

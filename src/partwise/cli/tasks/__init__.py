@@ -254,6 +254,10 @@ class Task(ABC):
         """Number of features: weights of the model."""
         return int(model.result_.weights.size)
 
+    def n_nonzero(self, model: Any) -> int:
+        """How many of them are not zero."""
+        return int(model.result_.n_nonzero)
+
     def take(self, data: Data, indices: Sequence[int]) -> Data:
         """Some of the examples; for `path` without development data."""
         raise NotImplementedError(f"task {self.name!r} cannot hold out data")

@@ -192,7 +192,7 @@ class TreeModel(Model):
             gold.heads,
             gold.relations,
             None if weight is None else np.repeat(weight, words.lengths),
-            l2=1.0 / float(self.label_C),
+            penalty=training.penalty_of(float(self.label_C)),
             tol=training.tol,
             max_seconds=None if training.max_seconds is None else NAMES_SHARE * training.max_seconds,
             n_jobs=training.n_jobs,
