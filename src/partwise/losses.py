@@ -56,8 +56,8 @@ class Loss:
         return frozenset({smoothness, Capability(f"{self.link} link")})
 
 
-#: Losses whose temperature only smooths a maximum.
-SMOOTHED = frozenset({"smoothed-hinge"})
+#: Losses whose temperature, if they have one, only smooths a maximum.
+SMOOTHED = frozenset({"smoothed-hinge", "hinge"})
 
 LOSSES: dict[str, Loss] = {
     loss.name: loss

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import partwise
-from partwise.cli.penalties import penalty_settings
+from partwise.cli.objective import penalty_settings
 from partwise.cli.tasks import TASKS, get_task
 from partwise.cli.train import make_command
 

@@ -9,7 +9,7 @@ import click
 from partwise.cli.errors import UserError
 from partwise.cli.flags import File
 from partwise.cli.output import check_outputs, json_flag, print_json
-from partwise.cli.summary import certificate_lines, features_text, result_fields, size_text
+from partwise.cli.summary import certificate_lines, features_text, loss_fields, result_fields, size_text
 from partwise.cli.tasks import task_of
 
 
@@ -46,6 +46,7 @@ def command(model: str, top: int, dump: str | None, as_json: bool) -> None:
         "n_features": task.size(fitted),
         "n_nonzero": task.n_nonzero(fitted),
         **task.features(fitted),
+        **loss_fields(fitted.loss),
         "labels": task.labels(fitted),
         **result_fields(fitted.result_),
     }
@@ -58,7 +59,7 @@ def command(model: str, top: int, dump: str | None, as_json: bool) -> None:
     l1 = f"l1 = {fields['l1']:g}, " if fields["l1"] else ""
     lines = [
         ("model", f"{model}{size_text(model)}, a {fields['estimator']} (task {task.name})"),
-        ("loss", f"{_name(fields['parameters'].get('loss'))}, {l1}l2 = {fields['l2']:g}"),
+        ("loss", f"{fields['loss']}, {l1}l2 = {fields['l2']:g}"),
         *certificate_lines(fields),
         ("features", f"{fields['n_features']}{looks}, {fields['n_nonzero']} weights not zero"),
         ("labels", f"{len(fields['labels'])}: {labels}" if fields["labels"] else "-"),
@@ -73,7 +74,3 @@ def command(model: str, top: int, dump: str | None, as_json: bool) -> None:
 def escape(text: str) -> str:
     """A text without tabs and line ends, which part fields and lines."""
     return text.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
-
-
-def _name(loss: Any) -> str:
-    return str(getattr(loss, "name", loss))

@@ -14,7 +14,15 @@ from click.core import ParameterSource
 from partwise.cli.checkpoints import checkpoint_of
 from partwise.cli.errors import UserError
 from partwise.cli.output import check_outputs, peak_memory, print_json, warn_blank
-from partwise.cli.summary import certificate_lines, features_text, penalty_text, result_fields, size_text, weights_text
+from partwise.cli.summary import (
+    certificate_lines,
+    features_text,
+    loss_fields,
+    penalty_text,
+    result_fields,
+    size_text,
+    weights_text,
+)
 from partwise.cli.tasks import TASKS, Task
 
 #: Flags of `train` that need the data themselves.
@@ -63,7 +71,7 @@ def train_on_partition(
         "n_features": task.size(model),
         "n_nonzero": task.n_nonzero(model),
         **task.features(model),
-        "loss": model.loss,
+        **loss_fields(model.loss),
         "C": model.C,
         **result_fields(model.result_),
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from partwise.losses import get_loss
 from partwise.result import Result
 
 
@@ -42,6 +43,12 @@ def features_text(fields: dict[str, Any]) -> str:
     called = "column" if len(columns) == 1 else "columns"
     of = f" of {called} {', '.join(map(str, columns))}" if columns else ""
     return f"features {fields['features']}{of}"
+
+
+def loss_fields(loss: Any) -> dict[str, Any]:
+    """What JSON output says of a loss, a name or a `Loss`."""
+    found = get_loss(loss)
+    return {"loss": found.name, "temperature": found.temperature, "cost_scale": found.cost_scale}
 
 
 def penalty_text(fields: dict[str, Any]) -> str:

@@ -16,6 +16,7 @@ from partwise.cli import crossval
 from partwise.cli.checkpoints import checkpoint_of
 from partwise.cli.errors import UserError, message_of
 from partwise.cli.flags import RENAMED, TRAINING, File, estimator_options, solver_options
+from partwise.cli.objective import loss_flags, loss_settings, penalty_flags, penalty_settings
 from partwise.cli.output import (
     check_outputs,
     is_terminal,
@@ -27,8 +28,15 @@ from partwise.cli.output import (
     warn_blank,
 )
 from partwise.cli.partitioned import train_on_partition
-from partwise.cli.penalties import penalty_flags, penalty_settings
-from partwise.cli.summary import certificate_lines, features_text, penalty_text, result_fields, size_text, weights_text
+from partwise.cli.summary import (
+    certificate_lines,
+    features_text,
+    loss_fields,
+    penalty_text,
+    result_fields,
+    size_text,
+    weights_text,
+)
 from partwise.cli.taskgroup import TaskGroup
 from partwise.cli.tasks import TASKS, Data, Task
 
@@ -49,6 +57,7 @@ def training_flags(task: Task) -> list[click.Parameter]:
     return [
         *task.flags(),
         *estimator_options(task.estimator, (*TRAINING, *task.parameters)),
+        *loss_flags(task),
         click.Option(
             ["--solver-option", "given_options"],
             multiple=True,
@@ -155,6 +164,7 @@ def _default_strength(task: Task) -> float:
 def estimator_settings(task: Task, flags: dict[str, Any]) -> dict[str, Any]:
     """An estimator's parameters from flags; C and callbacks are the command's."""
     chosen = {name: flags[name] for name in (*TRAINING, *task.parameters)}
+    chosen |= loss_settings(task, flags)
     chosen["solver_options"] = solver_options(flags["solver"], flags["given_options"]) or None
     for name, flag in RENAMED.items():
         chosen[name] = flags[flag]
@@ -263,7 +273,7 @@ def train(
         "n_features": task.size(model),
         "n_nonzero": task.n_nonzero(model),
         **task.features(model),
-        "loss": settings["loss"],
+        **loss_fields(settings["loss"]),
         "C": model.C,
         **result_fields(model.result_),
         "total_seconds": time.perf_counter() - begin,

@@ -50,6 +50,12 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
     class_weight : None, "balanced" or a mapping of labels to numbers >= 0
         What each row's weight is multiplied by; labels that are not named have 1. "balanced": the sum of all
         rows' weights over the number of labels times the sum of that label's.
+    cost : None, array, mapping or callable
+        How bad it is to answer a label where another is right, for losses with costs; None: 1. An array of shape
+        (n_labels, n_labels) in the order of `classes_`, a row per right label; a mapping of pairs (right label, label)
+        to numbers, or of right labels to mappings of labels to numbers (pairs that are not named cost 1; a file of them
+        is read by `partwise.io.read_costs`); or a function of the two. Costs are finite, not negative, and 0 for the
+        right label.
     solver : str or Solver
         A name of `partwise.available_solvers()`; "auto" chooses; with smooth losses, tiny data sets that take at
         most a few milliseconds are fitted to rounding.
@@ -90,6 +96,7 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
         *,
         fit_intercept: bool = True,
         class_weight: Mapping[Any, float] | str | None = None,
+        cost: Any = None,
         penalty: str = "l2",
         l1_ratio: float = 0.5,
         solver: Any = "auto",
@@ -121,6 +128,7 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
         )
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
+        self.cost = cost
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -131,7 +139,7 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
     __metadata_request__predict: ClassVar = dict.fromkeys(ClassesModel.constraints)  # for scikit-learn's routing
 
     def _make_model(self) -> ClassesModel:
-        return ClassesModel(fit_intercept=self.fit_intercept, class_weight=self.class_weight)
+        return ClassesModel(fit_intercept=self.fit_intercept, class_weight=self.class_weight, cost=self.cost)
 
     def _check_data(self, model: Model, X: Any, y: Any) -> tuple[Any, Any]:
         X, y = validate_data(self, own_sparse(X), y, accept_sparse="csr", dtype=np.float64, order="C")

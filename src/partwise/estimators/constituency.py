@@ -162,6 +162,7 @@ class ConstituencyParser(StructuredEstimator):
         # As for dependency parsers: weights are not worth the precision that "auto" has for tiny problems, and its rule
         # for very many slots prefers L-BFGS.
         quick = self.solver == "auto" and not self.solver_options and get_loss(self.loss).smooth and self.C <= MOST_EG
+        quick = quick and self.penalty == "l2"
         return get_solver("eg") if quick else super()._make_solver()
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, checkpoint: Any = None) -> ConstituencyParser:

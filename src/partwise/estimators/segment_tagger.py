@@ -65,6 +65,9 @@ class SegmentTagger(StructuredEstimator):
         As for `SequenceTagger`; B lines with macros are not available.
     min_count : int
         Leave out features that occur less often in the training data.
+    cost : None, array, mapping or callable
+        As for `MaxentClassifier`; costs of positions by the types of their segments, "O" among them. Those of borders
+        (`segment_cost`) are added.
     penalty, l1_ratio
         As for `MaxentClassifier`.
     solver, solver_options, tol, max_seconds, max_passes, n_jobs, random_state, verbose, warm_start, callbacks
@@ -99,6 +102,7 @@ class SegmentTagger(StructuredEstimator):
         transitions: str = "auto",
         template: Any = None,
         min_count: int = 1,
+        cost: Any = None,
         penalty: str = "l2",
         l1_ratio: float = 0.5,
         solver: Any = "auto",
@@ -128,6 +132,7 @@ class SegmentTagger(StructuredEstimator):
             warm_start=warm_start,
             callbacks=callbacks,
         )
+        self.cost = cost
         self.max_length = max_length
         self.borders = borders
         self.segment_features = segment_features
@@ -163,6 +168,7 @@ class SegmentTagger(StructuredEstimator):
             transitions=self.transitions,
             template=self.template,
             min_count=self.min_count,
+            cost=self.cost,
         )
 
     # answers

@@ -102,6 +102,8 @@ class SequenceTagger(StructuredEstimator):
         together with constraints; training is the same. "auto": if the labels look like one of the two schemes and the
         training data keep to it, see `scheme_`; True: whatever the data do, and an error for other labels. May be
         set after `fit`. Models saved by earlier versions have it off.
+    cost : None, array, mapping or callable
+        As for `MaxentClassifier`; the costs of a sequence's positions add up.
     penalty, l1_ratio
         As for `MaxentClassifier`.
     solver, solver_options, tol, max_seconds, max_passes, n_jobs, random_state, verbose
@@ -151,6 +153,7 @@ class SequenceTagger(StructuredEstimator):
         kernel_options: dict[str, Any] | None = None,
         min_count: int = 1,
         legal: bool | str = "auto",
+        cost: Any = None,
         penalty: str = "l2",
         l1_ratio: float = 0.5,
         solver: Any = "auto",
@@ -194,6 +197,7 @@ class SequenceTagger(StructuredEstimator):
         self.kernel_options = kernel_options
         self.min_count = min_count
         self.legal = legal
+        self.cost = cost
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -222,6 +226,7 @@ class SequenceTagger(StructuredEstimator):
             "features": self.features,
             "min_count": self.min_count,
             "legal": self.legal,
+            "cost": self.cost,
         }
         if self.model == "maxent":
             return MaxentChainModel(history=self.history, beam_width=self.beam_width, **shared)

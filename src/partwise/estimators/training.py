@@ -175,7 +175,10 @@ class TrainedEstimator(BaseEstimator):
         model, reading, executor = self._make_model(), None, None
         if not isinstance(model, Model):
             raise TypeError(f"{type(self).__name__}._make_model must return a Model, got {model!r}")
+        model.check_cost(training.loss)
         if isinstance(X, Partitions):
+            if model.label_cost is not None:
+                raise ValueError("cost is not available with a partition")
             if y is not None or sample_weight is not None:
                 raise ValueError("a partition has its labels and weights: give it alone")
             model = X.model_like(model)
@@ -214,8 +217,8 @@ class TrainedEstimator(BaseEstimator):
         return X
 
     def check_parameters(self) -> None:
-        """ValueError for training parameters that are wrong whatever the data."""
-        self._check_training()
+        """ValueError for parameters that are wrong whatever the data."""
+        self._make_model().check_cost(self._check_training().loss)
 
     def _check_training(self) -> Training:
         loss = get_loss(self.loss)

@@ -23,6 +23,7 @@ _LATER = ("l1",)
 def to_parts(estimator: Any, kind: str) -> ModelParts:
     """A fitted estimator: parameters, certificate, how the command line read its data, the model."""
     parameters = {}
+    table = estimator._fitted().cost_table
     for name, value in estimator.get_params(deep=False).items():
         if name in _NOT_SAVED:
             continue
@@ -30,6 +31,8 @@ def to_parts(estimator: Any, kind: str) -> ModelParts:
             value = None  # a generator has moved on; its state would mean nothing to the next fit
         if isinstance(value, Template):
             value = None  # it is stored with the reader
+        if name == "cost":  # what was given may be a function
+            value = table.as_mapping() if table is not None else None if callable(value) else value
         parameters[name] = encode(value, f"the parameter {name}")
     parts = ModelParts(kind, {"parameters": parameters})
     add_result(parts, estimator.result_)

@@ -29,6 +29,12 @@ class MaxentTask(Task):
     parameters: ClassVar[tuple[str, ...]] = ("fit_intercept",)
     partitioned: ClassVar[tuple[str, ...]] = ("fit_intercept",)
     formats: ClassVar[tuple[str, ...]] = ("svmlight",)
+    label_costs: ClassVar[bool] = True
+
+    def cost_label(self, text: str) -> float:
+        """Labels of svmlight files are numbers."""
+        value = float(text)
+        return int(value) if value.is_integer() else value
 
     @property
     def estimator(self) -> type[Any]:

@@ -1,6 +1,7 @@
-"""The flags of ``partwise train`` that say how strong the penalty is.
+"""The flags that say what is minimised: the loss with its costs, and how strong the penalty is.
 
-Either scikit-learn's terms (--penalty, --l1-ratio, --C) or the strengths of the two penalties (--l1, --l2), not both.
+The penalty is said either in scikit-learn's terms (--penalty, --l1-ratio, --C) or by the strengths of the two penalties
+(--l1, --l2), not both.
 """
 
 from __future__ import annotations
@@ -11,6 +12,43 @@ from typing import Any
 import click
 
 from partwise.cli.errors import UserError
+from partwise.cli.flags import File
+from partwise.cli.tasks import Task
+
+
+def loss_flags(task: Task) -> list[click.Parameter]:
+    """--temperature, --cost-scale and, where there are costs of labels, --cost."""
+    flags: list[click.Parameter] = [
+        click.Option(["--temperature"], type=float, help="Another temperature of the loss than its own."),
+        click.Option(["--cost-scale"], type=float, help="How much a wrong part adds to a labelling's score."),
+    ]
+    if task.label_costs:
+        flags.append(
+            click.Option(
+                ["--cost"],
+                type=File(),
+                metavar="FILE",
+                help="What wrong labels cost: lines `gold label cost`; pairs that are not there cost 1.",
+            )
+        )
+    return flags
+
+
+def loss_settings(task: Task, flags: dict[str, Any]) -> dict[str, Any]:
+    """The estimator's loss and cost."""
+    from partwise.io import read_costs
+    from partwise.losses import get_loss
+
+    found: dict[str, Any] = {"loss": flags["loss"]}
+    changes = {name: flags[name] for name in ("temperature", "cost_scale") if flags[name] is not None}
+    for name, value in changes.items():
+        _check(f"--{name.replace('_', '-')}", value, zero=True)
+    if changes:
+        found["loss"] = get_loss(flags["loss"], **changes)
+    if task.label_costs:
+        path = flags["cost"]
+        found["cost"] = None if path is None else read_costs(path, task.cost_label)
+    return found
 
 
 def penalty_flags(default_C: float) -> list[click.Parameter]:
