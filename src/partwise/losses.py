@@ -56,8 +56,8 @@ class Loss:
         return frozenset((smooth if self.smooth else {Capability.TEMPERATURE_0}) | {Capability(f"{self.link} link")})
 
 
-#: Losses whose temperature only smooths a maximum.
-SMOOTHED = frozenset({"smoothed-hinge"})
+#: Losses whose temperature, if they have one, only smooths a maximum.
+SMOOTHED = frozenset({"smoothed-hinge", "hinge"})
 
 LOSSES: dict[str, Loss] = {
     loss.name: loss

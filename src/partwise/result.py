@@ -98,8 +98,8 @@ class Result:
         "max_passes", "max_seconds", "stopped" (by the callback): a limit came first;
         "stalled": no further progress possible in double precision, but the gap is above that;
         "no certificate": l2 = 0, where the gradient norm is what was brought down.
-    l2
-        Strength of the penalty; |w - w*|^2 <= 2 gap / l2.
+    l2, l1
+        Strengths of the penalty; |w - w*|^2 <= 2 gap / l2.
     history
         Arrays `passes`, `seconds`, `primal`, `dual`, `gap`: one entry each time a certificate was issued.
     """
@@ -117,6 +117,7 @@ class Result:
     dual_point: DualPoint | None = field(default=None, repr=False)
     message: str = ""
     rounding: float = 0.0
+    l1: float = 0.0
 
     def __str__(self) -> str:
         return (
@@ -132,6 +133,11 @@ class Result:
     def relative_gap(self) -> float:
         """The gap over |primal|."""
         return relative(self.gap, self.primal)
+
+    @property
+    def n_nonzero(self) -> int:
+        """How many weights are not zero."""
+        return int(np.count_nonzero(self.weights))
 
     def report(self, path: str | os.PathLike[str], **parts: Any) -> None:
         """Write a report to one HTML file: certificate, convergence, and what `parts` add (`report.write_report`)."""

@@ -19,7 +19,7 @@ from partwise.cli.errors import UserError
 # scikit-learn's names of these say little on a command line.
 RENAMED = {"n_jobs": "threads", "random_state": "seed"}
 #: Parameters of every estimator that are flags of every task.
-TRAINING = ("loss", "solver", "tol", "max_seconds", "max_passes")
+TRAINING = ("loss", "penalty", "l1_ratio", "solver", "tol", "max_seconds", "max_passes")
 
 
 if TYPE_CHECKING:

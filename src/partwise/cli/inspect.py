@@ -9,7 +9,7 @@ import click
 from partwise.cli.errors import UserError
 from partwise.cli.flags import File
 from partwise.cli.output import check_outputs, json_flag, print_json
-from partwise.cli.summary import certificate_lines, features_text, result_fields, size_text
+from partwise.cli.summary import certificate_lines, features_text, loss_fields, result_fields, size_text
 from partwise.cli.tasks import task_of
 
 
@@ -44,7 +44,9 @@ def command(model: str, top: int, dump: str | None, as_json: bool) -> None:
         "parameters": {name: value for name, value in fitted.get_params(deep=False).items() if value is not None},
         "input": task.recall(fitted),
         "n_features": task.size(fitted),
+        "n_nonzero": task.n_nonzero(fitted),
         **task.features(fitted),
+        **loss_fields(fitted.loss),
         "labels": task.labels(fitted),
         **result_fields(fitted.result_),
     }
@@ -54,11 +56,12 @@ def command(model: str, top: int, dump: str | None, as_json: bool) -> None:
         return
     labels = ", ".join(map(str, fields["labels"][:30])) + (", ..." if len(fields["labels"]) > 30 else "")
     looks = f" ({features_text(fields)})" if "features" in fields else ""
+    l1 = f"l1 = {fields['l1']:g}, " if fields["l1"] else ""
     lines = [
         ("model", f"{model}{size_text(model)}, a {fields['estimator']} (task {task.name})"),
-        ("loss", f"{_name(fields['parameters'].get('loss'))}, l2 = {fields['l2']:g}"),
+        ("loss", f"{fields['loss']}, {l1}l2 = {fields['l2']:g}"),
         *certificate_lines(fields),
-        ("features", f"{fields['n_features']}{looks}"),
+        ("features", f"{fields['n_features']}{looks}, {fields['n_nonzero']} weights not zero"),
         ("labels", f"{len(fields['labels'])}: {labels}" if fields["labels"] else "-"),
     ]
     click.echo("\n".join(f"{head:10}{text}" for head, text in lines))
@@ -71,7 +74,3 @@ def command(model: str, top: int, dump: str | None, as_json: bool) -> None:
 def escape(text: str) -> str:
     """A text without tabs and line ends, which part fields and lines."""
     return text.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
-
-
-def _name(loss: Any) -> str:
-    return str(getattr(loss, "name", loss))

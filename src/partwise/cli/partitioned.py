@@ -14,7 +14,15 @@ from click.core import ParameterSource
 from partwise.cli.checkpoints import checkpoint_of
 from partwise.cli.errors import UserError
 from partwise.cli.output import check_outputs, peak_memory, print_json, warn_blank
-from partwise.cli.summary import certificate_lines, features_text, result_fields, size_text
+from partwise.cli.summary import (
+    certificate_lines,
+    features_text,
+    loss_fields,
+    penalty_text,
+    result_fields,
+    size_text,
+    weights_text,
+)
 from partwise.cli.tasks import TASKS, Task
 
 #: Flags of `train` that need the data themselves.
@@ -61,8 +69,9 @@ def train_on_partition(
         "n_batches": found.n_batches,
         "n_labels": len(getattr(model, "classes_", ())),
         "n_features": task.size(model),
+        "n_nonzero": task.n_nonzero(model),
         **task.features(model),
-        "loss": model.loss,
+        **loss_fields(model.loss),
         "C": model.C,
         **result_fields(model.result_),
     }
@@ -125,11 +134,11 @@ def _refuse_flags(task: Task, data: str) -> None:
 
 
 def _summary(task: Task, fields: dict[str, Any], score: tuple[str, float] | None) -> str:
-    sizes = f"{fields['n_examples']} {task.unit}, batches: {fields['n_batches']}, {fields['n_features']} features"
+    sizes = f"{fields['n_examples']} {task.unit}, batches: {fields['n_batches']}, {weights_text(fields)}"
     looks = f"; {features_text(fields)}" if "features" in fields else ""
     where = fields["model"] if fields["model"] != "-" else "standard output"
     lines = [
-        ("trained", f"{task.name} from {sizes}{looks}; loss {fields['loss']}, C = {fields['C']:g}"),
+        ("trained", f"{task.name} from {sizes}{looks}; loss {fields['loss']}, {penalty_text(fields)}"),
         *certificate_lines(fields),
         *([("score", f"{score[0]} {score[1]:.2%} on {fields['scored_on']}")] if score else []),
         ("model", f"{where}{size_text(where)}"),

@@ -72,6 +72,7 @@ def path(task: Task, *, data: str, output: str | None, dev: str | None, as_json:
         raise UserError("--C-min must be above 0 and below --C-max")
     check_outputs(output, inputs=(data, dev))
     settings = estimator_settings(task, flags)
+    task.estimator(**settings).check_parameters()
     Cs = np.geomspace(flags["C_min"], flags["C_max"], flags["points"]).tolist()
     whole = task.read(data, flags, labelled=True)
     training, held, where = whole, None, dev

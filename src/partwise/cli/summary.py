@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from partwise.losses import get_loss
 from partwise.result import Result
 
 
@@ -14,6 +15,7 @@ def result_fields(result: Result) -> dict[str, Any]:
         "solver": result.solver,
         "status": result.status,
         "l2": result.l2,
+        "l1": result.l1,
         "primal": result.primal,
         "dual": result.dual,
         "gap": result.gap,
@@ -41,6 +43,22 @@ def features_text(fields: dict[str, Any]) -> str:
     called = "column" if len(columns) == 1 else "columns"
     of = f" of {called} {', '.join(map(str, columns))}" if columns else ""
     return f"features {fields['features']}{of}"
+
+
+def loss_fields(loss: Any) -> dict[str, Any]:
+    """What JSON output says of a loss, a name or a `Loss`."""
+    found = get_loss(loss)
+    return {"loss": found.name, "temperature": found.temperature, "cost_scale": found.cost_scale}
+
+
+def penalty_text(fields: dict[str, Any]) -> str:
+    """The penalty in words: C where there is l2 alone."""
+    return f"l1 = {fields['l1']:g}, l2 = {fields['l2']:g}" if fields["l1"] else f"C = {fields['C']:g}"
+
+
+def weights_text(fields: dict[str, Any]) -> str:
+    """How many weights there are."""
+    return f"{fields['n_features']} features, {fields['n_nonzero']} weights not zero"
 
 
 def size_text(path: str) -> str:

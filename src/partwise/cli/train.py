@@ -16,6 +16,7 @@ from partwise.cli import crossval
 from partwise.cli.checkpoints import checkpoint_of
 from partwise.cli.errors import UserError, message_of
 from partwise.cli.flags import RENAMED, TRAINING, File, estimator_options, solver_options
+from partwise.cli.objective import loss_flags, loss_settings, penalty_flags, penalty_settings
 from partwise.cli.output import (
     check_outputs,
     is_terminal,
@@ -27,7 +28,15 @@ from partwise.cli.output import (
     warn_blank,
 )
 from partwise.cli.partitioned import train_on_partition
-from partwise.cli.summary import certificate_lines, features_text, result_fields, size_text
+from partwise.cli.summary import (
+    certificate_lines,
+    features_text,
+    loss_fields,
+    penalty_text,
+    result_fields,
+    size_text,
+    weights_text,
+)
 from partwise.cli.taskgroup import TaskGroup
 from partwise.cli.tasks import TASKS, Data, Task
 
@@ -48,6 +57,7 @@ def training_flags(task: Task) -> list[click.Parameter]:
     return [
         *task.flags(),
         *estimator_options(task.estimator, (*TRAINING, *task.parameters)),
+        *loss_flags(task),
         click.Option(
             ["--solver-option", "given_options"],
             multiple=True,
@@ -88,10 +98,7 @@ def make_command(task: Task) -> click.Command:
             help="DATA is a partition: train on the Dask cluster of this scheduler; `local`: on a process per thread.",
         ),
         *training_flags(task),
-        click.Option(
-            ["--C", "C"], type=float, help=f"Inverse of the penalty's strength [default: {_default_strength(task):g}]."
-        ),
-        click.Option(["--l2"], type=float, help="Strength of the penalty, 1 / C."),
+        *penalty_flags(_default_strength(task)),
         click.Option(
             ["--early-stopping"],
             type=click.IntRange(1),
@@ -157,22 +164,19 @@ def _default_strength(task: Task) -> float:
 def estimator_settings(task: Task, flags: dict[str, Any]) -> dict[str, Any]:
     """An estimator's parameters from flags; C and callbacks are the command's."""
     chosen = {name: flags[name] for name in (*TRAINING, *task.parameters)}
+    chosen |= loss_settings(task, flags)
     chosen["solver_options"] = solver_options(flags["solver"], flags["given_options"]) or None
     for name, flag in RENAMED.items():
         chosen[name] = flags[flag]
     return chosen
 
 
-def strength(C: float | None, l2: float | None) -> dict[str, float]:
-    """C from --C or --l2, if either is given."""
-    if C is not None and l2 is not None:
-        raise UserError("--C and --l2 say the same (l2 = 1 / C): give one of them")
-    for name, value in (("--C", C), ("--l2", l2)):
-        if value is not None and not 0 < value < float("inf"):
-            raise UserError(f"{name} must be a number above 0, got {value:g}")
-    if l2 is not None:
-        return {"C": 1.0 / l2}
-    return {} if C is None else {"C": C}
+def _checked_settings(task: Task, flags: dict[str, Any]) -> dict[str, Any]:
+    """The same with the penalty, in which nothing is wrong that can be found without data."""
+    settings = estimator_settings(task, flags)
+    settings |= penalty_settings(settings, _default_strength(task), flags)
+    task.estimator(**settings).check_parameters()
+    return settings
 
 
 def default_output(data: str) -> str:
@@ -203,7 +207,7 @@ def train(
     if as_json and output == "-":
         raise UserError("--json cannot be combined with a model on standard output")
     if os.path.isdir(data):
-        settings = estimator_settings(task, flags) | strength(flags["C"], flags["l2"])
+        settings = _checked_settings(task, flags)
         shared: dict[str, Any] = {
             "data": data,
             "output": output,
@@ -225,8 +229,7 @@ def train(
     if flags["early_stopping"] and flags["folds"]:
         raise UserError("--folds cannot be combined with --early-stopping: folds have no development data")
     check_outputs(output, flags["report"], flags["history_file"], inputs=(data, dev))
-    settings = estimator_settings(task, flags)
-    settings |= strength(flags["C"], flags["l2"])
+    settings = _checked_settings(task, flags)
     training = task.read(data, flags, labelled=True)
     if flags["folds"]:
         crossval.check_folds(task, training, flags["folds"])
@@ -268,8 +271,9 @@ def train(
         "n_tokens": training.n_tokens,
         "n_labels": len(task.labels(model)),
         "n_features": task.size(model),
+        "n_nonzero": task.n_nonzero(model),
         **task.features(model),
-        "loss": settings["loss"],
+        **loss_fields(settings["loss"]),
         "C": model.C,
         **result_fields(model.result_),
         "total_seconds": time.perf_counter() - begin,
@@ -369,14 +373,14 @@ def _summary(task: Task, fields: dict[str, Any], main: tuple[str, float], notes:
         sizes.append(f"{fields['n_tokens']} tokens")
     if fields["n_labels"]:
         sizes.append(f"{fields['n_labels']} labels")
-    sizes.append(f"{fields['n_features']} features")
+    sizes.append(weights_text(fields))
     score = f"{name} {value:.2%} on {fields['scored_on']}"
     if fields["baseline"]:
         score += f"; {fields['baseline']['name']}: {fields['baseline']['score']:.2%}"
     looks = f"; {features_text(fields)}" if "features" in fields else ""
     where = fields["model"] if fields["model"] != "-" else "standard output"
     lines = [
-        ("trained", f"{task.name} from {', '.join(sizes)}{looks}; loss {fields['loss']}, C = {fields['C']:g}"),
+        ("trained", f"{task.name} from {', '.join(sizes)}{looks}; loss {fields['loss']}, {penalty_text(fields)}"),
         *certificate_lines(fields),
         *([("dev", _early_text(fields["early_stopping"]))] if "early_stopping" in fields else []),
         *notes,

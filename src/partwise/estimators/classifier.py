@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -14,12 +13,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from partwise.arrays import Floats
-from partwise.checks import check_choice, check_count, check_positive, count_jobs
+from partwise.checks import check_count, count_jobs
 from partwise.estimators.answers import needs_probabilities
 from partwise.estimators.base import StructuredEstimator
 from partwise.features.sparse_inputs import own_sparse
 from partwise.losses import get_loss
-from partwise.models.base import Model, Training
+from partwise.models.base import Model
 from partwise.models.classes import ClassesModel
 from partwise.models.inspection import Explanation, TopFeatures
 
@@ -51,6 +50,12 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
     class_weight : None, "balanced" or a mapping of labels to numbers >= 0
         What each row's weight is multiplied by; labels that are not named have 1. "balanced": the sum of all
         rows' weights over the number of labels times the sum of that label's.
+    cost : None, array, mapping or callable
+        How bad it is to answer a label where another is right, for losses with costs; None: 1. An array of shape
+        (n_labels, n_labels) in the order of `classes_`, a row per right label; a mapping of pairs (right label, label)
+        to numbers, or of right labels to mappings of labels to numbers (pairs that are not named cost 1; a file of them
+        is read by `partwise.io.read_costs`); or a function of the two. Costs are finite, not negative, and 0 for the
+        right label.
     solver : str or Solver
         A name of `partwise.available_solvers()`; "auto" chooses; with smooth losses, tiny data sets that take at
         most a few milliseconds are fitted to rounding.
@@ -89,10 +94,11 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
         loss: Any = "log",
         C: float = 1.0,
         *,
-        penalty: str = "l2",
-        l1_ratio: float = 0.5,
         fit_intercept: bool = True,
         class_weight: Mapping[Any, float] | str | None = None,
+        cost: Any = None,
+        penalty: str = "l2",
+        l1_ratio: float = 0.5,
         solver: Any = "auto",
         solver_options: dict[str, Any] | None = None,
         tol: float = 1e-3,
@@ -107,6 +113,8 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
         super().__init__(
             loss,
             C,
+            penalty=penalty,
+            l1_ratio=l1_ratio,
             solver=solver,
             solver_options=solver_options,
             tol=tol,
@@ -118,10 +126,9 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
             warm_start=warm_start,
             callbacks=callbacks,
         )
-        self.penalty = penalty
-        self.l1_ratio = l1_ratio
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
+        self.cost = cost
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -132,24 +139,7 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
     __metadata_request__predict: ClassVar = dict.fromkeys(ClassesModel.constraints)  # for scikit-learn's routing
 
     def _make_model(self) -> ClassesModel:
-        return ClassesModel(fit_intercept=self.fit_intercept, class_weight=self.class_weight)
-
-    def _check_training(self) -> Training:
-        """With the shares of the two penalties."""
-        training = super()._check_training()
-        check_choice("penalty", self.penalty, ("l2", "l1", "elasticnet"))
-        ratio = {"l2": 0.0, "l1": 1.0}.get(self.penalty)
-        if ratio is None:
-            check_positive("l1_ratio", self.l1_ratio, zero=True)
-            if self.l1_ratio > 1:
-                raise ValueError(f"l1_ratio must be at most 1, got {self.l1_ratio!r}")
-            ratio = float(self.l1_ratio)
-        if ratio and not (training.loss.smooth and training.loss.link == "identity"):
-            raise ValueError(
-                f"penalty={self.penalty!r} is not available with loss={training.loss.name!r}: use 'log', "
-                "'softmax-margin' or 'smoothed-hinge'"
-            )
-        return replace(training, l1=ratio * training.l2, l2=(1.0 - ratio) * training.l2)
+        return ClassesModel(fit_intercept=self.fit_intercept, class_weight=self.class_weight, cost=self.cost)
 
     def _check_data(self, model: Model, X: Any, y: Any) -> tuple[Any, Any]:
         X, y = validate_data(self, own_sparse(X), y, accept_sparse="csr", dtype=np.float64, order="C")

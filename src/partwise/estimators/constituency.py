@@ -62,6 +62,8 @@ class ConstituencyParser(StructuredEstimator):
         What to do where there is no parse.
     max_length : int
         Longer sentences are refused.
+    penalty, l1_ratio
+        As for `MaxentClassifier`.
     solver, solver_options, tol, max_seconds, max_passes, n_jobs, random_state, verbose, warm_start, callbacks
         As for `SequenceTagger`; "auto" uses "eg" for smooth losses up to C = 100, whatever the size of the data.
 
@@ -92,6 +94,8 @@ class ConstituencyParser(StructuredEstimator):
         cost: str = "constituents",
         no_parse: str = "flat",
         max_length: int = 200,
+        penalty: str = "l2",
+        l1_ratio: float = 0.5,
         solver: Any = "auto",
         solver_options: dict[str, Any] | None = None,
         tol: float = 1e-2,
@@ -106,6 +110,8 @@ class ConstituencyParser(StructuredEstimator):
         super().__init__(
             loss,
             C,
+            penalty=penalty,
+            l1_ratio=l1_ratio,
             solver=solver,
             solver_options=solver_options,
             tol=tol,
@@ -156,6 +162,7 @@ class ConstituencyParser(StructuredEstimator):
         # As for dependency parsers: weights are not worth the precision that "auto" has for tiny problems, and its rule
         # for very many slots prefers L-BFGS.
         quick = self.solver == "auto" and not self.solver_options and get_loss(self.loss).smooth and self.C <= MOST_EG
+        quick = quick and self.penalty == "l2"
         return get_solver("eg") if quick else super()._make_solver()
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, checkpoint: Any = None) -> ConstituencyParser:

@@ -62,6 +62,10 @@ class GraphLabeler(StructuredEstimator):
         Bytes that the tables of one graph may take, per thread (products with the Hessian take twice as much).
     node_key, edge_key, type_key : str or None
         Names of attributes of networkx graphs; None: edges have no features, no types.
+    cost : None, array, mapping or callable
+        As for `MaxentClassifier`; the costs of a graph's nodes add up.
+    penalty, l1_ratio
+        As for `MaxentClassifier`.
     solver, solver_options, tol, max_seconds, max_passes, n_jobs, random_state, verbose
         As for `MaxentClassifier`; "auto" is "lbfgs" where the loss is smooth. "eg" takes half as many passes where
         nodes and edges have many sparse features, and many more where they have few dense ones.
@@ -96,6 +100,9 @@ class GraphLabeler(StructuredEstimator):
         node_key: str = "x",
         edge_key: str | None = None,
         type_key: str | None = None,
+        cost: Any = None,
+        penalty: str = "l2",
+        l1_ratio: float = 0.5,
         solver: Any = "auto",
         solver_options: dict[str, Any] | None = None,
         tol: float = 1e-3,
@@ -110,6 +117,8 @@ class GraphLabeler(StructuredEstimator):
         super().__init__(
             loss,
             C,
+            penalty=penalty,
+            l1_ratio=l1_ratio,
             solver=solver,
             solver_options=solver_options,
             tol=tol,
@@ -121,6 +130,7 @@ class GraphLabeler(StructuredEstimator):
             warm_start=warm_start,
             callbacks=callbacks,
         )
+        self.cost = cost
         self.directed = directed
         self.kind_features = kind_features
         self.memory_limit = memory_limit
@@ -151,12 +161,14 @@ class GraphLabeler(StructuredEstimator):
             node_key=self.node_key,
             edge_key=self.edge_key,
             type_key=self.type_key,
+            cost=self.cost,
         )
 
     def _make_solver(self) -> Any:
         # The parts of a graph share few weights: the curvature of the dual is far below what the bound that online
         # steps rely on says, which "auto" cannot know.
         known = self.solver == "auto" and not self.solver_options and get_loss(self.loss).smooth
+        known = known and self.penalty == "l2"
         return get_solver("lbfgs") if known else super()._make_solver()
 
     @needs_probabilities

@@ -69,6 +69,11 @@ class DependencyParser(StructuredEstimator):
         Longer sentences are refused.
     memory_limit : float
         Bytes for features that are kept during training; those that do not fit are recomputed in each pass.
+    cost : callable, optional
+        For losses with costs: how bad the head of a word is where another is right, as a function of the two, right one
+        first, which are numbers of words (0: the root); None: 1.
+    penalty, l1_ratio
+        As for `MaxentClassifier`; the same shares of ``1 / label_C`` are for the names of arcs.
     solver, solver_options, tol, max_seconds, max_passes, n_jobs, random_state, verbose, warm_start, callbacks
         As for `SequenceTagger`; `tol` is for the names of arcs too, and "auto" uses "eg" for smooth losses up to C =
         100, whatever the size of the data. `max_seconds` is for both runs: names, which come first, have a quarter of
@@ -107,6 +112,9 @@ class DependencyParser(StructuredEstimator):
         min_count: int = 1,
         max_length: int = 500,
         memory_limit: float = 4e9,
+        cost: Any = None,
+        penalty: str = "l2",
+        l1_ratio: float = 0.5,
         solver: Any = "auto",
         solver_options: dict[str, Any] | None = None,
         tol: float = 1e-2,
@@ -121,6 +129,8 @@ class DependencyParser(StructuredEstimator):
         super().__init__(
             loss,
             C,
+            penalty=penalty,
+            l1_ratio=l1_ratio,
             solver=solver,
             solver_options=solver_options,
             tol=tol,
@@ -132,6 +142,7 @@ class DependencyParser(StructuredEstimator):
             warm_start=warm_start,
             callbacks=callbacks,
         )
+        self.cost = cost
         self.structure = structure
         self.single_root = single_root
         self.non_projective = non_projective
@@ -170,12 +181,14 @@ class DependencyParser(StructuredEstimator):
             min_count=self.min_count,
             max_length=self.max_length,
             memory_limit=self.memory_limit,
+            cost=self.cost,
         )
 
     def _make_solver(self) -> Any:
         # "auto" solves tiny problems to machine precision, which scikit-learn's classifiers are expected to do; a
         # parser's weights are not worth that. Weak penalties are left to its rule.
         quick = self.solver == "auto" and not self.solver_options and get_loss(self.loss).smooth and self.C <= MOST_EG
+        quick = quick and self.penalty == "l2"
         return get_solver("eg") if quick else super()._make_solver()
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, checkpoint: Any = None) -> DependencyParser:

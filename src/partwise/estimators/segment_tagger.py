@@ -65,6 +65,11 @@ class SegmentTagger(StructuredEstimator):
         As for `SequenceTagger`; B lines with macros are not available.
     min_count : int
         Leave out features that occur less often in the training data.
+    cost : None, array, mapping or callable
+        As for `MaxentClassifier`; costs of positions by the types of their segments, "O" among them. Those of borders
+        (`segment_cost`) are added.
+    penalty, l1_ratio
+        As for `MaxentClassifier`.
     solver, solver_options, tol, max_seconds, max_passes, n_jobs, random_state, verbose, warm_start, callbacks
         As for `SequenceTagger`.
 
@@ -97,6 +102,9 @@ class SegmentTagger(StructuredEstimator):
         transitions: str = "auto",
         template: Any = None,
         min_count: int = 1,
+        cost: Any = None,
+        penalty: str = "l2",
+        l1_ratio: float = 0.5,
         solver: Any = "auto",
         solver_options: dict[str, Any] | None = None,
         tol: float = 1e-3,
@@ -111,6 +119,8 @@ class SegmentTagger(StructuredEstimator):
         super().__init__(
             loss,
             C,
+            penalty=penalty,
+            l1_ratio=l1_ratio,
             solver=solver,
             solver_options=solver_options,
             tol=tol,
@@ -122,6 +132,7 @@ class SegmentTagger(StructuredEstimator):
             warm_start=warm_start,
             callbacks=callbacks,
         )
+        self.cost = cost
         self.max_length = max_length
         self.borders = borders
         self.segment_features = segment_features
@@ -157,6 +168,7 @@ class SegmentTagger(StructuredEstimator):
             transitions=self.transitions,
             template=self.template,
             min_count=self.min_count,
+            cost=self.cost,
         )
 
     # answers

@@ -102,6 +102,10 @@ class SequenceTagger(StructuredEstimator):
         together with constraints; training is the same. "auto": if the labels look like one of the two schemes and the
         training data keep to it, see `scheme_`; True: whatever the data do, and an error for other labels. May be
         set after `fit`. Models saved by earlier versions have it off.
+    cost : None, array, mapping or callable
+        As for `MaxentClassifier`; the costs of a sequence's positions add up.
+    penalty, l1_ratio
+        As for `MaxentClassifier`.
     solver, solver_options, tol, max_seconds, max_passes, n_jobs, random_state, verbose
         As for `MaxentClassifier`.
     warm_start : bool
@@ -149,6 +153,9 @@ class SequenceTagger(StructuredEstimator):
         kernel_options: dict[str, Any] | None = None,
         min_count: int = 1,
         legal: bool | str = "auto",
+        cost: Any = None,
+        penalty: str = "l2",
+        l1_ratio: float = 0.5,
         solver: Any = "auto",
         solver_options: dict[str, Any] | None = None,
         tol: float = 1e-3,
@@ -163,6 +170,8 @@ class SequenceTagger(StructuredEstimator):
         super().__init__(
             loss,
             C,
+            penalty=penalty,
+            l1_ratio=l1_ratio,
             solver=solver,
             solver_options=solver_options,
             tol=tol,
@@ -188,6 +197,7 @@ class SequenceTagger(StructuredEstimator):
         self.kernel_options = kernel_options
         self.min_count = min_count
         self.legal = legal
+        self.cost = cost
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -216,6 +226,7 @@ class SequenceTagger(StructuredEstimator):
             "features": self.features,
             "min_count": self.min_count,
             "legal": self.legal,
+            "cost": self.cost,
         }
         if self.model == "maxent":
             return MaxentChainModel(history=self.history, beam_width=self.beam_width, **shared)
@@ -243,6 +254,10 @@ class SequenceTagger(StructuredEstimator):
                     raise ValueError(f"{name} is for kernels: give kernel='rbf' or another")
         elif self.model != "crf":
             raise ValueError("a kernel is available for model='crf' alone")
+        elif self.penalty != "l2":
+            raise ValueError(
+                f"penalty={self.penalty!r} is not available with a kernel, which has no weights to be zero"
+            )
 
     def _check_order(self) -> None:
         if isinstance(self.order, bool) or self.order not in (1, 2):

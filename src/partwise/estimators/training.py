@@ -23,8 +23,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from partwise.arrays import Floats, Ints
 from partwise.callbacks.base import Callbacks, Session, check_callbacks
-from partwise.checks import check_positive, count_jobs, seed_of
-from partwise.losses import get_loss
+from partwise.checks import check_choice, check_positive, count_jobs, seed_of
+from partwise.losses import Loss, get_loss
 from partwise.models.base import Ability, InputReport, Labellings, Learnt, Model, Reading, Training
 from partwise.partitions.folder import Partitions
 from partwise.penalties import L2, ElasticNet, Penalty
@@ -78,6 +78,8 @@ class TrainedEstimator(BaseEstimator):
         loss: Any = "log",
         C: float = 1.0,
         *,
+        penalty: str = "l2",
+        l1_ratio: float = 0.5,
         solver: Any = "auto",
         solver_options: dict[str, Any] | None = None,
         tol: float = 1e-3,
@@ -91,6 +93,8 @@ class TrainedEstimator(BaseEstimator):
     ) -> None:
         self.loss = loss
         self.C = C
+        self.penalty = penalty
+        self.l1_ratio = l1_ratio
         self.solver = solver
         self.solver_options = solver_options
         self.tol = tol
@@ -171,7 +175,10 @@ class TrainedEstimator(BaseEstimator):
         model, reading, executor = self._make_model(), None, None
         if not isinstance(model, Model):
             raise TypeError(f"{type(self).__name__}._make_model must return a Model, got {model!r}")
+        model.check_cost(training.loss)
         if isinstance(X, Partitions):
+            if model.label_cost is not None:
+                raise ValueError("cost is not available with a partition")
             if y is not None or sample_weight is not None:
                 raise ValueError("a partition has its labels and weights: give it alone")
             model = X.model_like(model)
@@ -209,6 +216,10 @@ class TrainedEstimator(BaseEstimator):
         """Data to predict for, as the model takes them."""
         return X
 
+    def check_parameters(self) -> None:
+        """ValueError for parameters that are wrong whatever the data."""
+        self._make_model().check_cost(self._check_training().loss)
+
     def _check_training(self) -> Training:
         loss = get_loss(self.loss)
         check_callbacks(self.callbacks)
@@ -217,16 +228,32 @@ class TrainedEstimator(BaseEstimator):
         for name in ("max_seconds", "max_passes"):
             if getattr(self, name) is not None:
                 check_positive(name, getattr(self, name))
+        share = self._l1_share(loss)
         return Training(
             loss,
-            1.0 / float(self.C),
+            (1.0 - share) / float(self.C),
             self._make_solver(),
             float(self.tol),
             count_jobs(self.n_jobs),
             partial(seed_of, self.random_state),
+            l1=share / float(self.C),
             max_seconds=self.max_seconds,
             verbose=self.verbose,
         )
+
+    def _l1_share(self, loss: Loss) -> float:
+        """How much of the penalty is |w|_1, between 0 and 1."""
+        check_choice("penalty", self.penalty, ("l2", "l1", "elasticnet"))
+        check_positive("l1_ratio", self.l1_ratio, zero=True)
+        if self.l1_ratio > 1:
+            raise ValueError(f"l1_ratio must be at most 1, got {self.l1_ratio!r}")
+        share = {"l2": 0.0, "l1": 1.0}.get(self.penalty, float(self.l1_ratio))
+        if share and not (loss.smooth and loss.link == "identity"):
+            raise ValueError(
+                f"penalty={self.penalty!r} is not available with loss={loss.name!r}: use 'log', 'softmax-margin' or "
+                "'smoothed-hinge'"
+            )
+        return share
 
     def _make_solver(self) -> Any:
         if self.solver_options:

@@ -14,6 +14,7 @@ from partwise.io.conllu import (
     write_conllx,
 )
 from partwise.io.conllu_sentence import ConlluSentence
+from partwise.io.costs import read_costs
 from partwise.io.errors import FormatError
 from partwise.io.files import atomic_write, read_bytes, read_text, unpack_limit
 from partwise.io.items import parse_items, read_items, write_items
@@ -40,6 +41,7 @@ __all__ = [
     "read_columns",
     "read_conllu",
     "read_conllx",
+    "read_costs",
     "read_items",
     "read_svmlight",
     "read_text",

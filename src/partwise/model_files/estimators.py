@@ -16,11 +16,14 @@ from partwise.result import HISTORY, Result, Status
 #: Parameters that say nothing about a model: they are None after loading.
 _NOT_SAVED = ("callbacks",)
 _NUMBERS = ("primal", "dual", "gap", "passes", "seconds", "l2")
+#: Those that earlier files do not have: 0 there.
+_LATER = ("l1",)
 
 
 def to_parts(estimator: Any, kind: str) -> ModelParts:
     """A fitted estimator: parameters, certificate, how the command line read its data, the model."""
     parameters = {}
+    table = estimator._fitted().cost_table
     for name, value in estimator.get_params(deep=False).items():
         if name in _NOT_SAVED:
             continue
@@ -28,6 +31,8 @@ def to_parts(estimator: Any, kind: str) -> ModelParts:
             value = None  # a generator has moved on; its state would mean nothing to the next fit
         if isinstance(value, Template):
             value = None  # it is stored with the reader
+        if name == "cost":  # what was given may be a function
+            value = table.as_mapping() if table is not None else None if callable(value) else value
         parameters[name] = encode(value, f"the parameter {name}")
     parts = ModelParts(kind, {"parameters": parameters})
     add_result(parts, estimator.result_)
@@ -59,7 +64,7 @@ def from_parts(cls: type[Any], parts: ModelParts) -> Any:
 
 def add_result(parts: ModelParts, result: Result, name: str = "result", history: str = "history") -> None:
     """A certificate and the history of its run."""
-    certificate = {column: encode(float(getattr(result, column)), column) for column in _NUMBERS}
+    certificate = {column: encode(float(getattr(result, column)), column) for column in (*_NUMBERS, *_LATER)}
     certificate |= {column: str(getattr(result, column)) for column in ("status", "solver", "message")}
     columns = {column: encode(result.history[column].tolist(), column) for column in HISTORY}
     parts.settings |= {name: certificate, history: columns}
@@ -79,6 +84,7 @@ def read_result(parts: ModelParts, weights: Floats, name: str = "result", histor
         raise ModelFormatError("has no certificate of its training")
     found = ModelParts("result", settings)
     numbers: dict[str, Any] = {name: found.number(name) for name in _NUMBERS}
+    numbers |= {name: found.number(name) for name in _LATER if name in settings}
     status = found.text("status")
     if status not in get_args(Status):
         raise ModelFormatError(f"has the unknown status {status[:40]!r}")

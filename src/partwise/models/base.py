@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -26,6 +26,7 @@ from partwise.arrays import Floats, Ints, pointers
 from partwise.capabilities import Capability
 from partwise.losses import Loss
 from partwise.model_files.parts import ModelParts
+from partwise.models.costs import CostTable, LabelCost
 from partwise.models.errors import NotAvailable
 from partwise.models.inspection import Explanation
 from partwise.models.partitioner import Partitioner
@@ -72,6 +73,11 @@ class Training:
     def penalty(self) -> Penalty:
         return ElasticNet(self.l1, self.l2) if self.l1 else L2(self.l2)
 
+    def penalty_of(self, C: float) -> Penalty:
+        """The penalty of another C, with the same shares of |w|_1 and |w|^2."""
+        ratio = 1.0 / (C * (self.l1 + self.l2))
+        return ElasticNet(ratio * self.l1, ratio * self.l2) if self.l1 else L2(1.0 / C)
+
     @property
     def by_features(self) -> bool:
         """Whether the solver works on single features."""
@@ -117,6 +123,11 @@ class Labellings(NamedTuple):
     indptr: Ints
     slots: Ints
     counts: Floats
+
+    def each(self) -> Iterator[tuple[Ints, Floats]]:
+        """(slots, counts) of each."""
+        for begin, end in zip(self.indptr[:-1].tolist(), self.indptr[1:].tolist(), strict=True):
+            yield self.slots[begin:end], self.counts[begin:end]
 
     @classmethod
     def of(cls, found: Sequence[tuple[Ints, Floats]]) -> Labellings:
@@ -211,6 +222,9 @@ class Model(ABC):
     late: ClassVar[tuple[str, ...]] = ()
     #: Names of the constraints that predictions take.
     constraints: ClassVar[tuple[str, ...]] = ()
+    #: Costs of the user's own, and those that it was trained with; None: the structure's.
+    label_cost: LabelCost | None = None
+    cost_table: CostTable | None = None
     #: Abilities that its class has and this model has not: why.
     lacks: Mapping[Ability, str] = {}
     _weights: Floats
@@ -262,6 +276,21 @@ class Model(ABC):
     def l2_factor(self) -> float:
         """What the strength of the penalty is multiplied by."""
         return 1.0
+
+    def check_cost(self, loss: Loss) -> None:
+        """ValueError if costs are given that the loss does not use."""
+        if self.label_cost is not None and not loss.cost_scale:
+            raise ValueError(f"cost is not used by loss={loss.name!r}, whose cost_scale is 0")
+
+    def costs_of(self, labels: Sequence[Any]) -> Floats | None:
+        """The user's costs of these labels, a row per gold label, which it remembers; None: the structure's are used.
+
+        ValueError for costs of other labels.
+        """
+        if self.label_cost is None:
+            return None
+        self.cost_table = CostTable(labels, self.label_cost.table(labels))
+        return self.cost_table.values
 
     # partitions: training data in files
 

@@ -28,6 +28,7 @@ from partwise.model_files.values import decode_labels, encode, encode_labels, st
 from partwise.models.base import Labellings, Learnt, Model, Reading, Training
 from partwise.models.class_partitioner import ClassesPartitioner
 from partwise.models.class_weight import with_class_weight
+from partwise.models.costs import LabelCost, row_costs
 from partwise.models.encoded import EncodedRows
 from partwise.models.errors import ConstraintError
 from partwise.models.inspection import (
@@ -51,7 +52,7 @@ MOST_SCORES = 1 << 22
 class ClassesModel(Model):
     """A label per row. `names` are those of the columns, if they have any.
 
-    fit_intercept, class_weight: see `MaxentClassifier`.
+    fit_intercept, class_weight, cost: see `MaxentClassifier`.
     """
 
     constraints: ClassVar[tuple[str, ...]] = ("allowed",)
@@ -61,9 +62,10 @@ class ClassesModel(Model):
     intercept: Floats
     names: list[str] | None = None
 
-    def __init__(self, *, fit_intercept: bool, class_weight: Any) -> None:
+    def __init__(self, *, fit_intercept: bool, class_weight: Any, cost: Any = None) -> None:
         self.fit_intercept = bool(fit_intercept)
         self.class_weight = class_weight
+        self.label_cost = LabelCost.of(cost)
 
     # training
 
@@ -83,7 +85,12 @@ class ClassesModel(Model):
     def _examples(self, encoded: EncodedRows, by_features: bool) -> LabelledBatch:
         structure = self.structure(encoded.size.n_examples)
         features = classifier_map(structure, self._with_ones(encoded.rows).table, by_features)
-        return LabelledBatch(Batch(structure, features), structure.encode(encoded.labels), encoded.weight)
+        batch, table = Batch(structure, features), self.costs_of(self.classes.tolist())
+        cost = None
+        if table is not None:
+            ones = np.ones(batch.n_examples, dtype=np.int64)
+            cost = row_costs(batch.slot_offsets, ones, structure.width, encoded.labels, table)
+        return LabelledBatch(batch, structure.encode(encoded.labels), encoded.weight, cost)
 
     def use_labels(self, classes: NDArray[Any]) -> None:
         """Choose among these, which are in order; ValueError if there is no choice."""

@@ -102,8 +102,6 @@ def render(result: Result | None = None, **parts: Any) -> str:
 
 def summary(result: Result, plots: bool = True) -> dict[str, Any]:
     """What a report says of a result."""
-    import numpy as np
-
     certified = math.isfinite(result.gap)
     mood = "good" if result.status == "converged" else "open"
     cards: list[dict[str, str]] = [
@@ -133,7 +131,7 @@ def summary(result: Result, plots: bool = True) -> dict[str, Any]:
         else:
             sentence += "the dual value is beyond double precision."
     # Of how many is not said: some weights only pad the core's registers and belong to no feature.
-    weights = f"{np.count_nonzero(result.weights):,}"
+    weights = f"{result.n_nonzero:,}"
     cards += [
         {"name": "passes", "value": f"{result.passes:.4g}"},
         {"name": "seconds", "value": f"{result.seconds:.3g}"},

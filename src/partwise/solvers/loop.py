@@ -189,6 +189,7 @@ class Run:
             status=status,
             solver=name,
             l2=self.problem.l2,
+            l1=self.problem.l1,
             history={column: np.array(values) for column, values in self.history.items()},
             dual_point=latest.point,
             message=message,

@@ -130,6 +130,8 @@ class Task(ABC):
     parameters: ClassVar[tuple[str, ...]] = ()
     #: Those of them that decide about features, which are flags of `partition`.
     partitioned: ClassVar[tuple[str, ...]] = ()
+    #: Whether labels may have costs from a file.
+    label_costs: ClassVar[bool] = False
     #: File formats, the default first; "auto" looks at the file.
     formats: ClassVar[tuple[str, ...]] = ("auto",)
 
@@ -141,6 +143,10 @@ class Task(ABC):
     def flags(self) -> list[click.Parameter]:
         """More flags of `train` and `path`; their values come to `read` and `make` in `settings`."""
         return []
+
+    def cost_label(self, text: str) -> Any:
+        """A label as a file of costs has it; ValueError for a text that is none."""
+        return text
 
     @abstractmethod
     def read(self, path: str, settings: Mapping[str, Any], labelled: bool) -> Data:
@@ -253,6 +259,10 @@ class Task(ABC):
     def size(self, model: Any) -> int:
         """Number of features: weights of the model."""
         return int(model.result_.weights.size)
+
+    def n_nonzero(self, model: Any) -> int:
+        """How many of them are not zero."""
+        return int(model.result_.n_nonzero)
 
     def take(self, data: Data, indices: Sequence[int]) -> Data:
         """Some of the examples; for `path` without development data."""

@@ -26,9 +26,15 @@ class MaxentTask(Task):
 
     name: ClassVar[str] = "maxent"
     unit: ClassVar[str] = "rows"
-    parameters: ClassVar[tuple[str, ...]] = ("penalty", "l1_ratio", "fit_intercept")
+    parameters: ClassVar[tuple[str, ...]] = ("fit_intercept",)
     partitioned: ClassVar[tuple[str, ...]] = ("fit_intercept",)
     formats: ClassVar[tuple[str, ...]] = ("svmlight",)
+    label_costs: ClassVar[bool] = True
+
+    def cost_label(self, text: str) -> float:
+        """Labels of svmlight files are numbers."""
+        value = float(text)
+        return int(value) if value.is_integer() else value
 
     @property
     def estimator(self) -> type[Any]:
@@ -150,6 +156,9 @@ class MaxentTask(Task):
 
     def size(self, model: Any) -> int:
         return int(model.coef_.size + (model.intercept_.size if model.fit_intercept else 0))
+
+    def n_nonzero(self, model: Any) -> int:
+        return int(np.count_nonzero(model.coef_) + np.count_nonzero(model.intercept_))
 
     # predictions
 

@@ -44,6 +44,7 @@ class TagTask(Task):
     )
     partitioned: ClassVar[tuple[str, ...]] = parameters
     formats: ClassVar[tuple[str, ...]] = FORMATS
+    label_costs: ClassVar[bool] = True
 
     @property
     def estimator(self) -> type[Any]:

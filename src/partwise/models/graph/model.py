@@ -11,6 +11,7 @@ import numpy as np
 from partwise.arrays import Booleans, Floats, Ints, pointers
 from partwise.checks import check_choice, check_positive, check_sample_weight
 from partwise.models.base import InputReport, Labellings, Learnt, Reading, Training
+from partwise.models.costs import LabelCost, row_costs
 from partwise.models.errors import ConstraintError
 from partwise.models.graph.constraints import node_masks, refuse_empty
 from partwise.models.graph.explaining import explain_edges, explain_nodes
@@ -56,11 +57,13 @@ class GraphModel(GraphWeights):
         node_key: str,
         edge_key: str | None,
         type_key: str | None,
+        cost: Any = None,
     ) -> None:
         self.directed = directed
         self.kind_features = kind_features
         self.memory_limit = memory_limit
         self.node_key, self.edge_key, self.type_key = node_key, edge_key, type_key
+        self.label_cost = LabelCost.of(cost)
         self.check()
 
     def check(self) -> None:
@@ -87,7 +90,7 @@ class GraphModel(GraphWeights):
         self.classes = targets.classes()
         if self.n_labels < 2:
             raise ValueError(f"y holds one label only ({self.classes.tolist()[0]!r}): there is nothing to learn")
-        labels = targets.encode(self.classes)
+        labels, table = targets.encode(self.classes), self.costs_of(self.classes.tolist())
         self.reader = _reader_for(graphs.nodes)
         nodes = self.reader.read(graphs.nodes)
         if not self.reader.n_attributes:
@@ -108,7 +111,10 @@ class GraphModel(GraphWeights):
         _refuse_wide(structure, graphs.numbers)
         reading = Reading(batch, n_graphs, source=GraphSource(graphs, lengths, rows)) if weight is None else None
         shape = (self.n_labels, structure.members.tobytes(), structure.tables.tobytes())
-        return Learnt(LabelledBatch(batch, structure.encode(labels), weight), shape, reading=reading)
+        cost = None
+        if table is not None:
+            cost = row_costs(batch.slot_offsets, lengths, padded_width(self.n_labels), labels, table)
+        return Learnt(LabelledBatch(batch, structure.encode(labels), weight, cost), shape, reading=reading)
 
     def _picked(self) -> Booleans:
         """The attributes that `kind_features` names."""

@@ -17,6 +17,7 @@ from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import decode_labels, encode_labels
 from partwise.models.base import InputReport, Labellings, Learnt, Model, Reading, Training
+from partwise.models.costs import LabelCost, row_costs
 from partwise.models.rows import Rows
 from partwise.models.sequences.column_reader import ColumnReader
 from partwise.models.sequences.constraints import as_booleans, label_masks, no_labelling
@@ -44,8 +45,8 @@ class SequenceSource:
 class SequenceModel(Model):
     """Labels for every position of a sequence.
 
-    template, features, min_count, legal: see `SequenceTagger`. `classes` are the labels, `reader` makes attributes,
-    `label_scheme` is the one that the labels of the training data keep to, or None.
+    template, features, min_count, legal, cost: see `SequenceTagger`. `classes` are the labels, `reader` makes
+    attributes, `label_scheme` is the one that the labels of the training data keep to, or None.
     """
 
     constraints: ClassVar[tuple[str, ...]] = ("allowed", "allowed_transitions")
@@ -62,12 +63,19 @@ class SequenceModel(Model):
     label_scheme: str | None = None
 
     def __init__(
-        self, *, template: Template | str | None, features: str, min_count: int, legal: bool | str = "auto"
+        self,
+        *,
+        template: Template | str | None,
+        features: str,
+        min_count: int,
+        legal: bool | str = "auto",
+        cost: Any = None,
     ) -> None:
         self.template = None if template is None else get_template(template)
         self.features = features
         self.min_count = min_count
         self.legal = legal
+        self.label_cost = LabelCost.of(cost)
         self.check()
 
     def check(self) -> None:
@@ -96,9 +104,15 @@ class SequenceModel(Model):
         )
         if self.legal is True:
             self.kept_scheme()  # an error for labels of no scheme, before the work
+        self.costs_of(self.cost_labels())  # an error for those of other labels, too
         rows = self._first_reading(sequences, training.n_jobs)
         learnt = self._learn_features(rows, labels, weight, training)
         return replace(learnt, reading=learnt.reading if len(rows.lengths) == n_sequences else None)
+
+    def cost_labels(self) -> list[Any]:
+        """What costs are given for."""
+        labels: list[Any] = self.classes.tolist()
+        return labels
 
     def training_sequences(self, X: Any, y: Any, sample_weight: Any) -> tuple[Sequences, Targets, Floats | None, int]:
         """Sequences of positive weight, their labels and weights, and how many sequences there are in all."""
@@ -151,7 +165,11 @@ class SequenceModel(Model):
         """Choose features from training rows and their labels, and make the examples to train on."""
 
     def _examples(self, batch: Batch, labels: Ints, weight: Floats | None) -> LabelledBatch:
-        return LabelledBatch(batch, batch.structure.encode(labels), weight)  # type: ignore[attr-defined]
+        structure: Any = batch.structure
+        cost = None
+        if self.cost_table is not None:
+            cost = row_costs(batch.slot_offsets, structure.lengths, structure.width, labels, self.cost_table.values)
+        return LabelledBatch(batch, structure.encode(labels), weight, cost)
 
     # prediction
 

@@ -41,7 +41,7 @@ class ArcLabeller:
         weight: Floats | None,
         **options: Any,
     ) -> tuple[ArcLabeller, Result]:
-        """Train on gold arcs, one example per word; options as for `solve`, with `l2` and `n_jobs`."""
+        """Train on gold arcs, one example per word; options as for `solve`, with `penalty` and `n_jobs`."""
         classes = label_array(sorted(set(relations)))
         labels = encode_flat(relations, classes)
         rows = model.attributes(tokens, heads)
@@ -49,11 +49,12 @@ class ArcLabeller:
         layout = RowLayout.observed(
             rows.num_attributes, len(classes), structure.width, rows.row_ptr, rows.attributes, labels
         )
-        l2, n_jobs = options.pop("l2"), options.pop("n_jobs")
+        penalty, n_jobs = options.pop("penalty"), options.pop("n_jobs")
         batch = Batch(structure, multiclass_map(structure, rows, layout=layout))
-        problem = Problem.of([LabelledBatch(batch, structure.encode(labels), weight)], "log", l2, n_jobs=n_jobs)
+        problem = Problem.of([LabelledBatch(batch, structure.encode(labels), weight)], "log", penalty, n_jobs=n_jobs)
         # Blocks are diagonal unless an arc has the same feature twice (hashing); tiny problems need no exact answer.
-        result = solve(problem, "sdca" if "sdca" in suitable_solvers(problem) else "eg", **options)
+        plain = "sdca" if "sdca" in suitable_solvers(problem) else "eg"
+        result = solve(problem, "auto" if problem.l1 else plain, **options)
         return cls(model, PairLayout(layout, all_pairs=False), classes, result.weights), result
 
     def predict(self, tokens: ArcTokens, heads: Ints, n_jobs: int) -> list[str]:

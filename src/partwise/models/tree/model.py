@@ -17,6 +17,7 @@ from partwise.model_files.estimators import add_result, read_result
 from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import decode_labels, encode_labels
 from partwise.models.base import InputReport, Labellings, Learnt, Model, Reading, Training
+from partwise.models.costs import LabelCost, head_costs
 from partwise.models.errors import ConstraintError
 from partwise.models.inspection import choose_kept, counts_of
 from partwise.models.tree.arcs import ArcFeatures
@@ -70,6 +71,7 @@ class TreeModel(Model):
         min_count: int,
         max_length: int,
         memory_limit: float,
+        cost: Any = None,
     ) -> None:
         self.structure = structure
         self.single_root = single_root
@@ -83,6 +85,11 @@ class TreeModel(Model):
         self.min_count = min_count
         self.max_length = max_length
         self.memory_limit = memory_limit
+        if cost is not None and not callable(cost):
+            raise ValueError(
+                "cost of a parser must be a function of two heads, the right one first: heads are no labels"
+            )
+        self.label_cost = LabelCost.of(cost)
         self.check()
 
     def check(self) -> None:
@@ -140,8 +147,10 @@ class TreeModel(Model):
         if named:
             self.labeller, self.label_result = self._learn_labels(words, gold, weight, training)
         features = self.arcs.features(tokens, float(self.memory_limit), training.n_jobs)
+        own = heads[chosen]
+        cost = None if self.label_cost is None else head_costs(used.lengths, own, self.label_cost)
         examples = LabelledBatch(
-            Batch(structure, features), structure.encode(heads[chosen]), None if weight is None else weight[kept]
+            Batch(structure, features), structure.encode(own), None if weight is None else weight[kept], cost
         )
         seconds = 0.0 if self.label_result is None else self.label_result.seconds
         return Learnt(examples, (self.structure, bool(self.single_root), used.lengths), seconds=seconds)
@@ -192,7 +201,7 @@ class TreeModel(Model):
             gold.heads,
             gold.relations,
             None if weight is None else np.repeat(weight, words.lengths),
-            l2=1.0 / float(self.label_C),
+            penalty=training.penalty_of(float(self.label_C)),
             tol=training.tol,
             max_seconds=None if training.max_seconds is None else NAMES_SHARE * training.max_seconds,
             n_jobs=training.n_jobs,

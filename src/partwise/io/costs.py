@@ -1,0 +1,47 @@
+"""Files of costs: a line per pair of labels, ``gold label cost``."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from typing import Any
+
+from partwise.io.errors import FormatError
+from partwise.io.files import read_text
+
+
+def read_costs(path: str | os.PathLike[str], label: Callable[[str], Any] = str) -> dict[tuple[Any, Any], float]:
+    """Costs of pairs (right label, label), as the `cost` of estimators takes them.
+
+    A line has three fields, separated by white space (by tabs where there are any, so that labels may have spaces):
+    the right label, the label that is answered, and what that costs. Blank lines and lines that begin with ``#`` are
+    skipped. label: what makes a label of a text; ValueError for a text that is none.
+
+    Raises
+    ------
+    FormatError
+        With the line: another number of fields, a cost that is no finite number >= 0, a right answer that costs
+        something, a pair that occurs twice; and for a file without pairs.
+    """
+    found: dict[tuple[Any, Any], float] = {}
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        fields = line.rstrip("\r").split("\t" if "\t" in line else None)
+        if len(fields) != 3:
+            raise FormatError(f"expected a label, a label and a cost, got {len(fields)} fields", path, number)
+        try:
+            pair, cost = (label(fields[0]), label(fields[1])), float(fields[2])
+        except ValueError as error:
+            raise FormatError(str(error), path, number) from None
+        if not (math.isfinite(cost) and cost >= 0):
+            raise FormatError(f"the cost {fields[2]} must be finite and not negative", path, number)
+        if cost and pair[0] == pair[1]:
+            raise FormatError(f"{fields[0]} is the right answer and must cost nothing, not {fields[2]}", path, number)
+        if pair in found:
+            raise FormatError(f"the pair {fields[0]} {fields[1]} has two costs", path, number)
+        found[pair] = cost
+    if not found:
+        raise FormatError("there are no costs", path)
+    return found

@@ -1,0 +1,145 @@
+"""Costs of one's own: how bad it is to answer one label where another is right (c of docs/math.md).
+
+Costs are finite, at least 0, and 0 where the answer is right; all of that is checked before any work, as far as it can
+be said without the labels, and the rest once they are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from partwise.arrays import Floats, Ints, pointers
+
+
+@dataclass(frozen=True, eq=False)
+class LabelCost:
+    """Costs of pairs (gold label, label).
+
+    given : array, mapping or callable
+        An array (n_labels, n_labels) in the order of the labels, a row per gold label; a mapping of pairs (gold, label)
+        to numbers, or of gold labels to mappings of labels to numbers, where pairs that are not named cost 1; or a
+        function of the two.
+    """
+
+    given: Any
+
+    @classmethod
+    def of(cls, given: Any) -> LabelCost | None:
+        """None stays None; ValueError for what is wrong whatever the labels are."""
+        if given is None:
+            return None
+        if isinstance(given, Mapping):
+            for gold, label, value in _pairs(given):
+                _check(value, gold, label)
+        elif not callable(given):
+            table = _as_table(given)
+            for k, row in enumerate(table.tolist()):
+                for j, value in enumerate(row):
+                    _check(value, k, j, "number ")
+            return cls(table)
+        return cls(given)
+
+    @property
+    def is_function(self) -> bool:
+        return callable(self.given)
+
+    def table(self, labels: Sequence[Any]) -> Floats:
+        """Costs of these labels: a row per gold label. ValueError if they are none, or for other labels."""
+        n = len(labels)
+        if isinstance(self.given, np.ndarray):
+            if len(self.given) != n:
+                raise ValueError(f"cost is of {len(self.given)} labels, there are {n}")
+            return self.given
+        if self.is_function:
+            values = [_check(self.given(gold, label), gold, label) for gold in labels for label in labels]
+            return np.array(values).reshape(n, n)
+        table = 1.0 - np.eye(n)
+        number = {label: k for k, label in enumerate(labels)}
+        for gold, label, value in _pairs(self.given):
+            for each in (gold, label):
+                if each not in number:
+                    raise ValueError(f"cost: label {each!r} was not in the training data")
+            table[number[gold], number[label]] = value
+        return table
+
+
+@dataclass(frozen=True, eq=False)
+class CostTable:
+    """Costs that a model was trained with."""
+
+    labels: Sequence[Any]
+    values: Floats
+
+    def as_mapping(self) -> dict[Any, dict[Any, float]]:
+        """By gold label and label, as `LabelCost` takes them; what costs nothing because it is right is left out."""
+        return {
+            gold: {label: row[j] for j, label in enumerate(self.labels) if j != k}
+            for k, (gold, row) in enumerate(zip(self.labels, self.values.tolist(), strict=True))
+        }
+
+
+def row_costs(
+    offsets: Ints, lengths: Ints, width: int, labels: Ints, table: Floats, others: Floats | None = None
+) -> Floats:
+    """Costs of slots, where those of an example begin with a row of labels (padded to `width`) per position.
+
+    offsets: of the examples' slots. labels: gold, all positions end to end. others: costs of all slots, of which those
+    of rows are replaced; None: other slots cost nothing.
+    """
+    cost = np.zeros(int(offsets[-1])) if others is None else others.copy()
+    within = np.arange(len(labels)) - np.repeat(pointers(lengths)[:-1], lengths)
+    begins = np.repeat(offsets[:-1], lengths) + width * within
+    cost[begins[:, None] + np.arange(len(table))] = table[labels]
+    return cost
+
+
+def head_costs(lengths: Ints, heads: Ints, cost: LabelCost) -> Floats:
+    """Costs of arcs: n words have n rows of n + 1 heads (0: the root), the one of a word by itself is no arc."""
+    longest = int(lengths.max(initial=0))
+    table = cost.table(range(longest + 1))
+    found, begin = [], 0
+    for n in lengths.tolist():
+        rows = table[heads[begin : begin + n], : n + 1]  # a copy
+        rows[np.arange(n), np.arange(1, n + 1)] = 0.0
+        found.append(rows.ravel())
+        begin += n
+    return np.concatenate(found)
+
+
+def _pairs(given: Mapping[Any, Any]) -> list[tuple[Any, Any, Any]]:
+    if given and all(isinstance(value, Mapping) for value in given.values()):
+        return [(gold, label, value) for gold, row in given.items() for label, value in row.items()]
+    for key in given:
+        if not isinstance(key, tuple) or len(key) != 2:
+            raise ValueError(f"cost: keys are pairs (gold label, label), got {key!r}")
+    return [(*key, value) for key, value in given.items()]
+
+
+def _as_table(given: Any) -> Floats:
+    if isinstance(given, (str, bytes)):
+        raise ValueError(f"cost must be an array, a mapping or a function, got {given!r}")
+    try:
+        table = np.array(given, dtype=np.float64)  # a copy
+    except (TypeError, ValueError):
+        raise ValueError(f"cost must be an array, a mapping or a function, got {type(given).__name__}") from None
+    if table.ndim != 2 or table.shape[0] != table.shape[1]:
+        raise ValueError(f"cost has shape {table.shape}, expected a row and a column per label")
+    return table
+
+
+def _check(value: Any, gold: Any, label: Any, what: str = "") -> float:
+    """A cost as a number; ValueError unless it is finite, at least 0, and 0 where the answer is right."""
+    names = f"{what}{label!r} where {what}{gold!r} is right"
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"cost of label {names} must be a number, got {value!r}") from None
+    if not (np.isfinite(number) and number >= 0):
+        raise ValueError(f"cost of label {names} is {number:g}: costs must be finite and not negative")
+    if number and bool(gold == label):
+        raise ValueError(f"cost of label {names} is {number:g}: the right answer must cost nothing")
+    return number

@@ -1,0 +1,63 @@
+"""--l1 and --l2, --penalty and --l1-ratio: what is trained, and what is said of it."""
+
+import numpy as np
+import pytest
+
+import partwise
+from partwise.cli.objective import penalty_settings
+from partwise.cli.tasks import TASKS, get_task
+from partwise.cli.train import make_command
+
+
+@pytest.mark.parametrize("name", sorted(TASKS))
+def test_every_task_has_the_flags(name):
+    flags = {option.name for option in make_command(get_task(name)).params}
+    assert {"C", "l1", "l2", "penalty", "l1_ratio"} <= flags
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ({}, {}),
+        ({"C": 2.0}, {"C": 2.0}),
+        ({"l2": 2.0}, {"C": 0.5}),
+        ({"l1": 0.0}, {}),
+        ({"l1": 0.0, "l2": 4.0}, {"C": 0.25}),
+        ({"l1": 0.5, "l2": 1.5}, {"penalty": "elasticnet", "l1_ratio": 0.25, "C": 0.5}),
+        ({"l1": 10.0}, {"penalty": "elasticnet", "l1_ratio": 0.5, "C": 0.05}),  # beside the default l2, 10
+        ({"l1": 2.0, "l2": 0.0}, {"penalty": "l1", "l1_ratio": 1.0, "C": 0.5}),
+    ],
+)
+def test_strengths(flags, expected):
+    given = {"C": None, "l1": None, "l2": None, **flags}
+    assert penalty_settings({"penalty": "l2"}, 0.1, given) == expected
+
+
+def test_l1_on_the_command_line(cli, cli_json, files, tmp_path):
+    train, model = files / "digits" / "train.svm", tmp_path / "m.pw"
+    said = cli_json("train", "maxent", train, "-o", model, "--l1", "2", "--l2", "0.5", "--tol", "1e-4")
+    assert said["l1"] == pytest.approx(2.0)
+    assert said["l2"] == pytest.approx(0.5)
+    assert said["status"] == "converged"
+    fitted = partwise.load(model)
+    assert said["n_nonzero"] == np.count_nonzero(fitted.coef_) + np.count_nonzero(fitted.intercept_)
+    assert 0 < said["n_nonzero"] < said["n_features"] / 2
+    same = cli_json("train", "maxent", train, "-o", model, "--penalty", "elasticnet", "--l1-ratio", "0.8", "--C", "0.4")
+    assert same["l1"] == pytest.approx(2.0)
+    assert same["l2"] == pytest.approx(0.5)
+    text = cli("train", "maxent", train, "-o", model, "--l1", "2", "--l2", "0.5").stdout
+    assert "l1 = 2, l2 = 0.5" in text
+    assert "weights not zero" in text
+    shown = cli("inspect", model).stdout
+    assert "l1 = 2, l2 = 0.5" in shown
+    assert f"{np.count_nonzero(partwise.load(model).coef_)}" in shown
+    inspected = cli_json("inspect", model)
+    assert inspected["l1"] == pytest.approx(2.0)
+    assert inspected["n_nonzero"] < inspected["n_features"] / 2
+
+
+def test_refused_before_the_data_are_read(cli, tmp_path):
+    for flags in (("--l1", "1", "--loss", "hinge"), ("--penalty", "l1", "--loss", "squared-hinge"), ("--l1", "-1")):
+        for task in sorted(TASKS):
+            said = cli("train", task, tmp_path / "absent", "-o", tmp_path / "m.pw", *flags, status=2).stderr
+            assert "--l1 must be" in said or "is not available with loss=" in said

@@ -1,0 +1,117 @@
+"""`penalty` and `l1_ratio` mean the same for every estimator: shares of 1 / C."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from partwise import (
+    ConstituencyParser,
+    DependencyParser,
+    GraphLabeler,
+    MaxentClassifier,
+    SegmentTagger,
+    SequenceTagger,
+)
+from partwise.datasets import make_treebank
+from partwise.penalties import L2, ElasticNet
+
+WORDS = [[["a", "b"], ["c"]], [["c"], ["a", "d"]], [["b"]]]
+BANK = make_treebank(12, 0)
+TOKENS = [list(zip(*rows, strict=True)) for rows in zip(BANK.words, BANK.tags, strict=True)]
+ARCS = [list(zip(*rows, strict=True)) for rows in zip(BANK.heads, BANK.labels, strict=True)]
+TREES = [("S", ("NP", ("D", "the"), ("N", "cat")), ("V", "sat")), ("S", ("NP", ("D", "a"), ("N", "dog")), ("V", "ran"))]
+CASES = {
+    "classifier": (MaxentClassifier(fit_intercept=False), np.eye(6), list("abcabc")),
+    "tagger": (SequenceTagger(), WORDS, [["X", "Y"], ["Y", "X"], ["X"]]),
+    "second order": (SequenceTagger(order=2), WORDS, [["X", "Y"], ["Y", "X"], ["X"]]),
+    "maxent tagger": (SequenceTagger(model="maxent"), WORDS, [["X", "Y"], ["Y", "X"], ["X"]]),
+    "segments": (SegmentTagger(), WORDS, [["B-X", "I-X"], ["O", "B-Y"], ["B-X"]]),
+    "parser": (DependencyParser(C=1.0, labels=False), TOKENS, ARCS),
+    "phrases": (ConstituencyParser(), None, TREES),
+    "graphs": (
+        GraphLabeler(),
+        [(row, [(0, 1)] if len(row) > 1 else []) for row in WORDS],
+        [["X", "Y"], ["Y", "X"], ["X"]],
+    ),
+}
+
+
+def given(name):
+    estimator, X, y = CASES[name]
+    return (clone(estimator), y, None) if X is None else (clone(estimator), X, y)
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, L2(2.0)),
+        ({"penalty": "l1"}, ElasticNet(2.0, 0.0)),
+        ({"penalty": "elasticnet", "l1_ratio": 0.25}, ElasticNet(0.5, 1.5)),
+        ({"penalty": "elasticnet", "l1_ratio": 0.0}, L2(2.0)),
+        ({"penalty": "l2", "l1_ratio": 0.7}, L2(2.0)),
+    ],
+)
+def test_penalties_are_shares_of_the_strength(name, options, expected):
+    estimator, X, y = given(name)
+    estimator.set_params(C=0.5, **options)
+    assert estimator._prepare_fit(X, y, None).problem.penalty == expected
+    copied = clone(estimator)
+    assert {key: copied.get_params()[key] for key in options} == options
+
+
+def test_two_labels_have_one_vector_and_its_penalty():
+    """The pair (-v/2, v/2) has |v|_1 as it is and |v|^2 / 2: l2 is doubled, l1 is not."""
+    model = MaxentClassifier(C=0.5, penalty="elasticnet", l1_ratio=0.25)
+    problem = model._prepare_fit(np.eye(4), list("abab"), None).problem
+    assert problem.penalty == ElasticNet(0.5, 3.0)
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"penalty": "l0"}, "penalty must be one of 'l2', 'l1', 'elasticnet'"),
+        ({"penalty": None}, "penalty must be one of"),
+        ({"penalty": "elasticnet", "l1_ratio": 1.5}, "l1_ratio must be at most 1"),
+        ({"penalty": "elasticnet", "l1_ratio": -0.5}, "l1_ratio must be a finite number"),
+        ({"penalty": "elasticnet", "l1_ratio": float("nan")}, "l1_ratio must be a finite number"),
+        ({"penalty": "l1", "loss": "hinge"}, "penalty='l1' is not available with loss='hinge'"),
+        ({"penalty": "elasticnet", "loss": "squared-hinge"}, "not available with loss='squared-hinge'"),
+    ],
+)
+def test_refusals_before_any_work(name, options, message):
+    estimator, _, _ = given(name)
+    with pytest.raises(ValueError, match=message):
+        estimator.set_params(**options).fit(object(), object())  # the data are not looked at
+
+
+def test_a_kernel_has_no_weights_to_be_zero():
+    with pytest.raises(ValueError, match="penalty='l1' is not available with a kernel"):
+        SequenceTagger(kernel="rbf", penalty="l1").fit(object(), object())
+
+
+def test_zeros_of_a_maxent_tagger():
+    rng = np.random.default_rng(0)
+    X = [[[f"w{rng.integers(30)}", "one"] for _ in range(5)] for _ in range(40)]
+    y = [["X" if names[0] in ("w1", "w2", "w3") else "Y" for names in row] for row in X]
+    tagger = SequenceTagger(model="maxent", penalty="l1", C=0.5, tol=1e-6).fit(X, y)
+    result = tagger.result_
+    assert result.converged
+    assert (result.l1, result.l2) == (2.0, 0.0)
+    assert 0 < result.n_nonzero == np.count_nonzero(tagger.coef_) < 30
+    assert tagger.score(X, y) > 0.95
+
+
+def test_names_of_arcs_have_the_same_shares():
+    from partwise.models.tree.model import TreeModel
+
+    parser = DependencyParser(C=0.5, label_C=0.25, penalty="elasticnet", l1_ratio=0.5)
+    model = parser._make_model()
+    assert isinstance(model, TreeModel)
+    model.learn(TOKENS, ARCS, None, parser._check_training())
+    assert (model.label_result.l1, model.label_result.l2) == (2.0, 2.0)
+    assert model.label_result.converged
+    assert 0 < model.label_result.n_nonzero < 0.5 * model.label_result.weights.size
