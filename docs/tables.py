@@ -24,6 +24,7 @@ _BLOCK = re.compile(r"(<!-- generated: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOT
 
 # Kinds of problems, and what to say of a solver that fits none before.
 KINDS_OF_CELLS = {"Multiclass": "one label", "Chain": "chains", "Multiclass, maxent map": "maxent map"}
+KINDS_OF_L1 = {"Chain, l1 > 0": "yes", "Chain, elastic net": "`l2` > 0", "Multiclass, l1 > 0": "one label"}
 
 
 def fits() -> str:
@@ -31,7 +32,7 @@ def fits() -> str:
     rows = [["solver", *(f"`{name}`" for name in LOSSES), "`l2` = 0", "`l1` > 0", "kernels", "asks of a structure"]]
     found = {
         kind: {name: fitting_solvers(loss, kind) for name, loss in LOSSES.items()}
-        for kind in (*KINDS_OF_CELLS, "Multiclass, maxent map, l2 = 0", "Multiclass, l1 > 0")
+        for kind in (*KINDS_OF_CELLS, "Multiclass, maxent map, l2 = 0", *KINDS_OF_L1)
     }
     of_structures = {"max oracle", "expectation oracle", "covariance", "cliques", "k_best", "sample", "one part"}
     for solver, cls in SOLVERS.items():
@@ -41,10 +42,9 @@ def fits() -> str:
             everywhere = kinds["Chain"] and kinds["Multiclass"]
             text = next((text for kind, text in KINDS_OF_CELLS.items() if kinds[kind]), "")
             cells.append("yes" if everywhere else text)
-        unpenalised, with_l1 = (
-            "yes" if any(solver in names for names in found[kind].values()) else ""
-            for kind in ("Multiclass, maxent map, l2 = 0", "Multiclass, l1 > 0")
-        )
+        fitting = {kind for kind, names in found.items() if any(solver in those for those in names.values())}
+        unpenalised = "yes" if "Multiclass, maxent map, l2 = 0" in fitting else ""
+        with_l1 = next((text for kind, text in KINDS_OF_L1.items() if kind in fitting), "")
         kernels = "explicit weights" not in cls.requires
         asks = ", ".join(sorted(cls.requires & of_structures))
         rows.append([f"`{solver}`", *cells, unpenalised, with_l1, "yes" if kernels else "", asks])

@@ -64,7 +64,9 @@ def problem_of(kind: str, loss: str) -> Problem:
         "Python structure with both oracles": Listed,
         "Python structure with the maximum alone": MaxOnly,
     }.get(kind, lambda own: own)(small.case.structure)
-    penalty = ElasticNet(0.1) if kind.endswith("l1 > 0") else L2(0.0 if kind.endswith("l2 = 0") else 0.7)
+    penalty: L2 | ElasticNet = L2(0.0 if kind.endswith("l2 = 0") else 0.7)
+    if kind.endswith(("l1 > 0", "elastic net")):
+        penalty = ElasticNet(0.1, 0.7 if kind.endswith("elastic net") else 0.0)
     features = small.case.features
     if kind.endswith("with a kernel"):
         rows = np.random.default_rng(0).normal(size=(sum(small.case.rows), 2))

@@ -28,6 +28,7 @@ from .iis import IIS
 from .is_bound import ISBound
 from .lbfgs import LBFGS
 from .newton import Newton
+from .owlqn import OWLQN
 from .path import regularization_path, solve_path
 from .registry import available_solvers, get_solver, register, suitable_solvers
 from .scgis import SCGIS
@@ -44,6 +45,7 @@ __all__ = [
     "GIS",
     "IIS",
     "LBFGS",
+    "OWLQN",
     "SCGIS",
     "SDCA",
     "Annealed",

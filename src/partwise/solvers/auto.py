@@ -3,7 +3,8 @@
 The rule of "auto", by loss and by a look at some examples (`look`); the first line that fits:
 
     l1 > 0, one part per labelling    cd-l1
-    l1 > 0                            eg
+    l1 > 0, l2 > 0                    eg
+    l1 > 0                            owlqn
     hinge, squared hinge              bcfw
     hinge, batches not in memory      excessive-gap
     hinge, kernels                    eg
@@ -50,6 +51,7 @@ from .excessive_gap import ExcessiveGap
 from .lbfgs import LBFGS
 from .look import Look
 from .newton import Newton
+from .owlqn import OWLQN
 from .registry import check_fits, describe, get_solver, no_solver, suitable_solvers
 from .sdca import SDCA
 
@@ -136,7 +138,9 @@ def _sparse(problem: Problem, fitting: list[str]) -> Choice:
     """The choice where an l1 term makes weights zero."""
     if CDL1.name in fitting:
         return Choice(CDL1(), "an l1 term, one part per labelling")
-    return Choice(EG(), "an elastic net")
+    if EG.name in fitting:
+        return Choice(EG(), "an elastic net")
+    return Choice(OWLQN(), "an l1 term, and no dual method fits")
 
 
 def _few_weights(look: Look) -> bool:

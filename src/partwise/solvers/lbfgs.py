@@ -2,12 +2,7 @@
 
 Problem. min P(w) of `problem`, temperature > 0 (l2 = 0 is allowed).
 
-Update. d = -H grad P(w), with H from the last `memory` pairs (step s, change of gradient y), the rows of S and Y,
-oldest first, and gamma = s'y / y'y of the newest pair:
-
-    H = gamma I + [S' gamma Y'] [[R^-T (D + gamma Y Y') R^-1, -R^-T], [-R^-1, 0]] [S; gamma Y]
-
-where D and R are the diagonal and the upper triangle of S Y'. Then w += alpha d, with alpha from a line search on
+Update. d = -H grad P(w), H as in `pairs`. Then w += alpha d, with alpha from a line search on
 phi(alpha) = P(w + alpha d):
 
     strong Wolfe       phi(alpha) <= phi(0) + c1 alpha phi'(0)  and  |phi'(alpha)| <= c2 |phi'(0)|
@@ -19,25 +14,25 @@ the search is for its root: secants, kept inside the bracket.
 Stopping rule. gap = |grad P|^2 / (2 l2) <= tol |P|: the certificate of the oracle's own answer, for nothing. Ends as
 well when no step brings P or the gap down any more (the rounding floor). With l2 = 0: |grad P(w)| <= tol |grad P(0)|.
 
-Source. Liu, Nocedal 1989, in the compact form of Byrd, Nocedal, Schnabel 1994, (3.1), which is a few products with S
-and Y in place of many passes over vectors; the second line-search test is the approximate Wolfe condition of Hager,
-Zhang 2005. 000 and 003 have L-BFGS as a rival. Departures: our own code in place of a library's, so that a run can be
-saved and resumed bit for bit; a failed line search drops the pairs and tries the gradient once before it gives up; the
+Source. Liu, Nocedal 1989; the second line-search test is the approximate Wolfe condition of Hager, Zhang 2005. 000 and
+003 have L-BFGS as a rival. Departures: our own code in place of a library's, so that a run can be saved and resumed bit
+for bit; the compact form of H; a failed line search drops the pairs and tries the gradient once before it gives up; the
 dual value reported is the best one met, not the newest (`primal`).
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import isfinite, sqrt
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from .._core import add_rows, dot, row_dots
+from .._core import dot
 from ..arrays import Floats
 from ..capabilities import Capability
 from ..problem import Problem
 from .base import WarmStart, option
+from .pairs import PairsState, direction_along, forget, no_pairs, remember
 from .primal import PrimalSolver, PrimalState
 from .registry import register
 
@@ -45,23 +40,8 @@ ARMIJO, CURVATURE = 1e-4, 0.9
 
 
 @dataclass(kw_only=True)
-class LBFGSState(PrimalState):
-    """steps, changes: S and Y, (memory, d), rings of which the first `stored` rows are in use.
-
-    sy, yy: S Y' and Y Y', (memory, memory), as far as they are needed.
-    """
-
-    steps: Floats
-    changes: Floats
-    sy: Floats
-    yy: Floats
-    stored: int = 0
-    newest: int = -1
-    gamma: float = 0.0  # 0: no pair yet
-
-    def complaint(self, fresh: Any) -> str:
-        inside = 0 <= self.stored <= len(self.steps) and self.newest < max(self.stored, 1)
-        return super().complaint(fresh) or ("" if inside else "it has more pairs than there is room for")
+class LBFGSState(PairsState, PrimalState):
+    """An iterate and the pairs of the last steps."""
 
 
 @register(place=1)
@@ -85,20 +65,13 @@ class LBFGS(PrimalSolver[LBFGSState]):
             raise ValueError("memory and max_trials must be at least 1")
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> LBFGSState:
-        d = problem.n_weights
-        return LBFGSState(
-            **self.start(problem, warm_start),
-            steps=np.zeros((self.memory, d)),
-            changes=np.zeros((self.memory, d)),
-            sy=np.zeros((self.memory, self.memory)),
-            yy=np.zeros((self.memory, self.memory)),
-        )
+        return LBFGSState(**self.start(problem, warm_start), **no_pairs(self.memory, problem.n_weights))
 
     def step(self, problem: Problem, state: LBFGSState) -> None:
-        direction = _direction(state, problem.n_jobs)
+        direction = direction_along(state, state.gradient, problem.n_jobs)
         slope = dot(state.gradient, direction, problem.n_jobs)
         if not slope < 0:  # the pairs have degenerated (or the gradient is zero)
-            state.stored, state.newest = 0, -1
+            forget(state)
             direction = -state.gradient
             slope = dot(state.gradient, direction, problem.n_jobs)
         if slope == 0:
@@ -113,9 +86,9 @@ class LBFGS(PrimalSolver[LBFGSState]):
         if found is None:
             # With the pairs the direction may be poor; along the gradient itself nothing is left to gain.
             state.stalled = state.stored == 0
-            state.stored, state.newest = 0, -1
+            forget(state)
             return
-        _remember(state, found, problem.n_jobs)
+        remember(state, found.weights - state.weights, found.gradient - state.gradient, problem.n_jobs)
         self.move(problem, state, found.weights, found.primal, found.gradient)
 
     def _line_search(
@@ -178,41 +151,3 @@ def _next_alpha(low: float, low_slope: float, high: float, high_slope: float, hi
     # An end that was rejected for its value says little about where the root is: at least halve.
     furthest = 0.9 if high_ok else 0.5
     return min(max(root, low + 0.1 * width), low + furthest * width)
-
-
-def _direction(state: LBFGSState, n_jobs: int) -> Floats:
-    """-H grad P."""
-    k = state.stored
-    if k == 0:
-        return -state.gradient
-    order = [(state.newest - j) % k for j in reversed(range(k))]  # oldest first
-    gamma, S, Y = state.gamma, state.steps[:k], state.changes[:k]
-    sy, yy = state.sy[np.ix_(order, order)], state.yy[np.ix_(order, order)]
-    R = np.triu(sy)
-    sg, yg = (row_dots(pairs, state.gradient, n_jobs)[order] for pairs in (S, Y))
-    try:
-        v = np.linalg.solve(R, sg)
-        on_steps = np.linalg.solve(R.T, np.diag(sy) * v + gamma * (yy @ v - yg))
-    except np.linalg.LinAlgError:
-        return np.zeros_like(state.gradient)  # no descent: the caller drops the pairs
-    back = np.argsort(order)
-    on_steps, on_changes = (np.asarray(c[back], dtype=np.float64) for c in (-on_steps, gamma * v))
-    direction = -gamma * state.gradient
-    add_rows(on_steps, S, direction, n_jobs)
-    add_rows(on_changes, Y, direction, n_jobs)
-    return direction
-
-
-def _remember(state: LBFGSState, found: _Trial, n_jobs: int) -> None:
-    """Add the pair of this step to the rings; pairs without curvature (rounding) are left out."""
-    s, y = found.weights - state.weights, found.gradient - state.gradient
-    curvature, norm2 = dot(s, y, n_jobs), dot(y, y, n_jobs)
-    if curvature <= 1e-16 * norm2:
-        return
-    memory = len(state.steps)
-    state.newest = row = (state.newest + 1) % memory
-    state.stored = k = min(state.stored + 1, memory)
-    state.gamma = curvature / norm2
-    state.steps[row], state.changes[row] = s, y
-    state.sy[:k, row] = row_dots(state.steps[:k], y, n_jobs)
-    state.yy[:k, row] = state.yy[row, :k] = row_dots(state.changes[:k], y, n_jobs)

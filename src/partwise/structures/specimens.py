@@ -31,6 +31,8 @@ def one_label() -> LabelledBatch:
 
 
 @specimen("Chain, two batches", batches=2)
+@specimen("Chain, l1 > 0", penalty=ElasticNet(1.0))
+@specimen("Chain, elastic net", penalty=ElasticNet(1.0, 1.0))
 @specimen("Chain, l2 = 0", penalty=L2(0.0))
 @specimen("Chain")
 def chain() -> LabelledBatch:
