@@ -61,3 +61,38 @@ def test_refused_before_the_data_are_read(cli, tmp_path):
         for task in sorted(TASKS):
             said = cli("train", task, tmp_path / "absent", "-o", tmp_path / "m.pw", *flags, status=2).stderr
             assert "--l1 must be" in said or "is not available with loss=" in said
+
+
+def test_a_path_over_l1(cli, cli_json, files, tmp_path):
+    train, dev, model = files / "digits" / "train.svm", files / "digits" / "dev.svm", tmp_path / "m.pw"
+    flags = ("--l1-min", "0.5", "--points", "4", "-o", model)
+    for more in (("--dev", dev), ("--l2", "0")):
+        said = cli_json("path", "maxent", train, *flags, *more)
+        points = said["points"]
+        assert points[0]["n_nonzero"] == 0
+        assert points[-1]["l1"] == pytest.approx(0.5)
+        assert [point["l2"] for point in points] == pytest.approx(4 * [0.0 if "--l2" in more else 1.0])
+        assert all(point["status"] == "converged" for point in points)
+        best = max(points, key=lambda point: point["score"])
+        fitted = partwise.load(model)
+        assert (said["l1"], said["l2"]) == pytest.approx((best["l1"], best["l2"]))
+        assert fitted.result_.l1 == pytest.approx(best["l1"])
+        assert fitted.l1_ratio / fitted.C == pytest.approx(best["l1"])
+    assert "not zero" in cli("path", "maxent", train, *flags).stdout
+    assert "C" in cli_json("path", "maxent", train, "--penalty", "l1", "--points", "2", "-o", model)["points"][0]
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (("--l1-min", "0"), "--l1-min must be a number above 0"),
+        (("--l1-min", "nan"), "--l1-min must be a number above 0"),
+        (("--l1-min", "1", "--l2", "-1"), "--l2 must be a number of at least 0"),
+        (("--l1-min", "1", "--C-min", "1"), "--C-min cannot be combined with --l1-min"),
+        (("--l1-min", "1", "--penalty", "l1"), "--penalty cannot be combined with --l1-min"),
+        (("--l1-min", "1", "--loss", "hinge"), "not available with loss='hinge'"),
+        (("--l2", "1"), "--l2 is for paths over l1"),
+    ],
+)
+def test_bad_paths(cli, tmp_path, flags, message):
+    assert message in cli("path", "tag", tmp_path / "absent", "-o", tmp_path / "m.pw", *flags, status=2).stderr

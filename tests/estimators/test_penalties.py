@@ -11,6 +11,7 @@ from partwise import (
     DependencyParser,
     GraphLabeler,
     MaxentClassifier,
+    RegularizationPathCV,
     SegmentTagger,
     SequenceTagger,
 )
@@ -115,3 +116,32 @@ def test_names_of_arcs_have_the_same_shares():
     assert (model.label_result.l1, model.label_result.l2) == (2.0, 2.0)
     assert model.label_result.converged
     assert 0 < model.label_result.n_nonzero < 0.5 * model.label_result.weights.size
+
+
+@pytest.mark.parametrize("labels", ["abc", "ab"])
+def test_a_path_over_l1(labels):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 8)), [labels[k % len(labels)] for k in range(60)]
+    model = MaxentClassifier(C=2.0, tol=1e-8)
+    path = model.fit_l1_path(0.25, X, y, points=5)
+    assert not path[0].weights.any()
+    assert path[-1].l1 == 0.25
+    np.testing.assert_allclose(np.diff(np.log([result.l1 for result in path])), np.log(path[1].l1 / path[0].l1))
+    assert all(result.converged for result in path)
+    assert model.get_params()["penalty"] == "elasticnet"
+    alone = clone(model).fit(X, y)  # the parameters are those of the last point
+    assert (alone.result_.l1, alone.result_.l2) == (path[-1].l1, path[-1].l2)
+    np.testing.assert_allclose(model.coef_, alone.coef_, atol=1e-3)
+    assert not model.use(path[0]).coef_.any()
+    with pytest.raises(ValueError, match="l1_min"):
+        model.fit_l1_path(0.0, X, y)
+    with pytest.raises(ValueError, match="l1_max must be at least"):
+        model.fit_l1_path(2.0, X, y, l1_max=1.0)
+
+
+def test_the_best_strength_under_an_l1_penalty():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 8)), ["ab"[k % 2] for k in range(60)]
+    found = RegularizationPathCV(MaxentClassifier(penalty="l1", tol=1e-6), Cs=[0.01, 0.1, 1.0], cv=3).fit(X, y)
+    assert [result.l1 for result in found.results_] == pytest.approx([1 / C for C in found.Cs_[: len(found.results_)]])
+    assert found.gaps_.max() <= 1e-6

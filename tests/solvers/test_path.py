@@ -9,7 +9,7 @@ from smallproblems import Small
 from partwise import ConvergenceWarning, Problem, get_solver, solve
 from partwise.features import multiclass_map
 from partwise.penalties import L2, ElasticNet
-from partwise.solvers import regularization_path, solve_path, suitable_solvers
+from partwise.solvers import largest_l1, regularization_path, solve_path, suitable_solvers
 from partwise.solvers.path import penalties
 from partwise.structures import Multiclass
 
@@ -154,7 +154,7 @@ def test_other_penalties():
     structure = Multiclass(60, 3)
     features = multiclass_map(structure, rng.normal(size=(60, 4)))
     problem = Problem(features, structure, structure.encode(rng.integers(0, 3, 60)), "log", ElasticNet(1.0, 0.5))
-    with pytest.raises(ValueError, match="solve_path"):
+    with pytest.raises(ValueError, match="this path is over l1"):
         regularization_path(problem, 10.0)
     nets = [ElasticNet(scale, 0.5 * scale) for scale in (8.0, 4.0, 2.0)]
     path = solve_path(problem, nets, tol=1e-6)
@@ -163,6 +163,74 @@ def test_other_penalties():
         assert problem.with_penalty(net).value(result.weights) == pytest.approx(result.primal)
     zeros = [int((result.weights == 0).sum()) for result in path]
     assert zeros == sorted(zeros, reverse=True)
+
+
+class TestOverL1:
+    def problem(self, net):
+        rng = np.random.default_rng(0)
+        structure = Multiclass(60, 3)
+        features = multiclass_map(structure, rng.normal(size=(60, 6)))
+        return Problem(features, structure, structure.encode(rng.integers(0, 3, 60)), "log", net)
+
+    @pytest.mark.parametrize("l2", [0.0, 0.5])
+    def test_from_no_weights_to_the_problems_own(self, l2):
+        problem = self.problem(ElasticNet(0.5, l2))
+        most = largest_l1(problem)
+        path = regularization_path(problem, factor=0.6, tol=1e-8)
+        assert path[0].l1 == most
+        assert path[-1].l1 == 0.5
+        np.testing.assert_allclose(np.divide([r.l1 for r in path[1:-1]], [r.l1 for r in path[:-2]]), 0.6)
+        assert not path[0].weights.any()
+        used = [result.n_nonzero for result in path]
+        assert used == sorted(used)
+        for result in path:
+            assert result.converged
+            assert result.l2 == l2
+            cold = solve(problem.with_penalty(ElasticNet(result.l1, l2)), tol=1e-10)
+            assert result.primal == pytest.approx(cold.primal, rel=2e-8)
+
+    def test_the_first_strength_is_the_smallest_without_weights(self):
+        problem = self.problem(ElasticNet(0.5, 0.1))
+        most = largest_l1(problem)
+        for factor, any_weight in ((1.0, False), (0.999, True)):
+            result = solve(problem.with_penalty(ElasticNet(factor * most, 0.1)), tol=1e-9)
+            assert bool(result.weights.any()) == any_weight
+
+    def test_both_strengths_in_one_proportion(self):
+        path = regularization_path(self.problem(ElasticNet(0.5, 0.1)), factor=0.5, l1_ratio=0.25, l1_min=1.0)
+        assert [result.l2 for result in path] == pytest.approx([3.0 * result.l1 for result in path])
+        assert path[-1].l1 == 1.0
+        lasso = regularization_path(self.problem(ElasticNet(0.5, 0.1)), factor=0.5, l1_ratio=1.0, l1_max=4.0)
+        assert [(result.l1, result.l2) for result in lasso] == [(4.0, 0.0), (2.0, 0.0), (1.0, 0.0), (0.5, 0.0)]
+
+    def test_a_stronger_penalty_than_the_first_is_one_point(self):
+        problem = self.problem(ElasticNet(0.5, 0.1))
+        (alone,) = regularization_path(problem, l1_min=2.0 * largest_l1(problem))
+        assert not alone.weights.any()
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"l1_ratio": 0.0}, "l1_ratio must be above 0"),
+            ({"l1_ratio": 1.5}, "l1_ratio must be above 0 and at most 1"),
+            ({"l1_min": 0.0}, "l1_min must be a number > 0"),
+            ({"l1_max": np.nan}, "l1_max must be a number > 0"),
+            ({"l1_max": 0.1}, "l1_min must be a number > 0 and at most l1_max"),
+            ({"l2_min": 0.1}, "this path is over l1"),
+            ({"factor": 1.0}, "factor"),
+        ],
+    )
+    def test_bad_paths(self, options, message):
+        with pytest.raises(ValueError, match=message):
+            regularization_path(self.problem(ElasticNet(0.5, 0.1)), **options)
+
+    def test_other_problems(self):
+        with pytest.raises(ValueError, match="needs l2_max"):
+            regularization_path(small("log").problem)
+        with pytest.raises(ValueError, match="are for an l1 penalty"):
+            regularization_path(small("log").problem, 10.0, l1_min=1.0)
+        with pytest.raises(ValueError, match="has a kink at zero"):
+            largest_l1(small("hinge").problem)
 
 
 def test_with_penalty_leaves_the_problem_alone():

@@ -73,8 +73,10 @@ def penalty_settings(settings: dict[str, Any], default_C: float, flags: dict[str
     _check("--l1", l1, zero=True)
     _check("--l2", l2, zero=bool(l1))
     if l1:
+        from partwise.estimators.training import penalty_parameters
+
         l2 = 1.0 / default_C if l2 is None else l2
-        return {"penalty": "elasticnet" if l2 else "l1", "l1_ratio": l1 / (l1 + l2), "C": 1.0 / (l1 + l2)}
+        return penalty_parameters(l1, l2)
     if l2 is not None:
         return {"C": 1.0 / l2}
     return {} if C is None else {"C": C}

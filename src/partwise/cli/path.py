@@ -7,19 +7,21 @@ from typing import Any
 
 import click
 import numpy as np
+from click.core import ParameterSource
 
 from partwise.cli.errors import UserError
 from partwise.cli.flags import File
+from partwise.cli.objective import penalty_settings
 from partwise.cli.output import check_outputs, json_flag, peak_memory, print_json, table, threads_flag, unpack_flag
 from partwise.cli.summary import result_fields, size_text
 from partwise.cli.taskgroup import TaskGroup
 from partwise.cli.tasks import TASKS, Data, Task
-from partwise.cli.train import default_output, estimator_settings, training_flags
+from partwise.cli.train import default_output, default_strength, estimator_settings, training_flags
 
 
 @click.command("path", cls=TaskGroup, make=lambda task: make_command(task))
 def command() -> None:
-    """Train for many C at once and keep the one that does best on held-out data: partwise path TASK DATA -o MODEL.
+    """Train for many C or l1 at once, keep the one that does best on held-out data: partwise path TASK DATA -o MODEL.
 
     The strongest penalty is solved first and each other one from the solution of the one before, which takes little
     more than a single training; every point is certified.
@@ -31,6 +33,8 @@ def make_command(task: Task) -> click.Command:
 
     def run(**flags: Any) -> None:
         path(task, **flags)
+
+    l2 = 1.0 / default_strength(task)
 
     parameters: list[click.Parameter] = [
         click.Argument(["data"], type=File()),
@@ -53,6 +57,15 @@ def make_command(task: Task) -> click.Command:
         click.Option(
             ["--points"], type=click.IntRange(2), default=9, show_default=True, help="How many C, evenly in logarithms."
         ),
+        click.Option(
+            ["--l1-min"],
+            type=float,
+            metavar="X",
+            help="Go over l1 instead of C: from where all weights are zero down to X, at one l2.",
+        ),
+        click.Option(
+            ["--l2"], type=float, help=f"With --l1-min: strength of the penalty l2 / 2 |w|^2 [default: {l2:g}]."
+        ),
         *training_flags(task),
     ]
     return json_flag(
@@ -68,12 +81,10 @@ def path(task: Task, *, data: str, output: str | None, dev: str | None, as_json:
     output = output or default_output(data)
     if as_json and output == "-":
         raise UserError("--json cannot be combined with a model on standard output")
-    if not 0 < flags["C_min"] < flags["C_max"] < float("inf"):
-        raise UserError("--C-min must be above 0 and below --C-max")
-    check_outputs(output, inputs=(data, dev))
     settings = estimator_settings(task, flags)
+    over = _over_l1(task, settings, flags) if flags["l1_min"] is not None else _over_strengths(flags)
+    check_outputs(output, inputs=(data, dev))
     task.estimator(**settings).check_parameters()
-    Cs = np.geomspace(flags["C_min"], flags["C_max"], flags["points"]).tolist()
     whole = task.read(data, flags, labelled=True)
     training, held, where = whole, None, dev
     if dev is not None:
@@ -84,23 +95,24 @@ def path(task: Task, *, data: str, output: str | None, dev: str | None, as_json:
 
     model = task.make(flags, training, settings)
     points = []
-    results = model.fit_path(Cs, training.X, training.y)
-    for C, result in zip(Cs, results, strict=True):
+    results = over.fit(model, training)
+    for result, named in zip(results, over.names(results), strict=True):
         model.use(result)
         name, score = task.main_score(task.evaluate(model, held))
-        points.append({"C": C, **result_fields(result), "score": score})
-    best = max(range(len(points)), key=lambda k: (points[k]["score"], -points[k]["C"]))
+        points.append({**named, **result_fields(result), "n_nonzero": task.n_nonzero(model), "score": score})
+    # of equal scores the first, with the strongest penalty
+    best = max(range(len(points)), key=lambda k: (points[k]["score"], -k))
     if training is whole:
-        model.C = Cs[best]
+        model.set_params(**over.parameters(results, best))
         model.use(results[best])
     else:
-        model.fit_path(Cs[: best + 1], whole.X, whole.y)
+        over.fit_again(model, whole, results, best)
     model.input_settings_ = {"task": task.name, **task.remember(flags, training)}
     model.save(output)
     fields = {
         "task": task.name,
         "model": output,
-        "C": Cs[best],
+        "C": model.C,
         "score": points[best]["score"],
         "score_name": name,
         "scored_on": where,
@@ -113,22 +125,102 @@ def path(task: Task, *, data: str, output: str | None, dev: str | None, as_json:
     if as_json:
         print_json(fields)
         return
-    rows = [["C", "primal", "dual", "gap / primal", "passes", "seconds", name]]
+    sparse = any(point["l1"] for point in points)
+    rows = [[over.name, "primal", "dual", "gap / primal", "passes", "seconds", *(["not zero"] if sparse else []), name]]
     rows += [
         [
-            f"{point['C']:.4g}",
+            f"{point[over.name]:.4g}",
             f"{point['primal']:.6g}",
             f"{point['dual']:.6g}",
             f"{point['relative_gap']:.1e}",
             f"{point['passes']:.4g}",
             f"{point['seconds']:.2f}",
+            *([str(point["n_nonzero"])] if sparse else []),
             f"{point['score']:.2%}{' *' if k == best else '  '}",
         ]
         for k, point in enumerate(points)
     ]
     click.echo(table(rows, left=0), err=output == "-")
-    text = f"\nbest {name} on {where}: C = {Cs[best]:.4g}; model {output}{size_text(output)}"
+    text = f"\nbest {name} on {where}: {over.name} = {points[best][over.name]:.4g}; model {output}{size_text(output)}"
     click.echo(text, err=output == "-")
+
+
+class _OverC:
+    """Values of C, from the smallest."""
+
+    name = "C"
+
+    def __init__(self, Cs: list[float]) -> None:
+        self.Cs = Cs
+
+    def fit(self, model: Any, data: Data) -> list[Any]:
+        """The results of the path."""
+        found: list[Any] = model.fit_path(self.Cs, data.X, data.y)
+        return found
+
+    def names(self, results: list[Any]) -> list[dict[str, float]]:
+        """What the points are told apart by."""
+        return [{"C": C} for C in self.Cs]
+
+    def parameters(self, results: list[Any], best: int) -> dict[str, Any]:
+        """The estimator's, for a point."""
+        return {"C": self.Cs[best]}
+
+    def fit_again(self, model: Any, data: Data, results: list[Any], best: int) -> None:
+        """The path on other data, up to a point."""
+        model.fit_path(self.Cs[: best + 1], data.X, data.y)
+
+
+class _OverL1:
+    """Values of l1, from the smallest at which all weights are zero."""
+
+    name = "l1"
+
+    def __init__(self, l1_min: float, l2: float, points: int) -> None:
+        self.l1_min, self.l2, self.points = l1_min, l2, points
+
+    def fit(self, model: Any, data: Data) -> list[Any]:
+        """The results of the path."""
+        found: list[Any] = model.fit_l1_path(self.l1_min, data.X, data.y, points=self.points)
+        return found
+
+    def names(self, results: list[Any]) -> list[dict[str, float]]:
+        """What the points are told apart by."""
+        return [{"l1": result.l1} for result in results]
+
+    def parameters(self, results: list[Any], best: int) -> dict[str, Any]:
+        """The estimator's, for a point."""
+        from partwise.estimators.training import penalty_parameters
+
+        return penalty_parameters(results[best].l1, self.l2)
+
+    def fit_again(self, model: Any, data: Data, results: list[Any], best: int) -> None:
+        """The path on other data, up to a point."""
+        model.set_params(**self.parameters(results, best))
+        model.fit_l1_path(results[best].l1, data.X, data.y, l1_max=results[0].l1, points=best + 1)
+
+
+def _over_strengths(flags: dict[str, Any]) -> _OverC:
+    if flags["l2"] is not None:
+        raise UserError("--l2 is for paths over l1 (--l1-min): others go over C = 1 / l2")
+    if not 0 < flags["C_min"] < flags["C_max"] < float("inf"):
+        raise UserError("--C-min must be above 0 and below --C-max")
+    return _OverC(np.geomspace(flags["C_min"], flags["C_max"], flags["points"]).tolist())
+
+
+def _over_l1(task: Task, settings: dict[str, Any], flags: dict[str, Any]) -> _OverL1:
+    context = click.get_current_context()
+    for flag in ("C_min", "C_max", "penalty", "l1_ratio"):
+        if context.get_parameter_source(flag) is ParameterSource.COMMANDLINE:
+            raise UserError(
+                f"--{flag.replace('_', '-')} cannot be combined with --l1-min, which goes over l1 at one l2"
+            )
+    given = {"C": None, "l1": flags["l1_min"], "l2": flags["l2"]}
+    if not flags["l1_min"] > 0:
+        raise UserError(f"--l1-min must be a number above 0, got {flags['l1_min']:g}")
+    settings |= penalty_settings(settings, default_strength(task), given)
+    l2 = 1.0 / default_strength(task) if flags["l2"] is None else flags["l2"]
+    return _OverL1(flags["l1_min"], l2, flags["points"])
 
 
 def _hold_out(task: Task, data: Data, share: float, seed: int) -> tuple[Data, Data]:

@@ -98,7 +98,7 @@ def make_command(task: Task) -> click.Command:
             help="DATA is a partition: train on the Dask cluster of this scheduler; `local`: on a process per thread.",
         ),
         *training_flags(task),
-        *penalty_flags(_default_strength(task)),
+        *penalty_flags(default_strength(task)),
         click.Option(
             ["--early-stopping"],
             type=click.IntRange(1),
@@ -157,7 +157,8 @@ def _help(task: Task) -> str:
     return f"{TASKS[task.name].summary}\n\n{inspect.cleandoc(task.__doc__ or '')}"
 
 
-def _default_strength(task: Task) -> float:
+def default_strength(task: Task) -> float:
+    """C where nothing is said."""
     return float(inspect.signature(task.estimator).parameters["C"].default)
 
 
@@ -174,7 +175,7 @@ def estimator_settings(task: Task, flags: dict[str, Any]) -> dict[str, Any]:
 def _checked_settings(task: Task, flags: dict[str, Any]) -> dict[str, Any]:
     """The same with the penalty, in which nothing is wrong that can be found without data."""
     settings = estimator_settings(task, flags)
-    settings |= penalty_settings(settings, _default_strength(task), flags)
+    settings |= penalty_settings(settings, default_strength(task), flags)
     task.estimator(**settings).check_parameters()
     return settings
 

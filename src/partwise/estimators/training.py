@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from partwise.arrays import Floats, Ints
 from partwise.callbacks.base import Callbacks, Session, check_callbacks
-from partwise.checks import check_choice, check_positive, count_jobs, seed_of
+from partwise.checks import check_choice, check_count, check_positive, count_jobs, seed_of
 from partwise.losses import Loss, get_loss
 from partwise.models.base import Ability, InputReport, Labellings, Learnt, Model, Reading, Training
 from partwise.partitions.folder import Partitions
@@ -31,7 +31,7 @@ from partwise.penalties import L2, ElasticNet, Penalty
 from partwise.problem import BatchReference, Problem
 from partwise.problem.inference import best_labellings
 from partwise.result import HISTORY, Result
-from partwise.solvers import Checkpoint, Solver, get_solver, solve, solve_path
+from partwise.solvers import Checkpoint, Solver, get_solver, largest_l1, solve, solve_path
 
 
 @contextmanager
@@ -160,6 +160,39 @@ class TrainedEstimator(BaseEstimator):
             self.C = Cs[-1]
             prepared = self._prepare_fit(X, y, sample_weight)
             penalties = [_times(prepared.problem.penalty, self.C / C) for C in Cs]
+            results = solve_path(prepared.problem, penalties, **prepared.options)
+            self._keep(prepared, results[-1])
+        return results
+
+    def fit_l1_path(
+        self,
+        l1_min: float,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        l1_max: float | None = None,
+        points: int = 10,
+    ) -> list[Result]:
+        """Fit for strengths of |w|_1 from `l1_max` down to `l1_min`, evenly in logarithms; the last one stays.
+
+        The strength of |w|^2 / 2 is that of the estimator's parameters at all of them. l1_max: None is the smallest
+        at which all weights are zero. `penalty`, `l1_ratio` and `C` are those of `l1_min` afterwards; `use` puts the
+        weights of any of the results in the last one's place. No callbacks are called.
+        """
+        check_positive("l1_min", l1_min)
+        if l1_max is not None:
+            check_positive("l1_max", l1_max)
+        check_count("points", points)
+        with unchanged_on_failure(self):
+            l2 = self._check_training().l2
+            self.set_params(**penalty_parameters(l1_min, l2))
+            prepared = self._prepare_fit(X, y, sample_weight)
+            first = max(largest_l1(prepared.problem), l1_min) if l1_max is None else l1_max
+            if first < l1_min:
+                raise ValueError(f"l1_max must be at least l1_min = {l1_min:g}, got {l1_max:g}")
+            own = prepared.problem.l2
+            penalties = [ElasticNet(l1, own) for l1 in np.geomspace(first, l1_min, points).tolist()]
             results = solve_path(prepared.problem, penalties, **prepared.options)
             self._keep(prepared, results[-1])
         return results
@@ -326,6 +359,13 @@ def decode(model: Model, reading: Reading, which: Ints, labellings: Labellings, 
         found = f"{len(answers)} answers" if hasattr(answers, "__len__") else type(answers).__name__
         raise TypeError(f"{type(model).__name__}.decode gave {found} for {len(which)} labellings")
     return answers
+
+
+def penalty_parameters(l1: float, l2: float) -> dict[str, Any]:
+    """`penalty`, `l1_ratio` and `C` of an estimator for l1 |w|_1 + l2 / 2 |w|^2."""
+    if not l1:
+        return {"penalty": "l2", "C": 1.0 / l2}
+    return {"penalty": "elasticnet" if l2 else "l1", "l1_ratio": l1 / (l1 + l2), "C": 1.0 / (l1 + l2)}
 
 
 def _times(penalty: Penalty, ratio: float) -> Penalty:

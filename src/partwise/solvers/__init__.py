@@ -29,7 +29,7 @@ from .is_bound import ISBound
 from .lbfgs import LBFGS
 from .newton import Newton
 from .owlqn import OWLQN
-from .path import regularization_path, solve_path
+from .path import largest_l1, regularization_path, solve_path
 from .registry import available_solvers, get_solver, register, suitable_solvers
 from .scgis import SCGIS
 from .sdca import SDCA
@@ -67,6 +67,7 @@ __all__ = [
     "choose",
     "compatibility_table",
     "get_solver",
+    "largest_l1",
     "register",
     "regularization_path",
     "solve",

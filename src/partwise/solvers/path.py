@@ -6,6 +6,10 @@ Update. The dual point of a solution says nothing of l2: it is a dual point of t
 w = u / l2 the only thing that changes. Dual methods continue from it, primal ones from the weights. At temperature 0
 the scores of a Gibbs point are first multiplied by l2's own ratio.
 
+With an l1 penalty the sequence is l1_max, factor l1_max, ..., l1_min at the problem's own l2, or with both strengths in
+one proportion. It begins where all weights are zero: w = 0 is a minimum if and only if |u_t| <= l1 for every weight, u
+of the plane at w = 0. Fewer weights are not zero where l1 is larger, so that the first problems are small.
+
 Stopping rule. gap <= tol |P| at each l2.
 
 Source. 000, section 7.1.2 (Tables 2 and 3: l2_max = 1000, factor 0.7, tol 0.001; their C is l2 here). Departures: any
@@ -19,28 +23,30 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from ..dual import DualPoint
-from ..penalties import L2, Penalty
+from ..penalties import L2, ElasticNet, Penalty
 from ..problem import Problem
 from ..result import Result
 from .auto import solve
 from .base import Solver, WarmStart, generator
 
 
-def penalties(l2_max: float, factor: float, l2_min: float) -> list[float]:
+def penalties(l2_max: float, factor: float, l2_min: float, name: str = "l2") -> list[float]:
     """l2_max, factor l2_max, ... as long as they are above l2_min, then l2_min.
 
     Raises
     ------
     ValueError
-        Unless 0 < l2_min <= l2_max < inf and 0 < factor < 1.
+        Unless 0 < l2_min <= l2_max < inf and 0 < factor < 1; `name` is what messages call the strength.
     """
     if not 0 < factor < 1:
         raise ValueError(f"factor must be between 0 and 1, got {factor}")
     if not (math.isfinite(l2_max) and l2_max > 0):
-        raise ValueError(f"l2_max must be a number > 0, got {l2_max}")
+        raise ValueError(f"{name}_max must be a number > 0, got {l2_max}")
     if not (math.isfinite(l2_min) and 0 < l2_min <= l2_max):
-        raise ValueError(f"l2_min must be a number > 0 and at most l2_max = {l2_max:g}, got {l2_min}")
+        raise ValueError(f"{name}_min must be a number > 0 and at most {name}_max = {l2_max:g}, got {l2_min}")
     found: list[float] = []
     # A last step of nearly nothing (rounding) is not worth a point.
     while (l2 := l2_max * factor ** len(found)) > l2_min * (1.0 + 1e-9):
@@ -48,13 +54,42 @@ def penalties(l2_max: float, factor: float, l2_min: float) -> list[float]:
     return [*found, l2_min]
 
 
+def largest_l1(problem: Problem) -> float:
+    """The smallest l1 at which all weights are zero: max |u_t|, u of the plane at w = 0. For smooth losses."""
+    if not problem.loss.smooth:
+        raise ValueError(
+            f"loss {problem.loss.name!r} has a kink at zero: an l1 penalty is for losses with a temperature"
+        )
+    _, u, _ = problem.plane(np.zeros(problem.n_weights))
+    return float(np.abs(u).max(initial=0.0))
+
+
+def _l1_sequence(
+    problem: Problem, factor: float, l1_max: float | None, l1_min: float | None, l1_ratio: float | None
+) -> list[Penalty]:
+    """The penalties of a path over l1."""
+    if l1_ratio is not None and not 0 < l1_ratio <= 1:
+        raise ValueError(f"l1_ratio must be above 0 and at most 1, got {l1_ratio}")
+    most = largest_l1(problem) if l1_max is None else l1_max
+    least = problem.l1 if l1_min is None else l1_min
+    if l1_max is None and 0 < most < least < math.inf:
+        most = least  # all weights are zero there already
+    found: list[Penalty] = []
+    for l1 in penalties(most, factor, least, "l1"):
+        found.append(ElasticNet(l1, problem.l2 if l1_ratio is None else l1 * (1.0 - l1_ratio) / l1_ratio))
+    return found
+
+
 def regularization_path(
     problem: Problem,
-    l2_max: float,
+    l2_max: float | None = None,
     factor: float = 0.7,
     tol: float = 1e-3,
     *,
     l2_min: float | None = None,
+    l1_max: float | None = None,
+    l1_min: float | None = None,
+    l1_ratio: float | None = None,
     solver: str | Solver[Any] = "auto",
     max_passes: float | None = None,
     max_seconds: float | None = None,
@@ -70,15 +105,21 @@ def regularization_path(
     Parameters
     ----------
     problem : Problem
-        Data and loss; its own penalty is where the path ends unless `l2_min` says otherwise.
+        Data and loss; its own penalty is where the path ends unless `l2_min` (`l1_min`) says otherwise. If it has an
+        l1 term, the path is over l1.
     l2_max : float
-        The first, largest strength.
+        The first, largest strength; not for paths over l1.
     factor : float
         Each strength over the one before.
     tol : float
         Every point ends at gap <= tol * |primal|.
     l2_min : float, optional
         The last strength (default: the problem's).
+    l1_max, l1_min : float, optional
+        The first and the last strength of a path over l1 (default: the smallest at which all weights are zero, and the
+        problem's).
+    l1_ratio : float, optional
+        Let both strengths fall, l1 : l2 = l1_ratio : 1 - l1_ratio, instead of l1 alone at the problem's l2.
     solver, n_jobs, random_state, verbose
         As for `solve`. "auto" chooses again at each point.
     max_passes, max_seconds : float, optional
@@ -93,7 +134,7 @@ def regularization_path(
     Returns
     -------
     list of Result
-        One per point, in the order they were solved; `Result.l2` tells them apart.
+        One per point, in the order they were solved; `Result.l2` and `Result.l1` tell them apart.
 
     Raises
     ------
@@ -106,11 +147,16 @@ def regularization_path(
         For each point whose tolerance was not reached; the path continues from there.
     """
     if problem.l1:
-        raise ValueError("regularization_path is for the L2 penalty; solve_path takes any sequence of penalties")
-    strengths = penalties(l2_max, factor, problem.l2 if l2_min is None else l2_min)
+        if l2_max is not None or l2_min is not None:
+            raise ValueError("l2_max and l2_min are for problems without an l1 penalty: this path is over l1")
+        sequence = _l1_sequence(problem, factor, l1_max, l1_min, l1_ratio)
+    else:
+        if l2_max is None or not (l1_max is l1_min is l1_ratio is None):
+            raise ValueError("a path over l2 needs l2_max; l1_max, l1_min and l1_ratio are for an l1 penalty")
+        sequence = [L2(each) for each in penalties(l2_max, factor, problem.l2 if l2_min is None else l2_min)]
     return solve_path(
         problem,
-        [L2(strength) for strength in strengths],
+        sequence,
         tol=tol,
         solver=solver,
         max_passes=max_passes,

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from partwise.arrays import Booleans, Ints, pointers
+from partwise.arrays import Booleans, Floats, Ints, pointers
 from partwise.features import Attributes
+from partwise.models.base import Labellings
+from partwise.models.costs import CostTable, row_costs
 from partwise.models.layout import PairLayout, expand_pairs, layout_of
 from partwise.models.rows import Rows
 from partwise.models.segments.spans import Segments
+from partwise.structures import SegmentChain
 
 
 def some_rows(rows: Rows, places: Ints) -> Rows:
@@ -42,3 +45,13 @@ def segment_counts(gold: Segments) -> Ints:
     """Number of segments of each sequence."""
     ends = np.cumsum(gold.lengths)
     return np.diff(np.searchsorted(gold.firsts, ends), prepend=0)
+
+
+def costs_of_segments(
+    structure: SegmentChain, gold: tuple[Ints, Ints, Floats], types: Ints, table: CostTable | None
+) -> Floats | None:
+    """The user's costs of positions by their types, with the structure's of borders; None if there are none."""
+    if table is None:
+        return None
+    others = np.concatenate([structure.cost(i, *each) for i, each in enumerate(Labellings(*gold).each())])
+    return row_costs(structure.slot_offsets(), structure.lengths, structure.width, types, table.values, others)

@@ -27,13 +27,12 @@ from partwise.io.coded import CodedSequences
 from partwise.model_files.parts import ModelParts
 from partwise.models.base import Labellings, Learnt, Reading, Training
 from partwise.models.chain.layout import node_layout, transition_mask
-from partwise.models.costs import row_costs
 from partwise.models.inspection import Explanation, TopFeatures
 from partwise.models.layout import PairLayout, expand_pairs, layout_of
 from partwise.models.rows import Rows
 from partwise.models.saved import unpadded
 from partwise.models.segments.answering import best_spans, label_marginals
-from partwise.models.segments.choosing import segment_counts, some_rows, without_types
+from partwise.models.segments.choosing import costs_of_segments, segment_counts, some_rows, without_types
 from partwise.models.segments.constraining import constrain_segments
 from partwise.models.segments.inspecting import explain_segments, prune_segments, top_features
 from partwise.models.segments.spans import Segments, Span, Types
@@ -170,24 +169,16 @@ class SegmentModel(SequenceModel):
         batch = self._batch(rows, found, once=False)
         structure: Any = batch.structure
         slots = structure.encode(gold.types, gold.begins.astype(np.uint8))
-        examples = LabelledBatch(batch, slots, weight, self._costs(structure, Labellings(*slots), gold.types))
-        learnt = Learnt(examples, (self.n_types, self.max_length, rows.lengths))
+        cost = costs_of_segments(structure, slots, gold.types, self.cost_table)
+        learnt = Learnt(LabelledBatch(batch, slots, weight, cost), (self.n_types, self.max_length, rows.lengths))
         if rows.unknown[0]:
             return learnt
         light = Rows(rows.lengths, rows.n_attributes, np.empty((0, rows.n_attributes)))
         source = SequenceSource(rows.lengths, light)
         return replace(learnt, reading=Reading(batch, len(rows.lengths), source=source))
 
-    def _costs(self, structure: SegmentChain, gold: Labellings, types: Ints) -> Floats | None:
-        """The user's costs of positions, with the structure's of borders."""
-        if self.cost_table is None:
-            return None
-        parts = [structure.cost(i, *each) for i, each in enumerate(gold.each())]
-        table = self.cost_table.values
-        return row_costs(structure.slot_offsets(), structure.lengths, self.width, types, table, np.concatenate(parts))
-
     def cost_labels(self) -> list[Any]:
-        return ["O" if name is None else name for name in Types.of(self.classes.tolist()).names]
+        return [name or "O" for name in Types.of(self.classes.tolist()).names]
 
     def _choose_length(self, gold: Segments, rows: WordRows) -> None:
         sizes = gold.sizes
