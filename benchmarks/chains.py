@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,7 +46,21 @@ def conll2000(data: str | None, limit: int | None) -> Chains:
     from partwise import datasets
 
     full = datasets.conll2000(data)
-    arrays = ChainData.from_strings(full.X_train[:limit], full.y_train[:limit])
+    return _of_strings(full.X_train[:limit], full.y_train[:limit])
+
+
+def wnut17(data: str | None, limit: int | None) -> Chains:
+    """Named entities in noisy text with the attributes of the preset "ner"; the attributes numbered by frequency."""
+    from partwise import datasets
+    from partwise.features import Template
+
+    full = datasets.wnut17(data)
+    words = [[[word] for word in sentence] for sentence in full.X_train[:limit]]
+    return _of_strings(Template.preset("ner").attributes(words), full.y_train[:limit])
+
+
+def _of_strings(X: Sequence[Sequence[Sequence[str]]], y: Sequence[Sequence[str]]) -> Chains:
+    arrays = ChainData.from_strings(X, y)
     order = np.argsort(-arrays.design.sum(axis=0), kind="stable")
     design = sp.csr_array(arrays.design[:, order])
     return Chains(design, arrays.gold, arrays.lengths, len(arrays.labels), observed=True)
@@ -63,7 +78,7 @@ def ocr_letters(data: str | None, limit: int | None) -> Chains:
     return Chains(design, gold, np.array([len(word) for word in words]), 26, observed=False)
 
 
-DATASETS = {"conll2000": conll2000, "ocr-letters": ocr_letters}
+DATASETS = {"conll2000": conll2000, "ocr-letters": ocr_letters, "wnut17": wnut17}
 
 
 class Task:

@@ -83,6 +83,8 @@ void bind_link(nb::module_& m);
 void bind_objective(nb::module_& m);
 void bind_eg(nb::module_& m);
 void bind_eg_batch(nb::module_& m);
+void bind_matching(nb::module_& m);
+void bind_smo(nb::module_& m);
 void bind_bcfw(nb::module_& m);
 void bind_hessian(nb::module_& m);
 void bind_sdca(nb::module_& m);

@@ -68,6 +68,8 @@ NB_MODULE(PARTWISE_MODULE, m) {
     bind_objective(m);
     bind_eg(m);
     bind_eg_batch(m);
+    bind_matching(m);
+    bind_smo(m);
     bind_bcfw(m);
     bind_hessian(m);
     bind_sdca(m);

@@ -293,7 +293,40 @@ void bind_structures(nb::module_& m) {
                 without_gil([&](Workspace&) { s.scores_from_cliques(i, cliques.data(), out.data()); });
                 return numpy(std::move(out));
             },
-            "i"_a, "marginals"_a);
+            "i"_a, "marginals"_a)
+        .def(
+            "slot_scores_from_cliques",
+            [](const Structure& s, Index i, const Floats& cliques) -> nb::object {
+                check_cliques(s, i, cliques);
+                std::vector<double> out(idx(s.num_slots(i)));
+                if (!s.slot_scores_from_cliques(i, cliques.data(), out.data())) return nb::none();
+                return nb::cast(numpy(std::move(out)));
+            },
+            "i"_a, "marginals"_a)
+        .def(
+            "clique_entries",
+            [](const Structure& s, Index i, const Ints& slots, const Floats& counts) {
+                check_index(i, s.num_examples());
+                const SlotView labelling = view_of(slots, counts);
+                Workspace ws;
+                s.check_labelling(i, labelling, ws);
+                std::vector<Index> out(s.clique_offsets(i).size() - 1);
+                s.clique_entries(i, labelling, out.data(), ws);
+                return numpy(std::move(out));
+            },
+            "i"_a, "slots"_a.noconvert(), "counts"_a)
+        .def(
+            "maximize_in_support",
+            [](const Structure& s, Index i, const Floats& scores, const Floats& cliques, double least) {
+                check_scores(s, i, scores);
+                check_cliques(s, i, cliques);
+                SlotCounts best;
+                const double value = without_gil([&](Workspace& ws) {
+                    return s.maximize_in_support(i, scores.data(), cliques.data(), least, best, ws);
+                });
+                return nb::make_tuple(value, numpy(best.slots), numpy(best.counts));
+            },
+            "i"_a, "scores"_a, "marginals"_a, "least"_a = 0.0);
 
     nb::class_<Multiclass, Structure>(m, "Multiclass")
         .def(nb::init<Index, Index>(), "num_examples"_a, "n_labels"_a)

@@ -36,6 +36,10 @@ class Chain final : public Sequences {
     void slots_from_cliques(Index i, const double* cliques, double* slots) const override;
     double entropy_of_cliques(Index i, const double* cliques, double* gradient, Workspace& ws) const override;
     void scores_from_cliques(Index i, const double* cliques, double* out) const override;
+    bool slot_scores_from_cliques(Index i, const double* cliques, double* scores) const override;
+    void clique_entries(Index i, SlotView labelling, Index* entries, Workspace& ws) const override;
+    double maximize_in_support(Index i, const double* scores, const double* cliques, double least, SlotCounts& best,
+                               Workspace& ws) const override;
 
     // The slots of a sequence of T labels, merged.
     void labelling_of(Index i, const Index* labels, SlotCounts& out) const;

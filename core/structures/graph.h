@@ -53,6 +53,7 @@ class Graph final : public Structure {
 
     unsigned capabilities() const override { return kCliques | kCovariance | kKBest | kSample; }
     Index num_slots(Index i) const override { return num_slots_[idx(i)]; }
+    Index num_row_slots(Index i) const override;
     double maximize(Index i, const double* scores, SlotCounts& best, Workspace& ws) const override;
     double log_partition(Index i, const double* scores, double temperature, double* marginals, double* entropy,
                          Workspace& ws) const override;
@@ -70,6 +71,9 @@ class Graph final : public Structure {
     void slots_from_cliques(Index i, const double* cliques, double* slots) const override;
     double entropy_of_cliques(Index i, const double* cliques, double* gradient, Workspace& ws) const override;
     void scores_from_cliques(Index i, const double* cliques, double* out) const override;
+    void clique_entries(Index i, SlotView labelling, Index* entries, Workspace& ws) const override;
+    double maximize_in_support(Index i, const double* scores, const double* cliques, double least, SlotCounts& best,
+                               Workspace& ws) const override;
 
     // The slots of labels of all vertices, merged, ascending. Labels are checked.
     void labelling_of(Index i, const Index* labels, SlotCounts& out) const;

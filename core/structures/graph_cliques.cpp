@@ -1,4 +1,6 @@
 // The graph's clique view: the tables of its junction tree, rows by columns.
+#include <algorithm>
+
 #include "structures/graph.h"
 #include "structures/numbers.h"
 #include "support/vector_math.h"
@@ -80,6 +82,43 @@ void Graph::scores_from_cliques(Index i, const double* cliques, double* out) con
             }
         }
     }
+}
+
+Index Graph::num_row_slots(Index i) const {
+    const Index last = layout_.vertex_ptr[idx(i) + 1] - 1;
+    return num_vertices(i) == 0 ? 0 : row_begin_[idx(last)] + padded_width(layout_.n_labels[idx(last)]);
+}
+
+void Graph::clique_entries(Index i, SlotView labelling, Index* entries, Workspace&) const {
+    const Compiled& c = compiled(i);
+    std::vector<Index> labels(idx(num_vertices(i)));
+    labels_of(i, labelling, labels.data());
+    std::vector<Index> rows(c.vertices.size());
+    for (std::size_t p = 0; p < rows.size(); ++p) {
+        const std::vector<Index>& left = c.labels[idx(c.vertices[p])];
+        rows[p] = std::lower_bound(left.begin(), left.end(), labels[idx(c.vertices[p])]) - left.begin();
+    }
+    for (std::size_t p = 0; p < rows.size(); ++p) {
+        const junction::Clique& each = c.tree.cliques[p];
+        entries[p] = each.table + rows[p] * each.columns + junction::column_of(each, rows.data());
+    }
+}
+
+double Graph::maximize_in_support(Index i, const double* scores, const double* cliques, double least, SlotCounts& best,
+                                  Workspace& ws) const {
+    const Compiled& c = compiled(i);
+    Workspace::Frame frame(ws);
+    const Gathered g = gather(c, scores, 1.0, kLogOfZero, frame);
+    double* tables = frame.take(c.tree.table_size);
+    const junction::Support support{cliques, least};
+    const double value = junction::max_up(c.tree, g.factors, tables, frame.take(c.tree.separated_size), ws, &support);
+    if (value <= 0.5 * kLogOfZero) no_support(i);
+    std::vector<Index> rows(c.vertices.size());
+    std::vector<Index> labels(c.labels.size());
+    junction::choose(c.tree, tables, len(rows.size()), rows.data());
+    labels_from_rows(c, rows.data(), labels.data());
+    labelling_of(i, labels.data(), best);
+    return value_of(i, scores, {best.slots, best.counts});
 }
 
 }  // namespace partwise

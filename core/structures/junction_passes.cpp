@@ -219,13 +219,26 @@ double sum_down(const Tree& tree, double* tables, double* separated, const doubl
     return entropy;
 }
 
-double max_up(const Tree& tree, const double* factors, double* tables, double* separated, Workspace& ws) {
+namespace {
+
+void forbid_outside(const Support& support, const Clique& c, double* tables) {
+    const Index end = c.table + c.rows * c.columns;
+    for (Index k = c.table; k < end; ++k) {
+        if (!(support.tables[k] > support.least)) tables[k] = kLogOfZero;
+    }
+}
+
+}  // namespace
+
+double max_up(const Tree& tree, const double* factors, double* tables, double* separated, Workspace& ws,
+              const Support* support) {
     Workspace::Frame frame(ws);
     double* scratch = frame.take(tree.local_size);
     double best = 0;
     for (const Clique& c : tree.cliques) {
         Interrupt::check_current();
         build(tree, c, factors, separated, tables + c.table, scratch);
+        if (support) forbid_outside(*support, c, tables);
         maxima(tables + c.table, c.rows, c.columns, separated + c.separated);
         if (c.parent < 0) best += separated[c.separated];
     }

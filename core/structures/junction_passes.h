@@ -25,8 +25,16 @@ double sum_up(const Tree& tree, const double* factors, double* tables, double* s
 double sum_down(const Tree& tree, double* tables, double* separated, const double* entropies, double* factors,
                 Workspace& ws);
 
-// Up, with m(s) = max_r T(r, s); leaves T in the tables. Returns the maximum.
-double max_up(const Tree& tree, const double* factors, double* tables, double* separated, Workspace& ws);
+// Entries of cliques that are allowed: those of which `tables` is above `least`.
+struct Support {
+    const double* tables;
+    double least;
+};
+
+// Up, with m(s) = max_r T(r, s); leaves T in the tables. Returns the maximum. support: entries outside of it are
+// forbidden.
+double max_up(const Tree& tree, const double* factors, double* tables, double* separated, Workspace& ws,
+              const Support* support = nullptr);
 
 // The row with the largest T of each variable, the last variable first; ties go to the lowest. Variables below `done` of
 // the order are chosen; the others were.

@@ -268,4 +268,20 @@ void Multiclass::scores_from_cliques(Index, const double* cliques, double* out) 
     for (Index a = 0; a < width_; ++a) out[a] = a < n_labels_ ? safe_log(cliques[a]) : 0.0;
 }
 
+void Multiclass::clique_entries(Index, SlotView labelling, Index* entries, Workspace&) const {
+    entries[0] = labelling.slots[0];
+}
+
+double Multiclass::maximize_in_support(Index i, const double* scores, const double* cliques, double least,
+                                       SlotCounts& best, Workspace&) const {
+    Index chosen = -1;
+    for (Index a = 0; a < n_labels_; ++a) {
+        if (cliques[a] > least && (chosen < 0 || scores[a] > scores[chosen])) chosen = a;
+    }
+    if (chosen < 0) no_support(i);
+    best.clear();
+    best.add(chosen, 1.0);
+    return scores[chosen];
+}
+
 }  // namespace partwise

@@ -14,6 +14,7 @@ class Multiclass final : public Structure {
 
     unsigned capabilities() const override { return kCliques | kCovariance | kKBest | kSample | kOnePart; }
     Index num_slots(Index) const override { return width_; }
+    Index num_row_slots(Index) const override { return width_; }
     double maximize(Index i, const double* scores, SlotCounts& best, Workspace& ws) const override;
     double log_partition(Index i, const double* scores, double temperature, double* marginals, double* entropy,
                          Workspace& ws) const override;
@@ -37,6 +38,13 @@ class Multiclass final : public Structure {
     void slots_from_cliques(Index i, const double* cliques, double* slots) const override;
     double entropy_of_cliques(Index i, const double* cliques, double* gradient, Workspace& ws) const override;
     void scores_from_cliques(Index i, const double* cliques, double* out) const override;
+    bool slot_scores_from_cliques(Index i, const double* cliques, double* scores) const override {
+        scores_from_cliques(i, cliques, scores);
+        return true;
+    }
+    void clique_entries(Index i, SlotView labelling, Index* entries, Workspace& ws) const override;
+    double maximize_in_support(Index i, const double* scores, const double* cliques, double least, SlotCounts& best,
+                               Workspace& ws) const override;
 
    protected:
     void check_mask(Index i) const override;

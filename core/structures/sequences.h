@@ -29,6 +29,7 @@ class Sequences : public Structure {
     void set_follow(Follow rule);
     const Follow& follow() const { return follow_; }
 
+    Index num_row_slots(Index i) const override { return length(i) * width_; }
     void add_cost(Index i, SlotView gold, double scale, double* scores) const override;
     // The T labels of a labelling; throws InputError if it has none or two for a position.
     void labels_of(Index i, SlotView labelling, Index* labels) const;

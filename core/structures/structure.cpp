@@ -73,6 +73,13 @@ void Structure::clique_marginals(Index, const double*, double, double*, Workspac
 void Structure::slots_from_cliques(Index, const double*, double*) const { lacks("cliques"); }
 double Structure::entropy_of_cliques(Index, const double*, double*, Workspace&) const { lacks("cliques"); }
 void Structure::scores_from_cliques(Index, const double*, double*) const { lacks("cliques"); }
+void Structure::clique_entries(Index, SlotView, Index*, Workspace&) const { lacks("cliques"); }
+double Structure::maximize_in_support(Index, const double*, const double*, double, SlotCounts&, Workspace&) const {
+    lacks("cliques");
+}
+void Structure::no_support(Index i) {
+    throw InputError("the clique marginals of example " + std::to_string(i) + " give no labelling a chance");
+}
 
 std::vector<Index> Structure::slot_offsets() const {
     std::vector<Index> offsets(idx(num_examples_) + 1, 0);

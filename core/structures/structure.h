@@ -37,6 +37,8 @@ class Structure {
     virtual bool linear() const { return true; }
 
     virtual Index num_slots(Index i) const = 0;
+    // So many of the first slots are rows, one per variable: a labelling uses one slot of each row, once. 0: none are.
+    virtual Index num_row_slots(Index) const { return 0; }
 
     // max over labellings y of <count(y), scores>, and the labelling. Ties go to the lowest labels.
     virtual double maximize(Index i, const double* scores, SlotCounts& best, Workspace& ws) const = 0;
@@ -88,6 +90,15 @@ class Structure {
     virtual double entropy_of_cliques(Index i, const double* cliques, double* gradient, Workspace& ws) const;
     // Log potentials of the cliques whose Gibbs distribution has these marginals.
     virtual void scores_from_cliques(Index i, const double* cliques, double* out) const;
+    // The same as scores of slots, where every clique's entries are slots of their own; false where they are not (tied
+    // slots, cliques of several parts).
+    virtual bool slot_scores_from_cliques(Index, const double*, double*) const { return false; }
+    // The entry of each clique that a labelling uses: one per clique, in their order.
+    virtual void clique_entries(Index i, SlotView labelling, Index* entries, Workspace& ws) const;
+    // max of <count(y), scores> over the labellings whose entries all are above `least` in `cliques`, and the labelling.
+    // Throws InputError if there is none.
+    virtual double maximize_in_support(Index i, const double* scores, const double* cliques, double least,
+                                       SlotCounts& best, Workspace& ws) const;
 
     // Slot offsets of all examples end to end (num_examples + 1 values).
     std::vector<Index> slot_offsets() const;
@@ -103,6 +114,7 @@ class Structure {
     bool masked() const { return !masks_.empty(); }
     // log_partition at temperature 0: the maximum, its counts and no entropy.
     double maximum_as_sums(Index i, const double* scores, double* marginals, double* entropy, Workspace& ws) const;
+    [[noreturn]] static void no_support(Index i);
     // Throws InputError if the mask leaves no labelling.
     virtual void check_mask(Index i) const;
 

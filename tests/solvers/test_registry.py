@@ -58,8 +58,15 @@ def test_the_table_is_the_committed_one():
 
 def problem_of(kind: str, loss: str) -> Problem:
     """A problem of one of the table's kinds."""
-    trees = {"ProjectiveTree": "projective", "SpanningTree": "spanning"}
-    small = Small("multiclass" if kind.startswith("Multiclass") else trees.get(kind, "chain-tied"), loss)
+    others = {
+        "ProjectiveTree": "projective",
+        "SpanningTree": "spanning",
+        "SecondOrderChain": "second-order",
+        "SegmentChain": "segments",
+        "Graph": "graph",
+        "Grammar": "grammar",
+    }
+    small = Small("multiclass" if kind.startswith("Multiclass") else others.get(kind, "chain-tied"), loss)
     structure = {
         "Python structure with both oracles": Listed,
         "Python structure with the maximum alone": MaxOnly,
@@ -128,7 +135,9 @@ def test_when_nothing_fits_it_says_so():
         solve(problem)
     with pytest.raises(ValueError, match="no solver fits"):
         solve(problem, "eg")
-    assert suitable_solvers(Problem(small.case.features, with_max, small.case.gold, "hinge", 1.0)) == ["bcfw"]
+    fitting = suitable_solvers(Problem(small.case.features, with_max, small.case.gold, "hinge", 1.0))
+    assert {"bcfw", "smo"} <= set(fitting)
+    assert "eg" not in fitting
 
 
 class TestAuto:

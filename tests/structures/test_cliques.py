@@ -98,3 +98,50 @@ def test_a_single_labelling(case):
     potentials = case.structure.scores_from_cliques(case.i, marginals)
     assert np.isfinite(potentials).all()
     np.testing.assert_allclose(case.all.gibbs_of_cliques(potentials), corner, atol=1e-9)
+
+
+def entries_of(case) -> np.ndarray:
+    """(labellings, cliques): the entries that the structure says a labelling uses."""
+    found = []
+    for counts in case.all.counts:
+        slots = np.flatnonzero(counts)
+        found.append(case.structure.clique_entries(case.i, slots, counts[slots]))
+    return np.array(found)
+
+
+@given(scored_structures(WITH_CLIQUES))
+def test_entries_of_labellings(case):
+    np.testing.assert_array_equal(entries_of(case), case.all.cliques)
+    wrong = np.full(case.structure.num_slots(case.i), 1.0)
+    with pytest.raises(ValueError, match="expected exactly one label"):
+        case.structure.clique_entries(case.i, np.arange(len(wrong)), wrong)
+
+
+@given(scored_structures((*WITH_CLIQUES, "graph")), st.sampled_from([1, 2, 3]))
+def test_the_best_labelling_in_the_support(case, kept):
+    """Of a mixture of a few labellings: all that are put together from their cliques, and no others."""
+    entries = entries_of(case)
+    some = case.rng.choice(len(case.all), min(kept, len(case.all)), replace=False)
+    marginals = np.zeros(int(case.structure.clique_offsets(case.i)[-1]))
+    for y, mass in zip(some, case.rng.dirichlet(np.ones(len(some))), strict=True):
+        marginals[entries[y]] += mass
+    inside = (marginals[entries] > 0).all(axis=1)
+    values = np.where(inside, case.all.values(case.scores), -np.inf)
+    value, slots, counts = case.structure.maximize_in_support(case.i, case.scores, marginals)
+    assert value == pytest.approx(values.max(), rel=1e-12, abs=1e-9)
+    assert inside[case.all.index_of(slots, counts)]
+    least = 2.0
+    if len(entries[0]):  # a graph may have one labelling and no cliques
+        with pytest.raises(ValueError, match="give no labelling a chance"):
+            case.structure.maximize_in_support(case.i, case.scores, marginals, least)
+
+
+@given(scored_structures(WITH_CLIQUES), st.sampled_from([0.2, 1.0]))
+def test_slot_scores_reproduce_the_marginals_where_slots_are_not_tied(case, share):
+    wanted = mixture(case, case.direction(), share)
+    scores = case.structure.slot_scores_from_cliques(case.i, wanted)
+    tied = getattr(case.structure, "tied", False) and case.structure.lengths[case.i] > 2
+    assert (scores is None) == tied
+    if scores is not None:
+        p = case.all.probabilities(scores)
+        np.testing.assert_allclose(case.all.clique_marginals(p), wanted, atol=TOLERANCE)

@@ -67,6 +67,44 @@ def eg_primal_point(
 def gold_features(objective: Objective, n_jobs: int = 1) -> Floats:
     """sum omega A'g"""
 
+class MatchReport:
+    inferences: int
+    unmatched: int
+    largest: float
+
+def match_counts(
+    objective: Objective,
+    counts: Floats,
+    scores: Floats,
+    *,
+    tolerance: float,
+    max_inferences: int,
+    n_jobs: int = 1,
+) -> MatchReport:
+    """Slot scores of the Gibbs distributions with these expected counts, in place of those to start from. tolerance:
+    the sum of differences in counts, over the sum of counts; unmatched: examples that are further off after
+    max_inferences; largest: how far the worst is."""
+
+def check_clique_marginals(objective: Objective, cliques: Floats) -> None:
+    """ValueError naming the first example of which a clique's marginals are negative or do not sum to 1."""
+
+class SmoReport:
+    visits: int
+    steps: int
+    dual_gain: float
+
+class SmoState:
+    """What a pass of factored SMO updates in place. cliques: clique marginals, examples end to end; gaps: the blocks'
+    gaps as last seen (see smo.py)."""
+
+    def __init__(self, objective: Objective, *, weights: Floats, cliques: Floats, gaps: Floats) -> None: ...
+
+class SmoOptions:
+    def __init__(self, *, l2: float) -> None: ...
+
+def smo_epoch(state: SmoState, order: Ints, options: SmoOptions) -> SmoReport:
+    """Visits these examples in this order; each moves mass from one labelling to another."""
+
 class BcfwReport:
     visits: int
     gap_estimate: float

@@ -50,6 +50,14 @@ class Structure:
         """Entropy of the distribution with these clique marginals, and its gradient with respect to them."""
     def scores_from_cliques(self, i: int, marginals: Floats) -> Floats:
         """Clique potentials (logs) whose Gibbs distribution has these marginals."""
+    def slot_scores_from_cliques(self, i: int, marginals: Floats) -> Floats | None:
+        """The same as scores of slots; None where entries of cliques are not slots of their own (tied slots)."""
+    def clique_entries(self, i: int, slots: Ints, counts: Floats) -> Ints:
+        """The entry of each clique that a labelling uses."""
+    def maximize_in_support(
+        self, i: int, scores: Floats, marginals: Floats, least: float = 0.0
+    ) -> tuple[float, Ints, Floats]:
+        """The best labelling among those whose cliques' entries all have marginals above `least`."""
 
 class Multiclass(Structure):
     """One label per example: slot a is label a (width slots)."""

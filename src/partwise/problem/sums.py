@@ -94,6 +94,11 @@ class Sums:
         return joined_pointers(self._run("slot_offsets"))
 
     @cached_property
+    def clique_sizes(self) -> list[int]:
+        """Entries of the clique marginals of each batch's examples."""
+        return [sum(sizes) for sizes in self._run("clique_sizes")]
+
+    @cached_property
     def facts(self) -> Facts:
         """What all batches are."""
         found: list[Facts] = list(self._run("facts"))
@@ -208,11 +213,31 @@ class Sums:
 
     def terms_of_cliques(self, marginals: Floats) -> tuple[Floats, float]:
         """(u, b) of clique marginals of all examples end to end."""
-        ends = np.cumsum([sum(sizes) for sizes in self._run("clique_sizes")]).tolist()
-        if ends[-1] != len(marginals):
-            raise ValueError(f"{len(marginals)} clique marginals given, the structure has {ends[-1]}")
-        ranges = zip([0, *ends], ends, strict=False)
-        return self._terms("dual_cliques", blocks=((marginals[start:stop],) for start, stop in ranges))
+        return self._terms("dual_cliques", blocks=((block,) for block in self._clique_blocks(marginals)))
+
+    def counts_of_cliques(self, marginals: Floats) -> Floats:
+        """Expected counts of clique marginals of all examples end to end."""
+        return joined(self._run("counts_of_cliques", blocks=((block,) for block in self._clique_blocks(marginals))))
+
+    def cliques_of_scores(self, scores: Floats) -> Floats:
+        """Clique marginals of the Gibbs distributions with these slot scores."""
+        return joined(self._run("cliques_of_scores", blocks=((block,) for block in self._slot_blocks(scores))))
+
+    def scores_of_cliques(
+        self, marginals: Floats, floor: float, tolerance: float, most: int
+    ) -> tuple[Floats, int, int]:
+        """Slot scores of the Gibbs distributions nearest to these clique marginals (`scores_of_counts`)."""
+        blocks = ((block,) for block in self._clique_blocks(marginals))
+        return self._scores("scores_of_cliques", floor, tolerance, most, blocks=blocks)
+
+    def scores_of_counts(self, counts: Floats, floor: float, tolerance: float, most: int) -> tuple[Floats, int, int]:
+        """Slot scores of the Gibbs distributions with these expected counts, but for a share `floor` of uniform ones.
+
+        Then the inferences that this took, at most `most` per example, and of how many examples the counts are still
+        off by more than `tolerance` of their sum.
+        """
+        blocks = ((block,) for block in self._slot_blocks(counts))
+        return self._scores("scores_of_counts", floor, tolerance, most, blocks=blocks)
 
     def marginals_of_scores(self, scores: Floats) -> tuple[Floats, Floats]:
         """(expected counts, entropies) of the Gibbs distributions with these slot scores."""
@@ -325,6 +350,10 @@ class Sums:
         u, b = added_up(self._run(task, *shared, blocks=blocks))
         return u, b
 
+    def _scores(self, task: str, *shared: Any, blocks: Iterable[tuple[Any, ...]]) -> tuple[Floats, int, int]:
+        scores, inferences, unmatched = zip(*self._run(task, *shared, blocks=blocks), strict=True)
+        return joined(scores), sum(inferences), sum(unmatched)
+
     def _of_examples(self, task: str, examples: Ints) -> list[Any]:
         """A task's answers for these examples, one each, in their order."""
         owner = np.searchsorted(self._ends(False), examples, side="right")
@@ -352,6 +381,12 @@ class Sums:
         if array.shape != (self.n_slots,):
             raise ValueError(f"an array of shape {array.shape} for {self.n_slots} slots")
         return [array[start:stop] for start, stop in self._ranges(True)]
+
+    def _clique_blocks(self, marginals: Floats) -> list[Floats]:
+        ends = [int(end) for end in np.cumsum(self.clique_sizes)]
+        if ends[-1] != len(marginals):
+            raise ValueError(f"{len(marginals)} clique marginals given, the structure has {ends[-1]}")
+        return [marginals[start:stop] for start, stop in zip([0, *ends], ends, strict=False)]
 
     def _or_nothing(self, marginals: Floats | None) -> list[tuple[Floats | None]]:
         if marginals is None:

@@ -7,6 +7,7 @@ back. The caller adds the partial sums up in the order of the batches.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -20,6 +21,7 @@ from .._core import (
     eg_batch_step,
     eg_primal_point,
     gold_features,
+    match_counts,
     rounding_sums,
     slot_curvatures,
 )
@@ -31,6 +33,8 @@ from .batch import Gold, LabelledBatch
 
 #: Examples whose features are read to tell a batch's capabilities.
 SAMPLE = 20
+#: How far below those of gold parts the scores of wrong parts lie where a search for scores begins.
+NEAR_GOLD = 11.0
 
 Task = TypeVar("Task", bound=Callable[..., Any])
 
@@ -59,6 +63,7 @@ class BatchSums:
     def __init__(self, labelled: LabelledBatch, loss: Loss) -> None:
         self.structure: Structure = labelled.batch.structure
         self.features: FeatureMap = labelled.batch.features
+        self.loss = loss
         self.gold = labelled.gold
         self.sample_weight = labelled.sample_weight
         self.objective = Objective(
@@ -291,13 +296,70 @@ def dual_sparse(
 @task
 def dual_cliques(sums: BatchSums, n_jobs: int, marginals: Floats) -> tuple[Floats, float]:
     """(u, b) of clique marginals."""
-    structure, start, counts, entropies = sums.structure, 0, [], []
-    for i, size in enumerate(clique_sizes(sums, n_jobs)):
-        block = np.ascontiguousarray(marginals[start : start + size])
-        counts.append(structure.slots_from_cliques(i, block))
-        entropies.append(structure.entropy_of_cliques(i, block)[0])
-        start += size
+    structure, blocks = sums.structure, _clique_blocks(sums, marginals)
+    counts = [structure.slots_from_cliques(i, block) for i, block in enumerate(blocks)]
+    if not sums.loss.smooth:
+        return dual_slots(sums, n_jobs, np.concatenate(counts), None, None)
+    entropies = [structure.entropy_of_cliques(i, block)[0] for i, block in enumerate(blocks)]
     return dual_slots(sums, n_jobs, np.concatenate(counts), None, np.array(entropies))
+
+
+def _clique_blocks(sums: BatchSums, marginals: Floats) -> list[Floats]:
+    """Each example's part."""
+    ends = np.cumsum(clique_sizes(sums, 1)).tolist()
+    return [np.ascontiguousarray(marginals[a:b]) for a, b in zip([0, *ends], ends, strict=False)]
+
+
+@task
+def counts_of_cliques(sums: BatchSums, n_jobs: int, marginals: Floats) -> Floats:
+    """Expected counts of clique marginals."""
+    blocks = _clique_blocks(sums, marginals)
+    return np.concatenate([sums.structure.slots_from_cliques(i, block) for i, block in enumerate(blocks)])
+
+
+@task
+def cliques_of_scores(sums: BatchSums, n_jobs: int, scores: Floats) -> Floats:
+    """Clique marginals of the Gibbs distributions with these slot scores."""
+    structure, offsets = sums.structure, sums.structure.slot_offsets()
+    blocks = (np.ascontiguousarray(scores[a:b]) for a, b in pairwise(offsets.tolist()))
+    return np.concatenate([structure.clique_marginals(i, block, 1.0) for i, block in enumerate(blocks)])
+
+
+@task
+def scores_of_cliques(
+    sums: BatchSums, n_jobs: int, floor: float, tolerance: float, most: int, marginals: Floats
+) -> tuple[Floats, int, int]:
+    """Slot scores with these clique marginals, or at least their expected counts; see `scores_of_counts`."""
+    structure = sums.structure
+    uniform = cliques_of_scores(sums, n_jobs, np.zeros(int(structure.slot_offsets()[-1])))
+    blocks = _clique_blocks(sums, (1.0 - floor) * np.maximum(marginals, 0.0) + floor * uniform)
+    counts = [structure.slots_from_cliques(i, block) for i, block in enumerate(blocks)]
+    scores = near_gold_scores(sums, n_jobs, NEAR_GOLD)
+    for i, (start, block) in enumerate(zip(structure.slot_offsets().tolist(), blocks, strict=False)):
+        found = structure.slot_scores_from_cliques(i, block)
+        if found is not None:
+            scores[start : start + len(found)] = found
+    return _matched(sums, n_jobs, np.concatenate(counts), scores, tolerance, most)
+
+
+@task
+def scores_of_counts(
+    sums: BatchSums, n_jobs: int, floor: float, tolerance: float, most: int, counts: Floats
+) -> tuple[Floats, int, int]:
+    """Slot scores of the Gibbs distributions with these expected counts and a share `floor` of the uniform ones'.
+
+    Then how many inferences it took, and of how many examples the counts are not matched after `most` of them.
+    """
+    scores = near_gold_scores(sums, n_jobs, NEAR_GOLD)
+    uniform = marginals_of_scores(sums, n_jobs, np.zeros_like(scores))[0]
+    return _matched(sums, n_jobs, (1.0 - floor) * np.maximum(counts, 0.0) + floor * uniform, scores, tolerance, most)
+
+
+def _matched(
+    sums: BatchSums, n_jobs: int, counts: Floats, scores: Floats, tolerance: float, most: int
+) -> tuple[Floats, int, int]:
+    found = match_counts(sums.objective, counts, scores, tolerance=tolerance, max_inferences=most, n_jobs=n_jobs)
+    return scores, found.inferences, found.unmatched
 
 
 @task

@@ -9,6 +9,7 @@ from ..arrays import Floats
 from ..problem import Problem
 from ..result import DivergenceError
 from .base import WarmStart, start_point, start_weights
+from .conversions import gibbs_scores
 
 Start = Literal["gold", "uniform"]
 
@@ -37,11 +38,16 @@ def start_scores(problem: Problem, warm_start: WarmStart | None, cost_scale: flo
         return problem.near_gold_scores(-cost_scale)
     point = start_point(problem, warm_start, ("gibbs", "linear"))
     if point is None:
+        # At temperature 0 weights say nothing of the distributions; above it they give better ones than counts do.
+        kinds = ("cliques",) if problem.loss.smooth else ("cliques", "slots", "active")
+        other = start_point(problem, warm_start, kinds)
+        if other is not None:
+            return gibbs_scores(problem, other).scores
         if not problem.loss.smooth:
             raise ValueError(
-                f"{solver} at temperature 0 starts from slot scores (a dual point of kind 'gibbs' or 'linear', as in "
-                "an earlier result of eg, eg-batch or eg-primal); weights alone, or another kind of dual point, do not "
-                "give them"
+                f"{solver} at temperature 0 starts from a dual point whose distributions are known (of kind 'gibbs', "
+                "'linear', 'cliques', 'slots' or 'active', as in an earlier result); weights alone, or the plane of an "
+                "aggregate, do not give them"
             )
         point = problem.oracle_point(start_weights(problem, warm_start))
     if point.kind == "linear":

@@ -53,6 +53,7 @@ from ..problem import Problem
 from ..problem.rounding import EPSILON
 from ..result import DivergenceError, Result
 from .base import Certified, WarmStart, option, start_point, start_weights
+from .conversions import expected_counts
 from .eg_start import psi2_bounds
 from .registry import register
 from .scheduled import ScheduledSolver
@@ -285,17 +286,10 @@ def _negligible(state: ExcessiveGapState) -> float:
 
 def _start_counts(problem: Problem, warm_start: WarmStart) -> Floats | None:
     """Expected counts to start from, if the warm start has any."""
-    point = start_point(problem, warm_start, ("slots", "gibbs", "active"))
+    point = start_point(problem, warm_start, ("slots", "gibbs", "active", "cliques", "linear"))
     if point is None:
         return None
-    if point.active is not None:
-        counts, mass = point.active.expected_counts(problem.slot_offsets)
-    elif point.scores is not None:
-        counts, mass = problem.marginals_of_scores(point.scores)[0], None
-    else:
-        counts, mass = np.array(point.counts, dtype=np.float64), point.mass
-    if counts.shape != (problem.n_slots,):
-        raise ValueError(f"warm start: {counts.size} slots, the problem has {problem.n_slots}")
-    if mass is not None and not np.allclose(mass, 1.0):
+    counts, mass = expected_counts(problem, point)
+    if not np.allclose(mass, 1.0):
         raise ValueError("warm start: masses other than 1 belong to another loss")
     return counts

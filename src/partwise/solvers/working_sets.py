@@ -12,6 +12,7 @@ from ..capabilities import Capability
 from ..dual import ActiveSet, DualPoint
 from ..problem import Problem
 from .base import WarmStart, start_point
+from .conversions import expected_counts
 from .kept_labellings import KeptLabellings
 
 #: The text of the option `memory_mb`.
@@ -45,11 +46,11 @@ def start_sets(problem: Problem, warm_start: WarmStart | None, solver: str) -> K
         if not one_mass:
             return KeptLabellings([WorkingSets(size) for size in sizes])
         return _sets(sizes, ActiveSet(np.arange(n + 1), *problem.gold, np.ones(n)))
-    point = start_point(problem, warm_start, ("slots", "gibbs", "active"))
+    point = start_point(problem, warm_start, ("slots", "gibbs", "active", "cliques"))
     if point is None:
         raise ValueError(
-            f"{solver} starts from expected counts, slot scores or an active set (a dual point of kind 'slots', "
-            "'gibbs' or 'active'); weights alone do not give them"
+            f"{solver} starts from expected counts, slot scores, clique marginals or an active set (a dual point of "
+            "kind 'slots', 'gibbs', 'cliques' or 'active'); weights alone do not give them"
         )
     active = point.active if point.active is not None else _mixtures(problem, point)
     if len(active.example_ptr) != n + 1:
@@ -66,15 +67,9 @@ def _sets(sizes: Sequence[int], active: ActiveSet) -> KeptLabellings:
 
 
 def _mixtures(problem: Problem, point: DualPoint) -> ActiveSet:
-    """One mixture per example from expected counts, or from those of slot scores."""
+    """One mixture per example, from expected counts."""
     n, offsets = problem.n_examples, problem.slot_offsets
-    if point.scores is not None:
-        counts, mass = problem.marginals_of_scores(point.scores)[0], np.ones(n)
-    else:
-        counts = np.asarray(point.counts, dtype=np.float64)
-        mass = np.ones(n) if point.mass is None else np.asarray(point.mass, dtype=np.float64)
-    if counts.shape != (int(offsets[-1]),) or mass.shape != (n,):
-        raise ValueError(f"warm start: {counts.size} slots of {mass.size} examples, not {offsets[-1]} of {n}")
+    counts, mass = expected_counts(problem, point)
     there = mass > 0
     used = np.flatnonzero(counts)
     owner = np.searchsorted(offsets, used, side="right") - 1  # example of each slot

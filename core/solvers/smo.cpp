@@ -1,0 +1,136 @@
+#include "solvers/smo.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "support/vector_math.h"
+
+namespace partwise {
+
+namespace {
+
+// Mass below this is rounding: no labelling that needs it is in the support.
+constexpr double kNoMass = 1e-12;
+// How far the marginals of a clique may be from a sum of 1.
+constexpr double kSumTolerance = 1e-6;
+
+class Pass {
+   public:
+    Pass(const SmoState& state, const SmoOptions& options)
+        : objective_(state.objective), structure_(objective_.structure()), l2_(options.l2), state_(state) {}
+
+    SmoReport report;
+
+    void visit(Index i) {
+        const double omega = objective_.weight(i);
+        if (omega == 0.0) return;
+        ++report.visits;
+        const Index n = objective_.num_slots(i);
+        Workspace::Frame frame(ws_);
+        double* augmented = frame.take(n);  // theta + kappa c
+        double* change = frame.take(n);     // d
+        objective_.features().scores(i, state_.weights, 1.0, augmented);
+        objective_.add_cost(i, objective_.loss().cost_scale, augmented);
+        double* q = state_.cliques + state_.offsets[idx(i)];
+
+        const double best = structure_.maximize(i, augmented, up_, ws_);
+        structure_.slots_from_cliques(i, q, change);
+        state_.gaps[i] = std::max(0.0, omega * (best - dot(augmented, change, n)));
+        for (Index r = 0; r < n; ++r) augmented[r] = -augmented[r];
+        const double worst = -structure_.maximize_in_support(i, augmented, q, kNoMass, down_, ws_);
+        const double rise = best - worst;
+        if (!(rise > 0.0)) return;
+
+        fill(change, n, 0.0);
+        add(down_, 1.0, change);
+        add(up_, -1.0, change);
+        const double norm = objective_.features().transpose_norm2(i, change);
+        const double most = room(i, q);
+        const double gamma = norm > 0.0 ? std::min(most, rise * l2_ / (omega * norm)) : most;
+        if (!(gamma > 0.0)) return;
+        move(q, gamma);
+        objective_.features().add_transpose(i, change, gamma * omega / l2_, state_.weights);
+        report.dual_gain += omega * gamma * (rise - 0.5 * gamma * omega / l2_ * norm);
+        ++report.steps;
+    }
+
+   private:
+    static void add(const SlotCounts& labelling, double scale, double* slots) {
+        for (std::size_t k = 0; k < labelling.slots.size(); ++k)
+            slots[labelling.slots[k]] += scale * labelling.counts[k];
+    }
+
+    // Entries of both labellings; the most mass that can leave those of the one that are not the other's.
+    double room(Index i, const double* q) {
+        const std::size_t n_cliques = structure_.clique_offsets(i).size() - 1;
+        up_entries_.resize(n_cliques);
+        down_entries_.resize(n_cliques);
+        structure_.clique_entries(i, {up_.slots, up_.counts}, up_entries_.data(), ws_);
+        structure_.clique_entries(i, {down_.slots, down_.counts}, down_entries_.data(), ws_);
+        double most = 1.0;
+        for (std::size_t c = 0; c < n_cliques; ++c) {
+            if (up_entries_[c] != down_entries_[c]) most = std::min(most, q[down_entries_[c]]);
+        }
+        return most;
+    }
+
+    void move(double* q, double gamma) const {
+        for (std::size_t c = 0; c < up_entries_.size(); ++c) {
+            if (up_entries_[c] == down_entries_[c]) continue;
+            q[up_entries_[c]] += gamma;
+            q[down_entries_[c]] = std::max(0.0, q[down_entries_[c]] - gamma);
+        }
+    }
+
+    const Objective& objective_;
+    const Structure& structure_;
+    double l2_;
+    const SmoState& state_;
+    Workspace ws_;
+    SlotCounts up_, down_;
+    std::vector<Index> up_entries_, down_entries_;
+};
+
+}  // namespace
+
+std::vector<Index> all_clique_offsets(const Structure& structure) {
+    std::vector<Index> offsets{0};
+    for (Index i = 0; i < structure.num_examples(); ++i)
+        offsets.push_back(offsets.back() + structure.clique_offsets(i).back());
+    return offsets;
+}
+
+void check_clique_marginals(const Structure& structure, std::span<const Index> offsets, const double* cliques) {
+    for (Index i = 0; i < structure.num_examples(); ++i) {
+        const double* q = cliques + offsets[idx(i)];
+        const std::vector<Index> own = structure.clique_offsets(i);
+        for (std::size_t c = 0; c + 1 < own.size(); ++c) {
+            double sum = 0;
+            double least = 0;
+            for (Index k = own[c]; k < own[c + 1]; ++k) {
+                sum += q[k];
+                least = std::min(least, q[k]);
+            }
+            if (least < -kSumTolerance || std::abs(sum - 1.0) > kSumTolerance) {
+                throw InputError("the clique marginals of example " + std::to_string(i) +
+                                 " are not those of a distribution");
+            }
+        }
+    }
+}
+
+SmoReport smo_epoch(const SmoState& state, std::span<const Index> order, const SmoOptions& options,
+                    Interrupt& interrupt) {
+    const LossParameters& loss = state.objective.loss();
+    if (loss.temperature != 0.0 || !loss.link.fixed_mass()) {
+        throw InputError("smo needs a loss of temperature 0 with the identity link");
+    }
+    Pass pass(state, options);
+    for (const Index i : order) {
+        interrupt.check();
+        pass.visit(i);
+    }
+    return pass.report;
+}
+
+}  // namespace partwise

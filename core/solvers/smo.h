@@ -1,0 +1,44 @@
+// One pass of factored sequential minimal optimisation on the dual at temperature 0 with the identity link (hinge).
+//
+// The block of example i is kept as marginals q of the structure's cliques. A visit takes two labellings,
+//   y = argmax of <count(y), theta + kappa c>                       over all labellings,
+//   z = argmin of <count(z), theta + kappa c>                       over those whose cliques' entries all have q > 0,
+// and moves the mass gamma from z to y: q += gamma on y's entries, -= gamma on z's. The entries of z where they are not
+// y's own, at least the smallest q of them, allow for it; q stays the marginals of a distribution, as all that is added
+// are marginals of labellings, and on a junction tree nothing more is asked of them. With d = count(z) - count(y),
+//   gain(gamma) = omega gamma <theta + kappa c, -d> - gamma^2 omega^2 / (2 l2) |A'd|^2,   w += gamma omega / l2 A'd,
+// the gamma in [0, that smallest q] that maximises it.
+#pragma once
+
+#include "solvers/objective.h"
+
+namespace partwise {
+
+// What a pass updates in place.
+struct SmoState {
+    const Objective& objective;
+    double* weights;
+    double* cliques;             // marginals, examples end to end
+    std::vector<Index> offsets;  // of examples in `cliques`, and their end
+    double* gaps;                // the blocks' gaps <count(y) - mu, theta + kappa c> as last seen, a value per example
+};
+
+struct SmoOptions {
+    double l2 = 0;
+};
+
+struct SmoReport {
+    Index visits = 0;
+    Index steps = 0;  // visits that moved
+    double dual_gain = 0;
+};
+
+// Where the clique marginals of each example begin, and the end of the last one's.
+std::vector<Index> all_clique_offsets(const Structure& structure);
+// Throws InputError if a clique's marginals do not sum to 1 or are negative.
+void check_clique_marginals(const Structure& structure, std::span<const Index> offsets, const double* cliques);
+
+SmoReport smo_epoch(const SmoState& state, std::span<const Index> order, const SmoOptions& options,
+                    Interrupt& interrupt);
+
+}  // namespace partwise
