@@ -10,6 +10,7 @@ from ..model_files.errors import CheckpointError
 from .auto import choose, solve
 from .base import Certified, Progress, Solver, WarmStart
 from .bcfw import BCFW
+from .bmrm import BMRM
 from .cd import CD
 from .cd_exact import CDExact
 from .cd_l1 import CDL1
@@ -27,6 +28,7 @@ from .iis import IIS
 from .is_bound import ISBound
 from .lbfgs import LBFGS
 from .newton import Newton
+from .one_slack import OneSlack
 from .path import regularization_path, solve_path
 from .registry import available_solvers, get_solver, register, suitable_solvers
 from .scgis import SCGIS
@@ -35,6 +37,7 @@ from .state import State
 
 __all__ = [
     "BCFW",
+    "BMRM",
     "CD",
     "CDL1",
     "CPD",
@@ -55,6 +58,7 @@ __all__ = [
     "ExcessiveGap",
     "ISBound",
     "Newton",
+    "OneSlack",
     "Progress",
     "Solver",
     "State",
