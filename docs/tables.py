@@ -34,7 +34,16 @@ def fits() -> str:
         kind: {name: fitting_solvers(loss, kind) for name, loss in LOSSES.items()}
         for kind in (*KINDS_OF_CELLS, "Multiclass, maxent map, l2 = 0", *KINDS_OF_L1)
     }
-    of_structures = {"max oracle", "expectation oracle", "covariance", "cliques", "k_best", "sample", "one part"}
+    of_structures = {
+        "planes",
+        "max oracle",
+        "expectation oracle",
+        "covariance",
+        "cliques",
+        "k_best",
+        "sample",
+        "one part",
+    }
     for solver, cls in SOLVERS.items():
         cells = []
         for loss in LOSSES:

@@ -50,6 +50,11 @@ class Loss:
         """
         return self.smooth and self.link == "identity" and self.name not in SMOOTHED
 
+    @property
+    def oracle(self) -> Capability:
+        """What a structure must answer for a plane that touches the loss."""
+        return Capability.EXPECTATION_ORACLE if self.smooth else Capability.MAX_ORACLE
+
     def capabilities(self) -> frozenset[Capability]:
         """What a solver may ask of a loss."""
         smooth = {Capability.SMOOTH, Capability.SMOOTH_TERM}

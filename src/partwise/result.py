@@ -12,7 +12,7 @@ from .dual import DualPoint
 
 Status = Literal["converged", "max_passes", "max_seconds", "stopped", "stalled", "no certificate"]
 
-#: Columns of `Result.history`: one entry each time a certificate was issued.
+#: Columns of every `Result.history`: one entry each time a certificate was issued. A solver may add others.
 HISTORY = ("passes", "seconds", "primal", "dual", "gap")
 
 
@@ -101,7 +101,8 @@ class Result:
     l2, l1
         Strengths of the penalty; |w - w*|^2 <= 2 gap / l2.
     history
-        Arrays `passes`, `seconds`, `primal`, `dual`, `gap`: one entry each time a certificate was issued.
+        Arrays `passes`, `seconds`, `primal`, `dual`, `gap`: one entry each time a certificate was issued; and what
+        else the solver follows (`Solver.traced`), such as `bmrm_gap` and `violation` of cutting planes.
     """
 
     weights: Floats = field(repr=False)

@@ -77,7 +77,7 @@ def some_kept(monkeypatch, kept=(0,)) -> None:
     monkeypatch.setattr("partwise.partitions.folder.plan", lambda *_: Plan(frozenset(kept), False))
 
 
-@pytest.mark.parametrize("solver", ["lbfgs", "newton", "eg-batch", "eg-primal"])
+@pytest.mark.parametrize("solver", ["lbfgs", "newton", "eg-batch", "eg-primal", "bmrm"])
 def test_reading_batches_again_changes_no_bit(solver, tmp_path, monkeypatch):
     case = CASES["names-weights"]
     found = partitions.write(tmp_path / "dir", case.make(), case.blocks(), batch_size=3000)

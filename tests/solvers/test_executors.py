@@ -42,6 +42,8 @@ def both(elsewhere, kind: str, loss: str, sizes=SIZES) -> tuple[Problem, Problem
         ("eg-batch", "chain-tied", "hinge"),
         ("eg-primal", "projective", "softmax-margin"),
         ("excessive-gap", "spanning", "hinge"),
+        ("one-slack", "chain-tied", "hinge"),
+        ("bmrm", "multiclass", "log"),
     ],
 )
 def test_other_processes_train_the_same_weights(elsewhere, solver, kind, loss):

@@ -163,7 +163,8 @@ class Problem(Sums):
 
     def capabilities(self) -> frozenset[Capability]:
         """What a solver can count on here; compared with `Solver.requires`."""
-        return self.facts.capabilities | self.loss.capabilities() | self.penalty.capabilities()
+        found = self.facts.capabilities | self.loss.capabilities() | self.penalty.capabilities()
+        return found | {Capability.PLANES} if self.loss.oracle in found else found
 
     # geometry: with kernels weights are coefficients, and `w @ w` means nothing
 

@@ -11,6 +11,7 @@ from .annealed import Annealed
 from .auto import choose, solve
 from .base import Certified, Progress, Solver, WarmStart
 from .bcfw import BCFW
+from .bmrm import BMRM
 from .cd import CD
 from .cd_exact import CDExact
 from .cd_l1 import CDL1
@@ -28,6 +29,7 @@ from .iis import IIS
 from .is_bound import ISBound
 from .lbfgs import LBFGS
 from .newton import Newton
+from .one_slack import OneSlack
 from .owlqn import OWLQN
 from .path import largest_l1, regularization_path, solve_path
 from .registry import available_solvers, get_solver, register, suitable_solvers
@@ -37,6 +39,7 @@ from .state import State
 
 __all__ = [
     "BCFW",
+    "BMRM",
     "CD",
     "CDL1",
     "CPD",
@@ -59,6 +62,7 @@ __all__ = [
     "ExcessiveGap",
     "ISBound",
     "Newton",
+    "OneSlack",
     "Progress",
     "Solver",
     "State",

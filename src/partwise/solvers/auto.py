@@ -9,6 +9,7 @@ The rule of "auto", by loss and by a look at some examples (`look`); the first l
     hinge, batches not in memory      excessive-gap
     hinge, kernels                    eg
     hinge, kernels, weak penalty      excessive-gap (curvature above `WEAK_HINGE`)
+    else at temperature 0             one-slack
     smooth, kernels                   eg
     smooth, l2 = 0 or squared link    lbfgs
     smooth, different scales          newton, diagonal preconditioner (`Look.different_scales`, curvature > `STEEP`)
@@ -51,6 +52,7 @@ from .excessive_gap import ExcessiveGap
 from .lbfgs import LBFGS
 from .look import Look
 from .newton import Newton
+from .one_slack import OneSlack
 from .owlqn import OWLQN
 from .registry import check_fits, describe, get_solver, no_solver, suitable_solvers
 from .sdca import SDCA
@@ -101,6 +103,8 @@ def choose(problem: Problem) -> Choice:
     if fits(BCFW):
         return Choice(BCFW(), f"loss {problem.loss.name!r}")
     look = Look(problem)
+    if not problem.loss.smooth and not (fits(ExcessiveGap) or fits(EG)):
+        return Choice(OneSlack(), f"loss {problem.loss.name!r}, for which there are only planes")
     if not problem.loss.smooth:
         if fits(ExcessiveGap) and not fits(EG):
             return Choice(ExcessiveGap(), f"loss {problem.loss.name!r}, and single examples cannot be visited")

@@ -94,6 +94,8 @@ class Solver(ABC, Generic[S]):
     #: What to do when the tolerance is not reached.
     advice: ClassVar[str]
     default_max_passes: ClassVar[int]
+    #: What its history has beside the columns of every history (`trace`).
+    traced: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> S:
@@ -110,6 +112,10 @@ class Solver(ABC, Generic[S]):
     @abstractmethod
     def weights(self, problem: Problem, state: S) -> Floats:
         """The weights that the state stands for."""
+
+    def trace(self, problem: Problem, state: S) -> tuple[float, ...]:
+        """A number for each of its columns `traced` of the history; it may be infinite, but not NaN."""
+        return ()
 
     def check_due(self, state: S, tol: float) -> bool:
         """Whether a certificate should be issued now. By default always (for solvers that get it for free)."""

@@ -134,7 +134,7 @@ def _checked(values: Any, arrays: dict[str, Array]) -> Saved:
     if status is not None and status not in get_args(Status):
         raise CheckpointError("ended in a way that is unknown here")
     columns = list(history.values())
-    if set(history) != set(HISTORY) or not all(isinstance(column, list) for column in columns):
+    if not set(HISTORY) <= set(history) or not all(isinstance(column, list) for column in columns):
         raise CheckpointError("has an invalid history")
     if len({len(column) for column in columns}) != 1 or not all(is_number(x) for column in columns for x in column):
         raise CheckpointError("has an invalid history")

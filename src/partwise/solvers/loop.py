@@ -78,7 +78,7 @@ class Run:
         self.callback = callback
         self.checkpoint = checkpoint if isinstance(checkpoint, Checkpoint | None) else Checkpoint(checkpoint)
         self.verbose = verbose
-        self.history: dict[str, list[float]] = {name: [] for name in HISTORY}
+        self.history: dict[str, list[float]] = {name: [] for name in (*HISTORY, *solver.traced)}
         self.started = time.perf_counter()
         self.saved, self.saved_passes = self.started, 0.0
         self.unsaved = False  # whether a checkpoint could not be written
@@ -153,8 +153,8 @@ class Run:
             raise DivergenceError(f"{self.solver.name}: the objective is {certified.certificate.primal}")
         if self.history["passes"][-1:] != [self.passes(state)]:
             c = certified.certificate
-            row = (self.passes(state), self.seconds, c.primal, c.dual, c.gap)
-            for name, value in zip(HISTORY, row, strict=True):
+            row = (self.passes(state), self.seconds, c.primal, c.dual, c.gap, *self.solver.trace(self.problem, state))
+            for name, value in zip(self.history, row, strict=True):
                 self.history[name].append(value)
         return certified
 
@@ -279,8 +279,10 @@ class Run:
             state = self._restored(saved)
         except (ValueError, ArithmeticError) as error:
             raise CheckpointError(f"holds no state of this run ({error})", path) from None
+        if set(saved.history) != set(self.history):
+            raise CheckpointError("has an invalid history", path)
         self.resumed = True
-        self.history = saved.history
+        self.history = {name: saved.history[name] for name in self.history}
         self.started = time.perf_counter() - saved.seconds
         return Resumed(state, saved.status is not None)
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from .bundle import Bundle
 from .kept_labellings import KeptLabellings
 
 Array = NDArray[Any]
@@ -49,7 +50,7 @@ class State:
 def pack(state: State) -> tuple[dict[str, Array], dict[str, Any]]:
     """(arrays, everything else as JSON values). Floats survive JSON exactly; a generator becomes its state.
 
-    Working sets become arrays named "field.array".
+    Working sets and bundles become arrays named "field.array".
     """
     arrays: dict[str, Array] = {}
     scalars: dict[str, Any] = {}
@@ -57,7 +58,7 @@ def pack(state: State) -> tuple[dict[str, Array], dict[str, Any]]:
         value = getattr(state, field.name)
         if isinstance(value, np.ndarray):
             arrays[field.name] = value
-        elif isinstance(value, KeptLabellings):
+        elif isinstance(value, KeptLabellings | Bundle):
             arrays |= {f"{field.name}.{name}": array for name, array in value.to_arrays().items()}
         elif isinstance(value, np.random.Generator):
             scalars[field.name] = {"generator": _plain(value.bit_generator.state)}
@@ -87,6 +88,8 @@ def unpack(fresh: S, arrays: dict[str, Array], scalars: dict[str, Any]) -> S:
         like = getattr(fresh, name)
         if isinstance(like, KeptLabellings):
             values[name] = _working_sets(name, parts.get(name, {}), like)
+        elif isinstance(like, Bundle):
+            values[name] = like.restored(parts.get(name, {}))
         elif isinstance(like, np.ndarray):
             grown = fresh.weights.shape if name in fresh.growing else like.shape  # type: ignore[attr-defined]
             values[name] = _array(name, parts.get(name, {}), like, {like.shape, grown}, name in fresh.positive)

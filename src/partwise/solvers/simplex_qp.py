@@ -1,0 +1,96 @@
+"""The inner problem of cutting-plane methods: the best mixture of a few planes.
+
+Problem. Over the simplex (x >= 0, sum x = 1), maximise D(x) = <b, x> - x'Gx / (2 l2), where G holds the inner products
+of the planes' slopes u_k. At the optimum the mixture's weights w = sum_k x_k u_k / l2 minimise the penalty plus the
+highest plane, and x is positive only on planes that are highest there.
+
+Solved by PIQP, a proximal interior-point method (Schwan, Jiang, Kuhn, Jones 2023). Measured on Grams of 10 to 400
+planes, half of them duplicates up to 1e-7: PIQP's violation of the optimality conditions is below 1e-12 of the numbers
+involved in 0.3 to 16 ms; Clarabel is as accurate in 1.3 to 140 ms; DAQP takes 0.1 to 37 ms and loses digits where G
+is singular (5e-10), as it is where planes outnumber weights; OSQP is a first-order method; quadprog is under the GPL.
+PIQP gives the same bits each time on one machine, is maintained, and brings a wheel of 2 MB without further
+dependencies than NumPy and SciPy.
+
+What comes back is checked, not believed: coefficients that an interior point leaves above 0 are cut off where that
+makes D no worse, the others are solved for once more (a linear system), and `optimality` says how far
+the answer is from the optimum.
+"""
+
+import numpy as np
+import piqp
+
+from ..arrays import Floats
+from ..result import DivergenceError
+
+#: Accuracy asked of PIQP, in units of the largest number of the problem.
+ACCURACY = 1e-12
+#: Optimality below which an answer is taken whatever PIQP says of it.
+GOOD = 1e-7
+#: Coefficients below this share of the largest one are tried without.
+SMALL = 1e-9
+
+
+class QPError(DivergenceError):
+    """The problem over the planes could not be solved."""
+
+
+def best_mixture(gram: Floats, b: Floats, l2: float) -> Floats:
+    """The x of the module's docstring, (m,), with zeros where planes are not used.
+
+    Raises
+    ------
+    QPError
+        If the numbers are not finite or no optimum was found.
+    """
+    m = len(b)
+    if gram.shape != (m, m) or m == 0:
+        raise QPError(f"inner products of shape {gram.shape} for {m} planes")
+    if not (np.isfinite(gram).all() and np.isfinite(b).all()):
+        raise QPError("the planes have numbers that are not finite")
+    if m == 1:
+        return np.ones(1)
+    quadratic, offset = gram / l2, b - b.max()  # a constant in b changes nothing: keep the digits
+    size = max(float(np.abs(quadratic).max()), float(np.abs(offset).max()))
+    if size == 0.0:
+        return np.full(m, 1.0 / m)
+    quadratic, offset = quadratic / size, offset / size
+    solver = piqp.DenseSolver()
+    solver.settings.eps_abs = solver.settings.eps_rel = ACCURACY
+    solver.setup(quadratic, -offset, np.ones((1, m)), np.ones(1), None, None, None, np.zeros(m), None)
+    status = solver.solve()
+    found = np.maximum(np.array(solver.result.x, dtype=np.float64), 0.0)
+    total = float(found.sum())
+    if not (np.isfinite(total) and total > 0):
+        raise QPError(f"the best of {m} planes was not found ({_name(status)})")
+    x: Floats = _cleaned(quadratic, offset, found / total)
+    off = optimality(quadratic, offset, x)
+    if status != piqp.PIQP_SOLVED and off > GOOD:
+        raise QPError(f"the best of {m} planes was not found ({_name(status)}, {off:.1e} from the optimum)")
+    return x
+
+
+def optimality(quadratic: Floats, b: Floats, x: Floats) -> float:
+    """max over planes of the gradient of <b, x> - x'Qx / 2, less its mean under x: >= 0, and 0 at the optimum only."""
+    gradient = b - quadratic @ x
+    return float(gradient.max() - gradient @ x)
+
+
+def _cleaned(quadratic: Floats, b: Floats, x: Floats) -> Floats:
+    """Without the small coefficients and solved once more over the others alone, where that is no worse."""
+    used = x > SMALL * x.max()
+    kept = np.where(used, x, 0.0) / x[used].sum()
+    k = int(used.sum())
+    system = np.ones((k + 1, k + 1))  # stationary over those used, with sum 1
+    system[:k, :k], system[k, k] = quadratic[np.ix_(used, used)], 0.0
+    exact = np.zeros(len(x))
+    exact[used] = np.linalg.lstsq(system, np.append(b[used], 1.0), rcond=None)[0][:k]
+    if exact.min() >= 0.0:
+        exact /= exact.sum()
+        if optimality(quadratic, b, exact) <= optimality(quadratic, b, kept):
+            return exact
+    value, other = (float(b @ y - 0.5 * y @ quadratic @ y) for y in (x, kept))
+    return kept if other >= value - ACCURACY else x
+
+
+def _name(status: object) -> str:
+    return str(status).rsplit("PIQP_", maxsplit=1)[-1].lower().replace("_", " ")

@@ -1,0 +1,74 @@
+"""Cutting planes over enumerated labellings: one slack (Joachims, Finley, Yu 2009, Algorithm 3), BMRM (Teo et al. 2010,
+Algorithm 2) and n slacks (Tsochantaridis et al. 2005, Algorithm 1), with the inner problem solved by trying every set
+of planes that may be used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain, combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .objective import DenseProblem
+
+Floats = NDArray[np.float64]
+
+
+def best_mixture(slopes: Floats, offsets: Floats, l2: float) -> Floats:
+    """argmax over the simplex of <b, x> - |U'x|^2 / (2 l2): the stationary point of each support, the best that is in
+    the simplex."""
+    m = len(offsets)
+    quadratic = slopes @ slopes.T / l2
+    size = max(np.abs(quadratic).max(), np.abs(offsets).max())
+    quadratic, offsets = quadratic / size, offsets / size
+    best, found = -np.inf, np.zeros(m)
+    for used in chain.from_iterable(combinations(range(m), k) for k in range(1, m + 1)):
+        some = list(used)
+        k = len(some)
+        system = np.block([[quadratic[np.ix_(some, some)], np.ones((k, 1))], [np.ones((1, k)), np.zeros((1, 1))]])
+        x = np.zeros(m)
+        x[some] = np.linalg.lstsq(system, np.append(offsets[some], 1.0), rcond=None)[0][:k]
+        value = float(offsets @ x - 0.5 * x @ quadratic @ x)
+        if x.min() >= -1e-12 and abs(x.sum() - 1) < 1e-9 and value > best + 1e-12:
+            best, found = value, x
+    return found
+
+
+def plane(problem: DenseProblem, w: Floats) -> tuple[Floats, float]:
+    """(u, b) that touches the losses at w."""
+    ps, mass = problem.best_response(w)
+    return problem.direction(ps, mass), problem.linear_part(ps, mass)
+
+
+@dataclass
+class Step:
+    """After a step: where the oracle was asked, the model's minimum before that, the best weights and primal value."""
+
+    asked: Floats
+    model: float
+    weights: Floats
+    primal: float
+
+
+def bundle_method(problem: DenseProblem, zero_plane: bool, mix: float = 1.0) -> Iterator[Step]:
+    """One slack from the plane of the gold labellings and that at 0 (zero_plane), BMRM from that at 0 alone.
+
+    mix: how far to go from the best weights to the model's minimum.
+    """
+    weights = np.zeros(problem.dim)
+    primal = problem.primal(weights)
+    planes = [(np.zeros(problem.dim), 0.0)] if zero_plane else []
+    planes.append(plane(problem, weights))
+    while True:
+        slopes, offsets = np.array([u for u, _ in planes]), np.array([b for _, b in planes])
+        x = best_mixture(slopes, offsets, problem.l2)
+        minimum = x @ slopes / problem.l2
+        model = 0.5 * problem.l2 * float(minimum @ minimum) + float((offsets - slopes @ minimum).max())
+        asked = (1 - mix) * weights + mix * minimum
+        planes.append(plane(problem, asked))
+        if problem.primal(asked) < primal:
+            weights, primal = asked, problem.primal(asked)
+        yield Step(asked, model, weights, primal)
