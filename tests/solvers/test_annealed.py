@@ -155,7 +155,7 @@ def test_warm_starts():
     state = Annealed().init_state(small.problem, np.random.default_rng(0), scores)
     np.testing.assert_array_equal(state.scores, scores.dual_point.scores)
     assert state.temperature == 1.0
-    with pytest.raises(ValueError, match="annealed at temperature 0 starts from slot scores"):
+    with pytest.raises(ValueError, match="annealed at temperature 0 starts from a dual point"):
         solve(small.problem, Annealed(), warm_start=cold.weights)
 
 

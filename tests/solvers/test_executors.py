@@ -93,6 +93,12 @@ def test_every_task_travels(rng):
     points += [DualPoint.of_cliques(counts), solve(here, "bcfw", tol=1e-2).dual_point.with_blocks()]
     for point in points:
         assert there.dual_value(point) == here.dual_value(point)
+    cliques = here.cliques_of_scores(scores)
+    np.testing.assert_array_equal(there.cliques_of_scores(scores), cliques)
+    np.testing.assert_array_equal(there.counts_of_cliques(cliques), here.counts_of_cliques(cliques))
+    for given, ask in ((cliques, "scores_of_cliques"), (counts, "scores_of_counts")):
+        mine, theirs = (getattr(problem, ask)(given, 1e-9, 1e-6, 5)[0] for problem in (there, here))
+        np.testing.assert_array_equal(mine, theirs)
     for question in ("gold_features", "slot_curvatures", "slot_costs"):
         np.testing.assert_array_equal(getattr(there, question)(), getattr(here, question)())
     np.testing.assert_array_equal(there.margins(w, 0.3), here.margins(w, 0.3))

@@ -109,6 +109,10 @@ class BundleMethod(Solver[BundleState], ABC):
 
     def step(self, problem: Problem, state: BundleState) -> None:
         planes = state.planes
+        if not planes.finite:  # numbers so large that their squares are not: there is no going on
+            state.stalled = True
+            state.epoch += 1
+            return
         try:
             x = planes.best(problem.l2)
         except QPError as error:

@@ -43,7 +43,7 @@ labelling, s_i = -sharpness * c_i (from the uniform distribution at small l2 the
 recovers); w is recomputed from the dual every `REFRESH` passes, as its running sum drifts.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil, isfinite, log2
 from typing import ClassVar, NamedTuple
 
@@ -81,12 +81,12 @@ class EGState(OnlineState, WatchedState):
     positive: ClassVar[frozenset[str]] = frozenset({"step_sizes"})
 
     weights: Floats
-    plane: Floats
     scores: Floats
     marginals: Floats
     entropies: Floats
     step_sizes: Floats
     duals: Floats
+    plane: Floats = field(default_factory=lambda: np.zeros(0))
     excess: float = 0.0
 
 
