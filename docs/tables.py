@@ -34,6 +34,7 @@ def fits() -> str:
         for kind in (*KINDS_OF_CELLS, "Multiclass, maxent map, l2 = 0", "Multiclass, l1 > 0")
     }
     of_structures = {"max oracle", "expectation oracle", "covariance", "cliques", "k_best", "sample", "one part"}
+    of_structures |= {"oracle of the loss"}
     for solver, cls in SOLVERS.items():
         cells = []
         for loss in LOSSES:

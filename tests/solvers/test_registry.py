@@ -126,7 +126,9 @@ def test_when_nothing_fits_it_says_so():
         solve(problem)
     with pytest.raises(ValueError, match="no solver fits"):
         solve(problem, "eg")
-    assert suitable_solvers(Problem(small.case.features, with_max, small.case.gold, "hinge", 1.0)) == ["bcfw"]
+    hinge = Problem(small.case.features, with_max, small.case.gold, "hinge", 1.0)
+    assert {"bcfw", "sgd", "perceptron", "mira"} <= set(suitable_solvers(hinge))
+    assert solve(hinge).solver == "bcfw"
 
 
 class TestAuto:

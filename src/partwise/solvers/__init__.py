@@ -26,11 +26,14 @@ from .gis import GIS
 from .iis import IIS
 from .is_bound import ISBound
 from .lbfgs import LBFGS
+from .mira import MIRA
 from .newton import Newton
 from .path import regularization_path, solve_path
+from .perceptron import Perceptron
 from .registry import available_solvers, get_solver, register, suitable_solvers
 from .scgis import SCGIS
 from .sdca import SDCA
+from .sgd import SGD
 from .state import State
 
 __all__ = [
@@ -43,8 +46,10 @@ __all__ = [
     "GIS",
     "IIS",
     "LBFGS",
+    "MIRA",
     "SCGIS",
     "SDCA",
+    "SGD",
     "CDExact",
     "Certified",
     "Checkpoint",
@@ -55,6 +60,7 @@ __all__ = [
     "ExcessiveGap",
     "ISBound",
     "Newton",
+    "Perceptron",
     "Progress",
     "Solver",
     "State",
