@@ -35,7 +35,7 @@ def fits() -> str:
         for kind in (*KINDS_OF_CELLS, "Multiclass, maxent map, l2 = 0", *KINDS_OF_L1)
     }
     of_structures = {
-        "planes",
+        "oracle of the loss",
         "max oracle",
         "expectation oracle",
         "covariance",

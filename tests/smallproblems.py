@@ -37,7 +37,7 @@ def loss_for(solver: str) -> str:
     """A loss that the solver fits: the log loss, or the first one that it does."""
     rest = {"max oracle", "expectation oracle", "covariance", "cliques", "k_best", "sample", "explicit weights"}
     rest |= {"one part", "diagonal blocks", "l1 > 0", "column access", "non-negative features"}
-    rest |= {"batches in memory", "one batch", "planes"}
+    rest |= {"batches in memory", "one batch", "oracle of the loss"}
     for name, parameters in LOSSES.items():
         if SOLVERS[solver].requires <= rest | Loss(name, *parameters).capabilities() | L2(1.0).capabilities():
             return name
@@ -54,6 +54,11 @@ def kind_for(solver: str) -> str:
 def penalty_for(solver: str, l2: float) -> L2 | ElasticNet:
     """The L2 penalty, with an l1 term where the solver needs one."""
     return ElasticNet(0.02, l2) if "l1 > 0" in SOLVERS[solver].requires else L2(l2)
+
+
+def certified(solver: str) -> bool:
+    """Whether its runs end with a dual value."""
+    return SOLVERS[solver].certified
 
 
 def checked_often(solver: str) -> Solver[Any]:

@@ -92,6 +92,7 @@ void bind_cd_l1(nb::module_& m);
 void bind_scaling(nb::module_& m);
 void bind_working_sets(nb::module_& m);
 void bind_dcd(nb::module_& m);
+void bind_online(nb::module_& m);
 void bind_bcfw_sets(nb::module_& m);
 void bind_inference(nb::module_& m);
 void bind_products(nb::module_& m);

@@ -77,6 +77,7 @@ NB_MODULE(PARTWISE_MODULE, m) {
     bind_scaling(m);
     bind_working_sets(m);
     bind_dcd(m);
+    bind_online(m);
     bind_bcfw_sets(m);
     bind_inference(m);
     bind_products(m);

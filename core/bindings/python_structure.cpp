@@ -78,7 +78,7 @@ NumPy<double> PythonStructure::array(Index i, const double* scores) const {
 
 unsigned PythonStructure::capabilities() const {
     const nb::gil_scoped_acquire gil;
-    // Besides the required methods the core calls covariance_product; what else there is, Python code can call.
+    // Besides the required methods the core calls covariance_product and k_best; what else there is, Python code can.
     unsigned found = 0;
     if (implements("clique_marginals")) found |= kCliques;
     if (implements("covariance_product")) found |= kCovariance;
@@ -241,6 +241,20 @@ void PythonStructure::log_values_of(Index begin, Index end, const double* scores
     }
     std::vector<SlotCounts> best;
     maxima_of(begin, end, scores, values, best, ws);
+}
+
+std::vector<Scored> PythonStructure::k_best(Index i, const double* scores, Index k, Workspace&) const {
+    const nb::gil_scoped_acquire gil;
+    const nb::object found = method("k_best")(i, array(i, scores), k);
+    if (!nb::isinstance<nb::sequence>(found)) {
+        type_error(where("k_best", i) + "a list of (value, slots, counts) is needed, got " + kind_of(found));
+    }
+    const auto answers = nb::borrow<nb::sequence>(found);
+    std::vector<Scored> best(std::min(nb::len(answers), idx(k)));
+    for (std::size_t j = 0; j < best.size(); ++j) {
+        best[j].value = take_answer("k_best", i, scores, nb::object(answers[j]), best[j].labelling);
+    }
+    return best;
 }
 
 void PythonStructure::add_cost(Index i, SlotView gold, double scale, double* scores) const {

@@ -26,6 +26,7 @@ class PythonStructure final : public Structure {
                        Workspace& ws) const override;
     void add_cost(Index i, SlotView gold, double scale, double* scores) const override;
     void check_labelling(Index i, SlotView labelling, Workspace& ws) const override;
+    std::vector<Scored> k_best(Index i, const double* scores, Index k, Workspace& ws) const override;
     void covariance_product(Index i, const double* scores, double temperature, const double* direction, double* out,
                             Workspace& ws) const override;
 

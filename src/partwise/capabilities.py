@@ -34,8 +34,8 @@ class Capability(StrEnum):
     COLUMN_ACCESS = "column access"
     NON_NEGATIVE_FEATURES = "non-negative features"
     BINARY_FEATURES = "binary features"
-    # of structure and loss together: the oracle that the loss asks for
-    PLANES = "planes"
+    # of structure and loss together: a maximum at temperature 0, expectations above it
+    LOSS_ORACLE = "oracle of the loss"
     # of structure and features together
     DIAGONAL_BLOCKS = "diagonal blocks"
     # of the batches: examples can be visited one by one; there is one batch, whose columns are all there are

@@ -66,6 +66,11 @@ class Certificate:
             )
         return cls(primal, dual, raw + rounding, raw, rounding, rounding)
 
+    @classmethod
+    def none(cls, primal: float) -> "Certificate":
+        """P(w) alone, without a lower bound."""
+        return cls(primal, -math.inf, math.inf, math.inf, 0.0, 0.0)
+
     def hidden(self, tol: float) -> bool:
         """Whether more work would not show: all but a tenth is rounding, or but for rounding it is within tol."""
         goal = tol * abs(self.primal)
@@ -77,10 +82,14 @@ class Certificate:
         """The gap over |primal|, which is compared with `tol`."""
         return relative(self.gap, self.primal)
 
-    def text(self, l2: float) -> str:
-        """What messages say of it; `l2` is the penalty's strength, without which there is none."""
+    def text(self, l2: float, certified: bool = True) -> str:
+        """What messages say of it; `l2` is the penalty's strength, without which there is none.
+
+        certified: whether the solver has certificates at all.
+        """
         if math.isinf(self.gap):
             reason = "beyond double precision" if l2 > 0 else "l2 = 0"
+            reason = reason if certified else "the solver has none"
             return f"primal {self.primal:.8g}, no certificate ({reason})"
         return f"primal {self.primal:.8g}, gap {self.gap:.3g} (relative {self.relative_gap:.3g})"
 
@@ -97,7 +106,8 @@ class Result:
         further progress in double precision;
         "max_passes", "max_seconds", "stopped" (by the callback): a limit came first;
         "stalled": no further progress possible in double precision, but the gap is above that;
-        "no certificate": l2 = 0, where the gradient norm is what was brought down.
+        "no certificate": l2 = 0, where the gradient norm is what was brought down; or the solver has none (perceptron,
+        MIRA), and the run made the passes that it was to make.
     l2, l1
         Strengths of the penalty; |w - w*|^2 <= 2 gap / l2.
     history

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from partwise import ConvergenceWarning, Problem, solve
+from partwise import ConvergenceWarning, Problem, get_solver, solve
 from partwise.datasets import make_treebank
 from partwise.features.arcs import ArcTable, arc_tokens
 from partwise.solvers import suitable_solvers
@@ -35,6 +35,7 @@ def test_all_solvers_agree(structure, memory, loss):
     problem = parsing_problem(structure, loss, memory)
     names = suitable_solvers(problem)
     assert {"log": "eg", "hinge": "bcfw", "squared-hinge": "dcd"}.get(loss, "lbfgs") in names
+    names = [name for name in names if get_solver(name).certified]
     results = {name: solve(problem, name, tol=2e-2, max_passes=3000, random_state=0) for name in names}
     for name, result in results.items():
         assert 0 <= result.gap <= 2e-2 * result.primal, name

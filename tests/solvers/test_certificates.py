@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from smallproblems import BARE_COLUMNS, KINDS, Small, checked_often, kind_for, loss_for, penalty_for
+from smallproblems import BARE_COLUMNS, KINDS, Small, certified, checked_often, kind_for, loss_for, penalty_for
 
 from oracles.objective import LOSSES
 from partwise import available_solvers, get_solver, solve
@@ -33,6 +33,13 @@ def test_a_run_ends_with_its_certificate(solver, kind, loss):
         with pytest.raises(ValueError, match=f"solver '{solver}' needs .*solvers that fit: "):
             run(solver, small)
         return
+    if not certified(solver):
+        result = run(solver, small)  # without a warning
+        assert (result.status, result.dual, result.gap) == ("no certificate", -np.inf, np.inf)
+        assert result.passes == 10
+        assert np.isfinite(result.history["primal"]).all()
+        assert small.dense.primal(result.weights) == pytest.approx(result.primal, rel=1e-10)
+        return
     result = run(solver, small, max_passes=3000)
     assert result.status == "converged"
     assert result.solver == solver
@@ -57,7 +64,8 @@ def test_a_run_ends_with_its_certificate(solver, kind, loss):
 @pytest.mark.parametrize("kind", KINDS)
 def test_solvers_agree_on_the_optimum(kind, loss):
     small = Small(kind, loss, seed=8)
-    results = [run(solver, small, max_passes=3000) for solver in suitable_solvers(small.problem)]
+    fitting = filter(certified, suitable_solvers(small.problem))
+    results = [run(solver, small, max_passes=3000) for solver in fitting]
     assert results
     for one in results:
         for two in results:
@@ -89,4 +97,5 @@ def test_zero_weight_is_absence(solver):
     dense = type(with_it.dense)(**{**vars(with_it.dense), "sample_weight": omega})
     primal = dense.loss_sum(result.weights) + problem.penalty_value(result.weights)
     assert primal == pytest.approx(result.primal, rel=1e-10)
-    assert result.gap <= 1e-2 * result.primal
+    if certified(solver):
+        assert result.gap <= 1e-2 * result.primal

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from smallproblems import Small
+from smallproblems import Small, certified
 
 from partwise import ConvergenceWarning, Problem, get_solver, solve
 from partwise.features import multiclass_map
@@ -89,7 +89,7 @@ def test_auto(loss):
 def test_every_solver_starts_from_its_own_result(loss):
     for kind in ("chain-tied", "multiclass"):
         problem = small(loss, kind).problem
-        for solver in suitable_solvers(problem):
+        for solver in filter(certified, suitable_solvers(problem)):
             first = solve(problem.with_penalty(2.0), solver, tol=0.1, random_state=0)
             again = solve(problem.with_penalty(1.4), solver, tol=0.1, random_state=0, warm_start=first)
             assert again.converged, solver

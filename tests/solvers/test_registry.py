@@ -135,9 +135,11 @@ def test_when_nothing_fits_it_says_so():
         solve(problem)
     with pytest.raises(ValueError, match="no solver fits"):
         solve(problem, "eg")
-    fitting = suitable_solvers(Problem(small.case.features, with_max, small.case.gold, "hinge", 1.0))
-    assert {"bcfw", "one-slack", "bmrm", "smo"} <= set(fitting)
+    hinge = Problem(small.case.features, with_max, small.case.gold, "hinge", 1.0)
+    fitting = suitable_solvers(hinge)
+    assert {"bcfw", "one-slack", "bmrm", "smo", "sgd", "perceptron", "mira"} <= set(fitting)
     assert "eg" not in fitting
+    assert solve(hinge).solver == "bcfw"
 
 
 class TestAuto:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cutproblems import cut, drawn
-from smallproblems import BARE_COLUMNS, KINDS, checked_often, kind_for, loss_for, penalty_for
+from smallproblems import BARE_COLUMNS, KINDS, certified, checked_often, kind_for, loss_for, penalty_for
 
 from oracles.objective import LOSSES
 from partwise import Problem, available_solvers, get_solver, solve
@@ -49,11 +49,15 @@ def test_the_optimum_is_that_of_one_batch(solver, kind, loss):
     if solver not in suitable_solvers(one):
         return
     tol = TOLERANCE[get_solver(solver).rate_for(one.loss)]
+    result = solve(several, checked_often(solver), tol=tol, max_passes=3000 if certified(solver) else None)
+    if not certified(solver):  # iterates depend on the order, which goes batch by batch
+        assert result.status == "no certificate"
+        assert one.value(result.weights) == pytest.approx(result.primal, rel=1e-12)
+        return
     expected = solve(one, checked_often(solver), tol=tol, max_passes=3000)
-    result = solve(several, checked_often(solver), tol=tol, max_passes=3000)
     assert result.status == expected.status == "converged"
     assert abs(result.primal - expected.primal) <= max(result.gap, expected.gap)
-    assert result.dual <= expected.primal
+    assert result.dual <= expected.primal + expected.rounding
     # the certificate is one of the undivided problem: its numbers can be found there
     assert one.value(result.weights) == pytest.approx(result.primal, rel=1e-12)
     if result.dual_point.kind != "aggregate":  # those are no blocks

@@ -350,3 +350,46 @@ class DcdOptions:
 
 def dcd_epoch(state: DcdState, order: Ints, options: DcdOptions) -> DcdReport:
     """One pass of dual coordinate descent (see dcd.py)."""
+
+class OnlineReport:
+    visits: int
+    mistakes: int
+    loss: float
+    bound: float
+    mass: float
+
+class MiraReport:
+    visits: int
+    mistakes: int
+    left_out: int
+    mass: float
+
+class OnlineState:
+    """What a pass of an online method updates in place: weights, the weighted sum of the iterates, u of a plane."""
+
+    def __init__(
+        self, objective: Objective, *, weights: Floats, sum: Floats | None = None, plane: Floats | None = None
+    ) -> None: ...
+
+class SgdOptions:
+    """rule: "reciprocal", "power" or "bottou"; n: examples that share the penalty; first: visits made before."""
+
+    def __init__(self, *, l2: float, step_size: float, rule: str, n: float, first: float) -> None: ...
+
+def perceptron_epoch(state: OnlineState, order: Ints) -> OnlineReport:
+    """One pass of the perceptron (see perceptron.py)."""
+
+def sgd_epoch(state: OnlineState, order: Ints, options: SgdOptions) -> OnlineReport:
+    """One pass of stochastic gradient descent (see sgd.py)."""
+
+def mira_epoch(state: OnlineState, order: Ints, k: int) -> MiraReport:
+    """One pass of MIRA with the k best labellings (see mira.py)."""
+
+def most_labellings(objective: Objective, k: int) -> int:
+    """The largest number of labellings that an example of positive weight has, or k if that is less."""
+
+def wrong_parts(objective: Objective, weights: Floats, examples: Ints) -> float:
+    """Weighted number of parts of the examples' best labellings that the gold ones do not have."""
+
+def sum_of_losses(objective: Objective, weights: Floats, examples: Ints) -> float:
+    """Weighted sum of the examples' losses (identity link)."""

@@ -29,7 +29,8 @@ def certificate_lines(fields: dict[str, Any]) -> list[tuple[str, str]]:
     """The same in words, as (heading, text)."""
     share = fields["relative_gap"]
     if fields["status"] == "no certificate":
-        certificate = f"none (l2 = 0); primal {fields['primal']:.6g}"
+        reason = "l2 = 0" if fields["l2"] == 0 else f"{fields['solver']} has none"
+        certificate = f"none ({reason}); primal {fields['primal']:.6g}"
     else:
         certificate = f"primal {fields['primal']:.6g}, dual {fields['dual']:.6g}, gap {fields['gap']:.2g}"
         certificate += f" ({share:.1e} of the primal)"

@@ -28,7 +28,6 @@ The sums over examples are those of `sums`; the penalty enters here.
 """
 
 import copy
-import math
 from collections.abc import Iterable
 from functools import cached_property
 from typing import TypeVar
@@ -164,7 +163,7 @@ class Problem(Sums):
     def capabilities(self) -> frozenset[Capability]:
         """What a solver can count on here; compared with `Solver.requires`."""
         found = self.facts.capabilities | self.loss.capabilities() | self.penalty.capabilities()
-        return found | {Capability.PLANES} if self.loss.oracle in found else found
+        return found | {Capability.LOSS_ORACLE} if self.loss.oracle in found else found
 
     # geometry: with kernels weights are coefficients, and `w @ w` means nothing
 
@@ -325,7 +324,7 @@ class Problem(Sums):
     def certificate_at(self, primal: float, gradient: Floats, weights: Floats) -> Certificate:
         """The certificate of w against the oracle's own answer: |grad P|^2 / (2 l2) and rounding; nothing cancels."""
         if self.l2 == 0:
-            return Certificate(primal, -math.inf, math.inf, math.inf, 0.0, 0.0)
+            return Certificate.none(primal)
         norm2 = self.norm2(gradient)
         raw = norm2 / (2.0 * self.l2)
         resolution, of_primal = self.rounding.of_gradient_gap(self.l2, primal, norm2, weights)

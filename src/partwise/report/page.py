@@ -126,6 +126,8 @@ def summary(result: Result, plots: bool = True) -> dict[str, Any]:
         sentence = "There is no certificate: "
         if result.l2 == 0:
             sentence += "without a penalty there is no dual value, and the gradient norm is what was brought down."
+        elif result.status == "no certificate" and not math.isnan(result.primal):
+            sentence += f"{result.solver} has none."
         elif math.isnan(result.primal):
             sentence += "the weights were changed after training."
         else:

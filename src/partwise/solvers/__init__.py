@@ -28,13 +28,16 @@ from .gis import GIS
 from .iis import IIS
 from .is_bound import ISBound
 from .lbfgs import LBFGS
+from .mira import MIRA
 from .newton import Newton
 from .one_slack import OneSlack
 from .owlqn import OWLQN
 from .path import largest_l1, regularization_path, solve_path
+from .perceptron import Perceptron
 from .registry import available_solvers, get_solver, register, suitable_solvers
 from .scgis import SCGIS
 from .sdca import SDCA
+from .sgd import SGD
 from .state import State
 
 __all__ = [
@@ -48,9 +51,11 @@ __all__ = [
     "GIS",
     "IIS",
     "LBFGS",
+    "MIRA",
     "OWLQN",
     "SCGIS",
     "SDCA",
+    "SGD",
     "Annealed",
     "CDExact",
     "Certified",
@@ -63,6 +68,7 @@ __all__ = [
     "ISBound",
     "Newton",
     "OneSlack",
+    "Perceptron",
     "Progress",
     "Solver",
     "State",

@@ -54,7 +54,7 @@ from .look import Look
 from .newton import Newton
 from .one_slack import OneSlack
 from .owlqn import OWLQN
-from .registry import check_fits, describe, get_solver, no_solver, suitable_solvers
+from .registry import SOLVERS, check_fits, describe, get_solver, no_solver, suitable_solvers
 from .sdca import SDCA
 
 #: What a pass over a tiny problem costs, at most (`Look.work`).
@@ -89,7 +89,7 @@ class Choice:
 
 def choose(problem: Problem) -> Choice:
     """The solver of "auto" (see the module's docstring)."""
-    fitting = suitable_solvers(problem)
+    fitting = [name for name in suitable_solvers(problem) if SOLVERS[name].certified]
     if not fitting:
         raise ValueError(f"{describe(problem)}: {no_solver(problem)}")
     if len(fitting) == 1:

@@ -47,11 +47,11 @@ def option(default: Any, help: str) -> Any:
 
 
 class Certified(NamedTuple):
-    """A certificate with the weights and the dual point that it is about."""
+    """A certificate with the weights and the dual point that it is about (None: `Solver.certified` is False)."""
 
     certificate: Certificate
     weights: Floats
-    point: DualPoint
+    point: DualPoint | None
 
 
 @dataclass(frozen=True)
@@ -96,6 +96,8 @@ class Solver(ABC, Generic[S]):
     default_max_passes: ClassVar[int]
     #: What its history has beside the columns of every history (`trace`).
     traced: ClassVar[tuple[str, ...]] = ()
+    #: Whether its certificates have a dual value. Where not, a run ends after its passes, with "no certificate".
+    certified: ClassVar[bool] = True
 
     @abstractmethod
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> S:

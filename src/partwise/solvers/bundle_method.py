@@ -179,4 +179,4 @@ class BundleMethod(Solver[BundleState], ABC):
 
 
 #: What all of them need: a plane at any weights.
-NEEDS = frozenset({Capability.PLANES, Capability.L2, Capability.SMOOTH_PENALTY})
+NEEDS = frozenset({Capability.LOSS_ORACLE, Capability.L2, Capability.SMOOTH_PENALTY})

@@ -22,7 +22,7 @@ from . import identity
 from .base import Callback, Certified, Progress, Solver, WarmStart, generator, logger
 from .checkpoint import Checkpoint, Saved
 from .look import Look
-from .registry import check_fits, suitable_solvers
+from .registry import SOLVERS, check_fits, suitable_solvers
 from .state import State, pack, unpack
 
 #: A run that ended so did not reach its tolerance.
@@ -161,12 +161,14 @@ class Run:
     def _conclude(self, state: State, status: Status, latest: Certified) -> Result:
         if status in UNFINISHED and 0 < self.limits.tol >= latest.certificate.relative_gap:
             status = "converged"  # it aimed lower than the tolerance
+        if status in UNFINISHED and not self.solver.certified:
+            status = "no certificate"
         self.solver.check_end(self.problem, state, status)
         if self.checkpoint:
             self._save(state, status)
         c = latest.certificate
         name, passes = self.solver.name, self.passes(state)
-        message = f"{name}: {status} after {passes:.4g} passes, {c.text(self.problem.l2)}"
+        message = f"{name}: {status} after {passes:.4g} passes, {self._text(c)}"
         if status == "stalled" and c.rounding > 0.5 * c.gap:
             message += f", of which rounding may be {c.rounding:.3g}: more is beyond double precision"
         remark = self.solver.remark(self.problem, state)
@@ -174,7 +176,7 @@ class Run:
         logger.log(logging.INFO if self.verbose else logging.DEBUG, message)
         # A callback that stops a run has seen the gap: no warning.
         if status in UNFINISHED and self.limits.tol > 0:
-            others = [other for other in suitable_solvers(self.problem) if other != name]
+            others = [other for other in suitable_solvers(self.problem) if other != name and SOLVERS[other].certified]
             advice = self.solver.advice + (f", or try solver {' or '.join(map(repr, others))}" if others else "")
             advice += _scaling_advice(self.problem)
             warnings.warn(f"{message}; tol is {self.limits.tol:.3g}. {advice}.", ConvergenceWarning, stacklevel=5)
@@ -202,8 +204,11 @@ class Run:
                 self.solver.name,
                 self.passes(state),
                 self.seconds,
-                last.text(self.problem.l2),
+                self._text(last),
             )
+
+    def _text(self, certificate: Certificate) -> str:
+        return certificate.text(self.problem.l2, self.solver.certified)
 
     def _called_off(self, state: State, last: Certificate | None, *, fresh: bool) -> bool:
         if self.callback is None:
@@ -295,7 +300,8 @@ class Run:
             if saved.history["passes"] and saved.history["passes"][-1] > self.passes(state):
                 raise ValueError("its history is longer than the run")
             certificate, weights, point = self.solver.certificate(self.problem, state)
-            primal, dual = self.problem.value(weights), self.problem.dual_value(point)
+            primal = self.problem.value(weights)
+            dual = -math.inf if point is None else self.problem.dual_value(point)
         near = 1e-6 * (1.0 + abs(primal))
         same_primal = abs(primal - certificate.primal) <= near
         same_dual = dual == certificate.dual or abs(dual - certificate.dual) <= near + 1e-6 * abs(dual)

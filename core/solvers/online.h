@@ -1,0 +1,64 @@
+// Visits of online methods on the primal: the perceptron, and stochastic (sub)gradient descent.
+//
+// The loss's link is the identity. With direction = g - mu, mu the counts of the oracle's answer at w:
+//
+//   perceptron   mu = count(argmax A_i w);                 w += omega_i A_i'direction
+//   sgd          mu = expected counts at the temperature   w = (1 - eta l2 / n) w + eta omega_i A_i'direction
+//                of A_i w + kappa c_i
+//
+// The sum of omega_i A_i'direction and of omega_i kappa <mu, c> over one visit of every example is a plane below the
+// losses at temperature 0 (problem.py), wherever w was at each visit.
+#pragma once
+
+#include "solvers/objective.h"
+
+namespace partwise {
+
+// What a pass updates in place. sum: the weighted sum of iterates, or null; plane: u of the plane, or null.
+struct OnlineState {
+    const Objective& objective;
+    double* weights;
+    double* sum = nullptr;
+    double* plane = nullptr;
+};
+
+// With k the number of visits so far: eta0 / (1 + k / n), eta0 / (1 + eta0 k l2)^0.75, eta0 / (1 + eta0 k l2 / n)^0.75.
+enum class StepRule { kReciprocal, kPower, kBottou };
+
+struct SgdOptions {
+    double l2 = 0;
+    double step_size = 0;  // eta0
+    StepRule rule = StepRule::kReciprocal;
+    double n = 1;      // examples that the penalty and the rule are shared among
+    double first = 0;  // visits before this pass
+};
+
+struct OnlineReport {
+    Index visits = 0;
+    Index mistakes = 0;  // perceptron: labellings that were not the gold ones
+    double loss = 0;     // sgd: sum of omega times the losses met
+    double bound = 0;    // b of the plane
+    double mass = 0;     // sum of the weights in the sum of iterates
+};
+
+// NumberError unless all scores of example i are finite.
+void check_scores(Index i, const double* scores, Index n);
+// direction = g - count(y) of example i; whether they differ.
+bool difference(const Objective& objective, Index i, const SlotCounts& answer, double* direction);
+
+// Every visit has the weight 1 in the sum of iterates.
+OnlineReport perceptron_epoch(const OnlineState& state, std::span<const Index> order, Interrupt& interrupt);
+
+// Visit k (from 1) has the weight k in the sum of iterates.
+OnlineReport sgd_epoch(const OnlineState& state, std::span<const Index> order, const SgdOptions& options,
+                       Interrupt& interrupt);
+
+// Sum over the examples of omega times the number of parts of their best labelling at w that are not the gold one's.
+double wrong_parts(const Objective& objective, const double* weights, std::span<const Index> examples,
+                   Interrupt& interrupt);
+
+// Sum over the examples of omega times their losses (identity link).
+double sum_of_losses(const Objective& objective, const double* weights, std::span<const Index> examples,
+                     Interrupt& interrupt);
+
+}  // namespace partwise
