@@ -18,7 +18,6 @@ from partwise import (
     SegmentTagger,
     SequenceTagger,
 )
-from partwise.models.base import Labellings
 
 LABELS = ["X", "Y", "Z"]
 TABLE = np.array([[0.0, 3.0, 0.5], [1.0, 0.0, 2.0], [0.0, 0.25, 0.0]])  # not symmetric, and one error is free
@@ -28,6 +27,10 @@ TAGS = [[LABELS[RNG.integers(3)] for _ in row] for row in WORDS]
 CHUNKS = [["B-X", "I-X", "O"], ["B-Z", "B-X"], ["O", "B-Z", "I-Z"], ["B-X"], ["O", "O"]]
 TREES = [[2, 0, 2], [0, 1], [0, 1, 1], [0], [2, 0]]
 GRAPHS = [(row, [(k, k + 1) for k in range(len(row) - 1)]) for row in WORDS]
+
+
+def each_labelling(indptr, slots, counts):
+    return [(slots[a:b], counts[a:b]) for a, b in itertools.pairwise(indptr.tolist())]
 
 
 def of_labels(gold, label):
@@ -79,7 +82,7 @@ def _labelling(structure, model, reading, y, i, answer):
     other = [list(row) if not isinstance(row, str) else row for row in y]
     other[i] = answer[0] if isinstance(y[i], str) else list(answer)
     labellings, _ = model.encode(reading, other)
-    return next(itertools.islice(Labellings(*labellings).each(), i, None))
+    return each_labelling(*labellings)[i]
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name != "kernel"])
@@ -124,7 +127,7 @@ def test_segments_have_costs_of_positions_and_of_borders():
         tagger = SegmentTagger("hinge", cost=of_types, segment_cost=borders, max_length=3)
         prepared = tagger._prepare_fit(WORDS, CHUNKS, None)
         structure, gold = prepared.reading.batch.structure, prepared.problem.gold
-        plain = np.concatenate([structure.cost(i, *each) for i, each in enumerate(Labellings(*gold).each())])
+        plain = np.concatenate([structure.cost(i, *each) for i, each in enumerate(each_labelling(*gold))])
         found, width = prepared.problem.slot_costs(), structure.width
         offsets = structure.slot_offsets()
         for i, labels in enumerate(CHUNKS):

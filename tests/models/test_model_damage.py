@@ -206,7 +206,7 @@ def last_is(value):
 
 
 CHANGES = {
-    "newer version": set_metadata("format_version", "2"),
+    "newer version": set_metadata("format_version", "3"),
     "version zero": set_metadata("format_version", "0"),
     "no version": set_metadata("format_version", "one"),
     "another format": set_metadata("format", "else"),
@@ -264,7 +264,7 @@ def test_files_made_on_purpose(name, tagger_bytes, load):
 
 
 def test_the_message_names_the_version(tagger_bytes, load):
-    with pytest.raises(ModelFormatError, match="format version 2; this release reads versions up to 1"):
+    with pytest.raises(ModelFormatError, match="format version 3; this release reads versions up to 2"):
         load(remade(tagger_bytes, CHANGES["newer version"]))
 
 

@@ -18,7 +18,7 @@ from partwise.cli.output import (
     unpack_flag,
     warn_blank,
 )
-from partwise.cli.summary import result_fields
+from partwise.cli.summary import result_fields, unknown_text
 
 
 @click.command("evaluate")
@@ -83,6 +83,6 @@ def command(
         more = f", ... ({len(unseen)} in all)" if len(unseen) > 20 else ""
         click.echo(f"labels that the model does not know: {', '.join(unseen[:20])}{more}")
     if "unknown_rate" in evaluation.details:
-        click.echo(f"unknown features: {evaluation.details['unknown_rate']:.2%} of those in the data")
+        click.echo(f"{unknown_text(fitted)}: {evaluation.details['unknown_rate']:.2%} of those in the data")
     if found is not None:
         click.echo(f"\n{found}")

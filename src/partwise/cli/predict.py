@@ -11,6 +11,7 @@ from partwise.cli.errors import UserError
 from partwise.cli.flags import File
 from partwise.cli.loading import length_flag, load_model
 from partwise.cli.output import check_outputs, json_flag, threads_flag, unpack_flag, warn_blank
+from partwise.cli.summary import unknown_text
 from partwise.cli.tasks import NoExamples, Request
 
 #: More answers per sentence would fill the memory.
@@ -96,4 +97,4 @@ def command(
                 request.rules.check(n)
     warn_blank(blank, data)
     if unknown[0]:
-        click.echo(f"unknown features: {unknown[0] / unknown[1]:.2%} of those in the data", err=True)
+        click.echo(f"{unknown_text(fitted)}: {unknown[0] / unknown[1]:.2%} of those in the data", err=True)

@@ -62,6 +62,11 @@ def weights_text(fields: dict[str, Any]) -> str:
     return f"{fields['n_features']} features, {fields['n_nonzero']} weights not zero"
 
 
+def unknown_text(model: Any) -> str:
+    """What features are called that a model does not know: its file has none whose weights are all zero."""
+    return "features without a weight" if model.result_.l1 else "unknown features"
+
+
 def size_text(path: str) -> str:
     """A file's size in brackets, if it is one."""
     if not os.path.isfile(path):

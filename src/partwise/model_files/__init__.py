@@ -83,7 +83,7 @@ def save(estimator: Any, path: str | os.PathLike[str], dtype: str = "float64") -
     }
     metadata = {
         "format": container.FORMAT,
-        "format_version": str(FORMAT_VERSION),
+        "format_version": str(parts.version),
         "partwise_version": _version(),
         "kind": parts.kind,
         "settings": _settings(parts.settings),

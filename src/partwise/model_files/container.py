@@ -29,7 +29,8 @@ from .errors import ContainerError, ModelFormatError
 Array = NDArray[Any]
 
 FORMAT = "partwise model"
-FORMAT_VERSION = 1
+#: 2: weights of hashed features where most are zero.
+FORMAT_VERSION = 2
 
 
 class Kind(NamedTuple):

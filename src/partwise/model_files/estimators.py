@@ -23,7 +23,8 @@ _LATER = ("l1",)
 def to_parts(estimator: Any, kind: str) -> ModelParts:
     """A fitted estimator: parameters, certificate, how the command line read its data, the model."""
     parameters = {}
-    table = estimator._fitted().cost_table
+    model = estimator._fitted()
+    table = model.cost_table
     for name, value in estimator.get_params(deep=False).items():
         if name in _NOT_SAVED:
             continue
@@ -34,11 +35,11 @@ def to_parts(estimator: Any, kind: str) -> ModelParts:
         if name == "cost":  # what was given may be a function
             value = table.as_mapping() if table is not None else None if callable(value) else value
         parameters[name] = encode(value, f"the parameter {name}")
-    parts = ModelParts(kind, {"parameters": parameters})
+    parts = ModelParts(kind, {"parameters": parameters}, version=1)
     add_result(parts, estimator.result_)
     if hasattr(estimator, "input_settings_"):
         parts.settings["input"] = estimator.input_settings_
-    estimator._fitted().to_parts(parts)
+    model.without_zeros().to_parts(parts)
     return parts
 
 

@@ -30,7 +30,7 @@ class ModelParts:
         Of float64, float32, int64, int32, uint16 or uint8. `save(dtype="float32")` rounds those whose name ends in
         "weights".
     version
-        Of the file's format, for the code that reads it.
+        Of the file's format, for the code that reads it; to be written: the first that has all of this.
     """
 
     kind: str

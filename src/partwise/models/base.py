@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -26,9 +26,10 @@ from partwise.arrays import Floats, Ints, pointers
 from partwise.capabilities import Capability
 from partwise.losses import Loss
 from partwise.model_files.parts import ModelParts
-from partwise.models.costs import CostTable, LabelCost
+from partwise.models.costs import HasCosts
 from partwise.models.errors import NotAvailable
 from partwise.models.inspection import Explanation
+from partwise.models.layout import DENSE, few
 from partwise.models.partitioner import Partitioner
 from partwise.penalties import L2, ElasticNet, Penalty
 from partwise.problem import Batch, LabelledBatch
@@ -124,11 +125,6 @@ class Labellings(NamedTuple):
     slots: Ints
     counts: Floats
 
-    def each(self) -> Iterator[tuple[Ints, Floats]]:
-        """(slots, counts) of each."""
-        for begin, end in zip(self.indptr[:-1].tolist(), self.indptr[1:].tolist(), strict=True):
-            yield self.slots[begin:end], self.counts[begin:end]
-
     @classmethod
     def of(cls, found: Sequence[tuple[Ints, Floats]]) -> Labellings:
         """From (slots, counts) of each."""
@@ -215,16 +211,13 @@ class InputReport:
     blank: Sequence[str] = ()
 
 
-class Model(ABC):
+class Model(HasCosts, ABC):
     """One kind of output with its features. It is changed by `learn` alone."""
 
     #: Which estimator parameters it looks at when it predicts; they may be set after `fit`.
     late: ClassVar[tuple[str, ...]] = ()
     #: Names of the constraints that predictions take.
     constraints: ClassVar[tuple[str, ...]] = ()
-    #: Costs of the user's own, and those that it was trained with; None: the structure's.
-    label_cost: LabelCost | None = None
-    cost_table: CostTable | None = None
     #: Abilities that its class has and this model has not: why.
     lacks: Mapping[Ability, str] = {}
     _weights: Floats
@@ -265,7 +258,7 @@ class Model(ABC):
         other.check()
         return other
 
-    def check(self) -> None:  # noqa: B027  (most models need no check)
+    def check(self) -> None:
         """ValueError for parameters that make no model."""
 
     def carried(self, old: Self) -> Floats | None:
@@ -276,21 +269,6 @@ class Model(ABC):
     def l2_factor(self) -> float:
         """What the strength of the penalty is multiplied by."""
         return 1.0
-
-    def check_cost(self, loss: Loss) -> None:
-        """ValueError if costs are given that the loss does not use."""
-        if self.label_cost is not None and not loss.cost_scale:
-            raise ValueError(f"cost is not used by loss={loss.name!r}, whose cost_scale is 0")
-
-    def costs_of(self, labels: Sequence[Any]) -> Floats | None:
-        """The user's costs of these labels, a row per gold label, which it remembers; None: the structure's are used.
-
-        ValueError for costs of other labels.
-        """
-        if self.label_cost is None:
-            return None
-        self.cost_table = CostTable(labels, self.label_cost.table(labels))
-        return self.cost_table.values
 
     # partitions: training data in files
 
@@ -373,6 +351,13 @@ class Model(ABC):
     def pruned(self, threshold: float | None, keep: float | None) -> tuple[Self, tuple[int, int, float]]:
         """The model without small weights, and (weights before, weights after, the largest dropped)."""
         raise NotImplementedError
+
+    def without_zeros(self) -> Self:
+        """The model for a file: without weights that are zero, if they are many, and features that have no other."""
+        if Ability.PRUNING not in self.abilities() or not few(self.weights):
+            return self
+        smaller, (before, after, _) = self.pruned(0.0, None)
+        return smaller if after < DENSE * before else self  # others only pad the core's registers
 
     def attributes(self) -> dict[str, Any]:
         """What its estimator shows of it, by name (``classes_``, ...)."""

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from partwise.arrays import Floats, Ints, pointers
+from partwise.losses import Loss
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +81,28 @@ class CostTable:
             gold: {label: row[j] for j, label in enumerate(self.labels) if j != k}
             for k, (gold, row) in enumerate(zip(self.labels, self.values.tolist(), strict=True))
         }
+
+
+class HasCosts:
+    """What models have that may be given costs.
+
+    label_cost: the user's; cost_table: those it was trained with. None: the structure's are used.
+    """
+
+    label_cost: LabelCost | None = None
+    cost_table: CostTable | None = None
+
+    def check_cost(self, loss: Loss) -> None:
+        """ValueError if costs are given that the loss does not use."""
+        if self.label_cost is not None and not loss.cost_scale:
+            raise ValueError(f"cost is not used by loss={loss.name!r}, whose cost_scale is 0")
+
+    def costs_of(self, labels: Sequence[Any]) -> Floats | None:
+        """The user's costs of these labels, a row per gold label, which it remembers; ValueError for others."""
+        if self.label_cost is None:
+            return None
+        self.cost_table = CostTable(labels, self.label_cost.table(labels))
+        return self.cost_table.values
 
 
 def row_costs(

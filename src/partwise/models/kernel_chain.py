@@ -123,6 +123,9 @@ class KernelChainModel(ChainBase):
         after = len(other.weights)
         return other, (before, after, float(threshold) if after < before else 0.0)
 
+    def without_zeros(self) -> KernelChainModel:
+        return self  # `with_weights` has left them out
+
     def __getstate__(self) -> dict[str, Any]:
         # A pickle predicts and needs the support alone.
         return {**vars(self), "training": self.support}

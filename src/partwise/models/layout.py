@@ -10,6 +10,14 @@ from numpy.typing import NDArray
 from partwise.arrays import Floats, Ints, pointers
 from partwise.features import RowLayout
 
+#: Share of weights that are not zero above which model files hold all of them.
+DENSE = 0.8
+
+
+def few(weights: Floats) -> bool:
+    """Whether so few weights are not zero that files leave out the others; none at all are kept as they are."""
+    return 0 < int(np.count_nonzero(weights)) < DENSE * len(weights)
+
 
 class PairLayout:
     """A RowLayout that can be pickled."""

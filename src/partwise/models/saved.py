@@ -28,9 +28,10 @@ def coefficient_arrays(table: Floats) -> dict[str, Array]:
     return {"weights": table[chosen], "offsets": offsets, "columns": _narrow(columns, table.shape[1])}
 
 
-def read_coefficients(parts: ModelParts, n_rows: int) -> Floats:
-    """The inverse of `coefficient_arrays`."""
-    n_columns = parts.integer("n_features", 1, 1 << 40)
+def read_coefficients(parts: ModelParts, n_rows: int, n_columns: int | None = None) -> Floats:
+    """The inverse of `coefficient_arrays`; n_columns: how many there must be."""
+    most = 1 << 40
+    n_columns = parts.integer("n_features", n_columns or 1, n_columns or most)
     if "columns" not in parts.arrays:
         return np.array(parts.floats("weights", n_rows, n_columns))
     columns = parts.ints("columns", None, low=0, high=n_columns)
@@ -40,8 +41,11 @@ def read_coefficients(parts: ModelParts, n_rows: int) -> Floats:
         raise ModelFormatError(
             f"has {n_rows} x {n_columns} weights of which {len(columns)} are not zero: out of proportion"
         )
+    rows = np.repeat(np.arange(n_rows), np.diff(offsets))
+    if bool(((columns[1:] <= columns[:-1]) & (rows[1:] == rows[:-1])).any()):
+        raise ModelFormatError("has weights in 'columns' that are not in order, or one twice")
     table = np.zeros((n_rows, n_columns))
-    table[np.repeat(np.arange(n_rows), np.diff(offsets)), columns] = values
+    table[rows, columns] = values
     return table
 
 

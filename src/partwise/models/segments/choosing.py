@@ -6,7 +6,6 @@ import numpy as np
 
 from partwise.arrays import Booleans, Floats, Ints, pointers
 from partwise.features import Attributes
-from partwise.models.base import Labellings
 from partwise.models.costs import CostTable, row_costs
 from partwise.models.layout import PairLayout, expand_pairs, layout_of
 from partwise.models.rows import Rows
@@ -53,5 +52,7 @@ def costs_of_segments(
     """The user's costs of positions by their types, with the structure's of borders; None if there are none."""
     if table is None:
         return None
-    others = np.concatenate([structure.cost(i, *each) for i, each in enumerate(Labellings(*gold).each())])
+    indptr, slots, counts = gold
+    own = [slice(begin, end) for begin, end in zip(indptr[:-1].tolist(), indptr[1:].tolist(), strict=True)]
+    others = np.concatenate([structure.cost(i, slots[part], counts[part]) for i, part in enumerate(own)])
     return row_costs(structure.slot_offsets(), structure.lengths, structure.width, types, table.values, others)

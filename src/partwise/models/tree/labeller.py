@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from partwise.arrays import Floats, Ints
-from partwise.features import ArcTokens, RowLayout, multiclass_map
+from partwise.features import ArcIndex, ArcTokens, RowLayout, multiclass_map
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
-from partwise.models.layout import PairLayout
+from partwise.models.layout import PairLayout, expand_pairs, few, layout_of
 from partwise.models.saved import layout_parts, read_layout
 from partwise.models.sequences.labels import encode_flat, label_array
 from partwise.models.tree.arcs import ArcFeatures
@@ -65,6 +66,22 @@ class ArcLabeller:
         # one string per label, not one per word
         names: list[str] = self.classes.astype(object)[structure.decode(*best)].tolist()
         return names
+
+    def without_zeros(self) -> ArcLabeller:
+        """Without the weights that are zero and the features that have no other."""
+        core, index = self.layout.core, self.model.index
+        ids, columns = expand_pairs(*core.pairs())
+        values = core.unpack(self.weights)
+        kept = values != 0
+        if not few(values):
+            return self
+        used = np.zeros(core.num_attributes, dtype=np.uint8)
+        used[ids[kept]] = 1
+        needed = index.with_plain(used).astype(bool)
+        number = np.cumsum(needed) - 1
+        layout = layout_of(int(needed.sum()), core.n_columns, core.width, number[ids[kept]], columns[kept])
+        features = ArcFeatures(self.model.table, ArcIndex(index.keys[needed]))
+        return ArcLabeller(features, layout, self.classes, layout.core.pack(values[kept]))
 
     def to_parts(self) -> ModelParts:
         """For a model file; the labels are kept by the parser."""

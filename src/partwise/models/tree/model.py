@@ -20,6 +20,7 @@ from partwise.models.base import InputReport, Labellings, Learnt, Model, Reading
 from partwise.models.costs import LabelCost, head_costs
 from partwise.models.errors import ConstraintError
 from partwise.models.inspection import choose_kept, counts_of
+from partwise.models.saved import coefficient_arrays, read_coefficients
 from partwise.models.tree.arcs import ArcFeatures
 from partwise.models.tree.constraints import arc_mask
 from partwise.models.tree.labeller import ArcLabeller
@@ -339,6 +340,13 @@ class TreeModel(Model):
         pruned.arcs = ArcFeatures(self.arcs.table, ArcIndex(self.arcs.index.keys[needed]))
         return pruned, counts
 
+    def without_zeros(self) -> TreeModel:
+        found = super().without_zeros()
+        if self.labeller is not None:
+            found = found.with_weights(found.weights)
+            found.labeller = self.labeller.without_zeros()
+        return found
+
     def attributes(self) -> dict[str, Any]:
         found: dict[str, Any] = {
             "label_result_": self.label_result,
@@ -351,7 +359,13 @@ class TreeModel(Model):
 
     def to_parts(self, parts: ModelParts) -> None:
         parts.add("arcs", self.arcs.to_parts())
-        parts.arrays["weights"] = self.weights
+        arrays = coefficient_arrays(self.weights[np.newaxis])
+        if "columns" in arrays and self.arcs.index.bits:  # others have lost their zeros with the keys
+            parts.version = 2
+            parts.settings["n_features"] = len(self.weights)
+            parts.arrays |= arrays
+        else:
+            parts.arrays["weights"] = self.weights
         parts.settings |= {"n_non_projective": self.n_non_projective, "n_skipped": self.n_skipped}
         if self.labeller is not None:
             assert self.label_result is not None
@@ -361,7 +375,10 @@ class TreeModel(Model):
 
     def from_parts(self, parts: ModelParts) -> TreeModel:
         self.arcs = ArcFeatures.from_parts(parts.part("arcs"))
-        self._weights = np.array(parts.floats("weights", self.arcs.index.num_weights))
+        if "columns" in parts.arrays:
+            self._weights = read_coefficients(parts, 1, self.arcs.index.num_weights)[0]
+        else:
+            self._weights = np.array(parts.floats("weights", self.arcs.index.num_weights))
         self.n_non_projective = parts.integer("n_non_projective")
         self.n_skipped = parts.integer("n_skipped")
         self.labeller = self.label_result = None
