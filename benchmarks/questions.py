@@ -20,6 +20,7 @@ QUESTIONS = {
     "kernel": "benchmarks.kernel",
     "maxent": "benchmarks.maxent",
     "maxent-is": "benchmarks.maxent_is",
+    "score": "benchmarks.score",
     "segments": "benchmarks.segments",
     "snakes": "benchmarks.snakes",
     "solvers": "benchmarks.solvers",

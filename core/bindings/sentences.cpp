@@ -1,5 +1,7 @@
 #include "text/sentences.h"
 
+#include <limits>
+
 #include "bindings/common.h"
 #include "bindings/keep_alive.h"
 #include "bindings/strings.h"
@@ -52,6 +54,47 @@ Sentences from_lists(const nb::iterable& sentences) {
         sentence_ptr.push_back(sentence_ptr.back() + t);
     }
     return {Sentences::own(std::move(text)), std::move(sentence_ptr), std::max<Index>(n_columns, 0), std::move(cells)};
+}
+
+// Columns as Arrow has them: the strings of each end to end, string t from offsets[t] to offsets[t + 1].
+Sentences from_packed(const std::vector<std::pair<Bytes, Ints>>& columns, const Ints& lengths) {
+    std::vector<Index> sentence_ptr{0};
+    for (const Index n : span_of(lengths)) {
+        if (n < 0 || n > std::numeric_limits<Index>::max() - sentence_ptr.back()) throw InputError("invalid lengths");
+        sentence_ptr.push_back(sentence_ptr.back() + n);
+    }
+    const Index n_tokens = sentence_ptr.back();
+    const Index n_columns = len(columns.size());
+    if (n_columns == 0) throw InputError("there must be at least one column");
+    std::string text;
+    for (const auto& [bytes, offsets] : columns) {
+        if (len(offsets.size()) - 1 != n_tokens) {
+            throw InputError("a column has " + std::to_string(len(offsets.size()) - 1) + " strings, the lengths say " +
+                             std::to_string(n_tokens));
+        }
+        const auto view = span_of(bytes);
+        text.append(reinterpret_cast<const char*>(view.data()), view.size());
+    }
+    std::vector<Sentences::Cell> cells(idx(n_tokens * n_columns));
+    Index base = 0;
+    for (Index j = 0; j < n_columns; ++j) {
+        const auto offsets = span_of(columns[idx(j)].second);
+        const Index size = len(columns[idx(j)].first.size());
+        for (Index t = 0; t < n_tokens; ++t) {
+            const Index begin = offsets[idx(t)];
+            const Index end = offsets[idx(t) + 1];
+            if (begin < 0 || end < begin || end > size) throw InputError("offsets must rise within the bytes");
+            // A cell that begins or ends inside a character would be no text.
+            const auto inside = [&](Index at) {
+                return at < size && (static_cast<unsigned char>(text[idx(base + at)]) & 0xC0U) == 0x80U;
+            };
+            if (inside(begin) || inside(end)) throw InputError("an offset lies inside a character");
+            cells[idx(t * n_columns + j)] = {base + begin, end - begin};
+        }
+        base += size;
+    }
+    check_utf8(text);
+    return {Sentences::own(std::move(text)), std::move(sentence_ptr), n_columns, std::move(cells)};
 }
 
 Index checked_column(const Sentences& self, Index j) {
@@ -203,6 +246,7 @@ void bind_sentences(nb::module_& m) {
             },
             "data"_a, "separator"_a = "", "n_columns"_a = 0)
         .def_static("from_lists", &from_lists, "sentences"_a)
+        .def_static("from_packed", &from_packed, "columns"_a, "lengths"_a)
         .def("__len__", &Sentences::size)
         .def("__getitem__", &sentence, "i"_a)
         .def("__getstate__", &state_of)

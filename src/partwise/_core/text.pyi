@@ -20,6 +20,9 @@ class Sentences:
     @staticmethod
     def from_lists(sentences: Iterable[Iterable[str | Sequence[str]]]) -> Sentences:
         """Sentences of tokens, each a string or a tuple or list of as many strings as the others."""
+    @staticmethod
+    def from_packed(columns: Sequence[tuple[Bytes, Ints]], lengths: Ints) -> Sentences:
+        """Columns of UTF-8 strings end to end, string t of each is bytes[offsets[t]:offsets[t + 1]]; ValueError."""
     def __len__(self) -> int: ...
     def __getitem__(self, i: int) -> list[Any]:
         """A sentence's tokens: strings if there is one column, else tuples."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import replace
+from typing import Any
 
 import click
 
@@ -39,6 +40,24 @@ BLOCK = 1 << 20
     help="text: one sentence per line, tokens separated by white space (taggers that look at words alone, "
     "parsers of phrases); auto: as the training data, or text if it can be nothing else.",
 )
+@click.option(
+    "--column",
+    "columns",
+    metavar="NAME",
+    multiple=True,
+    help="Tables: a column that the model reads; several in its order [default: those that fit].",
+)
+@click.option("--keep", metavar="NAME", multiple=True, help="Tables: a column of the input to write [default: all].")
+@click.option(
+    "--into", default="prediction", show_default=True, metavar="NAME", help="Tables: the column of predictions."
+)
+@click.option(
+    "--nulls",
+    type=click.Choice(["error", "keep"]),
+    default="error",
+    show_default=True,
+    help="Tables: rows without input are refused, or have no prediction either.",
+)
 @length_flag
 @threads_flag
 @unpack_flag
@@ -51,6 +70,10 @@ def command(
     k_best: int | None,
     constraints: str | None,
     format: str,
+    columns: tuple[str, ...],
+    keep: tuple[str, ...],
+    into: str,
+    nulls: str,
     max_length: int | None,
     threads: int,
     as_json: bool,
@@ -62,14 +85,25 @@ def command(
     with the labels as one more column, with tabs between columns; of CoNLL-U the input with the predictions in their
     columns; of trees one tree per line; of rows and CRFsuite's items one label per line. With --json it is one object
     per sentence or row, each on a line of its own.
+
+    Parquet and Arrow files (.parquet, .arrow, .feather; extra "arrow") are read and written some rows at a time: the
+    output is such a file, too, with predictions as one more column (docs/scoring.md).
     """
     import numpy as np
 
     from partwise.cli.tasks.constraints import counting_from_one
     from partwise.io import atomic_write
+    from partwise.scoring import is_table
 
     check_outputs(output, inputs=(model, data, constraints))
     fitted, task = load_model(model, threads, max_length)
+    if is_table(data) or is_table(output):
+        if k_best or constraints or as_json or format != "auto":
+            raise UserError("--k-best, --constraints, --json and --format are not available for tables")
+        _label_table(fitted, data, output, columns, keep, into, nulls, marginals)
+        return
+    if columns or keep:
+        raise UserError("--column and --keep are for Parquet and Arrow files")
     words_only = task.words_only(fitted)
     if format == "text" and not words_only:
         raise UserError("--format text: this model looks at more than words, or at ready-made attributes")
@@ -96,5 +130,37 @@ def command(
             if request.rules is not None:
                 request.rules.check(n)
     warn_blank(blank, data)
-    if unknown[0]:
-        click.echo(f"{unknown_text(fitted)}: {unknown[0] / unknown[1]:.2%} of those in the data", err=True)
+    _tell_unknown(fitted, unknown)
+
+
+def _label_table(
+    fitted: Any,
+    data: str,
+    output: str,
+    columns: tuple[str, ...],
+    keep: tuple[str, ...],
+    into: str,
+    nulls: str,
+    marginals: bool,
+) -> None:
+    from partwise.scoring import predict_file
+
+    try:
+        done = predict_file(
+            fitted,
+            data,
+            output,
+            columns=columns or None,
+            keep=keep or None,
+            into=into,
+            nulls=nulls,
+            probabilities=marginals,
+        )
+    except ImportError as error:
+        raise UserError(str(error)) from None
+    _tell_unknown(fitted, done.unknown)
+
+
+def _tell_unknown(fitted: Any, counts: Any) -> None:
+    if counts[0]:
+        click.echo(f"{unknown_text(fitted)}: {counts[0] / counts[1]:.2%} of those in the data", err=True)

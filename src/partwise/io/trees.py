@@ -17,6 +17,9 @@ from partwise.io.files import Path, atomic_write, read_text
 
 Tree = tuple[Any, ...]
 
+#: How the Penn treebank writes brackets, which cannot be written in trees.
+BRACKETS = str.maketrans({"(": "-LRB-", ")": "-RRB-"})
+
 # A carriage return is white space before a line's end only.
 _TOKEN = re.compile(r"(?P<space>(?:[ \t\n]|\r\n)+)|(?P<open>\()|(?P<close>\))|(?P<text>(?:[^() \t\n\r]|\r(?!\n))+)")
 

@@ -11,9 +11,7 @@ from partwise.cli.tasks.tagtext import text_sentences
 from partwise.io import FormatError, parse_trees, read_text
 from partwise.io.blocks import after_lines, after_trees, text_blocks
 from partwise.io.conllu_sentence import is_number
-
-#: How the Penn treebank writes brackets, which cannot be written in trees.
-BRACKETS = str.maketrans({"(": "-LRB-", ")": "-RRB-"})
+from partwise.io.trees import BRACKETS
 
 
 class TreesOrText:
