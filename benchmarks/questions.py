@@ -21,6 +21,7 @@ QUESTIONS = {
     "maxent": "benchmarks.maxent",
     "maxent-is": "benchmarks.maxent_is",
     "segments": "benchmarks.segments",
+    "smo": "benchmarks.smo",
     "snakes": "benchmarks.snakes",
     "solvers": "benchmarks.solvers",
 }
