@@ -22,6 +22,7 @@ QUESTIONS = {
     "maxent-is": "benchmarks.maxent_is",
     "score": "benchmarks.score",
     "segments": "benchmarks.segments",
+    "smo": "benchmarks.smo",
     "snakes": "benchmarks.snakes",
     "solvers": "benchmarks.solvers",
 }

@@ -1,16 +1,20 @@
-"""How fast is each solver of each loss? Chains: text chunking (CoNLL-2000) and handwritten words (OCR letters).
+"""How fast is each solver of each loss? Chains: CoNLL-2000 (chunks), OCR letters (words), WNUT 17 (names).
 
-Every solver that fits, each loss that there is; all start from their own default state. A cell ends at the last target
-or after --cap seconds. Gaps are those of the solver's own certificates, issued after every step and later every 5 % of
-the steps made; their time is not counted. Passes are calls of the oracle over the number of examples; of methods
-that keep labellings, sweeps over those are not passes, but their time counts. The final
-objective is evaluated once more by independent code.
+Every solver that fits and "auto", each loss that there is; all start from their own default state. Rankings are by CPU
+time to each gap, in the median of --repeat runs; "auto" should be within 1.5 of the best. Solvers without certificates
+make one step and are shown without a gap. A cell ends at the last target or after --cap CPU seconds. Gaps are those of
+the solver's own certificates, issued after every step and later every 5 % of the steps made; their time is not counted.
+Passes are calls of the oracle over the number of examples; of methods that keep labellings, sweeps over those are not
+passes, but their time counts. The final objective is evaluated once more by independent code.
 """
 
 from __future__ import annotations
 
+import itertools
+import json
 import tempfile
 import time
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +24,7 @@ import numpy as np
 from benchmarks.chains import DATASETS, Chains, Task
 from benchmarks.measure import SystemFailed, first_within, peak_mb, run_apart
 from benchmarks.questions import choose
+from benchmarks.ranking import medians, verdicts, write_table
 from benchmarks.report import Record, machine, print_table, write_json
 
 TARGETS = (1e-1, 1e-2, 1e-3, 1e-4)
@@ -40,12 +45,21 @@ _AGREE = 1e-8  # relative difference between a reported objective and the indepe
 @click.option("--json", "json_file", type=click.Path(dir_okay=False), help="JSON lines [benchmarks/results].")
 @click.option("--plot", "plot_file", type=click.Path(dir_okay=False), help="Figure, PNG [benchmarks/results].")
 @click.option("--l2", default=2.0, show_default=True, help="Strength of the penalty.")
-@click.option("--cap", default=60.0, show_default=True, help="Seconds per cell.")
+@click.option("--cap", default=60.0, show_default=True, help="CPU seconds per cell.")
 @click.option("--threads", default=1, show_default=True, help="Threads of a solver.")
 @click.option("--datasets", default="", help="Only these data sets, with commas.")
 @click.option("--losses", default="", help="Only these losses, with commas.")
 @click.option("--systems", default="", help="Only these solvers, with commas.")
 @click.option("--variant", multiple=True, help="One more system: name:option=value,option=value. May be repeated.")
+@click.option("--repeat", default=1, show_default=True, type=click.IntRange(min=1), help="Runs of each cell.")
+@click.option("--table", type=click.Path(dir_okay=False, path_type=Path), help="Write the rankings there as Markdown.")
+@click.option(
+    "--read",
+    "read_files",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False),
+    help=("Rank the records of this file (of --json) and run nothing. May be repeated."),
+)
 @click.option("--quick", is_flag=True, help="A small part of the data, to see that all runs.")
 def command(
     data: str | None,
@@ -58,11 +72,21 @@ def command(
     losses: str,
     systems: str,
     variant: tuple[str, ...],
+    repeat: int,
+    table: Path | None,
+    read_files: tuple[str, ...],
     quick: bool,
 ) -> None:
     from benchmarks.plots import draw
     from partwise.losses import LOSSES
 
+    said = f"python -m benchmarks solvers --cap {cap:g} --repeat {repeat} --threads {threads} --l2 {l2:g}"
+    chosen = {"datasets": datasets, "losses": losses, "systems": systems}
+    said += "".join(f" --{option} {names}" for option, names in chosen.items() if names)
+    if read_files:
+        lines = [line for file in read_files for line in Path(file).read_text().splitlines()]
+        conclude([json.loads(line) for line in lines], table, said)
+        return
     records: list[Record] = []
     troubles: list[str] = []
     RESULTS.mkdir(exist_ok=True)
@@ -71,8 +95,9 @@ def command(
             arrays = str(Path(folder) / f"{dataset}.npz")
             DATASETS[dataset](data, _QUICK if quick else None).save(arrays)
             for loss in choose(losses, list(LOSSES), "--losses"):
-                cells = []
-                for system, solver, options in systems_of(loss, systems, variant):
+                runs: dict[str, list[Record]] = {}
+                systems_here = systems_of(loss, systems, variant)
+                for (system, solver, options), _ in itertools.product(systems_here, range(repeat)):
                     head = {"question": "solvers", "dataset": dataset, "loss": loss, "system": system, "l2": l2}
                     head |= {"threads": threads, "part": quick, **machine()}
                     try:
@@ -90,21 +115,32 @@ def command(
                         )
                     except SystemFailed as error:
                         cell = {"error": str(error)}
-                    cells.append({**head, **cell})
+                    runs.setdefault(system, []).append({**head, **cell})
+                    cells = [medians(same, TARGETS) for same in runs.values()]
                     write_json(json_file or RESULTS / "solvers.jsonl", [*records, *cells])
                 show(f"{dataset}{' (part)' if quick else ''}, {loss}, l2 = {l2:g}", cells, cap)
                 troubles += check(cells)
                 records += cells
     draw(plot_file or RESULTS / "solvers.png", [record for record in records if "error" not in record], TARGETS)
+    conclude(records, table, said + (" --quick" if quick else ""))
     for line in [] if quick else findings(records):
         click.echo(line)
     if troubles:
         raise click.ClickException("\n".join(troubles))
 
 
+def conclude(records: list[Record], table: Path | None, said: str) -> None:
+    """Rankings, and the table of them if a file is asked for."""
+    good = [record for record in records if "error" not in record]
+    for line in verdicts(good):
+        click.echo(line)
+    if table is not None:
+        write_table(table, good, said)
+
+
 def systems_of(loss: str, systems: str, variants: tuple[str, ...]) -> list[tuple[str, str, dict[str, Any]]]:
     """(shown name, solver, options) of what is to run on this loss: the registry's solvers that fit in
-    their forms, then variants.
+    their forms, "auto", then variants.
     """
     from partwise.losses import LOSSES
     from partwise.solvers.compatibility import fitting_solvers
@@ -112,7 +148,9 @@ def systems_of(loss: str, systems: str, variants: tuple[str, ...]) -> list[tuple
 
     fitting = fitting_solvers(LOSSES[loss])
     found: list[tuple[str, str, dict[str, Any]]] = []
-    for name in choose(systems, list(SOLVERS)):
+    for name in choose(systems, [*SOLVERS, "auto"]):
+        if name == "auto" and fitting:
+            found.append(("auto", "auto", {}))
         forms = {name: {}, **FORMS.get(name, {})} if name in fitting else {}
         found += [(shown, name, options) for shown, options in forms.items()]
     for text in variants:
@@ -148,11 +186,11 @@ def run_cell(
 ) -> Record:
     """Run one solver on one problem and note when it reaches each target."""
     from partwise import DivergenceError, get_solver
+    from partwise.solvers import choose as choose_solver
     from partwise.solvers.registry import check_fits
 
     task = Task(Chains.load(arrays), loss, l2, n_jobs)
-    problem, chosen = task.problem, get_solver(solver, **options)
-    check_fits(chosen, problem)
+    problem = task.problem
     before = peak_mb()
     trace: dict[str, list[float]] = {name: [] for name in ("passes", "seconds", "cpu_seconds", "primal", "dual", "gap")}
     wall = cpu = 0.0
@@ -161,6 +199,8 @@ def run_cell(
         begin, cpu_begin = time.perf_counter(), time.process_time()
         try:
             if state is None:
+                chosen = choose_solver(problem).solver if solver == "auto" else get_solver(solver, **options)
+                check_fits(chosen, problem)
                 state = chosen.init_state(problem, np.random.default_rng(0), None)
             else:
                 chosen.step(problem, state)
@@ -168,7 +208,7 @@ def run_cell(
             status = f"diverged: {error}"
             break
         wall, cpu = wall + time.perf_counter() - begin, cpu + time.process_time() - cpu_begin
-        if state.epoch < due and wall < cap:
+        if state.epoch < due and cpu < cap:
             continue
         due = state.epoch + max(1, state.epoch // 20)
         certified = chosen.certificate(problem, state)
@@ -178,11 +218,14 @@ def run_cell(
             column.append(value)
         if c.gap <= min(targets) * abs(c.primal):
             break
-        if wall >= cap:
+        if not isfinite(c.gap) and state.epoch > 0:
+            status = "no certificate"
+            break
+        if cpu >= cap:
             status = "not reached"
             break
     record: Record = {
-        "solver": solver,
+        "solver": chosen.name,
         "options": options,
         "status": status,
         "passes": trace["passes"][-1] if trace["passes"] else None,
@@ -233,10 +276,10 @@ def show(title: str, cells: list[Record], cap: float) -> None:
     for cell in cells:
         numbers = [cell.get(f"{what}_to_{t:g}") for what in columns for t in TARGETS]
         cells_text = ["-" if value is None else format(value, ".3g") for value in numbers]
-        gap = "-" if cell.get("gap") is None else format(cell["gap"], ".1e")
+        gap = "-" if not isfinite(cell.get("gap") or inf) else format(cell["gap"], ".1e")
         objective = "-" if cell.get("objective") is None else format(cell["objective"], ".4f")
         rows.append([cell["system"], *cells_text, gap, objective])
-    print_table(title, headings, rows, f"-: not reached in {cap:g} s (certificates' time not counted)")
+    print_table(title, headings, rows, f"-: not reached in {cap:g} CPU s (certificates' time not counted)")
 
 
 def findings(records: list[Record]) -> list[str]:

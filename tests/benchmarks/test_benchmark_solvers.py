@@ -8,12 +8,15 @@ import pytest
 import scipy.sparse as sp
 from click.testing import CliRunner
 
-from benchmarks import chains, solvers
+from benchmarks import chains, ranking, smo, solvers
 from benchmarks.__main__ import main
 from benchmarks.chains import Chains, Task
 from benchmarks.measure import SystemFailed
 from partwise.losses import LOSSES
+from partwise.result import Certificate
+from partwise.solvers import LBFGS
 from partwise.solvers.compatibility import fitting_solvers
+from partwise.solvers.registry import SOLVERS
 
 
 def made_up(observed: bool, n_inputs: int = 8, density: float = 0.2) -> Chains:
@@ -49,6 +52,11 @@ def folder(tmp_path_factory):
             text = "".join(map(str, pixels))
             lines.append(f"{word}\t{'abc'[letter]}\t{t}\t{word % 10}\t{int(t == length - 1)}\t{text}")
     (root / "ocr-letters" / "letters.tsv").write_text("\n".join(lines) + "\n")
+    (root / "wnut17").mkdir()
+    for name in ("train", "dev", "test"):
+        names = [f"w{rng.integers(9)}\t{['O', 'B-x', 'I-x'][rng.integers(3)]}" for _ in range(40)]
+        lines = [line for k, line in enumerate(names) for line in ([line, ""] if k % 4 == 3 else [line])]
+        (root / "wnut17" / f"{name}.conll").write_text("\n".join(lines) + "\n")
     return str(root)
 
 
@@ -88,7 +96,8 @@ def test_a_cell(loss, tmp_path):
 def test_a_cell_that_gets_nowhere(tmp_path):
     path = str(tmp_path / "arrays.npz")
     made_up(True).save(path)
-    late = solvers.run_cell(path, "hinge", 1.0, "bcfw", {}, 1, 0.0, [0.1, 1e-9])
+    late = solvers.run_cell(path, "hinge", 1.0, "auto", {}, 1, 0.0, [0.1, 1e-9])
+    assert late["solver"] in fitting_solvers(LOSSES["hinge"])
     assert late["status"] == "not reached"
     assert late["passes_to_1e-09"] is None
     lost = solvers.run_cell(path, "hinge", 1e-4, "eg", {"step_size": 50.0}, 1, 30.0, [1e-9])
@@ -115,7 +124,7 @@ def test_datasets(folder, name):
     assert len(found.lengths) == 5
     assert len(found.gold) == found.design.shape[0] == found.lengths.sum()
     assert found.gold.max() < found.n_labels
-    if name == "conll2000":
+    if name != "ocr-letters":
         counts = found.design.sum(axis=0)
         assert (np.diff(counts) <= 0).all()  # the most frequent attributes first
 
@@ -123,8 +132,109 @@ def test_datasets(folder, name):
 def test_all_solvers_of_a_loss_are_there():
     for name, loss in LOSSES.items():
         found = solvers.systems_of(name, "", ())
-        assert list(dict.fromkeys(solver for _, solver, _ in found)) == fitting_solvers(loss)
+        assert list(dict.fromkeys(solver for _, solver, _ in found)) == [*fitting_solvers(loss), "auto"]
         assert {shown for shown, _, _ in found} >= set(fitting_solvers(loss))  # each by its default
+
+
+def timed(system, loss, *seconds, solver="", l2=2.0):
+    names = (f"cpu_seconds_to_{target:g}" for target in ranking.TARGETS)
+    return {"dataset": "d", "loss": loss, "l2": l2, "system": system, "solver": solver or system} | dict(
+        zip(names, seconds, strict=True)
+    )
+
+
+def test_rankings_and_the_table(tmp_path):
+    records = [
+        timed("eg", "log", 3.0, 5.0, None),
+        timed("lbfgs", "log", 2.0, None, None),
+        timed("auto", "log", 3.1, 5.0, None, solver="eg"),
+        timed("bcfw", "hinge", 1.0, 2.0, 4.0),
+        timed("auto", "hinge", 1.0, 2.0, None, solver="bcfw"),
+    ]
+    log, hinge = records[:3], records[3:]
+    assert ranking.ranking(log, 0.1) == [("lbfgs", 2.0), ("eg", 3.0), ("auto", 3.1)]
+    assert [ranking.behind(log, t) for t in ranking.TARGETS] == [pytest.approx(1.55), 1.0, None]
+    assert ranking.behind(hinge, 1e-3) == np.inf
+    lines = ranking.verdicts(records)
+    assert [line[:3] for line in lines if line[:1] != " "] == ["NOT", "OK ", "OK ", "OK ", "NOT"]
+    assert any("auto (eg) within 1.55 of the best" in line for line in lines)
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- measured: solvers -->\nold\n<!-- end -->\nafter\n")
+    for _ in range(2):  # the second writing changes nothing
+        ranking.write_table(page, records, "python -m benchmarks solvers")
+        text = page.read_text()
+        assert text.startswith("before\n<!-- measured: solvers -->\n| data set |")
+        assert text.endswith("<!-- end -->\nafter\n")
+        assert "| `lbfgs` 2, `eg` 3 | `eg` 5 | not reached | `eg` | 1.55, 1.00, - |" in text
+        assert "1.00, 1.00, never |" in text
+        assert "python -m benchmarks solvers" in text
+
+
+def test_medians_of_several_runs():
+    runs = [
+        {"system": "a", "passes_to_0.1": p, "seconds_to_0.1": 1.0, "cpu_seconds_to_0.1": p} for p in (3.0, None, 1.0)
+    ]
+    found = ranking.medians(runs, [0.1])
+    assert (found["cpu_seconds_to_0.1"], found["runs"]) == (3.0, 3)
+    assert ranking.medians([*runs, {**runs[1]}, {**runs[1]}], [0.1])["passes_to_0.1"] is None
+    assert ranking.medians([*runs, {"system": "a", "error": "signal 9"}], [0.1])["error"] == "signal 9"
+
+
+def test_records_are_ranked_again(tmp_path):
+    records, page = tmp_path / "records", tmp_path / "page.md"
+    records.write_text(json.dumps(timed("bcfw", "hinge", 1.0, 2.0, 4.0)) + "\n")
+    answer = CliRunner().invoke(main, ["solvers", "--read", str(records), "--table", str(page)])
+    assert answer.exit_code == 0, answer.output
+    assert "hinge, l2 = 2, CPU s to 1e-01: bcfw 1" in answer.output
+    assert page.read_text().startswith("| data set |")
+
+
+class Uncertified(LBFGS):
+    """A solver that has no dual value."""
+
+    def certificate(self, problem, state):
+        found = super().certificate(problem, state)
+        c = found.certificate
+        return found._replace(certificate=Certificate(c.primal, -np.inf, np.inf, np.inf, 0.0, 0.0))
+
+
+def test_a_solver_without_certificates(tmp_path, monkeypatch):
+    path = str(tmp_path / "arrays.npz")
+    made_up(True).save(path)
+    monkeypatch.setitem(SOLVERS, "lbfgs", Uncertified)
+    found = solvers.run_cell(path, "log", 1.0, "lbfgs", {}, 1, 60.0, [0.1])
+    assert (found["status"], found["cpu_seconds_to_0.1"]) == ("no certificate", None)
+    assert found["objective"] == pytest.approx(found["reported_objective"])
+    assert solvers.check([{**found, "system": "lbfgs"}]) == []
+
+
+def test_smo_against_eg(folder, tmp_path, monkeypatch):
+    """001, Figure 4, on made-up sentences."""
+    monkeypatch.setattr(smo, "run_apart", lambda function, threads, **options: solvers.run_cell(**options))
+    records, figure = tmp_path / "records", tmp_path / "figure.png"
+    arguments = ["smo", "--data", folder, "--json", str(records), "--plot", str(figure), "--quick", "--cap", "0.05"]
+    answer = CliRunner().invoke(main, arguments)
+    assert answer.exit_code == 0, answer.output
+    found = [json.loads(line) for line in records.read_text().splitlines()]
+    assert [record["system"] for record in found] == list(smo.SYSTEMS)
+    assert figure.read_bytes().startswith(b"\x89PNG")
+    assert sum(line[:3] in ("yes", "NO ") for line in answer.output.splitlines()) == 4
+
+
+def test_findings_of_smo():
+    def made(name, duals, seconds):
+        passes = [1.0, 2.0, 5.0, 10.0]
+        trace = {"trace_passes": passes, "trace_dual": duals, "trace_cpu_seconds": seconds}
+        return {"system": name, "passes": 10.0, "solver_cpu_seconds": seconds[-1], **trace}
+
+    plateau = [
+        made("smo", [50.0, 60.0, 80.0, 80.0], [1.0, 2.0, 3.0, 4.0]),
+        made("eg", [1.0, 2.0, 70.0, 100.0], [1.0, 2.0, 3.0, 4.0]),
+        made("smo-eg, 2 passes", [50.0, 60.0, 99.5, 100.0], [1.0, 2.0, 3.0, 4.0]),
+    ]
+    assert [line[:3] for line in smo.findings(plateau)] == ["yes", "yes", "yes", "   ", "yes"]
+    none = [plateau[0] | {"trace_dual": [50.0, 60.0, 90.0, 100.0]}, *plateau[1:]]
+    assert [line[:3] for line in smo.findings(none)] == ["yes", "NO ", "NO ", "   ", "yes"]
 
 
 def test_variants():
