@@ -58,8 +58,9 @@ def test_the_table_is_the_committed_one():
 
 def problem_of(kind: str, loss: str) -> Problem:
     """A problem of one of the table's kinds."""
-    trees = {"ProjectiveTree": "projective", "SpanningTree": "spanning"}
-    small = Small("multiclass" if kind.startswith("Multiclass") else trees.get(kind, "chain-tied"), loss)
+    kinds = {"ProjectiveTree": "projective", "SpanningTree": "spanning", "SegmentChain": "segments"}
+    kinds |= {"SecondOrderChain": "second-order", "Grammar": "grammar", "Graph": "graph"}
+    small = Small("multiclass" if kind.startswith("Multiclass") else kinds.get(kind, "chain-tied"), loss)
     structure = {
         "Python structure with both oracles": Listed,
         "Python structure with the maximum alone": MaxOnly,

@@ -208,11 +208,21 @@ class Sums:
 
     def terms_of_cliques(self, marginals: Floats) -> tuple[Floats, float]:
         """(u, b) of clique marginals of all examples end to end."""
-        ends = np.cumsum([sum(sizes) for sizes in self._run("clique_sizes")]).tolist()
-        if ends[-1] != len(marginals):
-            raise ValueError(f"{len(marginals)} clique marginals given, the structure has {ends[-1]}")
-        ranges = zip([0, *ends], ends, strict=False)
-        return self._terms("dual_cliques", blocks=((marginals[start:stop],) for start, stop in ranges))
+        return self._terms("dual_cliques", blocks=self._clique_blocks(marginals))
+
+    @cached_property
+    def clique_starts(self) -> Ints:
+        """Clique marginals of example i are clique_starts[i]:clique_starts[i + 1] of arrays of all of them."""
+        return joined_pointers(self._run("clique_starts"))
+
+    def read_cliques(self, marginals: Floats) -> tuple[Floats, Floats]:
+        """(expected counts, entropies) of clique marginals."""
+        counts, entropies = zip(*self._run("read_cliques", blocks=self._clique_blocks(marginals)), strict=True)
+        return joined(counts), joined(entropies)
+
+    def cliques_of_scores(self, scores: Floats) -> Floats:
+        """Clique marginals of the Gibbs distributions with these slot scores."""
+        return joined(self._run("cliques_of_scores", blocks=((block,) for block in self._slot_blocks(scores))))
 
     def marginals_of_scores(self, scores: Floats) -> tuple[Floats, Floats]:
         """(expected counts, entropies) of the Gibbs distributions with these slot scores."""
@@ -352,6 +362,12 @@ class Sums:
         if array.shape != (self.n_slots,):
             raise ValueError(f"an array of shape {array.shape} for {self.n_slots} slots")
         return [array[start:stop] for start, stop in self._ranges(True)]
+
+    def _clique_blocks(self, marginals: Floats) -> list[tuple[Floats]]:
+        starts = self.clique_starts
+        if marginals.shape != (starts[-1],):
+            raise ValueError(f"{len(marginals)} clique marginals given, the structure has {starts[-1]}")
+        return [(marginals[starts[start] : starts[stop]],) for start, stop in self._ranges(False)]
 
     def _or_nothing(self, marginals: Floats | None) -> list[tuple[Floats | None]]:
         if marginals is None:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from .. import _core
 from .._core import (
     FeatureMap,
     Hessian,
@@ -170,9 +171,9 @@ def slot_offsets(sums: BatchSums, n_jobs: int) -> Ints:
 
 
 @task
-def clique_sizes(sums: BatchSums, n_jobs: int) -> list[int]:
-    """Entries of each example's clique marginals."""
-    return [int(sums.structure.clique_offsets(i)[-1]) for i in range(sums.structure.num_examples)]
+def clique_starts(sums: BatchSums, n_jobs: int) -> Ints:
+    """Where each example's clique marginals begin, and where the last ones end."""
+    return _core.clique_starts(sums.structure)
 
 
 # what some examples are
@@ -291,13 +292,20 @@ def dual_sparse(
 @task
 def dual_cliques(sums: BatchSums, n_jobs: int, marginals: Floats) -> tuple[Floats, float]:
     """(u, b) of clique marginals."""
-    structure, start, counts, entropies = sums.structure, 0, [], []
-    for i, size in enumerate(clique_sizes(sums, n_jobs)):
-        block = np.ascontiguousarray(marginals[start : start + size])
-        counts.append(structure.slots_from_cliques(i, block))
-        entropies.append(structure.entropy_of_cliques(i, block)[0])
-        start += size
-    return dual_slots(sums, n_jobs, np.concatenate(counts), None, np.array(entropies))
+    counts, entropies = read_cliques(sums, n_jobs, marginals)
+    return dual_slots(sums, n_jobs, counts, None, entropies)
+
+
+@task
+def read_cliques(sums: BatchSums, n_jobs: int, marginals: Floats) -> tuple[Floats, Floats]:
+    """(expected counts, entropies) of clique marginals."""
+    return _core.read_cliques(sums.structure, np.ascontiguousarray(marginals), n_jobs)
+
+
+@task
+def cliques_of_scores(sums: BatchSums, n_jobs: int, scores: Floats) -> Floats:
+    """Clique marginals of slot scores."""
+    return _core.cliques_of_scores(sums.structure, scores, n_jobs)
 
 
 @task
