@@ -1,5 +1,7 @@
 #include "solvers/eg.h"
 
+#include <cmath>
+
 #include "bindings/states.h"
 
 namespace partwise::bindings {
@@ -20,33 +22,38 @@ void bind_eg(nb::module_& m) {
         .def(
             "__init__",
             [](State* self, Objective& o, const MutableFloats& weights, const MutableFloats& scores,
-               const MutableFloats& marginals, const MutableFloats& entropies, const MutableFloats& step_sizes) {
+               const MutableFloats& marginals, const MutableFloats& entropies, const MutableFloats& step_sizes,
+               const std::optional<MutableFloats>& plane) {
                 if (!o.loss().link.fixed_mass()) throw InputError("exponentiated gradient needs the identity link");
-                new (self) State{{o, per_weight(o, weights, "weights"), per_slot(o, scores, "scores"),
+                double* u = plane ? per_weight(o, *plane, "plane") : nullptr;
+                new (self) State{{o, per_weight(o, weights, "weights"), u, per_slot(o, scores, "scores"),
                                   per_slot(o, marginals, "marginals"), per_example(o, entropies, "entropies"),
                                   per_example(o, step_sizes, "step_sizes")},
                                  {share(o), keep_alive(weights), keep_alive(scores), keep_alive(marginals),
-                                  keep_alive(entropies), keep_alive(step_sizes)}};
+                                  keep_alive(entropies), keep_alive(step_sizes), keep_alive(plane ? *plane : weights)}};
             },
             "objective"_a, nb::kw_only(), "weights"_a.noconvert(), "scores"_a.noconvert(), "marginals"_a.noconvert(),
-            "entropies"_a.noconvert(), "step_sizes"_a.noconvert());
+            "entropies"_a.noconvert(), "step_sizes"_a.noconvert(), "plane"_a.noconvert().none() = nb::none());
 
     constexpr EgOptions usual;
     nb::class_<EgOptions>(m, "EgOptions")
         .def(
             "__init__",
-            [](EgOptions* self, double l2, bool adaptive, double growth, double max_step, int n_jobs,
-               Index round_size) {
+            [](EgOptions* self, double l2, bool adaptive, double growth, double max_step, int n_jobs, Index round_size,
+               double l1) {
                 check_l2(l2);
-                new (self) EgOptions{l2, adaptive, growth, max_step, n_jobs, round_size};
+                if (!(std::isfinite(l1) && l1 >= 0.0)) throw InputError("l1 must be a number >= 0");
+                new (self) EgOptions{l2, adaptive, growth, max_step, n_jobs, round_size, l1};
             },
             nb::kw_only(), "l2"_a, "adaptive"_a = usual.adaptive, "growth"_a = usual.growth,
-            "max_step"_a = usual.max_step, "n_jobs"_a = usual.n_jobs, "round_size"_a = usual.round_size);
+            "max_step"_a = usual.max_step, "n_jobs"_a = usual.n_jobs, "round_size"_a = usual.round_size,
+            "l1"_a = usual.l1);
 
     m.def(
         "eg_epoch",
         [](const State& held, const Ints& order, const EgOptions& options) {
             check_order(held.state.objective, order);
+            if (options.l1 > 0.0 && !held.state.plane) throw InputError("with l1 > 0 the state needs a plane");
             return run_kernel(
                 [&](auto& interrupt) { return eg_epoch(held.state, span_of(order), options, interrupt); });
         },

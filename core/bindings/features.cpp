@@ -237,6 +237,19 @@ void bind_features(nb::module_& m) {
             },
             "i"_a, "slots"_a, "scale"_a, "weights"_a.noconvert())
         .def(
+            "add_transpose_shrunk",
+            [](const FeatureMap& f, Index i, const Floats& slots, double scale, double l1, double l2,
+               const MutableFloats& plane, const MutableFloats& weights) {
+                check_index(i, f.num_examples());
+                check_size(slots, f.num_slots(i), "slots");
+                check_size(plane, f.num_weights(), "plane");
+                check_size(weights, f.num_weights(), "weights");
+                const Added added =
+                    f.add_transpose_shrunk(i, slots.data(), scale, {l1, l2, plane.data(), weights.data()});
+                return nb::make_tuple(added.norm2, added.dot);
+            },
+            "i"_a, "slots"_a, "scale"_a, "l1"_a, "l2"_a, "plane"_a.noconvert(), "weights"_a.noconvert())
+        .def(
             "project",
             [](const FeatureMap& f, Index i, const Floats& slots) {
                 check_index(i, f.num_examples());

@@ -305,6 +305,20 @@ Added ArcMap::add_transpose(Index i, const double* slots, double scale, double* 
     return added;
 }
 
+Added ArcMap::add_transpose_shrunk(Index i, const double* slots, double scale, const ShrunkWeights& to) const {
+    Shrinking<1> sums(to);
+    visit(i, slots, [&](const std::vector<std::uint32_t>& ids, const double* values) {
+        for (std::size_t k = 0; k < ids.size(); ++k) {
+            if (k + kAhead < ids.size() && values[k + kAhead] != 0.0) {
+                __builtin_prefetch(to.u + ids[k + kAhead], 1);
+                __builtin_prefetch(to.w + ids[k + kAhead], 1);
+            }
+            if (values[k] != 0.0) sums.move(0, scale * values[k], to.u[ids[k]], to.w[ids[k]]);
+        }
+    });
+    return Added::of(sums, scale);
+}
+
 void ArcMap::project(Index i, const double* slots, SparseVector& out) const {
     out.clear();
     visit(i, slots, [&](const std::vector<std::uint32_t>& ids, const double* values) {

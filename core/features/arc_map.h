@@ -28,6 +28,7 @@ class ArcMap final : public FeatureMap {
     double dot(const double* w, const double* v, int n_jobs, Interrupt& interrupt) const override;
     void scores(Index i, const double* w, double scale, double* out) const override;
     Added add_transpose(Index i, const double* slots, double scale, double* w) const override;
+    Added add_transpose_shrunk(Index i, const double* slots, double scale, const ShrunkWeights& to) const override;
     void project(Index i, const double* slots, SparseVector& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
     double psi2_bound(Index i) const override;

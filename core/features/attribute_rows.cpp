@@ -4,6 +4,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "features/row_sinks.h"
 #include "features/segments.h"
 #include "structures/width_dispatch.h"
 
@@ -18,91 +19,6 @@ constexpr std::ptrdiff_t kAhead = 8;
 // Keeps the compiler from making vectors of a loop over j: sparse rows are short, and a vector loop's beginning and end
 // take longer than they do.
 inline void one_by_one(std::uint32_t& j) { asm("" : "+r"(j)); }
-
-// What becomes of v = A' slots. row(): a whole row of `width` values; one(): a single weight's value. Sums over rows
-// are kept column by column and added up at the end: a horizontal sum per row would cost more than the row itself.
-template <int W>
-struct AddSink {
-    static constexpr int kLanes = W > 0 ? W : 1;
-    double scale;
-    double* w;
-    double norms[kLanes] = {};
-    double products[kLanes] = {};
-
-    void prefetch(Index at) const { __builtin_prefetch(w + at, 1); }
-    void row(Index at, const double* __restrict v, Index width) {
-        double* __restrict target = w + at;
-        if constexpr (W > 0) {
-            for (int b = 0; b < W; ++b) {
-                norms[b] += v[b] * v[b];
-                products[b] += v[b] * target[b];
-                target[b] += scale * v[b];
-            }
-        } else {
-            norms[0] += norm2(v, width);
-            products[0] += dot(v, target, width);
-            axpy(scale, v, target, width);
-        }
-    }
-    void one(Index at, double v) {
-        norms[0] += v * v;
-        products[0] += v * w[at];
-        w[at] += scale * v;
-    }
-    Added added() const {
-        Added sum;
-        for (int b = 0; b < kLanes; ++b) sum += {norms[b], products[b]};
-        return sum;
-    }
-};
-
-// Adds and measures nothing.
-template <int W>
-struct PlainSink {
-    double* w;
-
-    void prefetch(Index at) const { __builtin_prefetch(w + at, 1); }
-    void row(Index at, const double* __restrict v, Index width) const {
-        double* __restrict target = w + at;
-        if constexpr (W > 0) {
-#pragma omp simd
-            for (int b = 0; b < W; ++b) target[b] += v[b];
-        } else {
-            axpy(1.0, v, target, width);
-        }
-    }
-    void one(Index at, double v) const { w[at] += v; }
-};
-
-template <int W>
-struct NormSink {
-    static constexpr int kLanes = W > 0 ? W : 1;
-    double norms[kLanes] = {};
-
-    void prefetch(Index) const {}
-    void row(Index, const double* __restrict v, Index width) {
-        if constexpr (W > 0) {
-            for (int b = 0; b < W; ++b) norms[b] += v[b] * v[b];
-        } else {
-            norms[0] += norm2(v, width);
-        }
-    }
-    void one(Index, double v) { norms[0] += v * v; }
-    double sum() const {
-        double total = 0;
-        for (int b = 0; b < kLanes; ++b) total += norms[b];
-        return total;
-    }
-};
-
-struct ProjectSink {
-    Index first;
-    SparseVector& out;
-
-    void prefetch(Index) const {}
-    void row(Index at, const double* v, Index width) const { out.append(first + at, v, width); }
-    void one(Index at, double v) const { out.append(first + at, &v, 1); }
-};
 
 // An entry of an example as one number, whose order is: by kind (so that the kernels' branch is predictable), then by
 // attribute, then by row.
@@ -343,6 +259,16 @@ Added AttributeRows::add_transpose(Index i, const double* slots, double scale, d
         AddSink<width()> sink{scale, w};
         visit<width(), has_values()>(i, slots, sink);
         added = sink.added();
+    });
+    return added;
+}
+
+Added AttributeRows::add_transpose_shrunk(Index i, const double* slots, double scale, const ShrunkWeights& to) const {
+    Added added;
+    dispatch([&](auto width, auto has_values) {
+        ShrinkSink<width()> sink{scale, to.u, to.w, Shrinking<lanes(width())>(to)};
+        visit<width(), has_values()>(i, slots, sink);
+        added = Added::of(sink.sums, scale);
     });
     return added;
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "features/columns.h"
+#include "features/shrunk_weights.h"
 #include "features/sparse_vector.h"
 #include "support/parallel.h"
 #include "support/types.h"
@@ -13,13 +14,20 @@ namespace partwise {
 
 // What comes for free when v = A' slots is added to w.
 struct Added {
-    double norm2 = 0;  // |v|^2
+    double norm2 = 0;  // |v|^2, with an elastic net what stands for it (`shrunk_weights`)
     double dot = 0;    // <w, v>, w before the addition; NaN without explicit weights, where it costs as much as scores
 
     Added& operator+=(const Added& other) {
         norm2 += other.norm2;
         dot += other.dot;
         return *this;
+    }
+    // The sums of steps scale * v under an elastic net, in units of v.
+    template <int Lanes>
+    static Added of(const Shrinking<Lanes>& sums, double scale) {
+        Added all;
+        for (int k = 0; k < Lanes; ++k) all += {sums.quadratic[k], sums.linear[k]};
+        return {all.norm2 / (scale * scale), all.dot * sums.inverse / scale};
     }
 };
 
@@ -42,6 +50,8 @@ class FeatureMap {
     virtual void scores(Index i, const double* w, double scale, double* out) const = 0;
     // w += scale * A_i' slots
     virtual Added add_transpose(Index i, const double* slots, double scale, double* w) const = 0;
+    // u += scale * A_i' slots, scale != 0, and w = soft(u, l1) / l2 on those rows. Explicit weights only.
+    virtual Added add_transpose_shrunk(Index i, const double* slots, double scale, const ShrunkWeights& to) const;
     // Scores of the examples [begin, end), slots end to end: what batch methods ask for, where a call per example would
     // cost as much as a short example itself.
     virtual void scores_of(Index begin, Index end, const double* w, double* out) const;
@@ -79,6 +89,7 @@ class Segment {
     virtual double weights_dot(const double* w, const double* v, int n_jobs, Interrupt& interrupt) const;
     virtual void scores(Index i, const double* w, double* out) const = 0;
     virtual Added add_transpose(Index i, const double* slots, double scale, double* w) const = 0;
+    virtual Added add_transpose_shrunk(Index i, const double* slots, double scale, const ShrunkWeights& to) const;
     virtual void scores_of(Index begin, Index end, const double* w, double* out) const;
     virtual void add_transpose_of(Index begin, Index end, const double* slots, double* w) const;
     virtual void add_squares_of(Index begin, Index end, const double* slots, double* w) const;
@@ -102,6 +113,7 @@ class LinearMap final : public FeatureMap {
     double dot(const double* w, const double* v, int n_jobs, Interrupt& interrupt) const override;
     void scores(Index i, const double* w, double scale, double* out) const override;
     Added add_transpose(Index i, const double* slots, double scale, double* w) const override;
+    Added add_transpose_shrunk(Index i, const double* slots, double scale, const ShrunkWeights& to) const override;
     void scores_of(Index begin, Index end, const double* w, double* out) const override;
     void add_transpose_of(Index begin, Index end, const double* slots, double* w) const override;
     void add_squares_of(Index begin, Index end, const double* slots, double* w) const override;

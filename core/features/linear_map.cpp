@@ -43,7 +43,30 @@ void add_squares(Index n, const double* slots, double* w, F&& project) {
     }
 }
 
+Added add_shrunk(const SparseVector& v, double scale, const ShrunkWeights& to) {
+    Shrinking<1> sums(to);
+    for (const SparseVector::Run& run : v.runs()) {
+        const double* values = v.values(run);
+        for (Index k = 0; k < run.length; ++k) {
+            sums.move(0, scale * values[k], to.u[run.start + k], to.w[run.start + k]);
+        }
+    }
+    return Added::of(sums, scale);
+}
+
 }  // namespace
+
+Added FeatureMap::add_transpose_shrunk(Index i, const double* slots, double scale, const ShrunkWeights& to) const {
+    SparseVector v;
+    project(i, slots, v);
+    return add_shrunk(v, scale, to);
+}
+
+Added Segment::add_transpose_shrunk(Index i, const double* slots, double scale, const ShrunkWeights& to) const {
+    SparseVector v;
+    project(i, slots, 0, v);
+    return add_shrunk(v, scale, to);
+}
 
 void FeatureMap::add_squares_of(Index begin, Index end, const double* slots, double* w) const {
     for (Index i = begin; i < end; slots += num_slots(i), ++i) {
@@ -125,6 +148,17 @@ Added LinearMap::add_transpose(Index i, const double* slots, double scale, doubl
     for (const auto& segment : segments_) {
         sum += segment->add_transpose(i, slots, scale, w);
         w += segment->num_weights();
+        slots += segment->num_slots(i);
+    }
+    return sum;
+}
+
+Added LinearMap::add_transpose_shrunk(Index i, const double* slots, double scale, const ShrunkWeights& to) const {
+    Added sum;
+    Index first = 0;
+    for (const auto& segment : segments_) {
+        sum += segment->add_transpose_shrunk(i, slots, scale, to.from(first));
+        first += segment->num_weights();
         slots += segment->num_slots(i);
     }
     return sum;

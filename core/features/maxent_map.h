@@ -25,6 +25,9 @@ class MaxentMap final : public FeatureMap, public ColumnAccess {
     double dot(const double* w, const double* v, int n_jobs, Interrupt& interrupt) const override;
     void scores(Index i, const double* w, double scale, double* out) const override;
     Added add_transpose(Index i, const double* slots, double scale, double* w) const override;
+    Added add_transpose_shrunk(Index i, const double* slots, double scale, const ShrunkWeights& to) const override {
+        return rows_->add_transpose_shrunk(i, slots, scale, to);
+    }
     void scores_of(Index begin, Index end, const double* w, double* out) const override {
         rows_->scores_of(begin, end, w, out);
     }

@@ -177,6 +177,10 @@ Added PassingRows::add_transpose(Index i, const double* slots, double scale, dou
     return stored(i).add_transpose(0, slots, scale, w);
 }
 
+Added PassingRows::add_transpose_shrunk(Index i, const double* slots, double scale, const ShrunkWeights& to) const {
+    return stored(i).add_transpose_shrunk(0, slots, scale, to);
+}
+
 void PassingRows::project(Index i, const double* slots, Index first, SparseVector& out) const {
     stored(i).project(0, slots, first, out);
 }

@@ -53,6 +53,9 @@ class AttributeSegment final : public Segment {
     Added add_transpose(Index i, const double* slots, double scale, double* w) const override {
         return rows_->add_transpose(i, slots, scale, w);
     }
+    Added add_transpose_shrunk(Index i, const double* slots, double scale, const ShrunkWeights& to) const override {
+        return rows_->add_transpose_shrunk(i, slots, scale, to);
+    }
     void scores_of(Index begin, Index end, const double* w, double* out) const override {
         rows_->scores_of(begin, end, w, out);
     }
@@ -83,6 +86,7 @@ class SingleRows final : public Segment {
     Index num_slots(Index) const override { return layout_->width(); }
     void scores(Index i, const double* w, double* out) const override;
     Added add_transpose(Index i, const double* slots, double scale, double* w) const override;
+    Added add_transpose_shrunk(Index i, const double* slots, double scale, const ShrunkWeights& to) const override;
     void scores_of(Index begin, Index end, const double* w, double* out) const override;
     void add_transpose_of(Index begin, Index end, const double* slots, double* w) const override {
         add_powers<1>(begin, end, slots, w);
@@ -129,6 +133,7 @@ class AttributeRows final : public Segment {
     Index num_slots(Index i) const override { return n_rows_[idx(i)] * layout_->width(); }
     void scores(Index i, const double* w, double* out) const override;
     Added add_transpose(Index i, const double* slots, double scale, double* w) const override;
+    Added add_transpose_shrunk(Index i, const double* slots, double scale, const ShrunkWeights& to) const override;
     void scores_of(Index begin, Index end, const double* w, double* out) const override;
     void add_transpose_of(Index begin, Index end, const double* slots, double* w) const override;
     void add_squares_of(Index begin, Index end, const double* slots, double* w) const override;
@@ -191,6 +196,7 @@ class PassingRows final : public Segment {
     }
     void scores(Index i, const double* w, double* out) const override;
     Added add_transpose(Index i, const double* slots, double scale, double* w) const override;
+    Added add_transpose_shrunk(Index i, const double* slots, double scale, const ShrunkWeights& to) const override;
     void project(Index i, const double* slots, Index first, SparseVector& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
     double psi2_bound(Index i) const override;
@@ -256,6 +262,7 @@ class SharedSegment final : public Segment {
     Index num_slots(Index) const override { return size_; }
     void scores(Index i, const double* w, double* out) const override;
     Added add_transpose(Index i, const double* slots, double scale, double* w) const override;
+    Added add_transpose_shrunk(Index i, const double* slots, double scale, const ShrunkWeights& to) const override;
     void add_squares_of(Index begin, Index end, const double* slots, double* w) const override;
     void project(Index i, const double* slots, Index first, SparseVector& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
@@ -300,6 +307,7 @@ class SlotSegment final : public Segment {
     Index num_slots(Index i) const override { return n_slots_[idx(i)]; }
     void scores(Index i, const double* w, double* out) const override;
     Added add_transpose(Index i, const double* slots, double scale, double* w) const override;
+    Added add_transpose_shrunk(Index i, const double* slots, double scale, const ShrunkWeights& to) const override;
     void add_squares_of(Index begin, Index end, const double* slots, double* w) const override;
     void project(Index i, const double* slots, Index first, SparseVector& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;

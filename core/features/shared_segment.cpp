@@ -31,6 +31,22 @@ Added SharedSegment::add_transpose(Index i, const double* __restrict slots, doub
     return added;
 }
 
+Added SharedSegment::add_transpose_shrunk(Index, const double* slots, double scale, const ShrunkWeights& to) const {
+    constexpr int kLanes = 8;
+    Shrinking<kLanes> sums(to);
+    double* __restrict u = to.u;
+    double* __restrict w = to.w;
+    const auto move = [&](Index r, int lane) {
+        sums.move(lane, scale * slots[r] * (keep_.empty() ? 1.0 : keep_[idx(r)]), u[r], w[r]);
+    };
+    Index r = 0;
+    for (; r + kLanes <= size_; r += kLanes) {
+        for (int b = 0; b < kLanes; ++b) move(r + b, b);
+    }
+    for (; r < size_; ++r) move(r, 0);
+    return Added::of(sums, scale);
+}
+
 // Entries are 0 or 1: they are their squares.
 void SharedSegment::add_squares_of(Index begin, Index end, const double* slots, double* w) const {
     add_transpose_of(begin, end, slots, w);

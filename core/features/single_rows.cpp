@@ -204,6 +204,37 @@ Added SingleRows::add_transpose(Index i, const double* __restrict slots, double 
     return added;
 }
 
+Added SingleRows::add_transpose_shrunk(Index i, const double* slots, double scale, const ShrunkWeights& to) const {
+    const Index n = entry_ptr_[idx(i) + 1] - entry_ptr_[idx(i)];
+    const std::uint32_t* __restrict offsets = offsets_.data() + entry_ptr_[idx(i)];
+    Added added;
+    dispatch([&](auto constant, auto has_values, auto far) {
+        constexpr int W = constant();
+        constexpr bool kValues = has_values();
+        const double* __restrict x = kValues ? values_.data() + entry_ptr_[idx(i)] : nullptr;
+        const Index width = layout_->width();
+        Shrinking<W == 0 ? 1 : W> sums(to);
+        double d[W > 0 ? W : 1];
+        for (int b = 0; b < W; ++b) d[b] = scale * slots[b];
+        for (Index e = 0; e < n; ++e) {
+            if (far() && e + kAhead < n) {
+                __builtin_prefetch(to.u + offsets[e + kAhead], 1);
+                __builtin_prefetch(to.w + offsets[e + kAhead], 1);
+            }
+            double* __restrict u = to.u + offsets[e];
+            double* __restrict w = to.w + offsets[e];
+            const double factor = value<kValues>(x, e);
+            if constexpr (W > 0) {
+                for (int b = 0; b < W; ++b) sums.move(b, factor * d[b], u[b], w[b]);
+            } else {
+                for (Index b = 0; b < width; ++b) sums.move(0, factor * scale * slots[b], u[b], w[b]);
+            }
+        }
+        added = Added::of(sums, scale);
+    });
+    return added;
+}
+
 template <int Power>
 void SingleRows::add_powers(Index begin, Index end, const double* slots, double* w) const {
     dispatch([&](auto constant, auto has_values, auto far) {

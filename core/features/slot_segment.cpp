@@ -156,6 +156,12 @@ Added SlotSegment::add_transpose(Index i, const double* slots, double scale, dou
     return added;
 }
 
+Added SlotSegment::add_transpose_shrunk(Index i, const double* slots, double scale, const ShrunkWeights& to) const {
+    Shrinking<1> sums(to);
+    visit(i, slots, [&](Index feature, double v) { sums.move(0, scale * v, to.u[feature], to.w[feature]); });
+    return Added::of(sums, scale);
+}
+
 void SlotSegment::add_squares_of(Index begin, Index end, const double* slots, double* w) const {
     for (Index i = begin; i < end; slots += num_slots(i), ++i) {
         const double* value = values(i);

@@ -7,6 +7,7 @@
 #include <sstream>
 #include <unordered_map>
 
+#include "solvers/dual_weights.h"
 #include "support/vector_math.h"
 
 namespace partwise {
@@ -19,7 +20,7 @@ constexpr double kRounding = 16 * std::numeric_limits<double>::epsilon();
 struct Update {  // what a lane did to one example, so that other lanes can follow it or it can be undone
     Index example = 0;
     double omega = 0;
-    double dot = 0;  // <w, A'd> as the lane saw it
+    Added added;  // of A'd, as the lane saw it
     double gain = 0;
     double old_entropy = 0;
     std::vector<double> d;
@@ -33,8 +34,8 @@ class Lane {
 
     EgReport report;
 
-    // Visits example i with weights w. record (may be null) receives the change.
-    bool visit(Index i, double* w, Update* record) {
+    // Visits example i with these weights. record (may be null) receives the change.
+    bool visit(Index i, const DualWeights& weights, Update* record) {
         const double omega = objective_.weight(i);
         if (omega == 0.0) return false;
         const Index n = objective_.num_slots(i);
@@ -46,7 +47,7 @@ class Lane {
         double* __restrict trial = frame.take(n);
         double* __restrict mu = frame.take(n);
         double* __restrict d = frame.take(n);
-        objective_.features().scores(i, w, 1.0, target);
+        objective_.features().scores(i, weights.w, 1.0, target);
         objective_.add_cost(i, objective_.loss().cost_scale, target);
 
         double eta = std::min(state_.step_sizes[i], options_.max_step);
@@ -60,7 +61,7 @@ class Lane {
             objective_.structure().log_partition(i, trial, 1.0, mu, &entropy, ws_);
             for (Index r = 0; r < n; ++r) d[r] = marginals[r] - mu[r];
             // The step is taken at once, because its norm comes with it, and taken back in the few cases it is refused.
-            const Added added = objective_.features().add_transpose(i, d, omega / l2_, w);
+            const Added added = weights.move(objective_.features(), i, d, omega);
             const double entropy_change = tau * (state_.entropies[i] - entropy);
             const double linear = dot(target, d, n);
             const double quadratic = 0.5 * omega / l2_ * added.norm2;
@@ -79,7 +80,7 @@ class Lane {
                 (!finite || (!(change <= noise) && !(change <= noise + rounding())))) {
                 ++report.rejected;
                 safe_step = 1.0 / (tau + omega / l2_ * objective_.features().psi2_bound(i));
-                const Added back = objective_.features().add_transpose(i, d, -omega / l2_, w);
+                const Added back = weights.move(objective_.features(), i, d, -omega);
                 // Halving ends at the safe step, so there must be one; and weights that are NaN stay so.
                 const bool lost = objective_.features().explicit_weights() && !std::isfinite(back.dot);
                 if (!(safe_step > 0.0) || lost) not_finite(i);
@@ -92,7 +93,7 @@ class Lane {
             if (record) {
                 record->example = i;
                 record->omega = omega;
-                record->dot = added.dot;
+                record->added = added;
                 record->gain = gain;
                 record->old_entropy = state_.entropies[i];
                 record->d.assign(d, d + n);
@@ -106,9 +107,9 @@ class Lane {
         }
     }
 
-    // Makes an update (sign 1) or takes it back (-1) in another copy of the weights; returns <w, A'd> before.
-    double follow(const Update& update, double sign, double* w) const {
-        return objective_.features().add_transpose(update.example, update.d.data(), sign * update.omega / l2_, w).dot;
+    // Makes an update (sign 1) or takes it back (-1) in another copy of the weights.
+    Added follow(const Update& update, double sign, const DualWeights& weights) const {
+        return weights.move(objective_.features(), update.example, update.d.data(), sign * update.omega);
     }
 
     // Gives the example the distribution it had before.
@@ -148,6 +149,7 @@ class Rounds {
         : order_(order),
           state_(state),
           interrupt_(interrupt),
+          options_(options),
           n_lanes_(options.n_jobs),
           round_(options.round_size),
           sync_(n_lanes_, EndOfPhase{this}) {
@@ -155,7 +157,9 @@ class Rounds {
         for (int k = 0; k < n_lanes_; ++k) {
             lanes_.push_back(std::make_unique<Lane>(state, options, interrupt));
             copies_.emplace_back();
+            planes_.emplace_back();
             if (k > 0) copies_.back().assign(state.weights, state.weights + d);
+            if (k > 0 && state.plane) planes_.back().assign(state.plane, state.plane + d);
             updates_.emplace_back(idx(round_ * n_lanes_));
         }
         counts_.assign(idx(n_lanes_), 0);
@@ -168,7 +172,7 @@ class Rounds {
         if (error_) std::rethrow_exception(error_);
         EgReport& alone = lanes_[0]->report;
         alone.dual_gain = gain_;
-        for (Index k = begin_; k < len(order_.size()); ++k) lanes_[0]->visit(order_[idx(k)], state_.weights, nullptr);
+        for (Index k = begin_; k < len(order_.size()); ++k) lanes_[0]->visit(order_[idx(k)], weights(0), nullptr);
         EgReport total;
         for (const auto& lane : lanes_) {
             total.visits += lane->report.visits;
@@ -192,7 +196,11 @@ class Rounds {
         void operator()() noexcept { rounds->failed_ = rounds->error_ != nullptr; }
     };
 
-    double* weights(int k) { return k == 0 ? state_.weights : copies_[static_cast<std::size_t>(k)].data(); }
+    DualWeights weights(int k) {
+        const auto own = static_cast<std::size_t>(k);
+        return {options_.l1, options_.l2, k == 0 ? state_.weights : copies_[own].data(),
+                k == 0 ? state_.plane : planes_[own].data()};
+    }
     std::span<Update> updates(int k) {
         return std::span(updates_[static_cast<std::size_t>(k)]).first(idx(counts_[static_cast<std::size_t>(k)]));
     }
@@ -255,17 +263,19 @@ class Rounds {
     }
 
     // Adds the other lanes' changes. Lane 0 also corrects their gains for what they could not see:
-    // <w, A'd> with the weights that the change really meets.
+    // the conjugate's rise from the weights that the change really meets.
     void follow_others(int k) {
         double gain = 0;
-        double* w = weights(k);
+        const DualWeights own = weights(k);
         const Lane& mine = *lanes_[static_cast<std::size_t>(k)];
         for (int other = 0; other < n_lanes_; ++other) {
             for (const Update& update : updates(other)) {
                 gain += update.gain;
                 if (other == k) continue;
-                const double dot = mine.follow(update, 1.0, w);
-                gain -= update.omega * (dot - update.dot);
+                const Added met = mine.follow(update, 1.0, own);
+                const double half = 0.5 * update.omega / options_.l2;
+                gain -= update.omega * (met.dot - update.added.dot);
+                gain -= update.omega * half * (met.norm2 - update.added.norm2);  // 0 without l1
             }
         }
         if (k == 0) round_gain_ = gain;
@@ -297,11 +307,13 @@ class Rounds {
     std::span<const Index> order_;
     EgState state_;
     Interrupt& interrupt_;
+    EgOptions options_;
     int n_lanes_;
     Index round_;
     std::barrier<EndOfPhase> sync_;
     std::vector<std::unique_ptr<Lane>> lanes_;
     std::vector<std::vector<double>> copies_;
+    std::vector<std::vector<double>> planes_;  // u of each copy, with l1
     std::vector<std::vector<Update>> updates_;
     std::vector<Index> counts_;
     std::vector<std::vector<Index>> plan_;
@@ -351,7 +363,8 @@ EgReport eg_epoch(const EgState& state, std::span<const Index> order, const EgOp
     choose_lanes(state.objective, len(order.size()), settled);
     if (settled.n_jobs > 1) return Rounds(state, order, settled, interrupt).run();
     Lane lane(state, settled, interrupt);
-    for (const Index i : order) lane.visit(i, state.weights, nullptr);
+    const DualWeights weights{settled.l1, settled.l2, state.weights, state.plane};
+    for (const Index i : order) lane.visit(i, weights, nullptr);
     return lane.report;
 }
 

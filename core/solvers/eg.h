@@ -3,6 +3,7 @@
 // For the visited example, with theta = A_i w and slot scores s of its distribution p ~ exp(<count, s>):
 //   s' = (1 - eta tau) s + eta (theta + kappa c),   d = mu(s) - mu(s'),   w' = w + omega / l2 A'd
 //   D(old) - D(new) = omega [tau (H(s) - H(s')) + <theta + kappa c, d> + omega / (2 l2) |A'd|^2]
+// With an elastic net w' = soft(u + omega A'd, l1) / l2 on the rows of A'd, and q of `shrunk_weights` for |A'd|^2.
 // Adaptive: eta_i is halved until that change is not positive, and grown a little afterwards (000, section 7), up to
 // max_step (1 / tau: more would turn the old scores' sign).
 //
@@ -25,6 +26,7 @@ struct EgOptions {
     double max_step = kInfinity;
     int n_jobs = 1;        // lanes, at most
     Index round_size = 0;  // examples a lane visits between exchanges; 0: this and the lanes are chosen by the work
+    double l1 = 0;
 };
 
 struct EgReport {
@@ -40,6 +42,7 @@ struct EgReport {
 struct EgState {
     const Objective& objective;
     double* weights;
+    double* plane;  // u, with l1 > 0 only
     double* scores;
     double* marginals;
     double* entropies;

@@ -19,6 +19,8 @@ class Capability(StrEnum):
     L2 = "l2 > 0"
     L1 = "l1 > 0"
     SMOOTH_PENALTY = "smooth penalty"
+    # of either: the loss has a temperature above 0, or there is no l1
+    SMOOTH_TERM = "smooth loss or penalty"
     # of the structure
     MAX_ORACLE = "max oracle"
     EXPECTATION_ORACLE = "expectation oracle"

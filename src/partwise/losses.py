@@ -52,8 +52,8 @@ class Loss:
 
     def capabilities(self) -> frozenset[Capability]:
         """What a solver may ask of a loss."""
-        smoothness = Capability.SMOOTH if self.smooth else Capability.TEMPERATURE_0
-        return frozenset({smoothness, Capability(f"{self.link} link")})
+        smooth = {Capability.SMOOTH, Capability.SMOOTH_TERM}
+        return frozenset((smooth if self.smooth else {Capability.TEMPERATURE_0}) | {Capability(f"{self.link} link")})
 
 
 #: Losses whose temperature only smooths a maximum.

@@ -22,7 +22,8 @@ class L2:
 
     def capabilities(self) -> frozenset[Capability]:
         """What a solver may ask of a penalty."""
-        return frozenset({Capability.SMOOTH_PENALTY} | ({Capability.L2} if self.strength > 0 else set()))
+        smooth = {Capability.SMOOTH_PENALTY, Capability.SMOOTH_TERM}
+        return frozenset(smooth | ({Capability.L2} if self.strength > 0 else set()))
 
 
 @dataclass(frozen=True)

@@ -143,6 +143,7 @@ class TestCalls:
             lambda: features.num_slots(i),
             lambda: features.scores(i, w),
             lambda: features.add_transpose(i, slots, 1.0, w),
+            lambda: features.add_transpose_shrunk(i, slots, 1.0, 0.1, 1.0, w, w.copy()),
             lambda: features.project(i, slots),
             lambda: features.transpose_norm2(i, slots),
             lambda: features.psi2_bound(i),
@@ -159,6 +160,9 @@ class TestCalls:
             lambda: features.scores(0, long_w),
             lambda: features.add_transpose(0, long_slots, 1.0, w),
             lambda: features.add_transpose(0, slots, 1.0, long_w),
+            lambda: features.add_transpose_shrunk(0, long_slots, 1.0, 0.1, 1.0, w, w.copy()),
+            lambda: features.add_transpose_shrunk(0, slots, 1.0, 0.1, 1.0, long_w, w),
+            lambda: features.add_transpose_shrunk(0, slots, 1.0, 0.1, 1.0, w, long_w),
             lambda: features.project(0, long_slots),
             lambda: features.transpose_norm2(0, long_slots),
         ):

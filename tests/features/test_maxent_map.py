@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
+from oracles.features import check_shrunk
 from oracles.objective import matrix_of
 from partwise import Problem
 from partwise.features import (
@@ -53,6 +54,7 @@ def check_rows_and_columns(features, structure, rng):
         target = w.copy()
         features.add_transpose(i, slots, -0.5, target)
         np.testing.assert_allclose(target, w - 0.5 * expected, atol=1e-12)
+        check_shrunk(features, i, slots, expected, rng)
         vector = features.project(i, slots)
         np.testing.assert_allclose(vector.dot(w), expected @ w, atol=1e-12)
         assert vector.norm2() == pytest.approx(expected @ expected, abs=1e-12)

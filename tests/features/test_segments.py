@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from oracles.enumerate import enumeration_of
-from oracles.features import attribute_matrix, block_diagonal, dense_matrix, slot_matrix
+from oracles.features import attribute_matrix, block_diagonal, check_shrunk, dense_matrix, slot_matrix
 from oracles.objective import matrix_of
 from oracles.problems import random_rows
 from partwise import _core
@@ -117,6 +117,7 @@ def test_transpose_is_the_adjoint(stack):
         features.add_transpose(i, slots, 1.7, after)
         np.testing.assert_allclose(after, before + 1.7 * matrix.T @ slots, atol=1e-12)
         assert float(features.scores(i, w) @ slots) == pytest.approx(float((after - before) @ w) / 1.7, abs=1e-10)
+        check_shrunk(features, i, slots, matrix.T @ slots, stack.rng)
 
 
 @given(stacks(), st.sampled_from([0.2, 1.0]))

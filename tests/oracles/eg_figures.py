@@ -59,14 +59,17 @@ def part_eg(
     growth: float = 1.05,
     max_step: float = np.inf,
     accept: Callable[[float], bool] = lambda gain: gain >= 0.0,
+    l1: float = 0.0,
 ) -> tuple[list[Floats], Floats, Floats, int, int]:
     """Figure 3: the same on part scores s; section 7: halve a step until the dual improves, then multiply it by 1.05.
 
+    With l1 > 0 the penalty is an elastic net, w = soft(u, l1) / l2.
     Returns scores, weights, step sizes, trial steps made and trial steps rejected.
     """
     s, steps, visits, rejected = [np.array(x) for x in scores], np.array(steps), 0, 0
     us = [e.probabilities(x) for e, x in zip(problem.examples, s, strict=True)]
-    w = problem.weights(us)
+    plane = problem.l2 * problem.weights(us)
+    w = soft(plane, l1) / problem.l2
     for k in order:
         theta = problem.matrices[k] @ w
         gradient = problem.temperature * s[k] - theta - problem.cost_scale * problem.cost[k]
@@ -74,15 +77,21 @@ def part_eg(
             visits += 1
             trial_s = s[k] - steps[k] * gradient
             trial_u = problem.examples[k].probabilities(trial_s)
-            trial_w = w + problem.sample_weight[k] / problem.l2 * ((trial_u - us[k]) @ problem.psi(k))
+            trial_plane = plane + problem.sample_weight[k] * ((trial_u - us[k]) @ problem.psi(k))
+            trial_w = soft(trial_plane, l1) / problem.l2
             if not adaptive or accept(_gain(problem, k, us[k], trial_u, w, trial_w)):
                 break
             rejected += 1
             steps[k] /= 2.0
-        s[k], us[k], w = trial_s, trial_u, trial_w
+        s[k], us[k], plane, w = trial_s, trial_u, trial_plane, trial_w
         if adaptive:
             steps[k] = min(steps[k] * growth, max_step)
     return s, w, steps, visits, rejected
+
+
+def soft(u: Floats, l1: float) -> Floats:
+    """sign(u) max(|u| - l1, 0)"""
+    return np.sign(u) * np.maximum(np.abs(u) - l1, 0.0)
 
 
 def _gain(problem: DenseProblem, k: int, old: Floats, new: Floats, w: Floats, trial_w: Floats) -> float:

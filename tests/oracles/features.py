@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
@@ -84,3 +85,23 @@ def block_diagonal(blocks: list[Floats]) -> Floats:
         matrix[row : row + block.shape[0], column : column + block.shape[1]] = block
         row, column = row + block.shape[0], column + block.shape[1]
     return matrix
+
+
+def check_shrunk(features: Any, i: int, slots: Floats, v: Floats, rng: np.random.Generator) -> None:
+    """add_transpose_shrunk along v = A_i' slots: u, w = soft(u, l1) / l2, and the rise of |soft(u, l1)|^2 / (2 l2)."""
+    l1, l2 = 0.8, 0.6
+
+    def soft(u: Floats) -> Floats:
+        return np.sign(u) * np.maximum(np.abs(u) - l1, 0.0)
+
+    plane = rng.normal(size=features.num_weights) * (v != 0)
+    weights = soft(plane) / l2
+    for scale in (1.7, -0.2, 40.0):
+        before, w = plane.copy(), weights.copy()
+        q, dot = features.add_transpose_shrunk(i, slots, scale, l1, l2, plane, weights)
+        np.testing.assert_allclose(plane, before + scale * v, atol=1e-11)
+        np.testing.assert_allclose(weights, soft(plane) / l2, rtol=1e-12, atol=1e-12)
+        assert dot == pytest.approx(float(w @ v), rel=1e-9, abs=1e-10)
+        rise = (soft(plane) @ soft(plane) - soft(before) @ soft(before)) / (2 * l2)
+        assert scale * dot + scale**2 / (2 * l2) * q == pytest.approx(rise, rel=1e-9, abs=1e-9)
+        assert -1e-12 <= q <= float(v @ v) * (1 + 1e-12) + 1e-12

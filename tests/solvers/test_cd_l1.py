@@ -43,7 +43,7 @@ def best(small: Small, l1: float, l2: float) -> float:
 def test_the_optimum_is_scipys(loss, l1, l2):
     small = Small("multiclass", loss, n=15)
     problem = with_net(small, l1, l2)
-    assert suitable_solvers(problem) == ["cd-l1"]
+    assert "cd-l1" in suitable_solvers(problem)
     result = solve(problem, tol=1e-9, random_state=0)
     assert result.converged
     assert result.primal == pytest.approx(best(small, l1, l2), rel=1e-7)
@@ -133,7 +133,7 @@ def test_maps_with_columns_give_what_maps_of_rows_give(rng, binary, l2):
     found = {}
     for name, features in maps.items():
         problem = Problem(features, structure, gold, "log", ElasticNet(1.0, l2), sample_weight=weight)
-        assert suitable_solvers(problem) == ["cd-l1"]
+        assert "cd-l1" in suitable_solvers(problem)
         assert ("column access" in problem.capabilities()) == (name != "rows")
         result = solve(problem, tol=1e-10, random_state=0)
         assert result.converged

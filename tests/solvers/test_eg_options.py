@@ -53,8 +53,9 @@ class TestCalibration:
             )
             expected = float(np.mean(steps == step))
             before = state.scores.copy(), state.marginals.copy(), state.entropies.copy()
+            plane = small.problem.plane_of_weights(part.weights(us))
             share, visited = improving_share(
-                small.problem, sample, step, part.weights(us), state.scores, state.marginals, state.entropies
+                small.problem, sample, step, plane, state.scores, state.marginals, state.entropies
             )
             assert (share, visited) == (expected, visits)
             for now, then in zip((state.scores, state.marginals, state.entropies), before, strict=True):
@@ -73,10 +74,10 @@ class TestCalibration:
         assert len(sample) == 20  # a tenth of 60 is too few
         us = small.distributions(state.scores)
         rows = [small.dense.sample_weight[i] * (us[i] @ small.dense.psi(i)) for i in sample]
-        weights = sum(rows) / small.problem.l2
+        plane = sum(rows)
         trials, tried = [], min(max(1.0, least), 1 / small.loss.temperature if small.loss.smooth else 1e3)
         while tried >= step:
-            trials.append(improving_share(small.problem, sample, tried, weights, *arrays))
+            trials.append(improving_share(small.problem, sample, tried, plane, *arrays))
             tried /= 2
         assert [share >= MONOTONE for share, _ in trials] == [False] * (len(trials) - 1) + [True]
         assert len(trials) > 1
@@ -87,7 +88,8 @@ class TestCalibration:
         solver, state = fresh(small.problem, start="uniform")
         arrays = state.scores, state.marginals, state.entropies
         least = solver.least_step(small.problem)
-        share, _ = improving_share(small.problem, small.problem.active, least, state.weights, *arrays)
+        plane = small.problem.plane_of_weights(state.weights)
+        share, _ = improving_share(small.problem, small.problem.active, least, plane, *arrays)
         assert share == 1.0
         step, _ = calibrate(small.problem, *arrays, 0.9, np.random.default_rng(0))
         assert step >= 0.9

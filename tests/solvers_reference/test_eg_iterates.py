@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oracles.eg_figures import online_eg, online_steps, part_eg
+from oracles.eg_figures import online_eg, online_steps, part_eg, soft
 from oracles.problems import KINDS, make_case
 from partwise import _core
 
@@ -25,18 +25,20 @@ class State:
     marginals: np.ndarray
     entropies: np.ndarray
     steps: np.ndarray
+    plane: np.ndarray
 
 
-def begin(case, loss, l2, scores, steps):
+def begin(case, loss, l2, scores, steps, l1=0.0):
     objective = case.objective(loss)
     flat = np.concatenate(scores)
     marginals, entropies = objective.marginals_of_scores(flat)
-    return State(objective, objective.dual_terms_gibbs(flat)[0] / l2, flat, marginals, entropies, np.array(steps))
+    plane = objective.dual_terms_gibbs(flat)[0]
+    return State(objective, soft(plane, l1) / l2, flat, marginals, entropies, np.array(steps), plane)
 
 
 def run(state, l2, order, adaptive, **options):
     order = np.array(order, dtype=np.int64)
-    names = ("weights", "scores", "marginals", "entropies")
+    names = ("weights", "scores", "marginals", "entropies", "plane")
     arrays = {name: getattr(state, name) for name in names}
     blocks = _core.EgState(state.objective, step_sizes=state.steps, **arrays)
     return _core.eg_epoch(blocks, order, _core.EgOptions(l2=l2, adaptive=adaptive, **options))
@@ -96,6 +98,46 @@ def test_adaptive_steps(kind, loss, first_step, rng):
     assert report.dual_gain == pytest.approx(problem.dual(us) - before, rel=1e-9, abs=1e-9)
     if first_step > 1:
         assert rejected > 0
+
+
+@pytest.mark.parametrize("loss", ["log", "softmax-margin"])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("first_step", [0.2, 8.0])
+def test_elastic_net(kind, loss, first_step, rng):
+    case, l1, l2 = make_case(kind, seed=34, plain=True), 0.1, 0.6
+    problem = case.dense(loss, l2)
+    scores, steps = random_scores(case, rng), np.full(case.n, first_step)
+    order = rng.integers(0, case.n, 15)
+    state = begin(case, loss, l2, scores, steps, l1)
+    start = value(case, state, l1, l2)
+    report = run(state, l2, order, adaptive=True, l1=l1)
+    s, w, after, visits, rejected = part_eg(
+        problem, scores, steps, order, adaptive=True, accept=lambda g: g >= -1e-12, l1=l1
+    )
+    assert_same(case, problem, state, s, w, after)
+    np.testing.assert_allclose(state.weights, soft(state.plane, l1) / l2, atol=1e-9)
+    assert 0 < np.count_nonzero(state.weights) < np.count_nonzero(state.plane)
+    assert (report.visits, report.rejected) == (visits, rejected)
+    assert report.dual_gain == pytest.approx(value(case, state, l1, l2) - start, rel=1e-9, abs=1e-9)
+    assert report.dual_gain > 0
+
+
+def value(case, state, l1, l2):
+    """D of the state's distributions."""
+    u, b = state.objective.dual_terms_gibbs(state.scores)
+    shrunk = soft(u, l1)
+    return b - shrunk @ shrunk / (2 * l2)
+
+
+def test_l1_needs_a_plane(rng):
+    case = make_case("chain-tied", seed=1)
+    state = begin(case, "log", 1.0, random_scores(case, rng), np.ones(case.n), 0.1)
+    state.plane = None
+    with pytest.raises(ValueError, match="plane"):
+        run(state, 1.0, [0], adaptive=True, l1=0.1)
+    for l1 in (-1.0, np.nan, np.inf):
+        with pytest.raises(ValueError, match="l1 must be"):
+            _core.EgOptions(l2=1.0, l1=l1)
 
 
 def test_growth_and_largest_step(rng):

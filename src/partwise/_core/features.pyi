@@ -143,6 +143,11 @@ class FeatureMap:
         """scale * A_i @ weights"""
     def add_transpose(self, i: int, slots: Floats, scale: float, weights: Floats) -> None:
         """weights += scale * A_i.T @ slots"""
+    def add_transpose_shrunk(
+        self, i: int, slots: Floats, scale: float, l1: float, l2: float, plane: Floats, weights: Floats
+    ) -> tuple[float, float]:
+        """plane += scale * v, v = A_i.T @ slots, and weights = soft(plane, l1) / l2 where v may not be zero.
+        (q, <w, v> before): |soft(plane, l1)|^2 / (2 l2) rises by scale <w, v> + scale^2 / (2 l2) q. scale is not 0."""
     def project(self, i: int, slots: Floats) -> SparseVector:
         """A_i.T @ slots, merged"""
     def transpose_norm2(self, i: int, slots: Floats) -> float:

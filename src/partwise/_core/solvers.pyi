@@ -18,7 +18,7 @@ class EgReport:
 
 class EgState:
     """What a pass of online EG updates in place; the arrays are used where they are. scores, marginals: per slot;
-    entropies, step_sizes: per example."""
+    entropies, step_sizes: per example; plane: u, with l1 > 0."""
 
     def __init__(
         self,
@@ -29,6 +29,7 @@ class EgState:
         marginals: Floats,
         entropies: Floats,
         step_sizes: Floats,
+        plane: Floats | None = None,
     ) -> None: ...
 
 class EgOptions:
@@ -44,6 +45,7 @@ class EgOptions:
         max_step: float = ...,
         n_jobs: int = 1,
         round_size: int = 0,
+        l1: float = 0.0,
     ) -> None: ...
 
 def eg_epoch(state: EgState, order: Ints, options: EgOptions) -> EgReport:

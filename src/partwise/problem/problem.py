@@ -344,16 +344,20 @@ class Problem(Sums):
             return self._dual_of_box(u, b)
         return b - self.half_square(u) if self.l2 > 0 else float("-inf")
 
+    def dual_as_it_is(self, u: Floats, b: float) -> float:
+        """D = b - R*(u) of this very plane, where `dual_of_plane` may take a better multiple of it (l2 > 0)."""
+        return self.dual_of_weights(self.weights_of_plane(u), b) if self.l1 else self.dual_of_plane(u, b)
+
     def half_square(self, u: Floats) -> float:
         """|u|^2 / (2 l2), the conjugate of the L2 penalty; of a difference of planes: the curvature between them."""
         return self.norm2(u) / (2.0 * self.l2)
 
     def dual_of_weights(self, weights: Floats, b: float) -> float:
-        """D = b - l2/2 |w|^2 of the plane with w = u / l2 (without an l1 term)."""
+        """D = b - l2/2 |w|^2 of the plane with these weights w(alpha)."""
         return b - 0.5 * self.l2 * self.norm2(weights)
 
     def change_of_dual(self, weights: Floats, other: "Problem") -> float:
-        """D under the other problem's l2 less D under this one's, for the plane with w = u / l2 here."""
+        """D under the other problem's l2 less D under this one's, for the plane with weights w(alpha) here."""
         return 0.5 * self.l2 * self.norm2(weights) * (1.0 - self.l2 / other.l2)
 
     def _dual_of_box(self, u: Floats, b: float) -> float:

@@ -2,6 +2,8 @@
 
 The rule of "auto", by loss and by a look at some examples (`look`); the first line that fits:
 
+    l1 > 0, one part per labelling    cd-l1
+    l1 > 0                            eg
     hinge, squared hinge              bcfw
     hinge, batches not in memory      excessive-gap
     hinge, kernels                    eg
@@ -42,6 +44,7 @@ from ..problem import Problem
 from ..result import Result
 from .base import Callback, Solver, WarmStart, logger
 from .bcfw import BCFW
+from .cd_l1 import CDL1
 from .checkpoint import Checkpoint
 from .eg import EG
 from .excessive_gap import ExcessiveGap
@@ -92,6 +95,8 @@ def choose(problem: Problem) -> Choice:
     def fits(solver: type[Solver[Any]]) -> bool:
         return solver.name in fitting
 
+    if problem.l1:
+        return _sparse(problem, fitting)
     if fits(BCFW):
         return Choice(BCFW(), f"loss {problem.loss.name!r}")
     look = Look(problem)
@@ -126,6 +131,13 @@ def choose(problem: Problem) -> Choice:
     if look.curvature > weak:
         return Choice(LBFGS(), f"smooth with a weak penalty (curvature {look.curvature:.3g} > {weak:g})")
     return Choice(SDCA(), "smooth, one part per labelling") if one_part else Choice(EG(), "smooth")
+
+
+def _sparse(problem: Problem, fitting: list[str]) -> Choice:
+    """The choice where an l1 term makes weights zero."""
+    if CDL1.name in fitting:
+        return Choice(CDL1(), "an l1 term, one part per labelling")
+    return Choice(EG(), "an elastic net")
 
 
 def _few_weights(look: Look) -> bool:

@@ -27,10 +27,10 @@ def calibrate(
     least: a step that every example is known to take, where halving may end.
     """
     sample = draw_sample(problem, rng)
-    weights = _weights_of(problem, marginals, sample)
+    plane = _plane_of(problem, marginals, sample)
     step, visits = min(max(1.0, least), max_step(problem)), 0
     while step > least:
-        share, visited = improving_share(problem, sample, step, weights, scores, marginals, entropies)
+        share, visited = improving_share(problem, sample, step, plane, scores, marginals, entropies)
         visits += visited
         if share >= MONOTONE:
             break
@@ -45,13 +45,14 @@ def draw_sample(problem: Problem, rng: np.random.Generator) -> Ints:
 
 
 def improving_share(
-    problem: Problem, sample: Ints, step: float, weights: Floats, scores: Floats, marginals: Floats, entropies: Floats
+    problem: Problem, sample: Ints, step: float, plane: Floats, scores: Floats, marginals: Floats, entropies: Floats
 ) -> tuple[float, int]:
     """(share of the sample for which the first trial did not let the dual fall, examples visited)."""
     steps = np.full(problem.n_examples, step)
-    weights, visits = weights.copy(), 0
+    weights, visits = problem.weights_of_plane(plane), 0
+    u = plane.copy() if problem.l1 else None
     # growth 1, so that a step size that has changed was refused
-    options = _core.EgOptions(l2=problem.l2, adaptive=True, growth=1.0)
+    options = _core.EgOptions(l2=problem.l2, l1=problem.l1, adaptive=True, growth=1.0)
     for part, order in problem.visits(sample):
         state = _core.EgState(
             part.native,
@@ -60,13 +61,14 @@ def improving_share(
             marginals=marginals[part.slots].copy(),
             entropies=entropies[part.examples].copy(),
             step_sizes=steps[part.examples],
+            plane=u,
         )
         visits += _core.eg_epoch(state, order, options).visits
     return float(np.mean(steps[sample] == step)), visits
 
 
-def _weights_of(problem: Problem, marginals: Floats, sample: Ints) -> Floats:
-    """1/l2 sum over the sample of omega_i A_i'(g_i - mu_i): outside of it mu_i = g_i."""
+def _plane_of(problem: Problem, marginals: Floats, sample: Ints) -> Floats:
+    """u = sum over the sample of omega_i A_i'(g_i - mu_i): outside of it mu_i = g_i."""
     counts = np.zeros_like(marginals)
     indptr, slots, gold = problem.gold
     offsets = problem.slot_offsets
@@ -74,4 +76,4 @@ def _weights_of(problem: Problem, marginals: Floats, sample: Ints) -> Floats:
     np.add.at(counts, offsets[owner] + slots, gold)
     for i in sample:
         counts[offsets[i] : offsets[i + 1]] = marginals[offsets[i] : offsets[i + 1]]
-    return problem.weights_from_dual(DualPoint.of_counts(counts))
+    return problem.dual_terms(DualPoint.of_counts(counts))[0]

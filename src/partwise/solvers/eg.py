@@ -1,13 +1,16 @@
 """Online exponentiated gradient on the dual.
 
-Problem. max D(alpha) of `problem` for losses with the identity link (mass 1), any temperature tau >= 0; l2 > 0.
+Problem. max D(alpha) of `problem` for losses with the identity link (mass 1), any temperature tau >= 0; l2 > 0. With
+an l1 term (an elastic net): temperature above 0.
 
 Update. Example i's distribution is p_i ~ exp(<counts, s_i>) with slot scores s_i. A visit takes a step of size eta
 along the block's gradient divided by omega_i, in the geometry of the Kullback-Leibler divergence:
 
     s_i <- (1 - eta tau) s_i + eta (theta_i + kappa c_i),    theta_i = A_i w,    w = 1/l2 sum_i omega_i A_i'(g_i - mu_i)
 
-and w follows the change of mu_i. Step sizes:
+and w follows the change of mu_i. With l1, u = sum_i omega_i A_i'(g_i - mu_i) is kept beside w = soft(u, l1) / l2, and
+both follow on the rows that a visit touches; R*(u) = |soft(u, l1)|^2 / (2 l2) is no rougher than |u|^2 / (2 l2), so
+that all bounds on steps hold as they are, and changes of the dual are exact. Step sizes:
 
     adaptive   eta_i starts at `initial_step`, is halved until the dual does not fall by more than the rounding of its
                parts (but not below 1 / (tau + omega_i |A_i|), where it cannot fall), and grows by `growth` per visit,
@@ -50,6 +53,7 @@ from .. import _core
 from ..arrays import Floats
 from ..capabilities import Capability
 from ..dual import DualPoint
+from ..penalties import ElasticNet
 from ..problem import Problem
 from ..result import Status
 from .base import Certified, WarmStart, option
@@ -69,14 +73,15 @@ ANNEALED = 1e-3
 class EGState(OnlineState, WatchedState):
     """Arrays of all runs end to end, run by run.
 
-    weights: (runs * d,), u / l2 at the l2 of the moment. scores, marginals: (runs * all slots,). entropies,
-    step_sizes: (runs * n,). duals: (runs,), D as tracked at the l2 of the moment; dual: the best of them. excess: how
-    far l2 is above its target, over the target.
+    weights: (runs * d,), w(alpha) at the l2 of the moment. plane: the same of u with l1, else empty. scores, marginals:
+    (runs * all slots,). entropies, step_sizes: (runs * n,). duals: (runs,), D as tracked at the l2 of the moment; dual:
+    the best of them. excess: how far l2 is above its target, over the target.
     """
 
     positive: ClassVar[frozenset[str]] = frozenset({"step_sizes"})
 
     weights: Floats
+    plane: Floats
     scores: Floats
     marginals: Floats
     entropies: Floats
@@ -89,6 +94,7 @@ class Chain(NamedTuple):
     """One run's part of each array, as views."""
 
     weights: Floats
+    plane: Floats
     scores: Floats
     marginals: Floats
     entropies: Floats
@@ -106,7 +112,7 @@ class EG(OnlineSolver[EGState]):
             Capability.IDENTITY_LINK,
             Capability.EXPECTATION_ORACLE,
             Capability.L2,
-            Capability.SMOOTH_PENALTY,
+            Capability.SMOOTH_TERM,
             Capability.IN_MEMORY,
         }
     )
@@ -159,10 +165,11 @@ class EG(OnlineSolver[EGState]):
             steps = self.step_sizes(problem)
         excess = self.excess(1)
         annealed = _annealed(problem, excess)
-        dual = annealed.dual_of_plane(u, b)
+        dual = annealed.dual_as_it_is(u, b)
         runs = self.runs
         return EGState(
             weights=np.tile(annealed.weights_of_plane(u), runs),
+            plane=np.tile(u, runs) if problem.l1 else np.zeros(0),
             scores=np.tile(scores, runs) if runs > 1 else scores,
             marginals=np.tile(marginals, runs) if runs > 1 else marginals,
             entropies=np.tile(entropies, runs),
@@ -189,9 +196,11 @@ class EG(OnlineSolver[EGState]):
                     marginals=chain.marginals[part.slots],
                     entropies=chain.entropies[part.examples],
                     step_sizes=chain.step_sizes[part.examples],
+                    plane=chain.plane if problem.l1 else None,
                 )
                 options = _core.EgOptions(
                     l2=annealed.l2,
+                    l1=problem.l1,
                     adaptive=self.step_size == "adaptive",
                     growth=self.growth,
                     max_step=max_step(problem) if self.step_size == "adaptive" else float("inf"),
@@ -254,7 +263,7 @@ class EG(OnlineSolver[EGState]):
         return excess if excess > ANNEALED else 0.0
 
     def _anneal(self, problem: Problem, state: EGState) -> None:
-        """The l2 of the pass to come: w = u / l2 and the duals follow it."""
+        """The l2 of the pass to come: the weights and the duals follow it."""
         excess = self.excess(state.epoch + 1)
         if excess == state.excess:
             return
@@ -270,17 +279,22 @@ class EG(OnlineSolver[EGState]):
         chain, annealed = self._chain(problem, state, k), _annealed(problem, state.excess)
         u, b = problem.terms_of_counts(chain.marginals, None, chain.entropies)
         chain.weights[:] = annealed.weights_of_plane(u)
-        state.duals[k] = annealed.dual_of_plane(u, b)
+        if problem.l1:
+            chain.plane[:] = u
+        state.duals[k] = annealed.dual_as_it_is(u, b)
 
     def _best(self, problem: Problem, state: EGState) -> Chain:
         return self._chain(problem, state, int(np.argmax(state.duals)))
 
     def _chain(self, problem: Problem, state: EGState, k: int) -> Chain:
-        arrays = (state.weights, state.scores, state.marginals, state.entropies, state.step_sizes)
+        arrays = (state.weights, state.plane, state.scores, state.marginals, state.entropies, state.step_sizes)
         sizes = [len(array) // self.runs for array in arrays]
         return Chain(*(array[k * size : (k + 1) * size] for array, size in zip(arrays, sizes, strict=True)))
 
 
 def _annealed(problem: Problem, excess: float) -> Problem:
     """The problem with its l2 so far above the target."""
-    return problem.with_penalty(problem.l2 * (1.0 + excess)) if excess else problem
+    if not excess:
+        return problem
+    l2 = problem.l2 * (1.0 + excess)
+    return problem.with_penalty(ElasticNet(problem.l1, l2) if problem.l1 else l2)
