@@ -88,6 +88,7 @@ void bind_smo(nb::module_& m);
 void bind_bcfw(nb::module_& m);
 void bind_hessian(nb::module_& m);
 void bind_sdca(nb::module_& m);
+void bind_sdca_cliques(nb::module_& m);
 void bind_cd_l1(nb::module_& m);
 void bind_scaling(nb::module_& m);
 void bind_working_sets(nb::module_& m);

@@ -73,6 +73,7 @@ NB_MODULE(PARTWISE_MODULE, m) {
     bind_bcfw(m);
     bind_hessian(m);
     bind_sdca(m);
+    bind_sdca_cliques(m);
     bind_cd_l1(m);
     bind_scaling(m);
     bind_working_sets(m);

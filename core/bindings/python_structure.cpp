@@ -78,7 +78,8 @@ NumPy<double> PythonStructure::array(Index i, const double* scores) const {
 
 unsigned PythonStructure::capabilities() const {
     const nb::gil_scoped_acquire gil;
-    // Besides the required methods the core calls covariance_product and k_best; what else there is, Python code can.
+    // Besides the required methods the core calls covariance_product, k_best and those of cliques; what else there is,
+    // Python code can call.
     unsigned found = 0;
     if (implements("clique_marginals")) found |= kCliques;
     if (implements("covariance_product")) found |= kCovariance;
@@ -318,6 +319,42 @@ void PythonStructure::covariance_product(Index i, const double* scores, double t
         nb::cast<Floats>(method("covariance_product")(i, array(i, scores), temperature, array(i, direction)));
     check_size(product, size(i), "covariance_product");
     copy(product.data(), out, len(product.size()));
+}
+
+std::vector<Index> PythonStructure::clique_offsets(Index i) const {
+    const nb::gil_scoped_acquire gil;
+    const auto offsets = nb::cast<Ints>(method("clique_offsets")(i));
+    if (offsets.size() == 0 || offsets.data()[offsets.size() - 1] < 0)
+        throw InputError(where("clique_offsets", i) + "where the cliques end is missing");
+    return {offsets.data(), offsets.data() + offsets.size()};
+}
+
+double PythonStructure::clique_marginals(Index i, const double* scores, double temperature, double* out,
+                                         Workspace& ws) const {
+    const nb::gil_scoped_acquire gil;
+    const auto found = nb::cast<Floats>(method("clique_marginals")(i, array(i, scores), temperature));
+    check_size(found, clique_offsets(i).back(), "clique_marginals");
+    check_finite(found, "clique_marginals");
+    copy(found.data(), out, len(found.size()));
+    return log_partition(i, scores, temperature, nullptr, nullptr, ws);
+}
+
+void PythonStructure::slots_from_cliques(Index i, const double* cliques, double* slots) const {
+    const nb::gil_scoped_acquire gil;
+    const auto own = numpy(std::vector<double>(cliques, cliques + clique_offsets(i).back()));
+    const auto found = nb::cast<Floats>(method("slots_from_cliques")(i, own));
+    check_size(found, size(i), "slots_from_cliques");
+    check_finite(found, "slots_from_cliques");
+    copy(found.data(), slots, len(found.size()));
+}
+
+double PythonStructure::entropy_of_cliques(Index i, const double* cliques, double* gradient, Workspace&) const {
+    const nb::gil_scoped_acquire gil;
+    const auto own = numpy(std::vector<double>(cliques, cliques + clique_offsets(i).back()));
+    const auto [entropy, slope] = nb::cast<std::pair<double, Floats>>(method("entropy_of_cliques")(i, own));
+    check_size(slope, len(own.size()), "entropy_of_cliques");
+    if (gradient) copy(slope.data(), gradient, len(slope.size()));
+    return entropy;
 }
 
 }  // namespace partwise::bindings

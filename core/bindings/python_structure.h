@@ -29,6 +29,11 @@ class PythonStructure final : public Structure {
     std::vector<Scored> k_best(Index i, const double* scores, Index k, Workspace& ws) const override;
     void covariance_product(Index i, const double* scores, double temperature, const double* direction, double* out,
                             Workspace& ws) const override;
+    std::vector<Index> clique_offsets(Index i) const override;
+    double clique_marginals(Index i, const double* scores, double temperature, double* out,
+                            Workspace& ws) const override;
+    void slots_from_cliques(Index i, const double* cliques, double* slots) const override;
+    double entropy_of_cliques(Index i, const double* cliques, double* gradient, Workspace& ws) const override;
 
    private:
     // The method of the Python subclass; NotImplementedError if it has none.

@@ -32,9 +32,12 @@ class Chain final : public Sequences {
 
     // Cliques: the T - 1 edges (L x width each), or the single node of a sequence of length 1.
     std::vector<Index> clique_offsets(Index i) const override;
-    void clique_marginals(Index i, const double* scores, double temperature, double* out, Workspace& ws) const override;
+    double clique_marginals(Index i, const double* scores, double temperature, double* out,
+                            Workspace& ws) const override;
     void slots_from_cliques(Index i, const double* cliques, double* slots) const override;
     double entropy_of_cliques(Index i, const double* cliques, double* gradient, Workspace& ws) const override;
+    Along entropy_along(Index i, const double* cliques, const double* direction, double step,
+                        Workspace& ws) const override;
     void scores_from_cliques(Index i, const double* cliques, double* out) const override;
     bool slot_scores_from_cliques(Index i, const double* cliques, double* scores) const override;
     void clique_entries(Index i, SlotView labelling, Index* entries, Workspace& ws) const override;

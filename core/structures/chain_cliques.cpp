@@ -1,10 +1,12 @@
 // The chain's clique view: T - 1 edges of L x width entries (padding is 0), or one row for a sequence of length 1.
 #include "structures/chain.h"
 #include "structures/chain_program.h"
+#include "structures/entropy_along.h"
 #include "structures/width_dispatch.h"
 
 namespace partwise {
 
+using chain::check_now_and_then;
 using chain::Sums;
 using chain::View;
 
@@ -16,37 +18,45 @@ std::vector<Index> Chain::clique_offsets(Index i) const {
     return offsets;
 }
 
-void Chain::clique_marginals(Index i, const double* scores, double temperature, double* out, Workspace& ws) const {
+double Chain::clique_marginals(Index i, const double* scores, double temperature, double* out, Workspace& ws) const {
     const Index T = length(i);
     const Index block = n_labels() * width();
     Workspace::Frame frame(ws);
     Cut cut = Cut::kNone;
     View view = prepare(i, scores, temperature, frame, cut);
-    if (tied_ && T > 1) {  // an untied copy, so that every edge gets its own marginals
+    const bool safe = is_safe(view, cut);
+    Sums sums;
+    sums.node = T == 1 ? out : frame.take(T * width());
+    (safe && tied_ ? sums.edges : sums.edge) = T == 1 ? nullptr : out;
+    if (tied_ && T > 1 && !safe) {  // an untied copy, so that every edge gets its own marginals
         double* edges = frame.take((T - 1) * block);
         for (Index t = 1; t < T; ++t) copy(view.edge, edges + (t - 1) * block, block);
         view.edge = edges;
         view.edge_step = block;
     }
-    Sums sums;
-    sums.node = T == 1 ? out : frame.take(T * width());
-    sums.edge = T == 1 ? nullptr : out;
-    with_width(width(), [&](auto w) { chain::log_sums<w()>(view, sums, ws); });
+    with_width(width(), [&](auto w) {
+        if (safe) {
+            chain::scaled_sums<w()>(view, sums, ws);
+        } else {
+            chain::log_sums<w()>(view, sums, ws);
+        }
+    });
+    if (sums.log_partition == -kInfinity) nothing_left(i);
+    return temperature * sums.log_partition;
 }
 
 void Chain::slots_from_cliques(Index i, const double* cliques, double* slots) const {
     const Index T = length(i);
-    const Index block = n_labels() * width();
+    const Index L = n_labels();
+    const Index block = L * width();
     fill(slots, num_slots(i), 0.0);
     if (T == 1) copy(cliques, slots, width());
     for (Index t = 1; t < T; ++t) {
         const double* xi = cliques + (t - 1) * block;
         axpy(1.0, xi, slots + edge_begin(i) + (tied_ ? 0 : (t - 1) * block), block);
-        for (Index a = 0; a < n_labels(); ++a) {
-            for (Index b = 0; b < n_labels(); ++b) {
-                slots[t * width() + b] += xi[a * width() + b];
-                if (t == 1) slots[a] += xi[a * width() + b];
-            }
+        for (Index a = 0; a < L; ++a) axpy(1.0, xi + a * width(), slots + t * width(), width());
+        for (Index a = 0; t == 1 && a < L; ++a) {
+            for (Index b = 0; b < L; ++b) slots[a] += xi[a * width() + b];
         }
     }
     add_ends(i, slots, slots);
@@ -55,32 +65,81 @@ void Chain::slots_from_cliques(Index i, const double* cliques, double* slots) co
 // H = sum_t H(xi_t) - sum over inner positions of H(mu_t), with mu_t(b) = sum_a xi_t(a, b).
 double Chain::entropy_of_cliques(Index i, const double* cliques, double* gradient, Workspace& ws) const {
     const Index T = length(i);
-    const Index block = n_labels() * width();
+    const Index L = n_labels();
+    const Index block = L * width();
     Workspace::Frame frame(ws);
     double* mu = frame.take(width());
     double entropy = 0;
+    const auto add = [&](double sign, const double* __restrict p) {
+        double sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (Index b = 0; b < L; ++b) sum += p[b] * fast_log(p[b]);
+        entropy -= sign * sum;
+    };
+    const Index n_rows = T == 1 ? 1 : L;
     if (gradient) fill(gradient, T == 1 ? width() : (T - 1) * block, 0.0);
-    const Index n_rows = T == 1 ? 1 : n_labels();
     for (Index t = 1; t < std::max<Index>(T, 2); ++t) {
+        check_now_and_then(t);
         const double* xi = cliques + (t - 1) * block;
         const bool inner = t < T - 1;
         fill(mu, width(), 0.0);
         for (Index a = 0; a < n_rows; ++a) {
-            for (Index b = 0; b < n_labels(); ++b) {
-                const double p = xi[a * width() + b];
-                entropy -= p * safe_log(p);
-                mu[b] += p;
-            }
+            add(1.0, xi + a * width());
+            axpy(1.0, xi + a * width(), mu, width());
         }
-        for (Index b = 0; inner && b < n_labels(); ++b) entropy += mu[b] * safe_log(mu[b]);
+        if (inner) add(-1.0, mu);
         for (Index a = 0; gradient && a < n_rows; ++a) {
-            for (Index b = 0; b < n_labels(); ++b) {
-                const double separator = inner ? 1.0 + safe_log(mu[b]) : 0.0;
-                gradient[(t - 1) * block + a * width() + b] = separator - 1.0 - safe_log(xi[a * width() + b]);
-            }
+            const double* __restrict row = xi + a * width();
+            double* __restrict out = gradient + (t - 1) * block + a * width();
+            for (Index b = 0; b < L; ++b) out[b] = (inner ? 1.0 + fast_log(mu[b]) : 0.0) - 1.0 - fast_log(row[b]);
         }
     }
     return entropy;
+}
+
+namespace {
+
+// Rows of pairs of labels with less probability than this are left out: their terms are below 1e-11.
+constexpr double kNothing = 1e-14;
+
+// One edge's table, and the column sums where they are a separator.
+template <int W>
+void add_edge(const double* __restrict p, const double* __restrict d, double step, Index n_rows, Index padded,
+              bool inner, double* __restrict sums, double* __restrict ways, Along& out) {
+    const Index width = W > 0 ? W : padded;
+    fill(sums, width, 0.0);
+    fill(ways, width, 0.0);
+    for (Index a = 0; a < n_rows; ++a, p += width, d += width) {
+        double mass = 0;
+#pragma omp simd reduction(+ : mass)
+        for (Index b = 0; b < width; ++b) {
+            sums[b] += p[b];
+            ways[b] += d[b];
+            mass += p[b] + step * d[b];
+        }
+        if (mass > kNothing) add_entropy(1.0, p, d, step, width, out);
+    }
+    if (inner) add_entropy(-1.0, sums, ways, step, width, out);
+}
+
+}  // namespace
+
+Along Chain::entropy_along(Index i, const double* cliques, const double* direction, double step, Workspace& ws) const {
+    const Index T = length(i);
+    const Index block = n_labels() * width();
+    Workspace::Frame frame(ws);
+    double* sums = frame.take(width());
+    double* ways = frame.take(width());
+    Along out;
+    const Index n_rows = T == 1 ? 1 : n_labels();
+    with_width(width(), [&](auto w) {
+        for (Index t = 1; t < std::max<Index>(T, 2); ++t) {
+            check_now_and_then(t);
+            const Index at = (t - 1) * block;
+            add_edge<w()>(cliques + at, direction + at, step, n_rows, width(), t < T - 1, sums, ways, out);
+        }
+    });
+    return out;
 }
 
 // p(y) = xi_1(y_0, y_1) prod_t p_t(y_t | y_{t-1}): the potentials are log xi_1, then log conditionals.

@@ -27,10 +27,12 @@ struct View {
     const double* edge_at(Index t) const { return edge + (t - 1) * edge_step; }  // block between t - 1 and t
 };
 
-// What a sum over labellings leaves behind. node: T x width; edge: as in the view. Either may be null.
+// What a sum over labellings leaves behind. node: T x width; edge: as in the view; edges: T - 1 blocks, tied or not
+// (scaled sums only). All may be null, but not node where others are not.
 struct Sums {
     double* node{};
     double* edge{};
+    double* edges{};
     bool entropy_wanted = false;
     double log_partition = 0;
     double entropy = 0;
@@ -269,9 +271,10 @@ void scaled_sums(const View& v, Sums& out, Workspace& ws) {
             for (Index a = L; a < width; ++a) previous[a] = 0.0;
         }
         for (Index a = 0; a < width; ++a) previous[a] *= a_row[a];
-        if (!tied && out.edge) {
-            const double* __restrict e = E + (t - 1) * L * width;
-            double* __restrict xi = out.edge + (t - 1) * L * width;
+        double* apart = tied ? out.edges : out.edge;
+        if (apart) {
+            const double* __restrict e = E + (tied ? 0 : (t - 1) * L * width);
+            double* __restrict xi = apart + (t - 1) * L * width;
             for (Index a = 0; a < L; ++a) {
                 for (Index b = 0; b < width; ++b) xi[a * width + b] = a_row[a] * e[a * width + b] * r[b];
             }

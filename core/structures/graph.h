@@ -67,9 +67,12 @@ class Graph final : public Structure {
 
     // Cliques: those of the junction tree, as junction_tree.h lays out their tables; they depend on the mask.
     std::vector<Index> clique_offsets(Index i) const override;
-    void clique_marginals(Index i, const double* scores, double temperature, double* out, Workspace& ws) const override;
+    double clique_marginals(Index i, const double* scores, double temperature, double* out,
+                            Workspace& ws) const override;
     void slots_from_cliques(Index i, const double* cliques, double* slots) const override;
     double entropy_of_cliques(Index i, const double* cliques, double* gradient, Workspace& ws) const override;
+    Along entropy_along(Index i, const double* cliques, const double* direction, double step,
+                        Workspace& ws) const override;
     void scores_from_cliques(Index i, const double* cliques, double* out) const override;
     void clique_entries(Index i, SlotView labelling, Index* entries, Workspace& ws) const override;
     double maximize_in_support(Index i, const double* scores, const double* cliques, double least, SlotCounts& best,

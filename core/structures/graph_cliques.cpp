@@ -1,6 +1,7 @@
 // The graph's clique view: the tables of its junction tree, rows by columns.
 #include <algorithm>
 
+#include "structures/entropy_along.h"
 #include "structures/graph.h"
 #include "structures/numbers.h"
 #include "support/vector_math.h"
@@ -25,13 +26,14 @@ std::vector<Index> Graph::clique_offsets(Index i) const {
     return offsets;
 }
 
-void Graph::clique_marginals(Index i, const double* scores, double temperature, double* out, Workspace& ws) const {
+double Graph::clique_marginals(Index i, const double* scores, double temperature, double* out, Workspace& ws) const {
     const Compiled& c = compiled(i);
     Workspace::Frame frame(ws);
     const Gathered g = gather(c, scores, 1.0 / temperature, kLogOfZero, frame);
     double* separated = frame.take(c.tree.separated_size);
-    junction::sum_up(c.tree, g.factors, out, separated, nullptr, ws);
+    const double log_partition = junction::sum_up(c.tree, g.factors, out, separated, nullptr, ws);
     junction::sum_down(c.tree, out, separated, nullptr, nullptr, ws);
+    return temperature * log_partition;
 }
 
 void Graph::slots_from_cliques(Index i, const double* cliques, double* slots) const {
@@ -64,6 +66,23 @@ double Graph::entropy_of_cliques(Index i, const double* cliques, double* gradien
         }
     }
     return entropy;
+}
+
+Along Graph::entropy_along(Index i, const double* cliques, const double* direction, double step, Workspace& ws) const {
+    Along out;
+    for (const junction::Clique& each : compiled(i).tree.cliques) {
+        const double* table = cliques + each.table;
+        const double* way = direction + each.table;
+        add_entropy(1.0, table, way, step, each.rows * each.columns, out);
+        if (each.parent < 0) continue;
+        Workspace::Frame frame(ws);
+        double* sums = frame.take(each.columns);
+        double* ways = frame.take(each.columns);
+        column_sums(each, table, sums);
+        column_sums(each, way, ways);
+        add_entropy(-1.0, sums, ways, step, each.columns, out);
+    }
+    return out;
 }
 
 // p(y) = product over cliques of p(variable | separator).

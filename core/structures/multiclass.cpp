@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "structures/entropy_along.h"
 #include "structures/width_dispatch.h"
 #include "support/vector_math.h"
 
@@ -251,8 +252,9 @@ void Multiclass::covariance_of_marginals(Index begin, Index end, const double* m
     });
 }
 
-void Multiclass::clique_marginals(Index i, const double* scores, double temperature, double* out, Workspace& ws) const {
-    log_partition(i, scores, temperature, out, nullptr, ws);
+double Multiclass::clique_marginals(Index i, const double* scores, double temperature, double* out,
+                                    Workspace& ws) const {
+    return log_partition(i, scores, temperature, out, nullptr, ws);
 }
 
 void Multiclass::slots_from_cliques(Index, const double* cliques, double* slots) const { copy(cliques, slots, width_); }
@@ -262,6 +264,12 @@ double Multiclass::entropy_of_cliques(Index, const double* cliques, double* grad
     for (Index a = 0; a < n_labels_; ++a) entropy -= cliques[a] * safe_log(cliques[a]);
     for (Index a = 0; gradient && a < width_; ++a) gradient[a] = a < n_labels_ ? -1.0 - safe_log(cliques[a]) : 0.0;
     return entropy;
+}
+
+Along Multiclass::entropy_along(Index, const double* cliques, const double* direction, double step, Workspace&) const {
+    Along out;
+    add_entropy(1.0, cliques, direction, step, n_labels_, out);
+    return out;
 }
 
 void Multiclass::scores_from_cliques(Index, const double* cliques, double* out) const {

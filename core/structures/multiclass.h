@@ -34,9 +34,12 @@ class Multiclass final : public Structure {
 
     // One clique: the label itself, so clique marginals are the slots.
     std::vector<Index> clique_offsets(Index) const override { return {0, width_}; }
-    void clique_marginals(Index i, const double* scores, double temperature, double* out, Workspace& ws) const override;
+    double clique_marginals(Index i, const double* scores, double temperature, double* out,
+                            Workspace& ws) const override;
     void slots_from_cliques(Index i, const double* cliques, double* slots) const override;
     double entropy_of_cliques(Index i, const double* cliques, double* gradient, Workspace& ws) const override;
+    Along entropy_along(Index i, const double* cliques, const double* direction, double step,
+                        Workspace& ws) const override;
     void scores_from_cliques(Index i, const double* cliques, double* out) const override;
     bool slot_scores_from_cliques(Index i, const double* cliques, double* scores) const override {
         scores_from_cliques(i, cliques, scores);

@@ -69,9 +69,30 @@ void Structure::covariance_of_marginals(Index, Index, const double*, const doubl
     lacks("one part");
 }
 std::vector<Index> Structure::clique_offsets(Index) const { lacks("cliques"); }
-void Structure::clique_marginals(Index, const double*, double, double*, Workspace&) const { lacks("cliques"); }
+double Structure::clique_marginals(Index, const double*, double, double*, Workspace&) const { lacks("cliques"); }
 void Structure::slots_from_cliques(Index, const double*, double*) const { lacks("cliques"); }
 double Structure::entropy_of_cliques(Index, const double*, double*, Workspace&) const { lacks("cliques"); }
+
+Along Structure::entropy_along(Index i, const double* cliques, const double* direction, double step,
+                               Workspace& ws) const {
+    constexpr double kApart = 1e-4;
+    const Index n = clique_offsets(i).back();
+    Workspace::Frame frame(ws);
+    double* point = frame.take(n);
+    double* gradient = frame.take(n);
+    const auto slope_at = [&](double at, double& value) {
+        for (Index k = 0; k < n; ++k) point[k] = cliques[k] + at * direction[k];
+        value = entropy_of_cliques(i, point, gradient, ws);
+        return dot(gradient, direction, n);
+    };
+    Along out;
+    double unused = 0;
+    const double before = std::max(step - kApart * step, 0.0);
+    const double after = std::min(step + kApart * (1.0 - step), 1.0);
+    out.slope = slope_at(step, out.value);
+    out.curvature = (slope_at(after, unused) - slope_at(before, unused)) / (after - before);
+    return out;
+}
 void Structure::scores_from_cliques(Index, const double*, double*) const { lacks("cliques"); }
 void Structure::clique_entries(Index, SlotView, Index*, Workspace&) const { lacks("cliques"); }
 double Structure::maximize_in_support(Index, const double*, const double*, double, SlotCounts&, Workspace&) const {

@@ -18,6 +18,13 @@ namespace partwise {
 // kOnePart: every labelling is one slot, used once.
 enum Capability : unsigned { kCliques = 1, kCovariance = 2, kKBest = 4, kSample = 8, kOnePart = 16 };
 
+// A function of one variable at a point: its value and its first two derivatives.
+struct Along {
+    double value = 0;
+    double slope = 0;
+    double curvature = 0;
+};
+
 struct Scored {
     double value = 0;
     SlotCounts labelling;
@@ -84,10 +91,17 @@ class Structure {
 
     // Capability kCliques: the distribution seen as marginals of a junction tree's cliques, end to end.
     virtual std::vector<Index> clique_offsets(Index i) const;
-    virtual void clique_marginals(Index i, const double* scores, double temperature, double* out, Workspace& ws) const;
+    // Gives the log partition, as `log_partition` does.
+    virtual double clique_marginals(Index i, const double* scores, double temperature, double* out,
+                                    Workspace& ws) const;
+    // Linear: of a difference of marginals, too.
     virtual void slots_from_cliques(Index i, const double* cliques, double* slots) const;
     // Entropy of the distribution with these clique marginals; gradient (may be null) with respect to them.
     virtual double entropy_of_cliques(Index i, const double* cliques, double* gradient, Workspace& ws) const;
+    // The entropy at cliques + step * direction as a function of step, 0 <= step <= 1, where direction leads to other
+    // clique marginals at step 1. By default the curvature is a difference of slopes.
+    virtual Along entropy_along(Index i, const double* cliques, const double* direction, double step,
+                                Workspace& ws) const;
     // Log potentials of the cliques whose Gibbs distribution has these marginals.
     virtual void scores_from_cliques(Index i, const double* cliques, double* out) const;
     // The same as scores of slots, where every clique's entries are slots of their own; false where they are not (tied

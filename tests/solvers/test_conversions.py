@@ -200,7 +200,7 @@ class TestErrors:
             solve(small.problem, "eg", warm_start=DualPoint.of_cliques(np.zeros(3)))
         with pytest.raises(ValueError, match="temperature 0 starts from"):
             solve(small.problem, "eg", warm_start=DualPoint.of_plane(np.zeros(small.problem.n_weights), 0.0))
-        bad = np.zeros(sum(small.problem.clique_sizes))
+        bad = np.zeros(small.problem.clique_starts[-1])
         with pytest.raises(ValueError, match="example 0 are not those of a distribution"):
             clique_marginals(small.problem, DualPoint.of_cliques(bad))
 

@@ -68,7 +68,7 @@ def test_auto_and_its_look_at_examples_work_elsewhere(elsewhere):
 
 def test_visits_of_single_examples_need_batches_in_memory(elsewhere):
     here, there = both(elsewhere, "chain-tied", "log")
-    assert set(suitable_solvers(here)) - set(suitable_solvers(there)) == {"eg"}
+    assert set(suitable_solvers(here)) - set(suitable_solvers(there)) == {"eg", "sgd"}
     with pytest.raises(ValueError, match="'eg' needs batches in memory, which this problem does not have"):
         solve(there, "eg")
     with pytest.raises(ValueError, match="do not lie in memory"):
@@ -95,7 +95,7 @@ def test_every_task_travels(rng):
         assert there.dual_value(point) == here.dual_value(point)
     cliques = here.cliques_of_scores(scores)
     np.testing.assert_array_equal(there.cliques_of_scores(scores), cliques)
-    np.testing.assert_array_equal(there.counts_of_cliques(cliques), here.counts_of_cliques(cliques))
+    np.testing.assert_array_equal(there.read_cliques(cliques)[1], here.read_cliques(cliques)[1])
     for given, ask in ((cliques, "scores_of_cliques"), (counts, "scores_of_counts")):
         mine, theirs = (getattr(problem, ask)(given, 1e-9, 1e-6, 5)[0] for problem in (there, here))
         np.testing.assert_array_equal(mine, theirs)

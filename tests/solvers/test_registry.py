@@ -58,15 +58,9 @@ def test_the_table_is_the_committed_one():
 
 def problem_of(kind: str, loss: str) -> Problem:
     """A problem of one of the table's kinds."""
-    others = {
-        "ProjectiveTree": "projective",
-        "SpanningTree": "spanning",
-        "SecondOrderChain": "second-order",
-        "SegmentChain": "segments",
-        "Graph": "graph",
-        "Grammar": "grammar",
-    }
-    small = Small("multiclass" if kind.startswith("Multiclass") else others.get(kind, "chain-tied"), loss)
+    kinds = {"ProjectiveTree": "projective", "SpanningTree": "spanning", "SegmentChain": "segments"}
+    kinds |= {"SecondOrderChain": "second-order", "Grammar": "grammar", "Graph": "graph"}
+    small = Small("multiclass" if kind.startswith("Multiclass") else kinds.get(kind, "chain-tied"), loss)
     structure = {
         "Python structure with both oracles": Listed,
         "Python structure with the maximum alone": MaxOnly,

@@ -1,4 +1,4 @@
-"""Exact-block dual coordinate ascent: what it fits, starts, rests, the optimum."""
+"""Dual coordinate ascent by exact blocks and by lines: what it fits, starts, rests, draws, the optimum."""
 
 from __future__ import annotations
 
@@ -15,37 +15,50 @@ from smallproblems import Small
 from partwise import Problem, _core, solve
 from partwise.features import LinearMap, multiclass_map
 from partwise.solvers import SDCA, suitable_solvers
+from partwise.solvers.online import drawn_by_gap
+from partwise.solvers.sdca_blocks import BlockState
+from partwise.solvers.sdca_cliques import LineState
 from partwise.structures import Multiclass
 
 
-def test_it_fits_single_labels_only():
-    assert "sdca" in suitable_solvers(Small("multiclass", "log").problem)
-    for kind, loss in (("chain-tied", "log"), ("multiclass", "hinge"), ("python", "log")):
+def test_it_fits_structures_with_cliques():
+    for kind in ("multiclass", "chain-tied", "chain-untied", "graph"):
+        assert "sdca" in suitable_solvers(Small(kind, "log").problem)
+    for kind, loss in (("projective", "log"), ("multiclass", "hinge"), ("python", "log"), ("segments", "log")):
         assert "sdca" not in suitable_solvers(Small(kind, loss).problem)
-    with pytest.raises(ValueError, match="'sdca' needs diagonal blocks and one part"):
-        solve(Small("chain-tied", "log").problem, "sdca")
+    with pytest.raises(ValueError, match="'sdca' needs cliques"):
+        solve(Small("projective", "log").problem, "sdca")
 
 
-def test_features_shared_between_labels_do_not_fit():
+def test_exact_blocks_where_labellings_are_single_parts():
+    def form(problem, **options):
+        return SDCA(**options).init_state(problem, np.random.default_rng(0), None)
+
+    assert isinstance(form(Small("multiclass", "log").problem), BlockState)
+    assert isinstance(form(Small("multiclass", "log").problem, exact_blocks=False), LineState)
+    assert isinstance(form(Small("chain-tied", "log").problem), LineState)
+    assert isinstance(form(Small("graph", "log").problem), LineState)
+
+
+def test_lines_where_features_are_shared_between_labels():
     structure = Multiclass(2, 8)
     gold = structure.encode(np.array([0, 5]))
     # eight slots as two rows of four: where both rows have an attribute, slots a and a + 4 share its weight
     layout = _core.RowLayout.dense(2, 4, 4)
-    for attributes, fits in ((np.array([0, 1, 1, 0]), True), (np.array([0, 1, 1, 1]), False)):
+    for attributes, exact in ((np.array([0, 1, 1, 0]), True), (np.array([0, 1, 1, 1]), False)):
         rows = _core.AttributeSegment(layout, np.array([0, 2, 4]), np.arange(5), attributes)
         problem = Problem(LinearMap([rows]), structure, gold, "log", 1.0)
-        assert ("sdca" in suitable_solvers(problem)) == fits
-        if fits:
-            assert solve(problem, "sdca", tol=1e-8).converged
-        else:
-            with pytest.raises(ValueError, match="'sdca' needs diagonal blocks"):
-                solve(problem, "sdca")
+        state = SDCA().init_state(problem, np.random.default_rng(0), None)
+        assert isinstance(state, BlockState) == exact
+        results = [solve(problem, solver, tol=1e-9) for solver in ("sdca", "lbfgs")]
+        assert results[0].primal == pytest.approx(results[1].primal, rel=1e-8)
 
 
 @pytest.mark.parametrize("loss", ["log", "softmax-margin", "smoothed-hinge"])
 @pytest.mark.parametrize("l2", [0.01, 1.0])
-def test_the_optimum_is_scipys(loss, l2):
-    small = Small("multiclass", loss, l2=l2, n=12)
+@pytest.mark.parametrize("kind", ["multiclass", "chain-tied"])
+def test_the_optimum_is_scipys(kind, loss, l2):
+    small = Small(kind, loss, l2=l2, n=12 if kind == "multiclass" else 5)
     result = solve(small.problem, "sdca", tol=1e-13, random_state=0)
     found = minimize(
         small.dense.primal,
@@ -69,6 +82,65 @@ def test_every_combination_converges_with_a_rising_dual(skip, order, start):
     assert np.all(np.diff(result.history["dual"]) >= -1e-12 * abs(result.dual))
 
 
+@pytest.mark.parametrize("share", [0.0, 0.8, 0.95])
+@pytest.mark.parametrize("order", ["random", "permuted", "cyclic"])
+@pytest.mark.parametrize("start", ["gold", "uniform"])
+def test_lines_converge_with_a_rising_dual(share, order, start):
+    small = Small("chain-tied", "log", l2=0.1, n=8)
+    solver = SDCA(gap_share=share, order=order, start=start, check_every=1)
+    result = solve(small.problem, solver, tol=1e-8, random_state=0)
+    assert result.status == "converged"
+    assert np.all(np.diff(result.history["dual"]) >= -1e-11 * abs(result.dual))
+
+
+def test_visits_are_drawn_by_gap(rng):
+    """Expected numbers of visits are n ((1 - uniform) gap / sum + uniform / n), each drawn that often, up or down."""
+    examples = np.array([1, 2, 4, 5, 8, 9])
+    gaps = np.array([0.0, 5.0, 1.0, 1.0, 2.0, 1.0])
+    chances = 6 * (0.8 * gaps / 10.0 + 0.2 / 6)
+    total = np.zeros(6)
+    for _ in range(400):
+        order = drawn_by_gap(examples, gaps, 0.2, rng)
+        counts = np.array([(order == i).sum() for i in examples])
+        assert counts.sum() == 6
+        assert np.all(np.abs(counts - chances) < 1)
+        total += counts
+    np.testing.assert_allclose(total / 400, chances, atol=0.1)
+
+
+def test_gaps_of_the_state_are_those_of_the_examples(rng):
+    """One pass of infinitely small steps cannot be made, but the last example's gap is seen at the final weights."""
+    small = Small("chain-tied", "log", l2=0.5)
+    solver = SDCA(order="cyclic")
+    state = solver.init_state(small.problem, rng, None)
+    solver.step(small.problem, state)
+    certificate = solver.certificate(small.problem, state).certificate
+    solver.step(small.problem, state)
+    first = small.problem.active[0]
+    assert 0 < state.gaps[first] <= certificate.gap
+    assert state.gaps.sum() == pytest.approx(certificate.gap, rel=0.8)
+    assert np.all(state.gaps[small.problem.sample_weight == 0] == 0)
+
+
+@pytest.mark.parametrize("options", [{"exact_blocks": True}, {"exact_blocks": False}])
+def test_a_saved_run_of_either_form_goes_on_to_the_same_bits(options, tmp_path):
+    problem, solver = Small("multiclass", "log", n=12).problem, SDCA(**options)
+    unbroken = solve(problem, solver, tol=0, max_passes=30)
+    path = tmp_path / "run"
+    solve(problem, solver, tol=0, max_passes=12, checkpoint=path)
+    resumed = solve(problem, solver, tol=0, max_passes=30, checkpoint=path)
+    np.testing.assert_array_equal(resumed.weights, unbroken.weights)
+
+
+def test_gap_sampling_saved_and_on_several_batches(tmp_path):
+    case, solver = Small("chain-tied", "log", n=6), SDCA(gap_share=0.8)
+    unbroken = solve(case.problem, solver, tol=0, max_passes=9)
+    path = tmp_path / "run"
+    solve(case.problem, solver, tol=0, max_passes=4, checkpoint=path)
+    resumed = solve(case.problem, solver, tol=0, max_passes=9, checkpoint=path)
+    np.testing.assert_array_equal(resumed.weights, unbroken.weights)
+
+
 def test_rests_save_visits(rng):
     X = rng.normal(size=(300, 5))
     y = np.argmax(X[:, :3], axis=1)
@@ -85,6 +157,18 @@ def test_warm_starts_save_passes():
         again = solve(small.problem, "sdca", tol=1e-8, random_state=0, warm_start=warm)
         assert again.converged
         assert again.passes <= 0.5 * cold.passes
+
+
+def test_warm_starts_of_lines_save_passes():
+    small = Small("chain-tied", "log", l2=0.05, n=6)
+    cold = solve(small.problem, "sdca", tol=1e-8, random_state=0)
+    assert cold.dual_point.kind == "cliques"
+    for warm in (cold, cold.dual_point, cold.weights, solve(small.problem, "eg", tol=1e-10)):
+        again = solve(small.problem, "sdca", tol=1e-8, random_state=0, warm_start=warm)
+        assert again.converged
+        assert again.passes <= 0.5 * cold.passes
+    with pytest.raises(ValueError, match="clique marginals given"):
+        solve(Small("chain-tied", "log", n=4).problem, "sdca", warm_start=cold.dual_point)
 
 
 def test_a_start_far_away_is_cut_off():
@@ -127,7 +211,18 @@ def test_memory_is_two_numbers_a_slot():
 
 
 @pytest.mark.parametrize(
-    "options", [{"start": "warm"}, {"sharpness": 1e3}, {"skip": -1.0}, {"skip": np.nan}, {"longest_rest": -1}]
+    "options",
+    [
+        {"start": "warm"},
+        {"sharpness": 1e3},
+        {"skip": -1.0},
+        {"skip": np.nan},
+        {"longest_rest": -1},
+        {"gap_share": 1.0},
+        {"gap_share": np.nan},
+        {"line_tol": 0.0},
+        {"line_tol": 1.0},
+    ],
 )
 def test_bad_options(options):
     with pytest.raises(ValueError, match=next(iter(options))):

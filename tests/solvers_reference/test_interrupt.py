@@ -205,13 +205,26 @@ def long_pass(name):
             gains=np.zeros(6),
         )
         return lambda: _core.sdca_epoch(state, many, _core.SdcaOptions(l2=1.0))
+    if name == "sdca_line_epoch":
+        cliques = _core.cliques_of_scores(case.structure, np.zeros(slots))
+        counts, entropies = _core.read_cliques(case.structure, cliques)
+        state = _core.SdcaLineState(
+            objective,
+            weights=objective.dual_terms_slots(counts, None, entropies)[0],
+            cliques=cliques,
+            counts=counts,
+            entropies=entropies,
+            gaps=np.zeros(6),
+            steps=np.full(6, 0.5),
+        )
+        return lambda: _core.sdca_line_epoch(state, many, _core.SdcaLineOptions(l2=1.0, line_tol=0.1))
     columns = _core.WorkingColumns(objective, np.arange(d))
     unscaled, _ = objective.marginals_of_scores(np.zeros(slots))
     state = _core.CdL1State(columns, weights=np.zeros(d), unscaled=unscaled, sums=np.ones(6))
     return lambda: _core.cd_l1(state, _core.CdL1Options(l1=0.1, l2=0.0, max_sweeps=10**9, tol=-1.0))
 
 
-@pytest.mark.parametrize("name", ["scaling_epoch", "sdca_epoch", "cd_l1"])
+@pytest.mark.parametrize("name", ["scaling_epoch", "sdca_epoch", "sdca_line_epoch", "cd_l1"])
 def test_passes_over_single_labels(name):
     work = long_pass(name)
     begin = time.process_time()

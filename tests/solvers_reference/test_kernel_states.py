@@ -70,6 +70,23 @@ def _sdca():
     return objective, _core.SdcaState, arrays, lambda state: _core.sdca_epoch(state, order(case), options)
 
 
+def _sdca_lines():
+    case = make_case("chain-tied", 3)
+    objective, structure = case.objective("log"), case.structure
+    cliques = _core.cliques_of_scores(structure, objective.near_gold_scores(2.0))
+    counts, entropies = _core.read_cliques(structure, cliques)
+    arrays = {
+        "weights": objective.dual_terms_slots(counts, None, entropies)[0] / L2,
+        "cliques": cliques,
+        "counts": counts,
+        "entropies": entropies,
+        "gaps": np.zeros(case.n),
+        "steps": np.full(case.n, 0.5),
+    }
+    options = _core.SdcaLineOptions(l2=L2, line_tol=0.1)
+    return objective, _core.SdcaLineState, arrays, lambda state: _core.sdca_line_epoch(state, order(case), options)
+
+
 def _scaling():
     case = maxent_case(3)
     objective = case.objective("log")
@@ -119,6 +136,7 @@ KERNELS = {
     "bcfw_sets": _bcfw_sets,
     "dcd": _dcd,
     "sdca": _sdca,
+    "sdca lines": _sdca_lines,
     "scaling": _scaling,
     "cd_l1": _cd_l1,
 }

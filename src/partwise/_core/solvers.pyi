@@ -5,6 +5,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from .objective import Objective
+from .structures import Structure
 from .support import Floats, Ints
 
 class EgReport:
@@ -201,6 +202,47 @@ class SdcaOptions:
 
 def sdca_epoch(state: SdcaState, order: Ints, options: SdcaOptions) -> SdcaReport:
     """One pass of exact block ascent over the examples of `order`."""
+
+class SdcaLineReport:
+    visits: int
+    trials: int
+    dual_gain: float
+
+def clique_starts(structure: Structure) -> Ints:
+    """Where each example's clique marginals begin, and where the last ones end."""
+
+def cliques_of_scores(structure: Structure, scores: Floats, n_jobs: int = 1) -> Floats:
+    """Clique marginals of the Gibbs distributions with these slot scores, all examples end to end."""
+
+def read_cliques(structure: Structure, cliques: Floats, n_jobs: int = 1) -> tuple[Floats, Floats]:
+    """(expected counts, entropies) of clique marginals."""
+
+def entropy_along(
+    structure: Structure, i: int, cliques: Floats, direction: Floats, step: float
+) -> tuple[float, float, float]:
+    """Entropy at cliques + step * direction, and its first two derivatives by step."""
+
+class SdcaLineState:
+    """What a pass of line searches over clique marginals updates in place. cliques: all of them, as `clique_starts`
+    says; counts: per slot; entropies, gaps (as last seen), steps: per example."""
+
+    def __init__(
+        self,
+        objective: Objective,
+        *,
+        weights: Floats,
+        cliques: Floats,
+        counts: Floats,
+        entropies: Floats,
+        gaps: Floats,
+        steps: Floats,
+    ) -> None: ...
+
+class SdcaLineOptions:
+    def __init__(self, *, l2: float, line_tol: float) -> None: ...
+
+def sdca_line_epoch(state: SdcaLineState, order: Ints, options: SdcaLineOptions) -> SdcaLineReport:
+    """One pass of line searches over the examples of `order`."""
 
 class WorkingColumns:
     """The columns of some weights (ascending): where they meet slots of examples. One part per labelling only."""

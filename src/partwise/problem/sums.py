@@ -94,11 +94,6 @@ class Sums:
         return joined_pointers(self._run("slot_offsets"))
 
     @cached_property
-    def clique_sizes(self) -> list[int]:
-        """Entries of the clique marginals of each batch's examples."""
-        return [sum(sizes) for sizes in self._run("clique_sizes")]
-
-    @cached_property
     def facts(self) -> Facts:
         """What all batches are."""
         found: list[Facts] = list(self._run("facts"))
@@ -213,11 +208,21 @@ class Sums:
 
     def terms_of_cliques(self, marginals: Floats) -> tuple[Floats, float]:
         """(u, b) of clique marginals of all examples end to end."""
-        return self._terms("dual_cliques", blocks=((block,) for block in self._clique_blocks(marginals)))
+        return self._terms("dual_cliques", blocks=self._clique_blocks(marginals))
 
-    def counts_of_cliques(self, marginals: Floats) -> Floats:
-        """Expected counts of clique marginals of all examples end to end."""
-        return joined(self._run("counts_of_cliques", blocks=((block,) for block in self._clique_blocks(marginals))))
+    @cached_property
+    def clique_starts(self) -> Ints:
+        """Clique marginals of example i are clique_starts[i]:clique_starts[i + 1] of arrays of all of them."""
+        return joined_pointers(self._run("clique_starts"))
+
+    def clique_range(self, part: Part) -> slice:
+        """Where the clique marginals of a batch's examples are."""
+        return slice(int(self.clique_starts[part.examples.start]), int(self.clique_starts[part.examples.stop]))
+
+    def read_cliques(self, marginals: Floats) -> tuple[Floats, Floats]:
+        """(expected counts, entropies) of clique marginals."""
+        counts, entropies = zip(*self._run("read_cliques", blocks=self._clique_blocks(marginals)), strict=True)
+        return joined(counts), joined(entropies)
 
     def cliques_of_scores(self, scores: Floats) -> Floats:
         """Clique marginals of the Gibbs distributions with these slot scores."""
@@ -227,8 +232,7 @@ class Sums:
         self, marginals: Floats, floor: float, tolerance: float, most: int
     ) -> tuple[Floats, int, int]:
         """Slot scores of the Gibbs distributions nearest to these clique marginals (`scores_of_counts`)."""
-        blocks = ((block,) for block in self._clique_blocks(marginals))
-        return self._scores("scores_of_cliques", floor, tolerance, most, blocks=blocks)
+        return self._scores("scores_of_cliques", floor, tolerance, most, blocks=self._clique_blocks(marginals))
 
     def scores_of_counts(self, counts: Floats, floor: float, tolerance: float, most: int) -> tuple[Floats, int, int]:
         """Slot scores of the Gibbs distributions with these expected counts, but for a share `floor` of uniform ones.
@@ -382,11 +386,11 @@ class Sums:
             raise ValueError(f"an array of shape {array.shape} for {self.n_slots} slots")
         return [array[start:stop] for start, stop in self._ranges(True)]
 
-    def _clique_blocks(self, marginals: Floats) -> list[Floats]:
-        ends = [int(end) for end in np.cumsum(self.clique_sizes)]
-        if ends[-1] != len(marginals):
-            raise ValueError(f"{len(marginals)} clique marginals given, the structure has {ends[-1]}")
-        return [marginals[start:stop] for start, stop in zip([0, *ends], ends, strict=False)]
+    def _clique_blocks(self, marginals: Floats) -> list[tuple[Floats]]:
+        starts = self.clique_starts
+        if marginals.shape != (starts[-1],):
+            raise ValueError(f"{len(marginals)} clique marginals given, the structure has {starts[-1]}")
+        return [(marginals[starts[start] : starts[stop]],) for start, stop in self._ranges(False)]
 
     def _or_nothing(self, marginals: Floats | None) -> list[tuple[Floats | None]]:
         if marginals is None:

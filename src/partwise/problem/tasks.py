@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from .. import _core
 from .._core import (
     FeatureMap,
     Hessian,
@@ -175,9 +176,9 @@ def slot_offsets(sums: BatchSums, n_jobs: int) -> Ints:
 
 
 @task
-def clique_sizes(sums: BatchSums, n_jobs: int) -> list[int]:
-    """Entries of each example's clique marginals."""
-    return [int(sums.structure.clique_offsets(i)[-1]) for i in range(sums.structure.num_examples)]
+def clique_starts(sums: BatchSums, n_jobs: int) -> Ints:
+    """Where each example's clique marginals begin, and where the last ones end."""
+    return _core.clique_starts(sums.structure)
 
 
 # what some examples are
@@ -296,33 +297,20 @@ def dual_sparse(
 @task
 def dual_cliques(sums: BatchSums, n_jobs: int, marginals: Floats) -> tuple[Floats, float]:
     """(u, b) of clique marginals."""
-    structure, blocks = sums.structure, _clique_blocks(sums, marginals)
-    counts = [structure.slots_from_cliques(i, block) for i, block in enumerate(blocks)]
-    if not sums.loss.smooth:
-        return dual_slots(sums, n_jobs, np.concatenate(counts), None, None)
-    entropies = [structure.entropy_of_cliques(i, block)[0] for i, block in enumerate(blocks)]
-    return dual_slots(sums, n_jobs, np.concatenate(counts), None, np.array(entropies))
-
-
-def _clique_blocks(sums: BatchSums, marginals: Floats) -> list[Floats]:
-    """Each example's part."""
-    ends = np.cumsum(clique_sizes(sums, 1)).tolist()
-    return [np.ascontiguousarray(marginals[a:b]) for a, b in zip([0, *ends], ends, strict=False)]
+    counts, entropies = read_cliques(sums, n_jobs, marginals)
+    return dual_slots(sums, n_jobs, counts, None, entropies)
 
 
 @task
-def counts_of_cliques(sums: BatchSums, n_jobs: int, marginals: Floats) -> Floats:
-    """Expected counts of clique marginals."""
-    blocks = _clique_blocks(sums, marginals)
-    return np.concatenate([sums.structure.slots_from_cliques(i, block) for i, block in enumerate(blocks)])
+def read_cliques(sums: BatchSums, n_jobs: int, marginals: Floats) -> tuple[Floats, Floats]:
+    """(expected counts, entropies) of clique marginals."""
+    return _core.read_cliques(sums.structure, np.ascontiguousarray(marginals), n_jobs)
 
 
 @task
 def cliques_of_scores(sums: BatchSums, n_jobs: int, scores: Floats) -> Floats:
-    """Clique marginals of the Gibbs distributions with these slot scores."""
-    structure, offsets = sums.structure, sums.structure.slot_offsets()
-    blocks = (np.ascontiguousarray(scores[a:b]) for a, b in pairwise(offsets.tolist()))
-    return np.concatenate([structure.clique_marginals(i, block, 1.0) for i, block in enumerate(blocks)])
+    """Clique marginals of slot scores."""
+    return _core.cliques_of_scores(sums.structure, scores, n_jobs)
 
 
 @task
@@ -332,14 +320,14 @@ def scores_of_cliques(
     """Slot scores with these clique marginals, or at least their expected counts; see `scores_of_counts`."""
     structure = sums.structure
     uniform = cliques_of_scores(sums, n_jobs, np.zeros(int(structure.slot_offsets()[-1])))
-    blocks = _clique_blocks(sums, (1.0 - floor) * np.maximum(marginals, 0.0) + floor * uniform)
-    counts = [structure.slots_from_cliques(i, block) for i, block in enumerate(blocks)]
+    mixed = (1.0 - floor) * np.maximum(marginals, 0.0) + floor * uniform
     scores = near_gold_scores(sums, n_jobs, NEAR_GOLD)
-    for i, (start, block) in enumerate(zip(structure.slot_offsets().tolist(), blocks, strict=False)):
-        found = structure.slot_scores_from_cliques(i, block)
+    offsets, starts = structure.slot_offsets().tolist(), clique_starts(sums, n_jobs).tolist()
+    for i, (first, last) in enumerate(pairwise(starts)):
+        found = structure.slot_scores_from_cliques(i, mixed[first:last])
         if found is not None:
-            scores[start : start + len(found)] = found
-    return _matched(sums, n_jobs, np.concatenate(counts), scores, tolerance, most)
+            scores[offsets[i] : offsets[i + 1]] = found
+    return _matched(sums, n_jobs, read_cliques(sums, n_jobs, mixed)[0], scores, tolerance, most)
 
 
 @task

@@ -41,6 +41,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
+from ..capabilities import Capability
 from ..problem import Problem
 from ..result import Result
 from .base import Callback, Solver, WarmStart, logger
@@ -118,7 +119,7 @@ def choose(problem: Problem) -> Choice:
     exact_passes = FREE / (look.work + PASS) if tiny else 0.0
     if not fits(EG):
         return Choice(LBFGS(), "smooth, and no dual method fits", exact_passes)
-    one_part = fits(SDCA)
+    one_part = fits(SDCA) and Capability.DIAGONAL_BLOCKS in problem.capabilities()
     if fits(Newton):
         if look.curvature > STEEP and look.different_scales:
             reason = f"smooth, features of different scales (a factor of {look.scale_ratio:.2g})"

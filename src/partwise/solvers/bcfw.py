@@ -59,7 +59,7 @@ from ..problem import Problem
 from ..result import Certificate, DivergenceError
 from .base import Certified, WarmStart, option
 from .kept_labellings import KeptLabellings
-from .online import OnlineSolver, OnlineState
+from .online import OnlineSolver, OnlineState, drawn_by_gap
 from .registry import register
 from .working_sets import MEMORY_HELP, active_set, check_memory, start_sets
 
@@ -187,12 +187,7 @@ class BCFW(OnlineSolver[BCFWState]):
         gaps = state.gaps[active]
         if state.epoch % REFRESH == 0 or not gaps.sum() > 0:
             return state.rng.permutation(active)
-        # Draws at even distances of the cumulated chances: no example is drawn more or less often than its chance,
-        # rounded up or down.
-        n = len(active)
-        chances = np.cumsum((1 - UNIFORM) * gaps / gaps.sum() + UNIFORM / n)
-        draws = np.searchsorted(chances, (state.rng.random() + np.arange(n)) / n * chances[-1], side="right")
-        return state.rng.permutation(active[np.minimum(draws, n - 1)])
+        return drawn_by_gap(active, gaps, UNIFORM, state.rng)
 
     def _pass(self, problem: Problem, state: BCFWState, sets: KeptLabellings, order: Ints) -> None:
         """A pass with the oracle, and sweeps without it as long as they are worth their cost."""

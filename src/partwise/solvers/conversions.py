@@ -54,7 +54,7 @@ def expected_counts(problem: Problem, point: DualPoint) -> tuple[Floats, Floats]
         return point.active.expected_counts(problem.slot_offsets)
     if point.marginals is not None:
         _check_cliques(problem)
-        return problem.counts_of_cliques(np.asarray(point.marginals, dtype=np.float64)), ones
+        return problem.read_cliques(np.asarray(point.marginals, dtype=np.float64))[0], ones
     if point.scores is not None or point.kind == "linear":
         scores = problem.linear_scores(*point.linear()) if point.scores is None else point.scores
         if scores.shape != (problem.n_slots,):
@@ -110,8 +110,8 @@ def clique_marginals(problem: Problem, point: DualPoint | None) -> Floats:
         return _mixture(problem, ActiveSet(np.arange(n + 1), *problem.gold, np.ones(n)))
     if point.marginals is not None:
         marginals = np.array(point.marginals, dtype=np.float64)
-        if len(marginals) != sum(problem.clique_sizes):
-            raise ValueError(f"{len(marginals)} clique marginals, the structure has {sum(problem.clique_sizes)}")
+        if len(marginals) != problem.clique_starts[-1]:
+            raise ValueError(f"{len(marginals)} clique marginals, the structure has {problem.clique_starts[-1]}")
         check_marginals(problem, marginals)
         return np.maximum(marginals, 0.0)
     active = point.active
@@ -125,16 +125,13 @@ def clique_marginals(problem: Problem, point: DualPoint | None) -> Floats:
 
 def check_marginals(problem: Problem, marginals: Floats) -> None:
     """ValueError unless every clique's marginals are probabilities that sum to 1."""
-    start = 0
-    for part, size in zip(problem.in_memory(), problem.clique_sizes, strict=True):
-        check_clique_marginals(part.native, marginals[start : start + size])
-        start += size
+    for part in problem.in_memory():
+        check_clique_marginals(part.native, marginals[problem.clique_range(part)])
 
 
 def _mixture(problem: Problem, active: ActiveSet) -> Floats:
     """sum over labellings of their mass times the entries that they use."""
-    marginals = np.zeros(sum(problem.clique_sizes))
-    start = 0
+    marginals = np.zeros(int(problem.clique_starts[-1]))
     for part in problem.in_memory():
         structure = part.structure
         for i in range(structure.num_examples):
@@ -142,8 +139,7 @@ def _mixture(problem: Problem, active: ActiveSet) -> Floats:
             for k in range(active.example_ptr[example], active.example_ptr[example + 1]):
                 used = slice(active.labelling_ptr[k], active.labelling_ptr[k + 1])
                 entries = structure.clique_entries(i, active.slots[used], active.counts[used])
-                marginals[start + entries] += active.coefficients[k]
-            start += int(structure.clique_offsets(i)[-1])
+                marginals[problem.clique_starts[example] + entries] += active.coefficients[k]
     return marginals
 
 

@@ -6,7 +6,7 @@ from typing import Literal, TypeVar, get_args
 
 import numpy as np
 
-from ..arrays import Ints
+from ..arrays import Floats, Ints
 from ..problem import Problem
 from .base import option
 from .scheduled import ScheduledSolver
@@ -42,3 +42,15 @@ class OnlineSolver(ScheduledSolver[S], ABC):
         if self.order == "random":
             return active[rng.integers(len(active), size=len(active))]
         return rng.permutation(active) if self.order == "permuted" else active
+
+
+def drawn_by_gap(examples: Ints, gaps: Floats, uniform: float, rng: np.random.Generator) -> Ints:
+    """As many visits as there are examples, a share `uniform` of them alike for all, the others in proportion to gaps.
+
+    Draws at even distances of the cumulated chances: no example is drawn more or less often than its chance, rounded up
+    or down.
+    """
+    n = len(examples)
+    chances = np.cumsum((1 - uniform) * gaps / gaps.sum() + uniform / n)
+    draws = np.searchsorted(chances, (rng.random() + np.arange(n)) / n * chances[-1], side="right")
+    return rng.permutation(examples[np.minimum(draws, n - 1)])

@@ -148,10 +148,12 @@ class SGD(OnlineSolver[SGDState]):
         state.epoch += 1
         if not (isfinite(loss) and np.isfinite(state.weights).all()):
             raise DivergenceError(f"sgd: losses of {loss} in epoch {state.epoch} with step_size={state.step_size:g}")
-        if u is not None:
+        if u is None:
+            state.gain = 1.0  # no measure of progress: the gap is guessed to be the last one
+        else:
             self._mix(problem, state, u, bound)
             estimate = loss + problem.penalty_value(state.weights) - problem.dual_of_plane(state.u, state.b)
-            state.gain = max(estimate, 0.0)
+            state.gain = max(float(estimate), 0.0)
 
     def _options(self, problem: Problem, state: SGDState, step_size: float, first: int) -> _core.SgdOptions:
         return _core.SgdOptions(

@@ -147,15 +147,11 @@ class SMO(OnlineSolver[SMOState]):
         return cliques and self.form != "labellings"
 
     def _factored_pass(self, problem: Problem, state: SMOState) -> None:
-        ends = np.cumsum(problem.clique_sizes).tolist()
-        blocks = zip([0, *ends], ends, strict=False)
-        for (part, order), (start, stop) in zip(
-            problem.visits(self.draw_order(problem, state.rng)), blocks, strict=True
-        ):
+        for part, order in problem.visits(self.draw_order(problem, state.rng)):
             native = _core.SmoState(
                 part.native,
                 weights=state.weights,
-                cliques=state.cliques[start:stop],
+                cliques=state.cliques[problem.clique_range(part)],
                 gaps=state.gaps[part.examples],
             )
             report = _core.smo_epoch(native, order, _core.SmoOptions(l2=problem.l2))

@@ -1,0 +1,163 @@
+#include "solvers/sdca_cliques.h"
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "support/vector_math.h"
+
+namespace partwise {
+
+namespace {
+
+constexpr int kMostTrials = 60;
+// Where the first point of a line lies.
+constexpr double kShortest = 1e-3;
+constexpr double kLongest = 0.9;
+// A search ends when this times line_tol of the gain made can be left.
+constexpr double kLittle = 0.1;
+
+class Lines {
+   public:
+    Lines(const SdcaLineState& state, const SdcaLineOptions& options)
+        : objective_(state.objective), options_(options), state_(state) {}
+
+    SdcaLineReport report;
+
+    void visit(Index i) {
+        const double omega = objective_.weight(i);
+        if (omega == 0.0) return;
+        ++report.visits;
+        const Structure& structure = objective_.structure();
+        const FeatureMap& features = objective_.features();
+        const double tau = objective_.loss().temperature;
+        const Index n = objective_.num_slots(i);
+        const Index size = state_.starts[idx(i) + 1] - state_.starts[idx(i)];
+        double* __restrict m = state_.cliques + state_.starts[idx(i)];
+        double* __restrict counts = state_.counts + objective_.offset(i);
+        Workspace::Frame frame(ws_);
+        double* __restrict target = frame.take(n);  // theta + kappa c
+        double* __restrict slots = frame.take(n);   // of q, then of d
+        double* __restrict d = frame.take(size);
+        features.scores(i, state_.weights, 1.0, target);
+        objective_.add_cost(i, objective_.loss().cost_scale, target);
+        const double value = structure.clique_marginals(i, target, tau, d, ws_);
+        structure.slots_from_cliques(i, d, slots);
+        const double entropy_of_q = value - dot(target, slots, n);  // times tau
+        for (Index k = 0; k < size; ++k) d[k] -= m[k];
+        for (Index r = 0; r < n; ++r) slots[r] -= counts[r];
+        Line line;
+        line.tau = tau;
+        line.linear = dot(target, slots, n);
+        line.bend = omega / options_.l2 * features.transpose_norm2(i, slots);
+        if (!std::isfinite(line.linear + line.bend)) not_finite(i, line.bend);
+        state_.gaps[i] = omega * std::max(0.0, entropy_of_q - tau * state_.entropies[i] + line.linear);
+
+        const auto [step, entropy] = search(i, line, m, d, state_.steps[i]);
+        report.dual_gain +=
+            omega * (tau * (entropy - state_.entropies[i]) + step * (line.linear - 0.5 * step * line.bend));
+        state_.entropies[i] = entropy;
+        state_.steps[i] = step;
+        axpy(step, d, m, size);
+        axpy(step, slots, counts, n);
+        features.add_transpose(i, slots, -step * omega / options_.l2, state_.weights);
+    }
+
+   private:
+    struct Line {  // f'(g) = tau H' + linear - g bend
+        double tau = 0;
+        double linear = 0;
+        double bend = 0;
+    };
+    struct Found {
+        double step;
+        double entropy;
+    };
+
+    // The maximum of f from a first guess. Near the ends of the line f may bend like a logarithm, and a short Newton step
+    // need not be near the maximum: it is the last only if it is short beside the way to either end (no entry of the
+    // marginals then changes much), or if no more than a little of the gain can be left. The entropy after the last one
+    // is that of the second order expansion.
+    Found search(Index i, const Line& line, const double* m, const double* d, double step) {
+        double low = 0;
+        double high = 1;
+        step = std::clamp(step, kShortest, kLongest);
+        for (int trial = 1;; ++trial) {
+            ++report.trials;
+            const Along entropy = objective_.structure().entropy_along(i, m, d, step, ws_);
+            const double slope = line.tau * entropy.slope + line.linear - step * line.bend;
+            const double curvature = line.tau * entropy.curvature - line.bend;
+            (slope > 0.0 ? low : high) = step;
+            double move = curvature < 0.0 ? -slope / curvature : 0.0;
+            const double gain =
+                line.tau * (entropy.value - state_.entropies[i]) + step * (line.linear - 0.5 * step * line.bend);
+            const double left = std::abs(slope) * (slope > 0.0 ? high - step : step - low);  // f is concave
+            const bool near = std::abs(move) <= options_.line_tol * std::min(step, 1.0 - step);
+            if (near || left <= kLittle * options_.line_tol * gain || trial == kMostTrials) {
+                move = std::clamp(step + move, low, high) - step;
+                return {step + move, entropy.value + move * (entropy.slope + 0.5 * move * entropy.curvature)};
+            }
+            step += move;
+            if (!(step > low && step < high)) step = 0.5 * (low + high);
+        }
+    }
+
+    [[noreturn]] void not_finite(Index i, double bend) const {
+        std::ostringstream out;
+        out << "sdca: the dual along the step of example " << i << " is not finite in double precision: its sample "
+            << "weight is " << objective_.weight(i) << ", l2 " << options_.l2 << ", the squared step " << bend;
+        throw NumberError(out.str());
+    }
+
+    const Objective& objective_;
+    SdcaLineOptions options_;
+    const SdcaLineState& state_;
+    Workspace ws_;
+};
+
+}  // namespace
+
+std::vector<Index> clique_starts(const Structure& structure) {
+    std::vector<Index> starts{0};
+    for (Index i = 0; i < structure.num_examples(); ++i)
+        starts.push_back(starts.back() + structure.clique_offsets(i).back());
+    return starts;
+}
+
+void cliques_of_scores(const Structure& structure, const double* scores, double* cliques, int n_jobs,
+                       Interrupt& interrupt) {
+    const std::vector<Index> slots = structure.slot_offsets();
+    const std::vector<Index> starts = clique_starts(structure);
+    const int workers = structure.thread_safe() ? std::max(n_jobs, 1) : 1;
+    std::vector<Workspace> scratch(static_cast<std::size_t>(workers));
+    parallel_for(structure.num_examples(), workers, interrupt, [&](Index i, int worker) {
+        Workspace& ws = scratch[static_cast<std::size_t>(worker)];
+        structure.clique_marginals(i, scores + slots[idx(i)], 1.0, cliques + starts[idx(i)], ws);
+    });
+}
+
+void read_cliques(const Structure& structure, const double* cliques, double* counts, double* entropies, int n_jobs,
+                  Interrupt& interrupt) {
+    const std::vector<Index> slots = structure.slot_offsets();
+    const std::vector<Index> starts = clique_starts(structure);
+    const int workers = structure.thread_safe() ? std::max(n_jobs, 1) : 1;
+    std::vector<Workspace> scratch(static_cast<std::size_t>(workers));
+    parallel_for(structure.num_examples(), workers, interrupt, [&](Index i, int worker) {
+        Workspace& ws = scratch[static_cast<std::size_t>(worker)];
+        const double* own = cliques + starts[idx(i)];
+        structure.slots_from_cliques(i, own, counts + slots[idx(i)]);
+        entropies[i] = structure.entropy_of_cliques(i, own, nullptr, ws);
+    });
+}
+
+SdcaLineReport sdca_line_epoch(const SdcaLineState& state, std::span<const Index> order, const SdcaLineOptions& options,
+                               Interrupt& interrupt) {
+    Lines lines(state, options);
+    for (const Index i : order) {
+        interrupt.check();
+        lines.visit(i);
+    }
+    return lines.report;
+}
+
+}  // namespace partwise

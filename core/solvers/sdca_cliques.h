@@ -1,0 +1,54 @@
+// One pass of dual coordinate ascent over clique marginals (Le Priol, Piche and Lacoste-Julien 2018).
+//
+// For the visited example, with marginals m of its cliques, theta = A_i w and q the marginals of p_w, the dual along
+// the line from m to q, d = q - m, is but for a constant and the factor omega
+//   f(g) = tau H(m + g d) + g <theta + kappa c, slots(d)> - g^2 omega / (2 l2) |A_i' slots(d)|^2,   0 <= g <= 1,
+// a concave function with f'(0) = tau (KL(m|q) + KL(q|m)) >= 0 and f'(1) = -omega / l2 |A_i' slots(d)|^2 <= 0. Its
+// maximum is found by Newton's method, kept between the ends that are known to lie on either side, from the example's
+// last step; then m += g d, w -= g omega / l2 A_i' slots(d). The block's duality gap is omega tau KL(m|q) =
+// omega (tau (H(q) - H(m)) + <theta + kappa c, slots(d)>).
+#pragma once
+
+#include "solvers/objective.h"
+
+namespace partwise {
+
+struct SdcaLineOptions {
+    double l2 = 0;
+    double line_tol = 0;  // a Newton step of at most this share of g is the last one
+};
+
+struct SdcaLineReport {
+    Index visits = 0;
+    Index trials = 0;  // points of all lines at which the entropy was evaluated
+    double dual_gain = 0;
+};
+
+// What a pass updates in place. cliques: marginals of all examples end to end, example i's from starts[i] to
+// starts[i + 1] (as `clique_starts` gives them). counts: their slots. entropies, gaps (as last seen), steps: a value per example.
+struct SdcaLineState {
+    const Objective& objective;
+    std::vector<Index> starts;
+    double* weights;
+    double* cliques;
+    double* counts;
+    double* entropies;
+    double* gaps;
+    double* steps;
+};
+
+// Where each example's clique marginals begin, and where the last ones end.
+std::vector<Index> clique_starts(const Structure& structure);
+
+// Clique marginals of the Gibbs distributions with these slot scores.
+void cliques_of_scores(const Structure& structure, const double* scores, double* cliques, int n_jobs,
+                       Interrupt& interrupt);
+
+// Expected counts and entropies of clique marginals.
+void read_cliques(const Structure& structure, const double* cliques, double* counts, double* entropies, int n_jobs,
+                  Interrupt& interrupt);
+
+SdcaLineReport sdca_line_epoch(const SdcaLineState& state, std::span<const Index> order, const SdcaLineOptions& options,
+                               Interrupt& interrupt);
+
+}  // namespace partwise
