@@ -76,6 +76,7 @@ NB_MODULE(PARTWISE_MODULE, m) {
     bind_working_sets(m);
     bind_dcd(m);
     bind_bcfw_sets(m);
+    bind_violators(m);
     bind_inference(m);
     bind_products(m);
     bind_sentences(m);

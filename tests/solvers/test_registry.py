@@ -127,7 +127,7 @@ def test_when_nothing_fits_it_says_so():
     with pytest.raises(ValueError, match="no solver fits"):
         solve(problem, "eg")
     hinge = Problem(small.case.features, with_max, small.case.gold, "hinge", 1.0)
-    assert suitable_solvers(hinge) == ["bcfw", "one-slack", "bmrm"]
+    assert suitable_solvers(hinge) == ["bcfw", "cutting-plane", "one-slack", "bmrm"]
 
 
 class TestAuto:
