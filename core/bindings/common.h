@@ -95,6 +95,7 @@ void bind_working_sets(nb::module_& m);
 void bind_dcd(nb::module_& m);
 void bind_online(nb::module_& m);
 void bind_bcfw_sets(nb::module_& m);
+void bind_violators(nb::module_& m);
 void bind_inference(nb::module_& m);
 void bind_products(nb::module_& m);
 void bind_sentences(nb::module_& m);

@@ -80,6 +80,7 @@ NB_MODULE(PARTWISE_MODULE, m) {
     bind_dcd(m);
     bind_online(m);
     bind_bcfw_sets(m);
+    bind_violators(m);
     bind_inference(m);
     bind_products(m);
     bind_sentences(m);

@@ -4,6 +4,7 @@
 #include "bindings/keep_alive.h"
 #include "bindings/labellings.h"
 #include "solvers/rounding.h"
+#include "solvers/slack_rescaling.h"
 
 namespace partwise::bindings {
 
@@ -92,6 +93,27 @@ void bind_objective(nb::module_& m) {
                 return nb::make_tuple(plane.value, numpy(std::move(plane.u)), plane.b);
             },
             "weights"_a, "n_jobs"_a = 1)
+        .def(
+            "slack_plane",
+            [](const Objective& o, const Floats& weights, bool with_u, int n_jobs) {
+                check_weights(o.features(), weights);
+                Interrupt interrupt = python_interrupt();
+                Plane plane;
+                {
+                    const nb::gil_scoped_release release;
+                    plane = slack_plane(o, weights.data(), with_u, n_jobs, interrupt);
+                }
+                return nb::make_tuple(plane.value, numpy(std::move(plane.u)), plane.b);
+            },
+            "weights"_a, "with_u"_a = true, "n_jobs"_a = 1)
+        .def(
+            "largest_cost",
+            [](const Objective& o, int n_jobs) {
+                Interrupt interrupt = python_interrupt();
+                const nb::gil_scoped_release release;
+                return largest_cost(o, n_jobs, interrupt);
+            },
+            "n_jobs"_a = 1)
         .def(
             "plane_at",
             [](const Objective& o, const Floats& weights, double temperature, const MutableFloats& marginals,

@@ -11,6 +11,7 @@ from itertools import chain, combinations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize
 
 from .objective import DenseProblem
 
@@ -72,3 +73,61 @@ def bundle_method(problem: DenseProblem, zero_plane: bool, mix: float = 1.0) -> 
         if problem.primal(asked) < primal:
             weights, primal = asked, problem.primal(asked)
         yield Step(asked, model, weights, primal)
+
+
+@dataclass
+class NSlack:
+    """Weights, working sets (labellings of each example) and the largest violation found on the way there."""
+
+    weights: Floats
+    sets: list[list[int]]
+    violation: float
+
+
+def n_slack(problem: DenseProblem, epsilon: float) -> Iterator[NSlack]:
+    """N slacks from the gold labellings, the working sets' problem solved after each pass over the examples."""
+    sets = [
+        [int(np.flatnonzero(np.all(e.counts == g, axis=1))[0])]
+        for e, g in zip(problem.examples, problem.gold, strict=True)
+    ]
+    w = np.zeros(problem.dim)
+    while True:
+        largest = 0.0
+        for i, known in enumerate(sets):
+            if problem.sample_weight[i] == 0:
+                continue
+            values = problem.label_costs(i) - problem.psi(i) @ w
+            worst = int(values.argmax())
+            violation = float(values[worst] - values[known].max())
+            largest = max(largest, violation)
+            if violation > epsilon:
+                known.append(worst)
+        w = _weights_of_sets(problem, sets)
+        yield NSlack(w, [list(known) for known in sets], largest)
+
+
+def _weights_of_sets(problem: DenseProblem, sets: list[list[int]]) -> Floats:
+    """The weights of the best mixtures of these labellings, by a general method on all coefficients at once."""
+    omega = problem.sample_weight
+    rows = np.concatenate([omega[i] * problem.psi(i)[known] for i, known in enumerate(sets)])
+    costs = np.concatenate([omega[i] * problem.label_costs(i)[known] for i, known in enumerate(sets)])
+    owner = np.repeat(np.arange(len(sets)), [len(known) for known in sets])
+    blocks = (owner == np.arange(len(sets))[:, None]).astype(float)
+
+    def negative_dual(x: Floats) -> tuple[float, Floats]:
+        u = x @ rows
+        return float(u @ u) / (2 * problem.l2) - float(costs @ x), rows @ u / problem.l2 - costs
+
+    start = 1.0 / np.array([len(sets[i]) for i in owner])
+    constraint = {"type": "eq", "fun": lambda x: blocks @ x - 1.0, "jac": lambda _: blocks}
+    found = minimize(
+        negative_dual,
+        start,
+        jac=True,
+        method="SLSQP",
+        bounds=[(0.0, 1.0)] * len(start),
+        constraints=[constraint],
+        options={"ftol": 1e-15, "maxiter": 500},
+    )
+    weights: Floats = found.x @ rows / problem.l2
+    return weights

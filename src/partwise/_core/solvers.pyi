@@ -167,6 +167,26 @@ class BcfwSetOptions:
 def bcfw_set_epoch(state: BcfwSetState, order: Ints, options: BcfwSetOptions) -> BcfwSetReport:
     """One pass of block-coordinate Frank-Wolfe over working sets (see bcfw.py)."""
 
+class ViolatorReport:
+    visits: int
+    added: int
+    merged: int
+    losses: float
+    largest: float
+    total: float
+
+def find_violators(
+    objective: Objective,
+    weights: Floats,
+    sets: WorkingSets,
+    order: Ints,
+    *,
+    epsilon: float,
+    now: int = 0,
+    max_bytes: int = ...,
+) -> ViolatorReport:
+    """Ask the oracle at fixed weights; labellings that violate by more than epsilon join (see cutting_plane.py)."""
+
 def slot_curvatures(objective: Objective, examples: Ints) -> Floats | None:
     """|A_i' e_a|^2 of every slot a of these examples, end to end, -1 for slots that no labelling uses; None unless
     A_i A_i' is diagonal for all of them."""

@@ -18,6 +18,7 @@ from .cd_l1 import CDL1
 from .checkpoint import Checkpoint
 from .compatibility import compatibility_table
 from .cpd import CPD
+from .cutting_plane import CuttingPlane
 from .dcd import DCD
 from .dcd_light import DCDLight
 from .eg import EG
@@ -61,6 +62,7 @@ __all__ = [
     "Certified",
     "Checkpoint",
     "CheckpointError",
+    "CuttingPlane",
     "DCDLight",
     "EGBatch",
     "EGPrimal",
