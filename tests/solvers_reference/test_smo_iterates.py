@@ -173,3 +173,6 @@ class TestOptions:
             small = Small(kind, "hinge")
             state = get_solver("smo").init_state(small.problem, np.random.default_rng(0), None)
             assert (state.sets is None) == cliques
+        chain = Small("chain-tied", "hinge").problem
+        state = get_solver("smo", memory_mb=1e-6).init_state(chain, np.random.default_rng(0), None)
+        assert state.sets is not None

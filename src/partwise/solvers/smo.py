@@ -13,18 +13,17 @@ form="cliques" (factored): p_i is kept as marginals q of the structure's cliques
 entries in q are above 0, found by a second maximisation; z can give the smallest entry of its own that is not y's too.
 Marginals stay those of a distribution, as what is moved are marginals of labellings.
 form="labellings": p_i is kept as the labellings that the oracle gave, with their masses; z is one of these. It asks for
-a maximum alone. form="auto": cliques where the structure has them.
+a maximum alone. form="auto": cliques where the structure has them and they fit into `memory_mb`.
 
 Stopping rule. gap = P(w) - D <= tol |P|, both recomputed from the marginals or labellings; checked when it may be near,
 at least every fifth pass (after pass 100: every twentieth part of the passes made).
 
 Source. 001, section 6, for the factored form, which it takes from Taskar, Guestrin, Koller 2003 (max margin Markov
 networks); 002, Table 1 and section 5, for the form with a max oracle: the steepest coordinate and an exact step along
-it. 001 sees the dual stop at a plateau below that of `eg`: there pairs of marginals are chosen clique by clique. With
-pairs of whole labellings, of which z is the worst in the support, no point but the maximum is without a pair. (001 does
-not say how its pairs are chosen; this is the choice that the form with a max oracle makes too.) Departures: examples
-are visited in an order, not by their violation, which would take an oracle call for each example and step; sample
-weights; the start is the gold labelling; w is recomputed from the marginals every `REFRESH` passes.
+it. 001 sees its SMO stop at a plateau below `eg`, and does not say how it chooses pairs. Here no point but the maximum
+is without a pair that gains: a block's gap is at most the violation of its pair. Departures: examples are visited in an
+order, not by their violation, which would take an oracle call for each example and step; sample weights; the start is
+the gold labelling; w is recomputed from the marginals every `REFRESH` passes.
 """
 
 from dataclasses import dataclass
@@ -90,7 +89,7 @@ class SMO(OnlineSolver[SMOState]):
     default_max_passes: ClassVar[int] = 1000
 
     form: Form = option("auto", "what is kept of each example: cliques (marginals), labellings, or auto")
-    memory_mb: float = option(1024.0, "form labellings: " + MEMORY_HELP)
+    memory_mb: float = option(1024.0, "auto: most memory for cliques, in MB. labellings: " + MEMORY_HELP)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -129,7 +128,7 @@ class SMO(OnlineSolver[SMOState]):
     def certificate(self, problem: Problem, state: SMOState) -> Certified:
         if state.sets is None:
             check_marginals(problem, state.cliques)  # those of a file may be none
-            point = DualPoint.of_cliques(state.cliques.copy())
+            point = DualPoint.of_cliques(state.cliques)  # shared with the state, as they may be large
         else:
             point = DualPoint.of_active_set(active_set(state.sets))
         return Certified(*problem.certify(point), point)
@@ -144,6 +143,8 @@ class SMO(OnlineSolver[SMOState]):
         cliques = Capability.CLIQUES in problem.capabilities()
         if self.form == "cliques" and not cliques:
             raise ValueError(f"smo: form 'cliques' needs a clique view, which {problem.facts.structure} does not have")
+        if self.form == "auto" and cliques:
+            return 8 * sum(problem.clique_sizes) <= self.memory_mb * 2**20
         return cliques and self.form != "labellings"
 
     def _factored_pass(self, problem: Problem, state: SMOState) -> None:
