@@ -11,6 +11,7 @@ void bind_bcfw_sets(nb::module_& m) {
         .def_ro("visits", &BcfwSetReport::visits)
         .def_ro("steps", &BcfwSetReport::steps)
         .def_ro("merged", &BcfwSetReport::merged)
+        .def_ro("work", &BcfwSetReport::work)
         .def_ro("dual_gain", &BcfwSetReport::dual_gain)
         .def_ro("gap_estimate", &BcfwSetReport::gap_estimate)
         .def_ro("bound", &BcfwSetReport::bound);
@@ -30,13 +31,15 @@ void bind_bcfw_sets(nb::module_& m) {
         .def(
             "__init__",
             [](BcfwSetOptions* self, double l2, bool search, bool pairwise, Index steps, Index now, Index keep,
-               Index max_bytes) {
+               Index max_bytes, Index violators) {
                 check_l2(l2);
+                if (violators < 1) throw InputError("violators must be at least 1");
                 if (steps < 0 || keep < 0) throw InputError("steps and keep must be 0 or more");
-                new (self) BcfwSetOptions{l2, search, pairwise, steps, now, keep, max_bytes};
+                new (self) BcfwSetOptions{l2, search, pairwise, steps, now, keep, max_bytes, violators};
             },
             nb::kw_only(), "l2"_a, "search"_a = usual.search, "pairwise"_a = usual.pairwise, "steps"_a = usual.steps,
-            "now"_a = usual.now, "keep"_a = usual.keep, "max_bytes"_a = usual.max_bytes);
+            "now"_a = usual.now, "keep"_a = usual.keep, "max_bytes"_a = usual.max_bytes,
+            "violators"_a = usual.violators);
 
     m.def(
         "bcfw_set_epoch",

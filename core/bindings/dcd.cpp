@@ -13,6 +13,7 @@ void bind_dcd(nb::module_& m) {
         .def_ro("added", &DcdReport::added)
         .def_ro("removed", &DcdReport::removed)
         .def_ro("merged", &DcdReport::merged)
+        .def_ro("work", &DcdReport::work)
         .def_ro("dual_gain", &DcdReport::dual_gain)
         .def_ro("gap_estimate", &DcdReport::gap_estimate)
         .def_ro("violation", &DcdReport::violation);
@@ -31,14 +32,15 @@ void bind_dcd(nb::module_& m) {
     nb::class_<DcdOptions>(m, "DcdOptions")
         .def(
             "__init__",
-            [](DcdOptions* self, double l2, bool search, bool update, double delta, std::uint64_t seed,
-               Index max_bytes) {
+            [](DcdOptions* self, double l2, bool search, bool update, double delta, std::uint64_t seed, Index max_bytes,
+               Index violators) {
                 check_l2(l2);
+                if (violators < 1) throw InputError("violators must be at least 1");
                 if (!(delta >= 0.0)) throw InputError("delta must be 0 or more");
-                new (self) DcdOptions{l2, search, update, delta, seed, max_bytes};
+                new (self) DcdOptions{l2, search, update, delta, seed, max_bytes, violators};
             },
             nb::kw_only(), "l2"_a, "search"_a = usual.search, "update"_a = usual.update, "delta"_a = usual.delta,
-            "seed"_a = usual.seed, "max_bytes"_a = usual.max_bytes);
+            "seed"_a = usual.seed, "max_bytes"_a = usual.max_bytes, "violators"_a = usual.violators);
 
     m.def(
         "dcd_epoch",

@@ -130,22 +130,27 @@ class Visits {
     void visit(Index i) {
         const double omega = objective_.weight(i);
         if (omega == 0.0) return;
-        const double margin = options_.search ? search(i) : 0.0;
         auto& atoms = sets_.of(i);
+        Workspace::Frame frame(ws_);
+        const double* scores = options_.search ? search(i, frame) : nullptr;
         // On the simplex a single labelling has nowhere to go.
         const std::size_t fewest = kFixedMass<L> && !options_.search ? 2 : 1;
-        if (atoms.size() < fewest) return;
+        if (atoms.size() < fewest) {
+            gaps_[i] = 0.0;
+            return;
+        }
         const auto n = len(atoms.size());
-        Workspace::Frame frame(ws_);
         double* v = frame.take(n);
         double* x = frame.take(n);
         for (std::size_t k = 0; k < atoms.size(); ++k) {
-            v[k] = atoms[k].cost - atoms[k].dot(w_);
+            // Slots are far fewer than weights, where their scores are known.
+            v[k] = scores ? atoms[k].score(scores) - gold_score_ : atoms[k].cost - atoms[k].dot(w_);
+            report.work += scores ? 0 : atoms[k].num_values();
             x[k] = atoms[k].coefficient;
         }
-        const double gap = omega * block_gap(options_.search ? margin : *std::max_element(v, v + n), v, x, n);
+        const double gap = omega * block_gap(options_.search ? margin_ : *std::max_element(v, v + n), v, x, n);
         report.gap_estimate += gap;
-        if (options_.search) gaps_[i] = gap;
+        gaps_[i] = gap;
         if (gap > 0.0) move(i, omega, v, x);
         for (Atom& atom : atoms) {
             if (atom.coefficient > 0.0) atom.stamp = options_.now;
@@ -170,12 +175,45 @@ class Visits {
     }
 
    private:
-    // max over labellings of cost - <w, psi>; the labelling joins the working set.
-    double search(Index i) {
+    // The labelling of the largest cost - <w, psi>, which is margin_, joins the working set, and the next best ones as
+    // long as the dual rises towards them. Returns the scores of slots.
+    const double* search(Index i, Workspace::Frame& frame) {
         ++report.visits;
-        const double margin = objective_.worst_margin(i, w_, answer_, ws_);
-        sets_.find_or_add(objective_, i, answer_, options_.now);
-        return margin;
+        double* scores = frame.take(objective_.num_slots(i));
+        gold_score_ = objective_.augmented_scores(i, w_, scores);
+        report.work += kSlot * objective_.num_slots(i) * options_.violators;
+        if (options_.violators == 1) {
+            margin_ = objective_.structure().maximize(i, scores, answer_, ws_) - gold_score_;
+            join(i, answer_);
+            return scores;
+        }
+        std::vector<Scored> best = objective_.worst_labellings(i, scores, gold_score_, options_.violators, ws_);
+        margin_ = best.front().value;
+        // Values on the level of a solved block are equal to it up to rounding.
+        const double level = this->level(i, scores) + 1e-9 * std::max(1.0, std::abs(margin_));
+        for (std::size_t k = 0; k < best.size() && (k == 0 || best[k].value > level); ++k) join(i, best[k].labelling);
+        return scores;
+    }
+
+    void join(Index i, SlotCounts& labelling) {
+        const Index before = len(sets_.of(i).size());
+        const Index at = sets_.find_or_add(objective_, i, labelling, options_.now);
+        if (at >= before) report.work += kNewAtom * sets_.of(i)[idx(at)].num_values();
+    }
+
+    // The value v above which weight on one more labelling raises the dual: <x, v> on the simplex, phi*'(s) on a cone.
+    double level(Index i, const double* scores) {
+        double linear = 0;
+        double s = 0;
+        for (const Atom& atom : sets_.of(i)) {
+            linear += atom.coefficient * (atom.score(scores) - gold_score_);
+            s += atom.coefficient;
+        }
+        if constexpr (kFixedMass<L>) {
+            return linear;
+        } else {
+            return L::kConjugateCurvature * s;
+        }
     }
 
     // phi(margin) - [<x, v> - phi*(s)]
@@ -208,6 +246,7 @@ class Visits {
             const double d = x[k] - atoms[k].coefficient;
             if (d == 0.0) continue;
             atoms[k].axpy(ratio * d, w_);
+            report.work += atoms[k].num_values();
             atoms[k].coefficient = x[k];
         }
     }
@@ -220,6 +259,8 @@ class Visits {
     BcfwSetOptions options_;
     Workspace ws_;
     SlotCounts answer_;
+    double gold_score_ = 0;
+    double margin_ = 0;
 };
 
 }  // namespace

@@ -24,9 +24,11 @@ struct BcfwSetOptions {
     Index keep = 0;        // forget atoms of coefficient 0 with a stamp of now - keep or older
     // merge a searched example's atoms while all atoms together take more
     Index max_bytes = std::numeric_limits<Index>::max();
+    Index violators = 1;  // labellings that join after a search, at most; above 1 the structure must have k_best
 };
 
-// What a pass updates in place. gaps (a value per example): the blocks' gaps as last seen by a search.
+// What a pass updates in place. gaps (a value per example): the gap of each block when it was visited, over known
+// labellings if there was no search.
 struct BcfwSetState {
     const Objective& objective;
     double* weights;
@@ -38,6 +40,7 @@ struct BcfwSetReport {
     Index visits = 0;  // oracle calls
     Index steps = 0;
     Index merged = 0;
+    Index work = 0;  // numbers of atoms' vectors and of slots that were read or written, about
     double dual_gain = 0;
     double gap_estimate = 0;  // sum of the blocks' gaps, each when it was visited (over known labellings if no search)
     double bound = 0;         // b = sum_i omega_i (sum_k x_k cost_k - phi*(s_i)) after the last visit

@@ -24,7 +24,10 @@ class Visits {
 
     void visit(Index i) {
         if (objective_.weight(i) == 0.0) return;
-        if (options_.search) search(i, objective_.worst_margin(i, w_, answer_, ws_), answer_);
+        if (options_.search && options_.violators > 1) search_several(i);
+        if (options_.search && options_.violators == 1) {
+            search(i, objective_.worst_margin(i, w_, answer_, ws_), answer_);
+        }
         if (options_.update && !sets_.of(i).empty()) update(i);
         if (options_.search) stay_within_memory(i);
     }
@@ -59,10 +62,29 @@ class Visits {
         const double s = mass(sets_.of(i));
         // phi(margin) - [<x, v> - phi*(s)], where a solved working set has values v = c s and so <x, v> = 2 phi*(s).
         report.gap_estimate += objective_.weight(i) * std::max(0.0, L::value(margin) - L::conjugate(s));
-        if (!(margin - c * s >= options_.delta)) return;
+        report.work += kSlot * objective_.num_slots(i) * options_.violators;
+        if (margin - c * s >= options_.delta) join(i, answer);
+    }
+
+    // The same with the next best labellings too. The best one joins last, as the newest.
+    void search_several(Index i) {
+        Workspace::Frame frame(ws_);
+        double* scores = frame.take(objective_.num_slots(i));
+        const double gold_score = objective_.augmented_scores(i, w_, scores);
+        std::vector<Scored> best = objective_.worst_labellings(i, scores, gold_score, options_.violators, ws_);
+        const double s = mass(sets_.of(i));
+        for (std::size_t k = best.size() - 1; k > 0; --k) {
+            if (best[k].value - c * s >= options_.delta) join(i, best[k].labelling);
+        }
+        search(i, best.front().value, best.front().labelling);
+    }
+
+    void join(Index i, SlotCounts& labelling) {
         const Index before = len(sets_.of(i).size());
-        sets_.find_or_add(objective_, i, answer, sets_.next_stamp(i));
-        report.added += len(sets_.of(i).size()) - before;
+        const Index at = sets_.find_or_add(objective_, i, labelling, sets_.next_stamp(i));
+        if (at < before) return;
+        ++report.added;
+        report.work += kNewAtom * sets_.of(i)[idx(at)].num_values();
     }
 
     // Algorithm 1.
@@ -74,6 +96,7 @@ class Visits {
         double s = mass(atoms);
         bool emptied = false;
         for (Atom& atom : atoms) {
+            report.work += atom.num_values();
             const double gradient = atom.cost - atom.dot(w_) - c * s;
             const double curvature = ratio * atom.norm2 + c;
             const double x = std::max(atom.coefficient + gradient / curvature, 0.0);
@@ -85,6 +108,7 @@ class Visits {
             ++report.steps;
             report.dual_gain += omega * d * (gradient - 0.5 * d * curvature);
             atom.axpy(ratio * d, w_);
+            report.work += atom.num_values();
             atom.coefficient = x;
             s += d;
         }
@@ -146,7 +170,7 @@ DcdReport dcd_epoch(const DcdState& state, std::span<const Index> order, const D
             if (state.objective.loss().temperature != 0.0) refuse();
             state.sets.attach(state.objective, interrupt);
             Visits<L> visits(state, options);
-            if (options.search && !options.update && state.objective.structure().together()) {
+            if (options.search && !options.update && options.violators == 1 && state.objective.structure().together()) {
                 for_runs(state.objective, order, interrupt, [&](auto run) { visits.search_all(run); });
                 return visits.report;
             }

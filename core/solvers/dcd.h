@@ -21,6 +21,7 @@ struct DcdOptions {
     std::uint64_t seed = 0;  // of the shuffles
     // merge a searched example's atoms while all atoms together take more
     Index max_bytes = std::numeric_limits<Index>::max();
+    Index violators = 1;  // labellings that join after a search, at most; above 1 the structure must have k_best
 };
 
 // What a pass updates in place.
@@ -36,6 +37,7 @@ struct DcdReport {
     Index added = 0;
     Index removed = 0;
     Index merged = 0;  // working sets that were merged
+    Index work = 0;    // numbers of atoms' vectors and of slots that were read or written, about
     double dual_gain = 0;
     double gap_estimate = 0;  // of searched examples, as if their working sets were solved
     double violation = 0;     // the largest |projected gradient| g that a step met

@@ -85,13 +85,31 @@ double Objective::dot_gold(Index i, const double* scores) const {
     return sum;
 }
 
-double Objective::worst_margin(Index i, const double* w, SlotCounts& answer, Workspace& ws) const {
-    Workspace::Frame frame(ws);
-    double* scores = frame.take(num_slots(i));
+double Objective::augmented_scores(Index i, const double* w, double* scores) const {
     features_->scores(i, w, 1.0, scores);
     const double gold_score = dot_gold(i, scores);
     add_cost(i, loss_.cost_scale, scores);
+    return gold_score;
+}
+
+double Objective::worst_margin(Index i, const double* w, SlotCounts& answer, Workspace& ws) const {
+    Workspace::Frame frame(ws);
+    double* scores = frame.take(num_slots(i));
+    const double gold_score = augmented_scores(i, w, scores);
     return structure_->maximize(i, scores, answer, ws) - gold_score;
+}
+
+std::vector<Scored> Objective::worst_labellings(Index i, const double* scores, double gold_score, Index k,
+                                                Workspace& ws) const {
+    std::vector<Scored> found;
+    if (k == 1) {
+        found.emplace_back();
+        found.front().value = structure_->maximize(i, scores, found.front().labelling, ws);
+    } else {
+        found = structure_->k_best(i, scores, k, ws);
+    }
+    for (Scored& one : found) one.value -= gold_score;
+    return found;
 }
 
 void Objective::worst_margins(std::span<const Index> examples, const double* w, double* margins, SlotCounts* answers,
@@ -102,9 +120,7 @@ void Objective::worst_margins(std::span<const Index> examples, const double* w, 
     for (std::size_t k = 0; k < examples.size(); ++k) {
         const Index i = examples[k];
         double* augmented = frame.take(num_slots(i));
-        features_->scores(i, w, 1.0, augmented);
-        gold_scores[k] = dot_gold(i, augmented);
-        add_cost(i, loss_.cost_scale, augmented);
+        gold_scores[k] = augmented_scores(i, w, augmented);
         scores[k] = augmented;
     }
     structure_->maximize_of(examples, scores.data(), margins, answers, ws);

@@ -76,9 +76,16 @@ class Objective {
     // slots += scale * gold counts
     void add_gold(Index i, double scale, double* slots) const;
     double dot_gold(Index i, const double* scores) const;
+    // scores = theta + kappa c; returns <theta, g>. Then kappa cost - <w, psi> of a labelling is <count, scores> less
+    // that.
+    double augmented_scores(Index i, const double* w, double* scores) const;
     // max over labellings of kappa cost - <w, psi>, psi = A'(g - count(y)), and the labelling: the hinges' oracle.
     double worst_margin(Index i, const double* w, SlotCounts& answer, Workspace& ws) const;
-    // The same for several examples at the same weights.
+    // The k labellings of the largest such values, best first (fewer if there are fewer), given augmented scores and
+    // <theta, g>: by k_best, which the structure has unless k is 1.
+    std::vector<Scored> worst_labellings(Index i, const double* scores, double gold_score, Index k,
+                                         Workspace& ws) const;
+    // `worst_margin` for several examples at the same weights.
     void worst_margins(std::span<const Index> examples, const double* w, double* margins, SlotCounts* answers,
                        Workspace& ws) const;
 

@@ -1,7 +1,7 @@
 """Block-coordinate Frank-Wolfe with labellings kept apart, over enumerated labellings.
 
 Pairwise steps and gap sampling after Osokin et al. 2016; sweeps over cached planes, as long as the last one's slope is
-above the average, after Shah et al. 2015. x_i: the coefficients of example i's labellings; kept[i]: the labellings in
+above the average, after Shah et al. 2015, with counted work in the place of time. x_i: the coefficients of example i's labellings; kept[i]: the labellings in
 its working set; found[i][y]: the epoch in which y was last of use. Of values that are equal up to rounding (an exact
 step leaves two) the first in the working set's order counts.
 """
@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from .objective import DenseProblem
 
 Floats = NDArray[np.float64]
+#: Work of the oracle per slot, and of a new labelling per number of its vector.
+SLOT, NEW = 6, 4
 
 
 @dataclass
@@ -30,6 +32,11 @@ class SetState:
     average: Floats
     epoch: int = 0
     sweeps: int = 0
+    work: int = 0
+
+    def size(self, i: int, labellings: Sequence[int]) -> int:
+        """Numbers in these labellings' vectors."""
+        return int(np.count_nonzero(self.problem.psi(i)[list(labellings)]))
 
     @property
     def weights(self) -> Floats:
@@ -119,26 +126,43 @@ def _coordinate(state: SetState, i: int) -> bool:
     return True
 
 
-def visits(state: SetState, order: Sequence[int], solver: Any, *, search: bool) -> float:
-    """Visit examples; returns how much D rose."""
+def _search(state: SetState, i: int, violators: int) -> None:
+    """The best labelling joins, and of the next best those above the block's level."""
+    x, kept, v = state.xs[i], state.kept[i], state.values(i)
+    level = x.sum() / 2 if state.problem.link == "squared" else float(x @ v)
+    level += 1e-9 * max(1.0, abs(float(v.max())))  # values of a solved block are level up to rounding
+    best = [int(y) for y in np.argsort(-v, kind="stable")[:violators]]
+    state.work += SLOT * violators * len(state.problem.cost[i])
+    for y in [best[0], *(y for y in best[1:] if v[y] > level)]:
+        if y not in kept:
+            kept.append(y)
+            state.work += NEW * state.size(i, [y])
+        state.found[i][y] = state.epoch
+
+
+def visits(state: SetState, order: Sequence[int], solver: Any, gaps: Floats, *, search: bool) -> float:
+    """Visit examples; returns how much D rose. Their gaps as they are met go to `gaps`."""
     before = state.dual()
+    state.work = 0
     for i in order:
         x, kept, found, v = state.xs[i], state.kept[i], state.found[i], state.values(i)
         squared = state.problem.link == "squared"
         if search:
-            answer = int(v.argmax())
-            if answer not in kept:
-                kept.append(answer)
-            found[answer] = state.epoch
-            loss = max(v[answer], 0.0) ** 2 if squared else v[answer]
-            share = loss - x @ v + (x.sum() ** 2 / 4 if squared else 0.0)
-            state.gaps[i] = state.problem.sample_weight[i] * max(share, 0.0)
-        if not search and len(kept) < (1 if squared else 2):
+            _search(state, i, solver.violators)
+        elif len(kept) < (1 if squared else 2):
+            gaps[i] = 0.0
             continue
+        else:
+            state.work += state.size(i, kept)
+        worst = v.max() if search else v[kept].max()
+        share = (max(worst, 0.0) ** 2 if squared else worst) - x @ v + (x.sum() ** 2 / 4 if squared else 0.0)
+        gaps[i] = state.problem.sample_weight[i] * max(share, 0.0)
         step = _coordinate if squared else _pairwise if solver.pairwise else _towards
+        old = x.copy()
         for _ in range(solver.steps):
             if not step(state, i):
                 break
+        state.work += state.size(i, [y for y in kept if x[y] != old[y]])
         found.update({y: state.epoch for y in kept if x[y] > 0})
         state.kept[i] = [y for y in kept if x[y] > 0 or found[y] > state.epoch - solver.keep]
     return state.dual() - before
@@ -163,12 +187,19 @@ def epoch(state: SetState, solver: Any, rng: np.random.Generator) -> None:
     sampled = solver.gap_sampling and state.epoch % 10 > 0
     order = gap_order(state.gaps, rng) if sampled else rng.permutation(n)
     state.epoch += 1
-    gain, cost = visits(state, order, solver, search=True), 1.0
+    counted = solver.sweep_cost is None
+    gain = visits(state, order, solver, state.gaps, search=True)
+    cost = float(state.work) if counted else 1.0
     state.average = 0.8 * state.average + 0.2 * state.weights
-    for _ in range(solver.cached_sweeps):
-        last = visits(state, rng.permutation(n), solver, search=False)
+    gaps = np.zeros(n)
+    for k in range(solver.cached_sweeps):
+        order = rng.permutation(n)
+        if counted and k % 4 > 0:  # every fourth sweep visits all
+            order = np.array([i for i in order if gaps[i] > 0.5 * gaps.mean()], dtype=np.int64)
+        last = visits(state, order, solver, gaps, search=False)
         state.average = 0.8 * state.average + 0.2 * state.weights
         state.sweeps += 1
-        gain, cost = gain + last, cost + solver.sweep_cost
-        if last / solver.sweep_cost <= gain / cost:
+        own = float(state.work) if counted else solver.sweep_cost
+        gain, cost = gain + last, cost + own
+        if last * cost <= gain * own:
             break

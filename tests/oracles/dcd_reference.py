@@ -61,14 +61,16 @@ def start(problem: DenseProblem) -> DcdState:
     return DcdState(problem, zeros, np.zeros(problem.dim), [[] for _ in zeros], [{} for _ in zeros])
 
 
-def search(state: DcdState, i: int, delta: float) -> None:
-    """Algorithm 2, lines 5 to 8."""
+def search(state: DcdState, i: int, delta: float, violators: int = 1) -> None:
+    """Algorithm 2, lines 5 to 8; with the next best labellings too if violators > 1 (the paper's future work)."""
     values = state.problem.label_costs(i) - state.problem.psi(i) @ state.weights
-    y = int(values.argmax())
-    if values[y] - state.alpha[i].sum() / (2 * state.c(i)) >= delta:
-        if y not in state.working[i]:
-            state.working[i].append(y)
-        state.stamps[i][y] = 1 + max(state.stamps[i].values(), default=0)
+    for y in np.argsort(-values, kind="stable")[:violators][::-1].tolist():
+        if values[y] - state.alpha[i].sum() / (2 * state.c(i)) >= delta:
+            if y not in state.working[i]:
+                state.working[i].append(y)
+            state.stamps[i][y] = 1 + max(
+                (state.stamps[i][k] for k in state.working[i] if k in state.stamps[i]), default=0
+            )
 
 
 def update_weight(state: DcdState, i: int, draws: Iterator[int]) -> None:
@@ -90,11 +92,13 @@ def update_weight(state: DcdState, i: int, draws: Iterator[int]) -> None:
     state.working[i] = [y for y in working if alpha[y] > 0]
 
 
-def visits(state: DcdState, order: Sequence[int], seed: int, delta: float, *, oracle: bool, update: bool) -> None:
+def visits(
+    state: DcdState, order: Sequence[int], seed: int, delta: float, *, oracle: bool, update: bool, violators: int = 1
+) -> None:
     """All examples of `order`: ask the oracle, update, or both."""
     draws = split_mix(seed)
     for i in order:
         if oracle:
-            search(state, i, delta)
+            search(state, i, delta, violators)
         if update and state.working[i]:
             update_weight(state, i, draws)

@@ -15,6 +15,7 @@ from partwise.solvers.working_sets import active_set
 SOLVERS = [DCD(), DCDLight(), CPD()]
 WITH_SETS = [
     *(pytest.param(solver, "squared-hinge", id=solver.name) for solver in SOLVERS),
+    pytest.param(DCD(rounds=None, violators=2), "squared-hinge", id="dcd-two violators-chosen rounds"),
     *(
         pytest.param(solver, loss, id=f"{name}-{loss}")
         for name, solver in (
@@ -22,6 +23,7 @@ WITH_SETS = [
             ("gap sampling", BCFW(gap_sampling=True)),
             ("towards", BCFW(pairwise=False)),
             ("no sweeps", BCFW(cached_sweeps=0)),
+            ("three violators", BCFW(violators=3)),
         )
         for loss in ("hinge", "squared-hinge")
     ),
@@ -194,3 +196,55 @@ def test_working_sets_of_another_problem(rng):
     )
     with pytest.raises(ValueError, match="an atom has slot 1000000"):
         visit(far)
+
+
+@pytest.mark.parametrize("solver", [BCFW(), DCD(rounds=None)], ids=lambda solver: solver.name)
+def test_sweeps_go_on_while_they_gain_more_for_their_work_than_the_pass_did(solver, monkeypatch):
+    """Of every pass all sweeps but the last are above the average so far, and the last is not."""
+    found = []
+    kernel = "bcfw_set_epoch" if solver.name == "bcfw" else "dcd_epoch"
+    epoch = getattr(_core, kernel)
+
+    def noted(state, order, options):
+        report = epoch(state, order, options)
+        found.append((report.visits > 0, report.dual_gain, report.work, len(order)))
+        return report
+
+    monkeypatch.setattr(_core, kernel, noted)
+    problem = words(l2=0.05).problem
+    state = solver.init_state(problem, np.random.default_rng(0), None)
+    for _ in range(8):
+        found.clear()
+        solver.step(problem, state)
+        assert [searched for searched, *_ in found] == [True] + [False] * (len(found) - 1)
+        for k in range(2, len(found) + 1):
+            gain, work = (sum(report[at] for report in found[:k]) for at in (1, 2))
+            _, last, own, _ = found[k - 1]
+            assert (last * work > gain * own) == (k < len(found))
+        if solver.name == "bcfw":  # sweeps leave out examples with little to gain, but not every fourth
+            assert all(visited == len(problem.active) for *_, visited in found[1::4])
+    assert len(found) > 2
+    if solver.name == "bcfw":
+        assert min(visited for *_, visited in found) < len(problem.active)
+
+
+def test_violators_are_the_best_labellings_that_gain():
+    """k = 1 is the oracle's answer alone; no more join than there are labellings."""
+    small = words("hinge", n=6)
+    sizes = {}
+    for k in (1, 2, 10_000):
+        state = BCFW(violators=k, cached_sweeps=0, keep=50).init_state(small.problem, np.random.default_rng(0), None)
+        BCFW(violators=k, cached_sweeps=0, keep=50).step(small.problem, state)
+        sizes[k] = np.diff(state.sets.to_arrays()["example_ptr"])
+    assert np.all(sizes[1] <= 2)
+    assert np.all(sizes[1] <= sizes[2])
+    assert np.all(sizes[2] <= sizes[10_000])
+    assert sizes[10_000].max() > 3
+    assert all(size <= len(e) for size, e in zip(sizes[10_000], small.dense.examples, strict=True))
+    for solver in (BCFW, DCD, DCDLight, CPD):
+        with pytest.raises(ValueError, match="violators must be at least 1"):
+            solver(violators=0)
+    python = Small("python", "squared-hinge")
+    for solver in (BCFW(violators=2), DCD(violators=2)):
+        with pytest.raises(ValueError, match="violators=2 needs k_best"):
+            solve(python.problem, solver)

@@ -139,6 +139,7 @@ class BcfwSetReport:
     visits: int
     steps: int
     merged: int
+    work: int
     dual_gain: float
     gap_estimate: float
     bound: float
@@ -162,6 +163,7 @@ class BcfwSetOptions:
         now: int = 0,
         keep: int = 0,
         max_bytes: int = ...,
+        violators: int = 1,
     ) -> None: ...
 
 def bcfw_set_epoch(state: BcfwSetState, order: Ints, options: BcfwSetOptions) -> BcfwSetReport:
@@ -387,6 +389,7 @@ class DcdReport:
     added: int
     removed: int
     merged: int
+    work: int
     dual_gain: float
     gap_estimate: float
     violation: float
@@ -408,6 +411,7 @@ class DcdOptions:
         delta: float = 0.0,
         seed: int = 0,
         max_bytes: int = ...,
+        violators: int = 1,
     ) -> None: ...
 
 def dcd_epoch(state: DcdState, order: Ints, options: DcdOptions) -> DcdReport:

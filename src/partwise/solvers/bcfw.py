@@ -4,8 +4,9 @@ Problem. max D(alpha) of `problem` at temperature 0 (hinge, squared hinge); l2 >
 labellings y with coefficients x_y >= 0 (the shares s_i p_i(y) of its dual block; they sum to 1 for the hinge). With
 psi_y = A_i'(g_i - counts(y)), w = sum_i omega_i / l2 sum_y x_y psi_y, and v_y = cost_y - <w, psi_y>.
 
-Update. A visit to example i asks the oracle for y = argmax v, lets it join the working set, and makes up to `steps`
-steps there, each with an exact line search:
+Update. A visit to example i asks the oracle for y = argmax v, lets it join the working set (with `violators` > 1 also the
+next best labellings, as long as D rises towards them), and makes up to `steps` steps there, each with an exact line
+search:
 
     hinge, pairwise        shift weight from a = argmin of v over x_a > 0 to y = argmax v: gamma <= x_a
     hinge, pairwise=False  x <- (1 - gamma) x + gamma e_y
@@ -14,7 +15,10 @@ steps there, each with an exact line search:
 The inner products of a working set's psi are kept, so that a step costs as many numbers as there are labellings; w
 follows at the visit's end. Labellings that had no weight for `keep` passes are forgotten. A pass with the oracle is
 followed by up to `cached_sweeps` sweeps that do the same over the labellings kept, without the oracle: they continue as
-long as the last sweep's gain of D, for a cost of `sweep_cost` passes, is above the average since the pass began.
+long as the last sweep's gain of D for its cost is above the average since the pass began. The cost is counted: numbers
+of labellings' vectors read or written, slots and new labellings for the oracle. Three of four sweeps leave out examples
+whose gap over the labellings kept is less than half of the mean. With a number for `sweep_cost` every sweep visits all
+examples and costs that many passes.
 A pass visits every example in the given order; with `gap_sampling`, examples by their share of the gap as last seen
 (systematic sampling, a tenth of the draws uniform), and every tenth pass all of them.
 
@@ -40,7 +44,7 @@ dual is recomputed from the blocks; the average is certified by its plane (u, b)
 Source. Lacoste-Julien, Jaggi, Schmidt, Pletscher 2013, Algorithms 3 and 4 and their appendix on averaging: the plain
 form, a rival ("FW-Struct") in 004. Osokin, Alayrac, Lukasewitz, Dokania, Lacoste-Julien 2016: gap sampling, pairwise
 steps, caching. Shah, Kolmogorov, Lampert 2015: sweeps over cached planes, and when to end them; there by measured
-time, here by `sweep_cost`, so that the same seed gives the same bits. Departures: sample weights; order "permuted" by
+time, here by counted work, so that the same seed gives the same bits. Departures: sample weights; order "permuted" by
 default; the squared hinge, with scaled corners or coordinate steps; several steps per visit; bounded memory, by merging
 an example's labellings into one mixture when all of them together take more than `memory_mb`.
 """
@@ -61,13 +65,15 @@ from .base import Certified, WarmStart, option
 from .kept_labellings import KeptLabellings
 from .online import OnlineSolver, OnlineState, drawn_by_gap
 from .registry import register
-from .working_sets import MEMORY_HELP, active_set, check_memory, start_sets
+from .working_sets import MEMORY_HELP, VIOLATORS_HELP, active_set, check_memory, check_violators, start_sets
 
 #: Share of the newest weights in the average, after each sweep.
 NEWEST = 0.2
 #: With gap sampling: the share of uniform draws, and the passes from one over all examples to the next.
 UNIFORM = 0.1
 REFRESH = 10
+#: Sweeps of counted cost: the share of the mean gap below which an example is left out, and how often none is.
+LITTLE, EVERY = 0.5, 4
 
 
 @dataclass(kw_only=True)
@@ -92,15 +98,22 @@ class BCFWState(OnlineState):
 
 
 class Sweep(NamedTuple):
-    """Sums over the visits of a sweep: oracle calls, sets merged, gain of D; bound: b after it."""
+    """Sums over the visits of a sweep: oracle calls, sets merged, numbers read, gain of D; bound: b after it."""
 
     visits: int
     merged: int
+    work: int
     dual_gain: float
     bound: float
 
-    def plus(self, visits: int, merged: int, dual_gain: float, bound: float) -> "Sweep":
-        return Sweep(self.visits + visits, self.merged + merged, self.dual_gain + dual_gain, self.bound + bound)
+    def plus(self, found: _core.BcfwSetReport) -> "Sweep":
+        return Sweep(
+            self.visits + found.visits,
+            self.merged + found.merged,
+            self.work + found.work,
+            self.dual_gain + found.dual_gain,
+            self.bound + found.bound,
+        )
 
 
 @register(place=3)
@@ -126,8 +139,13 @@ class BCFW(OnlineSolver[BCFWState]):
     averaging: bool = option(True, "certify the weighted average of the iterates too, and return the better of the two")
     pairwise: bool = option(True, "shift weight from the worst labelling of an example to the best (hinge)")
     cached_sweeps: int = option(50, "most sweeps over the labellings kept after each pass with the oracle")
-    sweep_cost: float = option(0.1, "cost of such a sweep in passes, for choosing how many to make; 0: always all")
+    sweep_cost: float | None = option(
+        None,
+        "cost of such a sweep in passes, for choosing how many to make (0: always all); by default it is counted, and "
+        "sweeps leave out examples with little to gain",
+    )
     gap_sampling: bool = option(False, "visit examples with a large share of the gap more often")
+    violators: int = option(1, VIOLATORS_HELP)
     steps: int = option(10, "most steps per visit")
     keep: int = option(3, "passes for which a labelling without weight is kept")
     memory_mb: float = option(1024.0, MEMORY_HELP)
@@ -137,9 +155,10 @@ class BCFW(OnlineSolver[BCFWState]):
         for name, least in (("cached_sweeps", 0), ("steps", 1), ("keep", 0)):
             if getattr(self, name) < least:
                 raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
-        if not (isfinite(self.sweep_cost) and self.sweep_cost >= 0):
+        if self.sweep_cost is not None and not (isfinite(self.sweep_cost) and self.sweep_cost >= 0):
             raise ValueError(f"sweep_cost must be a number >= 0, got {self.sweep_cost}")
         check_memory(self.memory_mb)
+        check_violators(self.violators)
 
     @classmethod
     def plain(cls, *, averaging: bool = True) -> "BCFW":
@@ -147,6 +166,7 @@ class BCFW(OnlineSolver[BCFWState]):
         return cls(averaging=averaging, pairwise=False, cached_sweeps=0)
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> BCFWState:
+        check_violators(self.violators, problem)
         sets = start_sets(problem, warm_start, self.name)
         point = DualPoint.of_active_set(active_set(sets))
         u, b = problem.dual_terms(point)
@@ -191,23 +211,38 @@ class BCFW(OnlineSolver[BCFWState]):
 
     def _pass(self, problem: Problem, state: BCFWState, sets: KeptLabellings, order: Ints) -> None:
         """A pass with the oracle, and sweeps without it as long as they are worth their cost."""
-        report = self._sweep(problem, state, sets, order, search=True)
+        report = self._sweep(problem, state, sets, order, state.gaps)
         state.visits += report.visits
         state.merged += report.merged
-        gain, cost = report.dual_gain, report.visits / len(problem.active)
-        for _ in range(self.cached_sweeps):
-            report = self._sweep(problem, state, sets, self.draw_order(problem, state.rng), search=False)
+        measured = self.sweep_cost is None
+        gain, cost = report.dual_gain, report.work if measured else report.visits / len(problem.active)
+        gaps = np.full(problem.n_examples, np.inf)  # as the sweeps see them
+        for k in range(self.cached_sweeps):
+            order = self.draw_order(problem, state.rng)
+            if measured and k % EVERY:
+                order = order[gaps[order] > LITTLE * gaps[order].mean()]
+            report = self._sweep(problem, state, sets, order, gaps, search=False)
             state.sweeps += 1
-            gain, cost = gain + report.dual_gain, cost + self.sweep_cost
-            if report.dual_gain * cost <= gain * self.sweep_cost:
+            own = report.work if self.sweep_cost is None else self.sweep_cost
+            gain, cost = gain + report.dual_gain, cost + own
+            if report.dual_gain * cost <= gain * own:
                 break
         state.dual = problem.dual_of_weights(state.weights, report.bound)
 
-    def _sweep(self, problem: Problem, state: BCFWState, sets: KeptLabellings, order: Ints, *, search: bool) -> Sweep:
+    def _sweep(
+        self,
+        problem: Problem,
+        state: BCFWState,
+        sets: KeptLabellings,
+        order: Ints,
+        gaps: Floats,
+        *,
+        search: bool = True,
+    ) -> Sweep:
         average = self.average_weights(state)
-        report = Sweep(0, 0, 0.0, 0.0)
+        report = Sweep(0, 0, 0, 0.0, 0.0)
         for (part, own), (kept, limit) in zip(problem.visits(order), sets.limited(self.memory_mb), strict=True):
-            blocks = _core.BcfwSetState(part.native, weights=state.weights, sets=kept, gaps=state.gaps[part.examples])
+            blocks = _core.BcfwSetState(part.native, weights=state.weights, sets=kept, gaps=gaps[part.examples])
             options = _core.BcfwSetOptions(
                 l2=problem.l2,
                 search=search,
@@ -216,9 +251,10 @@ class BCFW(OnlineSolver[BCFWState]):
                 now=state.epoch,
                 keep=self.keep,
                 max_bytes=limit,
+                violators=self.violators,
             )
             found = _core.bcfw_set_epoch(blocks, own, options)
-            report = report.plus(found.visits, found.merged, found.dual_gain, found.bound)
+            report = report.plus(found)
         if self.averaging:
             average += NEWEST * (state.weights - average)
             np.subtract(state.weights, average, out=state.lag)

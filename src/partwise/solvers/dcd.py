@@ -17,13 +17,16 @@ coefficient became 0. An epoch is
     for all examples, in random order: ask the oracle for y = argmax cost_y - <w, psi_y>; if its violation
         cost_y - <w, psi_y> - s_i / 2 is at least delta, y joins W_i as the newest; update(i)
 
-Only the second half asks the oracle, and only it counts as a pass.
+Only the second half asks the oracle, and only it counts as a pass. With `rounds` None the first half comes last, and goes
+on as long as its last sweep's gain of D for the numbers it read is above the average since the pass began. With
+`violators` > 1 the k best labellings join that violate by delta or more, the best one as the newest.
 
 Stopping rule. gap = P(w) - D <= tol |P|, recomputed from the working sets; checked when it may be near, at least
 every fifth pass (after pass 100: every twentieth part of the passes made).
 
 Source. 004: Algorithms 1 and 3; dual (4), weights (6). There C_i = omega_i / l2, alpha = C_i x, and (4) is -D / l2; it
-never increases. Departures: sample weights; an answer of the oracle that is in W_i already counts as the newest; the
+never increases. Departures: sample weights; several violators (the paper's
+future work); an answer of the oracle that is in W_i already counts as the newest; the
 memory of working sets is bounded (`memory_mb`), by merging an example's labellings into one mixture when all of them
 together take more: w and D stay as they are, and the mixture remains as one labelling with fractional counts.
 """
@@ -45,7 +48,10 @@ from .base import Certified, WarmStart, option
 from .kept_labellings import KeptLabellings
 from .online import OnlineSolver, OnlineState
 from .registry import register
-from .working_sets import MEMORY_HELP, active_set, check_memory, start_sets
+from .working_sets import MEMORY_HELP, VIOLATORS_HELP, active_set, check_memory, check_violators, start_sets
+
+#: Most sweeps after a pass with the oracle, where their number is chosen.
+MOST_ROUNDS = 50
 
 
 @dataclass(kw_only=True)
@@ -59,10 +65,12 @@ class DCDState(OnlineState):
 
 
 class Visited(NamedTuple):
-    """After a pass: the gap as its visits saw it, and the largest violation that an update met."""
+    """After a pass: the gap as its visits saw it, the largest violation an update met, the gain of D, numbers read."""
 
-    gap_estimate: float
-    violation: float
+    gap_estimate: float = 0.0
+    violation: float = 0.0
+    dual_gain: float = 0.0
+    work: int = 0
 
 
 @dataclass(frozen=True)
@@ -85,6 +93,7 @@ class CoordinateDescent(OnlineSolver[DCDState], ABC):
     default_max_passes: ClassVar[int] = 1000
 
     delta: float = option(1e-6, "least violation for which a labelling joins the working set")
+    violators: int = option(1, VIOLATORS_HELP)
     memory_mb: float = option(1024.0, MEMORY_HELP)
 
     def __post_init__(self) -> None:
@@ -92,8 +101,10 @@ class CoordinateDescent(OnlineSolver[DCDState], ABC):
         if not (isfinite(self.delta) and self.delta >= 0):
             raise ValueError(f"delta must be a number >= 0, got {self.delta}")
         check_memory(self.memory_mb)
+        check_violators(self.violators)
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> DCDState:
+        check_violators(self.violators, problem)
         sets = start_sets(problem, warm_start, self.name)
         weights = np.zeros(problem.n_weights)
         if warm_start is not None:
@@ -102,7 +113,7 @@ class CoordinateDescent(OnlineSolver[DCDState], ABC):
 
     def visit(self, problem: Problem, state: DCDState, *, search: bool = True, update: bool = True) -> Visited:
         """Visit all examples in a new order: ask the oracle, update the working sets, or both."""
-        gap, violation = 0.0, 0.0
+        seen = Visited()
         visits = problem.visits(self.draw_order(problem, state.rng))
         for (part, order), (sets, limit) in zip(visits, state.sets.limited(self.memory_mb), strict=True):
             options = _core.DcdOptions(
@@ -112,15 +123,21 @@ class CoordinateDescent(OnlineSolver[DCDState], ABC):
                 delta=self.delta,
                 seed=int(state.rng.integers(2**63)),
                 max_bytes=limit,
+                violators=self.violators,
             )
             report = _core.dcd_epoch(_core.DcdState(part.native, weights=state.weights, sets=sets), order, options)
             if not isfinite(report.dual_gain):
                 raise DivergenceError(f"{self.name}: the dual rose by {report.dual_gain} after {state.epoch} epochs")
             state.visits += report.visits
             state.merged += report.merged
-            gap, violation = gap + report.gap_estimate, max(violation, report.violation)
+            seen = Visited(
+                seen.gap_estimate + report.gap_estimate,
+                max(seen.violation, report.violation),
+                seen.dual_gain + report.dual_gain,
+                seen.work + report.work,
+            )
         state.rounds += not search
-        return Visited(gap, violation)
+        return seen
 
     def certificate(self, problem: Problem, state: DCDState) -> Certified:
         point = DualPoint.of_active_set(active_set(state.sets))
@@ -142,15 +159,28 @@ class DCD(CoordinateDescent):
 
     name: ClassVar[str] = "dcd"
 
-    rounds: int = option(5, "sweeps over the working sets before each pass with the oracle")
+    rounds: int | None = option(
+        5,
+        "sweeps over the working sets before each pass with the oracle; None: after it, while the last one gained more "
+        "for its counted work than pass and sweeps did on average",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.rounds < 0:
+        if self.rounds is not None and self.rounds < 0:
             raise ValueError(f"rounds must be at least 0, got {self.rounds}")
 
     def step(self, problem: Problem, state: DCDState) -> None:
-        for _ in range(self.rounds):
+        for _ in range(self.rounds or 0):
             self.visit(problem, state, search=False)
-        state.gain = self.visit(problem, state).gap_estimate
+        seen = self.visit(problem, state)
+        state.gain = seen.gap_estimate
         state.epoch += 1
+        if self.rounds is not None:
+            return
+        gain, work = seen.dual_gain, seen.work
+        for _ in range(MOST_ROUNDS):
+            last = self.visit(problem, state, search=False)
+            gain, work = gain + last.dual_gain, work + last.work
+            if last.dual_gain * work <= gain * last.work:
+                break

@@ -21,6 +21,17 @@ MEMORY_HELP = (
     "are merged into one mixture: the same weights and dual value, but slower progress"
 )
 
+#: The text of the option `violators`.
+VIOLATORS_HELP = "labellings that join an example's set after a call of the oracle, at most (above 1: by k_best)"
+
+
+def check_violators(violators: int, problem: Problem | None = None) -> None:
+    """ValueError unless it is a number of labellings that the problem's structure can list."""
+    if violators < 1:
+        raise ValueError(f"violators must be at least 1, got {violators}")
+    if problem is not None and violators > 1 and Capability.K_BEST not in problem.capabilities():
+        raise ValueError(f"violators={violators} needs k_best, which {problem.facts.structure} does not have")
+
 
 def check_memory(memory_mb: float) -> None:
     """ValueError unless it is a limit."""
