@@ -21,6 +21,7 @@ from .dcd_light import DCDLight
 from .eg import EG
 from .eg_batch import EGBatch
 from .eg_primal import EGPrimal
+from .eg_prox import EGProx
 from .excessive_gap import ExcessiveGap
 from .gis import GIS
 from .iis import IIS
@@ -54,6 +55,7 @@ __all__ = [
     "DCDLight",
     "EGBatch",
     "EGPrimal",
+    "EGProx",
     "ExcessiveGap",
     "ISBound",
     "Newton",
