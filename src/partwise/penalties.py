@@ -23,7 +23,7 @@ class L2:
     def capabilities(self) -> frozenset[Capability]:
         """What a solver may ask of a penalty."""
         smooth = {Capability.SMOOTH_PENALTY, Capability.SMOOTH_TERM}
-        return frozenset(smooth | ({Capability.L2} if self.strength > 0 else set()))
+        return frozenset(smooth | ({Capability.L2, Capability.PENALTY} if self.strength > 0 else set()))
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class ElasticNet:
 
     def capabilities(self) -> frozenset[Capability]:
         """What a solver may ask of a penalty."""
-        return frozenset({Capability.L1} | ({Capability.L2} if self.strength > 0 else set()))
+        return frozenset({Capability.L1, Capability.PENALTY} | ({Capability.L2} if self.strength > 0 else set()))
 
 
 Penalty = L2 | ElasticNet

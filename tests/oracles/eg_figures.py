@@ -60,15 +60,16 @@ def part_eg(
     max_step: float = np.inf,
     accept: Callable[[float], bool] = lambda gain: gain >= 0.0,
     l1: float = 0.0,
+    shift: Floats | float = 0.0,
 ) -> tuple[list[Floats], Floats, Floats, int, int]:
     """Figure 3: the same on part scores s; section 7: halve a step until the dual improves, then multiply it by 1.05.
 
-    With l1 > 0 the penalty is an elastic net, w = soft(u, l1) / l2.
+    With l1 > 0 the penalty is an elastic net, w = soft(u, l1) / l2; with a shift, w = soft(u + shift, l1) / l2.
     Returns scores, weights, step sizes, trial steps made and trial steps rejected.
     """
     s, steps, visits, rejected = [np.array(x) for x in scores], np.array(steps), 0, 0
     us = [e.probabilities(x) for e, x in zip(problem.examples, s, strict=True)]
-    plane = problem.l2 * problem.weights(us)
+    plane = problem.l2 * problem.weights(us) + shift
     w = soft(plane, l1) / problem.l2
     for k in order:
         theta = problem.matrices[k] @ w

@@ -24,6 +24,7 @@ from .dcd_light import DCDLight
 from .eg import EG
 from .eg_batch import EGBatch
 from .eg_primal import EGPrimal
+from .eg_prox import EGProx
 from .excessive_gap import ExcessiveGap
 from .gis import GIS
 from .iis import IIS
@@ -66,6 +67,7 @@ __all__ = [
     "DCDLight",
     "EGBatch",
     "EGPrimal",
+    "EGProx",
     "ExcessiveGap",
     "ISBound",
     "Newton",

@@ -3,8 +3,8 @@
 The rule of "auto", by loss and by a look at some examples (`look`); the first line that fits:
 
     l1 > 0, one part per labelling    cd-l1
-    l1 > 0, l2 > 0                    eg
-    l1 > 0                            owlqn
+    l1 > 0                            eg-prox
+    l1 > 0, batches not in memory     owlqn
     hinge, squared hinge              bcfw
     hinge, batches not in memory      excessive-gap
     hinge, kernels                    eg
@@ -49,6 +49,7 @@ from .bcfw import BCFW
 from .cd_l1 import CDL1
 from .checkpoint import Checkpoint
 from .eg import EG
+from .eg_prox import EGProx
 from .excessive_gap import ExcessiveGap
 from .lbfgs import LBFGS
 from .look import Look
@@ -143,8 +144,8 @@ def _sparse(problem: Problem, fitting: list[str]) -> Choice:
     """The choice where an l1 term makes weights zero."""
     if CDL1.name in fitting:
         return Choice(CDL1(), "an l1 term, one part per labelling")
-    if EG.name in fitting:
-        return Choice(EG(), "an elastic net")
+    if EGProx.name in fitting:
+        return Choice(EGProx(), "an l1 term")
     return Choice(OWLQN(), "an l1 term, and no dual method fits")
 
 

@@ -50,7 +50,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from .. import _core
-from ..arrays import Floats
+from ..arrays import Floats, Ints
 from ..capabilities import Capability
 from ..dual import DualPoint
 from ..penalties import ElasticNet
@@ -100,6 +100,25 @@ class Chain(NamedTuple):
     marginals: Floats
     entropies: Floats
     step_sizes: Floats
+
+
+def visit_all(problem: Problem, chain: Chain, order: Ints, options: _core.EgOptions) -> tuple[int, float]:
+    """Visit these examples, batch after batch: (trial steps made, the dual's gain)."""
+    visits, gain = 0, 0.0
+    for part, own in problem.visits(order):
+        blocks = _core.EgState(
+            part.native,
+            weights=chain.weights,
+            scores=chain.scores[part.slots],
+            marginals=chain.marginals[part.slots],
+            entropies=chain.entropies[part.examples],
+            step_sizes=chain.step_sizes[part.examples],
+            plane=chain.plane if problem.l1 else None,
+        )
+        report = _core.eg_epoch(blocks, own, options)
+        visits += report.visits
+        gain += report.dual_gain
+    return visits, gain
 
 
 @register(place=2)
@@ -189,28 +208,17 @@ class EG(OnlineSolver[EGState]):
         gains = np.zeros(self.runs)
         for k in range(self.runs):
             chain = self._chain(problem, state, k)
-            for part, order in problem.visits(self.draw_order(problem, state.rng)):
-                blocks = _core.EgState(
-                    part.native,
-                    weights=chain.weights,
-                    scores=chain.scores[part.slots],
-                    marginals=chain.marginals[part.slots],
-                    entropies=chain.entropies[part.examples],
-                    step_sizes=chain.step_sizes[part.examples],
-                    plane=chain.plane if problem.l1 else None,
-                )
-                options = _core.EgOptions(
-                    l2=annealed.l2,
-                    l1=problem.l1,
-                    adaptive=self.step_size == "adaptive",
-                    growth=self.growth,
-                    max_step=max_step(problem) if self.step_size == "adaptive" else float("inf"),
-                    n_jobs=problem.n_jobs,
-                    round_size=self.round_size,
-                )
-                report = _core.eg_epoch(blocks, order, options)
-                state.visits += report.visits
-                gains[k] += report.dual_gain
+            options = _core.EgOptions(
+                l2=annealed.l2,
+                l1=problem.l1,
+                adaptive=self.step_size == "adaptive",
+                growth=self.growth,
+                max_step=max_step(problem) if self.step_size == "adaptive" else float("inf"),
+                n_jobs=problem.n_jobs,
+                round_size=self.round_size,
+            )
+            visits, gains[k] = visit_all(problem, chain, self.draw_order(problem, state.rng), options)
+            state.visits += visits
         state.epoch += 1
         state.duals += gains
         best = int(np.argmax(state.duals))
