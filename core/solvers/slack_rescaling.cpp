@@ -49,28 +49,69 @@ class SlackOracle {
         const Corner costly = ask(0.0, 1.0);
         // No labelling has a larger c, none a larger m: outside of this box there is nothing.
         explore(high, costly, {high.m, costly.c});
-        bound = std::max(bound, found);
+        if (structure_.capabilities() & kKBest) {
+            for (Edge& edge : edges_) look_below(edge);
+        }
+        bound = found;
+        for (const Edge& edge : edges_) bound = std::max(bound, edge.bound);
     }
 
    private:
+    // Labellings with costs between those of two neighbouring corners of the hull, and a bound of their products.
+    struct Edge {
+        Corner left;
+        Corner right;
+        double bound;
+    };
+
     // The labelling with the largest alpha m + lambda c.
     Corner ask(double alpha, double lambda) {
         ++calls_;
         Workspace::Frame frame(ws_);
-        double* mixed = frame.take(n_);
-        for (Index r = 0; r < n_; ++r) mixed[r] = alpha * scores_[r] + lambda * cost_[r];
-        structure_.maximize(i_, mixed, answer_, ws_);
+        structure_.maximize(i_, mixed(frame, alpha, lambda), answer_, ws_);
+        return consider(answer_);
+    }
+
+    double* mixed(Workspace::Frame& frame, double alpha, double lambda) const {
+        double* out = frame.take(n_);
+        for (Index r = 0; r < n_; ++r) out[r] = alpha * scores_[r] + lambda * cost_[r];
+        return out;
+    }
+
+    // Where a labelling lies; the best one is kept.
+    Corner consider(const SlotCounts& y) {
         Corner corner{-gold_score_, 0.0};
-        for (std::size_t k = 0; k < answer_.slots.size(); ++k) {
-            corner.m += answer_.counts[k] * scores_[answer_.slots[k]];
-            corner.c += answer_.counts[k] * cost_[answer_.slots[k]];
+        for (std::size_t k = 0; k < y.slots.size(); ++k) {
+            corner.m += y.counts[k] * scores_[y.slots[k]];
+            corner.c += y.counts[k] * cost_[y.slots[k]];
         }
         if (corner.product() > found) {
             found = corner.product();
             best_ = corner;
-            labelling = answer_;
+            labelling = y;
         }
         return corner;
+    }
+
+    // Labellings below an edge of the hull, the nearest ones first: what is not among the k nearest lies below the
+    // line of the last of them.
+    void look_below(Edge& edge) {
+        const double alpha = edge.right.c - edge.left.c;
+        const double lambda = edge.left.m - edge.right.m;
+        if (!(alpha > 0.0) || !(lambda > 0.0)) return;
+        for (Index k = 4; k <= kSlackBest && edge.bound > found; k *= 4) {
+            Workspace::Frame frame(ws_);
+            const auto nearest = structure_.k_best(i_, mixed(frame, alpha, lambda), k, ws_);
+            Corner last;
+            for (const Scored& scored : nearest) last = consider(scored.labelling);
+            if (len(nearest.size()) < k) {
+                edge.bound = found;
+                return;
+            }
+            const double level = alpha * last.m + lambda * last.c;
+            const auto on_line = [&](double c) { return Corner{(level - lambda * c) / alpha, c}; };
+            edge.bound = std::min(edge.bound, edge_bound(on_line(edge.left.c), on_line(edge.right.c)));
+        }
     }
 
     // All labellings with costs between those of `left` (larger m) and `right` (larger c) lie below both the line
@@ -82,11 +123,10 @@ class SlackOracle {
         const double lambda = left.m - right.m;
         if (!(alpha > 0.0) || !(lambda > 0.0)) {
             // The same cost or the same m: the tip is one of the two.
-            bound = std::max(bound, std::max(left.product(), right.product()));
             return;
         }
         if (calls_ >= kSlackCalls) {
-            bound = std::max(bound, over);
+            edges_.push_back({left, right, over});
             return;
         }
         const Corner corner = ask(alpha, lambda);
@@ -94,7 +134,7 @@ class SlackOracle {
         const double rise = alpha * corner.m + lambda * corner.c - level;
         const double noise = 1e-12 * (std::abs(alpha * left.m) + std::abs(lambda * left.c) + alpha + lambda);
         if (rise <= noise) {  // the edge itself is part of the hull
-            bound = std::max(bound, edge_bound(left, right));
+            edges_.push_back({left, right, edge_bound(left, right)});
             return;
         }
         // Several labellings may share the largest cost (or m), and the first that came was not the best of them.
@@ -160,6 +200,7 @@ class SlackOracle {
     Workspace& ws_;
     SlotCounts answer_;
     Corner best_;
+    std::vector<Edge> edges_;
     int calls_ = 0;
 };
 

@@ -15,6 +15,8 @@ class Capability(StrEnum):
     TEMPERATURE_0 = "temperature 0"
     IDENTITY_LINK = "identity link"
     SQUARED_LINK = "squared link"
+    SLACK_RESCALING = "slack rescaling"
+    MAXIMA = "maxima"  # of planes, one per labelling, none of them above temperature 0
     # of the penalty
     L2 = "l2 > 0"
     L1 = "l1 > 0"

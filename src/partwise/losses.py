@@ -8,6 +8,9 @@ An example's loss is phi(smax_tau(theta + kappa c) - <theta, g>), where
 
 Its dual has a distribution over labellings and a mass s: s = 1 for the identity, s >= 0 and phi*(s) = s^2 / 4 for the
 squared link.
+
+With `rescaling` "slack" it is max over labellings y of c(y) (1 + <theta, counts(y) - g>), c(y) = kappa <counts(y), c>:
+the cost multiplies the margin's violation instead of being added to it (docs/math.md, "Slack rescaling").
 """
 
 from dataclasses import dataclass, replace
@@ -17,16 +20,18 @@ from typing import Literal, get_args
 from .capabilities import Capability
 
 Link = Literal["identity", "squared"]
+Rescaling = Literal["margin", "slack"]
 
 
 @dataclass(frozen=True)
 class Loss:
-    """A loss: name, temperature tau, cost_scale kappa, link phi."""
+    """A loss: name, temperature tau, cost_scale kappa, link phi, and what the cost rescales."""
 
     name: str
     temperature: float
     cost_scale: float
     link: Link = "identity"
+    rescaling: Rescaling = "margin"
 
     def __post_init__(self) -> None:
         for field in ("temperature", "cost_scale"):
@@ -35,6 +40,14 @@ class Loss:
                 raise ValueError(f"{field} of loss {self.name!r} must be a number >= 0, got {value}")
         if self.link not in get_args(Link):
             raise ValueError(f"link of loss {self.name!r} must be one of {get_args(Link)}, got {self.link!r}")
+        if self.rescaling not in get_args(Rescaling):
+            raise ValueError(
+                f"rescaling of loss {self.name!r} must be one of {get_args(Rescaling)}, got {self.rescaling!r}"
+            )
+        if self.rescaling == "slack" and (self.smooth or self.link != "identity" or self.cost_scale == 0):
+            raise ValueError(
+                f"loss {self.name!r}: slack rescaling needs temperature 0, the identity link and a cost_scale above 0"
+            )
 
     @property
     def smooth(self) -> bool:
@@ -57,8 +70,11 @@ class Loss:
 
     def capabilities(self) -> frozenset[Capability]:
         """What a solver may ask of a loss."""
+        if self.rescaling == "slack":  # no smax, and so neither a temperature nor a link
+            return frozenset({Capability.SLACK_RESCALING, Capability.MAXIMA})
         smooth = {Capability.SMOOTH, Capability.SMOOTH_TERM}
-        return frozenset((smooth if self.smooth else {Capability.TEMPERATURE_0}) | {Capability(f"{self.link} link")})
+        maximum = {Capability.TEMPERATURE_0, Capability.MAXIMA}
+        return frozenset((smooth if self.smooth else maximum) | {Capability(f"{self.link} link")})
 
 
 #: Losses whose temperature, if they have one, only smooths a maximum.
@@ -72,6 +88,7 @@ LOSSES: dict[str, Loss] = {
         Loss("softmax-margin", temperature=1.0, cost_scale=1.0),
         Loss("squared-hinge", temperature=0.0, cost_scale=1.0, link="squared"),
         Loss("smoothed-hinge", temperature=0.1, cost_scale=1.0),
+        Loss("slack-hinge", temperature=0.0, cost_scale=1.0, rescaling="slack"),
     )
 }
 

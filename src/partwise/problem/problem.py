@@ -244,6 +244,8 @@ class Problem(Sums):
 
     def dual_terms(self, point: DualPoint) -> tuple[Floats, float]:
         """(u, b) of a dual point, recomputed from its parts."""
+        if self.loss.rescaling == "slack" and point.kind != "aggregate":
+            raise ValueError("slack rescaling: distributions over labellings are no dual points, planes are")
         if point.kind == "gibbs":
             return self.terms_of_scores(_given(point.scores))
         if point.kind == "linear":

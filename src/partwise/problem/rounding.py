@@ -45,6 +45,9 @@ class Rounding:
         self.scores2 = squares[0]
         #: Sums over examples of what multiplies |w| in scores, of what does not, and of what moves u.
         self.scores, self.level, self.transposed = map(sqrt, squares) if self.squared else plain
+        if problem.loss.rescaling == "slack":  # a margin and its plane are multiplied by the labelling's cost
+            cost = max(1.0, problem.largest_cost())
+            self.scores, self.level, self.transposed = cost * self.scores, cost * self.level, cost * self.transposed
 
     def size(self, vector: Floats) -> float:
         """The sum of absolute values, over |A' slots|, that a product of the vector with A' slots is made of."""

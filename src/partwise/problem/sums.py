@@ -139,7 +139,10 @@ class Sums:
     # primal
 
     def losses(self, weights: Floats) -> float:
-        """sum_i omega_i phi(smax_tau(theta_i + kappa c_i) - <theta_i, g_i>)."""
+        """sum_i omega_i phi(smax_tau(theta_i + kappa c_i) - <theta_i, g_i>).
+
+        With slack rescaling: an upper bound of sum_i omega_i max_y c_i(y) (1 + <theta_i, counts(y) - g_i>).
+        """
         total: float = added(self._run("value", weights))
         return total
 
@@ -148,7 +151,10 @@ class Sums:
         return joined(self._run("margins", weights, temperature))
 
     def plane(self, weights: Floats) -> tuple[float, Floats, float]:
-        """(losses, u, b) at the oracle's answer to w: the plane that touches the losses there."""
+        """(losses, u, b) at the oracle's answer to w: the plane that touches the losses there.
+
+        With slack rescaling it may stay below the upper bound that is given for the losses.
+        """
         value, u, b = added_up(self._run("plane", weights))
         return value, u, b
 
@@ -305,6 +311,10 @@ class Sums:
         found = list(self._run("sums_of_rounding", fixed, examples))
         totals = added_up(terms[:-1] for terms in found)
         return totals[:3], totals[3:], max(terms[-1] for terms in found)
+
+    def largest_cost(self) -> float:
+        """The largest cost of any labelling."""
+        return float(max(self._run("largest_cost")))
 
     # single examples
 

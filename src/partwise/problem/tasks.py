@@ -77,6 +77,7 @@ class BatchSums:
             labelled.cost,
             labelled.sample_weight,
         )
+        self.slack = loss.rescaling == "slack"
         self._curved: _Curved | None = None
 
     def hessian(self, n_jobs: int, weights: Floats, every: int, marginals: Floats | None) -> Hessian:
@@ -216,7 +217,9 @@ def example_sizes(sums: BatchSums, n_jobs: int, examples: Ints) -> list[tuple[in
 
 @task
 def value(sums: BatchSums, n_jobs: int, weights: Floats) -> float:
-    """sum omega phi(smax(theta + kappa c) - <theta, g>)."""
+    """sum omega phi(smax(theta + kappa c) - <theta, g>); with slack rescaling an upper bound of the losses."""
+    if sums.slack:
+        return sums.objective.slack_plane(weights, False, n_jobs)[0]
     return sums.objective.value(weights, n_jobs)
 
 
@@ -228,7 +231,9 @@ def margins(sums: BatchSums, n_jobs: int, weights: Floats, temperature: float) -
 
 @task
 def plane(sums: BatchSums, n_jobs: int, weights: Floats) -> tuple[float, Floats, float]:
-    """(value, u, b) at the oracle's answer."""
+    """(value, u, b) at the oracle's answer; with slack rescaling b - <u, w> may be less than the value."""
+    if sums.slack:
+        return sums.objective.slack_plane(weights, True, n_jobs)
     return sums.objective.plane(weights, n_jobs)
 
 
@@ -400,6 +405,12 @@ def curvatures(sums: BatchSums, n_jobs: int) -> Floats | None:
 
 
 # rounding
+
+
+@task
+def largest_cost(sums: BatchSums, n_jobs: int) -> float:
+    """The largest cost of any labelling, what multiplies margins in slack rescaling."""
+    return sums.objective.largest_cost(n_jobs)
 
 
 @task

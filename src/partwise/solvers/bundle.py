@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from ..arrays import Booleans, Floats, Ints, pointers
 from ..problem import Problem
@@ -22,23 +24,29 @@ class Slope:
     """u of a plane: its nonzero numbers and their places, or (places None) all of them."""
 
     values: Floats
-    places: Ints | None
+    places: NDArray[np.int32] | None
+    n_weights: int
 
     @classmethod
     def of(cls, u: Floats, sparse: bool) -> "Slope":
-        if sparse and np.count_nonzero(u) <= SPARSE * len(u):
+        if sparse and len(u) < 2**31 and np.count_nonzero(u) <= SPARSE * len(u):
             places = np.flatnonzero(u)
-            return cls(u[places], places)
-        return cls(u.copy(), None)
+            return cls(u[places], places.astype(np.int32), len(u))
+        return cls(u.copy(), None, len(u))
 
     @property
     def bytes(self) -> int:
         return self.values.nbytes + (self.places.nbytes if self.places is not None else 0)
 
+    @cached_property
+    def row(self) -> csr_array:
+        """A sparse one as a matrix of one row, whose products make no copies."""
+        return csr_array((self.values, self.places, [0, len(self.values)]), shape=(1, self.n_weights))
+
     def dot(self, problem: Problem, other: Floats) -> float:
         if self.places is None:
             return problem.dot(self.values, other)
-        return float(self.values @ other[self.places])
+        return float((self.row @ other)[0])
 
     def add_to(self, total: Floats, scale: float) -> None:
         if self.places is None:
@@ -110,10 +118,10 @@ class Bundle:
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """What a checkpoint holds: values and places of all slopes end to end, and how many each has."""
-        given = [np.empty(0, dtype=np.int64) if slope.places is None else slope.places for slope in self.slopes]
+        given = [np.empty(0, dtype=np.int32) if slope.places is None else slope.places for slope in self.slopes]
         return {
             "values": np.concatenate([np.empty(0), *(slope.values for slope in self.slopes)]),
-            "places": np.concatenate([np.empty(0, dtype=np.int64), *given]),
+            "places": np.concatenate([np.empty(0, dtype=np.int32), *given]),
             "n_values": np.array([len(slope.values) for slope in self.slopes], dtype=np.int64),
             "n_places": np.array(list(map(len, given)), dtype=np.int64),
             "offsets": self.offsets,
@@ -150,4 +158,4 @@ class Bundle:
             places = arrays["places"][place_ptr[k] : place_ptr[k + 1]].copy()
             if places.size and not (places[0] >= 0 and places[-1] < self.n_weights and (np.diff(places) > 0).all()):
                 raise ValueError("its planes have invalid places")
-            yield Slope(values, None if dense[k] and self.n_weights else places)
+            yield Slope(values, None if dense[k] and self.n_weights else places, self.n_weights)

@@ -46,7 +46,8 @@ NOISE = 1e-13
 class BundleState(State):
     """weights, primal: the best so far, (d,). u, b, dual: the best mixture of planes, (d,). carried: planes in it.
 
-    model: J_m(w_m). violation: as in the history. stalled: neither the model nor the weights can be improved.
+    model: J_m(w_m). violation: as in the history. stalled: neither the model nor the weights can be improved, as at the
+    end of double precision, or where an oracle gives bounds (slack rescaling).
     """
 
     weights: Floats
@@ -59,6 +60,7 @@ class BundleState(State):
     model: float = float("-inf")
     violation: float = float("inf")
     merged: int = 0
+    ahead: bool = False  # ask at the model's minimum next, as there was no progress between
     stalled: bool = False
 
 
@@ -122,16 +124,18 @@ class BundleMethod(Solver[BundleState], ABC):
         if state.model > state.dual:
             state.u, state.b, state.dual, state.carried = u, b, state.model, int(np.count_nonzero(x))
         # <u_k, w> of all planes at the point to ask for, without touching them
-        at = (1.0 - self.mix) * planes.at + self.mix / problem.l2 * (planes.gram @ x)
+        mix = 1.0 if state.ahead else self.mix
+        at = (1.0 - mix) * planes.at + mix / problem.l2 * (planes.gram @ x)
         below = float((planes.offsets - at).max())
-        weights = self._between(state.weights, problem.weights_of_plane(u))
+        weights = _between(state.weights, problem.weights_of_plane(u), mix)
         losses, new_u, new_b = problem.plane(weights)
         primal = losses + problem.penalty_value(weights)
         here = problem.dot(new_u, weights)
         state.violation = losses - below
         noise = NOISE * (1.0 + abs(state.primal))
         better = primal < state.primal
-        state.stalled = new_b - here - below <= noise and primal >= state.primal - noise
+        nothing = new_b - here - below <= noise and primal >= state.primal - noise
+        state.ahead, state.stalled = nothing, nothing and mix == 1.0
         if better:
             state.weights, state.primal, planes.at = weights, primal, at
         planes.used(x)
@@ -158,13 +162,6 @@ class BundleMethod(Solver[BundleState], ABC):
         merged = f", {state.merged} times merged to stay within memory_mb={self.memory_mb:g}" if state.merged else ""
         return f"{state.planes.size} planes kept{merged}"
 
-    def _between(self, best: Floats, target: Floats) -> Floats:
-        """(1 - mix) best + mix target; writes to the target."""
-        if self.mix < 1.0:
-            target *= self.mix
-            target += (1.0 - self.mix) * best
-        return target
-
     def _drop(self, problem: Problem, state: BundleState, u: Floats, b: float) -> None:
         """Forget idle planes; make room for one more within the limit of memory."""
         planes = state.planes
@@ -176,6 +173,14 @@ class BundleMethod(Solver[BundleState], ABC):
             planes.keep(np.zeros(planes.size, dtype=bool))
             planes.add(problem, u, b, problem.dot(u, state.weights))
             state.merged += 1
+
+
+def _between(best: Floats, target: Floats, mix: float) -> Floats:
+    """(1 - mix) best + mix target; writes to the target."""
+    if mix < 1.0:
+        target *= mix
+        target += (1.0 - mix) * best
+    return target
 
 
 #: What all of them need: a plane at any weights.

@@ -31,6 +31,7 @@ def constants(problem: Problem) -> dict[str, Any]:
         "temperature": float(loss.temperature),
         "cost_scale": float(loss.cost_scale),
         "link": loss.link,
+        **({} if loss.rescaling == "margin" else {"rescaling": loss.rescaling}),
     }
 
 

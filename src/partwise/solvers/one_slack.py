@@ -34,7 +34,7 @@ class OneSlack(BundleMethod):
     """One-slack cutting planes (see the module's docstring)."""
 
     name: ClassVar[str] = "one-slack"
-    requires: ClassVar[frozenset[Capability]] = NEEDS | {Capability.TEMPERATURE_0}
+    requires: ClassVar[frozenset[Capability]] = NEEDS | {Capability.MAXIMA}
 
     def first_planes(self, problem: Problem) -> Bundle:
         planes = super().first_planes(problem)
