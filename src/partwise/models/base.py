@@ -281,7 +281,7 @@ class Model(ABC):
         if not np.all(possible):
             number = reading.numbers[int(np.flatnonzero(~np.asarray(possible))[0])]
             raise ValueError(f"y: example {number} has an answer that this model cannot give, such as an unknown label")
-        return LabelledBatch(reading.batch, tuple(labellings), None if weight is None else weight[reading.numbers])
+        return LabelledBatch(reading.batch, labellings, None if weight is None else weight[reading.numbers])
 
     # partitions: training data in files
 
