@@ -367,3 +367,23 @@ def test_an_epoch_is_as_fast_as_its_oracle():
         begin = time.process_time()
         solver.step(problem, state)
         assert time.process_time() - begin < 0.5  # 2000 visits to all weights are more than 0.1 s each way
+
+
+def test_messages_and_reports_say_why_there_is_no_certificate(tmp_path):
+    from partwise import SequenceTagger
+    from partwise.callbacks import EarlyStopping
+    from partwise.cli.summary import certificate_lines, result_fields
+
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=(4, 3)) for _ in range(20)]
+    y = [rng.choice(["a", "b"], size=4).tolist() for _ in range(20)]
+    stopping = EarlyStopping(X[:5], y[:5], patience=1)
+    tagger = SequenceTagger(loss="hinge", solver="perceptron", callbacks=[stopping], max_passes=50).fit(X, y)
+    assert "no certificate (the solver has none)" in tagger.result_.message or tagger.result_.passes == 50
+    assert dict(certificate_lines(result_fields(tagger.result_)))["certified"].startswith("none (perceptron has none)")
+    tagger.result_.report(tmp_path / "report.html")
+    assert "There is no certificate: perceptron has none." in (tmp_path / "report.html").read_text()
+    streamed = SequenceTagger(loss="hinge").partial_fit(X, y)
+    streamed.result_.report(tmp_path / "stream.html")
+    assert "earlier calls of partial_fit are not known any more" in (tmp_path / "stream.html").read_text()
+    assert "trained by partial_fit" in dict(certificate_lines(result_fields(streamed.result_)))["certified"]

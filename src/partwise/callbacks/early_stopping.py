@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..result import Certificate, Result, Status
 from ..solvers.base import Progress
+from ..solvers.registry import has_certificates
 from .base import Session, TrainingCallback
 
 Metric = str | Callable[[Any, Any], float]
@@ -108,7 +109,8 @@ class EarlyStopping(TrainingCallback):
         status: Status = "converged" if 0 < self._tol >= found.relative_gap else "stopped"
         message = (
             f"early stopping: weights of pass {self.best_passes_:.4g}, dev score {self.best_score_:.6g}, "
-            f"{found.text(result.l2)}; {result.solver} went on to pass {result.passes:.4g} without a better score"
+            f"{found.text(result.l2, has_certificates(result.solver))}; "
+            f"{result.solver} went on to pass {result.passes:.4g} without a better score"
         )
         return replace(
             result, weights=best, primal=primal, gap=found.gap, rounding=found.rounding, status=status, message=message

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from typing import Any
 
@@ -28,14 +29,24 @@ def result_fields(result: Result) -> dict[str, Any]:
 def certificate_lines(fields: dict[str, Any]) -> list[tuple[str, str]]:
     """The same in words, as (heading, text)."""
     share = fields["relative_gap"]
-    if fields["status"] == "no certificate":
-        reason = "l2 = 0" if fields["l2"] == 0 else f"{fields['solver']} has none"
-        certificate = f"none ({reason}); primal {fields['primal']:.6g}"
+    if fields["status"] == "no certificate" or not math.isfinite(fields["gap"]):
+        certificate = f"none ({_reason(fields)}); primal {fields['primal']:.6g}"
     else:
         certificate = f"primal {fields['primal']:.6g}, dual {fields['dual']:.6g}, gap {fields['gap']:.2g}"
         certificate += f" ({share:.1e} of the primal)"
     run = f"{fields['solver']}: {fields['status']} after {fields['passes']:.4g} passes, {fields['seconds']:.2f} s"
     return [("solver", run), ("certified", certificate)]
+
+
+def _reason(fields: dict[str, Any]) -> str:
+    """Why there is no certificate."""
+    from partwise.solvers.registry import has_certificates
+
+    if fields["l2"] == 0:
+        return "l2 = 0"
+    if math.isnan(fields["primal"]):
+        return "trained by partial_fit, or changed after training"
+    return "beyond double precision" if has_certificates(fields["solver"]) else f"{fields['solver']} has none"
 
 
 def features_text(fields: dict[str, Any]) -> str:

@@ -13,14 +13,14 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from partwise.arrays import Floats
-from partwise.estimators.answers import AnsweringEstimator
+from partwise.estimators.incremental import IncrementalEstimator
 from partwise.estimators.training import LastInput
 from partwise.models.base import Ability
 from partwise.models.inspection import Pruning, without_certificate
 from partwise.result import Result
 
 
-class StructuredEstimator(AnsweringEstimator):
+class StructuredEstimator(IncrementalEstimator):
     """Base of the estimators.
 
     `_make_model` is what a subclass has to write; its `__init__` lists its own parameters and may take the others as

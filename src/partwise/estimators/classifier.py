@@ -10,7 +10,7 @@ from scipy import sparse
 from scipy.special import log_softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from partwise.arrays import Floats
 from partwise.checks import check_count, count_jobs
@@ -146,6 +146,13 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
         check_classification_targets(y)
         names = self.feature_names_in_.tolist() if hasattr(self, "feature_names_in_") else None
         cast(ClassesModel, model).names = names
+        return X, y
+
+    def _check_more(self, X: Any, y: Any) -> tuple[Any, Any]:
+        X = self._check_input(X)
+        y = column_or_1d(y, warn=True)
+        check_consistent_length(X, y)
+        check_classification_targets(y)
         return X, y
 
     def _fitted(self) -> ClassesModel:

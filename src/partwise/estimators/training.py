@@ -72,6 +72,8 @@ class TrainedEstimator(BaseEstimator):
     _last: LastInput
     #: Loss, solver and shape of the data of the last fit: what a dual point belongs to.
     _fit_key: tuple[Any, ...] | None = None
+    #: What `partial_fit` keeps for its next call; anything else that gives a model other weights ends it.
+    _stream: Any = None
 
     def __init__(
         self,
@@ -331,6 +333,7 @@ class TrainedEstimator(BaseEstimator):
             if name in vars(self):
                 delattr(self, name)
         self._model = model
+        self._stream = None
         self._last = LastInput()
         self.result_ = result
         for name, value in model.attributes().items():

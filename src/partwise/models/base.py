@@ -24,6 +24,7 @@ import numpy as np
 
 from partwise.arrays import Floats, Ints, pointers
 from partwise.capabilities import Capability
+from partwise.checks import check_sample_weight
 from partwise.losses import Loss
 from partwise.model_files.parts import ModelParts
 from partwise.models.costs import HasCosts
@@ -49,11 +50,13 @@ class Ability(Enum):
     CARRYING = "carried"
     FILES = "to_parts"
     PARTITIONS = "partitioner"
+    FURTHER = "further"
 
     @property
     def methods(self) -> tuple[str, ...]:
         """The methods that a model has to write for it."""
-        return ("to_parts", "from_parts") if self is Ability.FILES else (self.value,)
+        others = {Ability.FILES: ("to_parts", "from_parts"), Ability.FURTHER: ("encode",)}
+        return others.get(self, (self.value,))
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,8 @@ class Training:
     l1: float = 0.0
     max_seconds: float | None = None
     verbose: int = 0
+    #: All labels that there will be, where a model is to be trained further on other data (`Model.takes_classes`).
+    classes: Any = None
 
     @property
     def penalty(self) -> Penalty:
@@ -220,6 +225,8 @@ class Model(HasCosts, ABC):
     constraints: ClassVar[tuple[str, ...]] = ()
     #: Abilities that its class has and this model has not: why.
     lacks: Mapping[Ability, str] = {}
+    #: Whether its answers are made of labels, all of which `Training.classes` may say.
+    takes_classes: ClassVar[bool] = False
     _weights: Floats
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -269,6 +276,21 @@ class Model(HasCosts, ABC):
     def l2_factor(self) -> float:
         """What the strength of the penalty is multiplied by."""
         return 1.0
+
+    def further(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> LabelledBatch:
+        """Examples to train a model further whose features are chosen (`partial_fit`): unknown ones are left out.
+
+        ValueError naming an example whose answer it cannot give.
+        """
+        if self.label_cost is not None:
+            raise NotAvailable(f"further examples with a cost: not available for {type(self).__name__}")
+        reading = self.read(X, n_jobs)
+        weight = check_sample_weight(sample_weight, reading.n_examples, "example")
+        labellings, possible = self.encode(reading, y)
+        if not np.all(possible):
+            number = reading.numbers[int(np.flatnonzero(~np.asarray(possible))[0])]
+            raise ValueError(f"y: example {number} has an answer that this model cannot give, such as an unknown label")
+        return LabelledBatch(reading.batch, labellings, None if weight is None else weight[reading.numbers])
 
     # partitions: training data in files
 

@@ -12,11 +12,17 @@ from partwise.arrays import Floats
 from partwise.checks import check_choice, check_positive
 
 
-def with_class_weight(class_weight: Any, y: NDArray[Any], weight: Floats | None) -> Floats | None:
-    """Row weights times the weights of their labels."""
+def with_class_weight(
+    class_weight: Any, y: NDArray[Any], weight: Floats | None, classes: NDArray[Any] | None = None
+) -> Floats | None:
+    """Row weights times the weights of their labels; classes: all labels, where y may have some of them only."""
     if class_weight is None:
         return weight
+    if classes is not None and isinstance(class_weight, str):
+        raise ValueError(f"class_weight={class_weight!r} is not available with partial_fit: give a mapping")
     seen, labels = np.unique(y, return_inverse=True)
+    if classes is not None:
+        seen, labels = classes, np.searchsorted(classes, seen)[labels]
     rows = np.ones(len(y)) if weight is None else weight
     sums: Floats = np.bincount(labels, weights=rows, minlength=len(seen)).astype(np.float64, copy=False)
     factors = label_factors(class_weight, seen, sums)

@@ -42,6 +42,7 @@ from partwise.models.inspection import (
 )
 from partwise.models.rows import Rows, csr_attributes
 from partwise.models.saved import coefficient_arrays, read_coefficients
+from partwise.models.sequences.labels import all_labels
 from partwise.problem import Batch, LabelledBatch
 from partwise.structures import Multiclass, padded_width
 
@@ -56,6 +57,7 @@ class ClassesModel(Model):
     """
 
     constraints: ClassVar[tuple[str, ...]] = ("allowed",)
+    takes_classes: ClassVar[bool] = True
 
     classes: NDArray[Any]
     coef: Floats
@@ -71,16 +73,26 @@ class ClassesModel(Model):
 
     def learn(self, X: Any, y: Any, sample_weight: Any, training: Training) -> Learnt:
         weight = check_sample_weight(sample_weight, X.shape[0], "sample")
-        weight = with_class_weight(self.class_weight, y, weight)
+        given = None if training.classes is None else all_labels(np.unique(y), np.unique(training.classes))
+        weight = with_class_weight(self.class_weight, y, weight, given)
         if weight is not None and not weight.all():
             keep = np.flatnonzero(weight)
             X, y, weight = X[keep], y[keep], weight[keep]
         classes, labels = np.unique(y, return_inverse=True)
+        if given is not None:
+            classes, labels = given, np.searchsorted(given, classes)[labels]
         self.use_labels(classes)
         self.use_columns(int(X.shape[1]))
         encoded = EncodedRows(self.plain_rows(X).compact(), labels.astype(np.int64), weight)
         examples = self._examples(encoded, training.by_features)
         return Learnt(examples, (len(y), len(classes)), l2_factor=self.l2_factor)
+
+    def further(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> LabelledBatch:
+        weight = check_sample_weight(sample_weight, X.shape[0], "sample")
+        unknown = sorted(set(np.unique(y).tolist()) - set(self.classes.tolist()), key=str)
+        if unknown:
+            raise ValueError(f"y has the label {unknown[0]!r}, which is not among the classes of the first call")
+        return super().further(X, y, with_class_weight(self.class_weight, y, weight, self.classes), n_jobs)
 
     def _examples(self, encoded: EncodedRows, by_features: bool) -> LabelledBatch:
         structure = self.structure(encoded.size.n_examples)

@@ -9,6 +9,7 @@ tags before it. Sequences begin after two tags "none". Whole sequences are label
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -20,7 +21,7 @@ from partwise.checks import check_choice
 from partwise.features import Attributes, RowLayout, history_chain_map
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
-from partwise.models.base import Learnt, Reading, Training
+from partwise.models.base import Ability, Learnt, Reading, Training
 from partwise.models.chain.explaining import explain_positions
 from partwise.models.classes import classifier_map
 from partwise.models.inspection import (
@@ -76,6 +77,7 @@ class MaxentChainModel(SequenceModel):
     kind = "local"
     ruled: ClassVar[bool] = True
     late: ClassVar[tuple[str, ...]] = ("legal", "beam_width")
+    lacks: Mapping[Ability, str] = {Ability.FURTHER: "partial_fit: not available with model='maxent'"}
 
     nodes: PairLayout
     n_attributes: int

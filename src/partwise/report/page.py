@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from ..io.files import atomic_write
+from ..solvers.registry import has_certificates
 from .plots import convergence_plots
 from .svg import Drawing, clean, safe, shorten
 
@@ -126,10 +127,12 @@ def summary(result: Result, plots: bool = True) -> dict[str, Any]:
         sentence = "There is no certificate: "
         if result.l2 == 0:
             sentence += "without a penalty there is no dual value, and the gradient norm is what was brought down."
-        elif result.status == "no certificate" and not math.isnan(result.primal):
-            sentence += f"{result.solver} has none."
+        elif math.isnan(result.primal) and "partial_fit" in result.message:
+            sentence += "the examples of earlier calls of partial_fit are not known any more."
         elif math.isnan(result.primal):
             sentence += "the weights were changed after training."
+        elif not has_certificates(result.solver):
+            sentence += f"{result.solver} has none."
         else:
             sentence += "the dual value is beyond double precision."
     # Of how many is not said: some weights only pad the core's registers and belong to no feature.

@@ -98,6 +98,8 @@ class Solver(ABC, Generic[S]):
     traced: ClassVar[tuple[str, ...]] = ()
     #: Whether its certificates have a dual value. Where not, a run ends after its passes, with "no certificate".
     certified: ClassVar[bool] = True
+    #: Whether its state has nothing of single examples: a step may then visit other ones than the step before.
+    incremental: ClassVar[bool] = False
 
     @abstractmethod
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> S:

@@ -67,6 +67,7 @@ class MistakeDriven(OnlineSolver[MistakeState], ABC):
     advice: ClassVar[str] = "Raise max_passes"
     default_max_passes: ClassVar[int] = 10
     certified: ClassVar[bool] = False
+    incremental: ClassVar[bool] = True
 
     averaged: bool = option(True, "return the mean of the weights after each visit, not the last ones")
 

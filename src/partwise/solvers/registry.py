@@ -46,6 +46,11 @@ def available_solvers() -> list[str]:
     return list(SOLVERS)
 
 
+def has_certificates(name: str) -> bool:
+    """Whether runs of the solver of this name end with a dual value; a name that is not known here has them."""
+    return name not in SOLVERS or SOLVERS[name].certified
+
+
 #: The largest whole number that an option may be.
 MOST = 1 << 40
 

@@ -100,6 +100,7 @@ class SGD(OnlineSolver[SGDState]):
     rate: ClassVar[str] = "sublinear"
     advice: ClassVar[str] = "Raise max_passes or tol, or take another step_size"
     default_max_passes: ClassVar[int] = 1000
+    incremental: ClassVar[bool] = True
 
     rule: Rule = option(
         "bottou",

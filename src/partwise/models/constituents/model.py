@@ -205,6 +205,9 @@ class ConstituencyModel(Model):
             found.append(self.transform.restore(tree))
         return found
 
+    def further(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> LabelledBatch:
+        return super().further(X, X if y is None else y, sample_weight, n_jobs)
+
     def encode(self, reading: Reading, y: Any) -> tuple[Labellings, Booleans]:
         trees = as_list(y, "y")
         if len(trees) != reading.n_examples:

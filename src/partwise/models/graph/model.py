@@ -23,7 +23,7 @@ from partwise.models.inspection import Explanation, explanation
 from partwise.models.rows import Rows
 from partwise.models.sequences.column_reader import ColumnReader
 from partwise.models.sequences.inputs import Sequences, input_form
-from partwise.models.sequences.labels import Targets, label_lists
+from partwise.models.sequences.labels import Targets, all_labels, label_lists
 from partwise.models.sequences.name_reader import NameReader
 from partwise.models.sequences.reader import Reader
 from partwise.problem import Batch, LabelledBatch
@@ -44,6 +44,7 @@ class GraphModel(GraphWeights):
     """A label per node. Parameters: see `GraphLabeler`."""
 
     constraints: ClassVar[tuple[str, ...]] = ("allowed", "fixed")
+    takes_classes: ClassVar[bool] = True
     late: ClassVar[tuple[str, ...]] = ("memory_limit", "node_key", "edge_key", "type_key")
 
     untied = False  # whether each edge has a table of slots of its own although it has no features
@@ -87,7 +88,7 @@ class GraphModel(GraphWeights):
         if not lengths.all():
             number = graphs.numbers[int(np.flatnonzero(lengths == 0)[0])]
             raise ValueError(f"graph {number} has no nodes: leave it out")
-        self.classes = targets.classes()
+        self.classes = all_labels(targets.classes(), training.classes)
         if self.n_labels < 2:
             raise ValueError(f"y holds one label only ({self.classes.tolist()[0]!r}): there is nothing to learn")
         labels, table = targets.encode(self.classes), self.costs_of(self.classes.tolist())

@@ -62,6 +62,7 @@ class SegmentModel(SequenceModel):
 
     kind = "segments"
     late = ("scheme",)
+    takes_classes = False  # its types are those of the segments seen
 
     types: Types
     max_length: int

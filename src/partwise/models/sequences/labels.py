@@ -98,6 +98,17 @@ def sorted_labels(distinct: Iterable[Any]) -> NDArray[Any]:
     return label_array(plain)
 
 
+def all_labels(found: NDArray[Any], given: Any) -> NDArray[Any]:
+    """The labels found, or those given, which must have them among them."""
+    if given is None:
+        return found
+    known = set(given.tolist() if isinstance(given, np.ndarray) else given)
+    missing = [label for label in found.tolist() if label not in known]
+    if missing:
+        raise ValueError(f"y has the label {missing[0]!r}, which is not among classes")
+    return sorted_labels(known)
+
+
 def label_array(plain: list[Any]) -> NDArray[Any]:
     """One-dimensional array of labels; of objects where NumPy's own types would change a label or take much memory."""
     if all(isinstance(label, str) for label in plain):

@@ -22,7 +22,7 @@ from partwise.models.rows import Rows
 from partwise.models.sequences.column_reader import ColumnReader
 from partwise.models.sequences.constraints import as_booleans, label_masks, no_labelling
 from partwise.models.sequences.inputs import Sequences, input_form
-from partwise.models.sequences.labels import Targets, label_lists, split
+from partwise.models.sequences.labels import Targets, all_labels, label_lists, split
 from partwise.models.sequences.legal import LabelRule, check_legal, kept_scheme, rule_of, scheme_of
 from partwise.models.sequences.name_reader import NameReader
 from partwise.models.sequences.reader import Reader
@@ -51,6 +51,7 @@ class SequenceModel(Model):
 
     constraints: ClassVar[tuple[str, ...]] = ("allowed", "allowed_transitions")
     late: ClassVar[tuple[str, ...]] = ("legal",)
+    takes_classes: ClassVar[bool] = True
     #: The name of its features in model files.
     kind: str
     #: Whether positions are rows of numbers that are compared as they are, so that dense ones stay dense.
@@ -97,7 +98,7 @@ class SequenceModel(Model):
 
     def learn(self, X: Any, y: Any, sample_weight: Any, training: Training) -> Learnt:
         sequences, targets, weight, n_sequences = self.training_sequences(X, y, sample_weight)
-        self.use_labels(targets.classes())
+        self.use_labels(all_labels(targets.classes(), training.classes))
         labels = targets.encode(self.classes)
         self.label_scheme = (
             kept_scheme(tuple(self.classes.tolist()), labels, sequences.lengths()) if self.ruled else None
@@ -113,6 +114,11 @@ class SequenceModel(Model):
         """What costs are given for."""
         labels: list[Any] = self.classes.tolist()
         return labels
+
+    def further(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> LabelledBatch:
+        # training knows no rule about neighbouring labels
+        free = self.with_options(legal=False) if self.ruled else self
+        return super(SequenceModel, free).further(X, y, sample_weight, n_jobs)
 
     def training_sequences(self, X: Any, y: Any, sample_weight: Any) -> tuple[Sequences, Targets, Floats | None, int]:
         """Sequences of positive weight, their labels and weights, and how many sequences there are in all."""

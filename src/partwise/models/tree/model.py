@@ -116,6 +116,15 @@ class TreeModel(Model):
     # training
 
     def learn(self, X: Any, y: Any, sample_weight: Any, training: Training) -> Learnt:
+        return self._learn_trees(*self._given(X, y, sample_weight), training)
+
+    def further(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> LabelledBatch:
+        words, gold, weight = self._given(X, y, sample_weight)
+        kept, heads, _ = self._projective(words, gold.heads)
+        return self._examples(words, kept, heads, weight, n_jobs)
+
+    def _given(self, X: Any, y: Any, sample_weight: Any) -> tuple[Words, Trees, Floats | None]:
+        """Sentences of positive weight, their trees and weights."""
         sentences = as_sentences(X)
         trees = None if y is None else as_sentences(y, "y")
         if not sentences:
@@ -129,32 +138,41 @@ class TreeModel(Model):
         if len(empty):
             raise ValueError(f"{words.name(int(empty[0]))} has no words: leave it out")
         gold = read_trees(None if trees is None else [trees[i] for i in keep], words)
-        return self._learn_trees(words, gold, None if weight is None else weight[keep], training)
+        return words, gold, None if weight is None else weight[keep]
 
     def _learn_trees(self, words: Words, gold: Trees, weight: Floats | None, training: Training) -> Learnt:
         kept, heads, self.n_non_projective = self._projective(words, gold.heads)
         self.n_skipped = int(len(kept) - kept.sum())
         named = self._is_named(gold)
         used, chosen = words.take(kept), np.repeat(kept, words.lengths)
-        if not len(used.lengths):
-            raise ValueError("all gold trees have crossing arcs: use structure='spanning' or non_projective='lift'")
+        self._check_trees(kept)
         tokens = used.tokens()
         table = ArcTable.fitted(self.templates or ARC_TEMPLATES, tokens)
         self.arcs = ArcFeatures(table, self._make_index(table, tokens, heads[chosen]))
-        structure = self._make_structure(used.lengths)
         # Before the trees: what is wrong with it should not be found out after hours of training, and callbacks that
         # look at the parser on the way see it with its names.
         self.labeller = self.label_result = None
         if named:
             self.labeller, self.label_result = self._learn_labels(words, gold, weight, training)
-        features = self.arcs.features(tokens, float(self.memory_limit), training.n_jobs)
-        own = heads[chosen]
-        cost = None if self.label_cost is None else head_costs(used.lengths, own, self.label_cost)
-        examples = LabelledBatch(
-            Batch(structure, features), structure.encode(own), None if weight is None else weight[kept], cost
-        )
+        examples = self._examples(words, kept, heads, weight, training.n_jobs)
         seconds = 0.0 if self.label_result is None else self.label_result.seconds
         return Learnt(examples, (self.structure, bool(self.single_root), used.lengths), seconds=seconds)
+
+    @staticmethod
+    def _check_trees(kept: Booleans) -> None:
+        if not kept.any():
+            raise ValueError("all gold trees have crossing arcs: use structure='spanning' or non_projective='lift'")
+
+    def _examples(self, words: Words, kept: Booleans, heads: Ints, weight: Floats | None, n_jobs: int) -> LabelledBatch:
+        """The sentences that are kept, with their heads, on the features that were chosen."""
+        self._check_trees(kept)
+        used = words.take(kept)
+        structure = self._make_structure(used.lengths)
+        features = self.arcs.features(used.tokens(), float(self.memory_limit), n_jobs)
+        own = heads[np.repeat(kept, words.lengths)]
+        cost = None if self.label_cost is None else head_costs(used.lengths, own, self.label_cost)
+        weight = None if weight is None else weight[kept]
+        return LabelledBatch(Batch(structure, features), structure.encode(own), weight, cost)
 
     def _projective(self, words: Words, heads: Ints) -> tuple[Booleans, Ints, int]:
         """Which sentences to train on, heads of all, and how many trees the structure does not have."""

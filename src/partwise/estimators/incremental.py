@@ -1,0 +1,138 @@
+"""`partial_fit`: training on a stream of examples, whose features are chosen by the first ones.
+
+The first call chooses the model's features from its examples, as `fit` does; later ones leave out features that are not
+known. (A hashed vocabulary, which knows all of them, is a matter of the input or of the model's features.) Each call is
+one epoch of an online solver over its examples; the solver's state is kept for the next call, pickled with the
+estimator, and not part of model files: an estimator that was loaded goes on from its weights.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import time
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from partwise.estimators.answers import AnsweringEstimator
+from partwise.estimators.training import unchanged_on_failure
+from partwise.losses import Loss
+from partwise.models.base import Ability, Model, Training
+from partwise.problem import LabelledBatch, Problem
+from partwise.result import HISTORY, Result
+from partwise.solvers import SGD, Solver, State
+from partwise.solvers.base import generator
+from partwise.solvers.registry import SOLVERS, check_fits
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Where the last call ended: solver and loss, the solver's state, and the seconds of all calls."""
+
+    solver: Solver[Any]
+    loss: Loss
+    state: State
+    seconds: float
+
+
+class IncrementalEstimator(AnsweringEstimator):
+    """An estimator that can be trained further."""
+
+    _stream: Stream | None = None
+
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Train on these examples once, from where the last call (or `fit`, or a model file) ended.
+
+        The solver must be one that keeps nothing of single examples: `perceptron`, `mira` or `sgd`, which "auto" stands
+        for. There is no certificate: `result_.status` says so.
+
+        Parameters
+        ----------
+        X, y
+            As for `fit`. The first call chooses the features, and the labels unless `classes` says more; features that
+            are not among them are left out by later calls, labels are an error.
+        classes : array, optional
+            All labels that there will be, on the first call.
+        sample_weight : array, optional
+            One weight per example.
+        """
+        begin = time.perf_counter()
+        with unchanged_on_failure(self):
+            training = self._check_training()
+            training = replace(training, solver=self._incremental_solver(training.solver))
+            model, examples = self._examples(training, X, y, classes, sample_weight)
+            penalty = replace(training, l2=model.l2_factor * training.l2).penalty
+            problem = Problem.of([examples], training.loss, penalty, n_jobs=training.n_jobs)
+            stream = self._step(training, problem)
+            weights = stream.solver.weights(problem, stream.state)
+            stream = replace(stream, seconds=stream.seconds + time.perf_counter() - begin)
+            self._fit_key = None
+            self._adopt(model.with_weights(weights), _result(stream, problem, weights))
+            self._stream = stream
+        return self
+
+    def _incremental_solver(self, solver: Any) -> Solver[Any]:
+        if isinstance(self.solver, str) and self.solver == "auto":
+            return SGD()
+        if not solver.incremental:
+            others = ", ".join(name for name, cls in SOLVERS.items() if cls.incremental)
+            raise ValueError(
+                f"partial_fit: solver {solver.name!r} needs all examples at once; those that fit: {others}"
+            )
+        found: Solver[Any] = solver
+        return found
+
+    def _examples(
+        self, training: Training, X: Any, y: Any, classes: Any, sample_weight: Any
+    ) -> tuple[Model, LabelledBatch]:
+        """The model with its features, and the examples on them."""
+        if hasattr(self, "_model"):
+            model = self._fitted()
+            model.needs(Ability.FURTHER, "partial_fit")
+            if classes is not None and set(classes) != set(getattr(self, "classes_", classes)):
+                raise ValueError("classes: they must be those of the first call, or left out")
+            return model, model.further(*self._check_more(X, y), sample_weight, training.n_jobs)
+        model = self._make_model()
+        model.needs(Ability.FURTHER, "partial_fit")
+        if classes is not None and not model.takes_classes:
+            raise ValueError(f"classes: {type(self).__name__} takes none, leave them out")
+        given = replace(training, classes=classes)
+        return model, model.learn(*self._check_data(model, X, y), sample_weight, given).examples
+
+    def _check_more(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """Training data of a later call as the model takes them."""
+        return self._check_input(X), y
+
+    def _step(self, training: Training, problem: Problem) -> Stream:
+        """One epoch over the problem's examples."""
+        solver, last = training.solver, self._stream
+        check_fits(solver, problem)
+        if last is not None and (last.solver, last.loss) == (solver, training.loss):
+            state, seconds = copy.deepcopy(last.state), last.seconds
+        else:
+            start = self._model.weights.copy() if hasattr(self, "_model") else None
+            state, seconds = solver.init_state(problem, generator(training.seed()), start), 0.0
+        solver.step(problem, state)
+        return Stream(solver, training.loss, state, seconds)
+
+
+def _result(stream: Stream, problem: Problem, weights: Any) -> Result:
+    """What is known after a call: no objective, as the examples of earlier calls are gone."""
+    name, state = stream.solver.name, stream.state
+    calls = f"{state.epoch} call" + ("s" if state.epoch != 1 else "")
+    remark = stream.solver.remark(problem, state)
+    return Result(
+        weights=weights,
+        primal=math.nan,
+        dual=-math.inf,
+        gap=math.inf,
+        passes=float(state.epoch),
+        seconds=stream.seconds,
+        status="no certificate",
+        solver=name,
+        l2=problem.l2,
+        history={column: np.empty(0) for column in HISTORY},
+        message=f"{name}: {calls} of partial_fit, {state.visits} visits" + (f"; {remark}" if remark else ""),
+    )
