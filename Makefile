@@ -6,6 +6,7 @@ PYTHON ?= python3
 PYTEST_ARGS ?=
 BENCH ?= crf maxent
 MUTANTS_ARGS ?=
+FAULTS_ARGS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -28,10 +29,10 @@ pip_install = $(BIN)/python -m pip install --quiet
 # Without isolation the compiler sees the same paths every time, so that build/ stays valid.
 install_package = $(pip_install) --no-build-isolation --no-deps
 
-.PHONY: help demo test lint format bench docs sanitize mutants clean
+.PHONY: help demo test lint format bench docs sanitize mutants faults clean
 
 help:
-	@echo "make demo | test | lint | format | bench | docs | sanitize | mutants | clean"
+	@echo "make demo | test | lint | format | bench | docs | sanitize | mutants | faults | clean"
 
 demo: $(VENV)/.package
 	mkdir -p build
@@ -69,6 +70,11 @@ sanitize: $(SANITIZED)/.package $(VENV)/.extra-dev
 # Small faults in copies of the sources, each of which the tests must notice.
 mutants: $(VENV)/.build $(VENV)/.extra-dev
 	$(BIN)/python tests/mutants.py $(MUTANTS_ARGS)
+
+# What happens when things go wrong: the table of docs/reliability.md, which is written anew. Hours; it goes on where it
+# was stopped (FAULTS_ARGS="--seconds 600 --row damaged-models").
+faults: $(VENV)/.package $(VENV)/.extra-dev
+	$(BIN)/python -m tests.faults $(FAULTS_ARGS)
 
 clean:
 	rm -rf $(VENV) build dist docs/_build .pytest_cache .ruff_cache .mypy_cache .hypothesis

@@ -50,8 +50,12 @@ def seed_of(random_state: Any) -> int | None:
     raise ValueError(f"random_state must be None, an int or a NumPy generator, got {random_state!r}")
 
 
+#: The largest weight of an example.
+MOST_WEIGHT = 1e100
+
+
 def check_sample_weight(sample_weight: Any, n_examples: int, what: str = "sequence") -> Floats | None:
-    """One finite weight >= 0 per example, not all zero; None stays None."""
+    """One weight from 0 to MOST_WEIGHT per example, not all zero; None stays None."""
     if sample_weight is None:
         return None
     try:
@@ -67,6 +71,12 @@ def check_sample_weight(sample_weight: Any, n_examples: int, what: str = "sequen
     bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
     if len(bad):
         raise ValueError(f"sample_weight of {what} {bad[0]} is {weight[bad[0]]}: must be finite and not negative")
+    large = np.flatnonzero(weight > MOST_WEIGHT)
+    if len(large):
+        raise ValueError(
+            f"sample_weight of {what} {large[0]} is {weight[large[0]]}: at most {MOST_WEIGHT:g}, or the objective and "
+            "its dual, where weights are squared, would be no numbers"
+        )
     if not weight.any():
         raise ValueError("Sample weights must contain at least one non-zero number.")
     return weight

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from partwise.checks import check_sample_weight
 from partwise.models.sequences.column_reader import ColumnReader
 from partwise.models.sequences.inputs import Sequences, input_form
 from partwise.models.sequences.labels import Targets, encode_flat, split
@@ -239,3 +240,9 @@ def test_unseen_labels_are_minus_one():
 def test_bad_labels_are_named(y, message):
     with pytest.raises(ValueError, match=message):
         labels_of(y, [2, 1])
+
+
+def test_weights_whose_squares_are_no_numbers():
+    with pytest.raises(ValueError, match=r"sample_weight of sample 1 is 1e\+300: at most 1e\+100"):
+        check_sample_weight([1.0, 1e300], 2, "sample")
+    assert check_sample_weight([1.0, 1e100], 2).tolist() == [1.0, 1e100]

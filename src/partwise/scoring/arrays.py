@@ -129,8 +129,8 @@ def _items(column: str, flat: Any, outer: Ints) -> list[Any]:
     if pa.types.is_struct(kind):
         names = [field.name for field in kind]
         fields = [_with_nulls(flat.field(k)) for k in range(len(names))]
-        pairs = zip(*fields, strict=True) if fields else ([()] * len(flat))
-        return [{n: v for n, v in zip(names, row, strict=True) if v is not None} for row in pairs]
+        rows: Any = zip(*fields, strict=True) if fields else [()] * len(flat)
+        return [{n: v for n, v in zip(names, row, strict=True) if v is not None} for row in rows]
     if pa.types.is_map(kind):
         lengths = np.diff(np.asarray(flat.offsets)).astype(np.int64)
         begin, end = int(flat.offsets[0].as_py()), int(flat.offsets[len(flat)].as_py())
@@ -139,8 +139,8 @@ def _items(column: str, flat: Any, outer: Ints) -> list[Any]:
             at = int(np.flatnonzero(items.is_null().to_numpy(zero_copy_only=False))[0])
             raise ScoringError("an attribute's value is null", column, row_of(outer, row_of(lengths, at)))
         keys, values = _python(flat.keys.slice(begin, end - begin)), _python(items)
-        pairs = list(zip(keys, values, strict=True))
-        return [dict(each) for each in _cut(pairs, lengths)]
+        named = list(zip(keys, values, strict=True))
+        return [dict(each) for each in _cut(named, lengths)]
     try:
         inner, lengths = lists(column, flat)
     except ScoringError as error:

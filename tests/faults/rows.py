@@ -1,0 +1,139 @@
+"""A row of the table, where the rows are, and what trials have in common."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import resource
+import select
+import signal
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+#: The tests' own helpers are imported from their folder.
+TESTS = Path(__file__).resolve().parents[1]
+if str(TESTS) not in sys.path:
+    sys.path.insert(0, str(TESTS))
+
+#: A process hangs when it has used so many seconds of CPU time, or this many times as many have gone by.
+WAIT = 10
+#: Bytes that a trial's own process may take.
+MOST = 4 << 30
+MODULES = ("models", "checkpoints", "formats", "killed", "writing", "numbers", "sizes", "limits", "clusters", "rivals")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One kind of fault.
+
+    Parameters
+    ----------
+    name : on the command line
+    fault : in the table
+    required : in the table
+    trials : how many there are at full size
+    sample : how many of them `make test` runs
+    trial : number, empty folder -> (outcome, detail); the same number is the same trial
+    good : outcomes that are as required; None: a comparison, without a requirement
+    seconds : of CPU time after which a trial hangs; or WAIT times as long on the clock
+    """
+
+    name: str
+    fault: str
+    required: str
+    trials: int
+    sample: int
+    trial: Callable[[int, Path], tuple[str, str]]
+    good: tuple[str, ...] | None
+    seconds: float = 60.0
+
+
+def all_rows(modules: tuple[str, ...] = MODULES) -> dict[str, Row]:
+    """All rows by name; a module is the name of one of this package, or a full one."""
+    found: dict[str, Row] = {}
+    for name in modules:
+        module = importlib.import_module(name if "." in name else f"tests.faults.{name}")
+        found |= {row.name: row for row in module.ROWS}
+    return found
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a process of its own ended: "answer", "signal 9", "status 3" or "hang"."""
+
+    how: str
+    answer: Any = None
+
+
+def apart(function: Callable[[], Any], seconds: float, during: Callable[[int], None] | None = None) -> Ended:
+    """Call in a forked process, which gives JSON back; `during` may do something to it, by its number.
+
+    The process may take MOST bytes more than it has: what asks for more than that gets a MemoryError.
+    """
+    read, write = os.pipe()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    child = os.fork()
+    if child == 0:
+        os.close(read)
+        status = 1
+        try:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+            resource.setrlimit(resource.RLIMIT_AS, (used + MOST, resource.RLIM_INFINITY))
+            quiet = os.open(os.devnull, os.O_RDWR)
+            for stream in (0, 1, 2):
+                os.dup2(quiet, stream)
+            os.write(write, json.dumps(function()).encode())
+            status = 0
+        except SystemExit as done:
+            status = done.code if isinstance(done.code, int) else 1
+        except BaseException as error:
+            os.write(write, json.dumps({"raised": type(error).__name__, "message": str(error)[:200]}).encode())
+        finally:
+            os._exit(status)
+    os.close(write)
+    try:
+        if during is not None:
+            during(child)
+        data, deadline = b"", time.monotonic() + WAIT * seconds
+        while True:
+            ready, _, _ = select.select([read], [], [], 1.0)
+            if not ready:
+                if time.monotonic() < deadline and cpu_seconds(child) < seconds:
+                    continue
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+                return Ended("hang")
+            piece = os.read(read, 1 << 16)
+            if not piece:
+                break
+            data += piece
+    finally:
+        os.close(read)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if status < 0:
+        return Ended(f"signal {-status}")
+    if data:
+        return Ended("answer", json.loads(data))
+    return Ended(f"status {status}")
+
+
+def cpu_seconds(process: int) -> float:
+    """CPU time of a process so far."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def peak(reset: bool = False) -> int:
+    """The most memory that this process has had, in bytes, since it was last reset (Linux)."""
+    if reset:
+        with open("/proc/self/clear_refs", "w") as file:
+            file.write("5")
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
