@@ -26,7 +26,7 @@ def command(data: str | None, json_file: str | None, quick: bool) -> None:
 
     records: list[Record] = []
     for name in _DATA:
-        rows, labels = getattr(datasets, name)(data).train
+        rows, labels, _, _ = getattr(datasets, name)(data)
         X, y = normalize(rows[: _QUICK if quick else None]), labels[: _QUICK if quick else None]
         for C in _STRENGTHS:
             fitted = MaxentClassifier(C=C).fit(X, y)
