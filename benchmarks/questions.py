@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 QUESTIONS = {
+    "bounds": "benchmarks.bounds",
     "cfg": "benchmarks.cfg",
     "cli": "benchmarks.cli",
     "crf": "benchmarks.crf",

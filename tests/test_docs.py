@@ -48,6 +48,13 @@ def test_the_solver_of_the_page_is_certified(run_page):
     assert (np.diff(result.history["primal"]) <= 1e-12 * result.primal).all()
 
 
+def test_bounds_hold_on_the_page_of_bounds(run_page):
+    page = run_page("bounds.md")
+    bound, held_out = page["bound"], page["held_out"]
+    assert bound.training_loss <= bound.empirical < bound.value < 1
+    assert page["losses"].mean() < held_out < bound.value
+
+
 def test_solvers_agree_on_the_page_of_solvers(run_page):
     page = run_page("solvers.md")
     results = page["results"]

@@ -80,6 +80,19 @@ void bind_inference(nb::module_& m) {
             return numpy(std::move(scores));
         },
         "structure"_a, "features"_a, "weights"_a, "n_jobs"_a = 1);
+
+    m.def(
+        "slot_norms",
+        [](const Structure& structure, const FeatureMap& features, int n_jobs) {
+            Interrupt interrupt = python_interrupt();
+            std::vector<double> norms(idx(structure.slot_offsets().back()));
+            {
+                const nb::gil_scoped_release release;
+                slot_norms(structure, features, n_jobs, interrupt, norms.data());
+            }
+            return numpy(std::move(norms));
+        },
+        "structure"_a, "features"_a, "n_jobs"_a = 1);
 }
 
 }  // namespace partwise::bindings

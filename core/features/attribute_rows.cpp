@@ -313,6 +313,31 @@ double AttributeRows::transpose_norm2(Index i, const double* slots) const {
     return sum;
 }
 
+void AttributeRows::slot_norms2(Index i, double* out) const {
+    const Index width = layout_->width();
+    const std::int32_t* all_columns = layout_->all_columns();
+    const auto [full, masked, sparse, end, first, values] = groups_of(i);
+    fill(out, num_slots(i), 0.0);
+    const std::int32_t* row = first;
+    for (const Group* g = full; g < end; row += g->n_entries, ++g) {
+        for (std::uint32_t e = 0; e < g->n_entries;) {
+            double x = 0;  // an attribute may be repeated in a row, next to itself
+            double* own = out + row[e] * width;
+            for (const std::int32_t same = row[e]; e < g->n_entries && row[e] == same; ++e) {
+                x += values ? values[row - first + e] : 1.0;
+            }
+            if (g < masked) {
+                for (Index b = 0; b < width; ++b) own[b] += x * x;
+            } else if (g < sparse) {
+                const std::uint8_t* present = layout_->all_present() + g->offset;
+                for (Index b = 0; b < width; ++b) own[b] += x * x * static_cast<double>(present[b]);
+            } else {
+                for (std::uint32_t j = 0; j < g->length; ++j) own[all_columns[g->offset + j]] += x * x;
+            }
+        }
+    }
+}
+
 // |sum_t x_t (x) d_t|^2 <= 2 sum over attributes of (sum_t |x_t|)^2, because rows of a difference of labellings have
 // entries +1 and -1 at most once each: <d_t, d_s> <= 2. Where y and z use rows more than once, d_t = y_t - z_t and
 // <d_t, d_s> <= <y_t, y_s> + <z_t, z_s> <= |y_t| |y_s| + |z_t| |z_s|, |.| being numbers of uses.

@@ -63,6 +63,8 @@ class FeatureMap {
     virtual void project(Index i, const double* slots, SparseVector& out) const = 0;
     // |A_i' slots|^2
     virtual double transpose_norm2(Index i, const double* slots) const = 0;
+    // out_r = |A_i' e_r|^2 of every slot r
+    virtual void slot_norms2(Index i, double* out) const;
     // An upper bound of |A_i' (count(y) - count(z))|^2 over labellings y, z.
     virtual double psi2_bound(Index i) const = 0;
     // An upper bound of |A_i' count(y)| over labellings y, with absolute values throughout: a labelling's score, and
@@ -96,6 +98,7 @@ class Segment {
     // Appends runs; `first` is the segment's first weight.
     virtual void project(Index i, const double* slots, Index first, SparseVector& out) const = 0;
     virtual double transpose_norm2(Index i, const double* slots) const = 0;
+    virtual void slot_norms2(Index i, double* out) const;
     virtual double psi2_bound(Index i) const = 0;
     virtual Index row_length() const = 0;
 };
@@ -119,6 +122,7 @@ class LinearMap final : public FeatureMap {
     void add_squares_of(Index begin, Index end, const double* slots, double* w) const override;
     void project(Index i, const double* slots, SparseVector& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
+    void slot_norms2(Index i, double* out) const override;
     double psi2_bound(Index i) const override;
     Index row_length() const override;
 

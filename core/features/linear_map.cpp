@@ -16,6 +16,24 @@ void FeatureMap::scores_of(Index begin, Index end, const double* w, double* out)
 
 double FeatureMap::reach(Index i) const { return std::sqrt(psi2_bound(i)); }
 
+namespace {
+
+template <class Map>
+void norms2_of_units(const Map& map, Index i, double* out) {
+    std::vector<double> unit(idx(map.num_slots(i)), 0.0);
+    for (std::size_t r = 0; r < unit.size(); ++r) {
+        unit[r] = 1.0;
+        out[r] = map.transpose_norm2(i, unit.data());
+        unit[r] = 0.0;
+    }
+}
+
+}  // namespace
+
+void FeatureMap::slot_norms2(Index i, double* out) const { norms2_of_units(*this, i, out); }
+
+void Segment::slot_norms2(Index i, double* out) const { norms2_of_units(*this, i, out); }
+
 void FeatureMap::add_transpose_of(Index begin, Index end, const double* slots, double* w) const {
     for (Index i = begin; i < end; ++i) {
         add_transpose(i, slots, 1.0, w);
@@ -205,6 +223,13 @@ double LinearMap::transpose_norm2(Index i, const double* slots) const {
         slots += segment->num_slots(i);
     }
     return sum;
+}
+
+void LinearMap::slot_norms2(Index i, double* out) const {
+    for (const auto& segment : segments_) {
+        segment->slot_norms2(i, out);
+        out += segment->num_slots(i);
+    }
 }
 
 double LinearMap::psi2_bound(Index i) const {

@@ -187,6 +187,8 @@ void PassingRows::project(Index i, const double* slots, Index first, SparseVecto
 
 double PassingRows::transpose_norm2(Index i, const double* slots) const { return stored(i).transpose_norm2(0, slots); }
 
+void PassingRows::slot_norms2(Index i, double* out) const { stored(i).slot_norms2(0, out); }
+
 double PassingRows::psi2_bound(Index i) const { return stored(i).psi2_bound(0); }
 
 }  // namespace partwise

@@ -69,6 +69,7 @@ class AttributeSegment final : public Segment {
         rows_->project(i, slots, first, out);
     }
     double transpose_norm2(Index i, const double* slots) const override { return rows_->transpose_norm2(i, slots); }
+    void slot_norms2(Index i, double* out) const override { rows_->slot_norms2(i, out); }
     double psi2_bound(Index i) const override { return rows_->psi2_bound(i); }
     Index row_length() const override { return rows_->row_length(); }
 
@@ -139,6 +140,7 @@ class AttributeRows final : public Segment {
     void add_squares_of(Index begin, Index end, const double* slots, double* w) const override;
     void project(Index i, const double* slots, Index first, SparseVector& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
+    void slot_norms2(Index i, double* out) const override;
     double psi2_bound(Index i) const override;
     Index row_length() const override { return row_length_; }
 
@@ -199,6 +201,7 @@ class PassingRows final : public Segment {
     Added add_transpose_shrunk(Index i, const double* slots, double scale, const ShrunkWeights& to) const override;
     void project(Index i, const double* slots, Index first, SparseVector& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
+    void slot_norms2(Index i, double* out) const override;
     double psi2_bound(Index i) const override;
     Index row_length() const override { return row_length_; }
 

@@ -1,6 +1,7 @@
 #include "solvers/inference.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "solvers/sum_examples.h"
 
@@ -122,6 +123,19 @@ void all_scores(const Structure& structure, const FeatureMap& features, const do
     const std::vector<Index> offsets = structure.slot_offsets();
     for_each_example(structure, features, w, n_jobs, interrupt, [&](Index i, const double* own, Workspace&) {
         std::copy(own, own + structure.num_slots(i), scores + offsets[idx(i)]);
+    });
+}
+
+void slot_norms(const Structure& structure, const FeatureMap& features, int n_jobs, Interrupt& interrupt,
+                double* norms) {
+    check_alike(structure, features);
+    const std::vector<Index> offsets = structure.slot_offsets();
+    const int workers = std::max(n_jobs, 1);
+    parallel_for(structure.num_examples(), workers, interrupt, [&](Index i, int) {
+        const Index n = slots_of(structure, features, i);
+        double* own = norms + offsets[idx(i)];
+        features.slot_norms2(i, own);
+        for (Index r = 0; r < n; ++r) own[r] = std::sqrt(own[r]);
     });
 }
 

@@ -29,4 +29,8 @@ void labelling_values(const Structure& structure, const FeatureMap& features, co
 void all_scores(const Structure& structure, const FeatureMap& features, const double* w, int n_jobs,
                 Interrupt& interrupt, double* scores);
 
+// |A_i' e_r| of every slot r, examples end to end.
+void slot_norms(const Structure& structure, const FeatureMap& features, int n_jobs, Interrupt& interrupt,
+                double* norms);
+
 }  // namespace partwise

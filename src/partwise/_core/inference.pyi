@@ -32,3 +32,6 @@ def labelling_values(
 
 def all_scores(structure: Structure, features: FeatureMap, weights: Floats, n_jobs: int = 1) -> Floats:
     """Slot scores of all examples end to end."""
+
+def slot_norms(structure: Structure, features: FeatureMap, n_jobs: int = 1) -> Floats:
+    """|A_i' e_r| of every slot r, examples end to end."""

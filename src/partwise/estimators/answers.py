@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
@@ -17,6 +17,7 @@ from partwise.estimators.training import TrainedEstimator, decode
 from partwise.losses import get_loss
 from partwise.models.base import Ability, Labellings, Model, Reading
 from partwise.models.errors import NotAvailable
+from partwise.problem import LabelledBatch
 from partwise.problem.inference import check_weights, entropies_of, expectations, values_of
 from partwise.structures import Structure
 
@@ -210,6 +211,32 @@ class AnsweringEstimator(TrainedEstimator):
         found[reading.numbers] = values
         found[reading.failed] = -np.inf
         return found
+
+    def labelled(self, X: Any, y: Any) -> LabelledBatch:
+        """Examples with their answers as a solver sees them, under the fitted model's features (`partwise.bounds`).
+
+        ValueError for an answer that the model does not have.
+        """
+        model, reading, _ = self._read(X, note=False)
+        model.needs(Ability.ENCODING, "labelled examples")
+        labellings, possible = _encode(model, reading, y)
+        odd = np.flatnonzero(~np.asarray(possible, dtype=bool))
+        if odd.size or len(reading.failed):
+            first = reading.numbers[odd[0]] if odd.size else reading.failed[0]
+            raise ValueError(f"example {first}: the model does not have this answer")
+        return LabelledBatch(reading.batch, labellings)
+
+    @property
+    def weights_(self) -> Floats:
+        """All weights, as a solver has them."""
+        check_is_fitted(self)
+        return self._model.weights
+
+    def with_weights(self, weights: Floats) -> Self:
+        """Another estimator like this one with other weights, without a certificate."""
+        if np.shape(weights) != np.shape(self.weights_):
+            raise ValueError(f"weights of shape {np.shape(weights)}, the model has {np.shape(self.weights_)}")
+        return self._preview(self._model, weights)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """How good predictions are, between 0 and 1, by the measure that the class says."""

@@ -1,0 +1,12 @@
+"""Bounds of the loss on examples yet to come: `margin_bound` from the training sample, `held_out_bound` from others.
+
+See docs/bounds.md for what they say and when they say anything.
+"""
+
+from .gibbs import GibbsClassifier
+from .held_out import held_out_bound
+from .kl import kl, kl_inverse
+from .margins import Margins
+from .pac_bayes import MarginBound, margin_bound
+
+__all__ = ["GibbsClassifier", "MarginBound", "Margins", "held_out_bound", "kl", "kl_inverse", "margin_bound"]

@@ -1,0 +1,342 @@
+"""The labellings that a small change of unit weights could make the best, and the largest loss among them.
+
+Example i has slots r with feature vectors Phi_r = A_i' e_r, and labelling y uses slot r count_r(y) times. At unit
+weights w, |w| = 1, scores are s(y) = <w, Phi(y)>, and two labellings are
+
+    E(y, z) = sum_r |count_r(y) - count_r(z)| |Phi_r|
+
+apart (001, section 5, where every count is 0 or 1). The labellings within a margin gamma are
+
+    C(gamma) = {y : s(y) >= s(z) - gamma E(y, z) for all z},
+
+and `largest_losses` is max over C of L(y) = cost(y) / (the largest cost of the example), in [0, 1].
+
+Where an example has few labellings, they are listed: this is exact. Elsewhere it is an upper bound. One z is kept, the
+best labelling y*, which makes the set larger, and E(y, y*) is replaced by a linear function that is no smaller: slot r
+is used at most m_r times, and on 0, ..., m_r the convex |c - c*| lies below the chord through its ends (for m_r = 1
+they are equal). What is left, max L(y) subject to one linear inequality g(y) >= 0, is at most
+
+    min over lambda >= 0 of max_y L(y) + lambda g(y),
+
+each value of which is a call of the max oracle. The minimum is found by intersecting the two lines (in lambda) that
+meet below it; each value on the way is an upper bound already.
+
+The older set (001, after equation 8) is C'(gamma) = {y : s(y) >= s(z) - gamma B (cost(y) + cost(z)) for all z}, where
+B = max over y of E(y, gold) / cost(y), by example: the smallest factor with which C is part of C'.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from .._core import all_scores, decode, infer, slot_norms
+from ..arrays import Floats, Ints
+from ..capabilities import Capability
+from ..features import LinearMap, SlotSegment
+from ..problem import LabelledBatch
+from ..structures.capabilities import structure_capabilities
+
+Loss = Literal["cost", "zero-one"]
+
+#: Calls of the oracle for one minimum over lambda, at most; it ends by itself after some five.
+_CALLS = 20
+#: Differences of scores up to this, relative to the largest score, are ties: they count as within the margin.
+_TIES = 1e-9
+
+
+class _Best(NamedTuple):
+    """Best labellings under some slot scores: values, and the sums of other slot vectors over them."""
+
+    indptr: Ints
+    slots: Ints
+    counts: Floats
+
+    def sums(self, offsets: Ints, vector: Floats) -> Floats:
+        """<vector, counts> of each example."""
+        owner = np.repeat(np.arange(len(offsets) - 1), np.diff(self.indptr))
+        values = vector[offsets[owner] + self.slots] * self.counts
+        found: Floats = np.bincount(owner, weights=values, minlength=len(offsets) - 1).astype(np.float64)
+        return found
+
+    def spread(self, offsets: Ints) -> Floats:
+        """Counts of all slots, examples end to end."""
+        owner = np.repeat(np.arange(len(offsets) - 1), np.diff(self.indptr))
+        dense = np.zeros(int(offsets[-1]))
+        np.add.at(dense, offsets[owner] + self.slots, self.counts)
+        return dense
+
+
+class Listed(NamedTuple):
+    """All labellings of some examples, end to end.
+
+    threshold: the smallest gamma with which a labelling is in C(gamma), max over z of (s(z) - s(y)) / E(y, z).
+    """
+
+    example: Ints
+    score: Floats
+    cost: Floats
+    loss: Floats
+    threshold: Floats
+
+    @property
+    def n_examples(self) -> int:
+        return len(np.unique(self.example))
+
+    def put(self, losses: Floats, inside: Any) -> None:
+        """Set each listed example's largest loss among the labellings inside, of which there is one at least."""
+        losses[self.example] = 0.0
+        np.maximum.at(losses, self.example[inside], self.loss[inside])
+
+
+def _thresholds(scores: Floats, scaled: Floats) -> Floats:
+    """`Listed.threshold` from scores and counts times norms (labellings x slots); ties count as within."""
+    apart = cdist(scaled, scaled, "cityblock")
+    behind = scores[None, :] - scores[:, None] - _TIES * (1.0 + float(np.abs(scores).max()))
+    with np.errstate(divide="ignore"):
+        ratio = np.where(behind > 0, behind / apart, 0.0)
+    found: Floats = ratio.max(axis=1)
+    return found
+
+
+class Margins:
+    """Labelled examples at unit weights.
+
+    Parameters
+    ----------
+    examples : LabelledBatch
+        Without sample weights: a bound is about examples that were drawn alike.
+    weights : array
+        Of any length but zero; they are brought to length 1.
+    loss : {"cost", "zero-one"}
+        L(y): the cost over the largest cost of the example (for rows of labels the share of wrong ones), or 1 for every
+        labelling but the gold one.
+    max_listed : int
+        Examples with at most so many labellings have them listed, where the structure has k best labellings.
+    """
+
+    def __init__(
+        self,
+        examples: LabelledBatch,
+        weights: Floats,
+        *,
+        loss: Loss = "cost",
+        max_listed: int = 100,
+        n_jobs: int = 1,
+    ) -> None:
+        batch = examples.batch
+        if loss not in get_args(Loss):
+            raise ValueError(f"loss must be one of {', '.join(get_args(Loss))}, got {loss!r}")
+        if "explicit weights" not in batch.features.capabilities():
+            raise ValueError("bounds need explicit weights, which are not available with a kernel")
+        if (examples.sample_weight != 1.0).any():
+            raise ValueError("bounds are about examples drawn alike: sample weights other than 1 are not available")
+        if batch.n_examples < 2:
+            raise ValueError(f"a bound needs at least 2 examples, got {batch.n_examples}")
+        weights = np.asarray(weights, dtype=np.float64)
+        length = float(np.sqrt(batch.features.dot(weights, weights)))
+        if not (np.isfinite(length) and length > 0):
+            raise ValueError(f"weights of length {length}: a bound needs weights that are finite and not all zero")
+        self.loss, self.n_jobs = loss, n_jobs
+        self.structure, self.offsets = batch.structure, batch.slot_offsets
+        self.scores = all_scores(batch.structure, batch.features, weights / length, n_jobs)
+        self.norms = slot_norms(batch.structure, batch.features, n_jobs)
+        self.owner = np.repeat(np.arange(batch.n_examples), np.diff(self.offsets))
+        self._identity = LinearMap([_identity(self.offsets)])
+        self.gold = _Best(*examples.gold)
+        self.costs = _costs(examples)
+        #: The number of slots with features, of the example that has most.
+        self.most_slots = int(np.bincount(self.owner, weights=(self.norms > 0) & self._used()).max())
+        largest = self._maximize(self.costs).sums(self.offsets, self.costs)
+        self._largest = np.where(largest > 0, largest, 1.0)  # an example with one labelling has loss 0
+        self._whole = np.bincount(self.owner, weights=self.costs % 1.0, minlength=batch.n_examples) == 0
+        self.best = self._maximize(self.scores)
+        self.listed = self._list(max_listed)
+        self._lines: dict[int, tuple[Floats, Floats]] = {}
+
+    @property
+    def n_examples(self) -> int:
+        return len(self.offsets) - 1
+
+    def losses_of_best(self) -> Floats:
+        """L of the best labelling of each example."""
+        if self.loss == "zero-one":
+            return np.where(self._same_as_gold(self.best), 0.0, 1.0)
+        return self.best.sums(self.offsets, self.costs) / self._largest
+
+    def largest_losses(self, gamma: float) -> Floats:
+        """An upper bound of max over C(gamma) of L for each example, exact for those that are `listed`."""
+        slope, constant = self._apart(self.best)
+        direction = self.scores + gamma * slope
+        level = gamma * constant - self.best.sums(self.offsets, self.scores)
+        found = self._relaxed(direction, level, self.best)
+        self.listed.put(found, self.listed.threshold <= gamma)
+        return found
+
+    def largest_losses_of_older_set(self, gamma: float) -> Floats:
+        """The same for C'(gamma)."""
+        ratio = gamma * self._cost_factors()
+        spread = ratio[self.owner] * self.costs
+        anchors = self._maximize(self.scores - spread)
+        level = -anchors.sums(self.offsets, self.scores - spread)
+        found = self._relaxed(self.scores + spread, level, anchors)
+        values = self.listed.score + (ratio[self.listed.example] * self.listed.cost) + level[self.listed.example]
+        self.listed.put(found, values >= -_TIES * (1.0 + np.abs(level[self.listed.example])))
+        return found
+
+    # listed labellings
+
+    def _list(self, most: int) -> Listed:
+        """The labellings of examples that have at most so many."""
+        gold = self.gold.spread(self.offsets)
+        parts: list[tuple[Floats, Floats, Floats, Floats]] = []
+        examples = []
+        for i in range(self.n_examples if Capability.K_BEST in self.structure.capabilities() else 0):
+            rows = slice(self.offsets[i], self.offsets[i + 1])
+            n_slots = rows.stop - rows.start
+            if n_slots > most:
+                continue
+            found = self.structure.k_best(i, np.zeros(n_slots), most + 1)
+            if len(found) > most:
+                continue
+            counts = np.zeros((len(found), n_slots))
+            for row, (_, slots, used) in zip(counts, found, strict=True):
+                row[slots] += used
+            scores, costs = counts @ self.scores[rows], counts @ self.costs[rows]
+            if self.loss == "cost":
+                losses = costs / self._largest[i]
+            else:
+                losses = (counts != gold[rows]).any(axis=1).astype(np.float64)
+            examples.append(i)
+            parts.append((scores, costs, losses, _thresholds(scores, counts * self.norms[rows])))
+        lengths = [len(each[0]) for each in parts]
+        columns = [np.concatenate(each) if parts else np.empty(0) for each in zip(*parts, strict=True)] or [
+            np.empty(0)
+        ] * 4
+        return Listed(np.repeat(np.array(examples, dtype=np.int64), lengths), *columns)
+
+    # the relaxation
+
+    def _relaxed(self, direction: Floats, level: Floats, inside: _Best) -> Floats:
+        """An upper bound of max L(y) over the y with <direction, counts> + level >= 0; `inside`: one such y."""
+        if self.loss == "zero-one":
+            return self._any_other(direction, level)
+        losses = self.costs / self._largest[self.owner]
+        left = self._maximize(losses)  # lambda = 0
+        left_loss, left_slope = left.sums(self.offsets, losses), left.sums(self.offsets, direction) + level
+        right_loss = inside.sums(self.offsets, losses)
+        right_slope = np.maximum(inside.sums(self.offsets, direction) + level, 0.0)
+        bound = left_loss.copy()
+        open_ = left_slope < 0
+        for _ in range(_CALLS):
+            which = np.flatnonzero(open_)
+            if not which.size:
+                break
+            at = np.zeros(self.n_examples)
+            at[which] = (left_loss - right_loss)[which] / (right_slope - left_slope)[which]
+            found = self._maximize(losses + at[self.owner] * direction, which)
+            loss = found.sums(self.offsets, losses)
+            slope = found.sums(self.offsets, direction) + level
+            value = loss + at * slope
+            below = left_loss + at * left_slope  # where the two lines meet
+            bound[which] = np.minimum(bound, value)[which]
+            open_ &= value > below + 1e-9
+            falls = open_ & (slope < 0)
+            rises = open_ & (slope >= 0)
+            left_loss, left_slope = np.where(falls, loss, left_loss), np.where(falls, slope, left_slope)
+            right_loss, right_slope = np.where(rises, loss, right_loss), np.where(rises, slope, right_slope)
+        # costs that are whole numbers sum to whole numbers
+        steps = np.floor(bound * self._largest + 1e-6) / self._largest
+        clipped: Floats = np.clip(np.where(self._whole, steps, bound), 0.0, 1.0)
+        return clipped
+
+    def _any_other(self, direction: Floats, level: Floats) -> Floats:
+        """1 unless every labelling but the gold one has <direction, counts> + level < 0."""
+        best = self._maximize(direction)
+        value = best.sums(self.offsets, direction) + level
+        gold = self._same_as_gold(best)
+        found = np.where(value < 0, 0.0, 1.0)
+        for i in np.flatnonzero(gold & (value >= 0)).tolist():
+            if Capability.K_BEST not in self.structure.capabilities():
+                continue  # 1 is a bound too
+            scores = np.ascontiguousarray(direction[self.offsets[i] : self.offsets[i + 1]])
+            second = self.structure.k_best(i, scores, 2)[1:]
+            found[i] = float(any(each[0] + level[i] >= 0 for each in second))
+        return found
+
+    def _same_as_gold(self, best: _Best) -> Any:
+        wrong = np.abs(best.spread(self.offsets) - self.gold.spread(self.offsets))
+        return np.bincount(self.owner, weights=wrong, minlength=self.n_examples) == 0
+
+    def _apart(self, fixed: _Best) -> tuple[Floats, Floats]:
+        """(slope, constant) with E(y, fixed) <= <slope, counts(y)> + constant, by example."""
+        if id(fixed) not in self._lines:
+            counts = fixed.spread(self.offsets)
+            most = self._most_uses(fixed, counts)
+            chord = np.where(counts > 0, (most - 2.0 * counts) / np.maximum(most, 1.0), 1.0)
+            constant = np.bincount(self.owner, weights=self.norms * counts, minlength=self.n_examples)
+            self._lines[id(fixed)] = self.norms * chord, constant.astype(np.float64)
+        return self._lines[id(fixed)]
+
+    def _most_uses(self, fixed: _Best, counts: Floats) -> Floats:
+        """How often a labelling can use each of the slots that these labellings use (0 for others)."""
+        most = np.zeros(len(counts))
+        lengths = np.diff(fixed.indptr)
+        for k in range(int(lengths.max(initial=0))):
+            which = np.flatnonzero(lengths > k)
+            places = self.offsets[which] + fixed.slots[fixed.indptr[which] + k]
+            unit = np.zeros(len(counts))
+            unit[places] = 1.0
+            most[places] = self._maximize(unit, which).sums(self.offsets, unit)[which]
+        return np.maximum(most, counts)
+
+    def _cost_factors(self) -> Floats:
+        """B of each example: the largest E(y, gold) / cost(y), by Dinkelbach's method on E's linear bound."""
+        slope, constant = self._apart(self.gold)
+        factor = np.zeros(self.n_examples)
+        for _ in range(_CALLS):
+            found = self._maximize(slope - factor[self.owner] * self.costs)
+            apart, cost = found.sums(self.offsets, slope) + constant, found.sums(self.offsets, self.costs)
+            better = apart - factor * cost > 1e-9 * (1.0 + apart)
+            if not better.any():
+                break
+            with np.errstate(divide="ignore", invalid="ignore"):
+                factor = np.where(better, np.where(cost > 0, apart / cost, np.finfo(np.float64).max ** 0.25), factor)
+        return factor * (1.0 + 1e-9)
+
+    def _used(self) -> Any:
+        """Which slots some labelling uses (all, where that is not known)."""
+        if Capability.EXPECTATION_ORACLE not in structure_capabilities(self.structure):
+            return np.ones(len(self.owner), dtype=bool)
+        return (
+            infer(self.structure, self._identity, np.zeros(len(self.owner)), 1.0, self.n_jobs, entropies=False)[0] > 0
+        )
+
+    def _maximize(self, scores: Floats, which: Ints | None = None) -> _Best:
+        """Best labellings under these slot scores, of all examples or of these (the others are empty)."""
+        indptr, slots, counts, _ = decode(self.structure, self._identity, scores, self.n_jobs, which)
+        if which is None:
+            return _Best(indptr, slots, counts)
+        lengths = np.zeros(self.n_examples, dtype=np.int64)
+        lengths[which] = np.diff(indptr)
+        return _Best(np.concatenate([[0], np.cumsum(lengths)]), slots, counts)
+
+
+def _identity(offsets: Ints) -> SlotSegment:
+    """Slot scores as weights."""
+    each = np.arange(int(offsets[-1]) + 1)
+    return SlotSegment(int(offsets[-1]), offsets, each, each[:-1])
+
+
+def _costs(examples: LabelledBatch) -> Floats:
+    """Costs of all slots, examples end to end."""
+    if examples.cost is not None:
+        return examples.cost
+    structure, (indptr, slots, counts) = examples.batch.structure, examples.gold
+    each = [
+        structure.cost(i, slots[indptr[i] : indptr[i + 1]], counts[indptr[i] : indptr[i + 1]])
+        for i in range(structure.num_examples)
+    ]
+    return np.concatenate(each)

@@ -1,0 +1,156 @@
+"""The PAC-Bayesian margin bound (001, section 5, equation 7).
+
+With probability at least 1 - delta over a sample of n examples, for all unit weights w and all margins gamma in (0, 1]
+with 2 l n gamma^2 > 1 at once,
+
+    risk(Q(w, gamma)) <= KL^-1( Lmax(w, gamma) + 1 / (n gamma^2),
+                                (ln(2 l n gamma^2) / gamma^2 + ln(n / delta)) / (n - 1) )
+
+Q(w, gamma): the Gibbs classifier (`GibbsClassifier`), whose weights are drawn anew from a normal distribution around a
+multiple of w. l: the number of slots with features, of the example that has most. Lmax: the mean over the sample of the
+largest loss among labellings within the margin (`Margins`). KL^-1 of an upper bound of Lmax is an upper bound.
+
+As the bound holds for all gamma at once, the best one on a grid may be chosen afterwards.
+
+What it assumes. Examples are drawn independently, and feature vectors do not depend on the sample. A vocabulary learnt
+from the sample satisfies this (its weights are those of a larger set of features of which all others are zero), but
+features that occur in the sample and were left out (a minimum count, observed pairs alone) are then features of weight
+zero, whose norms are not counted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..arrays import Floats
+from ..problem import LabelledBatch
+from .held_out import check_delta
+from .kl import kl_inverse
+from .margins import Loss, Margins
+
+
+@dataclass(frozen=True)
+class MarginBound:
+    """The bound at its best margin.
+
+    value: what the risk of the Gibbs classifier is at most. empirical: Lmax (an upper bound of it unless `exact` is 1).
+    slack: 1 / (n gamma^2). epsilon: the second argument of KL^-1. exact: the share of examples whose labellings were
+    listed. older_empirical: the same term for the older set. training_loss: the mean loss of the best labellings.
+    grid: (gamma, bound) of all margins that were tried.
+    """
+
+    value: float
+    gamma: float
+    delta: float
+    empirical: float
+    slack: float
+    epsilon: float
+    n_examples: int
+    most_slots: int
+    exact: float
+    older_empirical: float
+    training_loss: float
+    loss: Loss
+    grid: tuple[tuple[float, float], ...]
+
+    @property
+    def informative(self) -> bool:
+        """Whether it says more than that a loss is at most 1."""
+        return self.value < 1.0
+
+    def __str__(self) -> str:
+        how = "exact" if self.exact == 1.0 else f"exact for {self.exact:.0%} of the examples, elsewhere an upper bound"
+        return (
+            f"risk of the Gibbs classifier <= {self.value:.4f} with probability {1.0 - self.delta:g} "
+            f"(gamma {self.gamma:.4g}; loss within the margin {self.empirical:.4f}, {how}; by the older set "
+            f"{self.older_empirical:.4f}; loss of the best labellings {self.training_loss:.4f})"
+        )
+
+
+def margin_bound(
+    examples: LabelledBatch,
+    weights: Floats,
+    *,
+    delta: float = 0.05,
+    gammas: Sequence[float] | None = None,
+    loss: Loss = "cost",
+    max_listed: int = 100,
+    n_jobs: int = 1,
+) -> MarginBound:
+    """The PAC-Bayesian margin bound of weights for the sample that they were trained on.
+
+    Parameters
+    ----------
+    examples : LabelledBatch
+        The sample; `estimator.labelled(X, y)` gives it.
+    weights : array
+        Any weights that are not zero; the bound is about their direction.
+    delta : float
+        Probability that the bound fails.
+    gammas : sequence of floats, optional
+        Margins to try, in (0, 1]; by default 25 of them, evenly spread on a logarithmic scale.
+    loss, max_listed
+        As for `Margins`.
+
+    Raises
+    ------
+    ValueError
+        For delta outside (0, 1), fewer than 2 examples, weights that are zero, sample weights, a kernel, or margins for
+        which the bound is not stated.
+    """
+    check_delta(delta)
+    margins = Margins(examples, weights, loss=loss, max_listed=max_listed, n_jobs=n_jobs)
+    n, slots = margins.n_examples, margins.most_slots
+    least = 1.0 / math.sqrt(2.0 * max(slots, 1) * n)
+    tried = _check_gammas(gammas, least) if gammas is not None else np.geomspace(1.0, 1.01 * least, 25).tolist()
+    found: dict[float, tuple[float, float]] = {}  # gamma: (bound, Lmax)
+    best = math.inf
+    for gamma in tried:
+        # Without any loss it could not be lower.
+        floor = _value(0.0, gamma, n, slots, delta)
+        if floor >= min(best, 1.0) and found:
+            found[gamma] = (1.0 if floor >= 1.0 else floor), math.nan
+            continue
+        empirical = float(margins.largest_losses(gamma).mean())
+        found[gamma] = _value(empirical, gamma, n, slots, delta), empirical
+        best = min(best, found[gamma][0])
+    gamma = min((each for each in found if not math.isnan(found[each][1])), key=lambda each: found[each][0])
+    value, empirical = found[gamma]
+    return MarginBound(
+        value=value,
+        gamma=gamma,
+        delta=delta,
+        empirical=empirical,
+        slack=1.0 / (n * gamma**2),
+        epsilon=_epsilon(gamma, n, slots, delta),
+        n_examples=n,
+        most_slots=slots,
+        exact=margins.listed.n_examples / n,
+        older_empirical=float(margins.largest_losses_of_older_set(gamma).mean()),
+        training_loss=float(margins.losses_of_best().mean()),
+        loss=loss,
+        grid=tuple((each, found[each][0]) for each in sorted(found)),
+    )
+
+
+def _epsilon(gamma: float, n: int, slots: int, delta: float) -> float:
+    return (math.log(2.0 * slots * n * gamma**2) / gamma**2 + math.log(n / delta)) / (n - 1)
+
+
+def _value(empirical: float, gamma: float, n: int, slots: int, delta: float) -> float:
+    observed = empirical + 1.0 / (n * gamma**2)
+    return 1.0 if observed >= 1.0 else kl_inverse(observed, _epsilon(gamma, n, slots, delta))
+
+
+def _check_gammas(gammas: Sequence[float], least: float) -> list[float]:
+    values = [float(gamma) for gamma in gammas]
+    if not values:
+        raise ValueError("gammas holds no values")
+    for gamma in values:
+        if not least < gamma <= 1.0:
+            raise ValueError(f"gamma must be above {least:.4g} (1 / sqrt(2 l n)) and at most 1, got {gamma}")
+    return values

@@ -1,0 +1,76 @@
+"""``partwise bound``: what a model's loss on examples yet to come is at most."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from partwise.cli.errors import UserError
+from partwise.cli.flags import File
+from partwise.cli.loading import length_flag, load_model
+from partwise.cli.output import json_flag, print_json, threads_flag, unpack_flag
+
+
+@click.command("bound")
+@click.argument("model", type=File())
+@click.argument("train", type=File())
+@click.option("--held-out", type=File(), metavar="FILE", help="Examples that training has not seen: a second bound.")
+@click.option("--delta", default=0.05, show_default=True, help="Probability that a bound fails.")
+@click.option(
+    "--loss",
+    type=click.Choice(["cost", "zero-one"]),
+    default="cost",
+    show_default=True,
+    help="Loss of an example: its cost over the largest there is, or whether anything is wrong.",
+)
+@length_flag
+@threads_flag
+@unpack_flag
+@json_flag
+def command(
+    model: str,
+    train: str,
+    held_out: str | None,
+    delta: float,
+    loss: Any,
+    max_length: int | None,
+    threads: int,
+    as_json: bool,
+) -> None:
+    """Bound the loss of a MODEL on new examples like those it was trained on (TRAIN).
+
+    The PAC-Bayesian margin bound is about predictions with weights drawn around the model's, not about the model's own.
+    The bound from --held-out is about the model itself, and nearly always the lower one.
+    """
+    from partwise.bounds import Margins, held_out_bound, margin_bound
+
+    if not 0 < delta < 1:
+        raise UserError(f"--delta: must be above 0 and below 1, got {delta:g}")
+    fitted, task = load_model(model, threads, max_length)
+
+    def labelled(path: str) -> Any:
+        data = task.read(path, task.recall(fitted), labelled=True)
+        try:
+            return fitted.labelled(data.X, data.y)
+        except ValueError as error:
+            raise UserError(f"{path}: {error}") from None
+
+    found = margin_bound(labelled(train), fitted.weights_, delta=delta, loss=loss, n_jobs=threads)
+    fields: dict[str, Any] = {"task": task.name, "model": model, **asdict(found)}
+    lines = [f"margin bound: {found}"]
+    if held_out:
+        losses = Margins(labelled(held_out), fitted.weights_, loss=loss, max_listed=0, n_jobs=threads).losses_of_best()
+        value = held_out_bound(losses, delta)
+        fields["held_out"] = {"value": value, "loss": float(losses.mean()), "n_examples": len(losses)}
+        lines.append(
+            f"held-out bound: risk of the model <= {value:.4f} with probability {1 - delta:g} "
+            f"(loss {losses.mean():.4f} on {len(losses)} examples)"
+        )
+    if as_json:
+        print_json(fields)
+        return
+    if not found.informative:
+        lines[0] += "\nIt says nothing: the sample is too small for its margins."
+    click.echo("\n".join(lines))
