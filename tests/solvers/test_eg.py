@@ -115,7 +115,7 @@ def test_warm_starts_save_passes(loss):
 
 def test_warm_starts_that_do_not_fit():
     small, other = Small("chain-tied", "hinge"), Small("chain-tied", "hinge", n=4)
-    with pytest.raises(ValueError, match="starts from slot scores"):
+    with pytest.raises(ValueError, match="starts from a dual point"):
         solve(small.problem, "eg", warm_start=np.zeros(small.problem.n_weights))
     with pytest.raises(ValueError, match="slots"):
         solve(small.problem, "eg", warm_start=DualPoint.of_scores(np.zeros(3)))
