@@ -11,6 +11,7 @@ from oracles.enumerate import Enumeration
 from partwise import get_solver, solve
 from partwise.dual import DualPoint
 from partwise.solvers.conversions import gibbs_scores
+from partwise.solvers.smo_eg import TOLERANCE
 
 WITH_CLIQUES = ("multiclass", "chain-tied", "chain-untied", "graph")
 
@@ -127,7 +128,7 @@ class TestHybrid:
             assert not mine.switched
             assert (mine.visits, mine.dual) == (theirs.visits, theirs.dual)
         point = DualPoint.of_cliques(theirs.cliques)
-        converted = gibbs_scores(small.problem, point)
+        converted = gibbs_scores(small.problem, point, tolerance=TOLERANCE)
         eg = hybrid.second.init_state(small.problem, theirs.rng, DualPoint.of_scores(converted.scores.copy()))
         assert eg.dual == pytest.approx(theirs.dual, abs=1e-2 * (1 + abs(theirs.dual)))
         visits = theirs.visits + converted.inferences

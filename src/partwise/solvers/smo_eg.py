@@ -29,6 +29,10 @@ from .online import OnlineSolver
 from .registry import register
 from .smo import SMO, SMOState, start_cliques
 
+#: How far the expected counts of the scores may be from those of the marginals, over their sum. After 5 passes on
+#: 300 sentences of WNUT 17 (dual 26.43): 18 inferences per example and a dual of 26.09; at 1e-4, 51 and 26.40.
+TOLERANCE = 1e-3
+
 
 @dataclass(kw_only=True)
 class SMOEGState(SMOState, EGState):
@@ -121,7 +125,7 @@ class SMOEG(OnlineSolver[SMOEGState]):
 
     def _switch(self, problem: Problem, state: SMOEGState) -> None:
         """Marginals to scores, and the state that eg begins with there."""
-        found = gibbs_scores(problem, DualPoint.of_cliques(state.cliques))
+        found = gibbs_scores(problem, DualPoint.of_cliques(state.cliques), tolerance=TOLERANCE)
         begun = self.second.init_state(problem, state.rng, DualPoint.of_scores(found.scores))
         for name in ("weights", "scores", "marginals", "entropies", "step_sizes", "duals"):
             getattr(state, name)[:] = getattr(begun, name)
