@@ -67,6 +67,12 @@ void bind_cd_l1(nb::module_& m) {
             return run_kernel([&](auto& interrupt) { return cd_l1(held.state, options, interrupt); });
         },
         "state"_a, "options"_a);
+    m.def(
+        "cd_l1_model",
+        [](const State& held, const CdOptions& options) {
+            return run_kernel([&](auto& interrupt) { return cd_l1_model(held.state, options, interrupt); });
+        },
+        "state"_a, "options"_a);
 }
 
 }  // namespace partwise::bindings

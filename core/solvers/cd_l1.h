@@ -70,4 +70,8 @@ struct CdState {
 
 CdReport cd_l1(const CdState& state, const CdOptions& options, Interrupt& interrupt);
 
+// One Newton step for all of the columns' weights, from sweeps on the quadratic model at w; steps is 1 if it was made, 0
+// if the objective does not fall. Weights are updated, E and Z stay those of the weights before (Z is made 1).
+CdReport cd_l1_model(const CdState& state, const CdOptions& options, Interrupt& interrupt);
+
 }  // namespace partwise

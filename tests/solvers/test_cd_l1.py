@@ -135,7 +135,7 @@ def test_maps_with_columns_give_what_maps_of_rows_give(rng, binary, l2):
         problem = Problem(features, structure, gold, "log", ElasticNet(1.0, l2), sample_weight=weight)
         assert "cd-l1" in suitable_solvers(problem)
         assert ("column access" in problem.capabilities()) == (name != "rows")
-        result = solve(problem, tol=1e-10, random_state=0)
+        result = solve(problem, CDL1(model=binary), tol=1e-10, random_state=0)
         assert result.converged
         found[name] = result
     np.testing.assert_array_equal(found["rows"].weights, found["columns"].weights)
@@ -207,3 +207,20 @@ def test_bad_input_to_the_core():
         _core.WorkingColumns(problem.in_memory()[0].native, np.array([10**6]))
     with pytest.raises(ValueError, match="several parts"):
         _core.WorkingColumns(Small("chain-tied", "log").problem.in_memory()[0].native, np.array([1]))
+
+
+@pytest.mark.parametrize("loss", ["log", "softmax-margin"])
+@pytest.mark.parametrize("l2", [0.0, 0.3])
+@pytest.mark.parametrize("scale", [1.0, 30.0])
+def test_steps_by_the_model_have_the_same_optimum(loss, l2, scale, rng):
+    X = scale * rng.normal(size=(40, 6)) * (rng.random((40, 6)) < 0.6)
+    structure = Multiclass(40, 3)
+    gold = structure.encode(rng.integers(0, 3, 40))
+    problem = Problem(
+        multiclass_map(structure, X), structure, gold, loss, ElasticNet(0.7, l2), sample_weight=rng.random(40) + 0.1
+    )
+    by_model, plain = (solve(problem, CDL1(model=model), tol=1e-7) for model in (True, False))
+    assert by_model.converged
+    assert by_model.primal == pytest.approx(plain.primal, rel=2e-7)
+    assert by_model.primal == pytest.approx(problem.value(by_model.weights), rel=1e-12)
+    np.testing.assert_array_equal(by_model.weights == 0, plain.weights == 0)

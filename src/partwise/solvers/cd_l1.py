@@ -4,9 +4,13 @@ Problem. min P(w) of `problem` for smooth losses with the identity link under th
 (l1 > 0, l2 >= 0); every labelling is one slot (multinomial maxent).
 
 Update. An epoch looks at all gradients once, takes the weights that are not zero and those zeros whose optimality
-|dL/dw_t| <= l1 is most violated (at most `growth` times as many as there are, at least `least`), and goes through them
-in random order until the largest violation among them is `inner` times what it was, or for `max_sweeps` sweeps. A visit
-of w_t takes Newton's step d for
+|dL/dw_t| <= l1 is most violated (at most `growth` times as many as there are, at least `least`). For the step D of
+all of them it goes through the quadratic model of P's smooth part at w, with the l1 term as it is, one D_t after the
+other in random order, until the largest violation among them is `inner` times what it was, or for `max_sweeps` sweeps;
+no exponentials are needed. D is halved until P falls by a hundredth of what the model without its square promises.
+Where no such step is found (close to the minimum, where rounding hides what is gained), and where features are not 0/1
+(the model is then right for short steps alone; counts of 20news: P at 8,500 after 3 s of sweeps over P, at 23,500 after
+1.7 s of steps by the model), the sweeps are over P itself: a visit of w_t takes Newton's step d for
 
     min over d of  G d + H d^2 / 2 + l1 |w_t + d|,      G, H: derivatives of P's smooth part in w_t,
 
@@ -16,8 +20,9 @@ visit costs one exponential for each different value in the weight's column.
 Stopping rule. gap = P(w) - D <= tol |P|, D from the plane at w (see `problem`), once per epoch.
 
 Source. Algorithm 3 of 003 (one variable at a time, sufficient decrease 0.01, halving) for a penalty with a kink: the
-model of 003's (37) keeps l1 |w_t + d| as it is, whose minimum is in closed form. Departures: the working set; random
-order.
+model of 003's (37) keeps l1 |w_t + d| as it is, whose minimum is in closed form. The step for all weights is that of
+Yuan, Ho and Lin (2012, "An improved GLMNET for l1-regularized logistic regression"), for any number of labels.
+Departures: the working set; random order.
 """
 
 from dataclasses import dataclass
@@ -72,6 +77,9 @@ class CDL1(Solver[CDL1State]):
 
     inner: float = option(0.1, "stop on a working set when its violation has fallen by this factor")
     max_sweeps: int = option(50, "most sweeps over a working set")
+    model: bool | None = option(
+        None, "sweep over the quadratic model, with one line search for all, not over P; by default for 0/1 features"
+    )
     growth: float = option(1.0, "new weights in a working set over weights that are not zero")
     least: int = option(1000, "fewest new weights")
 
@@ -94,16 +102,18 @@ class CDL1(Solver[CDL1State]):
         point = problem.oracle_point(state.weights)
         unscaled, _ = problem.marginals_of_scores(_given(point.scores))
         own = state.weights[chosen]
-        report = _core.cd_l1(
-            _core.CdL1State(columns, weights=own, unscaled=unscaled, sums=np.ones(problem.n_examples)),
-            _core.CdL1Options(
-                l1=problem.l1,
-                l2=problem.l2,
-                max_sweeps=self.max_sweeps,
-                tol=self.inner * float(violation.max(initial=0.0)),
-                seed=int(state.rng.integers(2**63)),
-            ),
+        inner = _core.CdL1State(columns, weights=own, unscaled=unscaled, sums=np.ones(problem.n_examples))
+        options = _core.CdL1Options(
+            l1=problem.l1,
+            l2=problem.l2,
+            max_sweeps=self.max_sweeps,
+            tol=self.inner * float(violation.max(initial=0.0)),
+            seed=int(state.rng.integers(2**63)),
         )
+        by_model = Capability.BINARY_FEATURES in problem.capabilities() if self.model is None else self.model
+        report = _core.cd_l1_model(inner, options) if by_model else None
+        if report is None or report.steps == 0:  # close to the minimum a step for all is lost in rounding
+            report = _core.cd_l1(inner, options)
         state.weights[chosen] = own
         state.value, state.u, state.b = problem.plane(state.weights)
         state.epoch += 1
