@@ -1,9 +1,9 @@
 """Block-coordinate Frank-Wolfe with labellings kept apart, over enumerated labellings.
 
 Pairwise steps and gap sampling after Osokin et al. 2016; sweeps over cached planes, as long as the last one's slope is
-above the average, after Shah et al. 2015, with counted work in the place of time. x_i: the coefficients of example i's labellings; kept[i]: the labellings in
-its working set; found[i][y]: the epoch in which y was last of use. Of values that are equal up to rounding (an exact
-step leaves two) the first in the working set's order counts.
+above the average, after Shah et al. 2015, with counted work in the place of time. x_i: the coefficients of example i's
+labellings; kept[i]: the labellings in its working set; found[i][y]: the epoch in which y was last of use. Of values
+that are equal up to rounding (an exact step leaves two) the first in the working set's order counts.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ NAMES = ["default", "one step", "towards", "gap sampling", "no sweeps", "sweeps 
 def test_the_same_iterates_as_the_transcription(kind, loss, solver):
     small = Small(kind, loss, l2=0.3, ties=False, plain=True)
     if kind == "python" and solver.violators > 1:
-        with pytest.raises(ValueError, match="violators=3 needs k_best, which .* does not have"):
+        with pytest.raises(ValueError, match=r"violators=3 needs k_best, which .* does not have"):
             solver.init_state(small.problem, np.random.default_rng(4), None)
         return
     state = solver.init_state(small.problem, np.random.default_rng(4), None)

@@ -4,8 +4,8 @@ Problem. max D(alpha) of `problem` at temperature 0 (hinge, squared hinge); l2 >
 labellings y with coefficients x_y >= 0 (the shares s_i p_i(y) of its dual block; they sum to 1 for the hinge). With
 psi_y = A_i'(g_i - counts(y)), w = sum_i omega_i / l2 sum_y x_y psi_y, and v_y = cost_y - <w, psi_y>.
 
-Update. A visit to example i asks the oracle for y = argmax v, lets it join the working set (with `violators` > 1 also the
-next best labellings, as long as D rises towards them), and makes up to `steps` steps there, each with an exact line
+Update. A visit to example i asks the oracle for y = argmax v, lets it join the working set (with `violators` > 1 also
+the next best labellings, as long as D rises towards them), and makes up to `steps` steps there, each with an exact line
 search:
 
     hinge, pairwise        shift weight from a = argmin of v over x_a > 0 to y = argmax v: gamma <= x_a

@@ -17,8 +17,8 @@ coefficient became 0. An epoch is
     for all examples, in random order: ask the oracle for y = argmax cost_y - <w, psi_y>; if its violation
         cost_y - <w, psi_y> - s_i / 2 is at least delta, y joins W_i as the newest; update(i)
 
-Only the second half asks the oracle, and only it counts as a pass. With `rounds` None the first half comes last, and goes
-on as long as its last sweep's gain of D for the numbers it read is above the average since the pass began. With
+Only the second half asks the oracle, and only it counts as a pass. With `rounds` None the first half comes last, and
+goes on as long as its last sweep's gain of D for the numbers it read is above the average since the pass began. With
 `violators` > 1 the k best labellings join that violate by delta or more, the best one as the newest.
 
 Stopping rule. gap = P(w) - D <= tol |P|, recomputed from the working sets; checked when it may be near, at least
