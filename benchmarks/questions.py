@@ -21,6 +21,7 @@ QUESTIONS = {
     "kernel": "benchmarks.kernel",
     "maxent": "benchmarks.maxent",
     "maxent-is": "benchmarks.maxent_is",
+    "passes": "benchmarks.passes",
     "score": "benchmarks.score",
     "segments": "benchmarks.segments",
     "smo": "benchmarks.smo",

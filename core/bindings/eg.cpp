@@ -1,7 +1,5 @@
 #include "solvers/eg.h"
 
-#include <cmath>
-
 #include "bindings/states.h"
 
 namespace partwise::bindings {
@@ -42,7 +40,7 @@ void bind_eg(nb::module_& m) {
             [](EgOptions* self, double l2, bool adaptive, double growth, double max_step, int n_jobs, Index round_size,
                double l1, std::optional<double> temperature) {
                 check_l2(l2);
-                if (!(std::isfinite(l1) && l1 >= 0.0)) throw InputError("l1 must be a number >= 0");
+                check_l1(l1);
                 if (temperature && !(*temperature >= 0.0 && *temperature < kInfinity))
                     throw InputError("the temperature must be a number >= 0");
                 new (self) EgOptions{l2, adaptive, growth, max_step, n_jobs, round_size, l1, temperature};
@@ -55,7 +53,7 @@ void bind_eg(nb::module_& m) {
         "eg_epoch",
         [](const State& held, const Ints& order, const EgOptions& options) {
             check_order(held.state.objective, order);
-            if (options.l1 > 0.0 && !held.state.plane) throw InputError("with l1 > 0 the state needs a plane");
+            check_plane(options.l1, held.state.plane);
             return run_kernel(
                 [&](auto& interrupt) { return eg_epoch(held.state, span_of(order), options, interrupt); });
         },

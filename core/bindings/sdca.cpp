@@ -51,32 +51,35 @@ void bind_sdca(nb::module_& m) {
         .def(
             "__init__",
             [](State* self, Objective& o, const Floats& curvatures, const MutableFloats& weights,
-               const MutableFloats& scores, const MutableFloats& entropies, const MutableFloats& gains) {
+               const MutableFloats& scores, const MutableFloats& entropies, const MutableFloats& gains,
+               const std::optional<MutableFloats>& plane) {
                 check_one_part(o);
                 if (!o.loss().link.fixed_mass()) throw InputError("exact blocks need the identity link");
                 if (!(o.loss().temperature > 0.0)) throw InputError("exact blocks need a temperature above 0");
                 new (self) State{{o, per_slot(o, curvatures, "curvatures"), per_weight(o, weights, "weights"),
-                                  per_slot(o, scores, "scores"), per_example(o, entropies, "entropies"),
-                                  per_example(o, gains, "gains")},
+                                  plane ? per_weight(o, *plane, "plane") : nullptr, per_slot(o, scores, "scores"),
+                                  per_example(o, entropies, "entropies"), per_example(o, gains, "gains")},
                                  {share(o), keep_alive(curvatures), keep_alive(weights), keep_alive(scores),
-                                  keep_alive(entropies), keep_alive(gains)}};
+                                  keep_alive(entropies), keep_alive(gains), keep_alive(plane ? *plane : weights)}};
             },
             "objective"_a, nb::kw_only(), "curvatures"_a.noconvert(), "weights"_a.noconvert(), "scores"_a.noconvert(),
-            "entropies"_a.noconvert(), "gains"_a.noconvert());
+            "entropies"_a.noconvert(), "gains"_a.noconvert(), "plane"_a.noconvert().none() = nb::none());
 
     nb::class_<SdcaOptions>(m, "SdcaOptions")
         .def(
             "__init__",
-            [](SdcaOptions* self, double l2) {
+            [](SdcaOptions* self, double l2, double l1) {
                 check_l2(l2);
-                new (self) SdcaOptions{l2};
+                check_l1(l1);
+                new (self) SdcaOptions{l2, l1};
             },
-            nb::kw_only(), "l2"_a);
+            nb::kw_only(), "l2"_a, "l1"_a = 0.0);
 
     m.def(
         "sdca_epoch",
         [](const State& held, const Ints& order, const SdcaOptions& options) {
             check_order(held.state.objective, order);
+            check_plane(options.l1, held.state.plane);
             return run_kernel(
                 [&](auto& interrupt) { return sdca_epoch(held.state, span_of(order), options, interrupt); });
         },

@@ -78,35 +78,40 @@ void bind_sdca_cliques(nb::module_& m) {
             "__init__",
             [](State* self, Objective& o, const MutableFloats& weights, const MutableFloats& cliques,
                const MutableFloats& counts, const MutableFloats& entropies, const MutableFloats& gaps,
-               const MutableFloats& steps) {
+               const MutableFloats& steps, const std::optional<MutableFloats>& plane) {
                 check_cliques(o.structure());
                 if (!o.loss().link.fixed_mass()) throw InputError("clique marginals need the identity link");
                 if (!(o.loss().temperature > 0.0)) throw InputError("sdca needs a temperature above 0");
                 std::vector<Index> starts = clique_starts(o.structure());
                 check_size(cliques, starts.back(), "cliques");
-                new (self) State{{o, std::move(starts), per_weight(o, weights, "weights"), cliques.data(),
-                                  per_slot(o, counts, "counts"), per_example(o, entropies, "entropies"),
-                                  per_example(o, gaps, "gaps"), per_example(o, steps, "steps")},
-                                 {share(o), keep_alive(weights), keep_alive(cliques), keep_alive(counts),
-                                  keep_alive(entropies), keep_alive(gaps), keep_alive(steps)}};
+                new (self) State{
+                    {o, std::move(starts), per_weight(o, weights, "weights"),
+                     plane ? per_weight(o, *plane, "plane") : nullptr, cliques.data(), per_slot(o, counts, "counts"),
+                     per_example(o, entropies, "entropies"), per_example(o, gaps, "gaps"),
+                     per_example(o, steps, "steps")},
+                    {share(o), keep_alive(weights), keep_alive(cliques), keep_alive(counts), keep_alive(entropies),
+                     keep_alive(gaps), keep_alive(steps), keep_alive(plane ? *plane : weights)}};
             },
             "objective"_a, nb::kw_only(), "weights"_a.noconvert(), "cliques"_a.noconvert(), "counts"_a.noconvert(),
-            "entropies"_a.noconvert(), "gaps"_a.noconvert(), "steps"_a.noconvert());
+            "entropies"_a.noconvert(), "gaps"_a.noconvert(), "steps"_a.noconvert(),
+            "plane"_a.noconvert().none() = nb::none());
 
     nb::class_<SdcaLineOptions>(m, "SdcaLineOptions")
         .def(
             "__init__",
-            [](SdcaLineOptions* self, double l2, double line_tol) {
+            [](SdcaLineOptions* self, double l2, double line_tol, double l1) {
                 check_l2(l2);
+                check_l1(l1);
                 if (!(line_tol >= 0.0)) throw InputError("line_tol must be 0 or more");
-                new (self) SdcaLineOptions{l2, line_tol};
+                new (self) SdcaLineOptions{l2, line_tol, l1};
             },
-            nb::kw_only(), "l2"_a, "line_tol"_a);
+            nb::kw_only(), "l2"_a, "line_tol"_a, "l1"_a = 0.0);
 
     m.def(
         "sdca_line_epoch",
         [](const State& held, const Ints& order, const SdcaLineOptions& options) {
             check_order(held.state.objective, order);
+            check_plane(options.l1, held.state.plane);
             return run_kernel(
                 [&](auto& interrupt) { return sdca_line_epoch(held.state, span_of(order), options, interrupt); });
         },

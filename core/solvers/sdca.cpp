@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "solvers/dual_weights.h"
 #include "structures/width_dispatch.h"
 #include "support/vector_math.h"
 
@@ -134,7 +135,10 @@ void bisect(const Block& block, Index n) {
 class Pass {
    public:
     Pass(const SdcaState& state, const SdcaOptions& options)
-        : objective_(state.objective), l2_(options.l2), state_(state) {}
+        : objective_(state.objective),
+          l2_(options.l2),
+          state_(state),
+          weights_{options.l1, options.l2, state.weights, state.plane} {}
 
     SdcaReport report;
 
@@ -202,9 +206,10 @@ class Pass {
             ++report.refused;
             return;
         }
-        const Added added = objective_.features().add_transpose(i, d, omega / l2_, state_.weights);
-        check_geometry(i, added.norm2 * 0.5 * scale, quadratic);
-        report.dual_gain += omega * tau * gain;
+        const Added added = weights_.move(objective_.features(), i, d, omega);
+        const double found = added.norm2 * 0.5 * scale;
+        if (weights_.l1 == 0.0) check_geometry(i, found, quadratic);
+        report.dual_gain += omega * tau * (gain + (weights_.l1 > 0.0 ? quadratic - found : 0.0));
         for (Index a = 0; a < n; ++a) logs[a] = used[a] > 0.0 ? trial[a] : 0.0;
         state_.entropies[i] = entropy;
     }
@@ -220,6 +225,7 @@ class Pass {
     const Objective& objective_;
     double l2_;
     SdcaState state_;
+    DualWeights weights_;
     Workspace ws_;
 };
 

@@ -5,6 +5,8 @@
 //   <t, q> + H(q) - 1/2 sum_a rho_a (q_a - p_a)^2,   t = (theta + kappa c) / tau,   rho = omega k / (l2 tau)
 // and its maximum solves, for one number nu that makes the sum of q one,
 //   log q_a + rho_a q_a = t_a + rho_a p_a - nu.
+// With an elastic net the last term is an upper bound of the conjugate's (see shrunk_weights.h), and the maximum a step
+// that does not lower the dual.
 #pragma once
 
 #include "solvers/objective.h"
@@ -20,6 +22,7 @@ struct SdcaReport {
 
 struct SdcaOptions {
     double l2 = 0;
+    double l1 = 0;
 };
 
 // What a pass updates in place, except the curvatures: of all slots of all examples (those of examples that are not
@@ -29,6 +32,7 @@ struct SdcaState {
     const Objective& objective;
     const double* curvatures;
     double* weights;
+    double* plane;  // u, with l1 > 0 only
     double* scores;
     double* entropies;
     double* gains;

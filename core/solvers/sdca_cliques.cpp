@@ -4,6 +4,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "solvers/dual_weights.h"
 #include "support/vector_math.h"
 
 namespace partwise {
@@ -54,13 +55,15 @@ class Lines {
         state_.gaps[i] = omega * std::max(0.0, entropy_of_q - tau * state_.entropies[i] + line.linear);
 
         const auto [step, entropy] = search(i, line, m, d, state_.steps[i]);
-        report.dual_gain +=
-            omega * (tau * (entropy - state_.entropies[i]) + step * (line.linear - 0.5 * step * line.bend));
+        if (step == 0.0) return;
+        const DualWeights weights{options_.l1, options_.l2, state_.weights, state_.plane};
+        const Added added = weights.move(features, i, slots, -step * omega);
+        const double bend = omega / options_.l2 * added.norm2;
+        report.dual_gain += omega * (tau * (entropy - state_.entropies[i]) + step * (line.linear - 0.5 * step * bend));
         state_.entropies[i] = entropy;
         state_.steps[i] = step;
         axpy(step, d, m, size);
         axpy(step, slots, counts, n);
-        features.add_transpose(i, slots, -step * omega / options_.l2, state_.weights);
     }
 
    private:

@@ -7,6 +7,9 @@
 // maximum is found by Newton's method, kept between the ends that are known to lie on either side, from the example's
 // last step; then m += g d, w -= g omega / l2 A_i' slots(d). The block's duality gap is omega tau KL(m|q) =
 // omega (tau (H(q) - H(m)) + <theta + kappa c, slots(d)>).
+//
+// With an elastic net w = soft(u, l1) / l2, and the last term of f is an upper bound of the conjugate's (see
+// shrunk_weights.h): its maximum is a step that does not lower the dual, but not the longest way up.
 #pragma once
 
 #include "solvers/objective.h"
@@ -15,7 +18,8 @@ namespace partwise {
 
 struct SdcaLineOptions {
     double l2 = 0;
-    double line_tol = 0;  // a Newton step of at most this share of g is the last one
+    double line_tol = 0;  // a Newton step of at most this share of the way to either end is the last one
+    double l1 = 0;
 };
 
 struct SdcaLineReport {
@@ -30,6 +34,7 @@ struct SdcaLineState {
     const Objective& objective;
     std::vector<Index> starts;
     double* weights;
+    double* plane;  // u, with l1 > 0 only
     double* cliques;
     double* counts;
     double* entropies;

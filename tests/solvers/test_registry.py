@@ -177,6 +177,14 @@ class TestAuto:
         assert isinstance(choose(Small("multiclass", "log", l2=1.0).problem).solver, SDCA)
         assert isinstance(choose(Small("multiclass", "log", l2=1e-8).problem).solver, LBFGS)
         none = choose(Small("chain-tied", "log", l2=0.0).problem)
+        # in between: from a stronger penalty down, unless the run starts from an earlier one's end
+        problem = Small("chain-tied", "log", l2=1.0).problem
+        rather_weak = problem.with_penalty(Look(problem).curvature / 1000.0)
+        path = choose(rather_weak).solver
+        assert path == EG(anneal=path.options()["anneal"], anneal_hold=0, anneal_rate=auto.FALL)
+        assert path.options()["anneal"] == pytest.approx(1000 / auto.EASY)
+        assert choose(rather_weak, warm=True).solver == EG()
+        assert solve(rather_weak, tol=1e-3).relative_gap <= 1e-3
         assert isinstance(none.solver, LBFGS)
 
     @pytest.mark.parametrize(("loss", "solver"), [("log", "lbfgs"), ("hinge", "bcfw"), ("squared-hinge", "bcfw")])

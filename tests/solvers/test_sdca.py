@@ -14,6 +14,7 @@ from smallproblems import Small
 
 from partwise import Problem, _core, solve
 from partwise.features import LinearMap, multiclass_map
+from partwise.penalties import ElasticNet
 from partwise.solvers import SDCA, suitable_solvers
 from partwise.solvers.online import drawn_by_gap
 from partwise.solvers.sdca_blocks import BlockState
@@ -138,6 +139,40 @@ def test_gap_sampling_saved_and_on_several_batches(tmp_path):
     path = tmp_path / "run"
     solve(case.problem, solver, tol=0, max_passes=4, checkpoint=path)
     resumed = solve(case.problem, solver, tol=0, max_passes=9, checkpoint=path)
+    np.testing.assert_array_equal(resumed.weights, unbroken.weights)
+
+
+@pytest.mark.parametrize("loss", ["log", "softmax-margin", "smoothed-hinge"])
+@pytest.mark.parametrize(("kind", "exact"), [("multiclass", True), ("multiclass", False), ("chain-tied", True)])
+def test_elastic_nets(kind, exact, loss):
+    """The optimum of `eg`; the dual rises at every pass by what is said, and w = soft(u, l1) / l2 is kept."""
+    small = Small(kind, loss, n=8)
+    problem, solver = small.problem.with_penalty(ElasticNet(0.1, 0.4)), SDCA(exact_blocks=exact)
+    mine, other = (solve(problem, s, tol=1e-7, max_passes=4000) for s in (solver, "eg"))
+    assert abs(mine.primal - other.primal) <= 1e-6 * mine.primal
+    primal = small.dense.loss_sum(mine.weights) + problem.penalty_value(mine.weights)
+    assert primal == pytest.approx(mine.primal, rel=1e-10)
+    assert 0 < np.count_nonzero(mine.weights) < 0.95 * len(mine.weights)
+    state = solver.init_state(problem, np.random.default_rng(0), None)
+    dual = state.dual
+    for _ in range(8):
+        solver.step(problem, state)
+        u, b = problem.dual_terms(state.point())
+        now = problem.dual_as_it_is(u, b)
+        assert state.dual == pytest.approx(now, rel=1e-3)  # lines: to the second order of their last steps
+        assert now >= dual - 1e-10 * abs(dual)
+        dual = now
+        np.testing.assert_allclose(state.plane, u, atol=1e-10)
+        np.testing.assert_allclose(state.weights, problem.weights_of_plane(u), atol=1e-10)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_a_saved_run_with_an_elastic_net(exact, tmp_path):
+    problem = Small("multiclass", "log", n=12).problem.with_penalty(ElasticNet(0.1, 0.4))
+    solver, path = SDCA(exact_blocks=exact), tmp_path / "run"
+    unbroken = solve(problem, solver, tol=0, max_passes=25)
+    solve(problem, solver, tol=0, max_passes=11, checkpoint=path)
+    resumed = solve(problem, solver, tol=0, max_passes=25, checkpoint=path)
     np.testing.assert_array_equal(resumed.weights, unbroken.weights)
 
 

@@ -217,10 +217,11 @@ class SdcaState:
         scores: Floats,
         entropies: Floats,
         gains: Floats,
+        plane: Floats | None = None,
     ) -> None: ...
 
 class SdcaOptions:
-    def __init__(self, *, l2: float) -> None: ...
+    def __init__(self, *, l2: float, l1: float = 0.0) -> None: ...
 
 def sdca_epoch(state: SdcaState, order: Ints, options: SdcaOptions) -> SdcaReport:
     """One pass of exact block ascent over the examples of `order`."""
@@ -258,10 +259,11 @@ class SdcaLineState:
         entropies: Floats,
         gaps: Floats,
         steps: Floats,
+        plane: Floats | None = None,
     ) -> None: ...
 
 class SdcaLineOptions:
-    def __init__(self, *, l2: float, line_tol: float) -> None: ...
+    def __init__(self, *, l2: float, line_tol: float, l1: float = 0.0) -> None: ...
 
 def sdca_line_epoch(state: SdcaLineState, order: Ints, options: SdcaLineOptions) -> SdcaLineReport:
     """One pass of line searches over the examples of `order`."""

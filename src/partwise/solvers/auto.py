@@ -18,6 +18,7 @@ The rule of "auto", by loss and by a look at some examples (`look`); the first l
     smooth, very many slots           lbfgs, which keeps nothing per slot (see `_too_many_slots`)
     smooth, weak penalty              lbfgs, where eg is slow (000, section 7.1.1)
     smooth, one part per labelling    sdca, to a weaker penalty than eg
+    smooth, rather weak penalty       eg, on a path from a stronger penalty (curvature above `HARD`; no warm start)
     smooth, else                      eg
 
 Every choice runs to `tol`. On tiny problems the run continues to a relative gap of 1e-18 or the rounding floor (weights
@@ -69,6 +70,9 @@ EXACT = 1e-18
 STEEP = 1e4
 #: Curvature above which online EG is slower than L-BFGS.
 WEAK = 3e5
+#: Curvature from which online EG is ahead if it begins with a stronger penalty, and the curvature of that one; l2 falls
+#: by a factor per pass.
+HARD, EASY, FALL = 250.0, 25.0, 0.85
 #: Curvature above which exact blocks are.
 WEAK_EXACT = 3e7
 #: Examples per weight from which a few Newton steps are faster than passes over single examples; the same where rows
@@ -89,8 +93,8 @@ class Choice:
     exact_passes: float = 0.0
 
 
-def choose(problem: Problem) -> Choice:
-    """The solver of "auto" (see the module's docstring)."""
+def choose(problem: Problem, warm: bool = False) -> Choice:
+    """The solver of "auto" (see the module's docstring). warm: the run will start from an earlier one's end."""
     fitting = [name for name in suitable_solvers(problem) if SOLVERS[name].certified]
     if not fitting:
         raise ValueError(f"{describe(problem)}: {no_solver(problem)}")
@@ -137,7 +141,12 @@ def choose(problem: Problem) -> Choice:
     weak = WEAK_EXACT if one_part else WEAK
     if look.curvature > weak:
         return Choice(LBFGS(), f"smooth with a weak penalty (curvature {look.curvature:.3g} > {weak:g})")
-    return Choice(SDCA(), "smooth, one part per labelling") if one_part else Choice(EG(), "smooth")
+    if one_part:
+        return Choice(SDCA(), "smooth, one part per labelling")
+    if look.curvature > HARD and not warm:
+        path = EG(anneal=look.curvature / EASY, anneal_hold=0, anneal_rate=FALL)
+        return Choice(path, f"smooth, from a stronger penalty down (curvature {look.curvature:.3g} > {HARD:g})")
+    return Choice(EG(), "smooth")
 
 
 def _sparse(problem: Problem, fitting: list[str]) -> Choice:
@@ -224,7 +233,7 @@ def solve(
     """
     problem = problem.with_n_jobs(n_jobs)
     if isinstance(solver, str) and solver == "auto":
-        choice = choose(problem)
+        choice = choose(problem, warm_start is not None)
     else:
         choice = Choice(get_solver(solver) if isinstance(solver, str) else solver, "")
     check_fits(choice.solver, problem)

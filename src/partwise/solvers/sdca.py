@@ -9,6 +9,9 @@ Update. Two forms, by what the problem allows:
                    the example's distribution (`sdca_blocks`)
     lines          else: D is maximised on the line from the example's clique marginals to those of p_w (`sdca_cliques`)
 
+With an l1 term w = soft(u, l1) / l2 is kept beside u on the rows that a visit touches, and both forms maximise the
+bound of D in which R*(u) bends as it does without l1: a shorter step, never one that lowers the dual.
+
 The dual never falls, no step size is to be chosen, and a visit is one call of the oracle however many points of a
 line are tried.
 
@@ -47,7 +50,6 @@ class SDCA(OnlineSolver[BlockState | LineState]):
             Capability.SMOOTH,
             Capability.IDENTITY_LINK,
             Capability.L2,
-            Capability.SMOOTH_PENALTY,
             Capability.CLIQUES,
             Capability.IN_MEMORY,
         }

@@ -44,12 +44,13 @@ REACH = 300.0
 
 @dataclass(kw_only=True)
 class BlockState(OnlineState):
-    """weights: (d,). scores (log p), curvatures: (all slots,). entropies, gains: (n,).
+    """weights: (d,). plane: u with l1, else empty. scores (log p), curvatures: (all slots,). entropies, gains: (n,).
 
     rest, pause: passes that an example still rests, and how long its last rest was, (n,). dual: D as tracked.
     """
 
     weights: Floats
+    plane: Floats
     scores: Floats
     entropies: Floats
     gains: Floats
@@ -74,13 +75,14 @@ def start(
     u, b = problem.terms_of_scores(scores)
     return BlockState(
         weights=problem.weights_of_plane(u),
+        plane=u if problem.l1 else np.empty(0),
         scores=scores,
         entropies=entropies,
         gains=np.zeros(problem.n_examples),
         curvatures=curvatures,
         rest=np.zeros(problem.n_examples, dtype=np.int64),
         pause=np.zeros(problem.n_examples, dtype=np.int64),
-        dual=problem.dual_of_plane(u, b),
+        dual=problem.dual_as_it_is(u, b),
         rng=rng,
     )
 
@@ -98,8 +100,9 @@ def step(problem: Problem, state: BlockState, draw: Callable[[], Ints], skip: fl
                 scores=state.scores[part.slots],
                 entropies=state.entropies[part.examples],
                 gains=state.gains[part.examples],
+                plane=state.plane if problem.l1 else None,
             )
-            report = _core.sdca_epoch(blocks, own, _core.SdcaOptions(l2=problem.l2))
+            report = _core.sdca_epoch(blocks, own, _core.SdcaOptions(l2=problem.l2, l1=problem.l1))
             visits += report.visits
             gain += report.dual_gain
         _send_to_rest(state, order, skip, longest_rest)
@@ -110,7 +113,8 @@ def step(problem: Problem, state: BlockState, draw: Callable[[], Ints], skip: fl
     if state.epoch % REFRESH == 0:
         u, b = problem.terms_of_scores(state.scores)
         state.weights = problem.weights_of_plane(u)
-        state.dual = problem.dual_of_plane(u, b)
+        state.plane = u if problem.l1 else np.empty(0)
+        state.dual = problem.dual_as_it_is(u, b)
 
 
 def _awake(state: BlockState, order: Ints) -> Ints:

@@ -41,12 +41,13 @@ FIRST_STEP = 0.5
 
 @dataclass(kw_only=True)
 class LineState(OnlineState):
-    """weights: (d,). cliques: marginals end to end. counts: their slots. entropies, gaps, steps: (n,).
+    """weights: (d,). plane: u with l1, else empty. cliques: marginals end to end. counts: their slots.
 
-    gaps: of each example at its last visit. steps: its last g. dual: D as tracked.
+    entropies, gaps, steps: (n,). gaps: of each example at its last visit. steps: its last g. dual: D as tracked.
     """
 
     weights: Floats
+    plane: Floats
     cliques: Floats
     counts: Floats
     entropies: Floats
@@ -73,6 +74,7 @@ def start(problem: Problem, rng: np.random.Generator, warm_start: WarmStart | No
     n = problem.n_examples
     state = LineState(
         weights=np.empty(0),
+        plane=np.empty(0),
         cliques=cliques,
         counts=np.empty(0),
         entropies=np.empty(0),
@@ -104,8 +106,10 @@ def step(problem: Problem, state: LineState, order: Ints, line_tol: float) -> No
             entropies=state.entropies[part.examples],
             gaps=state.gaps[part.examples],
             steps=state.steps[part.examples],
+            plane=state.plane if problem.l1 else None,
         )
-        report = _core.sdca_line_epoch(blocks, own, _core.SdcaLineOptions(l2=problem.l2, line_tol=line_tol))
+        options = _core.SdcaLineOptions(l2=problem.l2, line_tol=line_tol, l1=problem.l1)
+        report = _core.sdca_line_epoch(blocks, own, options)
         state.visits += report.visits
         state.dual += report.dual_gain
     state.epoch += 1
@@ -119,4 +123,5 @@ def _refresh(problem: Problem, state: LineState) -> None:
     state.counts, state.entropies = problem.read_cliques(state.cliques)
     u, b = problem.terms_of_counts(state.counts, None, state.entropies)
     state.weights = problem.weights_of_plane(u)
-    state.dual = problem.dual_of_plane(u, b)
+    state.plane = u if problem.l1 else np.empty(0)
+    state.dual = problem.dual_as_it_is(u, b)
