@@ -44,6 +44,7 @@ def both(elsewhere, kind: str, loss: str, sizes=SIZES) -> tuple[Problem, Problem
         ("excessive-gap", "spanning", "hinge"),
         ("one-slack", "chain-tied", "hinge"),
         ("bmrm", "multiclass", "log"),
+        ("extragradient", "graph", "hinge"),
     ],
 )
 def test_other_processes_train_the_same_weights(elsewhere, solver, kind, loss):
@@ -93,7 +94,7 @@ def test_every_task_travels(rng):
     points += [DualPoint.of_cliques(counts), solve(here, "bcfw", tol=1e-2).dual_point.with_blocks()]
     for point in points:
         assert there.dual_value(point) == here.dual_value(point)
-    for question in ("gold_features", "slot_curvatures", "slot_costs"):
+    for question in ("gold_features", "slot_curvatures", "slot_costs", "largest_cost"):
         np.testing.assert_array_equal(getattr(there, question)(), getattr(here, question)())
     np.testing.assert_array_equal(there.margins(w, 0.3), here.margins(w, 0.3))
     np.testing.assert_array_equal(there.slot_offsets, here.slot_offsets)

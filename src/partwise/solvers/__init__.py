@@ -24,6 +24,7 @@ from .eg import EG
 from .eg_batch import EGBatch
 from .eg_primal import EGPrimal
 from .excessive_gap import ExcessiveGap
+from .extragradient import Extragradient
 from .gis import GIS
 from .iis import IIS
 from .is_bound import ISBound
@@ -58,6 +59,7 @@ __all__ = [
     "EGBatch",
     "EGPrimal",
     "ExcessiveGap",
+    "Extragradient",
     "ISBound",
     "Newton",
     "OneSlack",
