@@ -44,6 +44,7 @@ def both(elsewhere, kind: str, loss: str, sizes=SIZES) -> tuple[Problem, Problem
         ("excessive-gap", "spanning", "hinge"),
         ("one-slack", "chain-tied", "hinge"),
         ("bmrm", "multiclass", "log"),
+        ("extragradient", "graph", "hinge"),
     ],
 )
 def test_other_processes_train_the_same_weights(elsewhere, solver, kind, loss):
@@ -99,7 +100,7 @@ def test_every_task_travels(rng):
     for given, ask in ((cliques, "scores_of_cliques"), (counts, "scores_of_counts")):
         mine, theirs = (getattr(problem, ask)(given, 1e-9, 1e-6, 5)[0] for problem in (there, here))
         np.testing.assert_array_equal(mine, theirs)
-    for question in ("gold_features", "slot_curvatures", "slot_costs"):
+    for question in ("gold_features", "slot_curvatures", "slot_costs", "largest_cost"):
         np.testing.assert_array_equal(getattr(there, question)(), getattr(here, question)())
     np.testing.assert_array_equal(there.margins(w, 0.3), here.margins(w, 0.3))
     np.testing.assert_array_equal(there.slot_offsets, here.slot_offsets)

@@ -26,6 +26,7 @@ from .eg_batch import EGBatch
 from .eg_primal import EGPrimal
 from .eg_prox import EGProx
 from .excessive_gap import ExcessiveGap
+from .extragradient import Extragradient
 from .gis import GIS
 from .iis import IIS
 from .is_bound import ISBound
@@ -69,6 +70,7 @@ __all__ = [
     "EGPrimal",
     "EGProx",
     "ExcessiveGap",
+    "Extragradient",
     "ISBound",
     "Newton",
     "OneSlack",
