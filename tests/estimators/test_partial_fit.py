@@ -34,6 +34,16 @@ def sequences(seed: int, n: int = N):
     return [rng.normal(size=(length, 4)) for length in lengths], y
 
 
+def legal(seed: int):
+    """Labels that keep to their scheme, which predictions then do too; training does not."""
+    X, y = sequences(seed)
+    for labels in y:
+        for t, label in enumerate(labels):
+            if label == "I-x" and (t == 0 or labels[t - 1] == "O"):
+                labels[t] = "B-x"
+    return X, y
+
+
 def names(X):
     return [[[f"{j}{'+' if v > 0 else '-'}" for j, v in enumerate(row)] for row in x] for x in X]
 
@@ -61,6 +71,7 @@ def chunks(X, y):
 CASES = {
     "tagger": (lambda **o: SequenceTagger(features="all", **o), sequences, ["O", "B-x", "I-x"]),
     "tagger, ends": (lambda **o: SequenceTagger(features="all", ends=True, **o), sequences, ["I-x", "O", "B-x"]),
+    "tagger, legal": (lambda **o: SequenceTagger(features="all", **o), legal, ["O", "B-x", "I-x"]),
     "classifier": (MaxentClassifier, rows, ["p", "q", "r"]),
     "two classes": (MaxentClassifier, lambda seed: rows(seed, 2), ["p", "q"]),
     "graphs": (GraphLabeler, graphs, ["O", "B-x", "I-x"]),
