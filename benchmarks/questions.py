@@ -20,6 +20,7 @@ QUESTIONS = {
     "kernel": "benchmarks.kernel",
     "maxent": "benchmarks.maxent",
     "maxent-is": "benchmarks.maxent_is",
+    "maxent-sparse": "benchmarks.maxent_sparse",
     "segments": "benchmarks.segments",
     "snakes": "benchmarks.snakes",
     "solvers": "benchmarks.solvers",
