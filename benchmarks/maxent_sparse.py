@@ -97,7 +97,7 @@ def saga(X: Any, y: Any, C: float, ratio: float, target: float, patience: float)
         seconds = time.process_time() - begin
         if objective(X, y, model.coef_, C, ratio) <= target:
             return seconds, True
-        if seconds > patience:
+        if seconds > patience or epochs > 1 << 16:
             return seconds, False
         epochs *= 2
 
