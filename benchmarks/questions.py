@@ -23,6 +23,7 @@ QUESTIONS = {
     "maxent-is": "benchmarks.maxent_is",
     "passes": "benchmarks.passes",
     "score": "benchmarks.score",
+    "maxent-sparse": "benchmarks.maxent_sparse",
     "segments": "benchmarks.segments",
     "smo": "benchmarks.smo",
     "snakes": "benchmarks.snakes",

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
+import partwise
 from partwise import (
     ConstituencyParser,
     DependencyParser,
@@ -17,12 +18,18 @@ from partwise import (
 )
 from partwise.datasets import make_treebank
 from partwise.penalties import L2, ElasticNet
+from partwise.solvers import suitable_solvers
 
 WORDS = [[["a", "b"], ["c"]], [["c"], ["a", "d"]], [["b"]]]
 BANK = make_treebank(12, 0)
 TOKENS = [list(zip(*rows, strict=True)) for rows in zip(BANK.words, BANK.tags, strict=True)]
 ARCS = [list(zip(*rows, strict=True)) for rows in zip(BANK.heads, BANK.labels, strict=True)]
-TREES = [("S", ("NP", ("D", "the"), ("N", "cat")), ("V", "sat")), ("S", ("NP", ("D", "a"), ("N", "dog")), ("V", "ran"))]
+TREES = [
+    ("S", ("VP", ("V", "ate"), ("NP", ("NP", ("N", "dogs")), ("PP", ("P", "with"), ("NP", ("N", "cats")))))),
+    ("S", ("VP", ("VP", ("V", "ate"), ("NP", ("N", "dogs"))), ("PP", ("P", "with"), ("NP", ("N", "cats"))))),
+    ("S", ("VP", ("VP", ("V", "saw"), ("NP", ("N", "men"))), ("PP", ("P", "in"), ("NP", ("N", "parks"))))),
+]
+TREE_WORDS = [["ate", "dogs", "with", "cats"], ["saw", "dogs"]]
 CASES = {
     "classifier": (MaxentClassifier(fit_intercept=False), np.eye(6), list("abcabc")),
     "tagger": (SequenceTagger(), WORDS, [["X", "Y"], ["Y", "X"], ["X"]]),
@@ -145,3 +152,20 @@ def test_the_best_strength_under_an_l1_penalty():
     found = RegularizationPathCV(MaxentClassifier(penalty="l1", tol=1e-6), Cs=[0.01, 0.1, 1.0], cv=3).fit(X, y)
     assert [result.l1 for result in found.results_] == pytest.approx([1 / C for C in found.Cs_[: len(found.results_)]])
     assert found.gaps_.max() <= 1e-6
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("penalty", ["l1", "elasticnet"])
+def test_every_estimator_trains(name, penalty, tmp_path):
+    estimator, X, y = given(name)
+    C = 20.0 if name == "phrases" else 2.0  # three trees say little
+    estimator.set_params(penalty=penalty, C=C, tol=1e-2)
+    if not suitable_solvers(estimator._prepare_fit(X, y, None).problem):
+        pytest.skip("no solver of structures for this penalty")
+    estimator.fit(X, y)
+    assert estimator.result_.converged
+    assert estimator.result_.l1 == (1 / C if penalty == "l1" else 0.5 / C)
+    assert 0 < np.count_nonzero(estimator.coef_) < estimator.coef_.size
+    estimator.save(tmp_path / "m.pw")
+    inputs = TREE_WORDS if X is TREES else X
+    assert list(partwise.load(tmp_path / "m.pw").predict(inputs)) == list(estimator.predict(inputs))
