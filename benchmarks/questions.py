@@ -23,6 +23,7 @@ QUESTIONS = {
     "segments": "benchmarks.segments",
     "snakes": "benchmarks.snakes",
     "solvers": "benchmarks.solvers",
+    "sparse": "benchmarks.sparse",
 }
 
 
