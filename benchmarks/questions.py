@@ -28,6 +28,7 @@ QUESTIONS = {
     "smo": "benchmarks.smo",
     "snakes": "benchmarks.snakes",
     "solvers": "benchmarks.solvers",
+    "sparse": "benchmarks.sparse",
 }
 
 

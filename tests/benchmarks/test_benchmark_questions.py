@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from benchmarks import crf, maxent
+from benchmarks import crf, maxent, sparse
 from benchmarks.__main__ import main
 from benchmarks.objective import multiclass_objective
 from benchmarks.report import finish
@@ -61,6 +61,21 @@ def test_crf_systems_agree(folder, solver):
     assert ours["objective"] <= theirs["objective"] * (1 + 1e-8)
     assert ours["objective"] == pytest.approx(theirs["objective"], rel=1e-4)
     assert ours["f1"] == pytest.approx(theirs["f1"], abs=0.05)
+
+
+@pytest.mark.parametrize("c2", [0.2, 0.0])
+def test_sparse_systems_agree(folder, c2):
+    pytest.importorskip("pycrfsuite")
+    theirs = sparse.fit_crfsuite(folder, 0.3, c2, None)
+    assert theirs["objective"] == pytest.approx(theirs["reported_objective"], rel=1e-6)
+    assert 0 < theirs["cpu_seconds"] <= theirs["all_cpu_seconds"]
+    solvers = ("auto", "eg", "owlqn") if c2 else ("auto", "owlqn")
+    for solver in solvers:
+        ours = sparse.fit_partwise(folder, 0.3, c2, None, solver, 60.0, theirs["objective"] * (1 + 2e-5))
+        assert ours["objective"] == pytest.approx(ours["reported_objective"], rel=1e-10)
+        assert 0 <= ours["gap"] <= (1e-3 if c2 else 1e-2)
+        assert ours["objective"] <= theirs["objective"] * (1 + 2e-5)
+        assert ours["n_weights"] == pytest.approx(theirs["n_weights"], rel=0.2, abs=3)
 
 
 @pytest.mark.parametrize("dataset", ["mnist", "a9a"])
