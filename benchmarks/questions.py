@@ -20,6 +20,7 @@ QUESTIONS = {
     "kernel": "benchmarks.kernel",
     "maxent": "benchmarks.maxent",
     "maxent-is": "benchmarks.maxent_is",
+    "originals": "benchmarks.originals",
     "segments": "benchmarks.segments",
     "snakes": "benchmarks.snakes",
     "solvers": "benchmarks.solvers",
