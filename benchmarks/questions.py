@@ -24,6 +24,7 @@ QUESTIONS = {
     "passes": "benchmarks.passes",
     "score": "benchmarks.score",
     "maxent-sparse": "benchmarks.maxent_sparse",
+    "originals": "benchmarks.originals",
     "segments": "benchmarks.segments",
     "smo": "benchmarks.smo",
     "snakes": "benchmarks.snakes",

@@ -213,3 +213,14 @@ def test_question_writes_records(folder, tmp_path):
         assert 0 < record["seconds_to_target"] <= record["solver_seconds"]
         assert 0 < record["cpu_seconds_to_target"] <= record["solver_cpu_seconds"] <= record["fit_cpu_seconds"]
         assert record["peak_mb"] >= record["data_mb"] > 0
+
+
+def test_originals_run_to_the_gap_of_the_original(folder, tmp_path):
+    written = tmp_path / "originals.jsonl"
+    options = ["originals", "--data", folder, "--datasets", "conll2000", "--systems", "one-slack", "--quick"]
+    done = CliRunner().invoke(main, [*options, "--json", str(written)])
+    assert done.exit_code == 0, done.output
+    (record,) = map(json.loads, written.read_text().splitlines())
+    assert record["status"] == "converged"
+    assert record["relative_gap"] <= record["target"]
+    assert record["dual"] <= record["primal"]
