@@ -58,6 +58,7 @@ def _one_process(
                 return
             piece = os.read(descriptor, 1 << 16)
             if not piece:
+                child.wait(timeout=60)  # the pipe is closed before the process has ended
                 break
             held += piece
             *lines, held = held.split(b"\n")
