@@ -38,13 +38,13 @@ def predict(
     dask.bag.Bag or dask.dataframe.DataFrame
         One answer per example; or the dataframe with columns of answers.
     """
-    import dask
+    from dask.delayed import delayed
 
     if isinstance(model, (str, os.PathLike)):
         shared: Any = os.path.abspath(os.fspath(model))
         fitted = _opened(shared)  # refused here, and not by every worker
     else:
-        fitted, shared = model, dask.delayed(model, pure=False, traverse=False)
+        fitted, shared = model, delayed(model, pure=False, traverse=False)
     if _is(data, "dask.bag", "Bag"):
         if columns is not None or into != "prediction" or probabilities or nulls != "error":
             raise ValueError("columns, into, probabilities and nulls are for dataframes")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -32,7 +32,7 @@ class Form(ABC):
     """
 
     #: What the columns may be, for messages.
-    wanted: ClassVar[str]
+    wanted: str
 
     def __init__(self, model: Any, columns: Sequence[str] | None) -> None:
         self.model = model
