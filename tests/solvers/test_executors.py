@@ -15,6 +15,7 @@ from partwise.losses import Loss
 from partwise.problem import LabelledBatch, ThreadExecutor, Work
 from partwise.problem.tasks import TASKS, Room
 from partwise.solvers import suitable_solvers
+from partwise.solvers.conversions import expected_counts, gibbs_scores
 
 SIZES = (3, 1, 2)
 
@@ -113,6 +114,10 @@ def test_every_task_travels(rng):
         for mine, theirs in zip(ask(there), ask(here), strict=True):
             np.testing.assert_array_equal(mine, theirs)
     np.testing.assert_array_equal(there.marginals_of_scores(scores)[1], here.marginals_of_scores(scores)[1])
+    np.testing.assert_array_equal(there.cliques_of_scores(scores), here.cliques_of_scores(scores))
+    for point in (DualPoint.of_cliques(counts), DualPoint.of_counts(counts)):
+        np.testing.assert_array_equal(expected_counts(there, point)[0], expected_counts(here, point)[0])
+        np.testing.assert_array_equal(gibbs_scores(there, point).scores, gibbs_scores(here, point).scores)
     np.testing.assert_array_equal(there.plane_at(w, 0.5, counts.copy())[1], here.plane_at(w, 0.5, counts.copy())[1])
     np.testing.assert_array_equal(there.value_and_gradient(w)[1], here.value_and_gradient(w)[1])
     smooth, elsewhere = both(executor, "multiclass", "log")
