@@ -70,7 +70,7 @@ def command(
         for dataset in choose(datasets, list(DATASETS), "--datasets"):
             arrays = str(Path(folder) / f"{dataset}.npz")
             DATASETS[dataset](data, _QUICK if quick else None).save(arrays)
-            for loss in choose(losses, list(LOSSES), "--losses"):
+            for loss in choose(losses, [name for name in LOSSES if LOSSES[name].rescaling == "margin"], "--losses"):
                 cells = []
                 for system, solver, options in systems_of(loss, systems, variant):
                     head = {"question": "solvers", "dataset": dataset, "loss": loss, "system": system, "l2": l2}
