@@ -94,7 +94,7 @@ def command(
         for dataset in choose(datasets, list(DATASETS), "--datasets"):
             arrays = str(Path(folder) / f"{dataset}.npz")
             DATASETS[dataset](data, _QUICK if quick else None).save(arrays)
-            for loss in choose(losses, list(LOSSES), "--losses"):
+            for loss in choose(losses, [name for name in LOSSES if LOSSES[name].rescaling == "margin"], "--losses"):
                 runs: dict[str, list[Record]] = {}
                 systems_here = systems_of(loss, systems, variant)
                 for (system, solver, options), _ in itertools.product(systems_here, range(repeat)):

@@ -15,8 +15,6 @@ from .simplex_qp import best_mixture
 
 #: A slope is stored by its nonzero numbers if they are at most this share of all: late planes are of few errors.
 SPARSE = 0.25
-#: Numbers of planes from which their sums and multiples may overflow.
-LARGEST = 1e280
 
 
 @dataclass(frozen=True)
@@ -87,11 +85,6 @@ class Bundle:
         gram = np.empty((self.size, self.size))
         gram[:-1, :-1], gram[-1], gram[:, -1] = self.gram, row, row
         self.gram = gram
-
-    @property
-    def finite(self) -> bool:
-        """Whether inner products and offsets are numbers, with room to be multiplied."""
-        return bool(np.abs(self.gram).max(initial=0.0) < LARGEST and np.abs(self.offsets).max(initial=0.0) < LARGEST)
 
     def best(self, l2: float) -> Floats:
         """Coefficients of the mixture with the largest dual value."""

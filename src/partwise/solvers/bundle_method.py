@@ -109,12 +109,9 @@ class BundleMethod(Solver[BundleState], ABC):
         """Planes that are known before the oracle is asked."""
         return Bundle(problem.n_weights)
 
+    @np.errstate(over="ignore", invalid="ignore")  # looked for where it matters
     def step(self, problem: Problem, state: BundleState) -> None:
         planes = state.planes
-        if not planes.finite:  # numbers so large that their squares are not: there is no going on
-            state.stalled = True
-            state.epoch += 1
-            return
         try:
             x = planes.best(problem.l2)
         except QPError as error:
@@ -131,6 +128,11 @@ class BundleMethod(Solver[BundleState], ABC):
         losses, new_u, new_b = problem.plane(weights)
         primal = losses + problem.penalty_value(weights)
         here = problem.dot(new_u, weights)
+        state.visits += len(problem.active)
+        state.epoch += 1
+        if not isfinite(primal + new_b + here + problem.norm2(new_u) / min(problem.l2, 1.0)):
+            state.stalled = True  # a plane beyond double precision is none
+            return
         state.violation = losses - below
         noise = NOISE * (1.0 + abs(state.primal))
         better = primal < state.primal
@@ -141,8 +143,6 @@ class BundleMethod(Solver[BundleState], ABC):
         planes.used(x)
         self._drop(problem, state, u, b)
         planes.add(problem, new_u, new_b, here if better else problem.dot(new_u, state.weights))
-        state.visits += len(problem.active)
-        state.epoch += 1
 
     def certificate(self, problem: Problem, state: BundleState) -> Certified:
         off = problem.certificate_of(state.primal, state.u, state.b, state.weights, state.carried)

@@ -81,7 +81,6 @@ class EGState(OnlineState, WatchedState):
     positive: ClassVar[frozenset[str]] = frozenset({"step_sizes"})
 
     weights: Floats
-    plane: Floats
     scores: Floats
     marginals: Floats
     entropies: Floats

@@ -49,7 +49,10 @@ def best_mixture(gram: Floats, b: Floats, l2: float) -> Floats:
         raise QPError("the planes have numbers that are not finite")
     if m == 1:
         return np.ones(1)
-    quadratic, offset = gram / l2, b - b.max()  # a constant in b changes nothing: keep the digits
+    with np.errstate(over="ignore"):
+        quadratic, offset = gram / l2, b - b.max()  # a constant in b changes nothing: keep the digits
+    if not (np.isfinite(quadratic).all() and np.isfinite(offset).all()):
+        raise QPError("the planes have numbers beyond double precision")
     size = max(float(np.abs(quadratic).max()), float(np.abs(offset).max()))
     if size == 0.0:
         return np.full(m, 1.0 / m)

@@ -144,7 +144,7 @@ class SMO(OnlineSolver[SMOState]):
         if self.form == "cliques" and not cliques:
             raise ValueError(f"smo: form 'cliques' needs a clique view, which {problem.facts.structure} does not have")
         if self.form == "auto" and cliques:
-            return 8 * sum(problem.clique_sizes) <= self.memory_mb * 2**20
+            return 8 * int(problem.clique_starts[-1]) <= self.memory_mb * 2**20
         return cliques and self.form != "labellings"
 
     def _factored_pass(self, problem: Problem, state: SMOState) -> None:
