@@ -70,7 +70,7 @@ def test_auto_and_its_look_at_examples_work_elsewhere(elsewhere):
 
 def test_visits_of_single_examples_need_batches_in_memory(elsewhere):
     here, there = both(elsewhere, "chain-tied", "log")
-    assert set(suitable_solvers(here)) - set(suitable_solvers(there)) == {"eg", "sgd"}
+    assert set(suitable_solvers(here)) - set(suitable_solvers(there)) == {"eg", "eg-prox", "sdca", "sgd"}
     with pytest.raises(ValueError, match="'eg' needs batches in memory, which this problem does not have"):
         solve(there, "eg")
     with pytest.raises(ValueError, match="do not lie in memory"):

@@ -32,11 +32,10 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from .._core import all_scores, decode, infer, slot_norms
 from ..arrays import Floats, Ints
 from ..capabilities import Capability
-from ..features import LinearMap, SlotSegment
 from ..problem import LabelledBatch
+from ..problem.inference import SlotScores, slot_norms, slot_scores
 from ..structures.capabilities import structure_capabilities
 
 Loss = Literal["cost", "zero-one"]
@@ -139,12 +138,12 @@ class Margins:
         length = float(np.sqrt(batch.features.dot(weights, weights)))
         if not (np.isfinite(length) and length > 0):
             raise ValueError(f"weights of length {length}: a bound needs weights that are finite and not all zero")
-        self.loss, self.n_jobs = loss, n_jobs
+        self.loss = loss
         self.structure, self.offsets = batch.structure, batch.slot_offsets
-        self.scores = all_scores(batch.structure, batch.features, weights / length, n_jobs)
-        self.norms = slot_norms(batch.structure, batch.features, n_jobs)
+        self.scores = slot_scores(batch, weights / length, n_jobs)
+        self.norms = slot_norms(batch, n_jobs)
         self.owner = np.repeat(np.arange(batch.n_examples), np.diff(self.offsets))
-        self._identity = LinearMap([_identity(self.offsets)])
+        self._answers = SlotScores(batch.structure, n_jobs)
         self.gold = _Best(*examples.gold)
         self.costs = _costs(examples)
         #: The number of slots with features, of the example that has most.
@@ -316,18 +315,12 @@ class Margins:
 
     def _maximize(self, scores: Floats, which: Ints | None = None) -> _Best:
         """Best labellings under these slot scores, of all examples or of these (the others are empty)."""
-        indptr, slots, counts, _ = decode(self.structure, self._identity, scores, self.n_jobs, which)
+        indptr, slots, counts = self._answers.best(scores, which)
         if which is None:
             return _Best(indptr, slots, counts)
         lengths = np.zeros(self.n_examples, dtype=np.int64)
         lengths[which] = np.diff(indptr)
         return _Best(np.concatenate([[0], np.cumsum(lengths)]), slots, counts)
-
-
-def _identity(offsets: Ints) -> SlotSegment:
-    """Slot scores as weights."""
-    each = np.arange(int(offsets[-1]) + 1)
-    return SlotSegment(int(offsets[-1]), offsets, each, each[:-1])
 
 
 def _costs(examples: LabelledBatch) -> Floats:

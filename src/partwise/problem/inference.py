@@ -1,6 +1,9 @@
 """What a batch answers for given weights: best labellings, sums over labellings, values and scores."""
 
-from .._core import all_scores, decode, infer, labelling_values
+import numpy as np
+
+from .. import _core
+from .._core import FeatureMap, LinearMap, SlotSegment, Structure, all_scores, decode, infer, labelling_values
 from ..arrays import Floats, Ints
 from .batch import Batch, Gold
 
@@ -40,3 +43,27 @@ def values_of(batch: Batch, weights: Floats, labellings: Gold, n_jobs: int = 1) 
 def slot_scores(batch: Batch, weights: Floats, n_jobs: int = 1) -> Floats:
     """Scores of all slots, examples end to end."""
     return all_scores(batch.structure, batch.features, weights, n_jobs)
+
+
+def slot_norms(batch: Batch, n_jobs: int = 1) -> Floats:
+    """|A_i' e_r| of every slot r, examples end to end."""
+    return _core.slot_norms(batch.structure, batch.features, n_jobs)
+
+
+class SlotScores:
+    """Answers of a structure for slot scores that are given, examples end to end."""
+
+    def __init__(self, structure: Structure, n_jobs: int = 1) -> None:
+        offsets = structure.slot_offsets()
+        each = np.arange(int(offsets[-1]) + 1)
+        # weights that are the scores themselves
+        self._identity: FeatureMap = LinearMap([SlotSegment(int(offsets[-1]), offsets, each, each[:-1])])
+        self._structure, self._n_jobs = structure, n_jobs
+
+    def best(self, scores: Floats, which: Ints | None = None) -> tuple[Ints, Ints, Floats]:
+        """The best labelling of every example, or of these examples: (indptr, slots, counts)."""
+        return decode(self._structure, self._identity, scores, self._n_jobs, which)[:3]
+
+    def expectations(self, scores: Floats) -> Floats:
+        """Expected counts under p ~ exp(scores)."""
+        return infer(self._structure, self._identity, scores, 1.0, self._n_jobs, entropies=False)[0]
