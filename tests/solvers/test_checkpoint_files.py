@@ -139,7 +139,7 @@ class TestFiles:
 class TestStates:
     def fresh(self):
         zeros = np.zeros(2)
-        fields = dict.fromkeys(("weights", "scores", "marginals", "entropies", "duals"), zeros)
+        fields = dict.fromkeys(("weights", "plane", "scores", "marginals", "entropies", "duals"), zeros)
         return EGState(**fields, step_sizes=np.ones(2), dual=0.0, best_dual=0.0, rng=np.random.default_rng(4))
 
     @pytest.mark.parametrize("bits", BIT_GENERATORS)
