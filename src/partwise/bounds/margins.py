@@ -309,9 +309,7 @@ class Margins:
         """Which slots some labelling uses (all, where that is not known)."""
         if Capability.EXPECTATION_ORACLE not in structure_capabilities(self.structure):
             return np.ones(len(self.owner), dtype=bool)
-        return (
-            infer(self.structure, self._identity, np.zeros(len(self.owner)), 1.0, self.n_jobs, entropies=False)[0] > 0
-        )
+        return self._answers.expectations(np.zeros(len(self.owner))) > 0
 
     def _maximize(self, scores: Floats, which: Ints | None = None) -> _Best:
         """Best labellings under these slot scores, of all examples or of these (the others are empty)."""
