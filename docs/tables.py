@@ -40,6 +40,7 @@ def fits() -> str:
         "expectation oracle",
         "covariance",
         "cliques",
+        "clique support",
         "k_best",
         "sample",
         "one part",

@@ -1,5 +1,6 @@
 #include "bindings/python_structure.h"
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <sstream>
@@ -82,6 +83,7 @@ unsigned PythonStructure::capabilities() const {
     // Python code can call.
     unsigned found = 0;
     if (implements("clique_marginals")) found |= kCliques;
+    if (found && implements("clique_entries") && implements("maximize_in_support")) found |= kSupport;
     if (implements("covariance_product")) found |= kCovariance;
     if (implements("k_best")) found |= kKBest;
     if (implements("sample")) found |= kSample;
@@ -324,9 +326,11 @@ void PythonStructure::covariance_product(Index i, const double* scores, double t
 std::vector<Index> PythonStructure::clique_offsets(Index i) const {
     const nb::gil_scoped_acquire gil;
     const auto offsets = nb::cast<Ints>(method("clique_offsets")(i));
-    if (offsets.size() == 0 || offsets.data()[offsets.size() - 1] < 0)
-        throw InputError(where("clique_offsets", i) + "where the cliques end is missing");
-    return {offsets.data(), offsets.data() + offsets.size()};
+    const Index* first = offsets.data();
+    const Index* last = first + offsets.size();
+    if (first == last || *first != 0 || !std::is_sorted(first, last))
+        throw InputError(where("clique_offsets", i) + "they must start at 0 and not fall");
+    return {first, last};
 }
 
 double PythonStructure::clique_marginals(Index i, const double* scores, double temperature, double* out,
@@ -353,8 +357,34 @@ double PythonStructure::entropy_of_cliques(Index i, const double* cliques, doubl
     const auto own = numpy(std::vector<double>(cliques, cliques + clique_offsets(i).back()));
     const auto [entropy, slope] = nb::cast<std::pair<double, Floats>>(method("entropy_of_cliques")(i, own));
     check_size(slope, len(own.size()), "entropy_of_cliques");
+    if (!std::isfinite(entropy)) throw InputError(where("entropy_of_cliques", i) + "the entropy is " + number(entropy));
     if (gradient) copy(slope.data(), gradient, len(slope.size()));
     return entropy;
+}
+
+void PythonStructure::clique_entries(Index i, SlotView labelling, Index* entries, Workspace&) const {
+    const nb::gil_scoped_acquire gil;
+    const auto found = nb::cast<Ints>(
+        method("clique_entries")(i, numpy(std::vector<Index>(labelling.slots.begin(), labelling.slots.end())),
+                                 numpy(std::vector<double>(labelling.counts.begin(), labelling.counts.end()))));
+    const std::vector<Index> offsets = clique_offsets(i);
+    if (found.size() + 1 != offsets.size())
+        throw InputError(where("clique_entries", i) + std::to_string(found.size()) + " entries for " +
+                         std::to_string(offsets.size() - 1) + " cliques");
+    for (std::size_t c = 0; c < found.size(); ++c) {
+        entries[c] = found.data()[c];
+        if (entries[c] < offsets[c] || entries[c] >= offsets[c + 1])
+            throw InputError(where("clique_entries", i) + "entry " + std::to_string(entries[c]) +
+                             " is none of clique " + std::to_string(c));
+    }
+}
+
+double PythonStructure::maximize_in_support(Index i, const double* scores, const double* cliques, double least,
+                                            SlotCounts& best, Workspace&) const {
+    const nb::gil_scoped_acquire gil;
+    const auto own = numpy(std::vector<double>(cliques, cliques + clique_offsets(i).back()));
+    const nb::object answer = method("maximize_in_support")(i, array(i, scores), own, least);
+    return take_answer("maximize_in_support", i, scores, answer, best);
 }
 
 }  // namespace partwise::bindings

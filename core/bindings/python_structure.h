@@ -34,6 +34,9 @@ class PythonStructure final : public Structure {
                             Workspace& ws) const override;
     void slots_from_cliques(Index i, const double* cliques, double* slots) const override;
     double entropy_of_cliques(Index i, const double* cliques, double* gradient, Workspace& ws) const override;
+    void clique_entries(Index i, SlotView labelling, Index* entries, Workspace& ws) const override;
+    double maximize_in_support(Index i, const double* scores, const double* cliques, double least, SlotCounts& best,
+                               Workspace& ws) const override;
 
    private:
     // The method of the Python subclass; NotImplementedError if it has none.

@@ -18,9 +18,9 @@ void bind_smo(nb::module_& m) {
             "__init__",
             [](State* self, Objective& o, const MutableFloats& weights, const MutableFloats& cliques,
                const MutableFloats& gaps) {
-                std::vector<Index> offsets = all_clique_offsets(o.structure());
-                check_size(cliques, offsets.back(), "cliques");
-                new (self) State{{o, per_weight(o, weights, "weights"), cliques.data(), std::move(offsets),
+                std::vector<Index> starts = clique_starts(o.structure());
+                check_size(cliques, starts.back(), "cliques");
+                new (self) State{{o, per_weight(o, weights, "weights"), cliques.data(), std::move(starts),
                                   per_example(o, gaps, "gaps")},
                                  {share(o), keep_alive(weights), keep_alive(cliques), keep_alive(gaps)}};
             },
@@ -38,10 +38,9 @@ void bind_smo(nb::module_& m) {
     m.def(
         "check_clique_marginals",
         [](const Objective& o, const Floats& cliques) {
-            const std::vector<Index> offsets = all_clique_offsets(o.structure());
-            check_size(cliques, offsets.back(), "cliques");
+            check_size(cliques, clique_starts(o.structure()).back(), "cliques");
             check_finite(cliques, "cliques");
-            check_clique_marginals(o.structure(), offsets, cliques.data());
+            check_clique_marginals(o.structure(), cliques.data());
         },
         "objective"_a, "cliques"_a);
 

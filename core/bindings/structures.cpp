@@ -40,6 +40,7 @@ nb::object capability_names(const Structure& s) {
     nb::list names;
     const unsigned c = s.capabilities();
     if (c & kCliques) names.append("cliques");
+    if (c & kSupport) names.append("clique support");
     if (c & kCovariance) names.append("covariance");
     if (c & kKBest) names.append("k_best");
     if (c & kSample) names.append("sample");

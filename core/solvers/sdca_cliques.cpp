@@ -120,39 +120,6 @@ class Lines {
 
 }  // namespace
 
-std::vector<Index> clique_starts(const Structure& structure) {
-    std::vector<Index> starts{0};
-    for (Index i = 0; i < structure.num_examples(); ++i)
-        starts.push_back(starts.back() + structure.clique_offsets(i).back());
-    return starts;
-}
-
-void cliques_of_scores(const Structure& structure, const double* scores, double* cliques, int n_jobs,
-                       Interrupt& interrupt) {
-    const std::vector<Index> slots = structure.slot_offsets();
-    const std::vector<Index> starts = clique_starts(structure);
-    const int workers = structure.thread_safe() ? std::max(n_jobs, 1) : 1;
-    std::vector<Workspace> scratch(static_cast<std::size_t>(workers));
-    parallel_for(structure.num_examples(), workers, interrupt, [&](Index i, int worker) {
-        Workspace& ws = scratch[static_cast<std::size_t>(worker)];
-        structure.clique_marginals(i, scores + slots[idx(i)], 1.0, cliques + starts[idx(i)], ws);
-    });
-}
-
-void read_cliques(const Structure& structure, const double* cliques, double* counts, double* entropies, int n_jobs,
-                  Interrupt& interrupt) {
-    const std::vector<Index> slots = structure.slot_offsets();
-    const std::vector<Index> starts = clique_starts(structure);
-    const int workers = structure.thread_safe() ? std::max(n_jobs, 1) : 1;
-    std::vector<Workspace> scratch(static_cast<std::size_t>(workers));
-    parallel_for(structure.num_examples(), workers, interrupt, [&](Index i, int worker) {
-        Workspace& ws = scratch[static_cast<std::size_t>(worker)];
-        const double* own = cliques + starts[idx(i)];
-        structure.slots_from_cliques(i, own, counts + slots[idx(i)]);
-        entropies[i] = structure.entropy_of_cliques(i, own, nullptr, ws);
-    });
-}
-
 SdcaLineReport sdca_line_epoch(const SdcaLineState& state, std::span<const Index> order, const SdcaLineOptions& options,
                                Interrupt& interrupt) {
     Lines lines(state, options);

@@ -12,6 +12,7 @@
 // shrunk_weights.h): its maximum is a step that does not lower the dual, but not the longest way up.
 #pragma once
 
+#include "solvers/cliques.h"
 #include "solvers/objective.h"
 
 namespace partwise {
@@ -41,17 +42,6 @@ struct SdcaLineState {
     double* gaps;
     double* steps;
 };
-
-// Where each example's clique marginals begin, and where the last ones end.
-std::vector<Index> clique_starts(const Structure& structure);
-
-// Clique marginals of the Gibbs distributions with these slot scores.
-void cliques_of_scores(const Structure& structure, const double* scores, double* cliques, int n_jobs,
-                       Interrupt& interrupt);
-
-// Expected counts and entropies of clique marginals.
-void read_cliques(const Structure& structure, const double* cliques, double* counts, double* entropies, int n_jobs,
-                  Interrupt& interrupt);
 
 SdcaLineReport sdca_line_epoch(const SdcaLineState& state, std::span<const Index> order, const SdcaLineOptions& options,
                                Interrupt& interrupt);

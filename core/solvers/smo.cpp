@@ -11,8 +11,6 @@ namespace {
 
 // Mass below this is rounding: no labelling that needs it is in the support.
 constexpr double kNoMass = 1e-12;
-// How far the marginals of a clique may be from a sum of 1.
-constexpr double kSumTolerance = 1e-6;
 
 class Pass {
    public:
@@ -31,7 +29,7 @@ class Pass {
         double* change = frame.take(n);     // d
         objective_.features().scores(i, state_.weights, 1.0, augmented);
         objective_.add_cost(i, objective_.loss().cost_scale, augmented);
-        double* q = state_.cliques + state_.offsets[idx(i)];
+        double* q = state_.cliques + state_.starts[idx(i)];
 
         const double best = structure_.maximize(i, augmented, up_, ws_);
         structure_.slots_from_cliques(i, q, change);
@@ -92,32 +90,6 @@ class Pass {
 };
 
 }  // namespace
-
-std::vector<Index> all_clique_offsets(const Structure& structure) {
-    std::vector<Index> offsets{0};
-    for (Index i = 0; i < structure.num_examples(); ++i)
-        offsets.push_back(offsets.back() + structure.clique_offsets(i).back());
-    return offsets;
-}
-
-void check_clique_marginals(const Structure& structure, std::span<const Index> offsets, const double* cliques) {
-    for (Index i = 0; i < structure.num_examples(); ++i) {
-        const double* q = cliques + offsets[idx(i)];
-        const std::vector<Index> own = structure.clique_offsets(i);
-        for (std::size_t c = 0; c + 1 < own.size(); ++c) {
-            double sum = 0;
-            double least = 0;
-            for (Index k = own[c]; k < own[c + 1]; ++k) {
-                sum += q[k];
-                least = std::min(least, q[k]);
-            }
-            if (least < -kSumTolerance || std::abs(sum - 1.0) > kSumTolerance) {
-                throw InputError("the clique marginals of example " + std::to_string(i) +
-                                 " are not those of a distribution");
-            }
-        }
-    }
-}
 
 SmoReport smo_epoch(const SmoState& state, std::span<const Index> order, const SmoOptions& options,
                     Interrupt& interrupt) {

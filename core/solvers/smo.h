@@ -10,6 +10,7 @@
 // the gamma in [0, that smallest q] that maximises it.
 #pragma once
 
+#include "solvers/cliques.h"
 #include "solvers/objective.h"
 
 namespace partwise {
@@ -18,9 +19,9 @@ namespace partwise {
 struct SmoState {
     const Objective& objective;
     double* weights;
-    double* cliques;             // marginals, examples end to end
-    std::vector<Index> offsets;  // of examples in `cliques`, and their end
-    double* gaps;                // the blocks' gaps <count(y) - mu, theta + kappa c> as last seen, a value per example
+    double* cliques;            // marginals, examples end to end
+    std::vector<Index> starts;  // of examples in `cliques` (`clique_starts`)
+    double* gaps;               // the blocks' gaps <count(y) - mu, theta + kappa c> as last seen, a value per example
 };
 
 struct SmoOptions {
@@ -32,11 +33,6 @@ struct SmoReport {
     Index steps = 0;  // visits that moved
     double dual_gain = 0;
 };
-
-// Where the clique marginals of each example begin, and the end of the last one's.
-std::vector<Index> all_clique_offsets(const Structure& structure);
-// Throws InputError if a clique's marginals do not sum to 1 or are negative.
-void check_clique_marginals(const Structure& structure, std::span<const Index> offsets, const double* cliques);
 
 SmoReport smo_epoch(const SmoState& state, std::span<const Index> order, const SmoOptions& options,
                     Interrupt& interrupt);

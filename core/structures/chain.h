@@ -18,7 +18,7 @@ class Chain final : public Sequences {
     bool tied() const { return tied_; }
     bool ends() const { return ends_; }
 
-    unsigned capabilities() const override { return kCliques | kCovariance | kKBest | kSample; }
+    unsigned capabilities() const override { return kCliques | kSupport | kCovariance | kKBest | kSample; }
     Index num_slots(Index i) const override;
     double maximize(Index i, const double* scores, SlotCounts& best, Workspace& ws) const override;
     double log_partition(Index i, const double* scores, double temperature, double* marginals, double* entropy,

@@ -51,7 +51,7 @@ class Graph final : public Structure {
     Index width(Index i) const { return compiled(i).tree.width; }
     Index bytes(Index i) const { return compiled(i).tree.doubles() * Index{sizeof(double)}; }
 
-    unsigned capabilities() const override { return kCliques | kCovariance | kKBest | kSample; }
+    unsigned capabilities() const override { return kCliques | kSupport | kCovariance | kKBest | kSample; }
     Index num_slots(Index i) const override { return num_slots_[idx(i)]; }
     Index num_row_slots(Index i) const override;
     double maximize(Index i, const double* scores, SlotCounts& best, Workspace& ws) const override;

@@ -12,7 +12,7 @@ class Multiclass final : public Structure {
     Index n_labels() const { return n_labels_; }
     Index width() const { return width_; }
 
-    unsigned capabilities() const override { return kCliques | kCovariance | kKBest | kSample | kOnePart; }
+    unsigned capabilities() const override { return kCliques | kSupport | kCovariance | kKBest | kSample | kOnePart; }
     Index num_slots(Index) const override { return width_; }
     Index num_row_slots(Index) const override { return width_; }
     double maximize(Index i, const double* scores, SlotCounts& best, Workspace& ws) const override;

@@ -94,9 +94,9 @@ Along Structure::entropy_along(Index i, const double* cliques, const double* dir
     return out;
 }
 void Structure::scores_from_cliques(Index, const double*, double*) const { lacks("cliques"); }
-void Structure::clique_entries(Index, SlotView, Index*, Workspace&) const { lacks("cliques"); }
+void Structure::clique_entries(Index, SlotView, Index*, Workspace&) const { lacks("clique support"); }
 double Structure::maximize_in_support(Index, const double*, const double*, double, SlotCounts&, Workspace&) const {
-    lacks("cliques");
+    lacks("clique support");
 }
 void Structure::no_support(Index i) {
     throw InputError("the clique marginals of example " + std::to_string(i) + " give no labelling a chance");

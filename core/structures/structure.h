@@ -15,8 +15,8 @@
 
 namespace partwise {
 
-// kOnePart: every labelling is one slot, used once.
-enum Capability : unsigned { kCliques = 1, kCovariance = 2, kKBest = 4, kSample = 8, kOnePart = 16 };
+// kOnePart: every labelling is one slot, used once. kSupport: cliques tell which labellings have mass.
+enum Capability : unsigned { kCliques = 1, kCovariance = 2, kKBest = 4, kSample = 8, kOnePart = 16, kSupport = 32 };
 
 // A function of one variable at a point: its value and its first two derivatives.
 struct Along {
@@ -107,7 +107,8 @@ class Structure {
     // The same as scores of slots, where every clique's entries are slots of their own; false where they are not (tied
     // slots, cliques of several parts).
     virtual bool slot_scores_from_cliques(Index, const double*, double*) const { return false; }
-    // The entry of each clique that a labelling uses: one per clique, in their order.
+    // Capability kSupport, beside kCliques: the entry of each clique that a labelling uses, one per clique, in their
+    // order.
     virtual void clique_entries(Index i, SlotView labelling, Index* entries, Workspace& ws) const;
     // max of <count(y), scores> over the labellings whose entries all are above `least` in `cliques`, and the labelling.
     // Throws InputError if there is none.

@@ -28,6 +28,7 @@ class Capability(StrEnum):
     MAX_ORACLE = "max oracle"
     EXPECTATION_ORACLE = "expectation oracle"
     CLIQUES = "cliques"
+    CLIQUE_SUPPORT = "clique support"
     COVARIANCE = "covariance"
     K_BEST = "k_best"
     SAMPLE = "sample"

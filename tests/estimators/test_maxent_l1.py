@@ -68,8 +68,11 @@ def test_a_strong_penalty_leaves_nothing(rng):
         ({"penalty": "elasticnet", "l1_ratio": 1.5}, "l1_ratio must be at most 1"),
         ({"penalty": "elasticnet", "l1_ratio": -0.5}, "l1_ratio must be a finite number"),
         ({"penalty": "l1", "loss": "hinge"}, "penalty='l1' is not available with loss='hinge'"),
-        ({"penalty": "l1", "solver": "eg"}, "solver 'eg' needs l2 > 0.*solvers that fit: cd-l1"),
-        ({"penalty": "l1", "solver": "lbfgs"}, "solver 'lbfgs' needs smooth penalty.*solvers that fit: cd-l1"),
+        ({"penalty": "l1", "solver": "eg"}, "solver 'eg' needs l2 > 0.*solvers that fit: eg-prox, owlqn, cd-l1"),
+        (
+            {"penalty": "l1", "solver": "lbfgs"},
+            "solver 'lbfgs' needs smooth penalty.*solvers that fit: eg-prox, owlqn, cd-l1",
+        ),
     ],
 )
 def test_bad_options(rng, options, message):

@@ -210,10 +210,10 @@ def test_plans():
     assert plan(sizes, None, 0, 10, 10).everything
     assert plan(sizes, 2_000_000_000, 0, 10, 10).everything
     assert not plan(sizes, 2_000_000_000, 0, 10, 10**8).everything  # no room for what visits of examples need
-    some = plan(sizes, 800_000_000, 0, 10, 10)
+    some = plan(sizes, 870_000_000, 0, 10, 10)
     assert some == Plan(frozenset({0, 1}), False)
-    assert plan(sizes, 560_000_000, 0, 10, 10) == Plan(frozenset(), False)
-    with pytest.raises(ValueError, match=r"400 MB are too little: 150 MB for .* 400 MB for .* at least 556 MB"):
+    assert plan(sizes, 630_000_000, 0, 10, 10) == Plan(frozenset(), False)
+    with pytest.raises(ValueError, match=r"400 MB are too little: 220 MB for .* 400 MB for .* at least 626 MB"):
         plan(sizes, 400_000_000, 0, 10, 10)
 
 
@@ -234,6 +234,8 @@ def blocks():
 made = MaxentClassifier(solver="lbfgs", tol=1e-2)
 if memory == "write":
     partitions.write(folder, made, blocks, batch_size="4M")
+elif memory == "nothing":
+    MaxentClassifier(solver="lbfgs", tol=1e-2).fit(np.eye(3), [0, 1, 2])
 elif memory == "memory":
     made.fit(*(np.concatenate(each) for each in zip(*blocks())))
 else:
@@ -245,9 +247,10 @@ print(peak_memory())
         run = [sys.executable, "-c", program, str(tmp_path / "dir"), memory]
         return int(subprocess.run(run, capture_output=True, text=True, check=True).stdout)
 
-    assert peak("write") < 190e6  # 48 MB of numbers; a block is 4
-    assert peak("180M") <= 180e6
-    assert peak("memory") > 200e6
+    nothing = peak("nothing")
+    assert peak("write") < nothing + 60e6  # 48 MB of numbers; a block is 4
+    assert peak("250M") <= 250e6
+    assert peak("memory") > nothing + 75e6
 
 
 def test_the_public_names():

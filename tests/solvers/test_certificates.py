@@ -18,6 +18,8 @@ pytestmark = BARE_COLUMNS
 
 
 def tolerance(solver: str, small: Small) -> float:
+    if solver == "sgd" and not small.problem.loss.smooth:
+        return 5e-2  # its steps fall more slowly than its planes come near
     return TOLERANCE[get_solver(solver).rate_for(small.loss)]
 
 

@@ -42,19 +42,25 @@ def test_numbers_that_run_away_are_an_error():
 def test_numbers_beyond_double_precision_end_a_run():
     """The search for a step must end, on one thread and on two; an error says what is too large."""
     code = """
+    import warnings
     import numpy as np
     import partwise.threads
-    from partwise import DivergenceError, MaxentClassifier
+    from partwise import DivergenceError, Problem, solve
+    from partwise.features import multiclass_map
     from partwise.solvers import EG
+    from partwise.structures import Multiclass
 
+    warnings.simplefilter("always")
     partwise.threads.available_processors = lambda: 2
     for feature, weight, single in [(1.0, 1.0, 1e308), (1e149, 1.0, 1.0)]:
         X, w = np.zeros((400, 2)), np.full(400, weight)
         X[::2, 0], w[7] = feature, single
+        structure = Multiclass(400, 2)
+        gold = structure.encode(np.arange(400) % 2)
         for n_jobs in (1, 2):
-            model = MaxentClassifier(solver=EG(round_size=4), C=1e12, fit_intercept=False, max_seconds=2, n_jobs=n_jobs)
+            problem = Problem(multiclass_map(structure, X), structure, gold, "log", 1e-12, sample_weight=w, n_jobs=n_jobs)
             try:
-                model.fit(X, np.arange(400) % 2, w)
+                solve(problem, EG(round_size=4), max_seconds=2)
             except DivergenceError as error:
                 print(error)
     """

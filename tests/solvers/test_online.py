@@ -340,6 +340,25 @@ def test_steps_that_are_too_large_are_told(loss):
         solve(problem, SGD(step_size=1e4, rule="reciprocal", n_examples=1), tol=1e-3, max_passes=10_000)
 
 
+class Raising(Listed):
+    broken = False
+
+    def maximize(self, i, scores):
+        if self.broken:
+            raise ValueError("the oracle's own complaint")
+        return super().maximize(i, scores)
+
+
+def test_errors_of_an_oracle_are_not_taken_for_steps_that_are_too_large():
+    small = Small("multiclass", "hinge")
+    features, gold = small.case.features, small.case.gold
+    structure = Raising(small.structure)
+    problem = Problem(features, structure, gold, small.loss, small.problem.penalty)
+    structure.broken = True
+    with pytest.raises(ValueError, match="the oracle's own complaint"):
+        solve(problem, "sgd")
+
+
 def test_sample_weight_zero_is_absence_and_the_visits_are_those_of_the_others():
     small = Small("chain-tied", "hinge", n=8)
     omega = small.case.sample_weight.copy()

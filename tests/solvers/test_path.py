@@ -81,8 +81,9 @@ def test_every_point_is_certified_and_warm_starts_pay(loss, tol, solver):
 def test_auto(loss):
     path = regularization_path(small(loss).problem, 20.0, 0.5, 1e-2, random_state=0)
     assert all(result.converged for result in path)
-    norms = [float(np.linalg.norm(result.weights)) for result in path]
-    assert norms == sorted(norms)
+    norms = np.array([float(np.linalg.norm(result.weights)) for result in path])
+    assert (norms[1:] >= 0.98 * norms[:-1]).all()  # they rise, but for the tolerance
+    assert norms[-1] > 2 * norms[0]
 
 
 @pytest.mark.parametrize("loss", ["log", "hinge", "squared-hinge"])

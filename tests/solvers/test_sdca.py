@@ -12,7 +12,8 @@ import pytest
 from scipy.optimize import minimize
 from smallproblems import Small
 
-from partwise import Problem, _core, solve
+from partwise import Problem, _core, get_solver, solve
+from partwise.dual import DualPoint
 from partwise.features import LinearMap, multiclass_map
 from partwise.penalties import ElasticNet
 from partwise.solvers import SDCA, suitable_solvers
@@ -204,6 +205,18 @@ def test_warm_starts_of_lines_save_passes():
         assert again.passes <= 0.5 * cold.passes
     with pytest.raises(ValueError, match="clique marginals given"):
         solve(Small("chain-tied", "log", n=4).problem, "sdca", warm_start=cold.dual_point)
+    doubled = DualPoint.of_cliques(2.0 * cold.dual_point.marginals)
+    with pytest.raises(ValueError, match="clique marginals of example 0 are not those of a distribution"):
+        solve(small.problem, "sdca", warm_start=doubled)
+
+
+def test_clique_marginals_of_a_state_are_checked():
+    small = Small("chain-tied", "log")
+    solver = get_solver("sdca")
+    state = solver.init_state(small.problem, np.random.default_rng(0), None)
+    state.cliques *= 1.1
+    with pytest.raises(ValueError, match="clique marginals of example 0 are not those of a distribution"):
+        solver.certificate(small.problem, state)
 
 
 def test_a_start_far_away_is_cut_off():

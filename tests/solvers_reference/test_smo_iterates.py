@@ -161,9 +161,9 @@ class TestOptions:
         with pytest.raises(ValueError, match="smo_passes must be at least 0, got -1"):
             get_solver("smo-eg", smo_passes=-1)
         small = Small("projective", "hinge")
-        with pytest.raises(ValueError, match="form 'cliques' needs a clique view, which ProjectiveTree does not have"):
+        with pytest.raises(ValueError, match="form 'cliques' needs clique support, which ProjectiveTree does not have"):
             solve(small.problem, get_solver("smo", form="cliques"))
-        with pytest.raises(ValueError, match="solver 'smo-eg' needs cliques"):
+        with pytest.raises(ValueError, match="solver 'smo-eg' needs clique support and cliques"):
             solve(small.problem, "smo-eg")
         chain = Small("chain-tied", "hinge")
         with pytest.raises(ValueError, match="weights alone do not give them"):

@@ -16,7 +16,8 @@ class Structure:
     @property
     def num_examples(self) -> int: ...
     def capabilities(self) -> frozenset[str]:
-        """Which of "cliques", "covariance", "k_best", "sample" are implemented; "one part": a labelling is one slot."""
+        """Which of "cliques", "clique support", "covariance", "k_best", "sample" are implemented; "one part": a
+        labelling is one slot."""
     def num_slots(self, i: int) -> int: ...
     def slot_offsets(self) -> Ints: ...
     def maximize(self, i: int, scores: Floats) -> tuple[float, Ints, Floats]:
@@ -52,6 +53,7 @@ class Structure:
         """Clique potentials (logs) whose Gibbs distribution has these marginals."""
     def slot_scores_from_cliques(self, i: int, marginals: Floats) -> Floats | None:
         """The same as scores of slots; None where entries of cliques are not slots of their own (tied slots)."""
+    # capability "clique support"
     def clique_entries(self, i: int, slots: Ints, counts: Floats) -> Ints:
         """The entry of each clique that a labelling uses."""
     def maximize_in_support(

@@ -41,7 +41,7 @@ from ..dual import DualPoint
 from ..problem import Problem
 from .base import Certified, WarmStart, option, start_point
 from .bcfw import BCFW, BCFWState
-from .eg import REFRESH
+from .eg import REFRESH, Chain, visit_all
 from .eg_start import start_scores
 from .kept_labellings import KeptLabellings
 from .online import OnlineSolver
@@ -167,22 +167,12 @@ class Annealed(OnlineSolver[AnnealedState]):
     def _gibbs_pass(self, problem: Problem, state: AnnealedState) -> None:
         """One pass of `eg` at the state's temperature."""
         tau = state.temperature
-        state.gain = 0.0
-        for part, order in problem.visits(self.draw_order(problem, state.rng)):
-            blocks = _core.EgState(
-                part.native,
-                weights=state.weights,
-                scores=state.scores[part.slots],
-                marginals=state.marginals[part.slots],
-                entropies=state.entropies[part.examples],
-                step_sizes=state.step_sizes[part.examples],
-            )
-            options = _core.EgOptions(
-                l2=problem.l2, growth=self.growth, max_step=1.0 / tau, n_jobs=problem.n_jobs, temperature=tau
-            )
-            report = _core.eg_epoch(blocks, order, options)
-            state.visits += report.visits
-            state.gain += report.dual_gain
+        options = _core.EgOptions(
+            l2=problem.l2, growth=self.growth, max_step=1.0 / tau, n_jobs=problem.n_jobs, temperature=tau
+        )
+        chain = Chain(state.weights, np.zeros(0), state.scores, state.marginals, state.entropies, state.step_sizes)
+        visits, state.gain = visit_all(problem, chain, self.draw_order(problem, state.rng), options)
+        state.visits += visits
         state.epoch += 1
         state.held += 1
         state.dual += state.gain

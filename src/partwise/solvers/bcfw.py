@@ -216,7 +216,7 @@ class BCFW(OnlineSolver[BCFWState]):
         state.merged += report.merged
         measured = self.sweep_cost is None
         gain, cost = report.dual_gain, report.work if measured else report.visits / len(problem.active)
-        gaps = np.full(problem.n_examples, np.inf)  # as the sweeps see them
+        gaps = state.gaps.copy()  # as the sweeps see them; those that no sweep has visited yet: as the oracle did
         for k in range(self.cached_sweeps):
             order = self.draw_order(problem, state.rng)
             if measured and k % EVERY:

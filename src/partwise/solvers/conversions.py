@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._core import check_clique_marginals
+from .._core import Structure, check_clique_marginals
 from ..arrays import Floats
 from ..capabilities import Capability
 from ..dual import ActiveSet, DualPoint
@@ -111,7 +111,7 @@ def clique_marginals(problem: Problem, point: DualPoint | None) -> Floats:
     if point.marginals is not None:
         marginals = np.array(point.marginals, dtype=np.float64)
         if len(marginals) != problem.clique_starts[-1]:
-            raise ValueError(f"{len(marginals)} clique marginals, the structure has {problem.clique_starts[-1]}")
+            raise ValueError(f"{len(marginals)} clique marginals given, the structure has {problem.clique_starts[-1]}")
         check_marginals(problem, marginals)
         return np.maximum(marginals, 0.0)
     active = point.active
@@ -138,7 +138,8 @@ def _mixture(problem: Problem, active: ActiveSet) -> Floats:
             example = part.examples.start + i
             for k in range(active.example_ptr[example], active.example_ptr[example + 1]):
                 used = slice(active.labelling_ptr[k], active.labelling_ptr[k + 1])
-                entries = structure.clique_entries(i, active.slots[used], active.counts[used])
+                # by the core, which checks what a structure in Python says
+                entries = Structure.clique_entries(structure, i, active.slots[used], active.counts[used])
                 marginals[problem.clique_starts[example] + entries] += active.coefficients[k]
     return marginals
 

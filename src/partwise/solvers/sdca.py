@@ -32,6 +32,7 @@ from ..capabilities import Capability
 from ..problem import Problem
 from . import sdca_blocks, sdca_cliques
 from .base import Certified, WarmStart, option
+from .conversions import check_marginals
 from .eg_start import Start, start_cost_scale
 from .online import OnlineSolver
 from .registry import register
@@ -104,6 +105,8 @@ class SDCA(OnlineSolver[BlockState | LineState]):
             sdca_cliques.step(problem, state, order, self.line_tol)
 
     def certificate(self, problem: Problem, state: BlockState | LineState) -> Certified:
+        if isinstance(state, LineState):
+            check_marginals(problem, state.cliques)  # those of a file may be none
         point = state.point()
         return Certified(*problem.certify(point), point)
 

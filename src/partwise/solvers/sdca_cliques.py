@@ -30,6 +30,7 @@ from ..arrays import Floats, Ints
 from ..dual import DualPoint
 from ..problem import Problem
 from .base import WarmStart, start_point
+from .conversions import clique_marginals
 from .eg_start import start_scores
 from .online import OnlineState, drawn_by_gap
 
@@ -68,7 +69,7 @@ def start(problem: Problem, rng: np.random.Generator, warm_start: WarmStart | No
     """The state before the first step."""
     point = None if warm_start is None else start_point(problem, warm_start, ("cliques",))
     if point is not None:
-        cliques = np.array(point.marginals, dtype=np.float64)
+        cliques = clique_marginals(problem, point)
     else:
         cliques = problem.cliques_of_scores(start_scores(problem, warm_start, cost_scale, "sdca"))
     n = problem.n_examples

@@ -177,8 +177,10 @@ class SGD(OnlineSolver[SGDState]):
                     own = _core.OnlineState(part.native, weights=weights)
                     report = _core.sgd_epoch(own, order, self._options(problem, state, step_size, 0))
                     state.visits += report.visits
+                if not np.isfinite(weights).all():
+                    continue
                 value = self._judge(problem, state, weights, judged)
-            except (DivergenceError, ValueError):  # weights that are too large
+            except DivergenceError:  # scores that are too large
                 continue
             if value < smallest:
                 best, smallest = step_size, value

@@ -140,9 +140,11 @@ class SMO(OnlineSolver[SMOState]):
         return state.checked_primal or state.dual
 
     def _factored(self, problem: Problem) -> bool:
-        cliques = Capability.CLIQUES in problem.capabilities()
+        cliques = Capability.CLIQUE_SUPPORT in problem.capabilities()
         if self.form == "cliques" and not cliques:
-            raise ValueError(f"smo: form 'cliques' needs a clique view, which {problem.facts.structure} does not have")
+            raise ValueError(
+                f"smo: form 'cliques' needs {Capability.CLIQUE_SUPPORT}, which {problem.facts.structure} does not have"
+            )
         if self.form == "auto" and cliques:
             return 8 * int(problem.clique_starts[-1]) <= self.memory_mb * 2**20
         return cliques and self.form != "labellings"

@@ -55,6 +55,7 @@ class SMOEG(OnlineSolver[SMOEGState]):
             Capability.MAX_ORACLE,
             Capability.EXPECTATION_ORACLE,
             Capability.CLIQUES,
+            Capability.CLIQUE_SUPPORT,
             Capability.L2,
             Capability.SMOOTH_PENALTY,
             Capability.IN_MEMORY,
