@@ -17,6 +17,7 @@ from partwise import (
     SequenceTagger,
 )
 from partwise.datasets import make_treebank
+from partwise.losses import get_loss
 from partwise.penalties import L2, ElasticNet
 from partwise.solvers import suitable_solvers
 
@@ -142,7 +143,7 @@ def test_a_path_over_l1(labels):
     assert not model.use(path[0]).coef_.any()
     with pytest.raises(ValueError, match="l1_min"):
         model.fit_l1_path(0.0, X, y)
-    with pytest.raises(ValueError, match="l1_max must be at least"):
+    with pytest.raises(ValueError, match="l1_min = .* must be at most l1_max"):
         model.fit_l1_path(2.0, X, y, l1_max=1.0)
 
 
@@ -169,3 +170,14 @@ def test_every_estimator_trains(name, penalty, tmp_path):
     estimator.save(tmp_path / "m.pw")
     inputs = TREE_WORDS if X is TREES else X
     assert list(partwise.load(tmp_path / "m.pw").predict(inputs)) == list(estimator.predict(inputs))
+
+
+def test_a_maximum_without_costs_is_refused():
+    loss = get_loss("log", temperature=0.0)
+    with pytest.raises(ValueError, match="at temperature 0 needs a cost_scale above 0"):
+        MaxentClassifier(loss=loss).fit(np.eye(3), [0, 1, 2])
+
+
+def test_a_path_that_begins_below_its_end_is_refused():
+    with pytest.raises(ValueError, match="l1_min = 1e\\+09 must be at most .* from which on all weights are zero"):
+        MaxentClassifier().fit_l1_path(1e9, np.eye(3), [0, 1, 2])

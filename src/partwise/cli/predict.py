@@ -102,8 +102,8 @@ def command(
             raise UserError("--k-best, --constraints, --json and --format are not available for tables")
         _label_table(fitted, data, output, columns, keep, into, nulls, marginals)
         return
-    if columns or keep:
-        raise UserError("--column and --keep are for Parquet and Arrow files")
+    if columns or keep or into != "prediction" or nulls != "error":
+        raise UserError("--column, --keep, --into and --nulls are for Parquet and Arrow files")
     words_only = task.words_only(fitted)
     if format == "text" and not words_only:
         raise UserError("--format text: this model looks at more than words, or at ready-made attributes")

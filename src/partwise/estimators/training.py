@@ -190,9 +190,10 @@ class TrainedEstimator(BaseEstimator):
             l2 = self._check_training().l2
             self.set_params(**penalty_parameters(l1_min, l2))
             prepared = self._prepare_fit(X, y, sample_weight)
-            first = max(largest_l1(prepared.problem), l1_min) if l1_max is None else l1_max
+            first = largest_l1(prepared.problem) if l1_max is None else l1_max
             if first < l1_min:
-                raise ValueError(f"l1_max must be at least l1_min = {l1_min:g}, got {l1_max:g}")
+                what = f"{first:g}, from which on all weights are zero" if l1_max is None else f"l1_max = {first:g}"
+                raise ValueError(f"l1_min = {l1_min:g} must be at most {what}")
             own = prepared.problem.l2
             penalties = [ElasticNet(l1, own) for l1 in np.geomspace(first, l1_min, points).tolist()]
             results = solve_path(prepared.problem, penalties, **prepared.options)
@@ -263,11 +264,16 @@ class TrainedEstimator(BaseEstimator):
         for name in ("max_seconds", "max_passes"):
             if getattr(self, name) is not None:
                 check_positive(name, getattr(self, name))
+        solver = self._make_solver()
+        if not (loss.smooth or loss.cost_scale) and getattr(solver, "certified", True):
+            raise ValueError(
+                f"loss {loss.name!r} at temperature 0 needs a cost_scale above 0: without costs, weights of zero are best"
+            )
         share = self._l1_share(loss)
         return Training(
             loss,
             (1.0 - share) / float(self.C),
-            self._make_solver(),
+            solver,
             float(self.tol),
             count_jobs(self.n_jobs),
             partial(seed_of, self.random_state),
