@@ -143,7 +143,7 @@ def test_a_path_over_l1(labels):
     assert not model.use(path[0]).coef_.any()
     with pytest.raises(ValueError, match="l1_min"):
         model.fit_l1_path(0.0, X, y)
-    with pytest.raises(ValueError, match="l1_min = .* must be at most l1_max"):
+    with pytest.raises(ValueError, match=r"l1_min = .* must be at most l1_max"):
         model.fit_l1_path(2.0, X, y, l1_max=1.0)
 
 
@@ -179,5 +179,5 @@ def test_a_maximum_without_costs_is_refused():
 
 
 def test_a_path_that_begins_below_its_end_is_refused():
-    with pytest.raises(ValueError, match="l1_min = 1e\\+09 must be at most .* from which on all weights are zero"):
+    with pytest.raises(ValueError, match=r"l1_min = 1e\+09 must be at most .* from which on all weights are zero"):
         MaxentClassifier().fit_l1_path(1e9, np.eye(3), [0, 1, 2])

@@ -58,7 +58,8 @@ def test_numbers_beyond_double_precision_end_a_run():
         structure = Multiclass(400, 2)
         gold = structure.encode(np.arange(400) % 2)
         for n_jobs in (1, 2):
-            problem = Problem(multiclass_map(structure, X), structure, gold, "log", 1e-12, sample_weight=w, n_jobs=n_jobs)
+            features = multiclass_map(structure, X)
+            problem = Problem(features, structure, gold, "log", 1e-12, sample_weight=w, n_jobs=n_jobs)
             try:
                 solve(problem, EG(round_size=4), max_seconds=2)
             except DivergenceError as error:

@@ -267,7 +267,7 @@ class TrainedEstimator(BaseEstimator):
         solver = self._make_solver()
         if not (loss.smooth or loss.cost_scale) and getattr(solver, "certified", True):
             raise ValueError(
-                f"loss {loss.name!r} at temperature 0 needs a cost_scale above 0: without costs, weights of zero are best"
+                f"loss {loss.name!r} at temperature 0 needs a cost_scale above 0: without costs, zero weights are best"
             )
         share = self._l1_share(loss)
         return Training(

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 EXAMPLE, ROW, ENTRY, VALUE = 64, 80, 16, 8
 #: What reading a batch takes besides, as a share of the opened batch: the file's bytes and numbers in 64 bits.
 OPENING = 2.0
-#: Bytes of a process before it does anything (with pandas and pyarrow, which scikit-learn imports where they are); of a model, as a multiple of its file; vectors that a solver holds.
+#: Bytes of a process before it does anything (with pandas and pyarrow, which scikit-learn imports where they are); of
+#: a model, as a multiple of its file; vectors that a solver holds.
 PROCESS, MODEL, VECTORS = 220_000_000, 4, 30
 #: Bytes that a method that visits single examples may hold per slot: those are taken only where all batches stay open.
 SLOT = 24
