@@ -34,7 +34,7 @@ Departures: the working set; random order.
 
 from dataclasses import dataclass
 from math import isfinite
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -67,6 +67,10 @@ class CDL1State(State):
     best_b: float
     rng: np.random.Generator
     steps: int = 1
+
+    def complaint(self, fresh: Any) -> str:
+        finite = isfinite(self.value) and isfinite(self.best_b)
+        return super().complaint(fresh) or ("" if finite else "its plane is not finite")
 
 
 @register(place=4)
