@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from smallproblems import Small
 
 from partwise import Problem, _core, solve
-from partwise.features import LinearMap, maxent_map, maxent_matrix_map, multiclass_map
+from partwise.features import LinearMap, logistic_map, maxent_map, maxent_matrix_map, multiclass_map
 from partwise.penalties import ElasticNet
 from partwise.solvers import CDL1, suitable_solvers
 from partwise.structures import Multiclass
@@ -140,7 +140,7 @@ def test_maps_with_columns_give_what_maps_of_rows_give(rng, binary, l2):
         found[name] = result
     np.testing.assert_array_equal(found["rows"].weights, found["columns"].weights)
     padded = found["rows"].weights.reshape(d, -1)[:, :n_labels].ravel()
-    np.testing.assert_allclose(found["matrix"].weights, padded, atol=1e-7)
+    np.testing.assert_allclose(found["matrix"].weights, padded, atol=1e-6)
     assert 0 < np.count_nonzero(padded) < padded.size
 
 
@@ -224,3 +224,53 @@ def test_steps_by_the_model_have_the_same_optimum(loss, l2, scale, rng):
     assert by_model.primal == pytest.approx(plain.primal, rel=2e-7)
     assert by_model.primal == pytest.approx(problem.value(by_model.weights), rel=1e-12)
     np.testing.assert_array_equal(by_model.weights == 0, plain.weights == 0)
+
+
+@pytest.mark.parametrize("labels_share", [False, True])
+@pytest.mark.parametrize("l2", [0.0, 0.4])
+def test_the_model_with_its_square_as_a_matrix_is_solved(labels_share, l2, rng):
+    """One step by the model from some weights: D is optimal for G'D + D'HD/2 and the penalty, H written out here."""
+    n, n_labels, l1 = 40, 3, 0.3
+    shape = (n * n_labels, 7) if labels_share else (n, 5)
+    table = (rng.random(shape) < 0.5) * 1.0
+    structure = Multiclass(n, n_labels)
+    matrix = table if labels_share else np.kron(table, np.eye(n_labels))
+    features = maxent_matrix_map(structure, sparse.csr_array(matrix))
+    gold = structure.encode(rng.integers(0, n_labels, size=n))
+    weight = rng.random(n) + 0.5
+    problem = Problem(features, structure, gold, "log", ElasticNet(l1, l2), sample_weight=weight)
+    d = problem.n_weights
+    weights = 0.1 * rng.normal(size=d)
+    _, u, _ = problem.plane(weights)
+    p, _ = problem.marginals_of_scores(problem.oracle_point(weights).scores)
+    part = weights.copy()
+    columns = _core.WorkingColumns(problem.in_memory()[0].native, np.arange(d))
+    state = _core.CdL1State(columns, weights=part, unscaled=p.copy(), sums=np.ones(n))
+    report = _core.cd_l1_model(state, _core.CdL1Options(l1=l1, l2=l2, max_sweeps=10_000, tol=1e-9, seed=0))
+    assert report.steps == 1
+    step = part - weights
+    H = l2 * np.eye(d)
+    for i, own in enumerate(p.reshape(n, -1)[:, :n_labels]):
+        A = matrix[i * n_labels : (i + 1) * n_labels]
+        H += weight[i] * A.T @ (np.diag(own) - np.outer(own, own)) @ A
+    slope = problem.gradient(weights, u) + H @ step
+    outside = np.where(part != 0, np.abs(slope + l1 * np.sign(part)), np.maximum(np.abs(slope) - l1, 0.0))
+    assert outside.max() < 1e-6
+    assert np.count_nonzero(step) > 1
+
+
+@pytest.mark.parametrize(("l2", "bound"), [(0.0, 1e-2), (0.5, 1e-3)])
+def test_the_certified_gap_follows_the_objective(l2, bound, rng):
+    """Planes of what the model expects: far closer to the optimum than those at the weights alone."""
+    n, d = 2000, 30
+    X = (rng.random((n, d)) < 0.3) * 1.0
+    y = (X @ rng.normal(size=d) + rng.logistic(size=n) > 0).astype(int)
+    structure = Multiclass(n, 2)
+    problem = Problem(logistic_map(structure, X), structure, structure.encode(y), "log", ElasticNet(1.0, l2))
+    optimum = solve(problem, "cd-l1", tol=1e-10).primal
+    history = solve(problem, "cd-l1", tol=1e-8).history
+    above, gap = history["primal"] - optimum, history["gap"]
+    first = int(np.argmax(above < 3e-4 * optimum))
+    assert 0 < above[first] < 3e-4 * optimum
+    assert gap[first] < bound * optimum
+    assert np.all(np.diff(history["dual"]) >= -1e-9 * optimum)  # the best plane is kept

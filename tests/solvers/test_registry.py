@@ -217,6 +217,10 @@ class TestAuto:
             gold = structure.encode(rng.integers(0, 3, rows))
             problem = Problem(multiclass_map(structure, rng.normal(size=(rows, inputs))), structure, gold, "log", 1.0)
             assert choose(problem).solver.name == name
+            if name == "newton":
+                with monkeypatch.context() as patch:  # many weights: short rows do not count
+                    patch.setattr(auto, "FEW", problem.n_weights - 1)
+                    assert choose(problem).solver.name == ("newton" if rows == 5000 else "sdca")
         assert solve(problem.with_penalty(2.0), tol=1e-6, random_state=0).relative_gap <= 1e-6
 
     def test_tol_is_what_was_asked_for(self):

@@ -3,8 +3,8 @@
 Two labels have one weight vector v (`coef`), as in binary logistic regression. It is trained as the pair (-v/2, v/2) on
 the same features as any number of labels, under twice the penalty: l2 (|v/2|^2 + |v/2|^2) = l2/2 |v|^2, and since
 l2 (|w0|^2 + |w1|^2) is least at w1 = -w0 for a given w1 - w0 = v, objective, dual and gap are those of v. (A map with
-weights on one label alone says the same and is 2 to 15 times slower: its rows of weights have one entry each.) The l1
-penalty needs no factor: |w0| + |w1| is least, and |v|, wherever w0 and w1 have opposite signs.
+weights on one label alone says the same and is 2 to 15 times slower: its rows of weights have one entry each.) Under an
+l1 term, where solvers work on columns, v itself is trained, on the second label's side and under the penalty as it is.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from scipy import sparse
 
 from partwise.arrays import Booleans, Floats, Ints
 from partwise.checks import check_sample_weight
-from partwise.features import FeatureMap, RowLayout, maxent_map, multiclass_map
+from partwise.features import FeatureMap, RowLayout, logistic_map, maxent_map, multiclass_map
 from partwise.features.sparse_inputs import own_sparse, row_products
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.names import decode_names, encode_names
@@ -63,6 +63,10 @@ class ClassesModel(Model):
     coef: Floats
     intercept: Floats
     names: list[str] | None = None
+    #: Whether it is trained with one weight per column, of the second of two labels. Under an l1 term weights of both
+    #: labels would be one number twice, of which any split is as good: twice the columns, and coordinates that move
+    #: against each other.
+    one_sided: bool = False
 
     def __init__(self, *, fit_intercept: bool, class_weight: Any, cost: Any = None) -> None:
         self.fit_intercept = bool(fit_intercept)
@@ -84,8 +88,10 @@ class ClassesModel(Model):
         self.use_labels(classes)
         self.use_columns(int(X.shape[1]))
         encoded = EncodedRows(self.plain_rows(X).compact(), labels.astype(np.int64), weight)
+        self.one_sided = training.l1 > 0 and len(classes) == 2
         examples = self._examples(encoded, training.by_features)
-        return Learnt(examples, (len(y), len(classes)), l2_factor=self.l2_factor)
+        factor = 1.0 if self.one_sided else self.l2_factor
+        return Learnt(examples, (len(y), len(classes), self.one_sided), l2_factor=factor)
 
     def further(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> LabelledBatch:
         weight = check_sample_weight(sample_weight, X.shape[0], "sample")
@@ -96,7 +102,9 @@ class ClassesModel(Model):
 
     def _examples(self, encoded: EncodedRows, by_features: bool) -> LabelledBatch:
         structure = self.structure(encoded.size.n_examples)
-        features = classifier_map(structure, self._with_ones(encoded.rows).table, by_features)
+        rows = self._with_ones(encoded.rows).table
+        one_sided = self.one_sided and by_features
+        features = logistic_map(structure, rows) if one_sided else classifier_map(structure, rows, by_features)
         batch, table = Batch(structure, features), self.costs_of(self.classes.tolist())
         cost = None
         if table is not None:
@@ -159,9 +167,12 @@ class ClassesModel(Model):
 
     def with_weights(self, weights: Floats) -> ClassesModel:
         n_classes = len(self.classes)
-        pairs = weights.reshape(-1, padded_width(n_classes))[:, :n_classes].T
-        if n_classes == 2:
-            pairs = pairs[1:] - pairs[:1]
+        if self.one_sided and len(weights) == self.n_attributes:
+            pairs = weights[np.newaxis]
+        else:
+            pairs = weights.reshape(-1, padded_width(n_classes))[:, :n_classes].T
+            if n_classes == 2:
+                pairs = pairs[1:] - pairs[:1]
         n_features = pairs.shape[1] - self.fit_intercept
         coef = np.ascontiguousarray(pairs[:, :n_features])
         return self.with_coef(coef, pairs[:, n_features].copy() if self.fit_intercept else np.zeros(len(pairs)))
@@ -187,8 +198,11 @@ class ClassesModel(Model):
     def carried(self, old: ClassesModel) -> Floats | None:
         last = copy.copy(old)
         last.fit_intercept = self.fit_intercept  # an intercept that it did not have is 0
-        same = np.array_equal(self.classes, old.classes)
-        return last.weights if same and old.coef.shape[1] + self.fit_intercept == self.n_attributes else None
+        if not np.array_equal(self.classes, old.classes) or old.coef.shape[1] + self.fit_intercept != self.n_attributes:
+            return None
+        if self.one_sided:
+            return np.append(old.coef[0], old.intercept[:1] if self.fit_intercept else [])
+        return last.weights
 
     # prediction
 

@@ -35,14 +35,13 @@ from ..dual import DualPoint
 from ..problem import Problem
 from ..result import Certificate, DivergenceError, Status
 from .base import Certified, Solver, WarmStart, option, start_weights
+from .mean_planes import best_mean
 from .pairs import PairsState, direction_along, forget, no_pairs, remember
 from .registry import register
 
 ARMIJO = 1e-4
 #: Steps without progress before a run counts as stalled.
 PATIENCE = 20
-#: Trial mixtures of a new plane with the best one.
-MIXTURES = 12
 
 
 @dataclass(kw_only=True)
@@ -170,7 +169,7 @@ class OWLQN(Solver[OWLQNState]):
 
     def _keep_plane(self, problem: Problem, state: OWLQNState, found: "_Trial") -> None:
         """The best mixture of the best plane and the newest; whether there is progress."""
-        u, b = _mixture(problem, (state.best_u, state.best_b), (found.u, found.b))
+        u, b = best_mean(problem, (state.best_u, state.best_b), (found.u, found.b))
         dual = problem.dual_of_plane(u, b)
         better = dual > state.best_dual
         down = state.primal < state.best_primal - 4e-16 * abs(state.best_primal)
@@ -188,9 +187,6 @@ def pseudo_gradient(weights: Floats, gradient: Floats, l1: float) -> Floats:
     return found
 
 
-Plane = tuple[Floats, float]
-
-
 class _Trial(NamedTuple):
     weights: Floats
     primal: float
@@ -202,32 +198,3 @@ class _Trial(NamedTuple):
 def _evaluate(problem: Problem, weights: Floats) -> _Trial:
     losses, u, b = problem.plane(weights)
     return _Trial(weights, losses + problem.penalty_value(weights), problem.gradient(weights, u), u, b)
-
-
-def _mixture(problem: Problem, old: Plane, new: Plane) -> Plane:
-    """Of the means of two planes that with about the largest dual, by a search along the line; the new one is tried."""
-    change = new[0] - old[0]
-
-    def mixed(t: float) -> Plane:
-        return old[0] + t * change, (1.0 - t) * old[1] + t * new[1]
-
-    dual = problem.dual_as_it_is if problem.l2 > 0 else problem.dual_of_plane
-
-    def value(t: float) -> float:
-        return dual(*mixed(t))
-
-    low, high = 0.0, 1.0
-    golden = 0.5 * (5**0.5 - 1.0)
-    left, right = high - golden * (high - low), low + golden * (high - low)
-    at_left, at_right = value(left), value(right)
-    for _ in range(MIXTURES):
-        if at_left < at_right:
-            low, left, at_left = left, right, at_right
-            right = low + golden * (high - low)
-            at_right = value(right)
-        else:
-            high, right, at_right = right, left, at_left
-            left = high - golden * (high - low)
-            at_left = value(left)
-    best = max((at_left, left), (at_right, right), (value(1.0), 1.0))[1]
-    return mixed(best)

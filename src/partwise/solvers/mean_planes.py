@@ -1,0 +1,38 @@
+"""Means of two planes below the losses, which are planes below them too: the best one for the dual (see `problem`)."""
+
+from ..arrays import Floats
+from ..problem import Problem
+
+#: Trial mixtures of a new plane with the best one.
+MIXTURES = 12
+
+Plane = tuple[Floats, float]
+
+
+def best_mean(problem: Problem, old: Plane, new: Plane) -> Plane:
+    """Of the means of two planes that with about the largest dual, by a search along the line; the new one is tried."""
+    change = new[0] - old[0]
+
+    def mixed(t: float) -> Plane:
+        return old[0] + t * change, (1.0 - t) * old[1] + t * new[1]
+
+    dual = problem.dual_as_it_is if problem.l2 > 0 else problem.dual_of_plane
+
+    def value(t: float) -> float:
+        return dual(*mixed(t))
+
+    low, high = 0.0, 1.0
+    golden = 0.5 * (5**0.5 - 1.0)
+    left, right = high - golden * (high - low), low + golden * (high - low)
+    at_left, at_right = value(left), value(right)
+    for _ in range(MIXTURES):
+        if at_left < at_right:
+            low, left, at_left = left, right, at_right
+            right = low + golden * (high - low)
+            at_right = value(right)
+        else:
+            high, right, at_right = right, left, at_left
+            left = high - golden * (high - low)
+            at_left = value(left)
+    best = max((at_left, left), (at_right, right), (value(1.0), 1.0))[1]
+    return mixed(best)
