@@ -67,8 +67,8 @@ class MarginBound:
         return (
             f"risk of the Gibbs classifier <= {self.value:.4f} with probability {1.0 - self.delta:g} "
             f"(gamma {self.gamma:.4g}; loss within the margin {self.empirical:.4f}, {how}; by the older set "
-            f"{self.older_empirical:.4f}; loss of the best labellings {self.training_loss:.4f}), provided that the model "
-            "leaves out no feature of the sample"
+            f"{self.older_empirical:.4f}; loss of the best labellings {self.training_loss:.4f}), if the model leaves "
+            "out no feature of the sample"
         )
 
 
