@@ -33,7 +33,7 @@ def test_a_tagger(chunks, tmp_path, cli):
     assert found.input_settings_ == expected.input_settings_
     cli("partition", "tag", str(chunks), "-o", str(tmp_path / "some"), "--batch-size", "300k")
     done = cli(
-        "train", "tag", str(tmp_path / "some"), "-o", str(tmp_path / "some.pw"), "--memory", "200M", "--C", "0.5",
+        "train", "tag", str(tmp_path / "some"), "-o", str(tmp_path / "some.pw"), "--memory", "270M", "--C", "0.5",
         "--dev", str(chunks), "--json",
     )  # fmt: skip
     fields = json.loads(done.stdout)
