@@ -67,16 +67,9 @@ class Descent {
             curvature += objective_.weight(i) * inverse_tau * std::max(0.0, square - mean * mean);
         });
         const double l1 = options_.l1;
-        const double violation = w > 0   ? std::abs(gradient + l1)
-                                 : w < 0 ? std::abs(gradient - l1)
-                                         : std::max(0.0, std::abs(gradient) - l1);
+        const double violation = l1_violation(w, gradient, l1);
         if (violation == 0.0) return 0.0;
-        double d = -w;
-        if (gradient + l1 <= curvature * w) {
-            d = -(gradient + l1) / curvature;
-        } else if (gradient - l1 >= curvature * w) {
-            d = -(gradient - l1) / curvature;
-        }
+        const double d = l1_newton_step(w, gradient, curvature, l1);
         const double predicted = gradient * d + l1 * growth_of_abs(w, d);
         if (!(predicted < 0.0)) return violation;
         // Where there is hardly any curvature Newton's step is far too long.

@@ -7,9 +7,26 @@
 // The step is Newton's for the model with the penalty, halved until the objective falls enough.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+
 #include "solvers/objective.h"
 
 namespace partwise {
+
+// How far 0 is from the subdifferential of f + l1 |.| at w, where f has this gradient.
+inline double l1_violation(double w, double gradient, double l1) {
+    if (w > 0) return std::abs(gradient + l1);
+    if (w < 0) return std::abs(gradient - l1);
+    return std::max(0.0, std::abs(gradient) - l1);
+}
+
+// The step from w to the minimum of gradient d + curvature d^2 / 2 + l1 |w + d|.
+inline double l1_newton_step(double w, double gradient, double curvature, double l1) {
+    if (gradient + l1 <= curvature * w) return -(gradient + l1) / curvature;
+    if (gradient - l1 >= curvature * w) return -(gradient - l1) / curvature;
+    return -w;
+}
 
 // The columns of some weights: where they meet slots, example by example.
 class Columns {

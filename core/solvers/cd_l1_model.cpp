@@ -81,16 +81,9 @@ class Model {
         const double curvature = curvature_[idx(k)];
         const double w = state_.weights[k] + d;
         const double l1 = options_.l1;
-        const double violation = w > 0   ? std::abs(gradient + l1)
-                                 : w < 0 ? std::abs(gradient - l1)
-                                         : std::max(0.0, std::abs(gradient) - l1);
+        const double violation = l1_violation(w, gradient, l1);
         if (violation == 0.0) return 0.0;
-        double change = -w;
-        if (gradient + l1 <= curvature * w) {
-            change = -(gradient + l1) / curvature;
-        } else if (gradient - l1 >= curvature * w) {
-            change = -(gradient - l1) / curvature;
-        }
+        const double change = l1_newton_step(w, gradient, curvature, l1);
         // Where there is hardly any curvature the model's step is far too long.
         const double longest =
             kLongest * objective_.loss().temperature / std::max(columns_.largest(k), kLeastCurvature);
