@@ -138,32 +138,13 @@ OnlineReport sgd_epoch(const OnlineState& state, std::span<const Index> order, c
     return pass.report;
 }
 
-double wrong_parts(const Objective& objective, const double* weights, std::span<const Index> examples,
-                   Interrupt& interrupt) {
-    Workspace ws;
-    SlotCounts answer;
-    double sum = 0;
-    for (const Index i : examples) {
-        interrupt.check();
-        const Index n = objective.num_slots(i);
-        Workspace::Frame frame(ws);
-        double* slots = frame.take(n);
-        objective.features().scores(i, weights, 1.0, slots);
-        check_scores(i, slots, n);
-        objective.structure().maximize(i, slots, answer, ws);
-        difference(objective, i, answer, slots);
-        double wrong = 0;
-        for (Index r = 0; r < n; ++r) wrong += std::max(-slots[r], 0.0);
-        sum += objective.weight(i) * wrong;
-    }
-    return sum;
-}
+namespace {
 
-double sum_of_losses(const Objective& objective, const double* weights, std::span<const Index> examples,
-                     Interrupt& interrupt) {
-    check_link(objective);
+// sum over these examples of omega_i f(i, slot scores, workspace); f may write to the scores.
+template <class F>
+double weighted_sum(const Objective& objective, const double* weights, std::span<const Index> examples,
+                    Interrupt& interrupt, F&& f) {
     Workspace ws;
-    SlotCounts answer;
     double sum = 0;
     for (const Index i : examples) {
         interrupt.check();
@@ -172,15 +153,38 @@ double sum_of_losses(const Objective& objective, const double* weights, std::spa
         double* scores = frame.take(n);
         objective.features().scores(i, weights, 1.0, scores);
         check_scores(i, scores, n);
+        sum += objective.weight(i) * f(i, scores, ws);
+    }
+    return sum;
+}
+
+}  // namespace
+
+double wrong_parts(const Objective& objective, const double* weights, std::span<const Index> examples,
+                   Interrupt& interrupt) {
+    SlotCounts answer;
+    return weighted_sum(objective, weights, examples, interrupt, [&](Index i, double* slots, Workspace& ws) {
+        objective.structure().maximize(i, slots, answer, ws);
+        difference(objective, i, answer, slots);
+        double wrong = 0;
+        for (Index r = 0; r < objective.num_slots(i); ++r) wrong += std::max(-slots[r], 0.0);
+        return wrong;
+    });
+}
+
+double sum_of_losses(const Objective& objective, const double* weights, std::span<const Index> examples,
+                     Interrupt& interrupt) {
+    check_link(objective);
+    SlotCounts answer;
+    const double temperature = objective.loss().temperature;
+    return weighted_sum(objective, weights, examples, interrupt, [&](Index i, double* scores, Workspace& ws) {
         const double gold_score = objective.dot_gold(i, scores);
         objective.add_cost(i, objective.loss().cost_scale, scores);
-        const double temperature = objective.loss().temperature;
         const double smax = temperature == 0.0
                                 ? objective.structure().maximize(i, scores, answer, ws)
                                 : objective.structure().log_partition(i, scores, temperature, nullptr, nullptr, ws);
-        sum += objective.weight(i) * (smax - gold_score);
-    }
-    return sum;
+        return smax - gold_score;
+    });
 }
 
 }  // namespace partwise
