@@ -20,10 +20,11 @@ def draw(chart: Chart) -> bytes:
         raise ImportError("charts need matplotlib: pip install 'partwise[plot]'") from None
     matplotlib.use("Agg")
     from matplotlib import pyplot
+    from matplotlib.lines import Line2D
 
     labels = list(dict.fromkeys(curve.label for panel in chart.panels for curve in panel.curves))
     colours = pyplot.get_cmap("tab10" if len(labels) <= 10 else "tab20")
-    style = {
+    style: dict[str, dict[str, Any]] = {
         label: {"color": colours(k), "marker": _MARKERS[k % len(_MARKERS)], "markersize": 4, "linewidth": 1.3}
         for k, label in enumerate(labels)
     }
@@ -36,7 +37,7 @@ def draw(chart: Chart) -> bytes:
         axes.set_axis_off()
     for axes, panel in zip(grid.ravel(), chart.panels, strict=False):
         _draw_panel(axes, panel, style)
-    handles = [pyplot.Line2D([], [], label=label, **style[label]) for label in labels]
+    handles = [Line2D([], [], label=label, **style[label]) for label in labels]
     if len(labels) > 1:
         figure.legend(handles=handles, loc="outside lower center", ncols=min(len(labels), 2 * across), fontsize=8)
     file = io.BytesIO()

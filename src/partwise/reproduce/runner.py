@@ -19,7 +19,7 @@ from .. import __version__
 from ..datasets import DATA_SETS, data_file
 from ..io.files import atomic_write
 from .experiment import Cell, Experiment, Record, Records
-from .outcome import Shown
+from .outcome import Chart, Shown, Table
 from .page import write_page
 
 Say = Callable[[str], None]
@@ -81,7 +81,8 @@ def write(experiment: Experiment, records: Records, out: Path) -> Shown:
     shown = Shown.of(experiment.show(records))
     folder = out / experiment.name
     folder.mkdir(parents=True, exist_ok=True)
-    for item in (*shown.tables, *shown.charts):
+    items: list[Table | Chart] = [*shown.tables, *shown.charts]
+    for item in items:
         with atomic_write(folder / f"{item.name}.csv", "w") as text:
             text.write(item.csv())
     for chart in shown.charts:
