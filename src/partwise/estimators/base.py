@@ -83,7 +83,7 @@ class StructuredEstimator(IncrementalEstimator):
 
     # files
 
-    def save(self, path: str | os.PathLike[str], dtype: str = "float64") -> None:
+    def save(self, path: str | os.PathLike[str], dtype: str = "float64", format: str = "partwise") -> None:
         """Write the fitted model to a file, from which `partwise.load` reads it.
 
         Parameters
@@ -92,6 +92,9 @@ class StructuredEstimator(IncrementalEstimator):
             Customarily ending in ``.pw``. An existing file is replaced in one step, or left as it was.
         dtype : {"float64", "float32"}
             How weights are stored; float32 rounds them, for a file of about half the size.
+        format : {"partwise", "crfsuite"}
+            "crfsuite": a file that CRFsuite and python-crfsuite read, for `SequenceTagger` over named attributes
+            without weights for ends or for pairs of an attribute and a transition. `partwise.load` reads it too.
 
         Raises
         ------
@@ -104,7 +107,7 @@ class StructuredEstimator(IncrementalEstimator):
 
         self._check_training()
         self._make_model()  # parameters that were set since `fit` must make a model too
-        save(self, path, dtype)
+        save(self, path, dtype, format)
 
     def __getstate__(self) -> dict[str, Any]:
         """A pickle has no dual points: they are as large as the training data and of use for warm starts alone."""

@@ -15,13 +15,15 @@ from typing import Any
 import numpy as np
 
 from ..io.files import atomic_write
-from . import container
+from . import container, crfsuite
 from .errors import ModelFormatError
 from .parts import Array, ModelParts
 
 __all__ = ["FORMAT_VERSION", "KINDS", "ModelFormatError", "ModelParts", "kind_of", "load", "register", "save"]
 
 FORMAT_VERSION = container.FORMAT_VERSION
+#: What `save` can write.
+FORMATS = ("partwise", "crfsuite")
 
 #: Kinds of models: where the class is that reads them.
 KINDS: dict[str, tuple[str, str]] = {
@@ -60,8 +62,10 @@ def _place(cls: type[Any]) -> tuple[str, str]:
     return cls.__module__, cls.__qualname__
 
 
-def save(estimator: Any, path: str | os.PathLike[str], dtype: str = "float64") -> None:
+def save(estimator: Any, path: str | os.PathLike[str], dtype: str = "float64", format: str = "partwise") -> None:
     """Write a fitted estimator to a file, which is replaced in one step or left as it was; "-" is standard output.
+
+    format="crfsuite": a first-order chain over named attributes, as CRFsuite reads it.
 
     Raises
     ------
@@ -70,8 +74,17 @@ def save(estimator: Any, path: str | os.PathLike[str], dtype: str = "float64") -
     """
     if dtype not in ("float64", "float32"):
         raise ValueError(f"dtype must be 'float64' or 'float32', got {dtype!r}")
+    if format not in FORMATS:
+        raise ValueError(f"format must be one of {', '.join(FORMATS)}, got {format!r}")
     if os.fspath(path).endswith(".gz"):
         raise ValueError("model files are not compressed: give a name that does not end in .gz")
+    if format == "crfsuite":
+        if dtype != "float64":
+            raise ValueError("files of CRFsuite hold float64")
+        from .linear_chain import of_tagger
+
+        crfsuite.write(of_tagger(estimator, "CRFsuite"), path)
+        return
     from .estimators import to_parts
 
     parts = to_parts(estimator, kind_of(estimator))
@@ -95,7 +108,8 @@ def save(estimator: Any, path: str | os.PathLike[str], dtype: str = "float64") -
 def load(path: str | os.PathLike[str]) -> Any:
     """The estimator that `save` wrote to a file ("-": standard input), ready to predict.
 
-    Nothing in the file is executed, and nothing in it is used before its digest, shapes and ranges were checked.
+    Nothing in the file is executed, and nothing in it is used before its digest, shapes and ranges were checked. A
+    model file of CRFsuite gives a `SequenceTagger` with the same answers; such files have no digest to check.
 
     Raises
     ------
@@ -104,6 +118,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     OSError
         If it cannot be read.
     """
+    if _begins_with(path, crfsuite.MAGIC):
+        return _load_crfsuite(path)
     metadata, arrays = container.read(path)
     try:
         kind = metadata.get("kind", "")
@@ -125,6 +141,22 @@ def load(path: str | os.PathLike[str]) -> Any:
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
         # What a loss, a solver, a layout or an option refuses.
         raise ModelFormatError(f"does not hold a valid model ({error})", path) from error
+
+
+def _begins_with(path: str | os.PathLike[str], magic: bytes) -> bool:
+    if not os.path.isfile(path):  # standard input, a pipe, or what `container.read` has words for
+        return False
+    with open(path, "rb") as file:
+        return file.read(len(magic)) == magic
+
+
+def _load_crfsuite(path: str | os.PathLike[str]) -> Any:
+    from .linear_chain import to_tagger
+
+    try:
+        return to_tagger(*crfsuite.read(path), tool="CRFsuite")
+    except ModelFormatError as error:
+        raise ModelFormatError(error.message, path) from None
 
 
 def _class_of(kind: str) -> type[Any]:

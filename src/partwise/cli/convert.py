@@ -1,0 +1,36 @@
+"""``partwise convert``: a model file in another format."""
+
+from __future__ import annotations
+
+import click
+
+from partwise.cli.errors import UserError
+from partwise.cli.flags import File
+from partwise.cli.output import check_outputs
+
+
+@click.command("convert")
+@click.argument("source", type=File())
+@click.argument("target", type=File())
+@click.option(
+    "--to",
+    "format",
+    type=click.Choice(["partwise", "crfsuite"]),
+    help="Format of TARGET [default: crfsuite if it ends in .crfsuite, else partwise].",
+)
+def command(source: str, target: str, format: str | None) -> None:
+    """Write the model of SOURCE to TARGET, in partwise's format or in CRFsuite's.
+
+    What SOURCE is shows in the file itself. CRFsuite's files hold first-order chains over named attributes, without a
+    template, a certificate or parameters of training.
+    """
+    from partwise.model_files import load
+
+    if format is None:
+        format = "crfsuite" if target.endswith(".crfsuite") else "partwise"
+    check_outputs(target)
+    model = load(source)
+    try:
+        model.save(target, format=format)
+    except ValueError as error:
+        raise UserError(f"{source}: {error}") from None

@@ -1,0 +1,126 @@
+"""A linear chain as other tools keep it, and as a `SequenceTagger`: names, labels, and weights of pairs.
+
+Readers and writers of other tools' files work on `LinearChain`; what becomes of it here is one place. A chain has no
+weights for the beginning and the end of a sequence, and none that join an attribute to a pair of labels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..arrays import Floats, Ints, pointers
+from .errors import ModelFormatError
+from .names import encode_names
+from .parts import Array, ModelParts
+from .values import encode, string_array
+
+#: Bytes that a table of transitions may take whatever the size of the file, and how many times the file's size.
+TABLE, RATIO = 1 << 26, 100
+
+
+@dataclass(frozen=True)
+class LinearChain:
+    """Attributes' names as their UTF-8 bytes end to end and where each begins; `states` and `transitions` are the
+    numbers of (attribute, label) and (label, next label), one column per weight, no pair twice.
+    """
+
+    labels: list[str]
+    names: Array
+    offsets: Ints
+    states: Ints
+    state_weights: Floats
+    transitions: Ints
+    transition_weights: Floats
+
+    @property
+    def n_attributes(self) -> int:
+        return len(self.offsets) - 1
+
+
+def to_tagger(chain: LinearChain, size: int, tool: str) -> Any:
+    """A `SequenceTagger` that answers as the chain does. size: of the file, which must be in proportion.
+
+    Its certificate is empty: the file does not say what was trained on which data.
+    """
+    from ..estimators import SequenceTagger
+    from .estimators import from_parts
+
+    n = len(chain.labels)
+    if 8 * n * n > TABLE + RATIO * size:
+        raise ModelFormatError(f"has {n} labels, a table of {8 * n * n:.3g} bytes: out of proportion to its size")
+    tagger = SequenceTagger(legal=False)
+    parameters = tagger.get_params(deep=False)
+    parameters = {name: encode(value, name) for name, value in parameters.items() if name != "callbacks"}
+    parts = ModelParts("tagger", {"parameters": parameters}, version=1)
+    unknown = {name: encode(float("nan"), name) for name in ("primal", "passes", "seconds", "l2", "l1")}
+    unknown |= {"dual": encode(float("-inf"), "dual"), "gap": encode(float("inf"), "gap")}
+    message = f"read from a file of {tool}, which holds no certificate"
+    parts.settings["result"] = unknown | {"status": "no certificate", "solver": tool, "message": message}
+    parts.settings["history"] = {name: [] for name in ("passes", "seconds", "primal", "dual", "gap")}
+    # Labels in order, as `fit` has them.
+    order = np.argsort(string_array(chain.labels))
+    place = np.empty(n, dtype=np.int64)
+    place[order] = np.arange(n)
+    parts.settings["labels"] = {"dtype": "str", "values": [encode(chain.labels[k], "label") for k in order]}
+    parts.add("reader", ModelParts("names", {}, {"bytes": chain.names, "offsets": chain.offsets}))
+    parts.add("model", _weights(chain, place))
+    return from_parts(SequenceTagger, parts)
+
+
+def _weights(chain: LinearChain, place: Ints) -> ModelParts:
+    n = len(place)
+    attributes, labels = chain.states[0], place[chain.states[1]]
+    order = np.lexsort((labels, attributes))
+    nodes = ModelParts("pairs", {"all": False, "n_attributes": chain.n_attributes})
+    nodes.arrays["weights"] = chain.state_weights[order]
+    nodes.arrays["columns"] = labels[order]
+    nodes.arrays["offsets"] = pointers(np.bincount(attributes, minlength=chain.n_attributes))
+    parts = ModelParts("chain", {"ends": False})
+    parts.add("nodes", nodes)
+    table, known = np.zeros((n, n)), np.zeros((n, n), dtype=np.uint8)
+    cells = place[chain.transitions[0]], place[chain.transitions[1]]
+    table[cells], known[cells] = chain.transition_weights, 1
+    parts.arrays |= {"transitions": known, "transition_weights": table}
+    return parts
+
+
+def of_tagger(tagger: Any, tool: str) -> LinearChain:
+    """The chain of a fitted estimator; ValueError if it is none, or has weights that a chain does not."""
+    from ..models.chain.model import ChainModel
+    from ..models.sequences.reader import VocabularyReader
+
+    model = tagger._fitted()
+    if type(model) is not ChainModel:
+        raise ValueError(f"files of {tool} hold first-order chains: not available for this model")
+    if not isinstance(model.reader, VocabularyReader):
+        raise ValueError(f"files of {tool} hold attributes by name: not available for columns of numbers")
+    if model.ends or not model.tied:
+        what = "ends=True" if model.ends else "transition_features"
+        raise ValueError(f"files of {tool} have no place for the weights of {what}")
+    labels = model.classes.tolist()
+    if not all(isinstance(label, str) for label in labels):
+        raise ValueError(f"files of {tool} hold labels that are strings, not {type(labels[0]).__name__}")
+    attributes, columns, weights = model.node_features()
+    _, cells, others = model.edge_features()
+    some, pairs = weights != 0, others != 0
+    used = np.zeros(model.n_attributes, dtype=bool)
+    used[attributes[some]] = True
+    reader, number = model.reader.keep(used)
+    return LinearChain(
+        labels,
+        np.asarray(reader.known.bytes),
+        np.asarray(reader.known.offsets),
+        np.stack([number[attributes[some]], columns[some]]),
+        weights[some],
+        np.stack([cells[pairs] // model.width, cells[pairs] % model.width]),
+        others[pairs],
+    )
+
+
+def names_of(strings: list[str]) -> tuple[Array, Ints]:
+    """Strings as `LinearChain` has them."""
+    found = encode_names(strings)
+    return found["bytes"], found["offsets"]
