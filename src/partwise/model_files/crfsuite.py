@@ -52,8 +52,13 @@ Bytes = NDArray[np.uint8]
 def read(path: str | os.PathLike[str]) -> tuple[LinearChain, int]:
     """The chain in a file, and the file's size; ModelFormatError if anything in it contradicts anything else."""
     with open(path, "rb") as file:
-        data = np.frombuffer(file.read(), dtype=np.uint8)
-    return _Reader(data).chain(), len(data)
+        data = file.read()
+    return parse(data), len(data)
+
+
+def parse(data: bytes) -> LinearChain:
+    """The chain in the bytes of a file."""
+    return _Reader(np.frombuffer(data, dtype=np.uint8)).chain()
 
 
 class _Reader:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..arrays import Floats, Ints, pointers
 from .errors import ModelFormatError
-from .names import encode_names
+from .names import encode_names, read_names
 from .parts import Array, ModelParts
 from .values import encode, string_array
 
@@ -38,6 +38,9 @@ class LinearChain:
     @property
     def n_attributes(self) -> int:
         return len(self.offsets) - 1
+
+    def attribute_names(self) -> list[str]:
+        return read_names(ModelParts("names", {}, {"bytes": self.names, "offsets": self.offsets}))
 
 
 def to_tagger(chain: LinearChain, size: int, tool: str) -> Any:

@@ -1,0 +1,145 @@
+"""What a trainer's messages say, line by line: the module of this name in python-crfsuite has the same class."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+_NUMBER = r"(\d+\.\d+)"
+#: Lines of an iteration with one number: what begins it, the key of its number, its type.
+_FIELDS: list[tuple[str, str, Callable[[str], Any]]] = [
+    ("Loss", "loss", float),
+    ("Feature norm", "feature_norm", float),
+    ("Error norm", "error_norm", float),
+    ("Active features", "active_features", int),
+    ("Line search trials", "linesearch_trials", int),
+    ("Line search step", "linesearch_step", float),
+    ("Seconds required for this iteration", "time", float),
+]
+_HEAD = re.compile(r"\*{5} (?:Iteration|Epoch) #(\d+) \*{5}\n")
+_SECONDS = re.compile(rf"Seconds required: {_NUMBER}")
+_AVERAGES = re.compile(rf"Macro-average precision, recall, F1: \({_NUMBER}, {_NUMBER}, {_NUMBER}\)")
+_ACCURACY = re.compile(r"(Item|Instance) accuracy: (\d+) / (\d+)")
+_LABEL = re.compile(r" {4}(.+): \((\d+), (\d+), (\d+)\) \((.+), (.+), (.+)\)")
+
+
+class LabelScore(NamedTuple):
+    """How a label did on held-out data: right, predicted, there; None where a share has no meaning."""
+
+    match: int
+    model: int
+    ref: int
+    precision: float | None
+    recall: float | None
+    f1: float | None
+
+
+class TrainLogParser:
+    """Takes messages one by one (`feed`) and says when something has happened.
+
+    Events: "start", "featgen_progress", "featgen_end", "prepared" or "prepare_error", "iteration" (one each),
+    "optimization_end", "end". `last_log` is the text that belongs to the last event, `last_iteration` and `iterations`
+    what iterations reported, by name; `log` has all messages.
+    """
+
+    def __init__(self) -> None:
+        self.state = "new"
+        self.featgen_percent = -2
+        self.featgen_num_features: int | None = None
+        self.featgen_seconds: float | None = None
+        self.training_seconds: float | None = None
+        self.storing_seconds: float | None = None
+        self.iterations: list[dict[str, Any]] = []
+        self.last_iteration: dict[str, Any] | None = None
+        self.log: list[str] = []
+        self.events: list[tuple[str, int, int]] = []
+
+    @property
+    def last_log(self) -> str:
+        _, begin, end = self.events[-1]
+        return "".join(self.log[begin:end])
+
+    def feed(self, line: str) -> str | None:
+        """Take a message; the event that it completes, if any."""
+        self.log.append(line)
+        event: str | None = getattr(self, f"_{self.state}")(line)
+        if event is not None:
+            begin = self.events[-1][2] if self.events else 0
+            # The line that shows that something is over belongs to what comes next.
+            self.events.append((event, begin, len(self.log) - (event in ("prepared", "optimization_end"))))
+        return event
+
+    def _new(self, line: str) -> str:
+        self._starting(line)
+        self.state = self.state if self.state != "new" else "starting"
+        return "start"
+
+    def _starting(self, line: str) -> None:
+        if line.startswith("Feature generation"):
+            self.state = "features"
+
+    def _features(self, line: str) -> str | None:
+        if line in (".", "10") or (len(line) == 1 and line.isdigit()):
+            self.featgen_percent += 2
+            return "featgen_progress"
+        if found := re.match(r"Number of features: (\d+)", line):
+            self.featgen_num_features = int(found[1])
+        elif found := _SECONDS.match(line):
+            self.featgen_seconds = float(found[1])
+            self.state = "preparing"
+            return "featgen_end"
+        return None
+
+    def _preparing(self, line: str) -> str | None:
+        if _HEAD.match(line):
+            self._begin(line)
+            return "prepared"
+        if "terminated with error" in line:
+            self.state = "between"
+            return "prepare_error"
+        return None
+
+    def _begin(self, line: str) -> None:
+        found = _HEAD.match(line)
+        assert found is not None
+        self.last_iteration = {"num": int(found[1]), "scores": {}}
+        self.iterations.append(self.last_iteration)
+        self.state = "iteration"
+
+    def _iteration(self, line: str) -> str | None:
+        assert self.last_iteration is not None
+        if line == "\n":
+            self.state = "between"
+            return "iteration"
+        for begin, key, kind in _FIELDS:
+            if found := re.match(rf"{begin}: ([\d.]+)", line):
+                self.last_iteration[key] = kind(found[1])
+        if found := _AVERAGES.match(line):
+            averages = zip(("avg_precision", "avg_recall", "avg_f1"), map(float, found.groups()), strict=True)
+            self.last_iteration |= dict(averages)
+        if found := _ACCURACY.match(line):
+            share = Fraction(int(found[2]), int(found[3]))
+            key = f"{found[1].lower()}_accuracy"
+            self.last_iteration |= {key: share, f"{key}_float": float(share)}
+        if found := _LABEL.match(line):
+            shares = [None if "*" in text else float(text) for text in found.groups()[4:]]
+            counts = [int(text) for text in found.groups()[1:4]]
+            self.last_iteration["scores"][found[1]] = LabelScore(*counts, *shares)
+        return None
+
+    def _between(self, line: str) -> str | None:
+        if _HEAD.match(line):
+            self._begin(line)
+        elif found := re.match(rf"Total seconds required for training: {_NUMBER}", line):
+            self.training_seconds = float(found[1])
+        elif line.startswith("Storing the model"):
+            self.state = "storing"
+            return "optimization_end"
+        return None
+
+    def _storing(self, line: str) -> str | None:
+        if found := _SECONDS.match(line):
+            self.storing_seconds = float(found[1])
+        return "end" if line == "\n" else None

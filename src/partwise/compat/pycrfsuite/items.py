@@ -1,0 +1,85 @@
+"""Items as python-crfsuite takes them: dicts, nested ones too, or iterables of names; names are joined by ``:``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+#: An item's names and their values.
+Item = tuple[list[str], list[float]]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bytes):
+        return value.decode("utf-8")
+    raise TypeError(f"names of attributes are strings, got {value!r}")
+
+
+def _add(given: Any, prefix: str, names: list[str], values: list[float]) -> None:
+    if not isinstance(given, dict):
+        for name in given:
+            names.append(prefix + _text(name))
+            values.append(1.0)
+        return
+    for key, value in given.items():
+        name = prefix + _text(key)
+        if isinstance(value, (dict, list, set)):
+            _add(value, name + ":", names, values)
+        elif isinstance(value, (str, bytes)):
+            names.append(f"{name}:{_text(value)}")
+            values.append(1.0)
+        else:
+            names.append(name)
+            values.append(float(value))
+
+
+def item_of(given: Any) -> Item:
+    """An item in any of the forms."""
+    if isinstance(given, (str, bytes)):
+        raise ValueError(f"an item is a dict or a list of names, not the string {given!r}")
+    names: list[str] = []
+    values: list[float] = []
+    try:
+        _add(given, "", names, values)
+    except TypeError as error:
+        raise ValueError(f"an item is a dict or a list of names: {error}") from None
+    return names, values
+
+
+def sequence_of(given: Any) -> list[Item]:
+    """A sequence of items, or those of an `ItemSequence`."""
+    return given.prepared if isinstance(given, ItemSequence) else [item_of(each) for each in given]
+
+
+def token_of(item: Item) -> list[str] | dict[str, float]:
+    """An item as estimators take it: names, or a dict if there are values other than 1; repeated names are added up."""
+    names, values = item
+    if all(value == 1.0 for value in values):
+        return names
+    total: dict[str, float] = {}
+    for name, value in zip(names, values, strict=True):
+        total[name] = total.get(name, 0.0) + value
+    return total
+
+
+class ItemSequence:
+    """The items of one sequence, prepared once for trainers and taggers that get them more than once.
+
+    An item is an iterable of names, or a dict {name: number or bool}, where a string as value is joined to the name and
+    a nested dict, list or set has the name as prefix.
+    """
+
+    def __init__(self, pyseq: Iterable[Any]) -> None:
+        self.prepared = sequence_of(pyseq)
+
+    def items(self) -> list[dict[str, float]]:
+        """The names and values of every item."""
+        return [dict(zip(*item, strict=True)) for item in self.prepared]
+
+    def __len__(self) -> int:
+        return len(self.prepared)
+
+    def __repr__(self) -> str:
+        return f"<ItemSequence of size {len(self)}>"

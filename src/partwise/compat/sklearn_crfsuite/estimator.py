@@ -1,0 +1,237 @@
+"""`CRF`: python-crfsuite's trainer and tagger as one estimator of scikit-learn."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import weakref
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Self
+
+from sklearn.base import BaseEstimator
+
+from partwise.compat import pycrfsuite
+from partwise.compat.pycrfsuite.tagger import ParsedDump
+from partwise.compat.sklearn_crfsuite.metrics import flat_accuracy_score
+
+#: Parameters of `CRF` under other names than CRFsuite's.
+_NAMES = {
+    "min_freq": "feature.minfreq",
+    "all_possible_states": "feature.possible_states",
+    "all_possible_transitions": "feature.possible_transitions",
+    "calibration_eta": "calibration.eta",
+    "calibration_rate": "calibration.rate",
+    "calibration_samples": "calibration.samples",
+    "calibration_candidates": "calibration.candidates",
+    "calibration_max_trials": "calibration.max_trials",
+    "pa_type": "type",
+}
+#: Parameters that are no parameters of an algorithm.
+_OTHERS = {"algorithm", "verbose", "model_filename", "keep_tempfiles", "trainer_cls"}
+
+
+class ModelFile:
+    """Where a model's file is: the user's, or a temporary one that goes with the object and is pickled with it."""
+
+    def __init__(self, name: str | None, keep: bool) -> None:
+        self.auto, self.keep = name is None, keep
+        self.name = name
+
+    def refresh(self) -> str:
+        """A name to write to."""
+        if self.auto and self.name is None:
+            handle, self.name = tempfile.mkstemp(".crfsuite", "model")
+            os.close(handle)
+            if not self.keep:
+                weakref.finalize(self, _remove, self.name)
+        assert self.name is not None
+        return self.name
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(vars(self))
+        if self.auto and self.name is not None:
+            state |= {"name": None, "content": Path(self.name).read_bytes()}
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        content = state.pop("content", None)
+        vars(self).update(state)
+        if content is not None:
+            Path(self.refresh()).write_bytes(content)
+
+
+def _remove(name: str) -> None:
+    with suppress(OSError):
+        os.unlink(name)
+
+
+class LinePerIterationTrainer(pycrfsuite.Trainer):
+    """A trainer that prints a line for each iteration."""
+
+    def on_iteration(self, log: str, info: dict[str, Any]) -> None:
+        shown = {
+            "time": "time={:<5.2f}", "loss": "loss={:<8.2f}", "active_features": "active={:<5}",
+            "avg_precision": "precision={:.3f}", "avg_recall": "recall={:.3f}", "avg_f1": "F1={:.3f}",
+            "item_accuracy_float": "items={:.3f}", "instance_accuracy_float": "sequences={:.3f}",
+            "feature_norm": "feature_norm={:<8.2f}",
+        }  # fmt: skip
+        parts = [text.format(info[name]) for name, text in shown.items() if name in info]
+        print(f"Iter {info['num']:<3}", *parts)  # noqa: T201
+
+
+class CRF(BaseEstimator):
+    """A linear-chain CRF over dicts, as sklearn-crfsuite has it.
+
+    Parameters are CRFsuite's (`pycrfsuite.Trainer.help` says what each means here); None is an algorithm's default, and
+    those of other algorithms are not used. `algorithm` is one of "lbfgs" (the default), "l2sgd", "ap" and "pa".
+
+    model_filename : path, optional
+        Where the model is written, or a model file to predict with, without `fit`. By default models have temporary
+        files, which are pickled with the estimator.
+    keep_tempfiles : bool
+        Leave them where they are.
+    trainer_cls : type
+        Subclass of `pycrfsuite.Trainer` to train with.
+
+    Attributes
+    ----------
+    tagger_, classes_, size_, num_attributes_, attributes_, state_features_, transition_features_
+        None before `fit`.
+    training_log_
+        What the last `fit` said: `pycrfsuite._logparser.TrainLogParser`.
+    """
+
+    def __init__(
+        self,
+        algorithm: str | None = None,
+        min_freq: float | None = None,
+        all_possible_states: bool | None = None,
+        all_possible_transitions: bool | None = None,
+        c1: float | None = None,
+        c2: float | None = None,
+        max_iterations: int | None = None,
+        num_memories: int | None = None,
+        epsilon: float | None = None,
+        period: int | None = None,
+        delta: float | None = None,
+        linesearch: str | None = None,
+        max_linesearch: int | None = None,
+        calibration_eta: float | None = None,
+        calibration_rate: float | None = None,
+        calibration_samples: int | None = None,
+        calibration_candidates: int | None = None,
+        calibration_max_trials: int | None = None,
+        pa_type: int | None = None,
+        c: float | None = None,
+        error_sensitive: bool | None = None,
+        averaging: bool | None = None,
+        variance: float | None = None,
+        gamma: float | None = None,
+        verbose: bool = False,
+        model_filename: str | None = None,
+        keep_tempfiles: bool = False,
+        trainer_cls: Any = None,
+    ) -> None:
+        given = dict(locals())
+        for name in self._get_param_names():
+            setattr(self, name, given[name])
+        self.modelfile = ModelFile(model_filename, keep_tempfiles)
+        self.training_log_: Any = None
+        self._forget()
+
+    def _forget(self) -> None:
+        self._tagger: pycrfsuite.Tagger | None = None
+        self._known: ParsedDump | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "_tagger": None, "_known": None}
+
+    def fit(self, X: Any, y: Any, X_dev: Any = None, y_dev: Any = None) -> Self:
+        """Train; with `X_dev` and `y_dev` the log has scores on these after each iteration."""
+        if (X_dev is None) != (y_dev is None):
+            raise ValueError("give both of X_dev and y_dev, or neither")
+        trainer = self._trainer()
+        for group, (sequences, labels) in enumerate([(X, y), (X_dev or [], y_dev or [])]):
+            for xs, ys in zip(sequences, labels, strict=True):
+                trainer.append(xs, ys, group)
+        self._forget()
+        trainer.train(self.modelfile.refresh(), holdout=-1 if X_dev is None else 1)
+        self.training_log_ = trainer.logparser
+        return self
+
+    def _trainer(self) -> Any:
+        trainer = (self.trainer_cls or LinePerIterationTrainer)(algorithm=self.algorithm, verbose=self.verbose)
+        known = set(trainer.params())
+        for name, value in self.get_params(deep=False).items():
+            if name not in _OTHERS and value is not None and _NAMES.get(name, name) in known:
+                trainer.set(_NAMES.get(name, name), value)
+        return trainer
+
+    def predict(self, X: Sequence[Any]) -> list[list[str]]:
+        """The best labels of each sequence."""
+        return self._fitted().tag_many(X)
+
+    def predict_single(self, xseq: Any) -> list[str]:
+        """The best labels of one sequence."""
+        return self._fitted().tag(xseq)
+
+    def predict_marginals(self, X: Sequence[Any]) -> list[list[dict[str, float]]]:
+        """For each item of each sequence the probabilities of its labels."""
+        return self._fitted().marginals_of_many(X)
+
+    def predict_marginals_single(self, xseq: Any) -> list[dict[str, float]]:
+        """For each item of one sequence the probabilities of its labels."""
+        return self.predict_marginals([xseq])[0]
+
+    def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
+        """Share of items with the right label."""
+        return float(flat_accuracy_score(y, self.predict(X)))
+
+    @property
+    def tagger_(self) -> pycrfsuite.Tagger | None:
+        if self._tagger is None and self.modelfile.name is not None:
+            tagger = pycrfsuite.Tagger()
+            tagger.open(self.modelfile.name)
+            self._tagger = tagger
+        return self._tagger
+
+    def _fitted(self) -> pycrfsuite.Tagger:
+        tagger = self.tagger_
+        if tagger is None:
+            raise ValueError("this CRF is not fitted: call fit, or give model_filename")
+        return tagger
+
+    @property
+    def _info(self) -> ParsedDump | None:
+        if self._known is None and self.tagger_ is not None:
+            self._known = self.tagger_.info()
+        return self._known
+
+    @property
+    def classes_(self) -> list[str] | None:
+        return None if self.tagger_ is None else self.tagger_.labels()
+
+    @property
+    def size_(self) -> int | None:
+        """Bytes of the model file."""
+        return None if self._info is None else int(self._info.header["size"])
+
+    @property
+    def num_attributes_(self) -> int | None:
+        return None if self._info is None else len(self._info.attributes)
+
+    @property
+    def attributes_(self) -> list[str] | None:
+        return None if self._info is None else list(self._info.attributes)
+
+    @property
+    def state_features_(self) -> dict[tuple[str, str], float] | None:
+        """Weights by (attribute, label)."""
+        return None if self._info is None else self._info.state_features
+
+    @property
+    def transition_features_(self) -> dict[tuple[str, str], float] | None:
+        """Weights by (label, next label)."""
+        return None if self._info is None else self._info.transitions
