@@ -1,6 +1,9 @@
 #include "text/vocabulary.h"
 
+#include <optional>
+
 #include "bindings/common.h"
+#include "bindings/items.h"
 #include "bindings/strings.h"
 
 namespace partwise::bindings {
@@ -22,20 +25,87 @@ void for_each_name(const nb::list& names, F&& f) {
     }
 }
 
-std::pair<StringTable, NumPy<Index>> learn(const nb::list& names, Index min_count) {
-    StringTable seen;
-    std::vector<Index> ids(names.size());
+// How many attributes each item has, and their values, empty if all are 1.
+struct Items {
     std::vector<Index> counts;
-    for_each_name(names, [&](Index k, std::string_view name) {
-        const Index id = seen.add(name);
-        if (id == len(counts.size())) counts.push_back(0);
-        ++counts[idx(id)];
-        ids[idx(k)] = id;
-    });
-    std::vector<Index> rank;
-    StringTable table = by_frequency(seen, counts, {}, min_count, rank);
-    for (Index& id : ids) id = rank[idx(id)];
+    std::vector<double> values;
+
+    // Calls f(name) for every attribute of every item; false if an item is not of the forms of `ItemReader`.
+    template <class F>
+    bool read(const nb::list& items, std::string_view separator, F&& f) {
+        Interrupt interrupt = python_interrupt();
+        ItemReader reader(separator);
+        counts.reserve(items.size());
+        bool ones = true;
+        for (std::size_t k = 0; k < items.size(); ++k) {
+            if ((k & 0x3FF) == 0) interrupt.check();
+            const std::size_t before = values.size();
+            const bool good = reader.read(items[k].ptr(), [&](std::string_view name, double value) {
+                f(name);
+                values.push_back(value);
+                ones = ones && value == 1.0;
+            });
+            if (!good) return false;
+            counts.push_back(len(values.size() - before));
+        }
+        if (ones) values.clear();
+        return true;
+    }
+
+    using Arrays = std::tuple<NumPy<Index>, NumPy<Index>, std::optional<NumPy<double>>>;
+
+    // counts, ids, values or None
+    Arrays arrays(std::vector<Index> ids) && {
+        std::optional<NumPy<double>> given;
+        if (!values.empty()) given = numpy(std::move(values));
+        return {numpy(std::move(counts)), numpy(std::move(ids)), std::move(given)};
+    }
+};
+
+std::optional<Items::Arrays> read_items(const StringTable& self, const nb::list& items, const std::string& separator) {
+    Items found;
+    std::vector<Index> ids;
+    if (!found.read(items, separator, [&](std::string_view name) { ids.push_back(self.find(name)); })) return {};
+    return std::move(found).arrays(std::move(ids));
+}
+
+// Counts names as they come, and numbers them by frequency in the end.
+class Learner {
+   public:
+    void add(std::string_view name) {
+        const Index id = seen_.add(name);
+        if (id == len(counts_.size())) counts_.push_back(0);
+        ++counts_[idx(id)];
+        ids_.push_back(id);
+    }
+
+    // The names counted at least min_count times, and the numbers of all that came.
+    std::pair<StringTable, std::vector<Index>> finish(Index min_count) {
+        std::vector<Index> rank;
+        StringTable table = by_frequency(seen_, counts_, {}, min_count, rank);
+        for (Index& id : ids_) id = rank[idx(id)];
+        return {std::move(table), std::move(ids_)};
+    }
+
+   private:
+    StringTable seen_;
+    std::vector<Index> counts_, ids_;
+};
+
+std::pair<StringTable, NumPy<Index>> learn(const nb::list& names, Index min_count) {
+    Learner learner;
+    for_each_name(names, [&](Index, std::string_view name) { learner.add(name); });
+    auto [table, ids] = learner.finish(min_count);
     return {std::move(table), numpy(std::move(ids))};
+}
+
+std::optional<std::pair<StringTable, Items::Arrays>> learn_items(const nb::list& items, const std::string& separator,
+                                                                 Index min_count) {
+    Items found;
+    Learner learner;
+    if (!found.read(items, separator, [&](std::string_view name) { learner.add(name); })) return {};
+    auto [table, ids] = learner.finish(min_count);
+    return std::pair(std::move(table), std::move(found).arrays(std::move(ids)));
 }
 
 nb::list names_of(const StringTable& self) {
@@ -61,6 +131,7 @@ void bind_vocabulary(nb::module_& m) {
             },
             "bytes"_a.noconvert(), "offsets"_a.noconvert())
         .def_static("learn", &learn, "names"_a, "min_count"_a = 1)
+        .def_static("learn_items", &learn_items, "items"_a, "separator"_a, "min_count"_a = 1)
         .def("__len__", &StringTable::size)
         .def(
             "__contains__",
@@ -93,6 +164,7 @@ void bind_vocabulary(nb::module_& m) {
                 return numpy(std::move(out));
             },
             "names"_a)
+        .def("read_items", &read_items, "items"_a, "separator"_a)
         .def(
             "packed_ids",
             [](const StringTable& self, const Bytes& bytes, const Ints& offsets, int n_jobs) {

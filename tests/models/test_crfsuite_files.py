@@ -182,3 +182,14 @@ def test_convert(files, tmp_path):
     answer = run.invoke(main, ["convert", str(tmp_path / "bad.crfsuite"), there])
     assert answer.exit_code == 2
     assert "unknown kind" in answer.output
+
+
+def test_dicts_are_read_as_sklearn_crfsuite_does(files, tmp_path):
+    tagger = partwise.load(files / "theirs.crfsuite")
+    dicts = [[{"last": "w", "bias": True}, {"last": "ü", "bias": 1, "none": 0.0}]]
+    names = [[["last:w", "bias"], ["last:ü", "bias"]]]
+    known = [["last=w", "bias"], ["last=ü", "bias"]]
+    assert tagger.predict_marginals(dicts) == tagger.predict_marginals(names)
+    assert tagger.predict_marginals([known]) != tagger.predict_marginals(names)  # whose names the model does not know
+    tagger.save(tmp_path / "model.pw")
+    assert partwise.load(tmp_path / "model.pw").predict_marginals(dicts) == tagger.predict_marginals(dicts)

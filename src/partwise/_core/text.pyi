@@ -52,6 +52,17 @@ class Vocabulary:
     @staticmethod
     def learn(names: list[str], min_count: int = 1) -> tuple[Vocabulary, Ints]:
         """The names seen at least min_count times, the most frequent first (ties: as seen), and the ids of `names`."""
+    @staticmethod
+    def learn_items(
+        items: list[Any], separator: str, min_count: int = 1
+    ) -> tuple[Vocabulary, tuple[Ints, Ints, Floats | None]] | None:
+        """The same from items, and what `read_items` gives for them."""
+    def read_items(self, items: list[Any], separator: str) -> tuple[Ints, Ints, Floats | None] | None:
+        """How many attributes each item has, their numbers (-1: unknown) and their values (None: all 1).
+
+        Items are lists or tuples of names, and dicts from names to strings (joined by the separator), finite numbers
+        (0 is left out), bools, and lists, tuples or dicts of the same. None if one is of another form.
+        """
     def __len__(self) -> int: ...
     def __contains__(self, name: object) -> bool: ...
     def __getitem__(self, k: int) -> str: ...

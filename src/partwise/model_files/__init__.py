@@ -151,10 +151,8 @@ def _begins_with(path: str | os.PathLike[str], magic: bytes) -> bool:
 
 
 def _load_crfsuite(path: str | os.PathLike[str]) -> Any:
-    from .linear_chain import to_tagger
-
     try:
-        return to_tagger(*crfsuite.read(path), tool="CRFsuite")
+        return crfsuite.to_tagger(*crfsuite.read(path))
     except ModelFormatError as error:
         raise ModelFormatError(error.message, path) from None
 

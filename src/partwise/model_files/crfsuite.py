@@ -25,13 +25,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats, Ints, pointers
 from ..io.files import atomic_write
+from . import linear_chain
 from .errors import ModelFormatError
 from .linear_chain import LinearChain, names_of
 from .parts import Array
@@ -164,6 +165,11 @@ class _Reader:
         four = self.data[places[:, None] + np.arange(4)].astype(np.int64)
         out: Ints = four @ (256 ** np.arange(4, dtype=np.int64))
         return out
+
+
+def to_tagger(chain: LinearChain, size: int) -> Any:
+    """A `SequenceTagger` with the chain of a file of this size, which reads dicts as sklearn-crfsuite does."""
+    return linear_chain.to_tagger(chain, size, "CRFsuite", separator=":")
 
 
 # writing

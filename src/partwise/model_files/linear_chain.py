@@ -43,8 +43,10 @@ class LinearChain:
         return read_names(ModelParts("names", {}, {"bytes": self.names, "offsets": self.offsets}))
 
 
-def to_tagger(chain: LinearChain, size: int, tool: str) -> Any:
-    """A `SequenceTagger` that answers as the chain does. size: of the file, which must be in proportion.
+def to_tagger(chain: LinearChain, size: int, tool: str, separator: str = "=") -> Any:
+    """A `SequenceTagger` that answers as the chain does.
+
+    size: of the file, which must be in proportion. separator: what joins the names and strings of dicts.
 
     Its certificate is empty: the file does not say what was trained on which data.
     """
@@ -68,7 +70,8 @@ def to_tagger(chain: LinearChain, size: int, tool: str) -> Any:
     place = np.empty(n, dtype=np.int64)
     place[order] = np.arange(n)
     parts.settings["labels"] = {"dtype": "str", "values": [encode(chain.labels[k], "label") for k in order]}
-    parts.add("reader", ModelParts("names", {}, {"bytes": chain.names, "offsets": chain.offsets}))
+    reader = {"bytes": chain.names, "offsets": chain.offsets}
+    parts.add("reader", ModelParts("names", {} if separator == "=" else {"separator": separator}, reader))
     parts.add("model", _weights(chain, place))
     return from_parts(SequenceTagger, parts)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import IO, Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from partwise.compat.pycrfsuite.items import sequence_of, token_of
 from partwise.model_files import crfsuite
 from partwise.model_files.errors import ModelFormatError
-from partwise.model_files.linear_chain import LinearChain, to_tagger
+from partwise.model_files.linear_chain import LinearChain
 
 
 class ParsedDump:
@@ -46,7 +46,18 @@ class ParsedDump:
 
 
 def _tokens(xseq: Any) -> list[Any]:
+    """A sequence as estimators take it: as it is, where its items are of their forms too."""
+    if type(xseq) is list and all(type(item) is dict or type(item) is list for item in xseq):
+        return xseq
     return [token_of(item) for item in sequence_of(xseq)]
+
+
+def _answers(ask: Callable[[list[Any]], list[Any]], sequences: list[list[Any]]) -> list[Any]:
+    """Answers about sequences; what an estimator does not take is brought into its form (bytes, nested sets, ...)."""
+    try:
+        return ask(sequences)
+    except ValueError:
+        return ask([[token_of(item) for item in sequence_of(sequence)] for sequence in sequences])
 
 
 class Tagger:
@@ -72,7 +83,7 @@ class Tagger:
     def _use(self, data: bytes, name: Any) -> contextlib.closing[Tagger]:
         try:
             chain = crfsuite.parse(data)
-            self._tagger = to_tagger(chain, len(data), "CRFsuite")
+            self._tagger = crfsuite.to_tagger(chain, len(data))
         except ModelFormatError as error:
             raise ModelFormatError(error.message, name) from None
         self._chain, self._size = chain, len(data)
@@ -98,30 +109,31 @@ class Tagger:
         self._opened()
         if xseq is not None:
             self.set(xseq)
-        answer: list[str] = self._tagger.predict([self._current()])[0]
+        answer: list[str] = _answers(self._tagger.predict, [self._current()])[0]
         return answer
 
     def tag_many(self, X: Sequence[Any]) -> list[list[str]]:
         """The best labels of many sequences, at once; the one that was set stays."""
         self._opened()
-        answers: list[list[str]] = self._tagger.predict([_tokens(xseq) for xseq in X])
+        answers: list[list[str]] = _answers(self._tagger.predict, [_tokens(xseq) for xseq in X])
         return answers
 
     def marginals_of_many(self, X: Sequence[Any]) -> list[list[dict[str, float]]]:
         """The probabilities of labels at all items of many sequences, at once."""
         self._opened()
-        answers: list[list[dict[str, float]]] = self._tagger.predict_marginals([_tokens(xseq) for xseq in X])
+        answers: list[list[dict[str, float]]] = _answers(self._tagger.predict_marginals, [_tokens(xseq) for xseq in X])
         return answers
 
     def probability(self, yseq: Sequence[str]) -> float:
         """The probability of these labels of the sequence that was set."""
-        current = self._current()
-        return float(np.exp(self._tagger.log_probability([current], [list(yseq)])[0])) if current else 1.0
+        current, labels = self._current(), [list(yseq)]
+        found = _answers(lambda sequences: self._tagger.log_probability(sequences, labels), [current])
+        return float(np.exp(found[0])) if current else 1.0
 
     def marginal(self, y: str, pos: int) -> float:
         """The probability that the item at `pos` of the sequence that was set has the label `y`."""
         if self._marginals is None:
-            self._marginals = self._tagger.predict_marginals([self._current()])[0]
+            self._marginals = _answers(self._tagger.predict_marginals, [self._current()])[0]
         if y not in self._opened().labels:
             raise ValueError(f"the model has no label {y!r}")
         if not 0 <= pos < len(self._marginals):

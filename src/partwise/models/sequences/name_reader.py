@@ -1,7 +1,6 @@
 """Reading sequences of attribute names and of dicts.
 
-Everything here works on whole data sets at C speed (`chain`, `map`, `fromiter`): four million attribute strings are
-indexed in about a second.
+Items of the usual forms are read by the core, four million attributes in about a second; others in Python.
 """
 
 from __future__ import annotations
@@ -25,6 +24,12 @@ class NameReader(VocabularyReader):
     """Reads sequences of attribute names: items are lists of strings or dicts {name: value}."""
 
     kind: ClassVar[str] = "names"
+    #: What joins the name and the string of a dict's entry.
+    separator: str = "="
+
+    def __init__(self, vocabulary: Vocabulary | None = None, separator: str = "=") -> None:
+        super().__init__(vocabulary)
+        self.separator = separator
 
     def sequences(self, X: Any) -> Sequences:
         sequences = Sequences.of(X)
@@ -33,28 +38,39 @@ class NameReader(VocabularyReader):
         return sequences
 
     def with_vocabulary(self, vocabulary: Vocabulary) -> NameReader:
-        return NameReader(vocabulary)
+        return NameReader(vocabulary, self.separator)
 
     def to_parts(self) -> ModelParts:
-        return ModelParts(self.kind, {}, {"bytes": self.known.bytes, "offsets": self.known.offsets})
+        settings = {} if self.separator == "=" else {"separator": self.separator}
+        return ModelParts(self.kind, settings, {"bytes": self.known.bytes, "offsets": self.known.offsets})
 
     @classmethod
     def from_parts(cls, parts: ModelParts) -> NameReader:
-        return cls(read_vocabulary(parts))
+        return cls(read_vocabulary(parts), parts.text("separator") if parts.has("separator") else "=")
 
     def read(self, sequences: Sequences, min_count: int = 1, n_jobs: int = 1) -> Rows:
         """All positions end to end; names that are not in the vocabulary have the id -1, which the core ignores."""
         lengths = sequences.lengths()
         tokens = list(chain.from_iterable(sequences.items))
-        kinds = set(map(type, tokens))
-        if kinds <= {list, tuple}:
-            counts = np.fromiter(map(len, tokens), dtype=np.int64, count=len(tokens))
-            names = list(chain.from_iterable(tokens))
-            values = None
-            if not all(issubclass(kind, str) for kind in set(map(type, names))):
-                self._refuse_name(sequences, lengths, tokens)
+        counts, ids, values = self._read(sequences, lengths, tokens, min_count)
+        size, unknown = self.n_attributes, int(np.count_nonzero(ids < 0))
+        return Rows(lengths, size, Attributes(pointers(counts), ids, size, values), (unknown, len(ids)))
+
+    def _read(
+        self, sequences: Sequences, lengths: Ints, tokens: list[Any], min_count: int
+    ) -> tuple[Ints, Ints, Floats | None]:
+        """How many attributes each token has, their numbers and values; learns the vocabulary if there is none."""
+        if self.vocabulary is not None:
+            found = self.vocabulary.read_items(tokens, self.separator)
+            if found is not None:
+                return found
         else:
-            counts, names, values = _named_values(sequences, lengths, tokens)
+            learnt = Vocabulary.learn_items(tokens, self.separator, min_count)
+            if learnt is not None:
+                self.vocabulary, found = learnt
+                return found
+        # Other forms of items, or something is wrong with them.
+        counts, names, values = _named_values(sequences, lengths, tokens, self.separator)
         try:
             if self.vocabulary is None:
                 self.vocabulary, ids = Vocabulary.learn(names, min_count)
@@ -63,8 +79,7 @@ class NameReader(VocabularyReader):
         except ValueError:
             self._refuse_surrogate(sequences, lengths, counts, names)
             raise
-        size, unknown = len(self.vocabulary), int(np.count_nonzero(ids < 0))
-        return Rows(lengths, size, Attributes(pointers(counts), ids, size, values), (unknown, len(ids)))
+        return counts, ids, values
 
     @staticmethod
     def _refuse_surrogate(sequences: Sequences, lengths: Ints, counts: Ints, names: list[str]) -> None:
@@ -77,18 +92,10 @@ class NameReader(VocabularyReader):
                     f"X: {sequences.where(lengths, row)}: {name!r} holds a lone surrogate, which is not a character"
                 ) from None
 
-    @staticmethod
-    def _refuse_name(sequences: Sequences, lengths: Ints, tokens: list[Any]) -> None:
-        for row, token in enumerate(tokens):
-            for name in token:
-                if not isinstance(name, str):
-                    raise ValueError(
-                        f"X: {sequences.where(lengths, row)}: attributes must be strings, got {name!r}; "
-                        "give numbers as {name: value} or as arrays"
-                    )
 
-
-def _named_values(sequences: Sequences, lengths: Ints, tokens: list[Any]) -> tuple[Ints, list[str], Floats | None]:
+def _named_values(
+    sequences: Sequences, lengths: Ints, tokens: list[Any], separator: str
+) -> tuple[Ints, list[str], Floats | None]:
     """Items that are dicts (or sets, or a mixture): attributes and values, zeros left out."""
     counts = np.empty(len(tokens), dtype=np.int64)
     names: list[str] = []
@@ -97,7 +104,7 @@ def _named_values(sequences: Sequences, lengths: Ints, tokens: list[Any]) -> tup
         before = len(names)
         try:
             if isinstance(token, dict):
-                add_dict("", token, names, values)
+                add_dict("", token, names, values, separator)
             elif isinstance(token, (list, tuple, set, frozenset)):
                 add_names("", token, names, values)
             elif isinstance(token, np.ndarray) and token.dtype.kind in "UO":

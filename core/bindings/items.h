@@ -1,0 +1,120 @@
+// Attributes of Python items: dicts and lists of names.
+#pragma once
+
+#include <cmath>
+#include <string>
+#include <string_view>
+
+#include "bindings/common.h"
+
+namespace partwise::bindings {
+
+// Reads items one by one: lists or tuples of strings, and dicts from strings to strings (joined to the name by the
+// separator), finite numbers, bools, and lists, tuples or dicts of the same, for which the name is a prefix. Values of
+// 0 are left out. An item of any other form is not read: Python reads it slowly, or has words for what is wrong.
+class ItemReader {
+   public:
+    explicit ItemReader(std::string_view separator) : separator_(separator) {}
+
+    // Calls emit(name, value) for each attribute; false if the item is not read, maybe after some calls.
+    template <class Emit>
+    bool read(PyObject* item, Emit&& emit) {
+        name_.clear();
+        return add(item, emit, 0);
+    }
+
+   private:
+    static constexpr int kDeepest = 16;
+
+    template <class Emit>
+    bool add(PyObject* item, Emit&& emit, int depth) {
+        if (PyDict_CheckExact(item)) return depth < kDeepest && add_entries(item, emit, depth);
+        return (PyList_CheckExact(item) || PyTuple_CheckExact(item)) && add_names(item, emit);
+    }
+
+    template <class Emit>
+    bool add_names(PyObject* names, Emit&& emit) {
+        PyObject** const begin = PySequence_Fast_ITEMS(names);
+        const Py_ssize_t n = PySequence_Fast_GET_SIZE(names);
+        for (Py_ssize_t k = 0; k < n; ++k) {
+            std::string_view name;
+            if (!text(begin[k], name)) return false;
+            if (name_.empty()) {
+                emit(name, 1.0);
+            } else {
+                with(name, [&] { emit(std::string_view(name_), 1.0); });
+            }
+        }
+        return true;
+    }
+
+    template <class Emit>
+    bool add_entries(PyObject* entries, Emit&& emit, int depth) {
+        Py_ssize_t place = 0;
+        PyObject *key = nullptr, *value = nullptr;
+        while (PyDict_Next(entries, &place, &key, &value)) {
+            std::string_view name, joined;
+            if (!text(key, name)) return false;
+            bool good = true;
+            if (text(value, joined)) {
+                with(name, separator_, joined, [&] { emit(std::string_view(name_), 1.0); });
+            } else if (double number = 0.0; numeric(value, number)) {
+                if (number != 0.0) with(name, [&] { emit(std::string_view(name_), number); });
+            } else {
+                with(name, separator_, [&] { good = add(value, emit, depth + 1); });
+            }
+            if (!good) return false;
+        }
+        return true;
+    }
+
+    // Calls f while the name is longer by these parts.
+    template <class... Parts>
+    void with(Parts&&... parts) {
+        const std::size_t before = name_.size();
+        extend(parts...);
+        name_.resize(before);
+    }
+    template <class F>
+    void extend(F& f) {
+        f();
+    }
+    template <class... Rest>
+    void extend(std::string_view part, Rest&... rest) {
+        name_ += part;
+        extend(rest...);
+    }
+
+    static bool text(PyObject* object, std::string_view& out) {
+        if (!PyUnicode_Check(object)) return false;
+        Py_ssize_t size = 0;
+        const char* const data = PyUnicode_AsUTF8AndSize(object, &size);
+        if (data == nullptr) {
+            PyErr_Clear();
+            return false;
+        }
+        out = {data, static_cast<std::size_t>(size)};
+        return true;
+    }
+
+    // Floats, ints and bools; no code of theirs is called, which could change the dict that is being read.
+    static bool numeric(PyObject* object, double& out) {
+        if (PyFloat_Check(object)) {
+            out = PyFloat_AS_DOUBLE(object);
+        } else if (PyLong_Check(object)) {
+            out = PyLong_AsDouble(object);
+            if (out == -1.0 && PyErr_Occurred() != nullptr) {
+                PyErr_Clear();
+                return false;
+            }
+        } else {
+            return false;
+        }
+        return std::isfinite(out);
+    }
+
+    std::string_view separator_;
+    std::string name_;
+};
+
+}  // namespace partwise::bindings
