@@ -35,7 +35,7 @@ and is done once. Section 4.3: weights are only mixed, so kernels need nothing e
 prox-function's modulus is 1 / sum omega; by Cauchy's inequality sum_i omega_i Psi_i serves for (sum omega) max Psi);
 adaptive smoothing, the default (the theorem's constant is the worst case over all labellings and costs hundreds of
 steps before anything happens); warm starts, at the least smoothing for which eq. 11 is true of them; mu stops falling
-where it is lost in rounding. Algorithm 1 for other functions is `reference.ExcessiveGapMethod`.
+where it is lost in rounding. Algorithm 1 for other functions is `methods.ExcessiveGapMethod`.
 """
 
 import sys
