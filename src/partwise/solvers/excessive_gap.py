@@ -117,6 +117,8 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
         }
     )
     rate: ClassVar[str] = "sublinear"
+    rate_at_zero: ClassVar[str] = "accelerated"
+    proof: ClassVar[str] = "Zhang et al. 2011, Theorem 4: O(1/sqrt(eps))"
     advice: ClassVar[str] = (
         "Raise max_passes or tol (the gap falls like 1 / passes^2), or take a larger l2 (a smaller C)"
     )
