@@ -55,6 +55,17 @@ def test_bounds_hold_on_the_page_of_bounds(run_page):
     assert page["losses"].mean() < held_out < bound.value
 
 
+def test_the_page_of_methods_is_certified(run_page):
+    page = run_page("methods.md")
+    batch, single, slow, fast, answer = (page[name] for name in ("batch", "single", "slow", "fast", "answer"))
+    assert max(batch.lower_bound, single.lower_bound) <= min(batch.value, single.value)
+    assert batch.value - single.value == pytest.approx(0, abs=batch.gap + single.gap)
+    assert 0 < slow.value - fast.value <= slow.bound(fast.alpha)
+    residuals = np.abs(page["rows"] @ answer.w - page["targets"]).sum()
+    assert answer.primal == pytest.approx(residuals + answer.w @ answer.w)
+    assert 0 <= answer.margin <= answer.bound
+
+
 def test_solvers_agree_on_the_page_of_solvers(run_page):
     page = run_page("solvers.md")
     results = page["results"]

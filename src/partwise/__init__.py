@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from . import io as io
     from . import kernels as kernels
     from . import losses as losses
+    from . import methods as methods
     from . import metrics as metrics
     from . import model_files as model_files
     from . import models as models
     from . import partitions as partitions
     from . import penalties as penalties
     from . import problem as problem
-    from . import reference as reference
     from . import report as report
     from . import result as result
     from . import solvers as solvers
@@ -92,13 +92,13 @@ _PACKAGES = (
     "io",
     "kernels",
     "losses",
+    "methods",
     "metrics",
     "model_files",
     "models",
     "partitions",
     "penalties",
     "problem",
-    "reference",
     "report",
     "result",
     "solvers",

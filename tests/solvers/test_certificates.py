@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from smallproblems import BARE_COLUMNS, KINDS, Small, certified, checked_often, kind_for, loss_for, penalty_for
+from smallproblems import (
+    BARE_COLUMNS,
+    KINDS,
+    TOLERANCE,
+    Small,
+    certified,
+    checked_often,
+    kind_for,
+    loss_for,
+    penalty_for,
+)
 
 from oracles.objective import LOSSES
 from partwise import available_solvers, get_solver, solve
 from partwise.solvers import suitable_solvers
 
-#: Relative gap asked for, by the solver's rate.
-TOLERANCE = {"linear": 1e-6, "sublinear": 1e-2}
 PRODUCT = [(solver, kind, loss) for solver in available_solvers() for kind in KINDS for loss in LOSSES]
 ROUNDING = 1e-10
 pytestmark = BARE_COLUMNS

@@ -1,15 +1,12 @@
-"""The compiled online EG against the figures, lemmas and theorems of 000 (batch: `test_eg_batch_paper`)."""
+"""The compiled online EG against the figures and lemmas of 000 (theorems: `test_theorems`)."""
 
 from __future__ import annotations
-
-import copy
 
 import numpy as np
 import pytest
 from smallproblems import Small
 
 from oracles.eg_figures import kl, online_eg, online_steps, part_eg
-from partwise import solve
 from partwise._core import EgOptions, EgState, eg_epoch
 from partwise.solvers import EG
 
@@ -86,32 +83,6 @@ class TestFigures:
         steps = EG(step_size="theorem").step_sizes(small.problem)
         assert np.all(steps <= online_steps(small.dense) * (1 + 1e-12))
         assert np.all(steps >= online_steps(small.dense) / 10)  # the bound of |psi|^2 is not idle
-
-
-@pytest.mark.parametrize(("loss", "l2"), [("log", 3.0), ("hinge", 3.0), ("log", 100.0), ("hinge", 100.0)])
-def test_theorem_2_over_all_index_sequences(loss, l2):
-    """E Q(u^{T+1}) over all n^T sequences, uniform with replacement, one fixed step, start at the uniform point."""
-    small = Small("chain-tied", loss, l2=l2, weighted=False, n=2, plain=True)
-    n, eta = 2, float(EG(step_size="theorem").step_sizes(small.problem).min())
-    first = start(small, EG(step_size=eta, start="uniform"))
-    us = small.distributions(first.scores)
-    best = solve(small.problem, "eg", tol=1e-6 if loss == "log" else 1e-3, max_passes=20000, random_state=0)
-    z = small.distributions(best.dual_point.scores)
-    excess = best.primal - small.dense.dual(us)  # >= Q(u^1) - Q(u*)
-    level = [first]
-    for steps in range(1, 9):
-        level = [copy.deepcopy(state) for state in level for _ in range(n)]
-        for k, state in enumerate(level):
-            visit(small, state, [k % n])
-        mean = float(np.mean([-small.dense.dual(small.distributions(state.scores)) for state in level]))
-        assert mean >= -best.primal - EXACT
-        bounds = [n / (eta * steps) * kl(z, us) + n / steps * excess]  # eq. 7
-        if loss == "log":
-            bounds.append(np.exp(-eta * steps / n) * (kl(z, us) / eta + excess))  # Lemma 9
-        assert mean <= -best.dual + min(bounds) + EXACT
-    assert len(level) == n**steps
-    if l2 == 100.0:  # both bounds are below what the start lacks: the start itself would break them
-        assert max(bounds) < 0.9 * (best.dual - small.dense.dual(us))
 
 
 def test_larger_steps_break_equation_19(rng):

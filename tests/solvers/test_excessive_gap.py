@@ -1,19 +1,14 @@
-"""excessive-gap: its settings, its starts, and Algorithm 1 with user-defined functions."""
+"""excessive-gap: its settings and its starts (Algorithm 1 with other functions: `methods`)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import islice
-
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 from smallproblems import Small
 
 from partwise import ConvergenceWarning, DivergenceError, MaxentClassifier, Problem, SequenceTagger, solve
 from partwise.dual import DualPoint
 from partwise.losses import Loss
-from partwise.reference import EntropyProx, ExcessiveGapMethod, LinearTerm, SquaredNorm
 from partwise.solvers import BCFW, ExcessiveGap
 from partwise.solvers.excessive_gap import steps_to
 
@@ -196,95 +191,3 @@ def test_a_wrong_bound_is_reported():
 def test_the_warning_says_what_to_try():
     with pytest.warns(ConvergenceWarning, match=r"excessive-gap: max_passes.*1 / passes\^2"):
         solve(Small("chain-tied", "hinge").problem, "excessive-gap", tol=1e-9, max_passes=10)
-
-
-# Algorithm 1 on its own
-
-
-@dataclass(frozen=True)
-class Box:
-    """d = |alpha - 1/2|^2 / 2 on [0, 1]^size, 2-norm."""
-
-    size: int
-    modulus: float = 1.0
-
-    @property
-    def centre(self):
-        return np.full(self.size, 0.5)
-
-    @property
-    def diameter(self):
-        return self.size / 8.0
-
-    def value(self, alpha):
-        return 0.5 * float(((alpha - 0.5) ** 2).sum())
-
-    def respond(self, v, mu):
-        return np.clip(0.5 + v / mu, 0.0, 1.0)
-
-    def support(self, v):
-        return float(np.maximum(v, 0.0).sum())
-
-    def project(self, alpha, direction):
-        return np.clip(alpha - direction, 0.0, 1.0)
-
-
-@dataclass(frozen=True)
-class Quadratic:
-    """g = <alpha, curvature * alpha> / 2 - <gains, alpha> on a box: it separates, so everything is closed form."""
-
-    curvature: np.ndarray
-    gains: np.ndarray
-
-    @property
-    def lipschitz(self):
-        return float(self.curvature.max())
-
-    def value(self, alpha):
-        return 0.5 * float((self.curvature * alpha) @ alpha) - float(self.gains @ alpha)
-
-    def gradient(self, alpha):
-        return self.curvature * alpha - self.gains
-
-    def respond(self, v, mu, prox):
-        return np.clip((v + self.gains + 0.5 * mu) / (self.curvature + mu), 0.0, 1.0)
-
-    def conjugate(self, v, prox):
-        alpha = np.clip((v + self.gains) / self.curvature, 0.0, 1.0)
-        return float(v @ alpha) - self.value(alpha)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_algorithm_1_with_another_prox_function(seed):
-    rng = np.random.default_rng(seed)
-    matrix = rng.normal(size=(7, 3))
-    g = Quadratic(rng.uniform(0.1, 2.0, 7), rng.normal(size=7))
-    method = ExcessiveGapMethod(SquaredNorm(0.4), g, matrix, Box(7), float(np.linalg.norm(matrix, 2)))
-    for iterate in islice(method.iterates(), 200):
-        primal, dual = method.primal(iterate.w), method.dual(iterate.alpha)
-        assert method.smoothed(iterate.w, iterate.mu) <= dual + 1e-9  # eq. 11
-        assert -1e-9 <= primal - dual <= method.bound(iterate.k) + 1e-9  # eq. 17
-    best = minimize(method.primal, np.zeros(3), method="BFGS", options={"gtol": 1e-9})
-    found = method.minimize(tol=1e-4)
-    assert best.fun - 1e-6 <= method.primal(found.w) <= best.fun + 1.1e-4 * abs(best.fun)
-
-
-def test_minimize_stops():
-    method = ExcessiveGapMethod(
-        SquaredNorm(1.0), LinearTerm(np.array([0.0, 1.0])), np.eye(2), EntropyProx([2], [1.0]), 1.0
-    )
-    assert method.minimize(tol=0.0, max_steps=7).k == 7
-    assert method.minimize(tol=10.0).k == 1
-    with pytest.raises(ValueError, match="max_steps"):
-        method.minimize(max_steps=0)
-
-
-@pytest.mark.parametrize(("sizes", "masses"), [([2], [1.0, 1.0]), ([0], [1.0]), ([2], [0.0]), ([], [])])
-def test_bad_simplices(sizes, masses):
-    with pytest.raises(ValueError, match="sizes"):
-        EntropyProx(sizes, masses)
-
-
-def test_bad_modulus():
-    with pytest.raises(ValueError, match="modulus"):
-        SquaredNorm(0.0)

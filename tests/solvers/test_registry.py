@@ -28,6 +28,7 @@ from partwise.losses import Loss
 from partwise.models.rows import csr_attributes
 from partwise.penalties import L2, ElasticNet
 from partwise.solvers import EG, LBFGS, SDCA, auto, choose, compatibility_table, register, suitable_solvers
+from partwise.solvers.base import RATES
 from partwise.solvers.compatibility import KINDS
 from partwise.solvers.look import Look
 from partwise.specimens import specimen
@@ -349,3 +350,19 @@ def test_a_specimen_joins_the_table():
         assert KINDS["Multiclass, three batches"].problem(Loss("log", 1.0, 0.0)).n_batches == 3
     finally:
         del KINDS["Multiclass, three batches"]
+
+
+def test_every_solver_says_how_fast_it_is():
+    for cls in map(type, map(get_solver, available_solvers())):
+        assert cls.rates()
+        assert set(cls.rates().values()) <= set(RATES)
+        assert cls.proof
+        for loss in (Loss(name, *parameters) for name, parameters in LOSSES.items()):
+            if loss.capabilities() >= cls.requires & {"smooth", "temperature 0"}:
+                assert cls.rate_for(loss) == cls.rates()["temperature > 0" if loss.smooth else "temperature 0"]
+    assert EG.rate_for(Loss("log", *LOSSES["log"])) == "linear"
+    assert EG.rate_for(Loss("hinge", *LOSSES["hinge"])) == "sublinear"
+    assert get_solver("excessive-gap").rates() == {"temperature 0": "accelerated"}
+    assert get_solver("lbfgs").rates() == {"temperature > 0": "linear"}
+    words = EG.describe_rate()
+    assert words.startswith("linear at temperature > 0, sublinear at temperature 0 (Collins et al. 2008, Theorem 2")

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cutproblems import cut, drawn
-from smallproblems import BARE_COLUMNS, KINDS, certified, checked_often, kind_for, loss_for, penalty_for
+from smallproblems import BARE_COLUMNS, KINDS, TOLERANCE, certified, checked_often, kind_for, loss_for, penalty_for
 
 from oracles.objective import LOSSES
 from partwise import Problem, available_solvers, get_solver, solve
@@ -21,7 +21,6 @@ from partwise.structures import Multiclass
 
 #: The third example has no weight; in the second partition it is a batch of its own.
 SIZES, UNEVEN = (3, 1, 2), (2, 1, 3)
-TOLERANCE = {"linear": 1e-6, "sublinear": 1e-2}
 #: Solvers that need all columns in one place.
 ONE_BATCH = {"cd-l1", "cd", "cd-exact", "scgis", "is-bound", "gis", "iis"}
 PRODUCT = [(solver, kind, loss) for solver in available_solvers() for kind in KINDS for loss in LOSSES]

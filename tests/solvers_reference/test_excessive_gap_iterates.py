@@ -13,7 +13,7 @@ from oracles.eg_figures import batch_eg, batch_step
 from oracles.excessive_gap import algorithm_1, algorithm_2, smoothed, spread
 from oracles.problems import KINDS, dense_problem, make_case
 from partwise import Problem
-from partwise.reference import EntropyProx, ExcessiveGapMethod, LinearTerm, SquaredNorm
+from partwise.methods import EntropyProx, ExcessiveGapMethod, LinearTerm, SquaredNorm
 from partwise.solvers import ExcessiveGap
 
 EXACT = 1e-9

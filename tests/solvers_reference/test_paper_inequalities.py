@@ -1,7 +1,7 @@
 """What 000 proves of the dual on any two points, checked on the library's dual values, gradients, steps and updates.
 
-What it proves of the methods' iterates (Corollary 1, Theorems 1 and 2, equation 19) is in `test_eg_batch_paper` and
-`test_eg_paper`. With sample weights the divergence is sum_i omega_i D[p_i || q_i]; with omega = 1 it is the paper's.
+What it proves of the methods' iterates is in `solvers/test_theorems`. With sample weights the divergence is
+sum_i omega_i D[p_i || q_i]; with omega = 1 it is the paper's.
 """
 
 from __future__ import annotations

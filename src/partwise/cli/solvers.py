@@ -64,7 +64,7 @@ def _describe(name: str) -> dict[str, Any]:
     cls = SOLVERS[name]
     return {
         "summary": _summary(name),
-        "rate": cls.rate,
+        "rates": cls.rates(),
         "convergence": cls.describe_rate(),
         "needs": sorted(cls.requires),
         "max_passes": cls.default_max_passes,

@@ -86,6 +86,7 @@ class Annealed(OnlineSolver[AnnealedState]):
         Capability.EXPECTATION_ORACLE,
     }
     rate: ClassVar[str] = "sublinear"
+    proof: ClassVar[str] = "none for the annealing; it ends as `bcfw` does"
     advice: ClassVar[str] = BCFW.advice
     default_max_passes: ClassVar[int] = 1000
 

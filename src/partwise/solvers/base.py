@@ -24,7 +24,7 @@ import numpy as np
 from ..arrays import Floats
 from ..capabilities import Capability
 from ..dual import DualPoint
-from ..losses import Loss, get_loss
+from ..losses import Loss
 from ..problem import Problem
 from ..result import Certificate, Result, Status
 from .checkpoint import Checkpoint
@@ -37,6 +37,14 @@ WarmStart = Result | DualPoint | Floats
 
 logger = logging.getLogger("partwise.solvers")
 
+#: Orders of convergence: how many passes an accuracy eps takes.
+RATES = {
+    "superlinear": "fewer than O(log 1/eps)",
+    "linear": "O(log 1/eps)",
+    "accelerated": "O(1/sqrt(eps))",
+    "sublinear": "O(1/eps) or more",
+    "none": "it may stay away from the optimum",
+}
 #: A run that can get no further in double precision has converged if its relative gap is at most this.
 ROUNDING_FLOOR = 1e-10
 
@@ -88,9 +96,11 @@ class Solver(ABC, Generic[S]):
 
     name: ClassVar[str]
     requires: ClassVar[frozenset[Capability]]
-    #: "linear": accuracy 1e-6 is within reach; "sublinear": 1e-2 is. That of losses with a temperature above 0, where
-    #: the solver can train them (see `rate_for`).
+    #: One of RATES, for losses with a temperature above 0, and for those of temperature 0 (see `rate_for`).
     rate: ClassVar[str]
+    rate_at_zero: ClassVar[str] = "sublinear"
+    #: What is proved of it, and where.
+    proof: ClassVar[str] = "no proof known to us"
     #: What to do when the tolerance is not reached.
     advice: ClassVar[str]
     default_max_passes: ClassVar[int]
@@ -153,16 +163,26 @@ class Solver(ABC, Generic[S]):
     @final
     @classmethod
     def rate_for(cls, loss: Loss) -> str:
-        """The rate for this loss: at temperature 0 no method here has a linear one."""
-        return cls.rate if loss.smooth else "sublinear"
+        """The rate for this loss, one of RATES: smooth losses have other ones than those of temperature 0."""
+        return cls.rate if loss.smooth else cls.rate_at_zero
+
+    @final
+    @classmethod
+    def rates(cls) -> dict[str, str]:
+        """The rates of the losses that the solver takes, by their temperature: "temperature > 0", "temperature 0"."""
+        all_rates = {Capability.SMOOTH: ("temperature > 0", cls.rate)}
+        all_rates[Capability.TEMPERATURE_0] = ("temperature 0", cls.rate_at_zero)
+        asked = [name for name in all_rates if name in cls.requires] or list(all_rates)
+        return dict(all_rates[name] for name in asked)
 
     @final
     @classmethod
     def describe_rate(cls) -> str:
-        """The rate in words, for all losses that the solver takes."""
-        if cls.rate == "sublinear" or Capability.SMOOTH in cls.requires:
-            return cls.rate
-        return f"{cls.rate}; {cls.rate_for(get_loss('hinge'))} for losses of temperature 0 (the hinge)"
+        """The rates in words, and what is proved."""
+        found = cls.rates()
+        same = len(set(found.values())) == 1
+        words = next(iter(found.values())) if same else ", ".join(f"{rate} at {at}" for at, rate in found.items())
+        return f"{words} ({cls.proof})"
 
     @final
     def missing(self, problem: Problem) -> frozenset[Capability]:

@@ -133,6 +133,7 @@ class BCFW(OnlineSolver[BCFWState]):
         }
     )
     rate: ClassVar[str] = "sublinear"
+    proof: ClassVar[str] = "Lacoste-Julien et al. 2013, for the plain form: O(1/eps)"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 1000
 

@@ -27,3 +27,5 @@ class BMRM(BundleMethod):
 
     name: ClassVar[str] = "bmrm"
     requires: ClassVar[frozenset[Capability]] = NEEDS
+    rate: ClassVar[str] = "linear"
+    proof: ClassVar[str] = "Teo et al. 2010: O(log 1/eps); O(1/eps) at temperature 0"

@@ -69,7 +69,6 @@ class BundleMethod(Solver[BundleState], ABC):
     """A cutting-plane method on one bundle of planes (see the module's docstring)."""
 
     traced: ClassVar[tuple[str, ...]] = ("bmrm_gap", "violation")
-    rate: ClassVar[str] = "sublinear"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 2000
 

@@ -91,6 +91,7 @@ class CDL1(Solver[CDL1State]):
         }
     )
     rate: ClassVar[str] = "linear"
+    proof: ClassVar[str] = "Luo, Tseng 1992: O(log 1/eps)"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l1"
     default_max_passes: ClassVar[int] = 20_000
 

@@ -76,6 +76,7 @@ class CuttingPlane(ScheduledSolver[CuttingPlaneState]):
     )
     traced: ClassVar[tuple[str, ...]] = ("violation", "constraints")
     rate: ClassVar[str] = "sublinear"
+    proof: ClassVar[str] = "Tsochantaridis et al. 2005: O(1/eps^2)"
     advice: ClassVar[str] = "Raise max_passes or tol, lower epsilon, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 1000
 

@@ -89,6 +89,9 @@ class CoordinateDescent(OnlineSolver[DCDState], ABC):
         }
     )
     rate: ClassVar[str] = "sublinear"
+    proof: ClassVar[str] = (
+        "Chang, Yih 2013, Theorem 3: O(1/eps^2 log 1/eps); O(log 1/eps) once working sets stay, Theorem 2"
+    )
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 1000
 

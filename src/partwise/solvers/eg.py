@@ -136,6 +136,7 @@ class EG(OnlineSolver[EGState]):
         }
     )
     rate: ClassVar[str] = "linear"
+    proof: ClassVar[str] = "Collins et al. 2008, Theorem 2: O(log 1/eps); O(1/eps) at temperature 0"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 500
 

@@ -101,6 +101,7 @@ class BatchEG(ScheduledSolver[S], ABC):
         {Capability.IDENTITY_LINK, Capability.EXPECTATION_ORACLE, Capability.L2, Capability.SMOOTH_PENALTY}
     )
     rate: ClassVar[str] = "linear"
+    proof: ClassVar[str] = "Collins et al. 2008, Theorem 1: O(log 1/eps); O(1/eps) at temperature 0"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 2000
 

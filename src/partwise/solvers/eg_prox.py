@@ -97,6 +97,7 @@ class EGProx(OnlineSolver[EGProxState]):
         }
     )
     rate: ClassVar[str] = "linear"
+    proof: ClassVar[str] = "Rockafellar 1976: O(log 1/eps)"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l1 or l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 1000
 

@@ -35,7 +35,7 @@ and is done once. Section 4.3: weights are only mixed, so kernels need nothing e
 prox-function's modulus is 1 / sum omega; by Cauchy's inequality sum_i omega_i Psi_i serves for (sum omega) max Psi);
 adaptive smoothing, the default (the theorem's constant is the worst case over all labellings and costs hundreds of
 steps before anything happens); warm starts, at the least smoothing for which eq. 11 is true of them; mu stops falling
-where it is lost in rounding. Algorithm 1 for other functions is `reference.ExcessiveGapMethod`.
+where it is lost in rounding. Algorithm 1 for other functions is `methods.ExcessiveGapMethod`.
 """
 
 import sys
@@ -117,6 +117,8 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
         }
     )
     rate: ClassVar[str] = "sublinear"
+    rate_at_zero: ClassVar[str] = "accelerated"
+    proof: ClassVar[str] = "Zhang et al. 2011, Theorem 4: O(1/sqrt(eps))"
     advice: ClassVar[str] = (
         "Raise max_passes or tol (the gap falls like 1 / passes^2), or take a larger l2 (a smaller C)"
     )

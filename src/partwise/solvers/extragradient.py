@@ -110,6 +110,7 @@ class Extragradient(ScheduledSolver[ExtragradientState]):
         }
     )
     rate: ClassVar[str] = "sublinear"
+    proof: ClassVar[str] = "Taskar et al. 2006: O(1/eps)"
     advice: ClassVar[str] = "Raise max_passes or tol (the gap falls like 1 / passes), or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 4000
 

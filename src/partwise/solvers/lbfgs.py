@@ -54,6 +54,7 @@ class LBFGS(PrimalSolver[LBFGSState]):
         {Capability.SMOOTH, Capability.SMOOTH_PENALTY, Capability.EXPECTATION_ORACLE, Capability.EXPLICIT_WEIGHTS}
     )
     rate: ClassVar[str] = "linear"
+    proof: ClassVar[str] = "Liu, Nocedal 1989: O(log 1/eps)"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 2000
 

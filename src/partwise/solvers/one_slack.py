@@ -35,6 +35,8 @@ class OneSlack(BundleMethod):
 
     name: ClassVar[str] = "one-slack"
     requires: ClassVar[frozenset[Capability]] = NEEDS | {Capability.MAXIMA}
+    rate: ClassVar[str] = "sublinear"
+    proof: ClassVar[str] = "Joachims, Finley, Yu 2009: O(1/eps)"
 
     def first_planes(self, problem: Problem) -> Bundle:
         planes = super().first_planes(problem)

@@ -63,7 +63,9 @@ class MistakeDriven(OnlineSolver[MistakeState], ABC):
             Capability.IN_MEMORY,
         }
     )
-    rate: ClassVar[str] = "sublinear"
+    rate: ClassVar[str] = "none"
+    rate_at_zero: ClassVar[str] = "none"
+    proof: ClassVar[str] = "it does not minimise the objective"
     advice: ClassVar[str] = "Raise max_passes"
     default_max_passes: ClassVar[int] = 10
     certified: ClassVar[bool] = False

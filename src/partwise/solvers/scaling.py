@@ -125,6 +125,7 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
     needs_largest_sum: ClassVar[bool] = False
     requires: ClassVar[frozenset[Capability]] = NEEDS | {Capability.NON_NEGATIVE_FEATURES}
     rate: ClassVar[str] = "linear"
+    proof: ClassVar[str] = "Huang et al. 2010, Theorems 2, 3 and 5: O(log 1/eps)"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 2000
 

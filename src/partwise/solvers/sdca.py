@@ -56,6 +56,7 @@ class SDCA(OnlineSolver[BlockState | LineState]):
         }
     )
     rate: ClassVar[str] = "linear"
+    proof: ClassVar[str] = "Shalev-Shwartz, Zhang 2013: O(log 1/eps)"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 1000
 

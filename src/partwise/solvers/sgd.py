@@ -98,6 +98,7 @@ class SGD(OnlineSolver[SGDState]):
         }
     )
     rate: ClassVar[str] = "sublinear"
+    proof: ClassVar[str] = "Lacoste-Julien, Schmidt, Bach 2012, for averages: O(1/eps)"
     advice: ClassVar[str] = "Raise max_passes or tol, or take another step_size"
     default_max_passes: ClassVar[int] = 1000
     incremental: ClassVar[bool] = True

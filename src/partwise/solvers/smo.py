@@ -85,6 +85,7 @@ class SMO(OnlineSolver[SMOState]):
         }
     )
     rate: ClassVar[str] = "sublinear"
+    proof: ClassVar[str] = "Zhang et al. 2011, Table 1: O(1/eps)"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 1000
 

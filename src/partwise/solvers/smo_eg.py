@@ -62,6 +62,7 @@ class SMOEG(OnlineSolver[SMOEGState]):
         }
     )
     rate: ClassVar[str] = "sublinear"
+    proof: ClassVar[str] = "Collins et al. 2008, Theorem 2, once `eg` goes on: O(1/eps)"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 1000
 

@@ -12,20 +12,29 @@ A prox-function d on Q (strongly convex with modulus sigma, least value 0 at `ce
 Update. 002, Algorithm 1, line by line in `ExcessiveGapMethod.iterates`. Every iterate fulfils J_mu(w) <= D(alpha)
 (eq. 11), and so J(w) - D(alpha) <= `bound(k)` = 6 L diameter / (sigma (k + 1) (k + 2)), L = |A|^2 / rho + L_g (eq. 17).
 
-Stopping rule. The caller's: `iterates` never ends; `minimize` stops at J(w) - D(alpha) <= tol |J(w)|.
+Stopping rule. The caller's: `iterates` never ends; `minimize` stops at J(w) - D(alpha) <= tol |J(w)|, with (11) and
+(17) checked at every step: functions, constants or operators that do not belong together are found out.
 
 Source. 002 (Zhang, Saha, Vishwanathan 2011), section 2. No departures. `SquaredNorm`, `LinearTerm` and `EntropyProx`
-are the functions of its section 3; other functions are other objects with the methods of the protocols below.
+are the functions of its section 3; other functions are other objects with the methods of the protocols below
+(`StronglyConvex`, `SmoothTerm`, `Prox`).
 Structured problems are solved by the solver `excessive-gap`, which never lists labellings.
 """
 
+import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
 from ..arrays import Floats, pointers
+from ..checks import check_positive
+from ..result import ConvergenceWarning
+
+#: Values may be off by this, over their size.
+ROUNDING = 1e-9
 
 
 class StronglyConvex(Protocol):
@@ -95,6 +104,25 @@ class ExcessiveGapMethod:
     prox: Prox
     norm: float
 
+    def __post_init__(self) -> None:
+        check_positive("norm", self.norm)
+        check_positive("the modulus of f", self.f.modulus)
+        check_positive("the modulus of the prox-function", self.prox.modulus)
+        check_positive("the diameter of the prox-function", self.prox.diameter, zero=True)
+        check_positive("the Lipschitz constant of g", self.g.lipschitz, zero=True)
+        centre = np.asarray(self.prox.centre, dtype=np.float64)
+        try:
+            w = self.matrix.T @ centre
+            back = np.shape(self.matrix @ w)
+        except (AttributeError, ValueError, TypeError) as error:
+            raise ValueError(
+                f"matrix must have `matrix @ w` and `matrix.T @ alpha` with alpha of shape {centre.shape}: {error}"
+            ) from error
+        if back != centre.shape:
+            raise ValueError(f"matrix @ w has shape {back}, alpha has {centre.shape}")
+        if not np.isfinite(w).all():
+            raise ValueError("matrix.T @ alpha is not finite")
+
     @property
     def lipschitz(self) -> float:
         """L of eq. 16."""
@@ -146,15 +174,98 @@ class ExcessiveGapMethod:
             mu *= 1.0 - tau
             k += 1
 
-    def minimize(self, tol: float = 1e-3, max_steps: int = 10_000) -> Iterate:
-        """The first iterate with J(w) - D(alpha) <= tol |J(w)|, or that of step max_steps."""
+    def minimize(self, tol: float = 1e-3, max_steps: int = 10_000) -> "ExcessiveGapResult":
+        """Algorithm 1 to J(w) - D(alpha) <= tol |J(w)|, or for max_steps steps.
+
+        Raises
+        ------
+        ValueError
+            If a step breaks the excessive gap condition (11), the bound (17) or weak duality by more than rounding: a
+            modulus, `norm` or the diameter is wrong, or a response is not the maximiser it should be.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the tolerance was not reached.
+        """
+        check_positive("tol", tol, zero=True)
         if max_steps < 1:
             raise ValueError(f"max_steps must be at least 1, got {max_steps}")
+        gaps = []
         for iterate in self.iterates():
-            primal = self.primal(iterate.w)
-            if iterate.k >= max_steps or primal - self.dual(iterate.alpha) <= tol * abs(primal):
-                return iterate
-        raise AssertionError("iterates() never ends")
+            primal, dual, margin = self._checked(iterate)
+            gaps.append(primal - dual)
+            converged = primal - dual <= tol * abs(primal)
+            if converged or iterate.k >= max_steps:
+                break
+        if not converged and tol > 0:
+            warnings.warn(
+                f"ExcessiveGapMethod: gap {primal - dual:.3g} after {iterate.k} steps, J = {primal:.8g}, tol is "
+                f"{tol:.3g}. Raise max_steps or tol.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return ExcessiveGapResult(
+            w=iterate.w,
+            alpha=iterate.alpha,
+            mu=iterate.mu,
+            steps=iterate.k,
+            primal=primal,
+            dual=dual,
+            margin=margin,
+            bound=self.bound(iterate.k),
+            status="converged" if converged else "max_steps",
+            gaps=np.array(gaps),
+        )
+
+    def _checked(self, iterate: Iterate) -> tuple[float, float, float]:
+        """J(w), D(alpha) and D(alpha) - J_mu(w); ValueError if they contradict what is proved."""
+        primal, dual = self.primal(iterate.w), self.dual(iterate.alpha)
+        smoothed = self.smoothed(iterate.w, iterate.mu)
+        if not (isfinite(primal) and isfinite(dual) and isfinite(smoothed)):
+            raise ValueError(f"step {iterate.k}: J = {primal}, D = {dual}, J_mu = {smoothed} are not finite")
+        slack = ROUNDING * (1.0 + abs(primal) + abs(dual))
+        for name, excess in (
+            ("J_mu(w) <= D(alpha), eq. 11", smoothed - dual),
+            ("D(alpha) <= J(w)", dual - primal),
+            ("J(w) - D(alpha) <= the bound of eq. 17", primal - dual - self.bound(iterate.k)),
+        ):
+            if excess > slack:
+                raise ValueError(
+                    f"step {iterate.k} breaks {name}, by {excess:.3g}: a modulus, the norm of A or the diameter is not "
+                    "what it should be, or a response is not the maximiser"
+                )
+        return primal, dual, dual - smoothed
+
+
+@dataclass(frozen=True, eq=False)
+class ExcessiveGapResult:
+    """The outcome of `ExcessiveGapMethod.minimize`.
+
+    w, alpha, mu, steps: the last iterate, and the paper's k. primal, dual: J(w) and D(alpha), between which min J lies.
+    margin: D(alpha) - J_mu(w), the excessive gap, >= 0 but for rounding (eq. 11). bound: what eq. 17 promises of the
+    gap after so many steps. gaps: J(w_k) - D(alpha_k) for k = 1, ..., steps.
+    """
+
+    w: Floats
+    alpha: Floats
+    mu: float
+    steps: int
+    primal: float
+    dual: float
+    margin: float
+    bound: float
+    status: Literal["converged", "max_steps"]
+    gaps: Floats = field(repr=False)
+
+    @property
+    def gap(self) -> float:
+        """J(w) - D(alpha), a bound of J(w) - min J."""
+        return max(self.primal - self.dual, 0.0)
+
+    @property
+    def converged(self) -> bool:
+        return self.status == "converged"
 
 
 @dataclass(frozen=True)

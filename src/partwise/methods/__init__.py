@@ -1,0 +1,38 @@
+"""General methods: the algorithms of the papers for functions of your own, each ending with a certificate.
+
+`eg` minimises any convex function over a product of simplices (`SimplexFunction`, or a `quadratic`), `eg_qp` quadratic
+programs with the theorem about them, `ExcessiveGapMethod` any f(w) + g*(Aw). `explicit_dual` writes a problem's
+dual as such a program where its labellings can be listed. `eg_passes`, `excessive_gap_steps` and `dcd_additions` tell
+what theorems promise of the solvers on a `Problem`. All are written to be read and to check the solvers against; no
+program of the library calls them.
+"""
+
+from .eg import EGResult, eg
+from .excessive_gap import EntropyProx, ExcessiveGapMethod, ExcessiveGapResult, Iterate, LinearTerm, SquaredNorm
+from .explicit import ExplicitDual, explicit_dual
+from .functions import Quadratic, SimplexFunction, quadratic
+from .iteration_bounds import Constants, constants, dcd_additions, eg_passes, excessive_gap_steps
+from .qp import QPResult, eg_qp
+
+__all__ = [
+    "Constants",
+    "EGResult",
+    "EntropyProx",
+    "ExcessiveGapMethod",
+    "ExcessiveGapResult",
+    "ExplicitDual",
+    "Iterate",
+    "LinearTerm",
+    "QPResult",
+    "Quadratic",
+    "SimplexFunction",
+    "SquaredNorm",
+    "constants",
+    "dcd_additions",
+    "eg",
+    "eg_passes",
+    "eg_qp",
+    "excessive_gap_steps",
+    "explicit_dual",
+    "quadratic",
+]

@@ -1,0 +1,406 @@
+"""Exponentiated gradient for any convex function over a product of simplices.
+
+Problem. min Q(alpha) over alpha whose n blocks alpha_i are probability distributions (`SimplexFunction`).
+
+Update. alpha_ij <- alpha_ij exp(-eta grad_ij Q(alpha)) / (the same, summed over j): for all blocks at once (order
+"batch"), or for one block at a time, drawn with replacement ("random") or taken in turn ("cyclic").
+
+Step sizes:
+
+    theorem    1 / upper for all blocks at once, 1 / block_upper_i for block i alone
+    adaptive   halved until Q does not rise, multiplied by 1.05 after each step; one per block where they move alone
+    search     batch only: halved until B_Q[p || q] <= D[p || q] / eta for the step from q to p; doubled after each step
+               until that fails for the first time, then multiplied by 1.05
+    a number   that one; a run that lets Q rise for good raises DivergenceError
+
+Stopping rule. gap <= tol (1 + |Q|), where gap is the certificate of `SimplexFunction.gap`: with mu = 0 the Frank-Wolfe
+gap, the largest <grad Q(alpha), alpha - corner>. It is found after every batch step, and after every n single ones.
+
+Source. 000, Figures 1 and 2, Theorems 1 and 2 with Definitions 5.1 and 5.2 (`EGResult.bound`, `iterations_for`); its
+section 7 for adaptive steps. The search is our own: what the proof of Lemma 2 needs is checked instead of assumed
+(see `solvers.eg_batch`). Departures: constants may differ between blocks, and components are kept above e^-700.
+"""
+
+import warnings
+from dataclasses import dataclass, field
+from math import ceil, exp, isfinite, log
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..arrays import Floats, Ints
+from ..checks import check_choice, check_positive
+from ..result import ConvergenceWarning, DivergenceError
+from ..solvers.watch import FALL, PATIENCE
+from .functions import ROUNDING, SimplexFunction
+
+Order = Literal["batch", "random", "cyclic"]
+#: A divergence below this is rounding.
+NOISE = 1e-14
+#: Where Q is linear no step is too large; this one keeps logs finite.
+LARGEST_STEP = 1e12
+#: Factor on a step that was not too long (000, section 7).
+GROWTH = 1.05
+#: The first step where no constant tells one (000, section 7.1).
+FIRST_STEP = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class EGResult:
+    """The outcome of `eg`.
+
+    alpha: the last of the iterates alpha^1 (`start`), ..., alpha^(T + 1), where T = `iterations` counts steps, of all
+    blocks at once or of single ones. value, gap: Q(alpha), and lower_bound = value - gap <= min Q <= value.
+    trials: steps tried, rejected ones included. rule: `step_size` as it was asked for. step_sizes: the constant
+    steps, one per block, None where steps were looked for. step_sum: the sum of the steps made (order "batch"). values:
+    Q at the start and each time a gap was found: after every step of all blocks, or after every n single ones.
+    """
+
+    alpha: Floats
+    value: float
+    gap: float
+    iterations: int
+    trials: int
+    status: Literal["converged", "max_iterations"]
+    order: Order
+    rule: str | float
+    step_sizes: Floats | None
+    step_sum: float
+    values: Floats = field(repr=False)
+    start: Floats = field(repr=False)
+    function: SimplexFunction = field(repr=False)
+
+    @property
+    def lower_bound(self) -> float:
+        return self.value - self.gap
+
+    @property
+    def converged(self) -> bool:
+        return self.status == "converged"
+
+    @property
+    def step_size(self) -> float | None:
+        """The constant step of all blocks, None if there is no such thing."""
+        steps = self.step_sizes
+        return float(steps[0]) if steps is not None and (steps == steps[0]).all() else None
+
+    @property
+    def first_value(self) -> float:
+        """Q at the start."""
+        return float(self.values[0])
+
+    def bound(self, other: ArrayLike) -> float:
+        """What the theorems promise of Q(alpha^(T + 1)) - Q(other) after T iterations, for any point `other`.
+
+        000's Theorem 1 (Lemmas 5 and 6) for the order "batch", with the steps' sum where they were searched for, and
+        Theorem 2 (Lemmas 8 and 9), which is about the mean over all draws, for the order "random".
+
+        Raises
+        ------
+        ValueError
+            If no theorem is about this run: the order "cyclic", adaptive steps, steps above those of the theorem, or
+            no iteration.
+        """
+        point = self.function.simplices.check_point(other)
+        terms = point * np.log(np.where(point > 0, point / self.start, 1.0))
+        excess = self.first_value - self.function.value_at(np.maximum(point, 1e-300))
+        return self._guarantee(self.function.simplices.sums(terms), max(excess, 0.0)).after(self.iterations)
+
+    def iterations_for(self, epsilon: float) -> int:
+        """Iterations after which Q is within epsilon of its minimum, by the theorems, whatever the minimiser is.
+
+        D[alpha* || alpha^1] is replaced by the largest it can be, sum_i max_j log(1 / alpha^1_ij), and
+        Q(alpha^1) - Q(alpha*) by Q(alpha^1) - lower_bound.
+
+        Raises
+        ------
+        ValueError
+            As `bound`, and for epsilon <= 0.
+        """
+        check_positive("epsilon", epsilon)
+        farthest = -np.log(np.minimum.reduceat(self.start, self.function.simplices.firsts))
+        return self._guarantee(farthest, self.first_value - self.lower_bound).needed(epsilon)
+
+    def _guarantee(self, divergences: Floats, excess: float) -> "Guarantee":
+        """What is proved of this run's steps, for a minimiser with these divergences from the start."""
+        function, steps = self.function, self.step_sizes
+        if self.iterations == 0:
+            raise ValueError("no theorem is about a run without iterations")
+        if self.order == "batch":
+            if self.rule == "search":
+                return Guarantee(float(divergences.sum()) * self.iterations / self.step_sum)
+            if steps is not None and function.upper is not None and steps[0] * function.upper <= 1.0 + 1e-12:
+                step, mu = float(steps[0]), float(function.mu.min())
+                return Guarantee(float(divergences.sum()) / step, contraction=step * mu)
+        elif self.order == "random" and steps is not None and function.block_tau is not None:
+            n = function.simplices.n_blocks
+            if (steps * function.block_tau <= 1.0 + 1e-12).all():
+                distance = float((divergences / steps).sum())
+                return Guarantee(n * (distance + excess), (distance + excess), float((steps * function.mu).min()) / n)
+        raise ValueError(
+            "no theorem is about this run: 000 requires order='batch' or 'random' and constant steps of at most "
+            "1 / upper or 1 / block_upper (or step_size='search')"
+        )
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """Q(alpha^(T + 1)) - Q* <= min(sublinear / T, linear exp(-contraction T)); linear: by default `sublinear`."""
+
+    sublinear: float
+    linear: float | None = None
+    contraction: float = 0.0
+
+    def after(self, iterations: float) -> float:
+        """The bound after so many iterations."""
+        first = self.sublinear / iterations
+        if not self.contraction:
+            return first
+        return min(first, self._factor * exp(-self.contraction * iterations))
+
+    def needed(self, epsilon: float) -> int:
+        """The least number of iterations with a bound of at most epsilon."""
+        first = self.sublinear / epsilon
+        if self.contraction and self._factor > 0:
+            first = min(first, max(log(self._factor / epsilon), 0.0) / self.contraction)
+        return max(ceil(first), 1)
+
+    @property
+    def _factor(self) -> float:
+        return self.sublinear if self.linear is None else self.linear
+
+
+def eg(
+    function: SimplexFunction,
+    *,
+    order: Order = "batch",
+    step_size: str | float = "adaptive",
+    start: ArrayLike | None = None,
+    tol: float = 1e-6,
+    max_iterations: int = 100_000,
+    random_state: Any = 0,
+) -> EGResult:
+    """Minimise a convex function over a product of simplices (see the module's docstring).
+
+    Parameters
+    ----------
+    function : SimplexFunction
+        Q by its value and gradient, or a `quadratic`.
+    order : "batch", "random" or "cyclic"
+    step_size : "theorem", "adaptive", "search" or a number > 0
+    start : array, optional
+        A point in the interior (default: uniform distributions).
+    tol : float
+        Stop at gap <= tol * (1 + |Q|).
+    max_iterations : int
+        Steps, of all blocks at once or of single ones.
+    random_state : int or NumPy generator
+        For the order "random".
+
+    Raises
+    ------
+    ValueError
+        If the gradient has another shape than alpha, is not finite, or is not that of the values; if Q turns out not
+        to be convex; if a step is not positive, or needs a constant that the function does not have.
+    DivergenceError
+        If a given step lets Q rise for good.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the tolerance was not reached.
+    """
+    check_choice("order", order, ("batch", "random", "cyclic"))
+    return Run("eg", function, order, step_size, random_state).go(start, tol, max_iterations)
+
+
+@dataclass(frozen=True)
+class Look:
+    """A point and what is known of it. logs, alpha, gradient: (m,)."""
+
+    logs: Floats
+    alpha: Floats
+    gradient: Floats
+    value: float
+    gap: float
+
+
+class Run:
+    """One run of `eg`, or of a method that differs from it in its constant step (`step`)."""
+
+    def __init__(
+        self,
+        name: str,
+        function: SimplexFunction,
+        order: Order,
+        step_size: str | float,
+        random_state: Any = 0,
+        step: float | None = None,
+    ) -> None:
+        self.name, self.function, self.order, self.step_size = name, function, order, step_size
+        self.simplices = function.simplices
+        self.rng = np.random.default_rng(random_state)
+        n = self.simplices.n_blocks
+        self.steps: Floats = np.full(n, step) if step is not None else self._first_steps()
+        self.doubling, self.step_sum, self.trials = step_size == "search", 0.0, 0
+        self.constant = step_size not in ("search", "adaptive")
+
+    def _first_steps(self) -> Floats:
+        """A step per block; those of batch methods are all the same."""
+        function, n = self.function, self.simplices.n_blocks
+        if not isinstance(self.step_size, str):
+            check_positive("step_size", self.step_size)
+            return np.full(n, float(self.step_size))
+        allowed = ("theorem", "adaptive", "search") if self.order == "batch" else ("theorem", "adaptive")
+        if self.step_size not in allowed:
+            raise ValueError(
+                f"step_size must be {', '.join(allowed)} or a number with order={self.order!r}, got {self.step_size!r}"
+            )
+        tau = function.block_tau if self.order != "batch" else None
+        if self.order == "batch" and function.upper is not None:
+            tau = np.full(n, function.upper)
+        if tau is None:
+            if self.step_size == "theorem":
+                needed = "upper" if self.order == "batch" else "block_upper"
+                raise ValueError(f"step_size='theorem' needs the function's constant {needed}")
+            return np.full(n, FIRST_STEP)
+        return 1.0 / np.maximum(tau, 1.0 / LARGEST_STEP)
+
+    def go(self, start: ArrayLike | None, tol: float, max_iterations: int) -> EGResult:
+        """Run to the stopping rule."""
+        check_positive("tol", tol, zero=True)
+        if max_iterations < 0:
+            raise ValueError(f"max_iterations must be >= 0, got {max_iterations}")
+        function = self.function
+        now = first = self.look(self.simplices.check_start(start))
+        function.check_gradient(first.logs, first.value, first.gradient)
+        values, iterations, best, best_look = [now.value], 0, now.value, 0
+        lower = now.value - now.gap
+        while now.gap > tol * (1.0 + abs(now.value)) and iterations < max_iterations:
+            if self.order == "batch":
+                now, made = self.batch_step(now), 1
+            else:
+                made = min(self.simplices.n_blocks, max_iterations - iterations)
+                now = self.single_steps(now, made)
+            iterations += made
+            values.append(now.value)
+            if now.value < lower - 1e-9 * (1.0 + abs(lower)):
+                raise ValueError(
+                    f"Q is {now.value:.8g}, below the bound {lower:.8g} that a gradient gave before: Q is not convex, "
+                    "its gradient is wrong, or `lower` is too large"
+                )
+            lower = max(lower, now.value - now.gap)
+            if now.value < best:
+                best, best_look = now.value, len(values) - 1
+            elif not isfinite(now.value) or (len(values) - 1 - best_look >= PATIENCE and _risen(now.value, best)):
+                raise self._divergence(now.value, best, "")
+        converged = now.gap <= tol * (1.0 + abs(now.value))
+        if not converged:
+            if _risen(now.value, best):
+                raise self._divergence(now.value, best, " at the end")
+            if tol > 0:
+                self._warn(now, iterations, tol)
+        return EGResult(
+            alpha=now.alpha,
+            value=now.value,
+            gap=max(now.gap, 0.0),
+            iterations=iterations,
+            trials=self.trials,
+            status="converged" if converged else "max_iterations",
+            order=self.order,
+            rule=self.step_size,
+            step_sizes=self.steps if self.constant else None,
+            step_sum=self.step_sum,
+            values=np.array(values),
+            start=first.alpha,
+            function=function,
+        )
+
+    def _divergence(self, value: float, best: float, when: str) -> DivergenceError:
+        return DivergenceError(f"{self.name}: Q is {value:.6g}{when} after {best:.6g} with step_size={self.step_size}")
+
+    def _warn(self, now: Look, iterations: int, tol: float) -> None:
+        better = "search" if self.order == "batch" else "adaptive"
+        warnings.warn(
+            f"{self.name}: gap {now.gap:.3g} after {iterations} iterations, Q = {now.value:.8g}, tol is {tol:.3g}. "
+            f"Raise max_iterations or tol, or take step_size={better!r}.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+
+    def look(self, logs: Floats, gradient: bool = True) -> Look:
+        """The point with these logs, and its value, gradient and gap."""
+        alpha = np.exp(logs)
+        value = self.function.value_at(alpha)
+        if not gradient or not isfinite(value):
+            return Look(logs, alpha, alpha, value, np.inf)
+        found = self.function.gradient_at(alpha)
+        return Look(logs, alpha, found, value, self.function.gap(logs, found))
+
+    def batch_step(self, now: Look) -> Look:
+        """Figure 1: all blocks move."""
+        while True:
+            eta = float(self.steps[0])
+            self.trials += 1
+            with np.errstate(over="ignore", invalid="ignore"):  # a step that large is found out by where it leads
+                moved = now.logs - eta * now.gradient
+            after = self.look(self.simplices.normalised(moved) if np.isfinite(moved).all() else self.corner(now))
+            if self.constant or self.acceptable(now, after, eta):
+                break
+            self.steps[:], self.doubling = 0.5 * eta, False
+        self.step_sum += eta
+        if not self.constant:
+            self.steps[:] = min(eta * (2.0 if self.doubling else GROWTH), LARGEST_STEP)
+        return after
+
+    def corner(self, now: Look) -> Floats:
+        """Where a step beyond double precision leads: to the corner with the least gradient in each block."""
+        least = self.simplices.per_component(np.minimum.reduceat(now.gradient, self.simplices.firsts))
+        return self.simplices.normalised(np.where(now.gradient > least, -np.finfo(float).max / 4, 0.0))
+
+    def acceptable(self, now: Look, after: Look, eta: float) -> bool:
+        """Whether a searched or adaptive step is short enough."""
+        slack = ROUNDING * (abs(now.value) + abs(after.value))
+        if self.step_size == "adaptive":
+            return bool(after.value <= now.value + slack)
+        divergence = float(self.simplices.divergences(after.logs, now.logs).sum()) + NOISE
+        if self.function.bregman is not None:
+            return self.function.bregman(after.alpha, now.alpha) <= divergence / eta
+        rise = after.value - now.value - float(now.gradient @ (after.alpha - now.alpha))
+        return bool(rise <= divergence / eta + slack)
+
+    def single_steps(self, now: Look, count: int) -> Look:
+        """Figure 2: blocks move one after the other."""
+        logs, alpha, value = now.logs.copy(), now.alpha.copy(), now.value
+        for i in self.visits(count):
+            block = self.simplices.block(i)
+            gradient = self.function.block_gradient_at(alpha, i)
+            old = alpha[block].copy()
+            while True:
+                self.trials += 1
+                moved = logs[block] - self.steps[i] * (gradient - gradient.min())
+                moved -= moved.max()
+                moved = np.maximum(moved - np.log(np.exp(moved).sum()), -700.0)
+                alpha[block] = np.exp(moved)
+                if self.constant:
+                    break
+                after = self.function.value_at(alpha)
+                if after <= value + ROUNDING * (abs(value) + abs(after)):
+                    value = after
+                    break
+                alpha[block] = old
+                self.steps[i] *= 0.5
+            logs[block] = moved
+            if not self.constant:
+                self.steps[i] = min(self.steps[i] * GROWTH, LARGEST_STEP)
+        return self.look(logs)
+
+    def visits(self, count: int) -> Ints:
+        """The next blocks."""
+        n = self.simplices.n_blocks
+        return self.rng.integers(0, n, count) if self.order == "random" else np.arange(count) % n
+
+
+def _risen(value: float, best: float) -> bool:
+    return value - best > FALL * (1.0 + abs(best))

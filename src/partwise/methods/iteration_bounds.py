@@ -1,0 +1,179 @@
+"""How many iterations the papers' theorems promise for a problem.
+
+They are upper bounds, made of a few constants that any `Problem` tells through its oracles (`Constants`); accuracies
+are in units of P, whose losses are summed. Conversions (docs/math.md): 000's C is l2, its |A| is max |psi|^2 / l2;
+002's lambda is l2 / n and its J is P / n, so that its epsilon is ours over n; 004's C is 1 / l2. With sample weights
+omega the inequalities are those of docs/math.md, and with weights 1 the papers'.
+"""
+
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+
+from ..arrays import Floats
+from ..capabilities import Capability, listed
+from ..checks import check_choice, check_positive
+from ..dual import DualPoint
+from ..problem import Problem
+from ..solvers.eg_start import psi2_bounds
+from ..solvers.excessive_gap import steps_to
+from .eg import Guarantee
+
+
+@dataclass(frozen=True, eq=False)
+class Constants:
+    """What the bounds are made of; arrays have an entry for each example of positive weight.
+
+    weights: omega. psi2: upper bounds of the largest |psi|^2, psi = A_i'(g_i - count(y)) over labellings y (R^2 of
+    004, |A|^2 of 002). log_labellings: log |Y_i|. costs: the largest cost of a labelling, kappa included (Delta of
+    004).
+    """
+
+    weights: Floats
+    psi2: Floats
+    log_labellings: Floats
+    costs: Floats
+    l2: float
+    temperature: float
+
+    @property
+    def n_examples(self) -> int:
+        return len(self.weights)
+
+    @property
+    def curvature(self) -> float:
+        """|A| of 000: the largest entry of the dual's matrix, max |psi|^2 / l2."""
+        return float(self.psi2.max()) / self.l2
+
+    @property
+    def spread(self) -> float:
+        """sum_i omega_i log |Y_i|: the largest divergence from uniform distributions (002's D, times n)."""
+        return float(self.weights @ self.log_labellings)
+
+    @property
+    def smoothing(self) -> float:
+        """mu_1 of 002's Algorithm 1: L / sigma = (sum omega) max |psi|^2 / l2."""
+        return float(self.weights.sum()) * self.curvature
+
+
+def constants(problem: Problem) -> Constants:
+    """The constants of a problem with the L2 penalty, from its oracles.
+
+    Raises
+    ------
+    ValueError
+        If the structure has no sums over labellings, or the penalty has no l2 > 0 or an l1 term.
+    """
+    needs = {Capability.EXPECTATION_ORACLE, Capability.MAX_ORACLE, Capability.L2, Capability.SMOOTH_PENALTY}
+    missing = frozenset(needs) - problem.capabilities()
+    if missing:
+        raise ValueError(f"iteration bounds need {listed(missing)}, which this problem does not have")
+    active = problem.active
+    _, log_labellings = problem.marginals_of_scores(np.zeros(problem.n_slots))  # the entropies of uniform distributions
+    return Constants(
+        weights=problem.sample_weight[active],
+        psi2=psi2_bounds(problem)[active],
+        log_labellings=log_labellings[active],
+        costs=problem.margins(np.zeros(problem.n_weights), 0.0)[active],  # the largest <count(y), kappa c> at w = 0
+        l2=problem.l2,
+        temperature=problem.loss.temperature,
+    )
+
+
+def eg_passes(problem: Problem, epsilon: float, *, order: str = "random", divergence: float | None = None) -> float:
+    """Passes of EG with the theorem's steps to a dual value within epsilon of the best: 000's Table 1, over n.
+
+    The table counts visits of examples: n^2 / eps |A| D and n (1 + n |A|) log(c_1 / eps) for batches, n / eps (|A| D +
+    Q(u^1) - Q*) and n (1 + |A|) log(c_2 / eps) for the order "random", of max-margin and log-linear duals; the smaller
+    one is given where both hold. What it says of the order "random" is about the mean over all draws.
+
+    Parameters
+    ----------
+    problem : Problem
+        Any loss with the identity link; tau is its temperature.
+    epsilon : float
+    order : "batch" (solver `eg-batch`) or "random" (`eg`, order "random")
+    divergence : float, optional
+        sum_i omega_i D[u*_i || u^1_i] of a best dual point from the start; by default the largest it can be from
+        uniform distributions, sum_i omega_i log |Y_i|.
+    """
+    check_positive("epsilon", epsilon)
+    check_choice("order", order, ("batch", "random"))
+    _check_identity(problem)
+    found = constants(problem)
+    distance = _divergence(found, divergence)
+    tau, n = found.temperature, found.n_examples
+    if order == "batch":
+        step = 1.0 / (tau + float(found.weights.sum()) * found.curvature)
+        return float(Guarantee(distance / step, contraction=step * tau).needed(epsilon))
+    steps = 1.0 / (tau + found.weights * found.curvature)
+    reach = distance / float(steps.min()) + _excess_of_uniform(problem)
+    return Guarantee(n * reach, reach, float(steps.min()) * tau / n).needed(epsilon) / n
+
+
+def excessive_gap_steps(problem: Problem, epsilon: float, *, divergence: float | None = None) -> int:
+    """Steps of `excessive-gap` with smoothing="theorem" to a duality gap of epsilon: 002, Theorem 4 and (28).
+
+    It is the first k with 6 mu_1 D / ((k + 1) (k + 2)) <= epsilon, D = sum_i omega_i log |Y_i|; (28) rounds the same
+    number up to 2 + max |psi| sqrt(6 log |Y| / (lambda eps)).
+
+    Parameters
+    ----------
+    problem : Problem
+        The hinge, or another loss of temperature 0 with the identity link.
+    epsilon : float
+    divergence : float, optional
+        sum_i omega_i D[alpha*_i || uniform] of a best dual point: then the bound is of the distance of the dual value
+        from the best one, Corollary 7 and the second half of (28).
+    """
+    check_positive("epsilon", epsilon)
+    _check_identity(problem)
+    if problem.loss.smooth:
+        raise ValueError(f"the excessive gap bound is for losses of temperature 0, not {problem.loss.name!r}")
+    found = constants(problem)
+    distance = _divergence(found, divergence)
+    if distance == 0 or found.smoothing == 0:
+        return 1
+    return max(1, steps_to(epsilon / distance, found.smoothing))
+
+
+def dcd_additions(problem: Problem, delta: float) -> float:
+    """How often `dcd`, `dcd-light` and `cpd` can add a labelling to a working set: 004, Theorem 1.
+
+    A labelling whose violation is at least delta raises D by omega_i delta^2 / (1 + 2 omega_i |psi|^2 / l2) or more
+    when it is updated first, D is 0 at the start and never above P(0) <= sum_i omega_i Delta_i^2. With weights 1 that
+    is 2 (R^2 + 1/(2C)) l C Delta^2 / delta^2, the paper's, without its O().
+
+    Parameters
+    ----------
+    problem : Problem
+        The squared hinge.
+    delta : float
+        The solvers' option of this name.
+    """
+    check_positive("delta", delta)
+    if Capability.SQUARED_LINK not in problem.capabilities():
+        raise ValueError(f"the bound of additions is for the squared hinge, not {problem.loss.name!r}")
+    found = constants(problem)
+    gain = found.weights / (1.0 + 2.0 * found.weights * float(found.psi2.max()) / found.l2)
+    return float(found.weights @ found.costs**2) / (float(gain.min()) * delta**2)
+
+
+def _check_identity(problem: Problem) -> None:
+    if Capability.IDENTITY_LINK not in problem.capabilities():
+        raise ValueError(f"the bound is for losses with the identity link, not {problem.loss.name!r}")
+
+
+def _divergence(found: Constants, divergence: float | None) -> float:
+    if divergence is None:
+        return found.spread
+    check_positive("divergence", divergence, zero=True)
+    return float(divergence)
+
+
+def _excess_of_uniform(problem: Problem) -> float:
+    """Q(u^1) - Q* at most: what a certificate says of the uniform distributions, with their weights or with none."""
+    dual = problem.dual_value(DualPoint.of_scores(np.zeros(problem.n_slots)))
+    best = min(problem.value(np.zeros(problem.n_weights)), inf)
+    return max(best - dual, 0.0)

@@ -1,0 +1,92 @@
+"""004: dual coordinate descent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from smallproblems import Small
+
+from partwise import _core, solve
+from partwise.dual import DualPoint
+from partwise.methods import dcd_additions
+from partwise.solvers import DCD
+from partwise.solvers.working_sets import active_set
+
+from .checks import Broken, Named, Theorem, a_small, at_most, contracts, of
+
+
+def theorem_1_of_004(small: Small, factor: float) -> None:
+    """004, Theorem 1: a violation of delta or more is met no more often than the bound says, in 60 passes."""
+    problem, n = small.problem, small.dense.n
+    delta = 0.4 * float(np.max([small.dense.label_costs(i).max() for i in range(n)]))
+    sets, weights, met = _core.WorkingSets(n), np.zeros(problem.n_weights), 0
+    for seed in range(60):
+        for i in np.random.default_rng(seed).permutation(n):
+            kept = sets.to_arrays()
+            mass = kept["coefficients"][kept["example_ptr"][i] : kept["example_ptr"][i + 1]].sum()
+            violation = float((small.dense.label_costs(i) - small.dense.psi(i) @ weights).max() - mass / 2.0)
+            met += violation >= delta and small.dense.sample_weight[i] > 0
+            old = weights.copy()
+            _core.dcd_epoch(
+                _core.DcdState(problem.in_memory()[0].native, weights=weights, sets=sets),
+                np.array([i]),
+                _core.DcdOptions(l2=problem.l2, search=True, update=factor != 0, delta=delta, seed=seed),
+            )
+            weights[:] = old + factor * (weights - old)
+    assert met > 0
+    at_most(met, dcd_additions(problem, delta), "Theorem 1")
+
+
+def theorem_2_of_004(small: Small, factor: float) -> None:
+    """004, Theorem 2: on fixed working sets F_S falls linearly, to its minimum."""
+    problem = small.problem
+    solver = DCD(rounds=0)
+    state = solver.init_state(problem, np.random.default_rng(0), None)
+    for _ in range(3):
+        solver.step(problem, state)
+
+    def sweep(weights: np.ndarray, sets: Any, seed: int) -> None:
+        order = np.random.default_rng(seed).permutation(small.dense.n)
+        options = _core.DcdOptions(l2=problem.l2, search=False, update=True, delta=1e-6, seed=seed)
+        _core.dcd_epoch(_core.DcdState(problem.in_memory()[0].native, weights=weights, sets=sets), order, options)
+
+    # Labellings whose coefficient becomes 0 are forgotten; the set that is left is the fixed one.
+    weights, sets, planes = state.weights, state.sets, []
+    for seed in range(400):
+        planes.append(problem.dual_terms(DualPoint.of_active_set(active_set(sets))))
+        for part, _ in sets.limited(1024.0):
+            sweep(weights, part, seed)
+    best = problem.dual_of_plane(*planes[-1])
+    (u, b), distances = planes[0], []
+    for other_u, other_b in planes[:25]:
+        value = problem.dual_of_plane(u + factor * (other_u - u), b + factor * (other_b - b))
+        distances.append(best - value)
+    contracts(distances, 0.9, "Theorem 2")
+
+
+def theorem_3_of_004(small: Small, factor: float) -> None:
+    """004, Theorem 3: passes to an accuracy of eps grow no faster than log(1 / eps) / eps^2."""
+    problem, solver = small.problem, DCD(delta=1e-9)
+    state = solver.init_state(problem, np.random.default_rng(0), None)
+    best = solve(problem, "dcd", tol=1e-10, max_passes=20_000, random_state=0).primal
+    goals, passes = [best * e for e in (0.5, 0.1, 0.01, 0.001)], []
+    for k in range(1, 400):
+        before = state.weights.copy()
+        solver.step(problem, state)
+        state.weights[:] = before + factor * (state.weights - before)
+        while len(passes) < len(goals) and problem.value(state.weights) - best <= goals[len(passes)]:
+            passes.append(k)
+    if len(passes) < len(goals):
+        raise Broken(f"Theorem 3: after 400 passes {problem.value(state.weights)}, the optimum is {best}")
+    first = passes[0] / (np.log(1 / goals[0] + 2) / goals[0] ** 2)
+    for needed, goal in zip(passes, goals, strict=True):
+        at_most(needed, max(first, 1.0) * np.log(1 / goal + 2) / goal**2, "Theorem 3")
+
+
+def theorems() -> Named:
+    for kind in ("multiclass", "chain-tied"):
+        strong, weak = (a_small(kind, "squared-hinge", l2, 7) for l2 in (40.0, 1.0))
+        yield f"004 Theorem 1: {kind}", Theorem(of(theorem_1_of_004, strong), (-3.0,))
+        yield f"004 Theorem 2: {kind}", Theorem(of(theorem_2_of_004, weak), (-1.0, 3.0))
+        yield f"004 Theorem 3: {kind}", Theorem(of(theorem_3_of_004, weak), (-1.0, 3.0))
