@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 #include <random>
+#include <utility>
 
 #include "support/vector_math.h"
 
@@ -17,6 +18,10 @@ constexpr int kMostHalvings = 40;
 constexpr double kLeastCurvature = 1e-12;
 // The most that a step may change the logarithm of a probability's ratio to another.
 constexpr double kLongest = 20.0;
+
+// Rows are kept for at most so many columns, if the pairs of their entries are at most so many times the entries.
+constexpr Index kMostSquare = 1024;
+constexpr Index kMostPairs = 16;
 
 // |w + d| - |w|, without rounding where the sign stays: near the optimum it is far below |w|'s last digit.
 double growth_of_abs(double w, double d) {
@@ -241,6 +246,7 @@ Columns::Columns(const Objective& objective, std::span<const Index> selected, In
     } else {
         find(number, interrupt);
     }
+    make_rows();
 }
 
 void Columns::copy(const ColumnAccess& access, const std::vector<std::int32_t>& number, Interrupt& interrupt) {
@@ -254,6 +260,9 @@ void Columns::copy(const ColumnAccess& access, const std::vector<std::int32_t>& 
     for (Index i = 0; i < objective_.num_examples(); ++i) {
         objective_.add_gold(i, 1.0, gold.data() + objective_.offset(i));
     }
+    Index total = 0;
+    for (const Column& c : found) total += c.size;
+    entries_.reserve(idx(total));
     for (std::size_t k = 0; k < found.size(); ++k) {
         interrupt.check();
         const Column& c = found[k];
@@ -291,6 +300,23 @@ void Columns::find(const std::vector<std::int32_t>& number, Interrupt& interrupt
     entries_.resize(found.size());
     std::vector<Index> next(ptr_.begin(), ptr_.end() - 1);
     for (const auto& [k, entry] : found) entries_[idx(next[idx(k)]++)] = entry;
+}
+
+void Columns::make_rows() {
+    if (size() > kMostSquare) return;
+    std::vector<Index> ptr(idx(objective_.num_examples()) + 1, 0);
+    for (const Entry& e : entries_) ++ptr[idx(e.example) + 1];
+    for (const Index count : ptr) num_pairs_ += count * (count + 1) / 2;
+    if (num_pairs_ > kMostPairs * num_entries()) return;
+    std::partial_sum(ptr.begin(), ptr.end(), ptr.begin());
+    cells_.resize(entries_.size());
+    std::vector<Index> next(ptr.begin(), ptr.end() - 1);
+    for (Index k = 0; k < size(); ++k) {
+        for (const Entry& e : column(k)) {
+            cells_[idx(next[idx(e.example)]++)] = {static_cast<std::int32_t>(k), e.slot, e.value};
+        }
+    }
+    row_ptr_ = std::move(ptr);
 }
 
 CdReport cd_l1(const CdState& state, const CdOptions& options, Interrupt& interrupt) {
