@@ -32,18 +32,6 @@ double growth_of_abs(double w, double d) {
 
 using Entry = Columns::Entry;
 
-// Calls f(example, entries of that example); a column's entries come example by example.
-template <class F>
-void by_example(std::span<const Entry> column, F&& f) {
-    std::size_t k = 0;
-    while (k < column.size()) {
-        std::size_t end = k + 1;
-        while (end < column.size() && column[end].example == column[k].example) ++end;
-        f(Index{column[k].example}, column.subspan(k, end - k));
-        k = end;
-    }
-}
-
 class Descent {
    public:
     Descent(const CdState& state, const CdOptions& options)
@@ -59,18 +47,11 @@ class Descent {
         const double inverse_tau = 1.0 / objective_.loss().temperature;
         double gradient = options_.l2 * w - columns_.gold(k);
         double curvature = options_.l2 + kLeastCurvature;
-        by_example(column, [&](Index i, std::span<const Entry> entries) {
-            const double scale = 1.0 / sums_[i];
-            double mean = 0;
-            double square = 0;
-            for (const Entry& e : entries) {
-                const double moment = e.value * e_at(i, e) * scale;
-                mean += moment;
-                square += e.value * moment;
-            }
-            gradient += objective_.weight(i) * mean;
-            curvature += objective_.weight(i) * inverse_tau * std::max(0.0, square - mean * mean);
-        });
+        read(column);
+        for (std::size_t j = 0; j < examples_; ++j) {
+            gradient += omegas_[j] * means_[j];
+            curvature += omegas_[j] * inverse_tau * std::max(0.0, squares_[j] - means_[j] * means_[j]);
+        }
         const double l1 = options_.l1;
         const double violation = l1_violation(w, gradient, l1);
         if (violation == 0.0) return 0.0;
@@ -86,7 +67,7 @@ class Descent {
                                   options_.l2 * step * (w + 0.5 * step) + l1 * growth_of_abs(w, step);
             // The change is a difference of sums: what rounding leaves of it cannot be asked for.
             if (change <= kSufficient * lambda * predicted + 1e-14 * std::abs(predicted)) {
-                move(column, step);
+                move(column);
                 w = lambda == 1.0 && d == -w ? 0.0 : w + step;
                 ++steps;
                 break;
@@ -96,47 +77,71 @@ class Descent {
     }
 
    private:
-    double& e_at(Index i, const Entry& e) const { return unscaled_[objective_.offset(i) + e.slot]; }
+    double& e_at(const Entry& e) const { return unscaled_[objective_.offset(e.example) + e.slot]; }
 
+    // v and p of the column's entries; of its examples, which are fewer if several slots of one share the weight, omega,
+    // sum v p and sum v^2 p. Arrays, as loops over them become vector instructions.
+    void read(std::span<const Entry> column) {
+        const std::size_t n = column.size();
+        for (auto* array : {&values_, &shares_, &growths_, &omegas_, &means_, &squares_}) array->resize(n);
+        examples_ = 0;
+        for (std::size_t j = 0; j < n; ++j) {
+            const Entry& e = column[j];
+            const double p = e_at(e) / sums_[e.example];
+            const double mean = e.value * p;
+            values_[j] = e.value;
+            shares_[j] = p;
+            if (j > 0 && e.example == column[j - 1].example) {
+                means_[examples_ - 1] += mean;
+                squares_[examples_ - 1] += e.value * mean;
+                continue;
+            }
+            omegas_[examples_] = objective_.weight(e.example);
+            means_[examples_] = mean;
+            squares_[examples_++] = e.value * mean;
+        }
+    }
+
+    // Leaves exp(v d / tau) - 1 of the entries in growths_.
     double losses_change(std::span<const Entry> column, double step) {
         const double tau = objective_.loss().temperature;
         const double rate = step / tau;
-        double sum = 0;
-        double last_value = 1.0;
-        double last_growth = std::expm1(rate);
-        by_example(column, [&](Index i, std::span<const Entry> entries) {
-            double more = 0;
-            for (const Entry& e : entries) {
-                if (e.value != last_value) {
-                    last_value = e.value;
-                    last_growth = std::expm1(rate * e.value);
+        const std::size_t n = column.size();
+        for (std::size_t j = 0; j < n; ++j) growths_[j] = fast_expm1(rate * values_[j]);
+        std::vector<double>& more = squares_;  // no longer needed
+        if (examples_ == n) {
+            for (std::size_t j = 0; j < n; ++j) more[j] = shares_[j] * growths_[j];
+        } else {
+            std::size_t at = 0;
+            for (std::size_t j = 0; j < n; ++j) {
+                const double own = shares_[j] * growths_[j];
+                if (j > 0 && column[j].example == column[j - 1].example) {
+                    more[at - 1] += own;
+                } else {
+                    more[at++] = own;
                 }
-                more += e_at(i, e) * last_growth;
             }
-            sum += objective_.weight(i) * std::log1p(more / sums_[i]);
-        });
+        }
+        for (std::size_t j = 0; j < examples_; ++j) more[j] = omegas_[j] * fast_log1p(more[j]);
+        double sum = 0;
+        for (std::size_t j = 0; j < examples_; ++j) sum += more[j];
         return tau * sum;
     }
 
-    void move(std::span<const Entry> column, double step) {
-        const double rate = step / objective_.loss().temperature;
-        double last_value = 1.0;
-        double last_growth = std::expm1(rate);
-        by_example(column, [&](Index i, std::span<const Entry> entries) {
+    // By the growths of the last `losses_change`.
+    void move(std::span<const Entry> column) {
+        for (std::size_t j = 0; j < column.size();) {
+            const Index i = column[j].example;
             const double before = sums_[i];
-            for (const Entry& e : entries) {
-                if (e.value != last_value) {
-                    last_value = e.value;
-                    last_growth = std::expm1(rate * e.value);
-                }
-                double& at = e_at(i, e);
-                const double more = at * last_growth;
+            for (; j < column.size() && column[j].example == i; ++j) {
+                double& at = e_at(column[j]);
+                const double more = at * growths_[j];
                 at += more;
                 sums_[i] += more;
             }
             // What is left after most was taken away is known to few digits: it is summed again.
             if (!(sums_[i] > 0.1 * before && sums_[i] < 1e100)) rescale(i);
-        });
+        }
     }
 
     void rescale(Index i) {
@@ -154,6 +159,8 @@ class Descent {
     CdOptions options_;
     double* unscaled_;
     double* sums_;
+    std::size_t examples_ = 0;  // of the column at hand, as all of these
+    std::vector<double> values_, shares_, growths_, omegas_, means_, squares_;
 };
 
 // The entries of A_i in selected columns, through products A_i' v: a map without columns has no other way to tell them.
