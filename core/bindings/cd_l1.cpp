@@ -69,10 +69,11 @@ void bind_cd_l1(nb::module_& m) {
         "state"_a, "options"_a);
     m.def(
         "cd_l1_model",
-        [](const State& held, const CdOptions& options) {
-            return run_kernel([&](auto& interrupt) { return cd_l1_model(held.state, options, interrupt); });
+        [](const State& held, const CdOptions& options, const MutableFloats& entropies) {
+            double* out = per_example(held.state.columns.objective(), entropies, "entropies");
+            return run_kernel([&](auto& interrupt) { return cd_l1_model(held.state, out, options, interrupt); });
         },
-        "state"_a, "options"_a);
+        "state"_a, "options"_a, "entropies"_a.noconvert());
 }
 
 }  // namespace partwise::bindings

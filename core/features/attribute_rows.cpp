@@ -47,10 +47,11 @@ template <class Entry>
 void sort_entries(std::vector<Entry>& entries, std::vector<Entry>& buffer, int attribute_bits) {
     constexpr std::size_t kFew = 48;
     constexpr int kDigit = 8;
+    const auto before = [](const Entry& p, const Entry& q) { return key_of(p) < key_of(q); };
+    if (std::is_sorted(entries.begin(), entries.end(), before)) return;
     if (entries.size() < kFew) {
         // Stable, as the digits are: an attribute's values in one row keep their order.
-        std::stable_sort(entries.begin(), entries.end(),
-                         [](const Entry& p, const Entry& q) { return key_of(p) < key_of(q); });
+        std::stable_sort(entries.begin(), entries.end(), before);
         return;
     }
     buffer.resize(entries.size());
@@ -129,8 +130,9 @@ void AttributeRows::add_examples(const AttributeTable& table) {
             }
             // With one row and all values 1 the order of groups is free: loops of rising length are foretold better.
             if (kind == RowLayout::kSparse && single && values.empty()) {
-                std::stable_sort(groups_.begin() + group_ptr_.back(), groups_.end(),
-                                 [](const Group& p, const Group& q) { return p.length < q.length; });
+                const auto begin = groups_.begin() + group_ptr_.back();
+                const auto shorter = [](const Group& p, const Group& q) { return p.length < q.length; };
+                if (!std::is_sorted(begin, groups_.end(), shorter)) std::stable_sort(begin, groups_.end(), shorter);
             }
             group_ptr_.push_back(len(groups_.size()));
         }

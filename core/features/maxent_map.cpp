@@ -79,17 +79,23 @@ struct MaxentMap::Builder {
 
     // Values are kept for the lists that need them.
     void finish() {
+        Index kept = 0;
         for (List& list : map.lists_) {
-            const auto begin = values.begin() + list.begin;
-            const auto end = values.begin() + list.end;
-            if (begin == end) continue;
-            const auto [low, high] = std::minmax_element(begin, end);
-            list.lowest = *low;
-            list.highest = *high;
-            if (*low == 1.0 && *high == 1.0) continue;
-            list.values = len(map.values_.size());
-            map.values_.insert(map.values_.end(), begin, end);
+            if (list.begin == list.end) continue;
+            list.lowest = list.highest = values[idx(list.begin)];
+            for (Index k = list.begin; k < list.end; ++k) {
+                list.lowest = std::min(list.lowest, values[idx(k)]);
+                list.highest = std::max(list.highest, values[idx(k)]);
+            }
+            if (list.lowest == 1.0 && list.highest == 1.0) continue;
+            list.values = kept;
+            // Values only move towards the front, over those that are not kept.
+            if (kept != list.begin)
+                std::copy_n(values.begin() + list.begin, list.end - list.begin, values.begin() + kept);
+            kept += list.end - list.begin;
         }
+        values.resize(idx(kept));
+        map.values_ = std::move(values);
         map.values_.shrink_to_fit();
     }
 };
@@ -105,9 +111,17 @@ MaxentMap::MaxentMap(std::shared_ptr<const RowLayout> layout, std::span<const In
     std::vector<std::pair<Index, double>> merged;
     const auto merge = [&](Index i) {
         merged.clear();
+        bool ready = true;  // in order, without repetitions and zeros
+        Index last = -1;
         for (Index k = row_ptr[idx(i)]; k < row_ptr[idx(i) + 1]; ++k) {
-            if (attributes[idx(k)] >= 0) merged.push_back({attributes[idx(k)], values.empty() ? 1.0 : values[idx(k)]});
+            const Index attribute = attributes[idx(k)];
+            if (attribute < 0) continue;
+            const double value = values.empty() ? 1.0 : values[idx(k)];
+            ready = ready && attribute > last && value != 0.0;
+            last = attribute;
+            merged.push_back({attribute, value});
         }
+        if (ready) return;
         std::sort(merged.begin(), merged.end(), [](const auto& p, const auto& q) { return p.first < q.first; });
         std::size_t kept = 0;
         for (std::size_t k = 0; k < merged.size();) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 #include <random>
+#include <utility>
 
 #include "support/vector_math.h"
 
@@ -18,6 +19,10 @@ constexpr double kLeastCurvature = 1e-12;
 // The most that a step may change the logarithm of a probability's ratio to another.
 constexpr double kLongest = 20.0;
 
+// Rows are kept for at most so many columns, if the pairs of their entries are at most so many times the entries.
+constexpr Index kMostSquare = 1024;
+constexpr Index kMostPairs = 16;
+
 // |w + d| - |w|, without rounding where the sign stays: near the optimum it is far below |w|'s last digit.
 double growth_of_abs(double w, double d) {
     if (w > 0.0 && w + d >= 0.0) return d;
@@ -26,18 +31,6 @@ double growth_of_abs(double w, double d) {
 }
 
 using Entry = Columns::Entry;
-
-// Calls f(example, entries of that example); a column's entries come example by example.
-template <class F>
-void by_example(std::span<const Entry> column, F&& f) {
-    std::size_t k = 0;
-    while (k < column.size()) {
-        std::size_t end = k + 1;
-        while (end < column.size() && column[end].example == column[k].example) ++end;
-        f(Index{column[k].example}, column.subspan(k, end - k));
-        k = end;
-    }
-}
 
 class Descent {
    public:
@@ -54,18 +47,11 @@ class Descent {
         const double inverse_tau = 1.0 / objective_.loss().temperature;
         double gradient = options_.l2 * w - columns_.gold(k);
         double curvature = options_.l2 + kLeastCurvature;
-        by_example(column, [&](Index i, std::span<const Entry> entries) {
-            const double scale = 1.0 / sums_[i];
-            double mean = 0;
-            double square = 0;
-            for (const Entry& e : entries) {
-                const double moment = e.value * e_at(i, e) * scale;
-                mean += moment;
-                square += e.value * moment;
-            }
-            gradient += objective_.weight(i) * mean;
-            curvature += objective_.weight(i) * inverse_tau * std::max(0.0, square - mean * mean);
-        });
+        read(column);
+        for (std::size_t j = 0; j < examples_; ++j) {
+            gradient += omegas_[j] * means_[j];
+            curvature += omegas_[j] * inverse_tau * std::max(0.0, squares_[j] - means_[j] * means_[j]);
+        }
         const double l1 = options_.l1;
         const double violation = l1_violation(w, gradient, l1);
         if (violation == 0.0) return 0.0;
@@ -81,7 +67,7 @@ class Descent {
                                   options_.l2 * step * (w + 0.5 * step) + l1 * growth_of_abs(w, step);
             // The change is a difference of sums: what rounding leaves of it cannot be asked for.
             if (change <= kSufficient * lambda * predicted + 1e-14 * std::abs(predicted)) {
-                move(column, step);
+                move(column);
                 w = lambda == 1.0 && d == -w ? 0.0 : w + step;
                 ++steps;
                 break;
@@ -91,47 +77,71 @@ class Descent {
     }
 
    private:
-    double& e_at(Index i, const Entry& e) const { return unscaled_[objective_.offset(i) + e.slot]; }
+    double& e_at(const Entry& e) const { return unscaled_[objective_.offset(e.example) + e.slot]; }
 
+    // v and p of the column's entries; of its examples, which are fewer if several slots of one share the weight, omega,
+    // sum v p and sum v^2 p. Arrays, as loops over them become vector instructions.
+    void read(std::span<const Entry> column) {
+        const std::size_t n = column.size();
+        for (auto* array : {&values_, &shares_, &growths_, &omegas_, &means_, &squares_}) array->resize(n);
+        examples_ = 0;
+        for (std::size_t j = 0; j < n; ++j) {
+            const Entry& e = column[j];
+            const double p = e_at(e) / sums_[e.example];
+            const double mean = e.value * p;
+            values_[j] = e.value;
+            shares_[j] = p;
+            if (j > 0 && e.example == column[j - 1].example) {
+                means_[examples_ - 1] += mean;
+                squares_[examples_ - 1] += e.value * mean;
+                continue;
+            }
+            omegas_[examples_] = objective_.weight(e.example);
+            means_[examples_] = mean;
+            squares_[examples_++] = e.value * mean;
+        }
+    }
+
+    // Leaves exp(v d / tau) - 1 of the entries in growths_.
     double losses_change(std::span<const Entry> column, double step) {
         const double tau = objective_.loss().temperature;
         const double rate = step / tau;
-        double sum = 0;
-        double last_value = 1.0;
-        double last_growth = std::expm1(rate);
-        by_example(column, [&](Index i, std::span<const Entry> entries) {
-            double more = 0;
-            for (const Entry& e : entries) {
-                if (e.value != last_value) {
-                    last_value = e.value;
-                    last_growth = std::expm1(rate * e.value);
+        const std::size_t n = column.size();
+        for (std::size_t j = 0; j < n; ++j) growths_[j] = fast_expm1(rate * values_[j]);
+        std::vector<double>& more = squares_;  // no longer needed
+        if (examples_ == n) {
+            for (std::size_t j = 0; j < n; ++j) more[j] = shares_[j] * growths_[j];
+        } else {
+            std::size_t at = 0;
+            for (std::size_t j = 0; j < n; ++j) {
+                const double own = shares_[j] * growths_[j];
+                if (j > 0 && column[j].example == column[j - 1].example) {
+                    more[at - 1] += own;
+                } else {
+                    more[at++] = own;
                 }
-                more += e_at(i, e) * last_growth;
             }
-            sum += objective_.weight(i) * std::log1p(more / sums_[i]);
-        });
+        }
+        for (std::size_t j = 0; j < examples_; ++j) more[j] = omegas_[j] * fast_log1p(more[j]);
+        double sum = 0;
+        for (std::size_t j = 0; j < examples_; ++j) sum += more[j];
         return tau * sum;
     }
 
-    void move(std::span<const Entry> column, double step) {
-        const double rate = step / objective_.loss().temperature;
-        double last_value = 1.0;
-        double last_growth = std::expm1(rate);
-        by_example(column, [&](Index i, std::span<const Entry> entries) {
+    // By the growths of the last `losses_change`.
+    void move(std::span<const Entry> column) {
+        for (std::size_t j = 0; j < column.size();) {
+            const Index i = column[j].example;
             const double before = sums_[i];
-            for (const Entry& e : entries) {
-                if (e.value != last_value) {
-                    last_value = e.value;
-                    last_growth = std::expm1(rate * e.value);
-                }
-                double& at = e_at(i, e);
-                const double more = at * last_growth;
+            for (; j < column.size() && column[j].example == i; ++j) {
+                double& at = e_at(column[j]);
+                const double more = at * growths_[j];
                 at += more;
                 sums_[i] += more;
             }
             // What is left after most was taken away is known to few digits: it is summed again.
             if (!(sums_[i] > 0.1 * before && sums_[i] < 1e100)) rescale(i);
-        });
+        }
     }
 
     void rescale(Index i) {
@@ -149,6 +159,8 @@ class Descent {
     CdOptions options_;
     double* unscaled_;
     double* sums_;
+    std::size_t examples_ = 0;  // of the column at hand, as all of these
+    std::vector<double> values_, shares_, growths_, omegas_, means_, squares_;
 };
 
 // The entries of A_i in selected columns, through products A_i' v: a map without columns has no other way to tell them.
@@ -241,6 +253,7 @@ Columns::Columns(const Objective& objective, std::span<const Index> selected, In
     } else {
         find(number, interrupt);
     }
+    make_rows();
 }
 
 void Columns::copy(const ColumnAccess& access, const std::vector<std::int32_t>& number, Interrupt& interrupt) {
@@ -254,6 +267,9 @@ void Columns::copy(const ColumnAccess& access, const std::vector<std::int32_t>& 
     for (Index i = 0; i < objective_.num_examples(); ++i) {
         objective_.add_gold(i, 1.0, gold.data() + objective_.offset(i));
     }
+    Index total = 0;
+    for (const Column& c : found) total += c.size;
+    entries_.reserve(idx(total));
     for (std::size_t k = 0; k < found.size(); ++k) {
         interrupt.check();
         const Column& c = found[k];
@@ -291,6 +307,23 @@ void Columns::find(const std::vector<std::int32_t>& number, Interrupt& interrupt
     entries_.resize(found.size());
     std::vector<Index> next(ptr_.begin(), ptr_.end() - 1);
     for (const auto& [k, entry] : found) entries_[idx(next[idx(k)]++)] = entry;
+}
+
+void Columns::make_rows() {
+    if (size() > kMostSquare) return;
+    std::vector<Index> ptr(idx(objective_.num_examples()) + 1, 0);
+    for (const Entry& e : entries_) ++ptr[idx(e.example) + 1];
+    for (const Index count : ptr) num_pairs_ += count * (count + 1) / 2;
+    if (num_pairs_ > kMostPairs * num_entries()) return;
+    std::partial_sum(ptr.begin(), ptr.end(), ptr.begin());
+    cells_.resize(entries_.size());
+    std::vector<Index> next(ptr.begin(), ptr.end() - 1);
+    for (Index k = 0; k < size(); ++k) {
+        for (const Entry& e : column(k)) {
+            cells_[idx(next[idx(e.example)]++)] = {static_cast<std::int32_t>(k), e.slot, e.value};
+        }
+    }
+    row_ptr_ = std::move(ptr);
 }
 
 CdReport cd_l1(const CdState& state, const CdOptions& options, Interrupt& interrupt) {

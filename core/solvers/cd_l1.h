@@ -36,6 +36,12 @@ class Columns {
         std::int32_t slot;  // within the example
         double value;
     };
+    // The same entry in the row of its example.
+    struct Cell {
+        std::int32_t column;
+        std::int32_t slot;
+        double value;
+    };
 
     // selected: ascending, without repetition. The objective must outlive the columns.
     Columns(const Objective& objective, std::span<const Index> selected, Interrupt& interrupt);
@@ -51,16 +57,29 @@ class Columns {
     // The largest |v|.
     double largest(Index k) const { return largest_[idx(k)]; }
 
+    // Whether the entries are also kept by example: where columns are few and so are pairs of entries in an example.
+    bool by_row() const { return !row_ptr_.empty(); }
+    // The entries of an example, by column.
+    std::span<const Cell> row(Index i) const {
+        return std::span(cells_).subspan(idx(row_ptr_[idx(i)]), idx(row_ptr_[idx(i) + 1] - row_ptr_[idx(i)]));
+    }
+    // Pairs of entries in the same example, each entry with itself too.
+    Index num_pairs() const { return num_pairs_; }
+
    private:
     // number: the place of a weight among the selected ones, -1 for the others.
     void copy(const ColumnAccess& access, const std::vector<std::int32_t>& number, Interrupt& interrupt);
     void find(const std::vector<std::int32_t>& number, Interrupt& interrupt);
+    void make_rows();
 
     const Objective& objective_;
     std::vector<Index> ptr_;
     std::vector<Entry> entries_;
     std::vector<double> gold_;
     std::vector<double> largest_;
+    std::vector<Index> row_ptr_;  // empty: no rows
+    std::vector<Cell> cells_;
+    Index num_pairs_ = 0;
 };
 
 struct CdReport {
@@ -88,7 +107,8 @@ struct CdState {
 CdReport cd_l1(const CdState& state, const CdOptions& options, Interrupt& interrupt);
 
 // One Newton step for all of the columns' weights, from sweeps on the quadratic model at w; steps is 1 if it was made, 0
-// if the objective does not fall. Weights are updated, E and Z stay those of the weights before (Z is made 1).
-CdReport cd_l1_model(const CdState& state, const CdOptions& options, Interrupt& interrupt);
+// if the objective does not fall. Weights are updated. Z becomes 1, and E the probabilities: if no step was made those at
+// w, else those that the model expects after it, with their entropies (otherwise left alone).
+CdReport cd_l1_model(const CdState& state, double* entropies, const CdOptions& options, Interrupt& interrupt);
 
 }  // namespace partwise

@@ -14,6 +14,7 @@
 #include <random>
 
 #include "solvers/cd_l1.h"
+#include "support/vector_math.h"
 
 namespace partwise {
 
@@ -25,53 +26,35 @@ constexpr double kLeastCurvature = 1e-12;
 // The most that a step may change the logarithm of a probability's ratio to another.
 constexpr double kLongest = 20.0;
 
-// H is used for at most so many columns, if it costs at most so many sweeps over them.
-constexpr Index kMostSquare = 1024;
-constexpr Index kSquareSweeps = 16;
 // With H a sweep costs next to nothing: the model is solved this much more accurately.
 constexpr double kSquareTol = 0.01;
+
+// Least factor on a probability in what the model expects.
+constexpr double kLeastFactor = 1e-10;
 
 class Model {
    public:
     Model(const CdState& state, const CdOptions& options)
         : objective_(state.columns.objective()), columns_(state.columns), options_(options), state_(state) {
-        const double inverse_tau = 1.0 / objective_.loss().temperature;
         const Index n = columns_.size();
-        shares_.resize(idx(columns_.num_entries()));
         gradient_.resize(idx(n));
-        curvature_.resize(idx(n));
+        curvature_.assign(idx(n), options_.l2 + kLeastCurvature);
+        for (Index k = 0; k < n; ++k) gradient_[idx(k)] = options_.l2 * state.weights[k] - columns_.gold(k);
         step_.assign(idx(n), 0.0);
         scores_.assign(idx(objective_.total_slots()), 0.0);
         means_.assign(idx(objective_.num_examples()), 0.0);
         for (Index i = 0; i < objective_.num_examples(); ++i) normalise(i);
-        std::size_t at = 0;
-        for (Index k = 0; k < n; ++k) {
-            double gradient = options_.l2 * state.weights[k] - columns_.gold(k);
-            double curvature = options_.l2 + kLeastCurvature;
-            const auto column = columns_.column(k);
-            for (std::size_t j = 0; j < column.size();) {
-                const Index i = column[j].example;
-                double mean = 0;
-                double square = 0;
-                for (; j < column.size() && column[j].example == i; ++j) {
-                    const double share = column[j].value * probability(column[j]);
-                    shares_[at++] = share;
-                    mean += share;
-                    square += column[j].value * share;
-                }
-                gradient += objective_.weight(i) * mean;
-                curvature += objective_.weight(i) * inverse_tau * std::max(0.0, square - mean * mean);
-            }
-            gradient_[idx(k)] = gradient;
-            curvature_[idx(k)] = curvature;
+        if (columns_.by_row()) {
+            make_square();
+        } else {
+            make_shares();
         }
-        make_square();
     }
 
     // What a sweep costs, in entries of columns.
     Index sweep_cost() const { return square_.empty() ? columns_.num_entries() : columns_.size() * columns_.size(); }
     // What was spent before the first sweep, in the same units.
-    Index setup_cost() const { return square_cost_; }
+    Index setup_cost() const { return square_.empty() ? 0 : columns_.num_pairs(); }
     double tol() const { return square_.empty() ? options_.tol : kSquareTol * options_.tol; }
 
     // One coordinate of the step; returns how far 0 was from the model's subdifferential.
@@ -101,9 +84,7 @@ class Model {
 
     // Moves along the step as far as the objective falls enough; whether it moved.
     bool search() {
-        for (Index k = 0; !square_.empty() && k < columns_.size(); ++k) {
-            if (step_[idx(k)] != 0.0) move_scores(k, step_[idx(k)]);
-        }
+        if (!square_.empty()) find_scores();
         double predicted = 0;
         for (Index k = 0; k < columns_.size(); ++k) {
             predicted += gradient_[idx(k)] * step_[idx(k)] + options_.l1 * growth(k, 1.0);
@@ -117,10 +98,34 @@ class Model {
         for (int halvings = 0; halvings < kMostHalvings; ++halvings, lambda *= 0.5) {
             if (change(lambda) <= kSufficient * lambda * predicted + 1e-14 * std::abs(predicted)) {
                 move(lambda);
+                lambda_ = lambda;
                 return true;
             }
         }
         return false;
+    }
+
+    // After a step: the probabilities p (1 + (z - m) / tau) that the model expects, in the place of p, with their
+    // entropies. What would become negative is next to nothing instead: any distribution is a dual point.
+    void expect(double* entropies) {
+        const double rate = lambda_ / objective_.loss().temperature;
+        for (Index i = 0; i < objective_.num_examples(); ++i) {
+            if (objective_.weight(i) == 0.0) continue;
+            double* row = state_.unscaled + objective_.offset(i);
+            const double* z = scores_.data() + objective_.offset(i);
+            const Index n = objective_.num_slots(i);
+            double sum = 0;
+            for (Index a = 0; a < n; ++a) {
+                row[a] *= std::max(1.0 + rate * (z[a] - means_[idx(i)]), kLeastFactor);
+                sum += row[a];
+            }
+            double entropy = 0;
+            for (Index a = 0; a < n; ++a) {
+                row[a] /= sum;
+                entropy -= row[a] * fast_log(row[a]);
+            }
+            entropies[i] = entropy;
+        }
     }
 
    private:
@@ -160,61 +165,79 @@ class Model {
         }
     }
 
-    // H, if it is worth it.
-    void make_square() {
-        const Index n = columns_.size();
-        if (n > kMostSquare) return;
-        std::vector<Index> ptr(idx(objective_.num_examples()) + 1, 0);
-        for (Index k = 0; k < n; ++k) {
-            for (const Columns::Entry& e : columns_.column(k)) ++ptr[idx(e.example) + 1];
-        }
-        Index pairs = 0;
-        for (const Index count : ptr) pairs += count * (count + 1) / 2;
-        if (pairs > kSquareSweeps * columns_.num_entries()) return;
-        square_cost_ = pairs;
-        // The entries of an example, by column.
-        struct Cell {
-            std::int32_t column;
-            std::int32_t slot;
-            double value;
-            double probability;
-        };
-        std::partial_sum(ptr.begin(), ptr.end(), ptr.begin());
-        std::vector<Cell> cells(idx(columns_.num_entries()));
-        std::vector<Index> next(ptr.begin(), ptr.end() - 1);
-        for (Index k = 0; k < n; ++k) {
-            for (const Columns::Entry& e : columns_.column(k)) {
-                cells[idx(next[idx(e.example)]++)] = {static_cast<std::int32_t>(k), e.slot, e.value, probability(e)};
+    // G, the model's diagonal and v p, column by column.
+    void make_shares() {
+        const double inverse_tau = 1.0 / objective_.loss().temperature;
+        shares_.resize(idx(columns_.num_entries()));
+        std::size_t at = 0;
+        for (Index k = 0; k < columns_.size(); ++k) {
+            const auto column = columns_.column(k);
+            for (std::size_t j = 0; j < column.size();) {
+                const Index i = column[j].example;
+                double mean = 0;
+                double square = 0;
+                for (; j < column.size() && column[j].example == i; ++j) {
+                    const double share = column[j].value * probability(column[j]);
+                    shares_[at++] = share;
+                    mean += share;
+                    square += column[j].value * share;
+                }
+                gradient_[idx(k)] += objective_.weight(i) * mean;
+                curvature_[idx(k)] += objective_.weight(i) * inverse_tau * std::max(0.0, square - mean * mean);
             }
         }
+    }
+
+    // G and H, row by row.
+    void make_square() {
+        const Index n = columns_.size();
         square_.assign(idx(n * n), 0.0);
         slopes_.assign(idx(n), 0.0);
         for (Index i = 0; i < objective_.num_examples(); ++i) {
-            const double scale = objective_.weight(i) / objective_.loss().temperature;
-            const std::span<const Cell> own(cells.data() + ptr[idx(i)], idx(ptr[idx(i) + 1] - ptr[idx(i)]));
-            const bool one_slot = std::ranges::all_of(own, [&](const Cell& c) { return c.slot == own[0].slot; });
+            const double omega = objective_.weight(i);
+            const double scale = omega / objective_.loss().temperature;
+            const double* p = state_.unscaled + objective_.offset(i);
+            const std::span<const Columns::Cell> own = columns_.row(i);
+            for (const Columns::Cell& e : own) gradient_[idx(e.column)] += omega * e.value * p[e.slot];
+            const bool one_slot = std::ranges::all_of(own, [&](const auto& c) { return c.slot == own[0].slot; });
             if (one_slot) {  // then columns are different
                 for (std::size_t e = 0; e < own.size(); ++e) {
                     double* row = square_.data() + own[e].column * n;
-                    const double share = scale * own[e].value * own[e].probability * (1.0 - own[e].probability);
+                    const double share = scale * own[e].value * p[own[e].slot] * (1.0 - p[own[e].slot]);
                     for (std::size_t f = 0; f <= e; ++f) row[own[f].column] += share * own[f].value;
                 }
                 continue;
             }
-            for (Index e = ptr[idx(i)]; e < ptr[idx(i) + 1]; ++e) {
-                const Cell& one = cells[idx(e)];
+            for (std::size_t e = 0; e < own.size(); ++e) {
+                const Columns::Cell& one = own[e];
                 double* row = square_.data() + one.column * n;
-                const double share = scale * one.probability * one.value;
-                row[one.column] += share * one.value * (1.0 - one.probability);
-                for (Index f = ptr[idx(i)]; f < e; ++f) {
-                    const Cell& two = cells[idx(f)];
-                    const double both = share * two.value * ((one.slot == two.slot ? 1.0 : 0.0) - two.probability);
+                const double share = scale * p[one.slot] * one.value;
+                row[one.column] += share * one.value * (1.0 - p[one.slot]);
+                for (std::size_t f = 0; f < e; ++f) {
+                    const Columns::Cell& two = own[f];
+                    const double both = share * two.value * ((one.slot == two.slot ? 1.0 : 0.0) - p[two.slot]);
                     row[two.column] += one.column == two.column ? 2.0 * both : both;
                 }
             }
         }
         for (Index k = 0; k < n; ++k) {
+            curvature_[idx(k)] += std::max(0.0, square_[idx(k * n + k)]);
             for (Index l = 0; l < k; ++l) square_[idx(l * n + k)] = square_[idx(k * n + l)];
+        }
+    }
+
+    // z and m of the step as it is, row by row.
+    void find_scores() {
+        for (Index i = 0; i < objective_.num_examples(); ++i) {
+            double* z = scores_.data() + objective_.offset(i);
+            const double* p = state_.unscaled + objective_.offset(i);
+            double mean = 0;
+            for (const Columns::Cell& e : columns_.row(i)) {
+                const double change = e.value * step_[idx(e.column)];
+                z[e.slot] += change;
+                mean += p[e.slot] * change;
+            }
+            means_[idx(i)] = mean;
         }
     }
 
@@ -227,27 +250,25 @@ class Model {
         return std::abs(w + d) - std::abs(w);
     }
 
-    // log of the sum over slots of p exp(lambda z / tau)
-    double log_sum(Index i, double rate) const {
-        const Index begin = objective_.offset(i);
-        const Index n = objective_.num_slots(i);
-        double most = 0;
-        for (Index a = 0; a < n; ++a) most = std::max(most, rate * scores_[idx(begin + a)]);
-        double sum = 0;
-        for (Index a = 0; a < n; ++a) {
-            const double p = state_.unscaled[begin + a];
-            if (p > 0.0) sum += p * std::exp(rate * scores_[idx(begin + a)] - most);
-        }
-        return most + std::log(sum);
-    }
-
-    // The objective's change, step lambda.
-    double change(double lambda) const {
+    // The objective's change, step lambda. log(sum of p exp(lambda z / tau)) is log1p(sum of p expm1(...)): near the
+    // minimum the change is far below the last digit of 1.
+    double change(double lambda) {
         const double tau = objective_.loss().temperature;
-        double sum = 0;
+        const double rate = lambda / tau;
+        const double* p = state_.unscaled;
+        growths_.resize(scores_.size());
+        logs_.resize(means_.size());
+        for (std::size_t a = 0; a < scores_.size(); ++a) growths_[a] = p[a] * fast_expm1(rate * scores_[a]);
         for (Index i = 0; i < objective_.num_examples(); ++i) {
-            if (objective_.weight(i) != 0.0) sum += objective_.weight(i) * tau * log_sum(i, lambda / tau);
+            const double* own = growths_.data() + objective_.offset(i);
+            double more = 0;
+            for (Index a = 0; a < objective_.num_slots(i); ++a) more += own[a];
+            logs_[idx(i)] = more;
         }
+        for (double& value : logs_) value = fast_log1p(value);
+        double sum = 0;
+        for (Index i = 0; i < objective_.num_examples(); ++i) sum += objective_.weight(i) * logs_[idx(i)];
+        sum *= tau;
         for (Index k = 0; k < columns_.size(); ++k) {
             const double d = lambda * step_[idx(k)];
             sum += options_.l2 * d * (state_.weights[k] + 0.5 * d) + options_.l1 * growth(k, lambda) -
@@ -267,7 +288,7 @@ class Model {
     const Columns& columns_;
     const CdOptions& options_;
     const CdState& state_;
-    std::vector<double> shares_;     // v p, per entry of the columns
+    std::vector<double> shares_;     // v p, per entry of the columns; empty where there is H
     std::vector<double> gradient_;   // G
     std::vector<double> curvature_;  // the model's diagonal
     std::vector<double> step_;       // D
@@ -275,12 +296,14 @@ class Model {
     std::vector<double> means_;      // m
     std::vector<double> square_;     // H, row by row; empty where sweeps go over columns
     std::vector<double> slopes_;     // H D
-    Index square_cost_ = 0;
+    std::vector<double> growths_;    // p (exp(lambda z / tau) - 1)
+    std::vector<double> logs_;       // of 1 + the sum of an example's growths
+    double lambda_ = 0;              // of the step that was made
 };
 
 }  // namespace
 
-CdReport cd_l1_model(const CdState& state, const CdOptions& options, Interrupt& interrupt) {
+CdReport cd_l1_model(const CdState& state, double* entropies, const CdOptions& options, Interrupt& interrupt) {
     CdReport report;
     if (state.columns.num_entries() == 0) return report;
     Model model(state, options);
@@ -302,6 +325,7 @@ CdReport cd_l1_model(const CdState& state, const CdOptions& options, Interrupt& 
     }
     report.sweeps = (work + sweep - 1) / sweep;
     report.steps = model.search() ? 1 : 0;
+    if (report.steps > 0) model.expect(entropies);
     return report;
 }
 

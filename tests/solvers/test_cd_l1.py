@@ -246,7 +246,7 @@ def test_the_model_with_its_square_as_a_matrix_is_solved(labels_share, l2, rng):
     part = weights.copy()
     columns = _core.WorkingColumns(problem.in_memory()[0].native, np.arange(d))
     state = _core.CdL1State(columns, weights=part, unscaled=p.copy(), sums=np.ones(n))
-    report = _core.cd_l1_model(state, _core.CdL1Options(l1=l1, l2=l2, max_sweeps=10_000, tol=1e-9, seed=0))
+    report = _core.cd_l1_model(state, _core.CdL1Options(l1=l1, l2=l2, max_sweeps=10_000, tol=1e-9, seed=0), np.zeros(n))
     assert report.steps == 1
     step = part - weights
     H = l2 * np.eye(d)

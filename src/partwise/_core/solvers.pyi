@@ -292,8 +292,11 @@ class CdL1Options:
 def cd_l1(state: CdL1State, options: CdL1Options) -> CdL1Report:
     """Sweeps of coordinate descent under l1 |w|_1 + l2/2 |w|^2 until no coordinate's violation is above tol."""
 
-def cd_l1_model(state: CdL1State, options: CdL1Options) -> CdL1Report:
-    """One Newton step for all weights of the columns, from sweeps on the quadratic model; only weights are updated."""
+def cd_l1_model(state: CdL1State, options: CdL1Options, entropies: Floats) -> CdL1Report:
+    """One Newton step for all weights of the columns, from sweeps on the quadratic model.
+
+    After it `unscaled` and `entropies` are the probabilities that the model expects and their entropies.
+    """
 
 class ScalingReport:
     updates: int

@@ -59,8 +59,9 @@ def logistic_map(structure: Multiclass, rows: Any) -> MaxentMap:
     if structure.n_labels != 2:
         raise ValueError(f"logistic regression has two labels, the structure has {structure.n_labels}")
     table = as_attributes(rows)
-    attributes = np.arange(table.num_attributes)
-    return maxent_map(structure, table, pairs=(attributes, np.ones_like(attributes)))
+    n = table.num_attributes
+    each, second = np.arange(n + 1), np.ones(n, dtype=np.int64)
+    return maxent_map(structure, table, layout=RowLayout.from_pairs(n, 2, structure.width, each, second))
 
 
 def maxent_matrix_map(structure: Multiclass, matrix: Any) -> MaxentMap:

@@ -32,7 +32,7 @@ Yuan, Ho and Lin (2012, "An improved GLMNET for l1-regularized logistic regressi
 Departures: the working set; random order.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any, ClassVar
 
@@ -49,15 +49,13 @@ from .mean_planes import best_mean
 from .registry import register
 from .state import State
 
-#: Least factor on a probability in the model's plane.
-LEAST = 1e-10
-
 
 @dataclass(kw_only=True)
 class CDL1State(State):
     """weights: (d,). u, value: the slope of the plane at the weights and the sum of losses there.
 
-    best_u, best_b: the best plane.
+    best_u, best_b: the best plane. Not saved: marginals, the probabilities at the weights, slots end to end, and
+    columns, those of the weights `chosen`.
     """
 
     weights: Floats
@@ -67,6 +65,9 @@ class CDL1State(State):
     best_b: float
     rng: np.random.Generator
     steps: int = 1
+    marginals: Floats | None = field(init=False, default=None)
+    chosen: Ints | None = field(init=False, default=None)
+    columns: _core.WorkingColumns | None = field(init=False, default=None)
 
     def complaint(self, fresh: Any) -> str:
         finite = isfinite(self.value) and isfinite(self.best_b)
@@ -111,19 +112,24 @@ class CDL1(Solver[CDL1State]):
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> CDL1State:
         weights = np.zeros(problem.n_weights) if warm_start is None else start_weights(problem, warm_start)
-        value, u, b = problem.plane(weights)
+        marginals = np.zeros(problem.n_slots)
+        value, u, b = _plane(problem, weights, marginals)
         visits = len(problem.active)
-        return CDL1State(weights=weights, u=u, value=value, best_u=u.copy(), best_b=b, rng=rng, visits=visits)
+        state = CDL1State(weights=weights, u=u, value=value, best_u=u.copy(), best_b=b, rng=rng, visits=visits)
+        state.marginals = marginals
+        return state
 
     def step(self, problem: Problem, state: CDL1State) -> None:
         violation = problem.violations(state.weights, state.u)
         chosen = self._working_set(state.weights, violation, state.u)
-        (part,) = problem.in_memory()
-        columns = _core.WorkingColumns(part.native, chosen)
-        point = problem.oracle_point(state.weights)
-        unscaled, _ = problem.marginals_of_scores(_given(point.scores))
-        own = state.weights[chosen]
-        inner = _core.CdL1State(columns, weights=own, unscaled=unscaled, sums=np.ones(problem.n_examples))
+        if state.columns is None or not np.array_equal(chosen, state.chosen):
+            (part,) = problem.in_memory()
+            state.chosen, state.columns = chosen, _core.WorkingColumns(part.native, chosen)
+        if state.marginals is None:  # the run was resumed
+            state.marginals = np.zeros(problem.n_slots)
+            _plane(problem, state.weights, state.marginals)
+        own, p = state.weights[chosen], state.marginals
+        inner = _core.CdL1State(state.columns, weights=own, unscaled=p, sums=np.ones(problem.n_examples))
         options = _core.CdL1Options(
             l1=problem.l1,
             l2=problem.l2,
@@ -132,16 +138,16 @@ class CDL1(Solver[CDL1State]):
             seed=int(state.rng.integers(2**63)),
         )
         by_model = Capability.BINARY_FEATURES in problem.capabilities() if self.model is None else self.model
-        report = _core.cd_l1_model(inner, options) if by_model else None
-        by_step = report is not None and report.steps > 0
-        if report is None or not by_step:  # close to the minimum a step for all is lost in rounding
+        entropies = np.zeros(problem.n_examples)
+        report = _core.cd_l1_model(inner, options, entropies) if by_model else None
+        planes = []
+        if report is not None and report.steps > 0:
+            planes.append(problem.terms_of_counts(p, None, entropies))  # what the model expects
+        else:  # close to the minimum a step for all is lost in rounding
             report = _core.cd_l1(inner, options)
         state.weights[chosen] = own
-        state.value, state.u, b = problem.plane(state.weights)
-        planes = [(state.u, b)]
-        if by_step:
-            planes.append(_model_plane(problem, _given(point.scores), unscaled, state.weights))
-        for plane in planes:
+        state.value, state.u, b = _plane(problem, state.weights, p)
+        for plane in [*planes, (state.u, b)]:
             state.best_u, state.best_b = best_mean(problem, (state.best_u, state.best_b), plane)
         state.epoch += 1
         state.steps = report.steps
@@ -175,15 +181,7 @@ class CDL1(Solver[CDL1State]):
         return chosen if len(chosen) else np.zeros(1, dtype=np.int64)
 
 
-def _given(scores: Floats | None) -> Floats:
-    assert scores is not None
-    return scores
-
-
-def _model_plane(problem: Problem, before: Floats, p: Floats, weights: Floats) -> tuple[Floats, float]:
-    """The plane of the probabilities that the model expects at new weights. before, p: scores and probabilities."""
-    z = np.where(p > 0, _given(problem.oracle_point(weights).scores) - before, 0.0)
-    offsets = problem.slot_offsets
-    mean = np.repeat(np.add.reduceat(p * z, offsets[:-1]), np.diff(offsets))
-    # What would become negative is next to nothing instead: any distribution is a dual point.
-    return problem.dual_terms(DualPoint.of_scores(before + np.log(np.maximum(1.0 + z - mean, LEAST))))
+def _plane(problem: Problem, weights: Floats, marginals: Floats) -> tuple[float, Floats, float]:
+    """The losses and the plane at the weights; marginals: an array for the probabilities there."""
+    value, u, b, _ = problem.plane_at(weights, problem.loss.temperature, marginals)
+    return value, u, b

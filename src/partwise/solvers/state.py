@@ -1,7 +1,7 @@
 """What a solver knows between two steps, in a form that can be written to a file and read back to the same bits."""
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import Field, dataclass, fields
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -27,7 +27,8 @@ class State:
     """Counters that every solver has; a solver adds its arrays, numbers and generator as further fields.
 
     epoch: steps made. visits: examples visited, every trial step counted. checked_*: what the last certificate said,
-    for choosing when to issue the next one. gain: the solver's own measure of the last step's progress.
+    for choosing when to issue the next one. gain: the solver's own measure of the last step's progress. What can be
+    made again from the rest, to the same bits, is a field with init=False: it is not written to files.
     """
 
     #: Fields with numbers above 0, and arrays that are empty at first and later have one number per weight.
@@ -54,7 +55,7 @@ def pack(state: State) -> tuple[dict[str, Array], dict[str, Any]]:
     """
     arrays: dict[str, Array] = {}
     scalars: dict[str, Any] = {}
-    for field in fields(state):
+    for field in _saved(state):
         value = getattr(state, field.name)
         if isinstance(value, np.ndarray):
             arrays[field.name] = value
@@ -79,7 +80,7 @@ def unpack(fresh: S, arrays: dict[str, Array], scalars: dict[str, Any]) -> S:
     for key, array in arrays.items():
         name, _, part = key.partition(".")
         parts.setdefault(name, {})[part] = array
-    names = [field.name for field in fields(fresh)]
+    names = [field.name for field in _saved(fresh)]
     if set(names) != {*parts, *scalars} or len(names) != len(parts) + len(scalars):
         odd = sorted(set(names) ^ {*parts, *scalars})[:3]
         raise ValueError(f"its fields are not those of {type(fresh).__name__}: {odd}")
@@ -104,6 +105,10 @@ def unpack(fresh: S, arrays: dict[str, Array], scalars: dict[str, Any]) -> S:
     if complaint:
         raise ValueError(complaint)
     return state
+
+
+def _saved(state: State) -> "list[Field[Any]]":
+    return [field for field in fields(state) if field.init]
 
 
 def _array(name: str, parts: dict[str, Array], like: Array, shapes: set[tuple[int, ...]], positive: bool) -> Array:
