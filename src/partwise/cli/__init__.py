@@ -26,6 +26,7 @@ COMMANDS = {
     "partition": ("partwise.cli.partition", "Write training data as batches in files, to train in little memory."),
     "path": ("partwise.cli.path", "Train for many C at once and keep the one that does best on held-out data."),
     "predict": ("partwise.cli.predict", "Label data with a model."),
+    "reproduce": ("partwise.cli.reproduce", "Run the papers' experiments, with their numbers beside ours."),
     "solvers": ("partwise.cli.solvers", "Show which solver fits what, or the options of one."),
     "train": ("partwise.cli.train", "Train a model and certify it."),
 }

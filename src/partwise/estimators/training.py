@@ -140,14 +140,24 @@ class TrainedEstimator(BaseEstimator):
         """
         with unchanged_on_failure(self):
             prepared = self._prepare_fit(X, y, sample_weight)
-            model, problem = prepared.model, prepared.problem
-            answers = None if prepared.reading is None else partial(self._training_answers, prepared)
-            session = Session(problem, partial(self._preview, model), answers)
-            with Callbacks(self.callbacks, session) as callbacks:
+            with Callbacks(self.callbacks, self._session(prepared)) as callbacks:
                 callback = callbacks if callbacks.all else None
-                result = callbacks.end(solve(problem, callback=callback, checkpoint=checkpoint, **prepared.options))
+                options = {"callback": callback, "checkpoint": checkpoint, **prepared.options}
+                result = callbacks.end(solve(prepared.problem, **options))
             self._keep(prepared, result)
         return self
+
+    def prepare(self, X: Any, y: Any = None, sample_weight: Any = None) -> Session:
+        """What `fit` would solve, without solving it: the problem, and previews of the estimator by weights.
+
+        ``session = estimator.prepare(X, y)``, then ``solve(session.problem, ...)`` with any solver, and
+        ``session.preview(weights)`` is an estimator that predicts with these weights. This one is left as it is.
+        """
+        return self._session(self._prepare_fit(X, y, sample_weight))
+
+    def _session(self, prepared: _Prepared) -> Session:
+        answers = None if prepared.reading is None else partial(self._training_answers, prepared)
+        return Session(prepared.problem, partial(self._preview, prepared.model), answers)
 
     def fit_path(self, Cs: Sequence[float], X: Any, y: Any = None, sample_weight: Any = None) -> list[Result]:
         """Fit for each of these C in turn, each from the solution of the one before; the last one stays.

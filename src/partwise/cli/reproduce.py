@@ -1,0 +1,60 @@
+"""``partwise reproduce``: the papers' experiments again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from partwise.cli.errors import UserError
+from partwise.cli.output import json_flag, print_json, table
+
+
+def _list(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        from partwise.reproduce.catalogue import EXPERIMENTS, get
+
+        found = [get(name) for name in EXPERIMENTS]
+        rows = [[each.name, each.paper, each.source, each.title] for each in found]
+        click.echo(table([["name", "paper", "where", "what"], *rows], left=4))
+        ctx.exit()
+
+
+@click.command("reproduce")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.option("--data", type=click.Path(exists=True, file_okay=False), help="Data folder [PARTWISE_DATA].")
+@click.option("--quick", is_flag=True, help="A small part of the data and fewer passes.")
+@click.option(
+    "-o", "--output", "out", default="reproduced", show_default=True, type=click.Path(file_okay=False), metavar="OUT",
+    help="Folder for records, tables, charts and the page.",
+)  # fmt: skip
+@click.option("--again", is_flag=True, help="Run what was run before, too, instead of taking it from OUT.")
+@click.option("--list", is_flag=True, is_eager=True, expose_value=False, callback=_list, help="List the experiments.")
+@json_flag
+def command(names: tuple[str, ...], data: str | None, quick: bool, out: str, again: bool, as_json: bool) -> None:
+    """Run experiments of the papers: NAME of one, of a paper, or "all" (--list shows them).
+
+    Tables are written as CSV, charts as PNG, and all of it to one page, OUT/index.html, with the paper's numbers beside
+    ours and a line for each claim. A run that was stopped goes on where it was. Needs matplotlib (extra "plot").
+    """
+    from importlib.util import find_spec
+
+    from partwise.reproduce import find, run
+    from partwise.reproduce.page import PAGE
+
+    if find_spec("matplotlib") is None:
+        raise UserError("reproduce needs matplotlib: pip install 'partwise[plot]'")
+    try:
+        experiments = find(names)
+    except ValueError as error:
+        raise UserError(str(error)) from None
+    shown = run(experiments, Path(out), data, quick, again, say=lambda line: click.echo(line, err=True))
+    if as_json:
+        print_json(
+            {
+                name: [{"claim": c.text, "holds": c.holds, "numbers": c.numbers, "why": c.why} for c in each.claims]
+                for name, each in shown.items()
+            }
+        )
+        return
+    click.echo(f"The page is {Path(out) / PAGE}.")

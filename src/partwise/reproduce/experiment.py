@@ -1,0 +1,56 @@
+"""What an experiment is: cells to run, and what their records show."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .outcome import Chart, Claim, Table
+
+#: What a cell gives back: plain values, as JSON has them.
+Record = dict[str, Any]
+#: Records by the names of their cells.
+Records = Mapping[str, Record]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run.
+
+    name: says what it is, and differs from those of the other cells of its experiment.
+    function: called as function(data, **options); `data` is the folder of data sets or None.
+    options: plain values; a record is kept for as long as they stay the same.
+    seconds: what it takes, roughly, on one processor of our time.
+    """
+
+    name: str
+    function: Callable[..., Record]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    seconds: float = 10.0
+
+    def key(self, version: str) -> str:
+        """What the record depends on, in a few letters."""
+        what = [self.name, self.function.__module__, self.function.__qualname__, dict(self.options), version]
+        return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """An experiment of a paper.
+
+    name, title: in the command line and on the page. paper: a key of `catalogue.PAPERS`. source: tables, figures and
+    sections of the paper. data: names of `partwise.datasets.DATA_SETS` that it reads. setup: what is run, and how it
+    differs from the paper's, in a few sentences.
+    """
+
+    name: str
+    title: str
+    paper: str
+    source: str
+    setup: str
+    cells: Callable[[bool], Sequence[Cell]]
+    show: Callable[[Records], Sequence[Table | Chart | Claim]]
+    data: tuple[str, ...] = ()

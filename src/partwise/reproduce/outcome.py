@@ -1,0 +1,135 @@
+"""What an experiment shows: tables and charts, with the paper's numbers beside ours, and claims."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Scale = Literal["linear", "log"]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under headings; a heading says whose number it is. name: of its file, without ``.csv``."""
+
+    name: str
+    title: str
+    headings: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    note: str = ""
+
+    def csv(self) -> str:
+        return _csv([self.headings, *self.rows])
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Points of one system; NaN and None are gaps. dashed: for a bound or a paper's number."""
+
+    label: str
+    x: Sequence[float]
+    y: Sequence[float | None]
+    dashed: bool = False
+
+    def points(self, log_x: bool, log_y: bool) -> list[tuple[float, float]]:
+        """Those that can be drawn."""
+        found = [(x, y) for x, y in zip(self.x, self.y, strict=True) if y is not None and math.isfinite(y)]
+        return [(x, y) for x, y in found if (x > 0 or not log_x) and (y > 0 or not log_y)]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes. limits: of the vertical axis."""
+
+    title: str
+    x: str
+    y: str
+    curves: Sequence[Curve]
+    x_scale: Scale = "linear"
+    y_scale: Scale = "linear"
+    limits: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A figure of panels. name: of its files, without ``.png`` and ``.csv``. paper: what the paper's figure shows."""
+
+    name: str
+    title: str
+    panels: Sequence[Panel]
+    paper: str = ""
+    note: str = ""
+
+    def csv(self) -> str:
+        rows = [
+            (panel.title, curve.label, x, y)
+            for panel in self.panels
+            for curve in panel.curves
+            for x, y in zip(curve.x, curve.y, strict=True)
+        ]
+        return _csv([("panel", "curve", "x", "y"), *rows])
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a paper says, and whether it holds here.
+
+    text: the claim. numbers: ours, and the paper's where it has any. holds: None where this run is too small to tell.
+    why: what is known about the reason where it does not hold.
+    """
+
+    text: str
+    holds: bool | None
+    numbers: str
+    why: str = ""
+
+    @property
+    def verdict(self) -> str:
+        return {True: "holds", False: "does not hold", None: "cannot be told"}[self.holds]
+
+    def line(self) -> str:
+        return f"{self.verdict}: {self.text} ({self.numbers})" + (f". {self.why}" if self.why else "")
+
+
+@dataclass
+class Shown:
+    """What an experiment showed, by kind."""
+
+    tables: list[Table] = field(default_factory=list)
+    charts: list[Chart] = field(default_factory=list)
+    claims: list[Claim] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, items: Sequence[Table | Chart | Claim]) -> Shown:
+        shown = cls()
+        for item in items:
+            if isinstance(item, Table):
+                shown.tables.append(item)
+            elif isinstance(item, Chart):
+                shown.charts.append(item)
+            else:
+                shown.claims.append(item)
+        return shown
+
+
+def number(value: Any) -> str:
+    """A cell of a table for readers."""
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return format(value, ".5g")
+    return str(value)
+
+
+def _csv(rows: Sequence[Sequence[Any]]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(
+        ["" if value is None or value != value else value for value in row] for row in rows
+    )
+    return text.getvalue()

@@ -1,0 +1,181 @@
+"""Running experiments: each cell once, its record kept in a file, so that a run that was stopped goes on.
+
+OUT/cells/EXPERIMENT/CELL.json   the record, with the key of what it depends on
+OUT/EXPERIMENT/NAME.csv, .png    tables and charts
+OUT/index.html                   the page, with all that was asked for
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .. import __version__
+from ..datasets import DATA_SETS, data_file
+from ..io.files import atomic_write
+from .experiment import Cell, Experiment, Record, Records
+from .outcome import Chart, Shown, Table
+from .page import write_page
+
+Say = Callable[[str], None]
+
+
+def run(
+    experiments: Sequence[Experiment],
+    out: Path,
+    data: str | None = None,
+    quick: bool = False,
+    again: bool = False,
+    say: Say = print,
+) -> dict[str, Shown]:
+    """Run the cells that have no record yet and write what all of them show.
+
+    Parameters
+    ----------
+    experiments : what to run
+    out : folder for everything that is written
+    data : folder of data sets; None: see `partwise.datasets`
+    quick : a small part of the data and fewer passes
+    again : run cells that have a record, too
+    say : takes lines of progress
+
+    Returns
+    -------
+    dict
+        What each experiment showed, by name.
+    """
+    for experiment in experiments:
+        _check_data(experiment, data)
+    plans = [(experiment, _cells(experiment, quick)) for experiment in experiments]
+    kept = {(e.name, c.name): None if again else _kept(out, e, c) for e, cells in plans for c in cells}
+    clock = _Clock([c.seconds for e, cells in plans for c in cells if kept[e.name, c.name] is None])
+    say(clock.plan(len(kept)))
+    shown: dict[str, Shown] = {}
+    for experiment, cells in plans:
+        records: dict[str, Record] = {}
+        for cell in cells:
+            record = kept[experiment.name, cell.name]
+            if record is None:
+                say(f"{clock.place()} {experiment.name}: {cell.name} ({clock.expect(cell.seconds)})")
+                begin = time.perf_counter()
+                record = json.loads(json.dumps(cell.function(data, **cell.options), default=_plain))
+                clock.done(cell.seconds, time.perf_counter() - begin)
+                _keep(out, experiment, cell, record)
+            records[cell.name] = record
+        shown[experiment.name] = write(experiment, records, out)
+        for claim in shown[experiment.name].claims:
+            say(f"  {claim.line()}")
+    write_page(out, [experiment for experiment, _ in plans], shown, quick)
+    return shown
+
+
+def write(experiment: Experiment, records: Records, out: Path) -> Shown:
+    """Tables as CSV, charts as CSV and PNG."""
+    from .pictures import draw
+
+    shown = Shown.of(experiment.show(records))
+    folder = out / experiment.name
+    folder.mkdir(parents=True, exist_ok=True)
+    items: list[Table | Chart] = [*shown.tables, *shown.charts]
+    for item in items:
+        with atomic_write(folder / f"{item.name}.csv", "w") as text:
+            text.write(item.csv())
+    for chart in shown.charts:
+        with atomic_write(folder / f"{chart.name}.png", "wb") as picture:
+            picture.write(draw(chart))
+    return shown
+
+
+@dataclass
+class _Clock:
+    """How far a run has come, and how long the rest may take by what the cells so far took beside what they say."""
+
+    left: list[float]
+    total: int = field(init=False)
+    said: float = 0.0
+    took: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.total = len(self.left)
+
+    def plan(self, cells: int) -> str:
+        known = cells - self.total
+        text = f"{cells} runs" + (f", {known} of them made before" if known else "")
+        return f"{text}; {duration(sum(self.left))} to go" if self.left else text
+
+    def place(self) -> str:
+        return f"[{self.total - len(self.left) + 1}/{self.total}]"
+
+    def expect(self, seconds: float) -> str:
+        return f"{duration(self._scaled(seconds))}, {duration(self._scaled(sum(self.left)))} in all"
+
+    def done(self, said: float, took: float) -> None:
+        self.left.pop(0)
+        self.said += said
+        self.took += took
+
+    def _scaled(self, seconds: float) -> float:
+        # Half a minute of what the cells say counts as measured before anything was.
+        return seconds * (30.0 + self.took) / (30.0 + self.said)
+
+
+def duration(seconds: float) -> str:
+    """About how long, in words."""
+    if seconds < 90:
+        return f"about {max(1, round(seconds))} s"
+    return f"about {round(seconds / 60)} min" if seconds < 5400 else f"about {seconds / 3600:.1f} h"
+
+
+def _check_data(experiment: Experiment, data: str | None) -> None:
+    """FileNotFoundError that says which file is missing and how to get it, before any work."""
+    for name in experiment.data:
+        for file in DATA_SETS[name].files:
+            try:
+                data_file(name, file.name, data)
+            except FileNotFoundError as error:
+                how = f"`partwise data fetch {name}` downloads it" if DATA_SETS[name].downloadable else "put it there"
+                raise FileNotFoundError(f"{experiment.name} needs {name}/{file.name}: {error}; {how}") from None
+
+
+def _cells(experiment: Experiment, quick: bool) -> list[Cell]:
+    cells = list(experiment.cells(quick))
+    files = [_slug(cell.name) for cell in cells]
+    if len(set(files)) < len(files):
+        twice = next(name for name in files if files.count(name) > 1)
+        raise ValueError(f"{experiment.name}: two cells have the name {twice!r}")
+    return cells
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-")
+
+
+def _file(out: Path, experiment: Experiment, cell: Cell) -> Path:
+    return out / "cells" / experiment.name / f"{_slug(cell.name)}.json"
+
+
+def _kept(out: Path, experiment: Experiment, cell: Cell) -> Record | None:
+    """The record of an earlier run, if it was made from the same options by the same version."""
+    try:
+        found = json.loads(_file(out, experiment, cell).read_text())
+        return dict(found["record"]) if found["key"] == cell.key(__version__) else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _keep(out: Path, experiment: Experiment, cell: Cell, record: Record) -> None:
+    path = _file(out, experiment, cell)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_write(path, "w") as file:
+        json.dump({"key": cell.key(__version__), "record": record}, file)
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"a record holds plain values, not {type(value).__name__}")

@@ -1,0 +1,88 @@
+"""The work of most cells: one solver on one task; or a path of penalties, each from the solution of the one before."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..solvers import get_solver
+from .experiment import Record
+from .following import follow
+from .tasks import task
+
+
+def train(
+    data: str | None,
+    *,
+    of: str,
+    solver: str,
+    l2: float,
+    loss: str = "log",
+    options: Mapping[str, Any] | None = None,
+    limit: int | None = None,
+    max_passes: float = math.inf,
+    max_seconds: float = math.inf,
+    tol: float = 0.0,
+    score: bool = False,
+    share: float = 0.05,
+    random_state: int = 0,
+    estimator: Mapping[str, Any] | None = None,
+) -> Record:
+    """One solver on a task.
+
+    of: name of the task. options: of the solver. limit: see `tasks.task`. score: whether to score held-out data at
+    each look. estimator: its parameters, if others than the task's. The rest is that of `follow`.
+    """
+    place = task(of, data, limit)
+    session = place.session(loss, l2, **(estimator or {}))
+    found = follow(
+        session.problem,
+        solver if solver == "auto" else get_solver(solver, **(options or {})),
+        max_passes=max_passes,
+        max_seconds=max_seconds,
+        tol=tol,
+        score=place.scorer(session) if score else None,
+        share=share,
+        random_state=random_state,
+    )
+    return {
+        **_sizes(session.problem),
+        "solver": found["solver"],
+        "status": found["status"],
+        "trace": found["trace"],
+    }
+
+
+def train_path(
+    data: str | None,
+    *,
+    of: str,
+    l2s: Sequence[float],
+    tol: float,
+    solver: str = "eg",
+    loss: str = "log",
+    options: Mapping[str, Any] | None = None,
+    limit: int | None = None,
+) -> Record:
+    """A path of penalties, each from the dual point of the one before; passes, CPU seconds and score of each."""
+    place = task(of, data, limit)
+    session = place.session(loss, l2s[0])
+    score = place.scorer(session)
+    chosen = get_solver(solver, **(options or {}))
+    problem, warm, rows = session.problem, None, []
+    for l2 in l2s:
+        # The estimator may scale the penalty: the ratio is what a path is about.
+        problem = session.problem.with_penalty(session.problem.l2 * l2 / l2s[0])
+        begin = time.process_time()
+        result = chosen.run(problem, tol=tol, warm_start=warm, random_state=0)
+        seconds = time.process_time() - begin
+        warm = result
+        row = {"l2": l2, "passes": result.passes, "cpu_seconds": seconds, "status": result.status}
+        rows.append(row | {"primal": result.primal, "gap": result.gap, "score": score(result.weights)})
+    return {**_sizes(problem), "rows": rows}
+
+
+def _sizes(problem: Any) -> Record:
+    return {"n_examples": len(problem.active), "n_weights": int(problem.n_weights)}
