@@ -55,8 +55,8 @@ def begin(case, loss="log", l2=0.4, weights=None) -> State:
     weights = np.zeros(case.features.num_weights) if weights is None else np.array(weights)
     potentials, inverse = np.empty(n * width), np.empty(n)
     _core.scaling_refresh(objective, weights, potentials, inverse)
-    empirical, mass, columns, n_cells = _core.scaling_constants(objective)
-    largest = _core.scaling_largest_sum(objective, potentials)
+    empirical, mass, columns, _, n_cells = _core.scaling_constants(objective)
+    largest = _core.scaling_largest_sum(objective)
     assert n_cells == case.features.num_cells
     return State(objective, l2, weights, potentials, inverse, empirical, mass, columns, largest)
 

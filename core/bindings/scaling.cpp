@@ -17,6 +17,13 @@ Bound bound_named(const std::string& name) {
     throw InputError("unknown approximate function '" + name + "'; there are gis, iis, scgis, cd and log");
 }
 
+SearchBound search_bound_named(const std::string& name) {
+    if (name == "none") return SearchBound::kNone;
+    if (name == "paper") return SearchBound::kPaper;
+    if (name == "third-order") return SearchBound::kThirdOrder;
+    throw InputError("unknown bound '" + name + "' for the line search; there are none, paper and third-order");
+}
+
 void check_cells(const Objective& o, const MutableFloats& potentials, const MutableFloats& inverse) {
     check_size(potentials, o.num_examples() * scaling_columns(o).width(), "potentials");
     check_size(inverse, o.num_examples(), "inverse");
@@ -61,33 +68,42 @@ void bind_scaling(nb::module_& m) {
                 constants = scaling_constants(o, interrupt);
             }
             return nb::make_tuple(numpy(std::move(constants.empirical)), numpy(std::move(constants.mass)),
-                                  numpy(std::move(constants.columns)), constants.n_cells);
+                                  numpy(std::move(constants.columns)), numpy(std::move(constants.labels)),
+                                  constants.n_cells);
         },
         "objective"_a);
 
     m.def(
         "scaling_extremes",
-        [](const Objective& o, const Floats& potentials) {
-            check_size(potentials, o.num_examples() * scaling_columns(o).width(), "potentials");
+        [](const Objective& o) {
             Interrupt interrupt = python_interrupt();
             Extremes extremes;
             {
                 const nb::gil_scoped_release release;
-                extremes = scaling_extremes(o, potentials.data(), interrupt);
+                extremes = scaling_extremes(o, interrupt);
             }
             return nb::make_tuple(numpy(std::move(extremes.lowest)), numpy(std::move(extremes.highest)));
         },
-        "objective"_a, "potentials"_a);
+        "objective"_a);
 
     m.def(
         "scaling_largest_sum",
-        [](const Objective& o, const Floats& potentials) {
-            check_size(potentials, o.num_examples() * scaling_columns(o).width(), "potentials");
+        [](const Objective& o) {
             Interrupt interrupt = python_interrupt();
             const nb::gil_scoped_release release;
-            return scaling_largest_sum(o, potentials.data(), interrupt);
+            return scaling_largest_sum(o, interrupt);
         },
-        "objective"_a, "potentials"_a);
+        "objective"_a);
+
+    m.def(
+        "scaling_separates",
+        [](const Objective& o, const Floats& weights, int n_jobs) {
+            check_weights(o.features(), weights);
+            Interrupt interrupt = python_interrupt();
+            const nb::gil_scoped_release release;
+            return scaling_separates(o, weights.data(), n_jobs, interrupt);
+        },
+        "objective"_a, "weights"_a, "n_jobs"_a = 1);
 
     using State = Held<ScalingState>;
     nb::class_<State>(m, "ScalingState")
@@ -95,9 +111,11 @@ void bind_scaling(nb::module_& m) {
             "__init__",
             [](State* self, Objective& o, const MutableFloats& weights, const MutableFloats& potentials,
                const MutableFloats& inverse, const Floats& empirical, const Floats& mass, double largest_sum) {
-                check_cells(o, potentials, inverse);
-                new (self) State{{o, per_weight(o, weights, "weights"), potentials.data(), inverse.data(),
-                                  per_weight(o, empirical, "empirical"), per_weight(o, mass, "mass"), largest_sum},
+                const bool by_rows = potentials.size() == 0 && inverse.size() == 0;  // no table
+                if (!by_rows) check_cells(o, potentials, inverse);
+                new (self) State{{o, per_weight(o, weights, "weights"), by_rows ? nullptr : potentials.data(),
+                                  by_rows ? nullptr : inverse.data(), per_weight(o, empirical, "empirical"),
+                                  per_weight(o, mass, "mass"), largest_sum},
                                  {share(o), keep_alive(weights), keep_alive(potentials), keep_alive(inverse),
                                   keep_alive(empirical), keep_alive(mass)}};
             },
@@ -108,13 +126,17 @@ void bind_scaling(nb::module_& m) {
     nb::class_<ScalingOptions>(m, "ScalingOptions")
         .def(
             "__init__",
-            [](ScalingOptions* self, double l2, const std::string& function, bool parallel, bool check_bound,
-               double beta, double gamma, double newton_tol, Index max_newton, int n_jobs) {
+            [](ScalingOptions* self, double l2, const std::string& function, bool parallel,
+               const std::string& search_bound, double beta, double gamma, double newton_tol, Index max_newton,
+               int n_jobs) {
                 if (!(l2 >= 0.0) || l2 == kInfinity) throw InputError("l2 must be 0 or more and finite");
-                new (self) ScalingOptions{
-                    l2, bound_named(function), parallel, check_bound, beta, gamma, newton_tol, max_newton, n_jobs};
+                new (self) ScalingOptions{l2,         bound_named(function),
+                                          parallel,   search_bound_named(search_bound),
+                                          beta,       gamma,
+                                          newton_tol, max_newton,
+                                          n_jobs};
             },
-            nb::kw_only(), "l2"_a, "function"_a, "parallel"_a = usual.parallel, "check_bound"_a = usual.check_bound,
+            nb::kw_only(), "l2"_a, "function"_a, "parallel"_a = usual.parallel, "search_bound"_a = "third-order",
             "beta"_a = usual.beta, "gamma"_a = usual.gamma, "newton_tol"_a = usual.newton_tol,
             "max_newton"_a = usual.max_newton, "n_jobs"_a = usual.n_jobs);
 

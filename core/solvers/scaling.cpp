@@ -83,8 +83,8 @@ class Scaling {
         std::vector<ScalingReport> reports(idx(n_chunks));
         std::vector<Scratch> scratch(static_cast<std::size_t>(n_jobs_));
         std::vector<double> steps(order.size(), 0.0);
-        // All that GIS asks of the data are expectations, and rows give those of all weights in one go; S and T are
-        // then not needed (they are left as they were).
+        // All that GIS asks of the data are expectations, and rows give those of all weights in one go, without a
+        // table of S (section 4.2).
         const bool by_rows = options_.bound == Bound::kGis;
         const std::vector<double> expectations = by_rows ? all_expectations() : std::vector<double>();
         parallel_for(n_chunks, n_jobs_, interrupt_, [&](Index chunk, int worker) {
@@ -309,12 +309,12 @@ class Scaling {
         const auto decreases = [&](double z, double& value) {
             const double enough = options_.gamma * z * slope;
             const double s = a.scale(z);
-            if (options_.check_bound && c.size > 0) {  // (38), with either of two bounds
-                const double q = a.quadratic(z);
-                value = q + tau_ * third_order(at_zero, range, s);
-                if (value > enough && c.lowest >= 0.0) {
-                    value = q + tau_ * logarithmic(at_zero.mean, c.highest, mass(c), s).value;
-                }
+            if (c.size > 0 && options_.search_bound == SearchBound::kThirdOrder) {
+                value = a.quadratic(z) + tau_ * third_order(at_zero, range, s);
+                if (value <= enough) return true;
+            }
+            if (c.size > 0 && options_.search_bound != SearchBound::kNone && c.lowest >= 0.0) {  // (38)
+                value = a.quadratic(z) + tau_ * logarithmic(at_zero.mean, c.highest, mass(c), s).value;
                 if (value <= enough) return true;
             }
             ++report.searches;  // (35)
@@ -351,16 +351,23 @@ void check_signs(const ScalingState& state, const ScalingOptions& options) {
     }
 }
 
+void check_cells(const ScalingState& state, const ScalingOptions& options) {
+    const bool by_rows = options.parallel && options.bound == Bound::kGis;
+    if (!by_rows && !state.potentials) throw InputError("this method needs S and T of all cells");
+}
+
 }  // namespace
 
 double scaling_function(const ScalingState& state, Index k, double z, const ScalingOptions& options,
                         Interrupt& interrupt) {
+    check_cells(state, options);
     return Scaling(state, options, interrupt).function(k, z);
 }
 
 ScalingReport scaling_epoch(const ScalingState& state, std::span<const Index> order, const ScalingOptions& options,
                             Interrupt& interrupt) {
     check_signs(state, options);
+    check_cells(state, options);
     if (options.parallel && options.bound != Bound::kGis && options.bound != Bound::kIis)
         throw InputError("the parallel update needs a bound that holds for all weights at once (gis or iis)");
     Scaling scaling(state, options, interrupt);
@@ -370,6 +377,7 @@ ScalingReport scaling_epoch(const ScalingState& state, std::span<const Index> or
 ScalingReport scaling_rounds(const ScalingState& state, VisitPlan& plan, const ScalingOptions& options,
                              Interrupt& interrupt) {
     check_signs(state, options);
+    check_cells(state, options);
     return Scaling(state, options, interrupt).rounds(plan);
 }
 

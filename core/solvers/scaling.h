@@ -30,11 +30,16 @@ namespace partwise {
 // A row of the table above.
 enum class Bound { kGis, kIis, kScgis, kCd, kLog };
 
+// What CD's line search tries before A itself: (38) with (39), as in step 2' of section 3.2.1; or before that a bound
+// from the third derivative (scaling_functions.h).
+enum class SearchBound { kNone, kPaper, kThirdOrder };
+
 // What the methods need of the data in addition to the cells; one value per weight, 0 for padding.
 struct ScalingConstants {
     std::vector<double> empirical;  // e_t
     std::vector<double> mass;       // M of (40)
     std::vector<Index> columns;     // the weight of each column
+    std::vector<Index> labels;      // slots that are labellings of some example
     Index n_cells = 0;
 };
 
@@ -48,8 +53,8 @@ struct Extremes {
 struct ScalingOptions {
     double l2 = 0;
     Bound bound = Bound::kCd;
-    bool parallel = false;     // Algorithm 2
-    bool check_bound = true;   // CD: try (38) before (35)
+    bool parallel = false;  // Algorithm 2
+    SearchBound search_bound = SearchBound::kThirdOrder;
     double beta = 0.5;         // CD: factor on a step that is refused
     double gamma = 0.001;      // CD: share of the linear decrease that is asked for
     double newton_tol = 1e-5;  // one-variable problems are solved to |A'| <= this
@@ -61,7 +66,7 @@ struct ScalingOptions {
 struct ScalingState {
     const Objective& objective;
     double* weights;
-    double* potentials;  // see Cells
+    double* potentials;  // see Cells; null with `inverse`: only for GIS's parallel update, which works row by row
     double* inverse;
     const double* empirical;
     const double* mass;
@@ -85,10 +90,12 @@ void scaling_refresh(const Objective& objective, const double* weights, double* 
 
 ScalingConstants scaling_constants(const Objective& objective, Interrupt& interrupt);
 
-// `potentials` at any moderate weights: they say which slots are labellings.
-Extremes scaling_extremes(const Objective& objective, const double* potentials, Interrupt& interrupt);
+Extremes scaling_extremes(const Objective& objective, Interrupt& interrupt);
 // f#
-double scaling_largest_sum(const Objective& objective, const double* potentials, Interrupt& interrupt);
+double scaling_largest_sum(const Objective& objective, Interrupt& interrupt);
+
+// Whether every gold labelling (of positive weight) is likelier than all others.
+bool scaling_separates(const Objective& objective, const double* weights, int n_jobs, Interrupt& interrupt);
 
 // A_t(z) of column k.
 double scaling_function(const ScalingState& state, Index k, double z, const ScalingOptions& options,

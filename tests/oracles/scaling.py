@@ -132,11 +132,11 @@ def sequential(problem: DenseProblem, name: str, w: Floats, order: Sequence[int]
 
 
 def coordinate_descent(
-    problem: DenseProblem, w: Floats, order: Sequence[int], beta: float, gamma: float, bound: bool = False
+    problem: DenseProblem, w: Floats, order: Sequence[int], beta: float, gamma: float, bound: str = "none"
 ) -> tuple[Floats, int]:
-    """One iteration of Algorithm 3, with step 2' if `bound`. Weights, and how often A_t itself was evaluated.
+    """One iteration of Algorithm 3, with step 2' unless `bound` is "none". Weights, and how often A_t was evaluated.
 
-    Step 2' has two bounds: (39), if no feature is negative, and our own.
+    "paper": step 2' with (39), if no feature is negative; "third-order": with our own bound as well.
     """
     w, evaluations = np.array(w), 0
     for t in order:
@@ -144,8 +144,8 @@ def coordinate_descent(
         first, second = at.derivatives("cd", t, 0.0)
         z = -first / second if first else 0.0
         while abs(z) > 1e-13:
-            bounds = [at.third_order(t, z)] if bound else []
-            if bound and min(f[:, t].min() for f in at.f) >= 0:
+            bounds = [at.third_order(t, z)] if bound == "third-order" else []
+            if bound != "none" and min(f[:, t].min() for f in at.f) >= 0:
                 bounds.append(at.value("log", t, z))
             if bounds and min(bounds) <= gamma * z * first:
                 break

@@ -148,7 +148,10 @@ def test_the_objective_never_rises(solver, rng):
         SCGIS(order="permuted"),
         SCGIS(order="adaptive"),
         IIS(update="sequential", order="adaptive"),
-        CD(bound=False),
+        CD(order="index"),
+        SCGIS(order="index"),
+        CD(bound="none"),
+        CD(bound="paper"),
         CDExact(max_newton=3),
     ],
 )
@@ -217,7 +220,7 @@ def test_the_fraction_asked_for(binary, rng):
     direction = rng.normal(size=problem.n_weights)
 
     def pass_from(scale, gamma):
-        solver = CD(gamma=gamma, order="cyclic", bound=False)
+        solver = CD(gamma=gamma, order="cyclic", bound="none")
         return solve(problem, solver, tol=0.0, max_passes=1, warm_start=scale * direction).weights
 
     default, other = (0.001, 0.01) if binary else (0.01, 0.001)
@@ -317,7 +320,9 @@ class TestDataThatSaysLittle:
     [
         ("cd", {"beta": 1.0}, "beta"),
         ("cd", {"gamma": 0.5}, "gamma"),
-        ("cd", {"order": "random"}, "order must be one of cyclic, permuted, adaptive"),
+        ("cd", {"order": "random"}, "order must be one of index, cyclic, permuted, adaptive"),
+        ("cd", {"bound": "first"}, "bound must be one of 'third-order', 'paper', 'none'; got 'first'"),
+        ("cd", {"bound": True}, "bound must be one of"),
         ("gis", {"order": "adaptive"}, "needs update='sequential'"),
         ("gis", {"update": "both"}, "update must be one of parallel, sequential"),
         ("iis", {"newton_tol": 0.0}, "newton_tol"),

@@ -93,7 +93,7 @@ def _scaling():
     weights = np.zeros(case.features.num_weights)
     potentials, inverse = np.empty(case.n * case.structure.width), np.empty(case.n)
     _core.scaling_refresh(objective, weights, potentials, inverse)
-    empirical, mass, columns, _ = _core.scaling_constants(objective)
+    empirical, mass, columns, *_ = _core.scaling_constants(objective)
     arrays = {
         "weights": weights,
         "potentials": potentials,

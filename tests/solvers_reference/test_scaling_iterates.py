@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import tracemalloc
+import warnings
+
 import numpy as np
 import pytest
 from scalingpasses import begin, check_cells
+from smallproblems import BARE_COLUMNS
 
 from oracles.problems import make_case, maxent_case
 from oracles.scaling import Maxent, coordinate_descent, exact_descent, parallel, sequential
-from partwise import _core
+from partwise import FeatureWarning, Problem, _core, solve
+from partwise.features import Attributes, maxent_map
+from partwise.solvers import CD, GIS, SCGIS
+from partwise.structures import Multiclass
 
 FORMS = ("binary", "real", "matrix")
 PASSES = 4
@@ -47,7 +54,7 @@ def test_sequential_updates(name, form, loss, rng):
 
 
 @pytest.mark.parametrize("loss", ["log", "softmax-margin"])
-@pytest.mark.parametrize("bound", [True, False])
+@pytest.mark.parametrize("bound", ["third-order", "paper", "none"])
 @pytest.mark.parametrize("form", [*FORMS, "negative"])
 @pytest.mark.parametrize("l2", [0.01, 2.0])
 def test_coordinate_descent(form, bound, loss, l2, rng):
@@ -56,12 +63,66 @@ def test_coordinate_descent(form, bound, loss, l2, rng):
     w = state.weights.copy()
     for k in range(PASSES):
         order = rng.permutation(len(state.columns))
-        searches = state.epoch("cd", order, beta=0.3, gamma=0.1, check_bound=bound).searches
+        searches = state.epoch("cd", order, beta=0.3, gamma=0.1, search_bound=bound).searches
         w, evaluations = coordinate_descent(dense, w, state.columns[order], 0.3, 0.1, bound)
         np.testing.assert_allclose(state.weights, w, atol=1e-9)
         if k == 0:  # later some derivatives are 0 but for rounding
             assert searches == evaluations
     check_cells(case, state)
+
+
+@BARE_COLUMNS
+@pytest.mark.parametrize("form", ["binary", "real"])
+@pytest.mark.parametrize("l2", [0.01, 2.0])
+def test_what_the_paper_ran(form, l2):
+    """Algorithm 3 as printed, t = 1, ..., n with step 2' of (38) and (39): iterates, and how often A_t is evaluated."""
+    case = maxent_case(14, n=12, form=form)
+    problem = Problem(case.features, case.structure, case.gold, "log", l2, sample_weight=case.sample_weight)
+    dense = case.dense("log", l2)
+    solver = CD(order="index", bound="paper", gamma=0.1)
+    state = solver.init_state(problem, np.random.default_rng(0), None)
+    assert not np.array_equal(state.by_index, np.arange(state.n_columns))  # by frequency they come in another order
+    w = np.zeros(problem.n_weights)
+    for k in range(PASSES):
+        searches = solver.epoch(problem, state).searches
+        w, evaluations = coordinate_descent(dense, w, range(problem.n_weights), 0.5, 0.1, "paper")
+        np.testing.assert_allclose(state.weights, w, atol=1e-9)
+        if k == 0:  # later some derivatives are 0 but for rounding
+            assert searches == evaluations
+
+
+@BARE_COLUMNS
+@pytest.mark.parametrize("loss", ["log", "softmax-margin"])
+@pytest.mark.parametrize("l2", [0.3, 0.0])
+def test_generalised_iterative_scaling_by_rows(loss, l2):
+    """Section 4.2: the same iterates without S and T."""
+    case = maxent_case(7, n=10, pairs="observed")
+    problem = Problem(case.features, case.structure, case.gold, loss, l2, sample_weight=case.sample_weight)
+    solver = GIS(newton_tol=1e-12)
+    state, w = solver.init_state(problem, np.random.default_rng(0), None), np.zeros(problem.n_weights)
+    for _ in range(PASSES):
+        solver.step(problem, state)
+        w = parallel(case.dense(loss, l2), "gis", w, 1e-12)
+        np.testing.assert_allclose(state.weights, w, atol=1e-9)
+    assert state.potentials.size == state.inverse.size == 0
+
+
+def test_the_memory_of_iterative_scaling_by_rows():
+    """What GIS allocates does not grow with examples x labels (what the core takes for itself is not counted)."""
+    n, n_labels = 300, 500
+    structure = Multiclass(n, n_labels)
+    labels = np.arange(n) % n_labels
+    features = maxent_map(structure, Attributes(np.arange(n + 1), np.zeros(n, dtype=np.int64), 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FeatureWarning)
+        peaks = []
+        for solver in (GIS(), SCGIS()):
+            problem = Problem(features, structure, structure.encode(labels), "log", 1.0)
+            tracemalloc.start()
+            solve(problem, solver, max_passes=2, tol=0.0)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+    assert peaks[0] < 8 * n * n_labels / 4 < 8 * n * n_labels < peaks[1]
 
 
 @pytest.mark.parametrize("form", [*FORMS, "negative"])
@@ -151,6 +212,14 @@ class TestBadInput:
             state.epoch("cd", [15])
         with pytest.raises(ValueError, match="unknown approximate function 'newton'"):
             state.epoch("newton")
+        with pytest.raises(ValueError, match="unknown bound 'first'"):
+            state.epoch("cd", search_bound="first")
+        state.potentials, state.inverse = np.empty(0), np.empty(0)
+        assert state.epoch("gis", parallel=True).updates > 0
+        for name in ("gis", "iis", "cd"):
+            with pytest.raises(ValueError, match="needs S and T of all cells"):
+                state.epoch(name, parallel=name == "iis")
+        state = begin(maxent_case(11))
         state.inverse = state.inverse[1:]
         with pytest.raises(ValueError, match="inverse has"):
             state.epoch("cd")

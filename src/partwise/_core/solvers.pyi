@@ -310,20 +310,23 @@ def scaling_refresh(
 ) -> None:
     """S and 1/T at these weights, in place: slot r of example i at potentials[r * n + i], scaled to sum to 1."""
 
-def scaling_constants(objective: Objective) -> tuple[Floats, Floats, Ints, int]:
-    """(empirical, mass, weight of each column, number of cells); see core/solvers/scaling.h. Needs column access and
-    labellings of one slot each."""
+def scaling_constants(objective: Objective) -> tuple[Floats, Floats, Ints, Ints, int]:
+    """(empirical, mass, weight of each column, slots that are labellings, number of cells); see core/solvers/scaling.h.
+    Needs column access and labellings of one slot each."""
 
-def scaling_extremes(objective: Objective, potentials: Floats) -> tuple[Floats, Floats]:
+def scaling_extremes(objective: Objective) -> tuple[Floats, Floats]:
     """The least and the largest value that a feature's expectation can have, one value per weight."""
 
-def scaling_largest_sum(objective: Objective, potentials: Floats) -> float:
+def scaling_largest_sum(objective: Objective) -> float:
     """max over examples and labels of the sum of their features."""
+
+def scaling_separates(objective: Objective, weights: Floats, n_jobs: int = 1) -> bool:
+    """Whether every gold labelling of positive weight is likelier than all others."""
 
 class ScalingState:
     """What a pass of iterative scaling or coordinate descent updates in place (weights; potentials and inverse as from
-    `scaling_refresh`), and what it knows of the data (empirical and mass as from `scaling_constants`, largest_sum for
-    "gis")."""
+    `scaling_refresh`; both empty for the parallel update of "gis", which takes no table of cells), and what it knows of
+    the data (empirical and mass as from `scaling_constants`, largest_sum for "gis")."""
 
     def __init__(
         self,
@@ -347,7 +350,7 @@ class ScalingOptions:
         l2: float,
         function: str,
         parallel: bool = False,
-        check_bound: bool = True,
+        search_bound: str = "third-order",
         beta: float = 0.5,
         gamma: float = 0.001,
         newton_tol: float = 1e-5,

@@ -9,6 +9,9 @@ Update. For every weight the minimum of
 (e_t: the feature's sum over gold labels; E_t: its expectation at w), then all weights at once. Newton's method without
 line search to |A_t'| <= newton_tol; with l2 = 0 the closed form z = tau / f# log(e_t / E_t).
 
+Memory. The parallel update goes through the examples and keeps numbers per weight alone, no table of examples and
+labels (003, section 4.2).
+
 Stopping rule. That of `scaling`.
 
 Source. 003, Algorithm 2 with Table 1, (25) and (27); Darroch, Ratcliff 1972. Departures: those of `scaling`; at least
@@ -32,3 +35,7 @@ class GIS(ParallelSolver):
     function: ClassVar[str] = "gis"
     needs_largest_sum: ClassVar[bool] = True
     default_max_passes: ClassVar[int] = 20_000
+
+    @property
+    def keeps_cells(self) -> bool:
+        return self.update == "sequential"

@@ -6,10 +6,14 @@ and the features can be had one by one ("column access"); l2 = 0 is allowed.
 Update. One weight at a time: w_t += z with z a minimiser, or nearly one, of a function A_t(z) >= P(w + z e_t) - P(w)
 with A_t(0) = 0. The methods are their A_t (003, Table 1 and (39), all in core/solvers/scaling.h) and
 
-    sequential   the next weight sees this one's step (003, Algorithm 1), in cyclic or permuted order, or in the
-                 adaptive one: weights whose last visit gained little for its cost wait longer, up to 64 rounds
-                 (core/solvers/visit_plan.h). A pass is then as much work as a visit of every weight
+    sequential   the next weight sees this one's step (003, Algorithm 1), in the order of the weights' numbers (the
+                 paper's), by frequency or permuted (section 4.4), or in the adaptive order: weights whose last visit
+                 gained little for its cost wait longer, up to 64 rounds (core/solvers/visit_plan.h). A pass is then as
+                 much work as a visit of every weight
     parallel     all steps are computed before the first is taken (Algorithm 2); needs an A that bounds them all at once
+
+Memory. S and T, examples x slots, which the sequential update changes as it goes (18)-(19); the parallel update of
+`gis` goes through the examples instead and keeps no such table (section 4.2).
 
 Stopping rule. gap = |grad P|^2 / (2 l2) <= tol |P|; checked when it may be near, at least every fifth pass (after
 pass 100: every twentieth part of the passes made). Ends as well when no step brings P or the gap down any more. With
@@ -35,6 +39,7 @@ from .._core import (
     scaling_extremes,
     scaling_largest_sum,
     scaling_refresh,
+    scaling_separates,
 )
 from ..arrays import Floats, Ints
 from ..capabilities import Capability
@@ -45,12 +50,12 @@ from .base import Certified, WarmStart, option, start_weights
 from .scheduled import ScheduledSolver
 from .state import State
 
-Order = Literal["cyclic", "permuted", "adaptive"]
+Order = Literal["index", "cyclic", "permuted", "adaptive"]
 UpdateKind = Literal["parallel", "sequential"]
 
 ORDERS = (
-    "order of the weights: cyclic (frequent features first), permuted differently in each pass, or adaptive (by turns, "
-    "weights that gain little for their cost less often)"
+    "order of the weights: index (by their numbers), cyclic (frequent features first), permuted differently in each "
+    "pass, or adaptive (by turns, weights that gain little for their cost less often)"
 )
 #: Passes between two recomputations of S and T.
 REFRESH = 20
@@ -78,10 +83,11 @@ NEEDS = frozenset(
 
 @dataclass(kw_only=True)
 class ScalingState(State):
-    """weights, empirical, mass: (d,). potentials: S, (slots x examples,). inverse: 1 / T, (n,); GIS's parallel update
-    works from the weights alone and leaves both as they were.
+    """weights, empirical, mass: (d,). potentials: S, (slots x examples,). inverse: 1 / T, (n,); both are empty for
+    GIS's parallel update, which works from the weights alone.
 
-    wait, rest: the adaptive order's plan, one number per column. largest_sum: f# (GIS). updates: weights moved so far.
+    wait, rest: the adaptive order's plan, one number per column. by_index: the columns in the order of their weights'
+    numbers; empty for other orders. largest_sum: f# (GIS). updates: weights moved so far.
     cells: cells read so far. still: passes in a row in which no weight moved. capped: steps cut short in the last pass.
     idle: certificates without progress in a row. reference: |grad P(0)|, for l2 = 0.
     """
@@ -93,6 +99,7 @@ class ScalingState(State):
     mass: Floats
     wait: Ints
     rest: Ints
+    by_index: Ints
     n_columns: int
     n_cells: int
     largest_sum: float
@@ -107,7 +114,7 @@ class ScalingState(State):
     idle: int = 0
 
     def complaint(self, fresh: Any) -> str:
-        of_data = ("empirical", "mass", "n_columns", "n_cells", "largest_sum", "reference")
+        of_data = ("empirical", "mass", "by_index", "n_columns", "n_cells", "largest_sum", "reference")
         odd = [name for name in of_data if not np.array_equal(getattr(self, name), getattr(fresh, name))]
         if odd:
             return f"{odd[0]} is not that of the data"
@@ -130,34 +137,47 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
     default_max_passes: ClassVar[int] = 2000
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> ScalingState:
-        zero = np.zeros(problem.n_weights)
-        potentials = np.empty(problem.n_slots)
-        inverse = np.empty(problem.n_examples)
-        scaling_refresh(_part(problem).native, zero, potentials, inverse, problem.n_jobs)
-        empirical, mass, columns, n_cells = scaling_constants(_part(problem).native)
-        check_data(problem, potentials, empirical, mass, columns)
-        largest_sum = scaling_largest_sum(_part(problem).native, potentials) if self.needs_largest_sum else 0.0
-        weights = zero.copy()
-        if warm_start is not None:  # padding stays 0: no step would ever move it
-            weights[columns] = start_weights(problem, warm_start)[columns]
-            scaling_refresh(_part(problem).native, weights, potentials, inverse, problem.n_jobs)
+        native = _part(problem).native
+        empirical, mass, columns, labels, n_cells = scaling_constants(native)
+        check_data(problem, labels, empirical, mass, columns)
+        weights = np.zeros(problem.n_weights)
         reference = 0.0
         if problem.l2 == 0:
-            reference = sqrt(problem.norm2(problem.value_and_gradient(zero)[1]))
-        return ScalingState(
+            reference = sqrt(problem.norm2(problem.value_and_gradient(weights)[1]))
+        if warm_start is not None:  # padding stays 0: no step would ever move it
+            weights[columns] = start_weights(problem, warm_start)[columns]
+        state = ScalingState(
             weights=weights,
-            potentials=potentials,
-            inverse=inverse,
+            potentials=np.empty(problem.n_slots if self.keeps_cells else 0),
+            inverse=np.empty(problem.n_examples if self.keeps_cells else 0),
             empirical=empirical,
             mass=mass,
             wait=np.ones(len(columns), dtype=np.int64),
             rest=np.zeros(len(columns), dtype=np.int64),
+            by_index=np.argsort(columns) if self.by_index else np.empty(0, dtype=np.int64),
             n_columns=len(columns),
             n_cells=n_cells,
-            largest_sum=largest_sum,
+            largest_sum=scaling_largest_sum(native) if self.needs_largest_sum else 0.0,
             rng=rng,
             reference=reference,
         )
+        self.refresh(problem, state)
+        return state
+
+    @property
+    def keeps_cells(self) -> bool:
+        """Whether S and T are kept."""
+        return True
+
+    @property
+    def by_index(self) -> bool:
+        """Whether weights are visited in the order of their numbers."""
+        return False
+
+    def refresh(self, problem: Problem, state: ScalingState) -> None:
+        """S and T anew, from the weights."""
+        if self.keeps_cells:
+            scaling_refresh(_part(problem).native, state.weights, state.potentials, state.inverse, problem.n_jobs)
 
     @property
     def adaptive(self) -> bool:
@@ -174,7 +194,7 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
 
     def step(self, problem: Problem, state: ScalingState) -> None:
         if state.capped or state.still or (state.epoch and state.epoch % REFRESH == 0):
-            scaling_refresh(_part(problem).native, state.weights, state.potentials, state.inverse, problem.n_jobs)
+            self.refresh(problem, state)
         if state.still:  # whether it is the end takes a look at all of them
             state.rest[:] = 0
         report = self.epoch(problem, state)
@@ -277,8 +297,14 @@ class SequentialSolver(ScalingSolver, ABC):
     def adaptive(self) -> bool:
         return self.order == "adaptive"
 
+    @property
+    def by_index(self) -> bool:
+        return self.order == "index"
+
     def columns(self, state: ScalingState) -> Ints:
-        return state.rng.permutation(state.n_columns) if self.order == "permuted" else super().columns(state)
+        if self.order == "permuted":
+            return state.rng.permutation(state.n_columns)
+        return state.by_index if self.by_index else super().columns(state)
 
 
 @dataclass(frozen=True)
@@ -326,16 +352,13 @@ def check_positive(name: str, value: float) -> None:
         raise ValueError(f"{name} must be a positive number, got {value}")
 
 
-def check_data(problem: Problem, potentials: Floats, empirical: Floats, mass: Floats, columns: Ints) -> None:
+def check_data(problem: Problem, labels: Ints, empirical: Floats, mass: Floats, columns: Ints) -> None:
     """Warn of features and labels that the data says nothing about; without a penalty, refuse what has no optimum."""
     describe = _part(problem).features.describe
-    seen = np.zeros(len(potentials) // problem.n_examples, dtype=bool)
     indptr, slots, _ = problem.gold
-    seen[slots[indptr[problem.active]]] = True
-    labels = potentials.reshape(len(seen), problem.n_examples).max(axis=1) > 0
-    if np.any(labels & ~seen):
-        label = int(np.flatnonzero(labels & ~seen)[0])
-        message = f"label {label} is not the gold label of any example: its features are only held down"
+    unseen = np.setdiff1d(labels, slots[indptr[problem.active]])
+    if unseen.size:
+        message = f"label {unseen[0]} is not the gold label of any example: its features are only held down"
         warnings.warn(message, FeatureWarning, stacklevel=6)
     empty = np.sort(columns[mass[columns] == 0])
     if empty.size:
@@ -345,7 +368,7 @@ def check_data(problem: Problem, potentials: Floats, empirical: Floats, mass: Fl
         warnings.warn(text, FeatureWarning, stacklevel=6)
     if problem.l2 > 0:
         return
-    lowest, highest = scaling_extremes(_part(problem).native, potentials)
+    lowest, highest = scaling_extremes(_part(problem).native)
     room = highest - lowest > 1e-12 * np.maximum(np.abs(highest), np.abs(lowest))
     never = np.flatnonzero(room & (empirical - lowest <= 1e-12 * (highest - lowest)))
     if never.size:
@@ -365,15 +388,7 @@ def check_data(problem: Problem, potentials: Floats, empirical: Floats, mass: Fl
 
 def warn_of_infinity(name: str, problem: Problem, state: ScalingState) -> None:
     """Without a penalty: warn if the weights are on their way to infinity, and name the one that is furthest."""
-    indptr, slots, _ = problem.gold
-    gold = slots[indptr[:-1]], np.arange(problem.n_examples)
-    # GIS's parallel update does not keep S and T.
-    potentials, inverse = np.empty_like(state.potentials), np.empty_like(state.inverse)
-    scaling_refresh(_part(problem).native, state.weights, potentials, inverse, problem.n_jobs)
-    others = potentials.reshape(-1, problem.n_examples)
-    of_gold = others[gold]
-    others[gold] = -1.0
-    separated = np.all((others.max(axis=0) < of_gold)[problem.active])
+    separated = scaling_separates(_part(problem).native, state.weights, problem.n_jobs)
     worst = int(np.abs(state.weights).argmax())
     weight = float(state.weights[worst])
     if separated:
