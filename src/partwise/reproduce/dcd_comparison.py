@@ -263,11 +263,14 @@ def _figure(setting: Setting, runs: Records, name: str, title: str, labels: Sequ
 
 
 def by_time(run: Mapping[str, Any], column: str, seconds: float) -> float:
-    """The column's value at the last look within so many CPU seconds (a pass that was begun before is part of it)."""
-    trace = run["trace"]
-    seen = [y for x, y in zip(trace["cpu_seconds"], trace[column], strict=True) if x <= seconds]
-    begun = len(seen) < len(trace[column]) and seconds >= trace["cpu_seconds"][-2]
-    return float(trace[column][-1] if begun else seen[-1])
+    """The column's value at the last look within so many CPU seconds.
+
+    A last pass that had begun by then belongs to them; before the first look it is the first value.
+    """
+    times, values = run["trace"]["cpu_seconds"], run["trace"][column]
+    seen = sum(time <= seconds for time in times)
+    begun = seen == len(times) - 1
+    return float(values[-1] if begun else values[max(seen, 1) - 1])
 
 
 def reached(run: Mapping[str, Any], column: str, least: float, give: str = "cpu_seconds") -> float | None:
