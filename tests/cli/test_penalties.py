@@ -82,6 +82,22 @@ def test_a_path_over_l1(cli, cli_json, files, tmp_path):
     assert "C" in cli_json("path", "maxent", train, "--penalty", "l1", "--points", "2", "-o", model)["points"][0]
 
 
+def test_a_path_over_given_values(cli, cli_json, files, tmp_path):
+    train, dev, model = files / "digits" / "train.svm", files / "digits" / "dev.svm", tmp_path / "m.pw"
+    said = cli_json("path", "maxent", train, "-o", model, "--dev", dev, "--grid", "1, 0.01,0.1")
+    assert [point["C"] for point in said["points"]] == [0.01, 0.1, 1.0]  # the strongest penalty first
+    assert said["C"] == max(said["points"], key=lambda point: point["score"])["C"] == partwise.load(model).C
+    one = cli_json("path", "maxent", train, "-o", model, "--dev", dev, "--grid", "0.1")
+    assert one["points"][0]["primal"] == pytest.approx(said["points"][1]["primal"], rel=2e-3)
+
+
+@pytest.mark.parametrize("task", sorted(TASKS))
+def test_every_task_takes_a_grid(cli, tmp_path, task):
+    assert "--grid" in cli("path", task, "--help").stdout
+    said = cli("path", task, tmp_path / "absent", "-o", tmp_path / "m.pw", "--grid", "1,-1", status=2).stderr
+    assert "-1 is not a number above 0" in said
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
@@ -89,9 +105,20 @@ def test_a_path_over_l1(cli, cli_json, files, tmp_path):
         (("--l1-min", "nan"), "--l1-min must be a number above 0"),
         (("--l1-min", "1", "--l2", "-1"), "--l2 must be a number of at least 0"),
         (("--l1-min", "1", "--C-min", "1"), "--C-min cannot be combined with --l1-min"),
+        (("--l1-min", "1", "--grid", "1,2"), "--grid cannot be combined with --l1-min"),
         (("--l1-min", "1", "--penalty", "l1"), "--penalty cannot be combined with --l1-min"),
         (("--l1-min", "1", "--loss", "hinge"), "not available with loss='hinge'"),
         (("--l2", "1"), "--l2 is for paths over l1"),
+        (("--grid", "1,2", "--points", "3"), "--points cannot be combined with --grid"),
+        (("--grid", "1,2", "--C-max", "3"), "--C-max cannot be combined with --grid"),
+        (("--grid", "1,two"), "'two' is not a number; write numbers separated by commas"),
+        (("--grid", "1,,2"), "'' is not a number"),
+        (("--grid", ""), "'' is not a number"),
+        (("--grid", "1,0"), "0 is not a number above 0"),
+        (("--grid", "nan"), "nan is not a number above 0"),
+        (("--grid", "inf"), "inf is not a number above 0"),
+        (("--grid", "1,2,1.0"), "1 is there twice"),
+        (("--grid", "1,2", "--l2", "1"), "--l2 is for paths over l1"),
     ],
 )
 def test_bad_paths(cli, tmp_path, flags, message):

@@ -118,6 +118,21 @@ def test_a_stopped_run_goes_on(tmp_path):
     assert calls == [2.0]
 
 
+def test_records_of_earlier_cells(tmp_path):
+    def later(data, scale, earlier):
+        return {"values": [scale * sum(earlier["first"]["values"])] * 3}
+
+    def cells(factor):
+        first = Cell("first", work, {"factor": factor})
+        return [first, Cell("other", work, {"factor": 9.0}), Cell("last", later, {"scale": 2.0}, after=(first,))]
+
+    calls.clear()
+    for factor in (1.0, 1.0, 2.0):  # the last cell is run again when the first one is another
+        shown = run([experiment(cells=lambda quick, f=factor: cells(f))], tmp_path, say=lambda line: None)
+        assert list(shown["made-up"].charts[0].panels[0].curves[2].y) == [12.0 * factor] * 3
+    assert calls == [1.0, 9.0, 2.0]
+
+
 def test_two_cells_of_one_name_are_refused(tmp_path):
     with pytest.raises(ValueError, match="two cells have the name 'factor-1'"):
         run([experiment(factors=(1.0, 1.0))], tmp_path, say=lambda line: None)
@@ -162,8 +177,10 @@ def test_declarations(name, quick):
     cells = list(found.cells(quick))
     assert cells
     assert len({cell.name for cell in cells}) == len(cells)
-    for cell in cells:
-        inspect.signature(cell.function).bind(None, **cell.options)
+    for k, cell in enumerate(cells):
+        earlier = {"earlier": {}} if cell.after else {}
+        inspect.signature(cell.function).bind(None, **cell.options, **earlier)
+        assert all(before in cells[:k] for before in cell.after)
         cell.key("1")  # options are plain values
         assert cell.seconds > 0
 

@@ -85,6 +85,30 @@ class OrNone(_ParamType):
         return click.types.convert_type(self.kind).convert(value, param, ctx)
 
 
+class Strengths(_ParamType):
+    """Numbers above 0, separated by commas, each once; the smallest first."""
+
+    name = "numbers"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        return "C,C,..."
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The numbers in order."""
+        found: list[float] = []
+        for text in str(value).split(","):
+            try:
+                number = float(text)
+            except ValueError:
+                self.fail(f"{text.strip()!r} is not a number; write numbers separated by commas", param, ctx)
+            if not 0 < number < float("inf"):
+                self.fail(f"{number:g} is not a number above 0", param, ctx)
+            if number in found:
+                self.fail(f"{number:g} is there twice", param, ctx)
+            found.append(number)
+        return sorted(found)
+
+
 class NumberChoice(_Choice):
     """One of a few whole numbers."""
 

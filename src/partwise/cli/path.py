@@ -10,7 +10,7 @@ import numpy as np
 from click.core import ParameterSource
 
 from partwise.cli.errors import UserError
-from partwise.cli.flags import File
+from partwise.cli.flags import File, Strengths
 from partwise.cli.objective import penalty_settings
 from partwise.cli.output import check_outputs, json_flag, peak_memory, print_json, table, threads_flag, unpack_flag
 from partwise.cli.summary import result_fields, size_text
@@ -57,6 +57,7 @@ def make_command(task: Task) -> click.Command:
         click.Option(
             ["--points"], type=click.IntRange(2), default=9, show_default=True, help="How many C, evenly in logarithms."
         ),
+        click.Option(["--grid"], type=Strengths(), help="These C instead, such as 0.01,0.1,1; in any order."),
         click.Option(
             ["--l1-min"],
             type=float,
@@ -203,24 +204,30 @@ class _OverL1:
 def _over_strengths(flags: dict[str, Any]) -> _OverC:
     if flags["l2"] is not None:
         raise UserError("--l2 is for paths over l1 (--l1-min): others go over C = 1 / l2")
+    if flags["grid"] is not None:
+        _refuse(("C_min", "C_max", "points"), "--grid, which says what the values of C are")
+        return _OverC(flags["grid"])
     if not 0 < flags["C_min"] < flags["C_max"] < float("inf"):
         raise UserError("--C-min must be above 0 and below --C-max")
     return _OverC(np.geomspace(flags["C_min"], flags["C_max"], flags["points"]).tolist())
 
 
 def _over_l1(task: Task, settings: dict[str, Any], flags: dict[str, Any]) -> _OverL1:
-    context = click.get_current_context()
-    for flag in ("C_min", "C_max", "penalty", "l1_ratio"):
-        if context.get_parameter_source(flag) is ParameterSource.COMMANDLINE:
-            raise UserError(
-                f"--{flag.replace('_', '-')} cannot be combined with --l1-min, which goes over l1 at one l2"
-            )
+    _refuse(("C_min", "C_max", "grid", "penalty", "l1_ratio"), "--l1-min, which goes over l1 at one l2")
     given = {"C": None, "l1": flags["l1_min"], "l2": flags["l2"]}
     if not flags["l1_min"] > 0:
         raise UserError(f"--l1-min must be a number above 0, got {flags['l1_min']:g}")
     settings |= penalty_settings(settings, default_strength(task), given)
     l2 = 1.0 / default_strength(task) if flags["l2"] is None else flags["l2"]
     return _OverL1(flags["l1_min"], l2, flags["points"])
+
+
+def _refuse(names: tuple[str, ...], other: str) -> None:
+    """UserError if one of these flags was given."""
+    context = click.get_current_context()
+    for name in names:
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise UserError(f"--{name.replace('_', '-')} cannot be combined with {other}")
 
 
 def _hold_out(task: Task, data: Data, share: float, seed: int) -> tuple[Data, Data]:

@@ -27,6 +27,10 @@ PAPERS = {
 #: Where each experiment is, in the order in which "all" runs them.
 EXPERIMENTS = {
     "eg-mnist-path": "partwise.reproduce.eg_mnist_path",
+    "dcd-ner": "partwise.reproduce.dcd_ner",
+    "dcd-chunking": "partwise.reproduce.dcd_chunking",
+    "dcd-pos": "partwise.reproduce.dcd_pos",
+    "dcd-parsing": "partwise.reproduce.dcd_parsing",
 }
 
 ALL = "all"

@@ -24,16 +24,19 @@ class Cell:
     function: called as function(data, **options); `data` is the folder of data sets or None.
     options: plain values; a record is kept for as long as they stay the same.
     seconds: what it takes, roughly, on one processor of our time.
+    after: cells before it in the list whose records it needs: `earlier`, by their names, is one more argument then.
     """
 
     name: str
     function: Callable[..., Record]
     options: Mapping[str, Any] = field(default_factory=dict)
     seconds: float = 10.0
+    after: tuple[Cell, ...] = ()
 
     def key(self, version: str) -> str:
         """What the record depends on, in a few letters."""
         what = [self.name, self.function.__module__, self.function.__qualname__, dict(self.options), version]
+        what += [cell.key(version) for cell in self.after]
         return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:16]
 
 

@@ -63,7 +63,8 @@ def run(
             if record is None:
                 say(f"{clock.place()} {experiment.name}: {cell.name} ({clock.expect(cell.seconds)})")
                 begin = time.perf_counter()
-                record = json.loads(json.dumps(cell.function(data, **cell.options), default=_plain))
+                earlier = {"earlier": {c.name: records[c.name] for c in cell.after}} if cell.after else {}
+                record = json.loads(json.dumps(cell.function(data, **cell.options, **earlier), default=_plain))
                 clock.done(cell.seconds, time.perf_counter() - begin)
                 _keep(out, experiment, cell, record)
             records[cell.name] = record

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -13,13 +13,25 @@ from ..callbacks import Session
 
 @dataclass(frozen=True)
 class Task:
-    """An estimator with training and held-out data; `score` of an estimator is in units of 0 to 1."""
+    """An estimator with training and held-out data; scores are in units of 0 to 1.
+
+    measure: the score of answers, called with gold and predicted ones; None: the estimator's own. X_dev, y_dev: more
+    held-out data, to choose parameters by, where the task has any.
+    """
 
     estimator: Any
     X: Any
     y: Any
     X_held: Any
     y_held: Any
+    measure: Callable[[Any, Any], float] | None = None
+    X_dev: Any = None
+    y_dev: Any = None
+
+    def first(self, limit: int | None) -> Task:
+        """The task with the first examples of all its data alone."""
+        names = ("X", "y", "X_held", "y_held", "X_dev", "y_dev")
+        return self if limit is None else replace(self, **{name: getattr(self, name)[:limit] for name in names})
 
     def session(self, loss: str, l2: float, **parameters: Any) -> Session:
         """The problem of this loss and penalty, and previews by weights; one thread."""
@@ -29,9 +41,13 @@ class Task:
         session: Session = estimator.prepare(self.X, self.y)
         return session
 
-    def scorer(self, session: Session) -> Callable[[Floats], float]:
-        """The held-out score of weights."""
-        return lambda weights: float(session.preview(weights).score(self.X_held, self.y_held))
+    def scorer(self, session: Session, dev: bool = False) -> Callable[[Floats], float]:
+        """The held-out score of weights, or that on `X_dev`."""
+        X, y = (self.X_dev, self.y_dev) if dev else (self.X_held, self.y_held)
+        measure = self.measure
+        if measure is None:
+            return lambda weights: float(session.preview(weights).score(X, y))
+        return lambda weights: float(measure(y, session.preview(weights).predict(X)))
 
 
 @lru_cache(maxsize=1)
@@ -69,5 +85,61 @@ def spanish(data: str | None, limit: int | None) -> Task:
     return Task(estimator, X[:size], y[:size], X[size : size + held], y[size : size + held])
 
 
+def wnut17(data: str | None, limit: int | None) -> Task:
+    """Named entities of WNUT 17, with its own development and test data, by words, shapes and affixes; scored by F1.
+
+    In place of MUC-7 and CoNLL-2003, which are licensed. No gazetteers and word clusters, which the paper has.
+    """
+    from .. import SequenceTagger, datasets
+    from ..metrics import chunk_f1
+
+    X, y, X_test, y_test = datasets.wnut17(data)
+    _, _, X_dev, y_dev = datasets.wnut17(data, test="dev")
+    made = Task(SequenceTagger(template="ner"), X, y, X_test, y_test, chunk_f1, X_dev, y_dev)
+    return made.first(limit)
+
+
+def conll2000_pos(data: str | None, limit: int | None) -> Task:
+    """Parts of speech of CoNLL-2000: sections 15-18 of the WSJ, the last 1000 sentences for development; section 20.
+
+    In place of all of the WSJ, which is licensed; accuracy per word.
+    """
+    return _conll2000("pos", None, data, limit)
+
+
+def conll2000_chunks(data: str | None, limit: int | None) -> Task:
+    """Chunks of CoNLL-2000 by words and parts of speech, divided as `conll2000_pos`; scored by F1."""
+    from ..metrics import chunk_f1
+
+    return _conll2000("chunks", chunk_f1, data, limit)
+
+
+def _conll2000(kind: str, measure: Callable[[Any, Any], float] | None, data: str | None, limit: int | None) -> Task:
+    from .. import SequenceTagger, datasets
+
+    X, y, X_test, y_test = datasets.conll2000(data, task=kind)
+    made = Task(SequenceTagger(), X[:-1000], y[:-1000], X_test, y_test, measure, X[-1000:], y[-1000:])
+    return made.first(limit)
+
+
+def ewt(data: str | None, limit: int | None) -> Task:
+    """English dependency trees (EWT), with their own development and test data, without relations; scored by UAS.
+
+    In place of the trees of the WSJ, which is licensed. Training leaves out the 2.3 % of trees that are not projective.
+    """
+    from .. import DependencyParser, datasets
+
+    X, y, X_test, y_test = datasets.universal_dependencies("ud-english-ewt", data)
+    _, _, X_dev, y_dev = datasets.universal_dependencies("ud-english-ewt", data, test="dev")
+    return Task(DependencyParser(labels=False), X, y, X_test, y_test, None, X_dev, y_dev).first(limit)
+
+
 #: Tasks by name.
-TASKS: dict[str, Callable[[str | None, int | None], Task]] = {"mnist": mnist, "spanish": spanish}
+TASKS: dict[str, Callable[[str | None, int | None], Task]] = {
+    "mnist": mnist,
+    "spanish": spanish,
+    "wnut17": wnut17,
+    "conll2000-pos": conll2000_pos,
+    "conll2000-chunks": conll2000_chunks,
+    "ewt": ewt,
+}
