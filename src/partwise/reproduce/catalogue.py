@@ -27,6 +27,7 @@ PAPERS = {
 #: Where each experiment is, in the order in which "all" runs them.
 EXPERIMENTS = {
     "eg-mnist-path": "partwise.reproduce.eg_mnist_path",
+    "eg-parsing-path": "partwise.reproduce.eg_parsing_path",
 }
 
 ALL = "all"

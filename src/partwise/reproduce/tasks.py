@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 from ..arrays import Floats
 from ..callbacks import Session
 
@@ -31,7 +33,9 @@ class Task:
 
     def scorer(self, session: Session) -> Callable[[Floats], float]:
         """The held-out score of weights."""
-        return lambda weights: float(session.preview(weights).score(self.X_held, self.y_held))
+        first = session.preview(np.zeros(session.problem.n_weights))
+        score: Callable[[Floats], float] = first.scorer(self.X_held, self.y_held)
+        return score
 
 
 @lru_cache(maxsize=1)
