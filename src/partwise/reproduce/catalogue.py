@@ -26,7 +26,9 @@ PAPERS = {
 
 #: Where each experiment is, in the order in which "all" runs them.
 EXPERIMENTS = {
+    "eg-mnist": "partwise.reproduce.eg_mnist",
     "eg-mnist-path": "partwise.reproduce.eg_mnist_path",
+    "eg-parsing": "partwise.reproduce.eg_parsing",
     "eg-parsing-path": "partwise.reproduce.eg_parsing_path",
 }
 

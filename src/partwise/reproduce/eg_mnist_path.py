@@ -46,9 +46,9 @@ EXPERIMENT = Experiment(
     setup=(
         "Multinomial logistic regression on 59,000 images with pixels between 0 and 1, no bias; validation error on "
         "10,000 others. From C = 1000 down by factors of 0.7, each to a relative gap of 0.1 % from the dual point of "
-        "the one before. The solver is eg with its default options: the step size of an example starts at 0.5, is halved "
-        "until the dual rises and grows by 1.05, as in the paper; examples are visited in a new random order in each pass "
-        "(the paper draws them with replacement)."
+        "the one before. The solver is eg with its default options: the step size of an example starts at 0.5, is "
+        "halved until the dual rises and grows by 1.05, as in the paper; examples are visited in a new random order in "
+        "each pass (the paper draws them with replacement)."
     ),
     cells=cells,
     show=show,

@@ -43,10 +43,10 @@ EXPERIMENT = Experiment(
     paper="collins2008",
     source="Section 7.2, Table 3",
     setup=(
-        "Projective dependency trees of 2306 Spanish sentences (those whose tree is projective are trained on) with the "
-        "features of McDonald et al. (2005), scored on 1000 others by the share of words with the right head. From C = "
-        "1000 down by factors of 0.7, each to a relative gap of 0.1 % from the dual point of the one before. The solver "
-        "is eg with its default options."
+        "Projective dependency trees of 2306 Spanish sentences (those whose tree is projective are trained on) with "
+        "the features of McDonald et al. (2005), scored on 1000 others by the share of words with the right head. From "
+        "C = 1000 down by factors of 0.7, each to a relative gap of 0.1 % from the dual point of the one before. The "
+        "solver is eg with its default options."
     ),
     cells=cells,
     show=show,

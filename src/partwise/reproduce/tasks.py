@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -22,13 +22,25 @@ class Task:
     y: Any
     X_held: Any
     y_held: Any
+    _sessions: dict[str, tuple[float, Session]] = field(default_factory=dict, repr=False)
 
     def session(self, loss: str, l2: float, **parameters: Any) -> Session:
-        """The problem of this loss and penalty, and previews by weights; one thread."""
+        """The problem of this loss and penalty, and previews by weights; one thread.
+
+        The last one is remembered, so that the same data under other penalties are not read again.
+        """
         from sklearn.base import clone
 
+        key = repr((loss, sorted(parameters.items())))
+        if key in self._sessions:
+            before, session = self._sessions[key]
+            # The estimator may scale the penalty: the ratio is what counts.
+            return replace(session, problem=session.problem.with_penalty(session.problem.l2 * l2 / before))
+        self._sessions.clear()
         estimator = clone(self.estimator).set_params(loss=loss, C=1.0 / l2, n_jobs=1, **parameters)
-        session: Session = estimator.prepare(self.X, self.y)
+        session = estimator.prepare(self.X, self.y)
+        if not session.problem.l1:
+            self._sessions[key] = l2, session
         return session
 
     def scorer(self, session: Session) -> Callable[[Floats], float]:
