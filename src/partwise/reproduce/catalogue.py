@@ -26,7 +26,10 @@ PAPERS = {
 
 #: Where each experiment is, in the order in which "all" runs them.
 EXPERIMENTS = {
+    "eg-mnist": "partwise.reproduce.eg_mnist",
     "eg-mnist-path": "partwise.reproduce.eg_mnist_path",
+    "eg-parsing": "partwise.reproduce.eg_parsing",
+    "eg-parsing-path": "partwise.reproduce.eg_parsing_path",
     "dcd-ner": "partwise.reproduce.dcd_ner",
     "dcd-chunking": "partwise.reproduce.dcd_chunking",
     "dcd-pos": "partwise.reproduce.dcd_pos",

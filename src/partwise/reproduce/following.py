@@ -33,11 +33,13 @@ def follow(
     warm_start: WarmStart | None = None,
     random_state: int = 0,
     share: float = _SHARE,
+    score_share: float = 0.0,
 ) -> dict[str, Any]:
     """Run a solver to a relative gap of `tol`, or for so many passes or CPU seconds, and look at it on the way.
 
     One looks before the first step, after it, and then whenever `share` of the steps made have been added. Looking
-    (certificate and `score(weights)`) is not counted.
+    (certificate and `score(weights)`) is not counted. score_share: the same for scores, where they take long; looks
+    between have the score NaN.
 
     Returns
     -------
@@ -52,7 +54,7 @@ def follow(
     wall = cpu = 0.0
     chosen = choose(problem).solver if solver == "auto" else get_solver(solver) if isinstance(solver, str) else solver
     check_fits(chosen, problem)
-    state, certified, due, status = None, None, 0, ""
+    state, certified, due, score_due, status = None, None, 0, 0, ""
     while not status:
         begin, cpu_begin = time.perf_counter(), time.process_time()
         try:
@@ -73,7 +75,9 @@ def follow(
         c = certified.certificate
         values = [passes, wall, cpu, c.primal, c.dual, c.gap]
         if score is not None:
-            values.append(float(score(certified.weights)))
+            scored = state.epoch >= score_due or over
+            values.append(float(score(certified.weights)) if scored else math.nan)
+            score_due = state.epoch + max(1, int(score_share * state.epoch)) if scored else score_due
         for column, value in zip(trace.values(), values, strict=True):
             column.append(value)
         if tol > 0 and c.gap <= tol * abs(c.primal):

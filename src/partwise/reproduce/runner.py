@@ -83,6 +83,10 @@ def write(experiment: Experiment, records: Records, out: Path) -> Shown:
     folder = out / experiment.name
     folder.mkdir(parents=True, exist_ok=True)
     items: list[Table | Chart] = [*shown.tables, *shown.charts]
+    names = [item.name for item in items]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{experiment.name}: two tables or charts have the name {twice!r}")
     for item in items:
         with atomic_write(folder / f"{item.name}.csv", "w") as text:
             text.write(item.csv())

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
+
+import numpy as np
 
 from ..arrays import Floats
 from ..callbacks import Session
@@ -27,6 +29,7 @@ class Task:
     measure: Callable[[Any, Any], float] | None = None
     X_dev: Any = None
     y_dev: Any = None
+    _sessions: dict[str, tuple[float, Session]] = field(default_factory=dict, repr=False)
 
     def first(self, limit: int | None) -> Task:
         """The task with the first examples of all its data alone."""
@@ -34,20 +37,30 @@ class Task:
         return self if limit is None else replace(self, **{name: getattr(self, name)[:limit] for name in names})
 
     def session(self, loss: str, l2: float, **parameters: Any) -> Session:
-        """The problem of this loss and penalty, and previews by weights; one thread."""
+        """The problem of this loss and penalty, and previews by weights; one thread.
+
+        The last one is remembered, so that the same data under other penalties are not read again.
+        """
         from sklearn.base import clone
 
+        key = repr((loss, sorted(parameters.items())))
+        if key in self._sessions:
+            before, session = self._sessions[key]
+            # The estimator may scale the penalty: the ratio is what counts.
+            return replace(session, problem=session.problem.with_penalty(session.problem.l2 * l2 / before))
+        self._sessions.clear()
         estimator = clone(self.estimator).set_params(loss=loss, C=1.0 / l2, n_jobs=1, **parameters)
-        session: Session = estimator.prepare(self.X, self.y)
+        session = estimator.prepare(self.X, self.y)
+        if not session.problem.l1:
+            self._sessions[key] = l2, session
         return session
 
     def scorer(self, session: Session, dev: bool = False) -> Callable[[Floats], float]:
         """The held-out score of weights, or that on `X_dev`."""
         X, y = (self.X_dev, self.y_dev) if dev else (self.X_held, self.y_held)
-        measure = self.measure
-        if measure is None:
-            return lambda weights: float(session.preview(weights).score(X, y))
-        return lambda weights: float(measure(y, session.preview(weights).predict(X)))
+        first = session.preview(np.zeros(session.problem.n_weights))
+        score: Callable[[Floats], float] = first.scorer(X, y, self.measure)
+        return score
 
 
 @lru_cache(maxsize=1)

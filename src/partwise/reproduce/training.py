@@ -27,6 +27,7 @@ def train(
     tol: float = 0.0,
     score: bool = False,
     share: float = 0.05,
+    score_share: float = 0.0,
     random_state: int = 0,
     estimator: Mapping[str, Any] | None = None,
 ) -> Record:
@@ -45,6 +46,7 @@ def train(
         tol=tol,
         score=place.scorer(session) if score else None,
         share=share,
+        score_share=score_share,
         random_state=random_state,
     )
     return {
@@ -53,6 +55,34 @@ def train(
         "status": found["status"],
         "trace": found["trace"],
     }
+
+
+def train_sgd(
+    data: str | None,
+    *,
+    of: str,
+    l2: float,
+    max_passes: float,
+    first_steps: Sequence[float],
+    limit: int | None = None,
+    score: bool = True,
+    share: float = 0.05,
+    score_share: float = 0.0,
+) -> Record:
+    """SGD as in 000, section 7.1.3: that eta0 is taken which has the best held-out score after one pass.
+
+    The passes of this choice are not counted (the paper's are not either). tried: scores by eta0.
+    """
+    common: dict[str, Any] = {"of": of, "solver": "sgd", "l2": l2, "limit": limit, "share": share}
+    common["score_share"] = score_share
+
+    def sgd(eta0: float, passes: float, score: bool) -> Record:
+        options = {"rule": "reciprocal", "averaged": False, "step_size": eta0, "order": "random"}
+        return train(data, **common, options=options, max_passes=passes, score=score)
+
+    tried = {eta0: sgd(eta0, 1, True)["trace"]["score"][-1] for eta0 in first_steps} if len(first_steps) > 1 else {}
+    best = max(tried, key=lambda eta0: tried[eta0]) if tried else first_steps[0]
+    return sgd(best, max_passes, score) | {"eta0": best, "tried": [[eta0, score] for eta0, score in tried.items()]}
 
 
 def train_path(

@@ -1,0 +1,95 @@
+"""Curves and numbers of records of `training.train`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from .experiment import Record
+from .outcome import Curve
+
+Values = list[float]
+
+
+def curve(
+    label: str,
+    record: Record,
+    y: str,
+    x: str = "passes",
+    of: Callable[[float], float] = float,
+    dashed: bool = False,
+) -> Curve:
+    """A column of a trace against another one; of: what to do with its values."""
+    trace = record["trace"]
+    return Curve(label, trace[x], [of(value) for value in trace[y]], dashed)
+
+
+def error(score: float) -> float:
+    """A score as an error in percent."""
+    return 100.0 * (1.0 - score)
+
+
+def percent(score: float) -> float:
+    return 100.0 * score
+
+
+def over(best: float) -> Callable[[float], float]:
+    """How far a value is above `best`, relative to that."""
+    return lambda value: (value - best) / abs(best)
+
+
+def scores(record: Record, of: Callable[[float], float] = percent) -> list[float]:
+    """The scores of a run, where there were any."""
+    return [of(score) for score in record["trace"]["score"] if math.isfinite(score)]
+
+
+def optimum(records: Iterable[Record]) -> float:
+    """The optimum by the best dual and the best primal value of these runs of one problem."""
+    found = list(records)
+    low = max(max(record["trace"]["dual"]) for record in found)
+    high = min(min(record["trace"]["primal"]) for record in found)
+    return 0.5 * (low + high)
+
+
+def passes_to(record: Record, best: float, share: float, axis: str = "passes") -> float | None:
+    """Where the primal value is first within this share of the optimum."""
+    trace = record["trace"]
+    goal = best + share * abs(best)
+    return next((x for x, y in zip(trace[axis], trace["primal"], strict=True) if y <= goal), None)
+
+
+def passes_to_gap(record: Record, best: float, share: float, axis: str = "passes") -> float | None:
+    """Where the gap is first within this share of the optimum."""
+    trace = record["trace"]
+    return next((x for x, y in zip(trace[axis], trace["gap"], strict=True) if y <= share * abs(best)), None)
+
+
+def overtakes(record: Record, other: Record, y: str = "primal", axis: str = "passes") -> float | None:
+    """From where on a run has the lower values for as long as both are known; None if it ends behind."""
+    mine, theirs = record["trace"], other["trace"]
+    end = min(mine[axis][-1], theirs[axis][-1])
+    points = sorted({x for x in (*mine[axis], *theirs[axis]) if x <= end})
+    ahead = np.interp(points, mine[axis], mine[y]) < np.interp(points, theirs[axis], theirs[y])
+    behind = np.flatnonzero(~ahead)
+    if behind.size == 0:
+        return points[0]
+    return points[behind[-1] + 1] if behind[-1] + 1 < len(points) else None
+
+
+def seconds_per_pass(record: Record) -> float:
+    trace = record["trace"]
+    return (trace["cpu_seconds"][-1] - trace["cpu_seconds"][0]) / (trace["passes"][-1] - trace["passes"][0])
+
+
+def straightness(x: Values, y: Values) -> float:
+    """R^2 of a straight line through log y; NaN for fewer than 3 points."""
+    points = [(a, math.log(b)) for a, b in zip(x, y, strict=True) if b > 0]
+    if len(points) < 3:
+        return math.nan
+    return float(np.corrcoef(*zip(*points, strict=True))[0, 1] ** 2)
+
+
+def text(value: float | None, digits: int = 3) -> str:
+    return "never" if value is None else format(value, f".{digits}g")
