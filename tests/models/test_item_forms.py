@@ -47,7 +47,8 @@ def test_same_as_in_python(separator):
 
 @pytest.mark.parametrize(
     "item",
-    ["name", {"a"}, {"a": {"b"}}, {"a": None}, {"a": np.float32(1)}, {"a": float("nan")}, {"a": float("inf")}, [1], [["a"]],
+    ["name", {"a"}, {"a": {"b"}},
+     {"a": None}, {"a": np.float32(1)}, {"a": float("nan")}, {"a": float("inf")}, [1], [["a"]],
      {1: 2}, {"\ud800": 1}, ["\ud800"], {"a": "\ud800"}, {"a": 10**400}, b"a", 3, None, np.array(["a"])],
 )  # fmt: skip
 def test_other_forms_are_left_to_python(item):
