@@ -46,7 +46,7 @@ def conll2000(data: str | None, limit: int | None) -> Chains:
     from partwise import datasets
 
     full = datasets.conll2000(data)
-    return _of_strings(full.X_train[:limit], full.y_train[:limit])
+    return of_strings(full.X_train[:limit], full.y_train[:limit])
 
 
 def wnut17(data: str | None, limit: int | None) -> Chains:
@@ -56,10 +56,11 @@ def wnut17(data: str | None, limit: int | None) -> Chains:
 
     full = datasets.wnut17(data)
     words = [[[word] for word in sentence] for sentence in full.X_train[:limit]]
-    return _of_strings(Template.preset("ner").attributes(words), full.y_train[:limit])
+    return of_strings(Template.preset("ner").attributes(words), full.y_train[:limit])
 
 
-def _of_strings(X: Sequence[Sequence[Sequence[str]]], y: Sequence[Sequence[str]]) -> Chains:
+def of_strings(X: Sequence[Sequence[Sequence[str]]], y: Sequence[Sequence[str]]) -> Chains:
+    """Sentences as attributes of their words, with their labels."""
     arrays = ChainData.from_strings(X, y)
     order = np.argsort(-arrays.design.sum(axis=0), kind="stable")
     design = sp.csr_array(arrays.design[:, order])

@@ -22,6 +22,7 @@ QUESTIONS = {
     "maxent": "benchmarks.maxent",
     "maxent-is": "benchmarks.maxent_is",
     "passes": "benchmarks.passes",
+    "rates": "benchmarks.rates",
     "score": "benchmarks.score",
     "maxent-auto": "benchmarks.maxent_auto",
     "maxent-sparse": "benchmarks.maxent_sparse",

@@ -32,7 +32,7 @@ KINDS = (
     "grammar",
 )
 #: Relative gap that small problems are solved to, by the solver's rate.
-TOLERANCE = {"superlinear": 1e-6, "linear": 1e-6, "accelerated": 1e-2, "sublinear": 1e-2, "none": 1e-2}
+TOLERANCE = {"linear": 1e-6, "accelerated": 1e-2, "sublinear": 1e-2, "none": 1e-2}
 
 
 def loss_for(solver: str) -> str:

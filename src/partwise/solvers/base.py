@@ -39,7 +39,6 @@ logger = logging.getLogger("partwise.solvers")
 
 #: Orders of convergence: how many passes an accuracy eps takes.
 RATES = {
-    "superlinear": "fewer than O(log 1/eps)",
     "linear": "O(log 1/eps)",
     "accelerated": "O(1/sqrt(eps))",
     "sublinear": "O(1/eps) or more",

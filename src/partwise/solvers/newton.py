@@ -99,8 +99,8 @@ class Newton(PrimalSolver[NewtonState]):
             Capability.EXPLICIT_WEIGHTS,
         }
     )
-    rate: ClassVar[str] = "superlinear"
-    proof: ClassVar[str] = "Lin, Weng, Keerthi 2008: superlinear near the optimum"
+    rate: ClassVar[str] = "linear"
+    proof: ClassVar[str] = "Dembo, Eisenstat, Steihaug 1982, with a constant `cg_tol`: O(log 1/eps)"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 2000
 
