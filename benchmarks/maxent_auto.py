@@ -25,7 +25,8 @@ def run(contexts: Contexts, solver: str, l2: float, cap: float) -> list[Any]:
     """The chosen solver, CPU seconds to each target (None: not reached) and the last relative gap."""
     from partwise import ConvergenceWarning, Problem, solve
     from partwise._core import padded_width
-    from partwise.features import Attributes, RowLayout, maxent_map, multiclass_map
+    from partwise.features import Attributes, RowLayout
+    from partwise.models.classes import classifier_map
     from partwise.structures import Multiclass
 
     n_attributes, n_labels = contexts.sizes.tolist()
@@ -45,7 +46,8 @@ def run(contexts: Contexts, solver: str, l2: float, cap: float) -> list[Any]:
                 reached.setdefault(target, seconds)
         return seconds > cap
 
-    features = (maxent_map if solver == "cd" else multiclass_map)(structure, rows, layout=layout)
+    columns = {"cd": True, "auto": None}.get(solver, False)  # as estimators have it
+    features = classifier_map(structure, rows, columns, layout)
     problem = Problem(features, structure, gold, "log", l2, n_jobs=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

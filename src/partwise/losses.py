@@ -64,6 +64,11 @@ class Loss:
         return self.smooth and self.link == "identity" and self.name not in SMOOTHED
 
     @property
+    def takes_l1(self) -> bool:
+        """Whether there are solvers for it under an l1 term."""
+        return self.smooth and self.link == "identity"
+
+    @property
     def oracle(self) -> Capability:
         """What a structure must answer for a plane that touches the loss."""
         return Capability.EXPECTATION_ORACLE if self.smooth else Capability.MAX_ORACLE

@@ -69,7 +69,7 @@ def test_unknown_labels_and_losses_without_costs(cli, files, tmp_path):
     (tmp_path / "c.txt").write_text("B-NP B-XX 1\n")
     flags = ("--cost", tmp_path / "c.txt", "-o", tmp_path / "m.pw")
     said = cli("train", "tag", files / "treebank" / "train.txt", "--loss", "hinge", *flags, status=2).stderr
-    assert "cost: label 'B-XX' was not in the training data" in said
+    assert f"{tmp_path / 'c.txt'}:1: label 'B-XX' was not in the training data" in said.replace("\n", "")
     said = cli("train", "tag", tmp_path / "absent", *flags, status=2).stderr
     assert "cost is not used by loss='log'" in said
 
@@ -98,3 +98,19 @@ def test_a_temperature_makes_no_probabilities_of_a_margin():
     assert [name for name, loss in LOSSES.items() if loss.probabilistic] == ["log", "softmax-margin"]
     model = partwise.MaxentClassifier(get_loss("hinge", temperature=0.5)).fit(np.eye(3), list("abc"))
     assert not hasattr(model, "predict_proba")
+
+
+def test_an_unknown_label_in_a_file_of_costs_has_its_line(cli, files, tmp_path):
+    cost = tmp_path / "costs.txt"
+    cost.write_text("# some\nB-NP O 2\nB-NP X-NP 2\n")
+    train = files / "treebank" / "train.txt"
+    ended = cli("train", "tag", train, "-o", tmp_path / "m.pw", "--loss", "hinge", "--cost", cost, status=2)
+    assert f"{cost}:3: label 'X-NP' was not in the training data" in ended.stderr.replace("\n", "")
+
+
+def test_the_summary_shows_what_of_a_loss_is_not_its_own(cli, files, tmp_path):
+    flags = (files / "treebank" / "train.txt", "-o", tmp_path / "m.pw", "--loss", "softmax-margin", "--tol", "0.1")
+    changed = cli("train", "tag", *flags, "--cost-scale", "0.5", "--temperature", "2").stdout
+    assert "loss softmax-margin with temperature 2 and cost scale 0.5, C = " in changed
+    assert "softmax-margin with temperature 2 and cost scale 0.5, l2 = " in cli("inspect", tmp_path / "m.pw").stdout
+    assert "loss softmax-margin, C = " in cli("train", "tag", *flags).stdout

@@ -60,7 +60,7 @@ def test_refused_before_the_data_are_read(cli, tmp_path):
     for flags in (("--l1", "1", "--loss", "hinge"), ("--penalty", "l1", "--loss", "squared-hinge"), ("--l1", "-1")):
         for task in sorted(TASKS):
             said = cli("train", task, tmp_path / "absent", "-o", tmp_path / "m.pw", *flags, status=2).stderr
-            assert "--l1 must be" in said or "is not available with loss=" in said
+            assert "--l1 must be" in said or "is not available with --loss" in said
 
 
 def test_a_path_over_l1(cli, cli_json, files, tmp_path):
@@ -107,7 +107,7 @@ def test_every_task_takes_a_grid(cli, tmp_path, task):
         (("--l1-min", "1", "--C-min", "1"), "--C-min cannot be combined with --l1-min"),
         (("--l1-min", "1", "--grid", "1,2"), "--grid cannot be combined with --l1-min"),
         (("--l1-min", "1", "--penalty", "l1"), "--penalty cannot be combined with --l1-min"),
-        (("--l1-min", "1", "--loss", "hinge"), "not available with loss='hinge'"),
+        (("--l1-min", "1", "--loss", "hinge"), "--l1-min is not available with --loss hinge"),
         (("--l2", "1"), "--l2 is for paths over l1"),
         (("--grid", "1,2", "--points", "3"), "--points cannot be combined with --grid"),
         (("--grid", "1,2", "--C-max", "3"), "--C-max cannot be combined with --grid"),
@@ -123,3 +123,19 @@ def test_every_task_takes_a_grid(cli, tmp_path, task):
 )
 def test_bad_paths(cli, tmp_path, flags, message):
     assert message in cli("path", "tag", tmp_path / "absent", "-o", tmp_path / "m.pw", *flags, status=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (("--l1", "1", "--loss", "hinge"), "--l1 is not available with --loss hinge; losses that fit: log, softmax-"),
+        (("--penalty", "l1", "--loss", "hinge"), "--penalty l1 is not available with --loss hinge"),
+        (("--l1-ratio", "0.3"), "--l1-ratio goes with --penalty elasticnet"),
+        (("--l1-ratio", "0.3", "--l1", "1"), "--l1-ratio goes with --penalty elasticnet"),
+    ],
+)
+def test_messages_speak_of_flags(flags, said, cli, files, tmp_path):
+    train = files / "digits" / "train.svm"
+    ended = cli("train", "maxent", train, "-o", tmp_path / "m.pw", *flags, status=2)
+    assert said in ended.stderr
+    assert "penalty=" not in ended.stderr

@@ -265,3 +265,10 @@ def test_memory_does_not_grow_with_the_input(name, piped, cases, tmp_path):
             )
         peaks.append(int(done.stderr.split()[-1]))
     assert peaks[1] - peaks[0] < 10_000_000
+
+
+def test_predictions_for_a_table_need_a_file(cli, chunker, tmp_path):
+    table = tmp_path / "in.parquet"
+    table.write_bytes(b"PAR1")
+    ended = cli("predict", chunker, table, status=2)
+    assert "give its name, for example -o out.parquet" in ended.stderr

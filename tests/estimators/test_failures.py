@@ -13,6 +13,8 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 from partwise.estimators import MaxentClassifier, SequenceTagger
+from partwise.models.sequences import labels
+from partwise.models.sequences import model as sequence_model
 
 X = [[["a", "b"], ["c"]], [["a"]], [["b"], ["a", "c"]]]
 Y = [["P", "Q"], ["P"], ["R", "Q"]]
@@ -182,3 +184,21 @@ def test_ctrl_c_stops_a_classifier(rng):
     model = MaxentClassifier(tol=0.0, max_passes=1e6, solver="eg")
     assert interrupted_fit(model, x, y, 0.5) < 1.0
     assert vars(model) == vars(MaxentClassifier(tol=0.0, max_passes=1e6, solver="eg"))
+
+
+def test_more_labels_than_tables_of_pairs_can_have(monkeypatch):
+    """By their number, before they are put in order."""
+    monkeypatch.setattr(sequence_model, "MOST_LABELS", 3)
+    monkeypatch.setattr(labels, "sorted_labels", None)  # which would be called
+    with pytest.raises(ValueError, match="y has 4 different labels, more than 3"):
+        SequenceTagger().fit([["a"]] * 5, [[k] for k in (1, 2, 3, 4, 1)])
+
+
+def test_labelled_examples_have_answers_and_weights_are_finite():
+    model = MaxentClassifier().fit(np.eye(3), [0, 1, 2])
+    with pytest.raises(ValueError, match="y is None: labelled examples have answers"):
+        model.labelled(np.eye(3), None)
+    weights = model.weights_.copy()
+    weights[1] = np.nan
+    with pytest.raises(ValueError, match="weight 1 is nan: weights must be finite"):
+        model.with_weights(weights)

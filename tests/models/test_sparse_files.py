@@ -82,9 +82,14 @@ def test_zeros_are_dropped_and_answers_stay(name, share, tmp_path):
 @pytest.mark.parametrize("name", NAMES)
 def test_no_weights_at_all(name, tmp_path):
     model, X = case(name)
+    model.save(tmp_path / "full.pw")
     model.coef_ = np.zeros_like(model.coef_)
     model.save(tmp_path / "m.pw")
-    assert list(partwise.load(tmp_path / "m.pw").predict(X)) == list(model.predict(X))
+    loaded = partwise.load(tmp_path / "m.pw")
+    assert list(loaded.predict(X)) == list(model.predict(X))
+    assert not loaded.coef_.any()
+    if name not in SMALL:
+        assert os.path.getsize(tmp_path / "m.pw") < os.path.getsize(tmp_path / "full.pw")
 
 
 def test_dense_models_are_as_they_were(tmp_path):

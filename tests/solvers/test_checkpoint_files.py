@@ -9,9 +9,9 @@ import pickle
 import numpy as np
 import pytest
 from checkpointcases import ODD, attempt, changed, forge, parts, places, problem_for, run, saved_run, without
-from smallproblems import BARE_COLUMNS
+from smallproblems import BARE_COLUMNS, Small
 
-from partwise import CheckpointError, Problem, available_solvers
+from partwise import CheckpointError, Problem, available_solvers, solve
 from partwise.features import maxent_map, multiclass_map
 from partwise.losses import Loss
 from partwise.penalties import ElasticNet
@@ -19,6 +19,7 @@ from partwise.solvers import Checkpoint
 from partwise.solvers import checkpoint as files
 from partwise.solvers.eg import EGState
 from partwise.solvers.lbfgs import LBFGSState
+from partwise.solvers.loop import Run
 from partwise.solvers.state import BIT_GENERATORS, pack, unpack
 from partwise.structures import Multiclass
 
@@ -248,3 +249,28 @@ def test_a_maxent_checkpoint_is_not_taken_for_another_map(tmp_path, rng):
     run(Problem(maxent_map(structure, x), structure, gold, "log", 0.1), "cd", tmp_path / "run", max_passes=2)
     with pytest.raises(CheckpointError, match="another problem"):
         run(Problem(maxent_map(structure, x[:, ::-1].copy()), structure, gold, "log", 0.1), "cd", tmp_path / "run")
+
+
+class Killed(Exception):
+    pass
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "newton", "sdca"])
+def test_killed_between_the_last_step_and_the_end(solver, tmp_path, monkeypatch):
+    """The rule that ends a run holds: what was saved until then must not lead to one more step."""
+    problem = Small("multiclass", "log", l2=0.5).problem
+    options = {"tol": 1e-6, "random_state": 0}
+    whole = solve(problem, solver, **options)
+    assert whole.status == "converged"
+
+    def kill(self, state, status, latest):
+        raise Killed
+
+    every = Checkpoint(tmp_path / "c", every_passes=1e-9)
+    with monkeypatch.context() as patch:
+        patch.setattr(Run, "_conclude", kill)
+        with pytest.raises(Killed):
+            solve(problem, solver, **options, checkpoint=every)
+    resumed = solve(problem, solver, **options, checkpoint=every)
+    assert resumed.passes == whole.passes
+    np.testing.assert_array_equal(resumed.weights, whole.weights)

@@ -22,9 +22,11 @@ from oracles.problems import maxent_case
 from partwise import ConvergenceWarning, Problem, Structure, available_solvers, get_solver, solve
 from partwise.capabilities import Capability, capabilities
 from partwise.cli.output import peak_memory
-from partwise.features import Attributes, chain_map, multiclass_map
+from partwise.features import Attributes, RowLayout, chain_map, maxent_map, multiclass_map
 from partwise.kernels import kernel_map
 from partwise.losses import Loss
+from partwise.models import classes
+from partwise.models.classes import classifier_map
 from partwise.models.rows import csr_attributes
 from partwise.penalties import L2, ElasticNet
 from partwise.solvers import EG, LBFGS, SDCA, auto, choose, compatibility_table, register, suitable_solvers
@@ -187,6 +189,46 @@ class TestAuto:
         assert choose(rather_weak, warm=True).solver == EG()
         assert solve(rather_weak, tol=1e-3).relative_gap <= 1e-3
         assert isinstance(none.solver, LBFGS)
+
+    def test_columns_where_slots_have_few_features(self, monkeypatch, rng):
+        monkeypatch.setattr(auto, "TINY", 10)
+        n, n_labels, n_attributes = 60, 4, 12
+        structure = Multiclass(n, n_labels)
+        three = np.concatenate([rng.choice(n_attributes, size=3, replace=False) for _ in range(n)])
+        rows = Attributes(np.arange(0, 3 * n + 1, 3), three, n_attributes)
+        pairs = RowLayout.from_pairs(
+            n_attributes, n_labels, structure.width, np.arange(n_attributes + 1), np.arange(n_attributes) % n_labels
+        )
+        gold = structure.encode(rng.integers(0, n_labels, size=n))
+
+        def chosen(by_features, table=rows, **options):
+            features = classifier_map(structure, table, by_features, pairs)
+            return choose(Problem(features, structure, gold, "log", 1.0, **options)).solver.name
+
+        assert chosen(None) == "cd"
+        assert chosen(False) != "cd"
+        weighted = Attributes(rows.row_ptr, rows.attributes, n_attributes, np.full(3 * n, 0.5))
+        assert chosen(None, weighted) != "cd"
+        monkeypatch.setattr(auto, "FEW_FEATURES", 0.1)
+        assert chosen(None) != "cd"
+        monkeypatch.setattr(classes, "FEW_PAIRS", 5)
+        assert (
+            "column access"
+            not in Problem(classifier_map(structure, rows, None, pairs), structure, gold, "log", 1.0).capabilities()
+        )
+
+    def test_zeros_by_columns_where_weights_are_few(self, monkeypatch, rng):
+        monkeypatch.setattr(auto, "TINY", 10)
+
+        def chosen(n_columns, l2):
+            structure = Multiclass(40, 2)
+            gold = structure.encode(np.arange(40) % 2)
+            features = maxent_map(structure, rng.normal(size=(40, n_columns)))
+            return choose(Problem(features, structure, gold, "log", ElasticNet(0.1, l2))).solver.name
+
+        assert chosen(3, 0.1) == "cd-l1"
+        assert chosen(500, 0.1) == "eg-prox"
+        assert chosen(500, 0.0) == "cd-l1"
 
     @pytest.mark.parametrize(("loss", "solver"), [("log", "lbfgs"), ("hinge", "bcfw"), ("squared-hinge", "bcfw")])
     def test_memory_is_in_proportion_to_the_data(self, loss, solver):

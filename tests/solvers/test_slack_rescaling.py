@@ -96,7 +96,9 @@ def test_other_solvers_refuse(solver):
     problem, _ = slack("chain-tied")
     if solver in ("one-slack", "bmrm"):
         return
-    with pytest.raises(ValueError, match=r"loss 'slack-hinge'.*solvers that fit: one-slack, bmrm"):
+    with pytest.raises(
+        ValueError, match=r"does not do slack rescaling \(loss 'slack-hinge'.*solvers that fit: one-slack, bmrm"
+    ):
         solve(problem, solver)
 
 

@@ -9,7 +9,7 @@ import click
 from partwise.cli.errors import UserError
 from partwise.cli.flags import File
 from partwise.cli.output import check_outputs, json_flag, print_json
-from partwise.cli.summary import certificate_lines, features_text, loss_fields, result_fields, size_text
+from partwise.cli.summary import certificate_lines, features_text, loss_fields, loss_text, result_fields, size_text
 from partwise.cli.tasks import task_of
 
 
@@ -59,7 +59,7 @@ def command(model: str, top: int, dump: str | None, as_json: bool) -> None:
     l1 = f"l1 = {fields['l1']:g}, " if fields["l1"] else ""
     lines = [
         ("model", f"{model}{size_text(model)}, a {fields['estimator']} (task {task.name})"),
-        ("loss", f"{fields['loss']}, {l1}l2 = {fields['l2']:g}"),
+        ("loss", f"{loss_text(fields)}, {l1}l2 = {fields['l2']:g}"),
         *certificate_lines(fields),
         ("features", f"{fields['n_features']}{looks}, {fields['n_nonzero']} weights not zero"),
         ("labels", f"{len(fields['labels'])}: {labels}" if fields["labels"] else "-"),

@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from partwise.cli.errors import UserError
 from partwise.cli.flags import File
@@ -80,6 +81,24 @@ def penalty_settings(settings: dict[str, Any], default_C: float, flags: dict[str
     if l2 is not None:
         return {"C": 1.0 / l2}
     return {} if C is None else {"C": C}
+
+
+def check_sparse(settings: dict[str, Any], flags: dict[str, Any]) -> None:
+    """UserError for --l1-ratio without its penalty, and for an l1 term that the loss cannot have.
+
+    What the estimators say of it has the names of their parameters.
+    """
+    from partwise.losses import LOSSES, get_loss
+
+    penalty, source = settings["penalty"], click.get_current_context().get_parameter_source("l1_ratio")
+    if penalty != "elasticnet" and source is ParameterSource.COMMANDLINE:
+        raise UserError("--l1-ratio goes with --penalty elasticnet")
+    given = [f"--{name.replace('_', '-')}" for name in ("l1", "l1_min") if flags.get(name)]
+    flag = f"--penalty {penalty}" if penalty != "l2" else next(iter(given), None)
+    loss = get_loss(settings["loss"])
+    if flag is not None and not loss.takes_l1:
+        fitting = ", ".join(name for name, each in LOSSES.items() if each.takes_l1)
+        raise UserError(f"{flag} is not available with --loss {loss.name}; losses that fit: {fitting}")
 
 
 def _check(flag: str, value: float | None, zero: bool = False) -> None:

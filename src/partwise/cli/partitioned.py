@@ -18,6 +18,7 @@ from partwise.cli.summary import (
     certificate_lines,
     features_text,
     loss_fields,
+    loss_text,
     penalty_text,
     result_fields,
     size_text,
@@ -138,7 +139,7 @@ def _summary(task: Task, fields: dict[str, Any], score: tuple[str, float] | None
     looks = f"; {features_text(fields)}" if "features" in fields else ""
     where = fields["model"] if fields["model"] != "-" else "standard output"
     lines = [
-        ("trained", f"{task.name} from {sizes}{looks}; loss {fields['loss']}, {penalty_text(fields)}"),
+        ("trained", f"{task.name} from {sizes}{looks}; loss {loss_text(fields)}, {penalty_text(fields)}"),
         *certificate_lines(fields),
         *([("score", f"{score[0]} {score[1]:.2%} on {fields['scored_on']}")] if score else []),
         ("model", f"{where}{size_text(where)}"),

@@ -100,6 +100,8 @@ def command(
     if is_table(data) or is_table(output):
         if k_best or constraints or as_json or format != "auto":
             raise UserError("--k-best, --constraints, --json and --format are not available for tables")
+        if output == "-":
+            raise UserError(f"{data}: predictions for a table are a table: give its name, for example -o out.parquet")
         _label_table(fitted, data, output, columns, keep, into, nulls, marginals)
         return
     if columns or keep or into != "prediction" or nulls != "error":

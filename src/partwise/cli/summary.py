@@ -63,6 +63,13 @@ def loss_fields(loss: Any) -> dict[str, Any]:
     return {"loss": found.name, "temperature": found.temperature, "cost_scale": found.cost_scale}
 
 
+def loss_text(fields: dict[str, Any]) -> str:
+    """The loss in words: with its temperature and cost scale, where they are not its own."""
+    usual = loss_fields(fields["loss"])
+    changes = [f"{name.replace('_', ' ')} {fields[name]:g}" for name in usual if fields[name] != usual[name]]
+    return " with ".join([fields["loss"], *([" and ".join(changes)] if changes else [])])
+
+
 def penalty_text(fields: dict[str, Any]) -> str:
     """The penalty in words: C where there is l2 alone."""
     return f"l1 = {fields['l1']:g}, l2 = {fields['l2']:g}" if fields["l1"] else f"C = {fields['C']:g}"

@@ -16,7 +16,7 @@ from partwise.cli import crossval
 from partwise.cli.checkpoints import checkpoint_of
 from partwise.cli.errors import UserError, message_of
 from partwise.cli.flags import RENAMED, TRAINING, File, estimator_options, solver_options
-from partwise.cli.objective import loss_flags, loss_settings, penalty_flags, penalty_settings
+from partwise.cli.objective import check_sparse, loss_flags, loss_settings, penalty_flags, penalty_settings
 from partwise.cli.output import (
     check_outputs,
     is_terminal,
@@ -32,6 +32,7 @@ from partwise.cli.summary import (
     certificate_lines,
     features_text,
     loss_fields,
+    loss_text,
     penalty_text,
     result_fields,
     size_text,
@@ -169,6 +170,7 @@ def estimator_settings(task: Task, flags: dict[str, Any]) -> dict[str, Any]:
     chosen["solver_options"] = solver_options(flags["solver"], flags["given_options"]) or None
     for name, flag in RENAMED.items():
         chosen[name] = flags[flag]
+    check_sparse(chosen, flags)
     return chosen
 
 
@@ -381,7 +383,7 @@ def _summary(task: Task, fields: dict[str, Any], main: tuple[str, float], notes:
     looks = f"; {features_text(fields)}" if "features" in fields else ""
     where = fields["model"] if fields["model"] != "-" else "standard output"
     lines = [
-        ("trained", f"{task.name} from {', '.join(sizes)}{looks}; loss {fields['loss']}, {penalty_text(fields)}"),
+        ("trained", f"{task.name} from {', '.join(sizes)}{looks}; loss {loss_text(fields)}, {penalty_text(fields)}"),
         *certificate_lines(fields),
         *([("dev", _early_text(fields["early_stopping"]))] if "early_stopping" in fields else []),
         *notes,

@@ -25,7 +25,7 @@ class ClusterPartitions(Partitions):
         """The model without weights."""
         return self._here.model
 
-    def batches(self, by_features: bool = False) -> list[FileBatch]:
+    def batches(self, by_features: bool | None = False) -> list[FileBatch]:
         """References that travel: of the folder, which workers open themselves."""
         return self._here.batches(by_features)
 

@@ -216,6 +216,8 @@ class AnsweringEstimator(TrainedEstimator):
 
         ValueError for an answer that the model does not have.
         """
+        if y is None:
+            raise ValueError("y is None: labelled examples have answers")
         model, reading, _ = self._read(X, note=False)
         model.needs(Ability.ENCODING, "labelled examples")
         labellings, possible = _encode(model, reading, y)
@@ -235,6 +237,9 @@ class AnsweringEstimator(TrainedEstimator):
         """Another estimator like this one with other weights, without a certificate."""
         if np.shape(weights) != np.shape(self.weights_):
             raise ValueError(f"weights of shape {np.shape(weights)}, the model has {np.shape(self.weights_)}")
+        odd = np.flatnonzero(~np.isfinite(weights))
+        if odd.size:
+            raise ValueError(f"weight {odd[0]} is {np.asarray(weights)[odd[0]]}: weights must be finite")
         return self._preview(self._model, weights)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

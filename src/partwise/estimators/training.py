@@ -299,7 +299,7 @@ class TrainedEstimator(BaseEstimator):
         if self.l1_ratio > 1:
             raise ValueError(f"l1_ratio must be at most 1, got {self.l1_ratio!r}")
         share = {"l2": 0.0, "l1": 1.0}.get(self.penalty, float(self.l1_ratio))
-        if share and not (loss.smooth and loss.link == "identity"):
+        if share and not loss.takes_l1:
             raise ValueError(
                 f"penalty={self.penalty!r} is not available with loss={loss.name!r}: use 'log', 'softmax-margin' or "
                 "'smoothed-hinge'"

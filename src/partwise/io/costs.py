@@ -11,7 +11,16 @@ from partwise.io.errors import FormatError
 from partwise.io.files import read_text
 
 
-def read_costs(path: str | os.PathLike[str], label: Callable[[str], Any] = str) -> dict[tuple[Any, Any], float]:
+class FileCosts(dict[tuple[Any, Any], float]):
+    """Costs of pairs, and the lines of the file where they are."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        super().__init__()
+        self.path = path
+        self.lines: dict[tuple[Any, Any], int] = {}
+
+
+def read_costs(path: str | os.PathLike[str], label: Callable[[str], Any] = str) -> FileCosts:
     """Costs of pairs (right label, label), as the `cost` of estimators takes them.
 
     A line has three fields, separated by white space (by tabs where there are any, so that labels may have spaces):
@@ -24,7 +33,7 @@ def read_costs(path: str | os.PathLike[str], label: Callable[[str], Any] = str) 
         With the line: another number of fields, a cost that is no finite number >= 0, a right answer that costs
         something, a pair that occurs twice; and for a file without pairs.
     """
-    found: dict[tuple[Any, Any], float] = {}
+    found = FileCosts(path)
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         if not line.strip() or line.startswith("#"):
             continue
@@ -42,6 +51,7 @@ def read_costs(path: str | os.PathLike[str], label: Callable[[str], Any] = str) 
         if pair in found:
             raise FormatError(f"the pair {fields[0]} {fields[1]} has two costs", path, number)
         found[pair] = cost
+        found.lines[pair] = number
     if not found:
         raise FormatError("there are no costs", path)
     return found

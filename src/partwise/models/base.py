@@ -85,9 +85,13 @@ class Training:
         return ElasticNet(ratio * self.l1, ratio * self.l2) if self.l1 else L2(1.0 / C)
 
     @property
-    def by_features(self) -> bool:
-        """Whether the solver works on single features."""
-        return self.l1 > 0 or (isinstance(self.solver, Solver) and Capability.COLUMN_ACCESS in self.solver.requires)
+    def by_features(self) -> bool | None:
+        """Whether the solver works on single features; None if it may, where they are few."""
+        if self.l1 > 0:
+            return True
+        if isinstance(self.solver, Solver):
+            return Capability.COLUMN_ACCESS in self.solver.requires
+        return None
 
 
 @dataclass(frozen=True)
@@ -302,7 +306,7 @@ class Model(HasCosts, ABC):
         """What learns this model from blocks of data."""
         raise NotImplementedError
 
-    def labelled(self, parts: ModelParts, by_features: bool = False) -> LabelledBatch:
+    def labelled(self, parts: ModelParts, by_features: bool | None = False) -> LabelledBatch:
         """The batch of examples that its partitioner encoded; ModelFormatError for arrays that are none.
 
         by_features: whether the solver goes by single features (`Training.by_features`).

@@ -49,6 +49,9 @@ from partwise.structures import Multiclass, padded_width
 #: Scores that `best` holds at a time.
 MOST_SCORES = 1 << 22
 
+#: Pairs of attribute and label that are few enough to have their columns beside the rows.
+FEW_PAIRS = 10_000
+
 
 class ClassesModel(Model):
     """A label per row. `names` are those of the columns, if they have any.
@@ -100,10 +103,10 @@ class ClassesModel(Model):
             raise ValueError(f"y has the label {unknown[0]!r}, which is not among the classes of the first call")
         return super().further(X, y, with_class_weight(self.class_weight, y, weight, self.classes), n_jobs)
 
-    def _examples(self, encoded: EncodedRows, by_features: bool) -> LabelledBatch:
+    def _examples(self, encoded: EncodedRows, by_features: bool | None) -> LabelledBatch:
         structure = self.structure(encoded.size.n_examples)
         rows = self._with_ones(encoded.rows).table
-        one_sided = self.one_sided and by_features
+        one_sided = self.one_sided and bool(by_features)
         features = logistic_map(structure, rows) if one_sided else classifier_map(structure, rows, by_features)
         batch, table = Batch(structure, features), self.costs_of(self.classes.tolist())
         cost = None
@@ -161,7 +164,7 @@ class ClassesModel(Model):
     def partitioner(self) -> ClassesPartitioner:
         return ClassesPartitioner(self)
 
-    def labelled(self, parts: ModelParts, by_features: bool = False) -> LabelledBatch:
+    def labelled(self, parts: ModelParts, by_features: bool | None = False) -> LabelledBatch:
         n_columns = self.n_attributes - self.fit_intercept
         return self._examples(EncodedRows.from_parts(parts, n_columns, len(self.classes)), by_features)
 
@@ -335,8 +338,15 @@ class ClassesModel(Model):
         return self
 
 
-def classifier_map(structure: Multiclass, rows: Any, by_features: bool, layout: RowLayout | None = None) -> FeatureMap:
-    """The features of rows with a label each; by_features: single features are available."""
+def classifier_map(
+    structure: Multiclass, rows: Any, by_features: bool | None, layout: RowLayout | None = None
+) -> FeatureMap:
+    """The features of rows with a label each.
+
+    by_features: whether single features are available; None: if that is little work, for solvers that may use it.
+    """
+    if by_features is None:
+        by_features = layout is not None and layout.num_pairs <= FEW_PAIRS
     return (maxent_map if by_features else multiclass_map)(structure, rows, layout=layout)
 
 

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from partwise.arrays import Floats, Ints, pointers
+from partwise.io.costs import FileCosts
+from partwise.io.errors import FormatError
 from partwise.losses import Loss
 
 
@@ -63,7 +65,7 @@ class LabelCost:
         for gold, label, value in _pairs(self.given):
             for each in (gold, label):
                 if each not in number:
-                    raise ValueError(f"cost: label {each!r} was not in the training data")
+                    raise _unknown(self.given, (gold, label), each)
             table[number[gold], number[label]] = value
         return table
 
@@ -131,6 +133,13 @@ def head_costs(lengths: Ints, heads: Ints, cost: LabelCost) -> Floats:
         found.append(rows.ravel())
         begin += n
     return np.concatenate(found)
+
+
+def _unknown(given: Mapping[Any, Any], pair: tuple[Any, Any], label: Any) -> ValueError:
+    text = f"label {label!r} was not in the training data"
+    if isinstance(given, FileCosts):
+        return FormatError(text, given.path, given.lines.get(pair))
+    return ValueError(f"cost: {text}")
 
 
 def _pairs(given: Mapping[Any, Any]) -> list[tuple[Any, Any, Any]]:

@@ -15,8 +15,8 @@ DENSE = 0.8
 
 
 def few(weights: Floats) -> bool:
-    """Whether so few weights are not zero that files leave out the others; none at all are kept as they are."""
-    return 0 < int(np.count_nonzero(weights)) < DENSE * len(weights)
+    """Whether so few weights are not zero that files leave out the others."""
+    return int(np.count_nonzero(weights)) < DENSE * len(weights)
 
 
 class PairLayout:

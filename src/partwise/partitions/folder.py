@@ -132,7 +132,7 @@ class Partitions:
                 )
         return self.model
 
-    def batches(self, by_features: bool = False) -> list[FileBatch]:
+    def batches(self, by_features: bool | None = False) -> list[FileBatch]:
         """References of the batches, in their order."""
         return [FileBatch(self, number, by_features) for number in range(self.n_batches)]
 
@@ -142,7 +142,7 @@ class Partitions:
         n_slots = sum(batch.n_slots for batch in batches)
         return PartitionExecutor(batches, plan(sizes, self.memory, self._manifest.n_bytes, self.n_weights, n_slots))
 
-    def read(self, number: int, by_features: bool = False) -> LabelledBatch:
+    def read(self, number: int, by_features: bool | None = False) -> LabelledBatch:
         """A batch, opened."""
         size = self.size(number)
         path = os.path.join(self.folder, batch_name(number))
@@ -171,7 +171,7 @@ class FileBatch:
 
     partitions: Partitions
     number: int
-    by_features: bool = False
+    by_features: bool | None = False
 
     @property
     def size(self) -> BatchSize:

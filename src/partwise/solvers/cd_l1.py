@@ -122,7 +122,7 @@ class CDL1(Solver[CDL1State]):
     def step(self, problem: Problem, state: CDL1State) -> None:
         violation = problem.violations(state.weights, state.u)
         chosen = self._working_set(state.weights, violation, state.u)
-        if state.columns is None or not np.array_equal(chosen, state.chosen):
+        if state.columns is None or state.chosen is None or not np.array_equal(chosen, state.chosen):
             (part,) = problem.in_memory()
             state.chosen, state.columns = chosen, _core.WorkingColumns(part.native, chosen)
         if state.marginals is None:  # the run was resumed

@@ -138,7 +138,7 @@ class Run:
                 status = status or "stopped"
             elif limits.max_seconds is not None and self.seconds >= limits.max_seconds:
                 status = status or "max_seconds"
-            if self._save_due(state):
+            if status is None and self._save_due(state):  # the end is saved with its status, or resuming would go on
                 self._save(state)
         if latest is None:
             latest = self._certify(state)

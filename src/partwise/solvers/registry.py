@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any, TypeVar
 
-from ..capabilities import listed
+from ..capabilities import Capability, listed
 from ..problem import Problem
 from .base import Solver
 
@@ -13,6 +13,16 @@ S = TypeVar("S", bound=type[Solver[Any]])
 #: Registered solvers by name, in the order of lists.
 SOLVERS: dict[str, type[Solver[Any]]] = {}
 _PLACES: dict[str, int] = {}
+#: What a loss of margins is, and slack rescaling is not.
+OF_MARGINS = frozenset(
+    {
+        Capability.SMOOTH,
+        Capability.SMOOTH_TERM,
+        Capability.TEMPERATURE_0,
+        Capability.IDENTITY_LINK,
+        Capability.SQUARED_LINK,
+    }
+)
 #: Where a solver stands in lists that says nothing of it: at their end.
 LAST = 100
 
@@ -96,8 +106,11 @@ def check_fits(solver: Solver[Any], problem: Problem) -> None:
         fitting = suitable_solvers(problem)
         reasons = [reason for name in sorted(missing) if (reason := problem.lacks(name))]
         details = "; ".join([describe(problem), *reasons])
+        needs = f"needs {listed(missing)}, which this problem does not have"
+        if Capability.SLACK_RESCALING in problem.capabilities() and missing & OF_MARGINS:
+            needs = "does not do slack rescaling"
         raise ValueError(
-            f"solver {solver.name!r} needs {listed(missing)}, which this problem does not have ({details}); "
+            f"solver {solver.name!r} {needs} ({details}); "
             + (f"solvers that fit: {', '.join(fitting)}" if fitting else no_solver(problem))
         )
 

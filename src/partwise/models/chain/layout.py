@@ -143,7 +143,7 @@ def frequent_attributes(counts: Ints, n_labels: int, min_count: int, some: bool)
 def edge_attributes(rows: Rows, edge_ids: Ints) -> Attributes:
     """Rows of edges: attribute 0, then the chosen attributes of the edge's right end."""
     found = rows.attributes()
-    ids = np.where(found.attributes >= 0, edge_ids[found.attributes], -1)
+    ids = np.append(edge_ids, -1)[found.attributes]  # of -1, the last: -1
     owner = np.repeat(np.arange(rows.n_rows), np.diff(found.row_ptr))
     inner = has_left_neighbour(rows.lengths)
     kept = (ids >= 0) & inner[owner]

@@ -102,7 +102,7 @@ class ChainModel(ChainBase):
     def partitioner(self) -> ChainPartitioner:
         return ChainPartitioner(self)
 
-    def labelled(self, parts: ModelParts, by_features: bool = False) -> LabelledBatch:
+    def labelled(self, parts: ModelParts, by_features: bool | None = False) -> LabelledBatch:
         encoded = EncodedRows.from_parts(parts, self.n_attributes, self.n_labels)
         return self._examples(self.batch(encoded.rows, once=False), encoded.labels, encoded.weight)
 

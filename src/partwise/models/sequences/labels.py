@@ -48,6 +48,15 @@ class Targets(Sequences):
         """All labels end to end."""
         return list(chain.from_iterable(self.items))
 
+    def check_count(self, most: int) -> None:
+        """ValueError for more distinct labels than `most`, before they are put in order and have numbers."""
+        try:
+            count = len(set(self.flat)) if len(self.flat) > most else 0
+        except TypeError:  # what is wrong is said where lengths and labels are looked at
+            return
+        if count > most:
+            raise ValueError(too_many(count, most))
+
     def classes(self) -> NDArray[Any]:
         """The distinct labels, sorted; labels of unlike types are sorted by type first."""
         try:
@@ -81,11 +90,21 @@ class CodedTargets(Targets):
     def lengths(self, name: str = "y") -> Ints:
         return self.coded.lengths
 
+    def check_count(self, most: int) -> None:
+        count = len(self.coded.distinct())
+        if count > most:
+            raise ValueError(too_many(count, most))
+
     def classes(self) -> NDArray[Any]:
         return sorted_labels(self.coded.distinct())
 
     def encode(self, classes: NDArray[Any]) -> Ints:
         return self.coded.numbers_in(classes.tolist())
+
+
+def too_many(count: int, most: int) -> str:
+    """The message for more labels than a model can have."""
+    return f"y has {count} different labels, more than {most}: tables of pairs of labels would be too large"
 
 
 def sorted_labels(distinct: Iterable[Any]) -> NDArray[Any]:

@@ -42,6 +42,10 @@ class SequenceSource:
     rule: LabelRule | None = None  # what the structure was told of neighbouring labels
 
 
+#: Labels that a model of sequences may have: a table of all pairs of them takes 20 GB.
+MOST_LABELS = 50_000
+
+
 class SequenceModel(Model):
     """Labels for every position of a sequence.
 
@@ -124,6 +128,7 @@ class SequenceModel(Model):
         """Sequences of positive weight, their labels and weights, and how many sequences there are in all."""
         sequences = Sequences.of(X) if self.template is None else TextSequences.of(X)
         targets = Targets.of(y)
+        targets.check_count(MOST_LABELS)
         if not len(sequences.items):
             raise ValueError("X holds no sequences")
         lengths, n_sequences = sequences.lengths(), len(sequences.items)
