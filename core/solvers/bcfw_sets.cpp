@@ -275,9 +275,10 @@ BcfwSetReport bcfw_set_epoch(const BcfwSetState& state, std::span<const Index> o
         using L = decltype(link);
         if constexpr (kFixedMass<L> || kQuadraticConjugate<L>) {
             Visits<L> visits(state, options);
-            for (const Index i : order) {
+            for (std::size_t k = 0; k < order.size(); ++k) {
                 interrupt.check();
-                visits.visit(i);
+                if (k + 1 < order.size()) state.sets.prefetch(order[k + 1]);
+                visits.visit(order[k]);
             }
             visits.report.bound = visits.bound();
             return visits.report;

@@ -4,13 +4,14 @@
 #include <limits>
 #include <utility>
 
+#include "support/prefetch.h"
+
 namespace partwise {
 
 namespace {
 
 template <class T>
 void grow(std::vector<T>& to, std::size_t by) {
-    to.reserve(to.size() + by);  // no more than that: there is one of these per example
     to.resize(to.size() + by);
 }
 
@@ -96,20 +97,24 @@ void DifferenceRows::retain(const double* keep) {
 
 namespace {
 
-// <row, w> + first: two sums, so that additions do not wait for each other.
+// <row, w> + first: four sums, so that additions do not wait for each other.
 template <bool HasValues>
 double row_sum(const std::uint32_t* __restrict weight, const double* __restrict value, std::size_t n,
                const double* __restrict w, double first) {
     const auto term = [&](std::size_t j) { return HasValues ? value[j] * w[weight[j]] : w[weight[j]]; };
-    double even = first;
-    double odd = 0;
+    double a = first;
+    double b = 0;
+    double c = 0;
+    double d = 0;
     std::size_t j = 0;
-    for (; j + 2 <= n; j += 2) {
-        even += term(j);
-        odd += term(j + 1);
+    for (; j + 4 <= n; j += 4) {
+        a += term(j);
+        b += term(j + 1);
+        c += term(j + 2);
+        d += term(j + 3);
     }
-    if (j < n) even += term(j);
-    return even + odd;
+    for (; j < n; ++j) a += term(j);
+    return (a + b) + (c + d);
 }
 
 }  // namespace
@@ -124,6 +129,18 @@ void DifferenceRows::scores(const double* w, double scale, double* out) const {
                                       : row_sum<false>(weights, nullptr, n, w, first);
         begin = ends_[k];
     }
+}
+
+void DifferenceRows::costs(double* out) const {
+    for (std::size_t k = 0; k < slots_.size(); ++k) out[slots_[k]] = costs_[k];
+}
+
+void DifferenceRows::prefetch() const {
+    prefetch_begin(slots_);
+    prefetch_begin(costs_);
+    prefetch_begin(ends_);
+    prefetch_begin(weights_);
+    prefetch_begin(values_);
 }
 
 template <class F>

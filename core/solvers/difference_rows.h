@@ -23,8 +23,11 @@ class DifferenceRows {
 
     // out[r] = <A'e_r, w> + scale * cost of r, for each row's slot r. The order of sums depends on the row alone.
     void scores(const double* w, double scale, double* out) const;
+    // out[r] = cost of r, for each row's slot r
+    void costs(double* out) const;
     // w += scale * sum over rows of slots[r] A'e_r, in the order of slots
     void add(const double* slots, double scale, double* w) const;
+    void prefetch() const;
     // w = 0 under the rows of slots that are not 0.
     void clear(const double* slots, double* w) const;
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "support/prefetch.h"
 #include "support/sizes.h"
 #include "support/vector_math.h"
 
@@ -127,9 +128,9 @@ void WorkingSets::attach(const Objective& objective, Interrupt& interrupt) {
     }
     if (objective.features().num_weights() > kMaxIndex) throw InputError("working sets take up to 2^32 weights");
     for (Index i = 0; i < num_examples(); ++i) {
-        interrupt.check();
-        Set& set = sets_[idx(i)];
+        const Set& set = sets_[idx(i)];
         if (set.attached) continue;
+        interrupt.check();
         for (const Atom& atom : set.atoms) {
             if (atom.slots().empty() || Index{atom.slots().back()} < objective.num_slots(i)) continue;
             throw InputError("example " + std::to_string(i) + ": an atom has slot " +
@@ -138,6 +139,16 @@ void WorkingSets::attach(const Objective& objective, Interrupt& interrupt) {
         }
         complete(objective, i, 0);
     }
+}
+
+void WorkingSets::prefetch(Index i) const {
+    const Set& set = sets_[idx(i)];
+    prefetch_begin(set.atoms);
+    prefetch_begin(set.gram);
+    prefetch_begin(set.differences.ends);
+    prefetch_begin(set.differences.indices);
+    prefetch_begin(set.differences.values);
+    set.rows.prefetch();
 }
 
 Index WorkingSets::find_or_add(const Objective& objective, Index i, SlotCounts& labelling, Index stamp) {
@@ -161,8 +172,6 @@ double* WorkingSets::slot_scratch(Index num_slots) {
 void WorkingSets::complete(const Objective& objective, Index i, std::size_t first) {
     Set& set = sets_[idx(i)];
     set.attached = false;  // until all is done: what follows may be interrupted
-    costs_.assign(idx(objective.num_slots(i)), 0.0);
-    objective.add_cost(i, objective.loss().cost_scale, costs_.data());
     needed_.clear();
     if (first == 0) set.differences.clear();
     const std::size_t n = set.atoms.size();
@@ -172,12 +181,16 @@ void WorkingSets::complete(const Objective& objective, Index i, std::size_t firs
     fresh_.clear();
     const auto known = set.rows.slots();
     std::set_difference(needed_.begin(), needed_.end(), known.begin(), known.end(), std::back_inserter(fresh_));
+    if (len(products_.size()) < objective.num_slots(i)) products_.resize(idx(objective.num_slots(i)));
     if (!fresh_.empty()) {
+        fill(products_.data(), objective.num_slots(i), 0.0);
+        objective.add_cost(i, objective.loss().cost_scale, products_.data());
         fresh_rows_.clear();
         objective.features().slot_rows(i, fresh_, fresh_rows_);
-        set.rows.insert(fresh_, fresh_rows_, costs_.data());
+        set.rows.insert(fresh_, fresh_rows_, products_.data());
     }
-    products_.resize(idx(objective.num_slots(i)));
+    set.rows.costs(products_.data());
+    for (std::size_t k = first; k < n; ++k) set.atoms[k].cost = -set.difference(k, products_.data());
     dense_.resize(idx(objective.features().num_weights()), 0.0);
     set.gram.resize(n * n);
     for (std::size_t k = first; k-- > 1;) {
@@ -198,15 +211,10 @@ void WorkingSets::count_bytes(Set& set) {
 
 void WorkingSets::compare(const Objective& objective, Index i) {
     Set& set = sets_[idx(i)];
-    Atom& atom = set.atoms[set.differences.size()];
+    const Atom& atom = set.atoms[set.differences.size()];
     double* d = slot_scratch(objective.num_slots(i));
     objective.add_gold(i, 1.0, d);
-    atom.cost = 0;
-    for (std::size_t k = 0; k < atom.slots().size(); ++k) {
-        const std::uint32_t slot = atom.slots()[k];
-        d[slot] -= atom.counts()[k];
-        atom.cost += atom.counts()[k] * costs_[slot];
-    }
+    for (std::size_t k = 0; k < atom.slots().size(); ++k) d[atom.slots()[k]] -= atom.counts()[k];
     difference_.clear();
     const auto take = [&](Index slot) {
         if (const double value = std::exchange(d[slot], 0.0); value != 0.0) difference_.add(slot, value);

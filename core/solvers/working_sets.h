@@ -19,7 +19,7 @@ namespace partwise {
 
 // What the oracle costs per slot and a new atom per number (rows, copies, inner products), in numbers of rows that
 // sweeps read. Measured on text chunking and handwritten words; what is counted is the same in every run.
-constexpr Index kSlot = 6;
+constexpr Index kSlot = 2;
 constexpr Index kNewAtom = 4;
 
 class Atom {
@@ -86,6 +86,9 @@ class WorkingSets {
     const DifferenceRows& rows(Index i) const { return sets_[idx(i)].rows; }
     Gram gram(Index i) const { return {sets_[idx(i)].gram.data(), sets_[idx(i)].atoms.size()}; }
 
+    // Asks for example i's memory ahead of a visit: visits in random order wait for it otherwise.
+    void prefetch(Index i) const;
+
     // Checks that the sets are of this objective's examples and completes atoms that came from a table.
     void attach(const Objective& objective, Interrupt& interrupt);
 
@@ -133,7 +136,7 @@ class WorkingSets {
     void keep(Index i);
     // Makes differences, rows and inner products of the atoms from this one on.
     void complete(const Objective& objective, Index i, std::size_t first);
-    // Cost and difference of the atom after those that were compared already; its slots are added to needed_.
+    // The difference of the atom after those that were compared already; its slots are added to needed_.
     void compare(const Objective& objective, Index i);
     void fill_gram_row(Set& set, std::size_t k);
     // All 0 between calls.
@@ -146,7 +149,6 @@ class WorkingSets {
     std::vector<Index> fresh_;  // of them, those without a row
     PackedRows fresh_rows_;
     SlotCounts difference_;
-    std::vector<double> costs_;
     std::vector<double> slots_;  // all 0 between calls
     std::vector<double> products_;
     std::vector<double> dense_;  // all 0 between calls

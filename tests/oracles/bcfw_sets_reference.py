@@ -20,7 +20,7 @@ from .objective import DenseProblem
 
 Floats = NDArray[np.float64]
 #: Work of the oracle per slot, and of a new labelling per number of the rows of its working set.
-SLOT, NEW = 6, 4
+SLOT, NEW = 2, 4
 
 
 @dataclass
