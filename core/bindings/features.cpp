@@ -260,6 +260,30 @@ void bind_features(nb::module_& m) {
             },
             "i"_a, "slots"_a)
         .def(
+            "slot_rows",
+            [](const FeatureMap& f, Index i, const Ints& slots) {
+                check_index(i, f.num_examples());
+                const auto all = span_of(slots);
+                for (std::size_t k = 0; k < all.size(); ++k) {
+                    if (all[k] < 0 || all[k] >= f.num_slots(i))
+                        throw InputError("no slot " + std::to_string(all[k]) + " in example " + std::to_string(i));
+                    if (k > 0 && all[k] <= all[k - 1]) throw InputError("slots must ascend");
+                }
+                PackedRows rows;
+                f.slot_rows(i, all, rows);
+                nb::list out;
+                for (std::size_t k = 0; k < rows.size(); ++k) {
+                    SparseVector row;
+                    for (std::size_t j = rows.begin(k); j < rows.ends[k]; ++j) {
+                        row.append(Index{rows.indices[j]}, &rows.values[j], 1);
+                    }
+                    row.finish();
+                    out.append(row);
+                }
+                return out;
+            },
+            "i"_a, "slots"_a)
+        .def(
             "transpose_norm2",
             [](const FeatureMap& f, Index i, const Floats& slots) {
                 check_index(i, f.num_examples());

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "support/vector_math.h"
 
@@ -85,6 +86,13 @@ struct ArcMap::Block {
             go(small_members.data());
         } else {
             go(members.data());
+        }
+    }
+    // f(place in ids) for the members of one row
+    template <class F>
+    void for_each_member(std::size_t row, F&& f) const {
+        for (std::size_t k = row > 0 ? ends[row - 1] : 0; k < ends[row]; ++k) {
+            f(members.empty() ? std::size_t{small_members[k]} : std::size_t{members[k]});
         }
     }
     double bytes() const {
@@ -327,6 +335,28 @@ void ArcMap::project(Index i, const double* slots, SparseVector& out) const {
         }
     });
     out.finish();
+}
+
+void ArcMap::slot_rows(Index i, std::span<const Index> slots, PackedRows& out) const {
+    ScratchPool<Scratch>::Lease lease(*scratch_);
+    Scratch& s = *lease;
+    const Block& b = block(i, s);
+    const ArcRows rows{tokens_->length(i)};
+    if (s.values.size() < b.ids.size()) s.values.resize(b.ids.size(), 0.0);
+    for (const Index slot : slots) {
+        const Index m = slot / (rows.n + 1) + 1;
+        const Index h = slot % (rows.n + 1);
+        if (h != m) {
+            const Index bin = ArcDistance::bin(h, m);
+            const auto all = {rows.pair(h, m), rows.head(h), rows.head(h, bin), rows.modifier(m, bin)};
+            for (const Index r : all) b.for_each_member(idx(r), [&](std::size_t k) { s.values[k] += 1.0; });
+            for (const Index r : all) {
+                b.for_each_member(idx(r),
+                                  [&](std::size_t k) { out.append(b.ids[k], std::exchange(s.values[k], 0.0)); });
+            }
+        }
+        out.finish_row();
+    }
 }
 
 double ArcMap::transpose_norm2(Index i, const double* slots) const {

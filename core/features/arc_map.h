@@ -30,6 +30,7 @@ class ArcMap final : public FeatureMap {
     Added add_transpose(Index i, const double* slots, double scale, double* w) const override;
     Added add_transpose_shrunk(Index i, const double* slots, double scale, const ShrunkWeights& to) const override;
     void project(Index i, const double* slots, SparseVector& out) const override;
+    void slot_rows(Index i, std::span<const Index> slots, PackedRows& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
     double psi2_bound(Index i) const override;
     double reach(Index i) const override;

@@ -305,6 +305,37 @@ void AttributeRows::project(Index i, const double* slots, Index first, SparseVec
     dispatch([&](auto width, auto has_values) { visit<width(), has_values()>(i, slots, sink); });
 }
 
+void AttributeRows::slot_rows(Index i, std::span<const Index> slots, Index first, PackedRows& out) const {
+    const Index width = layout_->width();
+    const std::int32_t* all_columns = layout_->all_columns();
+    // Slots of the same row are neighbours: those of row t are [place[t], place[t] + size[t]).
+    std::vector<std::size_t> place(idx(n_rows_[idx(i)]), 0);
+    std::vector<std::size_t> size(place.size(), 0);
+    for (std::size_t q = 0; q < slots.size(); ++q) {
+        const std::size_t t = idx(slots[q] / width);
+        if (size[t]++ == 0) place[t] = q;
+    }
+    RowCollector rows(slots.size());
+    auto [full, masked, sparse, end, row, value] = groups_of(i);
+    for (const Group* g = full; g < end; ++g) {
+        for (std::uint32_t e = 0; e < g->n_entries; ++e, ++row) {
+            const double x = value ? *value++ : 1.0;
+            const std::size_t begin = place[idx(*row)];
+            for (std::size_t q = begin; q < begin + size[idx(*row)]; ++q) {
+                const Index b = slots[q] % width;
+                if (g < masked || (g < sparse && layout_->all_present()[g->offset + b])) {
+                    rows.add(q, first + g->offset + b, x);
+                } else if (g >= sparse) {
+                    const std::int32_t* columns = all_columns + g->offset;
+                    const Index j = std::find(columns, columns + g->length, b) - columns;
+                    if (j < g->length) rows.add(q, first + g->offset + j, x);
+                }
+            }
+        }
+    }
+    rows.finish(out);
+}
+
 double AttributeRows::transpose_norm2(Index i, const double* slots) const {
     double sum = 0;
     dispatch([&](auto width, auto has_values) {

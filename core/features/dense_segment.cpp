@@ -97,6 +97,14 @@ void DenseSegment::project(Index i, const double* slots, Index first, SparseVect
     out.append(first, sum.data(), num_weights());
 }
 
+void DenseSegment::slot_rows(Index i, std::span<const Index> slots, Index first, PackedRows& out) const {
+    for (const Index r : slots) {
+        const double* x = input(i, r / width_);
+        for (Index j = 0; j < rows_.n_inputs; ++j) out.append(first + j * width_ + r % width_, x[j]);
+        out.finish_row();
+    }
+}
+
 double DenseSegment::transpose_norm2(Index i, const double* slots) const {
     if (n_rows(i) == 1) return norm2(input(i, 0), rows_.n_inputs) * norm2(slots, width_);
     std::vector<double> row(idx(width_));

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "features/columns.h"
+#include "features/packed_rows.h"
 #include "features/shrunk_weights.h"
 #include "features/sparse_vector.h"
 #include "support/parallel.h"
@@ -61,6 +62,8 @@ class FeatureMap {
     virtual void add_squares_of(Index begin, Index end, const double* slots, double* w) const;
     // A_i' slots, merged; explicit weights only
     virtual void project(Index i, const double* slots, SparseVector& out) const = 0;
+    // Appends the rows A_i' e_r of these slots, which ascend; explicit weights only
+    virtual void slot_rows(Index i, std::span<const Index> slots, PackedRows& out) const;
     // |A_i' slots|^2
     virtual double transpose_norm2(Index i, const double* slots) const = 0;
     // out_r = |A_i' e_r|^2 of every slot r
@@ -97,6 +100,7 @@ class Segment {
     virtual void add_squares_of(Index begin, Index end, const double* slots, double* w) const;
     // Appends runs; `first` is the segment's first weight.
     virtual void project(Index i, const double* slots, Index first, SparseVector& out) const = 0;
+    virtual void slot_rows(Index i, std::span<const Index> slots, Index first, PackedRows& out) const;
     virtual double transpose_norm2(Index i, const double* slots) const = 0;
     virtual void slot_norms2(Index i, double* out) const;
     virtual double psi2_bound(Index i) const = 0;
@@ -121,6 +125,7 @@ class LinearMap final : public FeatureMap {
     void add_transpose_of(Index begin, Index end, const double* slots, double* w) const override;
     void add_squares_of(Index begin, Index end, const double* slots, double* w) const override;
     void project(Index i, const double* slots, SparseVector& out) const override;
+    void slot_rows(Index i, std::span<const Index> slots, PackedRows& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
     void slot_norms2(Index i, double* out) const override;
     double psi2_bound(Index i) const override;

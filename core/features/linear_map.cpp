@@ -34,6 +34,37 @@ void FeatureMap::slot_norms2(Index i, double* out) const { norms2_of_units(*this
 
 void Segment::slot_norms2(Index i, double* out) const { norms2_of_units(*this, i, out); }
 
+namespace {
+
+// Slot by slot, from what one slot projects to: project(slots, vector).
+template <class F>
+void rows_of_units(Index n, std::span<const Index> slots, PackedRows& out, F&& project) {
+    std::vector<double> unit(idx(n), 0.0);
+    SparseVector row;
+    for (const Index r : slots) {
+        unit[idx(r)] = 1.0;
+        row.clear();
+        project(unit.data(), row);
+        unit[idx(r)] = 0.0;
+        for (const SparseVector::Run& run : row.runs()) {
+            const double* x = row.values(run);
+            for (Index k = 0; k < run.length; ++k) out.append(run.start + k, x[k]);
+        }
+        out.finish_row();
+    }
+}
+
+}  // namespace
+
+void FeatureMap::slot_rows(Index i, std::span<const Index> slots, PackedRows& out) const {
+    rows_of_units(num_slots(i), slots, out, [&](const double* unit, SparseVector& row) { project(i, unit, row); });
+}
+
+void Segment::slot_rows(Index i, std::span<const Index> slots, Index first, PackedRows& out) const {
+    rows_of_units(num_slots(i), slots, out,
+                  [&](const double* unit, SparseVector& row) { project(i, unit, first, row); });
+}
+
 void FeatureMap::add_transpose_of(Index begin, Index end, const double* slots, double* w) const {
     for (Index i = begin; i < end; ++i) {
         add_transpose(i, slots, 1.0, w);
@@ -214,6 +245,22 @@ void LinearMap::project(Index i, const double* slots, SparseVector& out) const {
         slots += segment->num_slots(i);
     }
     out.finish();
+}
+
+void LinearMap::slot_rows(Index i, std::span<const Index> slots, PackedRows& out) const {
+    if (!explicit_weights_) throw InputError("a map without explicit weights has no vectors of weight space");
+    std::vector<Index> own;  // slots of one segment
+    Index first = 0;
+    Index first_slot = 0;
+    auto slot = slots.begin();
+    for (const auto& segment : segments_) {
+        const Index end = first_slot + segment->num_slots(i);
+        own.clear();
+        for (; slot != slots.end() && *slot < end; ++slot) own.push_back(*slot - first_slot);
+        if (!own.empty()) segment->slot_rows(i, own, first, out);
+        first += segment->num_weights();
+        first_slot = end;
+    }
 }
 
 double LinearMap::transpose_norm2(Index i, const double* slots) const {

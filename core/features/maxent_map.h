@@ -38,6 +38,9 @@ class MaxentMap final : public FeatureMap, public ColumnAccess {
         rows_->add_squares_of(begin, end, slots, w);
     }
     void project(Index i, const double* slots, SparseVector& out) const override;
+    void slot_rows(Index i, std::span<const Index> slots, PackedRows& out) const override {
+        rows_->slot_rows(i, slots, 0, out);
+    }
     double transpose_norm2(Index i, const double* slots) const override { return rows_->transpose_norm2(i, slots); }
     double psi2_bound(Index i) const override { return rows_->psi2_bound(i); }
     Index row_length() const override { return rows_->row_length(); }

@@ -185,6 +185,10 @@ void PassingRows::project(Index i, const double* slots, Index first, SparseVecto
     stored(i).project(0, slots, first, out);
 }
 
+void PassingRows::slot_rows(Index i, std::span<const Index> slots, Index first, PackedRows& out) const {
+    stored(i).slot_rows(0, slots, first, out);
+}
+
 double PassingRows::transpose_norm2(Index i, const double* slots) const { return stored(i).transpose_norm2(0, slots); }
 
 void PassingRows::slot_norms2(Index i, double* out) const { stored(i).slot_norms2(0, out); }

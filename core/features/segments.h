@@ -68,6 +68,9 @@ class AttributeSegment final : public Segment {
     void project(Index i, const double* slots, Index first, SparseVector& out) const override {
         rows_->project(i, slots, first, out);
     }
+    void slot_rows(Index i, std::span<const Index> slots, Index first, PackedRows& out) const override {
+        rows_->slot_rows(i, slots, first, out);
+    }
     double transpose_norm2(Index i, const double* slots) const override { return rows_->transpose_norm2(i, slots); }
     void slot_norms2(Index i, double* out) const override { rows_->slot_norms2(i, out); }
     double psi2_bound(Index i) const override { return rows_->psi2_bound(i); }
@@ -96,6 +99,7 @@ class SingleRows final : public Segment {
         add_powers<2>(begin, end, slots, w);
     }
     void project(Index i, const double* slots, Index first, SparseVector& out) const override;
+    void slot_rows(Index i, std::span<const Index> slots, Index first, PackedRows& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
     double psi2_bound(Index i) const override {
         const double most = use_.most(i, 1.0, 1.0);
@@ -139,6 +143,7 @@ class AttributeRows final : public Segment {
     void add_transpose_of(Index begin, Index end, const double* slots, double* w) const override;
     void add_squares_of(Index begin, Index end, const double* slots, double* w) const override;
     void project(Index i, const double* slots, Index first, SparseVector& out) const override;
+    void slot_rows(Index i, std::span<const Index> slots, Index first, PackedRows& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
     void slot_norms2(Index i, double* out) const override;
     double psi2_bound(Index i) const override;
@@ -200,6 +205,7 @@ class PassingRows final : public Segment {
     Added add_transpose(Index i, const double* slots, double scale, double* w) const override;
     Added add_transpose_shrunk(Index i, const double* slots, double scale, const ShrunkWeights& to) const override;
     void project(Index i, const double* slots, Index first, SparseVector& out) const override;
+    void slot_rows(Index i, std::span<const Index> slots, Index first, PackedRows& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
     void slot_norms2(Index i, double* out) const override;
     double psi2_bound(Index i) const override;
@@ -241,6 +247,7 @@ class DenseSegment final : public Segment {
     Added add_transpose(Index i, const double* slots, double scale, double* w) const override;
     void add_squares_of(Index begin, Index end, const double* slots, double* w) const override;
     void project(Index i, const double* slots, Index first, SparseVector& out) const override;
+    void slot_rows(Index i, std::span<const Index> slots, Index first, PackedRows& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
     double psi2_bound(Index i) const override;
     Index row_length() const override { return rows_.n_inputs; }
@@ -268,6 +275,7 @@ class SharedSegment final : public Segment {
     Added add_transpose_shrunk(Index i, const double* slots, double scale, const ShrunkWeights& to) const override;
     void add_squares_of(Index begin, Index end, const double* slots, double* w) const override;
     void project(Index i, const double* slots, Index first, SparseVector& out) const override;
+    void slot_rows(Index i, std::span<const Index> slots, Index first, PackedRows& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
     double psi2_bound(Index i) const override;
     Index row_length() const override { return 1; }
@@ -313,6 +321,7 @@ class SlotSegment final : public Segment {
     Added add_transpose_shrunk(Index i, const double* slots, double scale, const ShrunkWeights& to) const override;
     void add_squares_of(Index begin, Index end, const double* slots, double* w) const override;
     void project(Index i, const double* slots, Index first, SparseVector& out) const override;
+    void slot_rows(Index i, std::span<const Index> slots, Index first, PackedRows& out) const override;
     double transpose_norm2(Index i, const double* slots) const override;
     double psi2_bound(Index i) const override;
     Index row_length() const override { return row_length_; }

@@ -58,6 +58,13 @@ void SharedSegment::project(Index i, const double* slots, Index first, SparseVec
     out.append(first, sum.data(), size_);
 }
 
+void SharedSegment::slot_rows(Index, std::span<const Index> slots, Index first, PackedRows& out) const {
+    for (const Index r : slots) {
+        out.append(first + r, keep_.empty() ? 1.0 : keep_[idx(r)]);
+        out.finish_row();
+    }
+}
+
 double SharedSegment::transpose_norm2(Index, const double* __restrict slots) const {
     if (keep_.empty()) return norm2(slots, size_);
     const double* __restrict keep = keep_.data();

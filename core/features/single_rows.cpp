@@ -278,6 +278,15 @@ void SingleRows::project(Index i, const double* slots, Index first, SparseVector
     }
 }
 
+void SingleRows::slot_rows(Index i, std::span<const Index> slots, Index first, PackedRows& out) const {
+    for (const Index r : slots) {
+        for (Index e = entry_ptr_[idx(i)]; e < entry_ptr_[idx(i) + 1]; ++e) {
+            out.append(first + Index{offsets_[idx(e)]} + r, values_.empty() ? 1.0 : values_[idx(e)]);
+        }
+        out.finish_row();
+    }
+}
+
 double SingleRows::transpose_norm2(Index i, const double* slots) const {
     return norm2_[idx(i)] * norm2(slots, layout_->width());
 }

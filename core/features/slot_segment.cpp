@@ -177,6 +177,19 @@ void SlotSegment::project(Index i, const double* slots, Index first, SparseVecto
     visit(i, slots, [&](Index feature, double v) { out.append(first + feature, &v, 1); });
 }
 
+void SlotSegment::slot_rows(Index i, std::span<const Index> slots, Index first, PackedRows& out) const {
+    std::vector<std::int32_t> place(idx(num_slots(i)), -1);
+    for (std::size_t q = 0; q < slots.size(); ++q) place[idx(slots[q])] = static_cast<std::int32_t>(q);
+    RowCollector rows(slots.size());
+    const double* value = values(i);
+    std::size_t k = 0;
+    for (const Entry& entry : entries(i)) {
+        const double x = value ? value[k++] : 1.0;
+        if (const std::int32_t q = place[idx(entry.slot)]; q >= 0) rows.add(idx(q), first + entry.feature, x);
+    }
+    rows.finish(out);
+}
+
 double SlotSegment::transpose_norm2(Index i, const double* slots) const {
     double sum = 0;
     visit(i, slots, [&](Index, double v) { sum += v * v; });

@@ -13,52 +13,52 @@ namespace {
 // The numbers of one block: values, coefficients, inner products.
 class Block {
    public:
-    Block(std::size_t n, double ratio, double* v, double* x, const double* gram)
-        : n_(n), ratio_(ratio), v_(v), x_(x), gram_(gram) {}
-
-    double inner(std::size_t k, std::size_t l) const {
-        return k >= l ? gram_[k * (k + 1) / 2 + l] : gram_[l * (l + 1) / 2 + k];
+    Block(std::size_t n, double ratio, double* v, double* x, Gram gram)
+        : n_(n), ratio_(ratio), v_(v), x_(x), inner_(gram) {
+        double largest = 1.0;
+        for (std::size_t k = 0; k < n_; ++k) largest = std::max(largest, std::abs(v_[k]));
+        noise_ = 1e-11 * largest;
     }
+
     // x_k += d
     void move(std::size_t k, double d) {
         x_[k] += d;
-        for (std::size_t l = 0; l < n_; ++l) v_[l] -= ratio_ * d * inner(k, l);
+        const double* row = inner_.row(k);
+        for (std::size_t l = 0; l < n_; ++l) v_[l] -= ratio_ * d * row[l];
     }
 
     // One step; returns the dual's gain over omega, 0 if there is nothing to gain.
     double pairwise() {
-        const double noise = this->noise();
-        const std::size_t s = best(noise);
-        std::size_t a = n_;
-        for (std::size_t k = 0; k < n_; ++k) {
-            if (x_[k] > 0.0 && (a == n_ || v_[k] < v_[a] - noise)) a = k;
-        }
-        if (a == n_ || !(v_[s] - v_[a] > noise)) return 0.0;
+        const std::size_t s = best();
+        const std::size_t a = worst();
+        if (!(v_[s] - v_[a] > noise_)) return 0.0;
         const double slope = v_[s] - v_[a];
-        const double curvature = ratio_ * std::max(0.0, inner(s, s) + inner(a, a) - 2.0 * inner(s, a));
+        const double curvature = ratio_ * std::max(0.0, inner_(s, s) + inner_(a, a) - 2.0 * inner_(s, a));
         const double gamma = slope < curvature * x_[a] ? slope / curvature : x_[a];
-        const bool drop = gamma == x_[a];
-        move(s, gamma);
-        move(a, -gamma);
-        if (drop) x_[a] = 0.0;
+        const double* to = inner_.row(s);
+        const double* from = inner_.row(a);
+        const double scale = ratio_ * gamma;
+#pragma omp simd
+        for (std::size_t l = 0; l < n_; ++l) v_[l] -= scale * (to[l] - from[l]);
+        x_[s] += gamma;
+        x_[a] = gamma == x_[a] ? 0.0 : x_[a] - gamma;
         return gamma * (slope - 0.5 * gamma * curvature);
     }
 
     double towards() {
-        const double noise = this->noise();
-        const std::size_t s = best(noise);
+        const std::size_t s = best();
         double value = 0;  // <x, v>
         for (std::size_t k = 0; k < n_; ++k) value += x_[k] * v_[k];
         const double slope = v_[s] - value;
-        if (!(slope > noise)) return 0.0;
+        if (!(slope > noise_)) return 0.0;
         double cross = 0;   // <psi_s, psi_x>
         double square = 0;  // |psi_x|^2
         for (std::size_t k = 0; k < n_; ++k) {
             if (x_[k] == 0.0) continue;
-            cross += x_[k] * inner(s, k);
-            for (std::size_t l = 0; l < n_; ++l) square += x_[k] * x_[l] * inner(k, l);
+            cross += x_[k] * inner_(s, k);
+            for (std::size_t l = 0; l < n_; ++l) square += x_[k] * x_[l] * inner_(k, l);
         }
-        const double curvature = ratio_ * std::max(0.0, inner(s, s) - 2.0 * cross + square);
+        const double curvature = ratio_ * std::max(0.0, inner_(s, s) - 2.0 * cross + square);
         const double gamma = slope < curvature ? slope / curvature : 1.0;
         for (std::size_t k = 0; k < n_; ++k) {
             if (x_[k] == 0.0 && k != s) continue;
@@ -76,13 +76,12 @@ class Block {
         std::size_t at = n_;
         double gain = 0;
         double step = 0;
-        const double noise = this->noise();
         for (std::size_t k = 0; k < n_; ++k) {
             const double slope = v_[k] - c * s;
-            const double curvature = ratio_ * inner(k, k) + c;
+            const double curvature = ratio_ * inner_(k, k) + c;
             const double d = std::max(slope / curvature, -x_[k]);
             const double g = d * (slope - 0.5 * d * curvature);
-            if (std::abs(slope) > noise && g > gain) std::tie(at, gain, step) = std::tuple(k, g, d);
+            if (std::abs(slope) > noise_ && g > gain) std::tie(at, gain, step) = std::tuple(k, g, d);
         }
         if (at == n_) return 0.0;
         const bool drop = step == -x_[at];
@@ -93,25 +92,30 @@ class Block {
 
    private:
     // The first of those that are largest up to rounding: an exact step leaves two values equal.
-    std::size_t best(double noise) const {
+    std::size_t best() const {
+        double largest = -kInfinity;
+#pragma omp simd reduction(max : largest)
+        for (std::size_t k = 0; k < n_; ++k) largest = std::max(largest, v_[k]);
         std::size_t s = 0;
-        for (std::size_t k = 1; k < n_; ++k) {
-            if (v_[k] > v_[s] + noise) s = k;
-        }
+        while (!(v_[s] >= largest - noise_) && s + 1 < n_) ++s;
         return s;
     }
-    // Differences of values below this are rounding.
-    double noise() const {
-        double largest = 1.0;
-        for (std::size_t k = 0; k < n_; ++k) largest = std::max(largest, std::abs(v_[k]));
-        return 1e-11 * largest;
+    // The same for the smallest of those with weight.
+    std::size_t worst() const {
+        double smallest = kInfinity;
+#pragma omp simd reduction(min : smallest)
+        for (std::size_t k = 0; k < n_; ++k) smallest = std::min(smallest, x_[k] > 0.0 ? v_[k] : kInfinity);
+        std::size_t a = 0;
+        while (!(x_[a] > 0.0 && v_[a] <= smallest + noise_) && a + 1 < n_) ++a;
+        return a;
     }
 
     std::size_t n_;
     double ratio_;
     double* v_;
     double* x_;
-    const double* gram_;
+    Gram inner_;
+    double noise_;  // differences of values below this are rounding
 };
 
 template <class L>
@@ -132,22 +136,23 @@ class Visits {
         if (omega == 0.0) return;
         auto& atoms = sets_.of(i);
         Workspace::Frame frame(ws_);
-        const double* scores = options_.search ? search(i, frame) : nullptr;
+        double* scores = frame.take(objective_.num_slots(i));  // of slots, with costs; without a search of few of them
+        if (options_.search) search(i, scores);
         // On the simplex a single labelling has nowhere to go.
         const std::size_t fewest = kFixedMass<L> && !options_.search ? 2 : 1;
         if (atoms.size() < fewest) {
             gaps_[i] = 0.0;
             return;
         }
+        if (!options_.search) {
+            sets_.rows(i).scores(w_, 1.0, scores);
+            report.work += sets_.rows(i).num_values();
+        }
         const auto n = len(atoms.size());
         double* v = frame.take(n);
         double* x = frame.take(n);
-        for (std::size_t k = 0; k < atoms.size(); ++k) {
-            // Slots are far fewer than weights, where their scores are known.
-            v[k] = scores ? atoms[k].score(scores) - gold_score_ : atoms[k].cost - atoms[k].dot(w_);
-            report.work += scores ? 0 : atoms[k].num_values();
-            x[k] = atoms[k].coefficient;
-        }
+        sets_.values(i, scores, v);
+        for (std::size_t k = 0; k < atoms.size(); ++k) x[k] = atoms[k].coefficient;
         const double gap = omega * block_gap(options_.search ? margin_ : *std::max_element(v, v + n), v, x, n);
         report.gap_estimate += gap;
         gaps_[i] = gap;
@@ -176,38 +181,40 @@ class Visits {
 
    private:
     // The labelling of the largest cost - <w, psi>, which is margin_, joins the working set, and the next best ones as
-    // long as the dual rises towards them. Returns the scores of slots.
-    const double* search(Index i, Workspace::Frame& frame) {
+    // long as the dual rises towards them.
+    void search(Index i, double* scores) {
         ++report.visits;
-        double* scores = frame.take(objective_.num_slots(i));
-        gold_score_ = objective_.augmented_scores(i, w_, scores);
+        const double gold_score = objective_.augmented_scores(i, w_, scores);
         report.work += kSlot * objective_.num_slots(i) * options_.violators;
         if (options_.violators == 1) {
-            margin_ = objective_.structure().maximize(i, scores, answer_, ws_) - gold_score_;
+            margin_ = objective_.structure().maximize(i, scores, answer_, ws_) - gold_score;
             join(i, answer_);
-            return scores;
+            return;
         }
-        std::vector<Scored> best = objective_.worst_labellings(i, scores, gold_score_, options_.violators, ws_);
+        std::vector<Scored> best = objective_.worst_labellings(i, scores, gold_score, options_.violators, ws_);
         margin_ = best.front().value;
         // Values on the level of a solved block are equal to it up to rounding.
         const double level = this->level(i, scores) + 1e-9 * std::max(1.0, std::abs(margin_));
         for (std::size_t k = 0; k < best.size() && (k == 0 || best[k].value > level); ++k) join(i, best[k].labelling);
-        return scores;
     }
 
     void join(Index i, SlotCounts& labelling) {
         const Index before = len(sets_.of(i).size());
         const Index at = sets_.find_or_add(objective_, i, labelling, options_.now);
-        if (at >= before) report.work += kNewAtom * sets_.of(i)[idx(at)].num_values();
+        if (at >= before) report.work += kNewAtom * sets_.rows(i).num_values();
     }
 
     // The value v above which weight on one more labelling raises the dual: <x, v> on the simplex, phi*'(s) on a cone.
     double level(Index i, const double* scores) {
+        const auto& atoms = sets_.of(i);
+        Workspace::Frame frame(ws_);
+        double* v = frame.take(len(atoms.size()));
+        sets_.values(i, scores, v);
         double linear = 0;
         double s = 0;
-        for (const Atom& atom : sets_.of(i)) {
-            linear += atom.coefficient * (atom.score(scores) - gold_score_);
-            s += atom.coefficient;
+        for (std::size_t k = 0; k < atoms.size(); ++k) {
+            linear += atoms[k].coefficient * v[k];
+            s += atoms[k].coefficient;
         }
         if constexpr (kFixedMass<L>) {
             return linear;
@@ -233,22 +240,18 @@ class Visits {
     }
 
     void move(Index i, double omega, double* v, double* x) {
-        auto& atoms = sets_.of(i);
         const double ratio = omega / l2_;
-        Block block(atoms.size(), ratio, v, x, sets_.gram(i, objective_.features().num_weights()));
-        for (Index k = 0; k < options_.steps; ++k) {
+        Block block(sets_.of(i).size(), ratio, v, x, sets_.gram(i));
+        Index steps = 0;
+        for (; steps < options_.steps; ++steps) {
             const double gain = this->step(block);
             if (!(gain > 0.0)) break;
-            ++report.steps;
             report.dual_gain += omega * gain;
         }
-        for (std::size_t k = 0; k < atoms.size(); ++k) {
-            const double d = x[k] - atoms[k].coefficient;
-            if (d == 0.0) continue;
-            atoms[k].axpy(ratio * d, w_);
-            report.work += atoms[k].num_values();
-            atoms[k].coefficient = x[k];
-        }
+        if (steps == 0) return;
+        report.steps += steps;
+        report.work += sets_.rows(i).num_values();
+        sets_.move(i, x, ratio, w_);
     }
 
     const Objective& objective_;
@@ -259,7 +262,6 @@ class Visits {
     BcfwSetOptions options_;
     Workspace ws_;
     SlotCounts answer_;
-    double gold_score_ = 0;
     double margin_ = 0;
 };
 
@@ -273,9 +275,10 @@ BcfwSetReport bcfw_set_epoch(const BcfwSetState& state, std::span<const Index> o
         using L = decltype(link);
         if constexpr (kFixedMass<L> || kQuadraticConjugate<L>) {
             Visits<L> visits(state, options);
-            for (const Index i : order) {
+            for (std::size_t k = 0; k < order.size(); ++k) {
                 interrupt.check();
-                visits.visit(i);
+                if (k + 1 < order.size()) state.sets.prefetch(order[k + 1]);
+                visits.visit(order[k]);
             }
             visits.report.bound = visits.bound();
             return visits.report;

@@ -40,7 +40,7 @@ struct BcfwSetReport {
     Index visits = 0;  // oracle calls
     Index steps = 0;
     Index merged = 0;
-    Index work = 0;  // numbers of atoms' vectors and of slots that were read or written, about
+    Index work = 0;  // numbers of rows and slots that were read or written, about
     double dual_gain = 0;
     double gap_estimate = 0;  // sum of the blocks' gaps, each when it was visited (over known labellings if no search)
     double bound = 0;         // b = sum_i omega_i (sum_k x_k cost_k - phi*(s_i)) after the last visit

@@ -1,6 +1,9 @@
 #include "solvers/dcd.h"
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <utility>
 
 #include "solvers/sum_examples.h"
 #include "support/vector_math.h"
@@ -84,46 +87,55 @@ class Visits {
         const Index at = sets_.find_or_add(objective_, i, labelling, sets_.next_stamp(i));
         if (at < before) return;
         ++report.added;
-        report.work += kNewAtom * sets_.of(i)[idx(at)].num_values();
+        report.work += kNewAtom * sets_.rows(i).num_values();
     }
 
-    // Algorithm 1.
+    // Algorithm 1. w itself follows at the end: a change d of x_k changes the value of an atom l by -ratio d G_kl.
     void update(Index i) {
         auto& atoms = sets_.of(i);
-        shuffle(atoms);
         const double omega = objective_.weight(i);
         const double ratio = omega / l2_;
+        Workspace::Frame frame(ws_);
+        double* scores = frame.take(objective_.num_slots(i));
+        double* v = frame.take(len(atoms.size()));
+        double* x = frame.take(len(atoms.size()));
+        sets_.rows(i).scores(w_, 1.0, scores);
+        sets_.values(i, scores, v);
+        for (std::size_t k = 0; k < atoms.size(); ++k) x[k] = atoms[k].coefficient;
+        const Gram gram = sets_.gram(i);
         double s = mass(atoms);
         bool emptied = false;
-        for (Atom& atom : atoms) {
-            report.work += atom.num_values();
-            const double gradient = atom.cost - atom.dot(w_) - c * s;
-            const double curvature = ratio * atom.norm2 + c;
-            const double x = std::max(atom.coefficient + gradient / curvature, 0.0);
-            const double d = x - atom.coefficient;
-            const double projected = atom.coefficient > 0.0 ? std::abs(gradient) : std::max(gradient, 0.0);
+        shuffle(atoms);
+        for (const std::size_t k : order_) {
+            const double gradient = v[k] - c * s;
+            const double curvature = ratio * gram(k, k) + c;
+            const double projected = x[k] > 0.0 ? std::abs(gradient) : std::max(gradient, 0.0);
             report.violation = std::max(report.violation, projected);
-            emptied = emptied || x == 0.0;
+            const double before = std::exchange(x[k], std::max(x[k] + gradient / curvature, 0.0));
+            const double d = x[k] - before;
+            emptied = emptied || x[k] == 0.0;
             if (d == 0.0) continue;
             ++report.steps;
             report.dual_gain += omega * d * (gradient - 0.5 * d * curvature);
-            atom.axpy(ratio * d, w_);
-            report.work += atom.num_values();
-            atom.coefficient = x;
+            for (std::size_t l = 0; l < atoms.size(); ++l) v[l] -= ratio * d * gram(k, l);
             s += d;
         }
+        report.work += 2 * sets_.rows(i).num_values();
+        sets_.move(i, x, ratio, w_);
         if (!emptied) return;
         const Index before = len(atoms.size());
         sets_.remove_if(i, [](const Atom& atom) { return atom.coefficient == 0.0; });
         report.removed += before - len(atoms.size());
     }
 
-    // The newest first, the others in any order.
-    void shuffle(std::vector<Atom>& atoms) {
+    // order_: the newest first, the others in any order.
+    void shuffle(const std::vector<Atom>& atoms) {
+        order_.resize(atoms.size());
+        std::iota(order_.begin(), order_.end(), std::size_t{0});
         const auto newest = std::max_element(atoms.begin(), atoms.end(),
                                              [](const Atom& p, const Atom& q) { return p.stamp < q.stamp; });
-        std::swap(*atoms.begin(), *newest);
-        for (std::size_t k = atoms.size() - 1; k > 1; --k) std::swap(atoms[k], atoms[1 + random_.below(k)]);
+        std::swap(order_.front(), order_[static_cast<std::size_t>(newest - atoms.begin())]);
+        for (std::size_t k = order_.size() - 1; k > 1; --k) std::swap(order_[k], order_[1 + random_.below(k)]);
     }
 
     const Objective& objective_;
@@ -134,6 +146,7 @@ class Visits {
     SplitMix64 random_;
     Workspace ws_;
     SlotCounts answer_;
+    std::vector<std::size_t> order_;
     std::vector<double> margins_;
     std::vector<SlotCounts> answers_;
 };

@@ -37,7 +37,7 @@ struct DcdReport {
     Index added = 0;
     Index removed = 0;
     Index merged = 0;  // working sets that were merged
-    Index work = 0;    // numbers of atoms' vectors and of slots that were read or written, about
+    Index work = 0;    // numbers of rows and slots that were read or written, about
     double dual_gain = 0;
     double gap_estimate = 0;  // of searched examples, as if their working sets were solved
     double violation = 0;     // the largest |projected gradient| g that a step met

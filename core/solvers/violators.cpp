@@ -17,8 +17,14 @@ ViolatorReport find_violators(const Objective& objective, const double* weights,
         if (omega == 0.0) continue;
         ++report.visits;
         const double margin = objective.worst_margin(i, weights, answer, ws);
+        Workspace::Frame frame(ws);
+        double* scores = frame.take(objective.num_slots(i));
+        sets.rows(i).scores(weights, 1.0, scores);
+        const Index n = len(sets.of(i).size());
+        double* v = frame.take(n);
+        sets.values(i, scores, v);
         double slack = -kInfinity;
-        for (const Atom& atom : sets.of(i)) slack = std::max(slack, atom.cost - atom.dot(weights));
+        for (Index k = 0; k < n; ++k) slack = std::max(slack, v[k]);
         // Without a labelling there is no slack yet: the gold one's, 0.
         const double violation = std::max(0.0, margin - (slack == -kInfinity ? 0.0 : slack));
         report.losses += omega * margin;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "support/prefetch.h"
 #include "support/sizes.h"
 #include "support/vector_math.h"
 
@@ -12,6 +13,7 @@ namespace partwise {
 namespace {
 
 constexpr Index kMaxIndex = 0xFFFFFFFF;
+constexpr Index kEntry = sizeof(double) + sizeof(std::uint32_t);  // bytes of a slot with its count
 
 void sort_by_slot(SlotCounts& labelling) {
     auto& [slots, counts] = labelling;
@@ -43,44 +45,20 @@ bool Atom::is(const SlotCounts& labelling) const {
            std::equal(labelling.counts.begin(), labelling.counts.end(), counts_.get());
 }
 
-Index Atom::bytes() const {
-    constexpr Index kEntry = sizeof(double) + sizeof(std::uint32_t);
-    return len(sizeof(Atom)) + kEntry * (n_slots_ + std::max<Index>(n_values_, 0));
+Index Atom::bytes() const { return len(sizeof(Atom)) + kEntry * n_slots_; }
+
+double WorkingSets::Set::difference(std::size_t k, const double* scores) const {
+    double sum = 0;
+    for (std::size_t j = differences.begin(k); j < differences.ends[k]; ++j) {
+        sum += differences.values[j] * scores[differences.indices[j]];
+    }
+    return sum;
 }
 
-void Atom::project(const Objective& objective, Index i, Workspace& ws, SparseVector& scratch) {
-    const Index n = objective.num_slots(i);
-    Workspace::Frame frame(ws);
-    double* direction = frame.take(n);  // g - count
-    double* costs = frame.take(n);
-    fill(direction, n, 0.0);
-    fill(costs, n, 0.0);
-    objective.add_cost(i, objective.loss().cost_scale, costs);
-    objective.add_gold(i, 1.0, direction);
-    cost = 0;
-    for (Index k = 0; k < n_slots_; ++k) {
-        const Index slot = slots_[idx(k)];
-        direction[slot] -= counts_[idx(k)];
-        cost += counts_[idx(k)] * costs[slot];
+void WorkingSets::Set::add_difference(std::size_t k, double scale, double* slots) const {
+    for (std::size_t j = differences.begin(k); j < differences.ends[k]; ++j) {
+        slots[differences.indices[j]] += scale * differences.values[j];
     }
-    objective.features().project(i, direction, scratch);
-    n_values_ = 0;
-    for (const auto& run : scratch.runs()) {
-        const double* x = scratch.values(run);
-        n_values_ += std::count_if(x, x + run.length, [](double value) { return value != 0.0; });
-    }
-    values_ = std::make_unique_for_overwrite<double[]>(idx(n_values_));
-    indices_ = std::make_unique_for_overwrite<std::uint32_t[]>(idx(n_values_));
-    std::size_t at = 0;
-    for (const auto& run : scratch.runs()) {
-        const double* x = scratch.values(run);
-        for (Index j = 0; j < run.length; ++j) {
-            if (x[j] == 0.0) continue;
-            values_[at] = x[j];
-            indices_[at++] = static_cast<std::uint32_t>(run.start + j);
-        }
-    }
-    norm2 = partwise::norm2(values_.get(), n_values_);
 }
 
 WorkingSets::WorkingSets(Index num_examples) {
@@ -110,8 +88,8 @@ WorkingSets::WorkingSets(const AtomTable& table) {
             }
             sort_by_slot(labelling);
             sets_[i].atoms.emplace_back(labelling, x, table.stamps[k]);
-            bytes_ += sets_[i].atoms.back().bytes();
         }
+        count_bytes(sets_[i]);
     }
 }
 
@@ -150,19 +128,27 @@ void WorkingSets::attach(const Objective& objective, Interrupt& interrupt) {
     }
     if (objective.features().num_weights() > kMaxIndex) throw InputError("working sets take up to 2^32 weights");
     for (Index i = 0; i < num_examples(); ++i) {
+        const Set& set = sets_[idx(i)];
+        if (set.attached) continue;
         interrupt.check();
-        for (Atom& atom : of(i)) {
-            if (atom.projected()) continue;
-            if (!atom.slots().empty() && Index{atom.slots().back()} >= objective.num_slots(i)) {
-                throw InputError("example " + std::to_string(i) + ": an atom has slot " +
-                                 std::to_string(atom.slots().back()) + ", there are " +
-                                 std::to_string(objective.num_slots(i)));
-            }
-            bytes_ -= atom.bytes();
-            atom.project(objective, i, ws_, scratch_);
-            bytes_ += atom.bytes();
+        for (const Atom& atom : set.atoms) {
+            if (atom.slots().empty() || Index{atom.slots().back()} < objective.num_slots(i)) continue;
+            throw InputError("example " + std::to_string(i) + ": an atom has slot " +
+                             std::to_string(atom.slots().back()) + ", there are " +
+                             std::to_string(objective.num_slots(i)));
         }
+        complete(objective, i, 0);
     }
+}
+
+void WorkingSets::prefetch(Index i) const {
+    const Set& set = sets_[idx(i)];
+    prefetch_begin(set.atoms);
+    prefetch_begin(set.gram);
+    prefetch_begin(set.differences.ends);
+    prefetch_begin(set.differences.indices);
+    prefetch_begin(set.differences.values);
+    set.rows.prefetch();
 }
 
 Index WorkingSets::find_or_add(const Objective& objective, Index i, SlotCounts& labelling, Index stamp) {
@@ -174,56 +160,142 @@ Index WorkingSets::find_or_add(const Objective& objective, Index i, SlotCounts& 
         return found - atoms.begin();
     }
     atoms.emplace_back(labelling, 0.0, stamp);
-    atoms.back().project(objective, i, ws_, scratch_);
-    bytes_ += atoms.back().bytes();
+    complete(objective, i, atoms.size() - 1);
     return len(atoms.size()) - 1;
 }
 
-const double* WorkingSets::gram(Index i, Index num_weights) {
+double* WorkingSets::slot_scratch(Index num_slots) {
+    if (len(slots_.size()) < num_slots) slots_.resize(idx(num_slots), 0.0);
+    return slots_.data();
+}
+
+void WorkingSets::complete(const Objective& objective, Index i, std::size_t first) {
     Set& set = sets_[idx(i)];
+    set.attached = false;  // until all is done: what follows may be interrupted
+    needed_.clear();
+    if (first == 0) set.differences.clear();
     const std::size_t n = set.atoms.size();
-    if (set.gram_rows == n) return set.gram.data();
-    set.gram.resize(n * (n + 1) / 2);
-    dense_.resize(idx(num_weights), 0.0);
-    for (std::size_t k = set.gram_rows; k < n; ++k) {
-        double* row = set.gram.data() + k * (k + 1) / 2;
-        set.atoms[k].axpy(1.0, dense_.data());
-        for (std::size_t l = 0; l < k; ++l) row[l] = set.atoms[l].dot(dense_.data());
-        row[k] = set.atoms[k].norm2;
-        set.atoms[k].clear(dense_.data());
+    for (std::size_t k = first; k < n; ++k) compare(objective, i);
+    std::sort(needed_.begin(), needed_.end());
+    needed_.erase(std::unique(needed_.begin(), needed_.end()), needed_.end());
+    fresh_.clear();
+    const auto known = set.rows.slots();
+    std::set_difference(needed_.begin(), needed_.end(), known.begin(), known.end(), std::back_inserter(fresh_));
+    if (len(products_.size()) < objective.num_slots(i)) products_.resize(idx(objective.num_slots(i)));
+    if (!fresh_.empty()) {
+        fill(products_.data(), objective.num_slots(i), 0.0);
+        objective.add_cost(i, objective.loss().cost_scale, products_.data());
+        fresh_rows_.clear();
+        objective.features().slot_rows(i, fresh_, fresh_rows_);
+        set.rows.insert(fresh_, fresh_rows_, products_.data());
     }
-    set.gram_rows = n;
-    return set.gram.data();
+    set.rows.costs(products_.data());
+    for (std::size_t k = first; k < n; ++k) set.atoms[k].cost = -set.difference(k, products_.data());
+    dense_.resize(idx(objective.features().num_weights()), 0.0);
+    set.gram.resize(n * n);
+    for (std::size_t k = first; k-- > 1;) {
+        const auto row = set.gram.begin() + len(k * first);
+        std::copy_backward(row, row + len(first), set.gram.begin() + len(k * n + first));
+    }
+    for (std::size_t k = first; k < n; ++k) fill_gram_row(set, k);
+    set.attached = true;
+    count_bytes(set);
+}
+
+void WorkingSets::count_bytes(Set& set) {
+    bytes_ -= set.bytes;
+    set.bytes = set.rows.bytes() + kEntry * len(set.differences.indices.size());
+    for (const Atom& atom : set.atoms) set.bytes += atom.bytes();
+    bytes_ += set.bytes;
+}
+
+void WorkingSets::compare(const Objective& objective, Index i) {
+    Set& set = sets_[idx(i)];
+    const Atom& atom = set.atoms[set.differences.size()];
+    double* d = slot_scratch(objective.num_slots(i));
+    objective.add_gold(i, 1.0, d);
+    for (std::size_t k = 0; k < atom.slots().size(); ++k) d[atom.slots()[k]] -= atom.counts()[k];
+    difference_.clear();
+    const auto take = [&](Index slot) {
+        if (const double value = std::exchange(d[slot], 0.0); value != 0.0) difference_.add(slot, value);
+    };
+    for (const Index slot : objective.gold(i).slots) take(slot);
+    for (const std::uint32_t slot : atom.slots()) take(slot);
+    sort_by_slot(difference_);
+    needed_.insert(needed_.end(), difference_.slots.begin(), difference_.slots.end());
+    for (std::size_t k = 0; k < difference_.slots.size(); ++k) {
+        set.differences.append(difference_.slots[k], difference_.counts[k]);
+    }
+    set.differences.finish_row();
+}
+
+// <psi_k, psi_l> = <d_l, A psi_k>. Sums follow the order of slots, so that they do not depend on which other atoms
+// there are: a resumed run has the same bits.
+void WorkingSets::fill_gram_row(Set& set, std::size_t k) {
+    const std::size_t n = set.atoms.size();
+    double* d = slots_.data();
+    set.add_difference(k, 1.0, d);
+    set.rows.add(d, 1.0, dense_.data());
+    set.rows.scores(dense_.data(), 0.0, products_.data());
+    set.rows.clear(d, dense_.data());
+    for (const std::uint32_t slot : set.rows.slots()) d[slot] = 0.0;
+    for (std::size_t l = 0; l <= k; ++l) {
+        set.gram[k * n + l] = set.gram[l * n + k] = set.difference(l, products_.data());
+    }
+}
+
+// cost - <w, psi> = <count, theta + kappa c> - <g, theta> = -<d, theta + kappa c>: gold costs nothing.
+void WorkingSets::values(Index i, const double* scores, double* v) const {
+    const Set& set = sets_[idx(i)];
+    for (std::size_t k = 0; k < set.atoms.size(); ++k) v[k] = -set.difference(k, scores);
+}
+
+void WorkingSets::move(Index i, const double* x, double scale, double* w) {
+    Set& set = sets_[idx(i)];
+    double* net = slots_.data();
+    for (std::size_t k = 0; k < set.atoms.size(); ++k) {
+        const double change = x[k] - std::exchange(set.atoms[k].coefficient, x[k]);
+        if (change != 0.0) set.add_difference(k, change, net);
+    }
+    set.rows.add(net, scale, w);
+    for (const std::uint32_t slot : set.rows.slots()) net[slot] = 0.0;
 }
 
 void WorkingSets::keep(Index i) {
     Set& set = sets_[idx(i)];
-    for (const Atom& atom : set.atoms) bytes_ -= atom.bytes();
-    std::size_t rows = 0;  // known rows come first, so that those kept come first too
-    for (std::size_t k = 0; k < kept_.size(); ++k) {
+    const std::size_t n = set.atoms.size();
+    const std::size_t m = kept_.size();
+    PackedRows& all = set.differences;
+    double* used = slots_.data();
+    std::size_t end = 0;  // of the differences kept
+    for (std::size_t k = 0; k < m; ++k) {
         const std::size_t from = kept_[k];
-        if (from < set.gram_rows) {
-            const double* old_row = set.gram.data() + from * (from + 1) / 2;
-            double* row = set.gram.data() + k * (k + 1) / 2;
-            for (std::size_t l = 0; l <= k; ++l) row[l] = old_row[kept_[l]];
-            rows = k + 1;
-        }
+        for (std::size_t l = 0; l < m; ++l) set.gram[k * m + l] = set.gram[from * n + kept_[l]];
         if (from != k) set.atoms[k] = std::move(set.atoms[from]);
-        bytes_ += set.atoms[k].bytes();
+        const std::size_t begin = all.begin(from);
+        const std::size_t size = all.ends[from] - begin;
+        for (std::size_t j = 0; j < size; ++j, ++end) {
+            all.indices[end] = all.indices[begin + j];
+            all.values[end] = all.values[begin + j];
+            used[all.indices[end]] = 1.0;
+        }
+        all.ends[k] = static_cast<std::uint32_t>(end);
     }
-    set.atoms.erase(set.atoms.begin() + len(kept_.size()), set.atoms.end());
-    set.gram_rows = rows;
-    set.gram.resize(rows * (rows + 1) / 2);
+    all.ends.resize(m);
+    all.indices.resize(end);
+    all.values.resize(end);
+    set.atoms.erase(set.atoms.begin() + len(m), set.atoms.end());
+    set.gram.resize(m * m);
+    set.rows.retain(used);
+    for (const std::uint32_t slot : set.rows.slots()) used[slot] = 0.0;
+    count_bytes(set);
 }
 
 bool WorkingSets::merge(const Objective& objective, Index i) {
     auto& atoms = of(i);
     const auto positive = [](const Atom& atom) { return atom.coefficient > 0.0; };
     if (std::count_if(atoms.begin(), atoms.end(), positive) < 2) return false;
-    const Index n = objective.num_slots(i);
-    Workspace::Frame frame(ws_);
-    double* sum = frame.take(n);
-    fill(sum, n, 0.0);
+    double* sum = slot_scratch(objective.num_slots(i));
     double mass = 0;
     Index newest = 0;
     for (const Atom& atom : atoms) {
@@ -234,18 +306,14 @@ bool WorkingSets::merge(const Objective& objective, Index i) {
             sum[atom.slots()[k]] += atom.coefficient * atom.counts()[k];
     }
     SlotCounts mixture;
-    for (Index r = 0; r < n; ++r) {
-        if (sum[r] != 0.0) mixture.add(r, sum[r] / mass);
+    for (Index r = 0; r < objective.num_slots(i); ++r) {
+        if (const double count = std::exchange(sum[r], 0.0); count != 0.0) mixture.add(r, count / mass);
     }
-    // Vector and cost come from the counts, not from the old atoms': a run that starts from saved counts then has the
-    // same bits.
-    Atom merged(mixture, mass, newest);
-    merged.project(objective, i, ws_, scratch_);
     remove_if(i, positive);
-    bytes_ += merged.bytes();
-    sets_[idx(i)].gram.clear();  // the atoms' order changed
-    sets_[idx(i)].gram_rows = 0;
-    atoms.insert(atoms.begin(), std::move(merged));
+    atoms.insert(atoms.begin(), Atom(mixture, mass, newest));
+    // All from the counts, nothing from the old atoms, whose order changed too: a run that starts from saved counts then
+    // has the same bits.
+    complete(objective, i, 0);
     return true;
 }
 

@@ -1,74 +1,57 @@
 // The labellings that a method keeps for each example at temperature 0, with what a step on one of them needs.
 //
 // An atom is one labelling y of example i (or, after a merge, a mixture of labellings with expected counts in place of
-// count(y)): its slots, its cost kappa <count, c>, the sparse vector psi = A'(g - count), |psi|^2, and its coefficient,
-// the share x of the example's dual block. u = sum_i omega_i sum_k x_k psi_k; the block's mass s is sum_k x_k.
-// A step on an atom touches psi and the weights under it, nothing else.
+// count(y)): its slots, its cost kappa <count, c>, what it differs from gold in, d = g - count, and its coefficient,
+// the share x of the example's dual block. With psi = A'd, u = sum_i omega_i sum_k x_k psi_k; the block's mass s is
+// sum_k x_k. No psi is ever formed: the atoms of an example share the rows A'e_r of the slots r in which they differ
+// from gold. Values of all atoms come from the scores of those slots, a change of coefficients goes back to the weights
+// as one sum over those slots, and steps in between are made with the inner products of the example's psi.
 #pragma once
 
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "solvers/difference_rows.h"
 #include "solvers/objective.h"
 
 namespace partwise {
 
-// What the oracle costs per slot and a new atom per number (projection, copies, inner products), in numbers of vectors
-// that sweeps read. Measured on text chunking and handwritten words; what is counted is the same in every run.
-constexpr Index kSlot = 6;
+// What the oracle costs per slot and a new atom per number (rows, copies, inner products), in numbers of rows that
+// sweeps read. Measured on text chunking and handwritten words; what is counted is the same in every run.
+constexpr Index kSlot = 2;
 constexpr Index kNewAtom = 4;
 
 class Atom {
    public:
-    // Sorted slots. The vector psi is made by project().
+    // Sorted slots.
     Atom(const SlotCounts& labelling, double coefficient, Index stamp);
 
     double coefficient;
     Index stamp;  // when it was last asked for; what that means is the solver's business
     double cost = 0;
-    double norm2 = 0;
 
     std::span<const std::uint32_t> slots() const { return {slots_.get(), idx(n_slots_)}; }
     std::span<const double> counts() const { return {counts_.get(), idx(n_slots_)}; }
     bool is(const SlotCounts& labelling) const;
     Index bytes() const;
-    Index num_values() const { return n_values_; }
-
-    // <count, scores>
-    double score(const double* scores) const {
-        double sum = 0;
-        for (Index k = 0; k < n_slots_; ++k) sum += counts_[idx(k)] * scores[slots_[idx(k)]];
-        return sum;
-    }
-    double dot(const double* w) const {
-        const double* __restrict value = values_.get();
-        const std::uint32_t* __restrict index = indices_.get();
-        double sum = 0;
-#pragma omp simd reduction(+ : sum)
-        for (Index j = 0; j < n_values_; ++j) sum += value[j] * w[index[j]];
-        return sum;
-    }
-    void axpy(double scale, double* __restrict w) const {
-        const double* __restrict value = values_.get();
-        const std::uint32_t* __restrict index = indices_.get();
-        for (Index j = 0; j < n_values_; ++j) w[index[j]] += scale * value[j];
-    }
-    // w = 0 under psi.
-    void clear(double* w) const {
-        for (Index j = 0; j < n_values_; ++j) w[indices_[idx(j)]] = 0.0;
-    }
-
-    bool projected() const { return n_values_ >= 0; }
-    void project(const Objective& objective, Index i, Workspace& ws, SparseVector& scratch);
 
    private:
     Index n_slots_;
-    Index n_values_ = -1;
     std::unique_ptr<double[]> counts_;
     std::unique_ptr<std::uint32_t[]> slots_;
-    std::unique_ptr<double[]> values_;
-    std::unique_ptr<std::uint32_t[]> indices_;
+};
+
+// <psi_k, psi_l> of an example's n atoms.
+class Gram {
+   public:
+    Gram(const double* values, std::size_t n) : values_(values), n_(n) {}
+    const double* row(std::size_t k) const { return values_ + k * n_; }
+    double operator()(std::size_t k, std::size_t l) const { return row(k)[l]; }
+
+   private:
+    const double* values_;
+    std::size_t n_;
 };
 
 // All atoms as flat arrays, in order: what a checkpoint or a dual point holds.
@@ -86,29 +69,37 @@ class WorkingSets {
     explicit WorkingSets(Index num_examples);
     // Throws InputError if the table is not one of atoms with coefficients >= 0.
     explicit WorkingSets(const AtomTable& table);
+    WorkingSets(const WorkingSets&) = delete;
+    WorkingSets& operator=(const WorkingSets&) = delete;
 
     Index num_examples() const { return len(sets_.size()); }
     Index num_atoms() const;
-    // Memory of atoms. Not of inner products, which are small beside the vectors, and are recomputed when a run is
-    // resumed: what is counted here must not depend on that.
+    // Memory of atoms and their rows. Not of inner products, which are few beside them.
     Index bytes() const { return bytes_; }
     // A stamp later than those of all of example i's atoms. It depends on them alone, so that a resumed run has the
     // same.
     Index next_stamp(Index i) const;
     AtomTable table() const;
 
+    // Their order must not be changed from outside.
     std::vector<Atom>& of(Index i) { return sets_[idx(i)].atoms; }
+    const DifferenceRows& rows(Index i) const { return sets_[idx(i)].rows; }
+    Gram gram(Index i) const { return {sets_[idx(i)].gram.data(), sets_[idx(i)].atoms.size()}; }
 
-    // Checks that the sets are of this objective's examples and makes the vectors of atoms that have none yet.
+    // Asks for example i's memory ahead of a visit: visits in random order wait for it otherwise.
+    void prefetch(Index i) const;
+
+    // Checks that the sets are of this objective's examples and completes atoms that came from a table.
     void attach(const Objective& objective, Interrupt& interrupt);
 
     // The place of the labelling among example i's atoms; a new atom (coefficient 0) goes to the end.
     // Sorts the labelling.
     Index find_or_add(const Objective& objective, Index i, SlotCounts& labelling, Index stamp);
 
-    // <psi_k, psi_l> of example i's atoms, k >= l, at k (k + 1) / 2 + l. The order of atoms must not be changed from
-    // outside once this was asked for.
-    const double* gram(Index i, Index num_weights);
+    // v_k = cost_k - <w, psi_k> of example i's atoms, given theta + kappa c of the slots that have rows.
+    void values(Index i, const double* scores, double* v) const;
+    // Gives example i's atoms the coefficients x and adds the change, scale * sum_k (x_k - old x_k) psi_k, to w.
+    void move(Index i, const double* x, double scale, double* w);
 
     // Forgets the atoms for which drop(atom) holds.
     template <class F>
@@ -128,18 +119,38 @@ class WorkingSets {
    private:
     struct Set {
         std::vector<Atom> atoms;
-        std::vector<double> gram;  // rows that are known so far
-        std::size_t gram_rows = 0;
+        PackedRows differences;  // d of each atom, by slot
+        DifferenceRows rows;
+        std::vector<double> gram;  // a square
+        bool attached = false;
+        Index bytes = 0;
+
+        // <d_k, scores>
+        double difference(std::size_t k, const double* scores) const;
+        // slots += scale * d_k
+        void add_difference(std::size_t k, double scale, double* slots) const;
     };
 
+    void count_bytes(Set& set);
     // Forgets all atoms but those of kept_.
     void keep(Index i);
+    // Makes differences, rows and inner products of the atoms from this one on.
+    void complete(const Objective& objective, Index i, std::size_t first);
+    // The difference of the atom after those that were compared already; its slots are added to needed_.
+    void compare(const Objective& objective, Index i);
+    void fill_gram_row(Set& set, std::size_t k);
+    // All 0 between calls.
+    double* slot_scratch(Index num_slots);
 
     std::vector<Set> sets_;
     Index bytes_ = 0;
-    Workspace ws_;
-    SparseVector scratch_;
     std::vector<std::size_t> kept_;
+    std::vector<Index> needed_;
+    std::vector<Index> fresh_;  // of them, those without a row
+    PackedRows fresh_rows_;
+    SlotCounts difference_;
+    std::vector<double> slots_;  // all 0 between calls
+    std::vector<double> products_;
     std::vector<double> dense_;  // all 0 between calls
 };
 

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from oracles.features import check_shrunk
+from oracles.features import check_shrunk, check_slot_rows
 from partwise.features.arcs import (
     ARC_TEMPLATES,
     COLUMNS,
@@ -122,6 +122,10 @@ def test_gram_matrix_against_naive_features(gold, memory):
         assert np.all(np.diff(v.indices) > 0)
         assert v.norm2() == pytest.approx(sum(x * x for x in total.values()))
         assert features.transpose_norm2(i, slots) == pytest.approx(v.norm2())
+        matrix = np.zeros((len(rows), index.num_weights))
+        for unit, into in zip(np.eye(len(rows)), matrix, strict=True):
+            features.project(i, unit).axpy(1.0, into)
+        check_slot_rows(features, i, np.arange(len(rows)), matrix)
         sums.append(total)
         projected.append(v)
     for a, x in zip(sums, projected, strict=True):

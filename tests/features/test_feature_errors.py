@@ -145,11 +145,19 @@ class TestCalls:
             lambda: features.add_transpose(i, slots, 1.0, w),
             lambda: features.add_transpose_shrunk(i, slots, 1.0, 0.1, 1.0, w, w.copy()),
             lambda: features.project(i, slots),
+            lambda: features.slot_rows(i, np.arange(2)),
             lambda: features.transpose_norm2(i, slots),
             lambda: features.psi2_bound(i),
         ):
             with pytest.raises((ValueError, IndexError), match="example"):
                 call()
+
+    @pytest.mark.parametrize(
+        ("slots", "message"), [([-1], "no slot -1"), ([2, 8], "no slot 8"), ([3, 3], "ascend"), ([4, 3], "ascend")]
+    )
+    def test_no_such_slots(self, features, slots, message):
+        with pytest.raises(ValueError, match=message):
+            features.slot_rows(0, np.array(slots))
 
     @pytest.mark.parametrize("extra", [-1, 1])
     def test_wrong_lengths(self, features, extra):

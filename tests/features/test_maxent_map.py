@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from oracles.features import check_shrunk
+from oracles.features import check_shrunk, check_slot_rows
 from oracles.objective import matrix_of
 from partwise import Problem
 from partwise.features import (
@@ -59,6 +59,7 @@ def check_rows_and_columns(features, structure, rng):
         np.testing.assert_allclose(vector.dot(w), expected @ w, atol=1e-12)
         assert vector.norm2() == pytest.approx(expected @ expected, abs=1e-12)
         assert features.transpose_norm2(i, slots) == pytest.approx(expected @ expected, abs=1e-12)
+        check_slot_rows(features, i, kept, table[i])
         pairs = table[i][:, None] - table[i][None]
         assert features.psi2_bound(i) >= (pairs[kept][:, kept] ** 2).sum(axis=2).max() - 1e-12
     return table

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from oracles.enumerate import enumeration_of
-from oracles.features import attribute_matrix, block_diagonal, check_shrunk, dense_matrix, slot_matrix
+from oracles.features import attribute_matrix, block_diagonal, check_shrunk, check_slot_rows, dense_matrix, slot_matrix
 from oracles.objective import matrix_of
 from oracles.problems import random_rows
 from partwise import _core
@@ -139,6 +139,13 @@ def test_project_is_the_merged_transpose(stack, density):
         target = w.copy()
         vector.axpy(-2.0, target)
         np.testing.assert_allclose(target, w - 2.0 * expected, atol=1e-12)
+
+
+@given(stacks(), st.sampled_from([0.2, 1.0]))
+def test_rows_of_slots(stack, density):
+    features = stack.features
+    for i, matrix in enumerate(stack.matrices):
+        check_slot_rows(features, i, np.flatnonzero(stack.slots(i, density)), matrix)
 
 
 @given(stacks())

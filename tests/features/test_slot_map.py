@@ -12,6 +12,7 @@ from scipy.optimize import LinearConstraint, minimize
 from scipy.sparse import coo_array, csr_matrix
 
 from oracles.enumerate import Enumeration
+from oracles.features import check_slot_rows
 from oracles.objective import LOSSES, DenseProblem, matrix_of
 from partwise import Problem, Structure, _core, solve
 from partwise.features import Attributes, multiclass_map, slot_map
@@ -75,6 +76,8 @@ def test_rows_of_every_form(rng):
         assert made.row_length >= (rows != 0).sum(axis=1).max()
         for i, block in enumerate(blocks_of(structure, rows)):
             np.testing.assert_array_equal(matrix_of(made, i), block)
+            check_slot_rows(made, i, np.arange(len(block)), block)
+            check_slot_rows(made, i, np.arange(1, len(block), 2), block)
 
 
 @pytest.mark.parametrize(

@@ -83,6 +83,8 @@ def test_geometry(kind, kernel, rng):
         np.testing.assert_allclose(explicit(after), expected, atol=1e-9)
         with pytest.raises(ValueError, match="explicit weights"):
             ours.project(i, slots)
+        with pytest.raises(ValueError, match="explicit weights"):
+            ours.slot_rows(i, np.arange(1))
 
 
 def sum_of_transposes(structure, features, rng):

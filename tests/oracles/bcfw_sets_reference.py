@@ -3,7 +3,8 @@
 Pairwise steps and gap sampling after Osokin et al. 2016; sweeps over cached planes, as long as the last one's slope is
 above the average, after Shah et al. 2015, with counted work in the place of time. x_i: the coefficients of example i's
 labellings; kept[i]: the labellings in its working set; found[i][y]: the epoch in which y was last of use. Of values
-that are equal up to rounding (an exact step leaves two) the first in the working set's order counts.
+that are equal up to rounding (an exact step leaves two) the first in the working set's order counts. Work is counted in
+numbers of the feature rows of those slots in which labellings of a working set differ from gold.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from numpy.typing import NDArray
 from .objective import DenseProblem
 
 Floats = NDArray[np.float64]
-#: Work of the oracle per slot, and of a new labelling per number of its vector.
-SLOT, NEW = 6, 4
+#: Work of the oracle per slot, and of a new labelling per number of the rows of its working set.
+SLOT, NEW = 2, 4
 
 
 @dataclass
@@ -34,9 +35,11 @@ class SetState:
     sweeps: int = 0
     work: int = 0
 
-    def size(self, i: int, labellings: Sequence[int]) -> int:
-        """Numbers in these labellings' vectors."""
-        return int(np.count_nonzero(self.problem.psi(i)[list(labellings)]))
+    def size(self, i: int) -> int:
+        """Numbers in the rows of slots in which a kept labelling of example i differs from gold."""
+        p = self.problem
+        differs = (p.examples[i].counts[self.kept[i]] != p.gold[i]).any(axis=0)
+        return int(np.count_nonzero(p.matrices[i][differs]))
 
     @property
     def weights(self) -> Floats:
@@ -76,16 +79,12 @@ def _noise(values: Floats) -> float:
 
 
 def _first_largest(among: Sequence[int], values: Floats, noise: float) -> int:
-    best = among[0]
-    for y in among[1:]:
-        if values[y] > values[best] + noise:
-            best = y
-    return best
+    largest = values[list(among)].max()
+    return next(y for y in among if values[y] >= largest - noise)
 
 
-def _pairwise(state: SetState, i: int) -> bool:
+def _pairwise(state: SetState, i: int, noise: float) -> bool:
     x, kept, v, psi = state.xs[i], state.kept[i], state.values(i), state.problem.psi(i)
-    noise = _noise(v[kept])
     to = _first_largest(kept, v, noise)
     away = _first_largest([y for y in kept if x[y] > 0], -v, noise)
     slope = v[to] - v[away]
@@ -97,12 +96,12 @@ def _pairwise(state: SetState, i: int) -> bool:
     return True
 
 
-def _towards(state: SetState, i: int) -> bool:
+def _towards(state: SetState, i: int, noise: float) -> bool:
     x, kept, v, psi = state.xs[i], state.kept[i], state.values(i), state.problem.psi(i)
     corner = np.zeros(len(x))
-    corner[_first_largest(kept, v, _noise(v[kept]))] = 1.0
+    corner[_first_largest(kept, v, noise)] = 1.0
     slope = float((corner - x) @ v)
-    if slope <= _noise(v[kept]):
+    if slope <= noise:
         return False
     curvature = state.problem.sample_weight[i] / state.problem.l2 * float((((corner - x) @ psi) ** 2).sum())
     gamma = min(slope / curvature, 1.0) if curvature > 0 else 1.0
@@ -110,7 +109,7 @@ def _towards(state: SetState, i: int) -> bool:
     return True
 
 
-def _coordinate(state: SetState, i: int) -> bool:
+def _coordinate(state: SetState, i: int, noise: float) -> bool:
     x, v, psi = state.xs[i], state.values(i), state.problem.psi(i)
     best, step, most = -1, 0.0, 0.0
     for y in state.kept[i]:
@@ -118,7 +117,7 @@ def _coordinate(state: SetState, i: int) -> bool:
         curvature = state.problem.sample_weight[i] / state.problem.l2 * float(psi[y] @ psi[y]) + 0.5
         d = max(slope / curvature, -x[y])
         gain = d * slope - d * d * curvature / 2
-        if abs(slope) > _noise(v[state.kept[i]]) and gain > most:
+        if abs(slope) > noise and gain > most:
             best, step, most = y, d, gain
     if best < 0:
         return False
@@ -136,7 +135,7 @@ def _search(state: SetState, i: int, violators: int) -> None:
     for y in [best[0], *(y for y in best[1:] if v[y] > level)]:
         if y not in kept:
             kept.append(y)
-            state.work += NEW * state.size(i, [y])
+            state.work += NEW * state.size(i)
         state.found[i][y] = state.epoch
 
 
@@ -153,16 +152,17 @@ def visits(state: SetState, order: Sequence[int], solver: Any, gaps: Floats, *, 
             gaps[i] = 0.0
             continue
         else:
-            state.work += state.size(i, kept)
+            state.work += state.size(i)
         worst = v.max() if search else v[kept].max()
         share = (max(worst, 0.0) ** 2 if squared else worst) - x @ v + (x.sum() ** 2 / 4 if squared else 0.0)
         gaps[i] = state.problem.sample_weight[i] * max(share, 0.0)
         step = _coordinate if squared else _pairwise if solver.pairwise else _towards
-        old = x.copy()
-        for _ in range(solver.steps):
-            if not step(state, i):
+        noise = _noise(v[kept])
+        for k in range(solver.steps):
+            if not step(state, i, noise):
                 break
-        state.work += state.size(i, [y for y in kept if x[y] != old[y]])
+            if k == 0:
+                state.work += state.size(i)
         found.update({y: state.epoch for y in kept if x[y] > 0})
         state.kept[i] = [y for y in kept if x[y] > 0 or found[y] > state.epoch - solver.keep]
     return state.dual() - before

@@ -1,7 +1,8 @@
 """Dual coordinate descent (004, Algorithms 1 to 3) over enumerated labellings, in the paper's alpha.
 
 C_i = omega_i / l2, Phi = psi_y = A_i'(g_i - counts(y)), Delta = label_costs. A working set is a list of labellings
-(their numbers), in the order in which Algorithm 1 will meet them; draws of its shuffle are those of SplitMix64.
+(their numbers), in the order in which they joined; Algorithm 1 meets the newest first and the others in an order drawn
+by SplitMix64.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ def search(state: DcdState, i: int, delta: float, violators: int = 1) -> None:
 
 def update_weight(state: DcdState, i: int, draws: Iterator[int]) -> None:
     """Algorithm 1, and removal of what became zero (section 4.3)."""
-    working, alpha, c = state.working[i], state.alpha[i], state.c(i)
+    working, alpha, c = state.working[i].copy(), state.alpha[i], state.c(i)
     first = max(range(len(working)), key=lambda k: state.stamps[i][working[k]])
     working[0], working[first] = working[first], working[0]
     for k in range(len(working) - 1, 1, -1):
@@ -89,7 +90,7 @@ def update_weight(state: DcdState, i: int, draws: Iterator[int]) -> None:
         state.weights = state.weights + (new - alpha[y]) * psi[y]
         alpha[y] = new
         state.objectives.append(state.objective())
-    state.working[i] = [y for y in working if alpha[y] > 0]
+    state.working[i] = [y for y in state.working[i] if alpha[y] > 0]
 
 
 def visits(

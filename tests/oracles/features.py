@@ -105,3 +105,15 @@ def check_shrunk(features: Any, i: int, slots: Floats, v: Floats, rng: np.random
         rise = (soft(plane) @ soft(plane) - soft(before) @ soft(before)) / (2 * l2)
         assert scale * dot + scale**2 / (2 * l2) * q == pytest.approx(rise, rel=1e-9, abs=1e-9)
         assert -1e-12 <= q <= float(v @ v) * (1 + 1e-12) + 1e-12
+
+
+def check_slot_rows(features: Any, i: int, slots: NDArray[np.int64], matrix: Floats) -> None:
+    """What `slot_rows` gives is the rows of the matrix (slots x weights), without zeros and no weight twice."""
+    rows = features.slot_rows(i, slots)
+    assert len(rows) == len(slots)
+    for r, row in zip(slots, rows, strict=True):
+        assert len(set(row.indices.tolist())) == len(row.indices)
+        assert np.all(row.values != 0)
+        dense = np.zeros(features.num_weights)
+        dense[row.indices] = row.values
+        np.testing.assert_allclose(dense, matrix[r], atol=1e-13)

@@ -150,6 +150,8 @@ class FeatureMap:
         (q, <w, v> before): |soft(plane, l1)|^2 / (2 l2) rises by scale <w, v> + scale^2 / (2 l2) q. scale is not 0."""
     def project(self, i: int, slots: Floats) -> SparseVector:
         """A_i.T @ slots, merged"""
+    def slot_rows(self, i: int, slots: Ints) -> list[SparseVector]:
+        """The rows of A_i for these slots, which must ascend; without zeros"""
     def transpose_norm2(self, i: int, slots: Floats) -> float:
         """|A_i.T @ slots|^2"""
     def psi2_bound(self, i: int) -> float:

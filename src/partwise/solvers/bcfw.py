@@ -240,7 +240,8 @@ class BCFW(OnlineSolver[BCFWState]):
         *,
         search: bool = True,
     ) -> Sweep:
-        average = self.average_weights(state)
+        if self.averaging:
+            state.lag -= state.weights  # -average
         report = Sweep(0, 0, 0, 0.0, 0.0)
         for (part, own), (kept, limit) in zip(problem.visits(order), sets.limited(self.memory_mb), strict=True):
             blocks = _core.BcfwSetState(part.native, weights=state.weights, sets=kept, gaps=gaps[part.examples])
@@ -257,8 +258,8 @@ class BCFW(OnlineSolver[BCFWState]):
             found = _core.bcfw_set_epoch(blocks, own, options)
             report = report.plus(found)
         if self.averaging:
-            average += NEWEST * (state.weights - average)
-            np.subtract(state.weights, average, out=state.lag)
+            state.lag += state.weights
+            state.lag *= 1 - NEWEST
             state.average[0] += 1.0
             state.average[2] += NEWEST * (report.bound - state.average[2])
         return report
