@@ -70,6 +70,7 @@ def records():
         trace = {"passes": t, "seconds": t, "cpu_seconds": t, "primal": primal, "dual": 0 * t, "gap": primal}
         trace = {name: column.tolist() for name, column in {**trace, "score": score}.items()}
         found[label] = {"C": 0.1, "limit": 40, "status": "max_passes", "trace": trace}
+    found |= {f"{label} with other seeds": {"limit": 40, "scores": []} for label in SCORES}
     rows = [{"C": C, "status": "max_passes", "score": 0.5} for C in CS]
     return found | {f"C of {label}": {"limit": 40, "rows": rows, "C": 0.01} for label in (DCD, FW, SGD)}
 
@@ -170,6 +171,20 @@ def test_claims_that_fail(records, ahead, behind, column, fail):
 def test_a_paper_where_another_one_is_better(records):
     setting = Setting(**{**vars(SETTING), "paper": {"theirs": {**SCORES, SGD: 80.1}}})
     assert verdicts(show(setting, records))["SGD beats DCD-SSVM by a little"] is False
+
+
+def test_claims_are_about_means(records):
+    for label in SCORES:
+        records[f"{label} with other seeds"]["scores"] = [0.9, 0.9] if label == "Perceptron" else [0.76, 0.78]
+    setting = Setting(**{**vars(SETTING), "why": {"Perceptron": "It is lucky.", "MIRA": "No."}})
+    claims = {item.text: item for item in show(setting, records) if isinstance(item, Claim)}
+    failed = claims["DCD-SSVM beats Perceptron"]
+    assert failed.holds is False
+    assert failed.why == "It is lucky."
+    means = [(100 * best * 10.0 / 10.1 + 100 * others) / 3 for best, others in ((0.8, 1.54), (0.77, 1.8))]
+    assert f"{means[0]:.2f} and {means[1]:.2f}" in failed.numbers
+    assert "means of 3 orders" in failed.numbers
+    assert claims["DCD-SSVM beats SGD"].why == ""
 
 
 def test_values_by_time():

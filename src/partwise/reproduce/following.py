@@ -33,11 +33,13 @@ def follow(
     warm_start: WarmStart | None = None,
     random_state: int = 0,
     share: float = _SHARE,
+    score_dual: bool = False,
 ) -> dict[str, Any]:
     """Run a solver to a relative gap of `tol`, or for so many passes or CPU seconds, and look at it on the way.
 
     One looks before the first step, after it, and then whenever `share` of the steps made have been added. Looking
-    (certificate and `score(weights)`) is not counted.
+    (certificate and `score(weights)`) is not counted. score_dual: score the weights of the dual point, which is where a
+    cutting-plane method stands, and not those that the certificate is for.
 
     Returns
     -------
@@ -73,7 +75,8 @@ def follow(
         c = certified.certificate
         values = [passes, wall, cpu, c.primal, c.dual, c.gap]
         if score is not None:
-            values.append(float(score(certified.weights)))
+            dual = certified.point if score_dual else None
+            values.append(float(score(certified.weights if dual is None else problem.weights_from_dual(dual))))
         for column, value in zip(trace.values(), values, strict=True):
             column.append(value)
         if tol > 0 and c.gap <= tol * abs(c.primal):
