@@ -85,9 +85,10 @@ class AnsweringEstimator(TrainedEstimator):
     def predict(self, X: Any, **constraints: Any) -> Any:
         """The best answer for each example; `constraints` as the class says."""
         model, reading, n_jobs = self._read(X, constraints, note=False)
-        best, answers = _best_answers(model, reading, n_jobs)
+        best = model.best(reading, n_jobs)
+        answers = decode(model, reading, np.arange(len(best.indptr) - 1), best, n_jobs)
         self._note(model, reading, best)
-        return answers
+        return reading.completed(answers, lambda i: model.left_out(reading, i))
 
     @needs_probabilities
     def predict_marginals(self, X: Any, **options: Any) -> Any:
@@ -242,22 +243,6 @@ class AnsweringEstimator(TrainedEstimator):
         predicted = self.predict(X)
         return self._model.score(X, y, predicted, sample_weight)
 
-    def scorer_of_weights(
-        self, X: Any, y: Any, metric: Callable[[Any, Any], float] | None = None
-    ) -> Callable[[Floats], float]:
-        """A function that says how good other weights are on these examples, which are read once.
-
-        metric : called with `y` and predictions; None: the measure of `score`
-        """
-        _, reading, n_jobs = self._read(X, note=False)
-
-        def score(weights: Floats) -> float:
-            model = self.with_weights(weights)._fitted()
-            _, answers = _best_answers(model, reading, n_jobs)
-            return float(model.score(X, y, answers, None) if metric is None else metric(y, answers))
-
-        return score
-
     def _note(self, model: Model, reading: Reading, best: Labellings | None = None) -> None:
         report, last = model.report(reading, best), self._last.report
         if report is not None:
@@ -275,13 +260,6 @@ class AnsweringEstimator(TrainedEstimator):
         """Share of the features of the last input that have no weight."""
         unknown, total = self.unknown_counts_
         return unknown / total if total else 0.0
-
-
-def _best_answers(model: Model, reading: Reading, n_jobs: int) -> tuple[Labellings, Any]:
-    """The best labelling of each example of the batch, and the answers for all examples."""
-    best = model.best(reading, n_jobs)
-    answers = decode(model, reading, np.arange(len(best.indptr) - 1), best, n_jobs)
-    return best, reading.completed(answers, lambda i: model.left_out(reading, i))
 
 
 def _encode(model: Model, reading: Reading, y: Any) -> tuple[Labellings, Any]:

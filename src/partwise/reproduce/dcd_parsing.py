@@ -21,7 +21,6 @@ EXPERIMENT = experiment(
         limit=300,
         most=3000,
         share=0.5,
-        seeds=(1,),
         paper={"DP-WSJ": {"DCD-SSVM": 90.8, "Perceptron": 90.3, "MIRA": 90.2, "SGD": 90.9}},
     ),
 )

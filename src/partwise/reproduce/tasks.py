@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-
 from ..arrays import Floats
 from ..callbacks import Session
 
@@ -46,10 +44,10 @@ class Task:
     def scorer(self, session: Session, dev: bool = False) -> Callable[[Floats], float]:
         """The held-out score of weights, or that on `X_dev`."""
         X, y = (self.X_dev, self.y_dev) if dev else (self.X_held, self.y_held)
-        score: Callable[[Floats], float] = session.preview(np.zeros(session.problem.n_weights)).scorer_of_weights(
-            X, y, self.measure
-        )
-        return score
+        measure = self.measure
+        if measure is None:
+            return lambda weights: float(session.preview(weights).score(X, y))
+        return lambda weights: float(measure(y, session.preview(weights).predict(X)))
 
 
 @lru_cache(maxsize=1)
