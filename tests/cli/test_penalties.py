@@ -109,6 +109,7 @@ def test_every_task_takes_a_grid(cli, tmp_path, task):
         (("--l1-min", "1", "--penalty", "l1"), "--penalty cannot be combined with --l1-min"),
         (("--l1-min", "1", "--loss", "hinge"), "--l1-min is not available with --loss hinge"),
         (("--l2", "1"), "--l2 is for paths over l1"),
+        (("--solver", "mira", "--loss", "hinge"), "--solver mira has no penalty to go over"),
         (("--grid", "1,2", "--points", "3"), "--points cannot be combined with --grid"),
         (("--grid", "1,2", "--C-max", "3"), "--C-max cannot be combined with --grid"),
         (("--grid", "1,two"), "'two' is not a number; write numbers separated by commas"),

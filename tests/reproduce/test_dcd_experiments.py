@@ -30,7 +30,7 @@ from partwise.reproduce.dcd_runs import choose, compete
 from partwise.reproduce.tasks import TASKS, Task
 
 SCORES = {DCD: 80.0, "Perceptron": 79.0, "MIRA": 79.0, SGD: 79.0}
-SETTING = Setting("made-up", "F1", 6, 2, 1.0, 30, {"theirs": SCORES}, most=40)
+SETTING = Setting("made-up", "F1", 6, 2, 1.0, 30, {"theirs": SCORES}, most=40, seeds=(1, 2))
 
 
 def made_up(data, limit):
@@ -170,6 +170,21 @@ def test_claims_that_fail(records, ahead, behind, column, fail):
 def test_a_paper_where_another_one_is_better(records):
     setting = Setting(**{**vars(SETTING), "paper": {"theirs": {**SCORES, SGD: 80.1}}})
     assert verdicts(show(setting, records))["SGD beats DCD-SSVM by a little"] is False
+
+
+def test_claims_are_about_means(records):
+    for label in SCORES:
+        scores = [0.9, 0.9] if label == "Perceptron" else [0.76, 0.78]
+        records[f"{label} with other seeds"] = {"limit": 40, "scores": scores}
+    setting = Setting(**{**vars(SETTING), "why": {"Perceptron": "It is lucky.", "MIRA": "No."}})
+    claims = {item.text: item for item in show(setting, records) if isinstance(item, Claim)}
+    failed = claims["DCD-SSVM beats Perceptron"]
+    assert failed.holds is False
+    assert failed.why == "It is lucky."
+    means = [(100 * best * 10.0 / 10.1 + 100 * others) / 3 for best, others in ((0.8, 1.54), (0.77, 1.8))]
+    assert f"{means[0]:.2f} and {means[1]:.2f}" in failed.numbers
+    assert "means of 3 orders" in failed.numbers
+    assert claims["DCD-SSVM beats SGD"].why == ""
 
 
 def test_values_by_time():

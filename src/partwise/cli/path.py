@@ -83,6 +83,7 @@ def path(task: Task, *, data: str, output: str | None, dev: str | None, as_json:
     if as_json and output == "-":
         raise UserError("--json cannot be combined with a model on standard output")
     settings = estimator_settings(task, flags)
+    _check_solver(flags["solver"])
     over = _over_l1(task, settings, flags) if flags["l1_min"] is not None else _over_strengths(flags)
     check_outputs(output, inputs=(data, dev))
     task.estimator(**settings).check_parameters()
@@ -220,6 +221,13 @@ def _over_l1(task: Task, settings: dict[str, Any], flags: dict[str, Any]) -> _Ov
     settings |= penalty_settings(settings, default_strength(task), given)
     l2 = 1.0 / default_strength(task) if flags["l2"] is None else flags["l2"]
     return _OverL1(flags["l1_min"], l2, flags["points"])
+
+
+def _check_solver(name: str) -> None:
+    from partwise.solvers.registry import has_certificates
+
+    if not has_certificates(name):  # it solves no problem, and the points would be one long run
+        raise UserError(f"--solver {name} has no penalty to go over: partwise train is enough for it")
 
 
 def _refuse(names: tuple[str, ...], other: str) -> None:

@@ -15,9 +15,10 @@ EXPERIMENT = experiment(
         task="conll2000-chunks",
         measure="F1",
         passes=25,
-        choosing=8,
+        choosing=4,
         seconds=10,
         limit=500,
+        share=0.5,
         paper={"NER-CoNLL": {"DCD-SSVM": 85.6, "Perceptron": 85.3, "MIRA": 85.1, "SGD": 84.2}},
     ),
 )

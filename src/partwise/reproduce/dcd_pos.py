@@ -15,9 +15,10 @@ EXPERIMENT = experiment(
         task="conll2000-pos",
         measure="accuracy",
         passes=25,
-        choosing=8,
+        choosing=4,
         seconds=12,
         limit=500,
+        share=0.5,
         paper={"POS-WSJ": {"DCD-SSVM": 97.1, "Perceptron": 96.9, "MIRA": 96.9, "SGD": 96.9}},
     ),
 )

@@ -48,12 +48,14 @@ def compete(
     share: float,
     passes: int | None = None,
     time_of: str | None = None,
+    score_dual: bool = False,
+    random_state: int = 0,
     earlier: Records,
 ) -> Record:
     """One solver, scored on test data on the way.
 
     C: the name of an earlier cell that chose it, or a value. It makes so many passes, or has the CPU time that the
-    earlier cell `time_of` took.
+    earlier cell `time_of` took. share, score_dual: see `follow`.
     """
     chosen = float(earlier[C]["C"]) if isinstance(C, str) else C
     session = _session(data, of, limit, loss)
@@ -64,8 +66,16 @@ def compete(
         max_seconds=math.inf if time_of is None else earlier[time_of]["trace"]["cpu_seconds"][-1],
         score=task(of, data, limit).scorer(session),
         share=share,
+        score_dual=score_dual,
+        random_state=random_state,
     )
     return {"C": chosen, "limit": limit, "status": found["status"], "trace": found["trace"]}
+
+
+def repeat(data: str | None, *, seeds: Sequence[int], **options: Any) -> Record:
+    """The scores at the end of `compete` with other orders of the examples."""
+    runs = [compete(data, **options, share=1e6, random_state=seed) for seed in seeds]
+    return {"limit": options["limit"], "scores": [run["trace"]["score"][-1] for run in runs]}
 
 
 @lru_cache(maxsize=1)

@@ -34,12 +34,14 @@ def follow(
     random_state: int = 0,
     share: float = _SHARE,
     score_share: float = 0.0,
+    score_dual: bool = False,
 ) -> dict[str, Any]:
     """Run a solver to a relative gap of `tol`, or for so many passes or CPU seconds, and look at it on the way.
 
     One looks before the first step, after it, and then whenever `share` of the steps made have been added. Looking
     (certificate and `score(weights)`) is not counted. score_share: the same for scores, where they take long; looks
-    between have the score NaN.
+    between have the score NaN. score_dual: score the weights of the dual point, which is where a cutting-plane method
+    stands, and not those that the certificate is for.
 
     Returns
     -------
@@ -76,7 +78,9 @@ def follow(
         values = [passes, wall, cpu, c.primal, c.dual, c.gap]
         if score is not None:
             scored = state.epoch >= score_due or over
-            values.append(float(score(certified.weights)) if scored else math.nan)
+            dual = certified.point if score_dual else None
+            weights = certified.weights if dual is None else problem.weights_from_dual(dual)
+            values.append(float(score(weights)) if scored else math.nan)
             score_due = state.epoch + max(1, int(score_share * state.epoch)) if scored else score_due
         for column, value in zip(trace.values(), values, strict=True):
             column.append(value)
