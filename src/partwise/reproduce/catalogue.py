@@ -30,6 +30,8 @@ EXPERIMENTS = {
     "eg-mnist-path": "partwise.reproduce.eg_mnist_path",
     "eg-parsing": "partwise.reproduce.eg_parsing",
     "eg-parsing-path": "partwise.reproduce.eg_parsing_path",
+    "eg-margin": "partwise.reproduce.eg_margin",
+    "smo": "partwise.reproduce.smo",
 }
 
 ALL = "all"

@@ -84,10 +84,7 @@ def _objectives(records: Records, best: dict[float, float]) -> list[Claim]:
 
 
 def _accuracies(records: Records) -> list[Claim]:
-    top = {
-        solver: {C: max(scores(records[f"{solver}, C = {C:g}"])) for C in SCORED}
-        for solver in SOLVERS
-    }
+    top = {solver: {C: max(scores(records[f"{solver}, C = {C:g}"])) for C in SCORED} for solver in SOLVERS}
     last = {C: scores(records[f"eg, C = {C:g}"])[-1] for C in SCORED}
     best_C = max(last, key=lambda C: last[C])
     eg = records[f"eg, C = {BEST_C:g}"]["trace"]
@@ -136,7 +133,17 @@ def _table(records: Records, best: dict[float, float]) -> Table:
             to = [passes_to(record, best[C], share) for share in (0.1, 0.01, 0.001)]
             score = scores(record)[-1] if "score" in trace else math.nan
             rows.append([C, solver, *to, trace["passes"][-1], seconds_per_pass(record), score, record.get("eta0")])
-    headings = ["C", "solver", "passes to 10 %", "1 %", "0.1 %", "last pass", "CPU s per pass", "last accuracy %", "eta0"]
+    headings = [
+        "C",
+        "solver",
+        "passes to 10 %",
+        "1 %",
+        "0.1 %",
+        "last pass",
+        "CPU s per pass",
+        "last accuracy %",
+        "eta0",
+    ]
     return Table("runs", "Passes until the primal value is this near to the optimum", headings, rows, "-: not reached.")
 
 

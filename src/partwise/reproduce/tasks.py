@@ -85,5 +85,16 @@ def spanish(data: str | None, limit: int | None) -> Task:
     return Task(estimator, X[:size], y[:size], X[size : size + held], y[size : size + held])
 
 
+def wnut17(data: str | None, limit: int | None) -> Task:
+    """Named entities of WNUT 17 by words, shapes and affixes.
+
+    In place of CoNLL-2003, which is licensed.
+    """
+    from .. import SequenceTagger, datasets
+
+    X, y, X_test, y_test = datasets.wnut17(data)
+    return Task(SequenceTagger(template="ner"), X[:limit], y[:limit], X_test[:limit], y_test[:limit])
+
+
 #: Tasks by name.
-TASKS: dict[str, Callable[[str | None, int | None], Task]] = {"mnist": mnist, "spanish": spanish}
+TASKS: dict[str, Callable[[str | None, int | None], Task]] = {"mnist": mnist, "spanish": spanish, "wnut17": wnut17}
