@@ -32,6 +32,7 @@ EXPERIMENTS = {
     "eg-parsing-path": "partwise.reproduce.eg_parsing_path",
     "eg-margin": "partwise.reproduce.eg_margin",
     "smo": "partwise.reproduce.smo",
+    "excessive-gap": "partwise.reproduce.excessive_gap",
 }
 
 ALL = "all"

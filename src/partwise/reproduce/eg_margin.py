@@ -34,7 +34,8 @@ def cells(quick: bool) -> Sequence[Cell]:
             train,
             {
                 "of": "spanish", "loss": "hinge", "l2": C, "solver": solver, "options": options, "limit": limit,
-                "max_seconds": seconds, "tol": 1e-3, "score": C == BEST_C and name in SYSTEMS, "share": 0.15, "score_share": 1.0,
+                "max_seconds": seconds, "tol": 1e-3, "score": C == BEST_C and name in SYSTEMS, "share": 0.15,
+                "score_share": 1.0,
             },
             seconds=1.5 * seconds,
         )
@@ -144,8 +145,8 @@ EXPERIMENT = Experiment(
     source="Section 8, Figure 13",
     setup=(
         "Trees and features of eg-parsing with the hinge (cost: words with a wrong head); by CPU time, at most 15 "
-        "seconds per run. SVM-Struct is the library's cutting-plane (a slack per sentence, the algorithm of the paper's "
-        "rival) and one-slack with mix = 1 (its later form); EG draws sentences with replacement. The optimum is known "
+        "seconds per run. SVM-Struct is the library's cutting-plane (a slack per sentence, the algorithm of the "
+        "paper's rival) and one-slack with mix = 1 (its later form); EG draws sentences with replacement. The optimum is known "
         "by bcfw."
     ),
     cells=cells,
