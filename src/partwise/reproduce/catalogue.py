@@ -26,6 +26,7 @@ PAPERS = {
 
 #: Where each experiment is, in the order in which "all" runs them.
 EXPERIMENTS = {
+    "eg-bounds": "partwise.reproduce.eg_bounds",
     "eg-mnist": "partwise.reproduce.eg_mnist",
     "eg-mnist-path": "partwise.reproduce.eg_mnist_path",
     "eg-parsing": "partwise.reproduce.eg_parsing",

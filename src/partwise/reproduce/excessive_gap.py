@@ -237,7 +237,11 @@ def _stable(found: Record) -> Claim:
 def _kernels(records: Records) -> list[Claim]:
     runs = {name: record for name, record in records.items() if name.startswith("kernel")}
     shares = [
-        max(gap / gap_bound(run, k) for k, gap in zip(run["trace"]["passes"], run["trace"]["gap"], strict=True) if k >= 1)
+        max(
+            gap / gap_bound(run, k)
+            for k, gap in zip(run["trace"]["passes"], run["trace"]["gap"], strict=True)
+            if k >= 1
+        )
         for run in runs.values()
     ]
     rbf = [run for name, run in runs.items() if "rbf" in name]
