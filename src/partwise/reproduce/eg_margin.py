@@ -146,8 +146,8 @@ EXPERIMENT = Experiment(
     setup=(
         "Trees and features of eg-parsing with the hinge (cost: words with a wrong head); by CPU time, at most 15 "
         "seconds per run. SVM-Struct is the library's cutting-plane (a slack per sentence, the algorithm of the "
-        "paper's rival) and one-slack with mix = 1 (its later form); EG draws sentences with replacement. The optimum is known "
-        "by bcfw."
+        "paper's rival) and one-slack with mix = 1 (its later form); EG draws sentences with replacement. The optimum "
+        "is known by bcfw."
     ),
     cells=cells,
     show=show,

@@ -102,7 +102,7 @@ def stability(data: str | None, *, of: str, l2: float, limit: int | None, steps:
         problem.plane_at(state.weights, state.mu, q)
         single = np.float32(1.0 - tau) * single + np.float32(tau) * q.astype(np.float32)
         extended = (1 - np.longdouble(tau)) * extended + np.longdouble(tau) * q
-        if step == due or step == steps:
+        if step in (due, steps):
             due = max(due + 1, int(1.25 * due))
             dual = {
                 name: problem.dual_of_plane(*problem.terms_of_counts(np.asarray(values, dtype=np.float64)))
@@ -216,7 +216,7 @@ def _fewer(runs: Records, found: Record) -> list[Claim]:
                 + "; ".join(f"{name} {', '.join(map(text, to[name]))} (last gap {last[name]:.1e})" for name in names),
                 ""
                 if holds
-                else "Its advantage is in the rate, 1 / k^2: it is ahead at the smallest gap reached, behind at large ones"
+                else "Its advantage is in the rate, 1 / k^2: it is ahead at the smallest gap reached, behind before"
                 if (late[0] or math.inf) < (late[1] or math.inf)
                 else "The search of batch EG finds far longer steps than the theorem's",
             )
@@ -252,8 +252,8 @@ def _kernels(records: Records) -> list[Claim]:
         Claim(
             "with kernels an iteration costs O(n^2)",
             1.2 < slope < 2.5,
-            f"rbf: {seconds_per_pass(few):.2e} CPU s per pass for {few['letters']} letters, {seconds_per_pass(many):.2e} "
-            f"for {many['letters']}: like n^{slope:.1f}",
+            f"rbf: {seconds_per_pass(few):.2e} CPU s per pass for {few['letters']} letters, "
+            f"{seconds_per_pass(many):.2e} for {many['letters']}: like n^{slope:.1f}",
             "" if slope > 1.2 else "The part that grows with n^2 is small beside the sums over pairs of labels here",
         ),
     ]
@@ -321,7 +321,10 @@ def _charts(runs: Records, found: Record, records: Records) -> list[Chart]:
         ),
         Panel(
             "distance of the dual from the optimum", "passes", "distance / optimum",
-            [*(curve(name, run, "dual", of=lambda d: (best - d) / best) for name, run in runs.items()), *bounds["dual"]],
+            [
+                *(curve(name, run, "dual", of=lambda d: (best - d) / best) for name, run in runs.items()),
+                *bounds["dual"],
+            ],
             x_scale="log", y_scale="log", limits=(1e-6, 1e4),
         ),
     ]  # fmt: skip

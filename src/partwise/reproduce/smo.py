@@ -112,8 +112,8 @@ def findings(by: Records, l2: float) -> list[Claim]:
             "last half of them",
             ""
             if short > NEAR and growth < short / 10
-            else "A pair of labellings that gains exists at every point but the optimum, so that SMO with exact inference "
-            "for the best pair, as here, has no plateau; it is slow where the penalty is weak",
+            else "A pair of labellings that gains exists at every point but the optimum, so that SMO with exact "
+            "inference for the best pair, as here, has no plateau; it is slow where the penalty is weak",
         ),
         Claim(
             f"{where}EG overtakes SMO and ends more than {CLAIM:.0%} above it",
@@ -173,8 +173,8 @@ EXPERIMENT = Experiment(
         "The hinge on the first 1000 sentences of WNUT 17 (13 labels; in place of CoNLL-2003, which is licensed), "
         "words, shapes and affixes of neighbours, first-order transitions without the features of words that the "
         "paper's have. SMO on the marginals of cliques, as in the paper, and on labellings; EG with steps and starts "
-        "of several sizes; SMO for some passes and EG from there; bcfw to know the optimum. At most 200 passes and 8 CPU "
-        "seconds each. Passes of the hybrid include the inferences by which marginals become scores."
+        "of several sizes; SMO for some passes and EG from there; bcfw to know the optimum. At most 200 passes and 8 "
+        "CPU seconds each. Passes of the hybrid include the inferences by which marginals become scores."
     ),
     cells=cells,
     show=show,
