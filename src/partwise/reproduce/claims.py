@@ -21,7 +21,7 @@ def write_claims(path: Path, experiments: Sequence[Experiment], shown: Mapping[s
         block = f"{begin}\n{_table(experiment, shown[experiment.name])}{END}"
         place = re.compile(re.escape(begin) + ".*?" + re.escape(END), re.DOTALL)
         if place.search(text):
-            text = place.sub(lambda _, block=block: block, text)
+            text = place.sub(block.replace("\\", r"\\"), text)
         else:
             text = f"{text.rstrip()}\n\n{block}\n".lstrip()
     with atomic_write(path, "w") as file:

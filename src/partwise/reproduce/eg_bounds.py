@@ -10,7 +10,7 @@ import numpy as np
 
 from ..solvers import get_solver
 from ..solvers.eg_start import psi2_bounds
-from .curves import curve, text
+from .curves import below, curve, text
 from .experiment import Cell, Experiment, Record, Records
 from .following import follow
 from .outcome import Chart, Claim, Panel, Table
@@ -120,7 +120,7 @@ def show(records: Records) -> list[Table | Chart | Claim]:
 
 def _panel(records: Records, loss: str, kind: str) -> Panel:
     best = records[f"constants, {loss}"]["optimum"]
-    curves = [curve(form, records[f"{form}, {loss}"], "dual", of=lambda d: (best - d) / best) for form in FORMS]
+    curves = [curve(form, records[f"{form}, {loss}"], "dual", of=below(best)) for form in FORMS]
     return Panel(kind, "passes", "distance / optimum", curves, x_scale="log", y_scale="log", limits=(1e-6, 1e4))
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from .curves import curve, optimum, over, passes_to, percent, scores, text
+from .curves import below, curve, optimum, over, passes_to, percent, scores, text
 from .experiment import Cell, Experiment, Records
 from .outcome import Chart, Claim, Panel, Table
 from .training import train
@@ -21,7 +21,7 @@ SYSTEMS: dict[str, tuple[str, dict[str, Any]]] = {
     "svm-struct, one slack": ("one-slack", {"mix": 1.0}),
 }
 #: One more run for each C, to know the optimum by.
-REFERENCE = ("bcfw", {})
+REFERENCE: tuple[str, dict[str, Any]] = ("bcfw", {})
 #: How near to the optimum a primal value must come.
 SHARES = (0.1, 0.01)
 
@@ -46,7 +46,7 @@ def cells(quick: bool) -> Sequence[Cell]:
 
 def show(records: Records) -> list[Table | Chart | Claim]:
     full = records["eg, C = 100"]["n_examples"] > 2000
-    by = {C: {name: records[f"{name}, C = {C:g}"] for name in SYSTEMS} for C in PENALTIES}
+    by: dict[int, Records] = {C: {name: records[f"{name}, C = {C:g}"] for name in SYSTEMS} for C in PENALTIES}
     best = {C: optimum([*runs.values(), records[f"reference, C = {C:g}"]]) for C, runs in by.items()}
     claims = _claims(by, best)
     if not full:
@@ -118,10 +118,7 @@ def _charts(by: dict[int, Records], best: dict[int, float]) -> list[Chart]:
     duals = [
         Panel(
             f"C = {C:g}", "CPU seconds", "optimum over the dual",
-            [
-                curve(name, run, "dual", "cpu_seconds", lambda d, C=C: (best[C] - d) / best[C])
-                for name, run in runs.items()
-            ],
+            [curve(name, run, "dual", "cpu_seconds", below(best[C])) for name, run in runs.items()],
             x_scale="log", y_scale="log",
         )
         for C, runs in by.items()

@@ -11,7 +11,7 @@ import numpy as np
 from ..problem import Problem
 from ..solvers import get_solver
 from ..solvers.eg_start import psi2_bounds
-from .curves import curve, seconds_per_pass, text
+from .curves import below, curve, seconds_per_pass, share_of, text
 from .experiment import Cell, Experiment, Record, Records
 from .following import follow
 from .outcome import Chart, Claim, Curve, Panel, Table
@@ -121,8 +121,8 @@ def kernels(data: str | None, *, kernel: str, words: int, passes: int) -> Record
     from .. import SequenceTagger, datasets
 
     X, y, _, _ = datasets.ocr_letters(data)
-    more = {"gamma": 0.06} if kernel == "rbf" else {}
-    tagger = SequenceTagger(loss="hinge", C=0.1, n_jobs=1, kernel=kernel, **more)
+    gamma = 0.06 if kernel == "rbf" else None
+    tagger = SequenceTagger(loss="hinge", C=0.1, n_jobs=1, kernel=kernel, gamma=gamma)
     problem = tagger.prepare(X[:words], y[:words]).problem
     _, entropies = problem.marginals_of_scores(np.zeros(problem.n_slots))
     found = follow(problem, get_solver("excessive-gap", smoothing="theorem"), max_passes=passes)
@@ -144,7 +144,7 @@ def gap_bound(found: Record, k: float) -> float:
 
 def dual_bound(found: Record, k: float) -> float:
     """Corollary 7 for the distance of the dual from the optimum."""
-    return gap_bound(found, k) * found["divergence"] / found["spread"]
+    return gap_bound(found, k) * float(found["divergence"] / found["spread"])
 
 
 def eg_bound(found: Record, steps: float) -> float:
@@ -166,7 +166,7 @@ def show(records: Records) -> list[Table | Chart | Claim]:
 def _worst(run: Record, found: Record, which: str) -> float:
     """The largest share of its bound that a run uses."""
     trace = run["trace"]
-    shares = []
+    shares: list[float] = []
     for k, gap, dual in zip(trace["passes"], trace["gap"], trace["dual"], strict=True):
         if which == "gap" and k >= 1:
             shares.append(gap / gap_bound(found, k))
@@ -316,13 +316,13 @@ def _charts(runs: Records, found: Record, records: Records) -> list[Chart]:
     panels = [
         Panel(
             "duality gap", "passes", "gap / optimum",
-            [*(curve(name, run, "gap", of=lambda gap: gap / best) for name, run in runs.items()), *bounds["gap"]],
+            [*(curve(name, run, "gap", of=share_of(best)) for name, run in runs.items()), *bounds["gap"]],
             x_scale="log", y_scale="log",
         ),
         Panel(
             "distance of the dual from the optimum", "passes", "distance / optimum",
             [
-                *(curve(name, run, "dual", of=lambda d: (best - d) / best) for name, run in runs.items()),
+                *(curve(name, run, "dual", of=below(best)) for name, run in runs.items()),
                 *bounds["dual"],
             ],
             x_scale="log", y_scale="log", limits=(1e-6, 1e4),

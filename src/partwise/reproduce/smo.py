@@ -66,7 +66,7 @@ def show(records: Records) -> list[Table | Chart | Claim]:
 
 def after(record: Record, passes: float) -> float | None:
     """The dual at the last look within this many passes; None if the run was over before."""
-    trace = record["trace"]
+    trace: dict[str, list[float]] = record["trace"]
     if trace["passes"][-1] < passes:
         return None
     return [dual for n, dual in zip(trace["passes"], trace["dual"], strict=True) if n <= passes][-1]
