@@ -67,30 +67,3 @@ def _curve(panel: Any, record: Record, axis: str, style: dict[str, Any]) -> None
     ]
     if points:
         panel.plot(*zip(*points, strict=True), markevery=max(1, len(points) // 8), **style)
-
-
-def draw_duals(path: str | os.PathLike[str], records: Sequence[Record]) -> None:
-    """Dual values against passes and against CPU seconds, one curve per system; those below 0 are left out."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, panels = pyplot.subplots(1, 2, figsize=(9, 4), sharey=True, layout="constrained")
-    for panel, axis in zip(panels, ("passes", "cpu_seconds"), strict=True):
-        for k, record in enumerate(records):
-            points = [
-                (x, dual)
-                for x, dual in zip(record[f"trace_{axis}"], record["trace_dual"], strict=True)
-                if x > 0 and dual > 0
-            ]
-            if points:
-                marker = {"marker": _MARKERS[k % len(_MARKERS)], "markersize": 4, "markevery": max(1, len(points) // 8)}
-                panel.plot(*zip(*points, strict=True), label=record["system"], linewidth=1.2, **marker)
-        panel.set_xscale("log")
-        panel.set_xlabel("CPU seconds" if axis == "cpu_seconds" else axis, fontsize=8)
-        panel.tick_params(labelsize=7)
-    panels[0].set_ylabel("dual", fontsize=8)
-    panels[1].legend(fontsize=7)
-    figure.savefig(path, dpi=120)
-    pyplot.close(figure)

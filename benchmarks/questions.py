@@ -28,7 +28,6 @@ QUESTIONS = {
     "maxent-sparse": "benchmarks.maxent_sparse",
     "originals": "benchmarks.originals",
     "segments": "benchmarks.segments",
-    "smo": "benchmarks.smo",
     "snakes": "benchmarks.snakes",
     "solvers": "benchmarks.solvers",
     "sparse": "benchmarks.sparse",

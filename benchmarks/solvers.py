@@ -13,13 +13,11 @@ from __future__ import annotations
 import itertools
 import json
 import tempfile
-import time
 from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
 from benchmarks.chains import DATASETS, Chains, Task
 from benchmarks.measure import SystemFailed, first_within, peak_mb, run_apart
@@ -185,61 +183,30 @@ def run_cell(
     targets: list[float],
 ) -> Record:
     """Run one solver on one problem and note when it reaches each target."""
-    from partwise import DivergenceError, get_solver
-    from partwise.solvers import choose as choose_solver
-    from partwise.solvers.registry import check_fits
+    from partwise import get_solver
+    from partwise.reproduce import follow
 
     task = Task(Chains.load(arrays), loss, l2, n_jobs)
-    problem = task.problem
     before = peak_mb()
-    trace: dict[str, list[float]] = {name: [] for name in ("passes", "seconds", "cpu_seconds", "primal", "dual", "gap")}
-    wall = cpu = 0.0
-    status, state, certified, due = "converged", None, None, 0
-    while True:
-        begin, cpu_begin = time.perf_counter(), time.process_time()
-        try:
-            if state is None:
-                chosen = choose_solver(problem).solver if solver == "auto" else get_solver(solver, **options)
-                check_fits(chosen, problem)
-                state = chosen.init_state(problem, np.random.default_rng(0), None)
-            else:
-                chosen.step(problem, state)
-        except DivergenceError as error:
-            status = f"diverged: {error}"
-            break
-        wall, cpu = wall + time.perf_counter() - begin, cpu + time.process_time() - cpu_begin
-        if state.epoch < due and cpu < cap:
-            continue
-        due = state.epoch + max(1, state.epoch // 20)
-        certified = chosen.certificate(problem, state)
-        c = certified.certificate
-        values = (state.visits / len(problem.active), wall, cpu, c.primal, c.dual, c.gap)
-        for column, value in zip(trace.values(), values, strict=True):
-            column.append(value)
-        if c.gap <= min(targets) * abs(c.primal):
-            break
-        if not isfinite(c.gap) and state.epoch > 0:
-            status = "no certificate"
-            break
-        if cpu >= cap:
-            status = "not reached"
-            break
+    chosen = "auto" if solver == "auto" else get_solver(solver, **options)
+    found = follow(task.problem, chosen, max_seconds=cap, tol=min(targets), certified=True)
+    trace = found["trace"]
     record: Record = {
-        "solver": chosen.name,
+        "solver": found["solver"],
         "options": options,
-        "status": status,
+        "status": found["status"],
         "passes": trace["passes"][-1] if trace["passes"] else None,
-        "solver_seconds": wall,
-        "solver_cpu_seconds": cpu,
+        "solver_seconds": trace["seconds"][-1] if trace["seconds"] else None,
+        "solver_cpu_seconds": trace["cpu_seconds"][-1] if trace["cpu_seconds"] else None,
         "data_mb": before,
         "peak_mb": peak_mb(),
         **{f"trace_{name}": column for name, column in trace.items()},
     }
-    if certified is not None:
-        record["reported_objective"] = certified.certificate.primal
-        record["gap"] = certified.certificate.relative_gap
-        record["objective"] = task.primal(certified.weights)
     shares = [gap / abs(primal) for gap, primal in zip(trace["gap"], trace["primal"], strict=True)]
+    if found["weights"] is not None:
+        record["reported_objective"] = trace["primal"][-1]
+        record["gap"] = shares[-1]
+        record["objective"] = task.primal(found["weights"])
     for target in targets:
         at = first_within(shares, target)
         for name in ("passes", "seconds", "cpu_seconds"):

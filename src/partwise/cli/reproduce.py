@@ -28,10 +28,22 @@ def _list(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     "-o", "--output", "out", default="reproduced", show_default=True, type=click.Path(file_okay=False), metavar="OUT",
     help="Folder for records, tables, charts and the page.",
 )  # fmt: skip
+@click.option(
+    "--claims", "claims_file", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+    help="Write the claims as Markdown tables there; tables of other experiments in it stay.",
+)  # fmt: skip
 @click.option("--again", is_flag=True, help="Run what was run before, too, instead of taking it from OUT.")
 @click.option("--list", is_flag=True, is_eager=True, expose_value=False, callback=_list, help="List the experiments.")
 @json_flag
-def command(names: tuple[str, ...], data: str | None, quick: bool, out: str, again: bool, as_json: bool) -> None:
+def command(
+    names: tuple[str, ...],
+    data: str | None,
+    quick: bool,
+    out: str,
+    claims_file: Path | None,
+    again: bool,
+    as_json: bool,
+) -> None:
     """Run experiments of the papers: NAME of one, of a paper, or "all" (--list shows them).
 
     Tables are written as CSV, charts as PNG, and all of it to one page, OUT/index.html, with the paper's numbers beside
@@ -40,6 +52,7 @@ def command(names: tuple[str, ...], data: str | None, quick: bool, out: str, aga
     from importlib.util import find_spec
 
     from partwise.reproduce import find, run
+    from partwise.reproduce.claims import write_claims
     from partwise.reproduce.page import PAGE
 
     if find_spec("matplotlib") is None:
@@ -49,6 +62,8 @@ def command(names: tuple[str, ...], data: str | None, quick: bool, out: str, aga
     except ValueError as error:
         raise UserError(str(error)) from None
     shown = run(experiments, Path(out), data, quick, again, say=lambda line: click.echo(line, err=True))
+    if claims_file is not None:
+        write_claims(claims_file, experiments, shown)
     if as_json:
         print_json(
             {

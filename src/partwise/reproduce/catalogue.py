@@ -26,10 +26,14 @@ PAPERS = {
 
 #: Where each experiment is, in the order in which "all" runs them.
 EXPERIMENTS = {
+    "eg-bounds": "partwise.reproduce.eg_bounds",
     "eg-mnist": "partwise.reproduce.eg_mnist",
     "eg-mnist-path": "partwise.reproduce.eg_mnist_path",
     "eg-parsing": "partwise.reproduce.eg_parsing",
     "eg-parsing-path": "partwise.reproduce.eg_parsing_path",
+    "eg-margin": "partwise.reproduce.eg_margin",
+    "smo": "partwise.reproduce.smo",
+    "excessive-gap": "partwise.reproduce.excessive_gap",
     "dcd-ner": "partwise.reproduce.dcd_ner",
     "dcd-chunking": "partwise.reproduce.dcd_chunking",
     "dcd-pos": "partwise.reproduce.dcd_pos",

@@ -40,6 +40,15 @@ def over(best: float) -> Callable[[float], float]:
     return lambda value: (value - best) / abs(best)
 
 
+def below(best: float) -> Callable[[float], float]:
+    """How far a value is below `best`, relative to that."""
+    return lambda value: (best - value) / abs(best)
+
+
+def share_of(best: float) -> Callable[[float], float]:
+    return lambda value: value / abs(best)
+
+
 def scores(record: Record, of: Callable[[float], float] = percent) -> list[float]:
     """The scores of a run, where there were any."""
     return [of(score) for score in record["trace"]["score"] if math.isfinite(score)]
@@ -48,8 +57,8 @@ def scores(record: Record, of: Callable[[float], float] = percent) -> list[float
 def optimum(records: Iterable[Record]) -> float:
     """The optimum by the best dual and the best primal value of these runs of one problem."""
     found = list(records)
-    low = max(max(record["trace"]["dual"]) for record in found)
-    high = min(min(record["trace"]["primal"]) for record in found)
+    low: float = max(max(record["trace"]["dual"]) for record in found)
+    high: float = min(min(record["trace"]["primal"]) for record in found)
     return 0.5 * (low + high)
 
 
@@ -70,7 +79,7 @@ def overtakes(record: Record, other: Record, y: str = "primal", axis: str = "pas
     """From where on a run has the lower values for as long as both are known; None if it ends behind."""
     mine, theirs = record["trace"], other["trace"]
     end = min(mine[axis][-1], theirs[axis][-1])
-    points = sorted({x for x in (*mine[axis], *theirs[axis]) if x <= end})
+    points: Values = sorted({x for x in (*mine[axis], *theirs[axis]) if x <= end})
     ahead = np.interp(points, mine[axis], mine[y]) < np.interp(points, theirs[axis], theirs[y])
     behind = np.flatnonzero(~ahead)
     if behind.size == 0:
@@ -79,7 +88,7 @@ def overtakes(record: Record, other: Record, y: str = "primal", axis: str = "pas
 
 
 def seconds_per_pass(record: Record) -> float:
-    trace = record["trace"]
+    trace: dict[str, Values] = record["trace"]
     return (trace["cpu_seconds"][-1] - trace["cpu_seconds"][0]) / (trace["passes"][-1] - trace["passes"][0])
 
 
@@ -88,7 +97,7 @@ def straightness(x: Values, y: Values) -> float:
     points = [(a, math.log(b)) for a, b in zip(x, y, strict=True) if b > 0]
     if len(points) < 3:
         return math.nan
-    return float(np.corrcoef(*zip(*points, strict=True))[0, 1] ** 2)
+    return float(np.corrcoef(np.array(points).T)[0, 1] ** 2)
 
 
 def text(value: float | None, digits: int = 3) -> str:

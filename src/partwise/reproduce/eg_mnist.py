@@ -15,6 +15,7 @@ from .curves import (
     passes_to,
     passes_to_gap,
     seconds_per_pass,
+    share_of,
     straightness,
     text,
 )
@@ -243,7 +244,7 @@ def _charts(records: Records, best: dict[int, float]) -> list[Chart]:
     ]
     gaps = Panel(
         "", "passes", "gap, % of the optimum",
-        [curve(labels[C], eg[C], "gap", of=lambda gap, C=C: 100 * gap / best[C]) for C in PASSES], y_scale="log",
+        [curve(labels[C], eg[C], "gap", of=share_of(best[C] / 100)) for C in PASSES], y_scale="log",
     )  # fmt: skip
     orders = {"random": eg[1], "cyclic": records["eg, cyclic, C = 1"], "permuted": records["eg, permuted, C = 1"]}
     randomised = [
@@ -257,7 +258,7 @@ def _charts(records: Records, best: dict[int, float]) -> list[Chart]:
         ),
         Panel(
             "gap", "passes", "gap / optimum",
-            [curve(name, record, "gap", of=lambda gap: gap / best[1]) for name, record in orders.items()],
+            [curve(name, record, "gap", of=share_of(best[1])) for name, record in orders.items()],
             y_scale="log",
         ),
     ]  # fmt: skip

@@ -35,13 +35,14 @@ def follow(
     share: float = _SHARE,
     score_share: float = 0.0,
     score_dual: bool = False,
+    certified: bool = False,
 ) -> dict[str, Any]:
     """Run a solver to a relative gap of `tol`, or for so many passes or CPU seconds, and look at it on the way.
 
     One looks before the first step, after it, and then whenever `share` of the steps made have been added. Looking
     (certificate and `score(weights)`) is not counted. score_share: the same for scores, where they take long; looks
     between have the score NaN. score_dual: score the weights of the dual point, which is where a cutting-plane method
-    stands, and not those that the certificate is for.
+    stands, and not those that the certificate is for. certified: a solver without certificates makes one step.
 
     Returns
     -------
@@ -53,10 +54,11 @@ def follow(
     if math.isinf(max_passes) and math.isinf(max_seconds) and not tol > 0:
         raise ValueError("follow needs tol, max_passes or max_seconds: it would never end")
     trace: dict[str, list[float]] = {name: [] for name in (*COLUMNS, *(["score"] if score else []))}
-    wall = cpu = 0.0
+    begin, cpu_begin = time.perf_counter(), time.process_time()
     chosen = choose(problem).solver if solver == "auto" else get_solver(solver) if isinstance(solver, str) else solver
     check_fits(chosen, problem)
-    state, certified, due, score_due, status = None, None, 0, 0, ""
+    wall, cpu = time.perf_counter() - begin, time.process_time() - cpu_begin
+    state, found, due, score_due, status = None, None, 0, 0, ""
     while not status:
         begin, cpu_begin = time.perf_counter(), time.process_time()
         try:
@@ -73,19 +75,21 @@ def follow(
         if state.epoch < due and not over:
             continue
         due = state.epoch + max(1, int(share * state.epoch))
-        certified = chosen.certificate(problem, state)
-        c = certified.certificate
+        found = chosen.certificate(problem, state)
+        c = found.certificate
         values = [passes, wall, cpu, c.primal, c.dual, c.gap]
         if score is not None:
             scored = state.epoch >= score_due or over
-            dual = certified.point if score_dual else None
-            weights = certified.weights if dual is None else problem.weights_from_dual(dual)
+            dual = found.point if score_dual else None
+            weights = found.weights if dual is None else problem.weights_from_dual(dual)
             values.append(float(score(weights)) if scored else math.nan)
             score_due = state.epoch + max(1, int(score_share * state.epoch)) if scored else score_due
         for column, value in zip(trace.values(), values, strict=True):
             column.append(value)
         if tol > 0 and c.gap <= tol * abs(c.primal):
             status = "converged"
+        elif certified and state.epoch > 0 and not math.isfinite(c.gap):
+            status = "no certificate"
         elif over:
             limit = "max_passes" if passes >= max_passes else "max_seconds"
             status = limit if math.isfinite(c.gap) else "no certificate"
@@ -93,8 +97,8 @@ def follow(
         "solver": chosen.name,
         "status": status,
         "trace": trace,
-        "weights": None if certified is None else certified.weights,
-        "point": None if certified is None else certified.point,
+        "weights": None if found is None else found.weights,
+        "point": None if found is None else found.point,
     }
 
 

@@ -45,12 +45,12 @@ class Task:
 
         key = repr((loss, sorted(parameters.items())))
         if key in self._sessions:
-            before, session = self._sessions[key]
+            before, last = self._sessions[key]
             # The estimator may scale the penalty: the ratio is what counts.
-            return replace(session, problem=session.problem.with_penalty(session.problem.l2 * l2 / before))
+            return replace(last, problem=last.problem.with_penalty(last.problem.l2 * l2 / before))
         self._sessions.clear()
         estimator = clone(self.estimator).set_params(loss=loss, C=1.0 / l2, n_jobs=1, **parameters)
-        session = estimator.prepare(self.X, self.y)
+        session: Session = estimator.prepare(self.X, self.y)
         if not session.problem.l1:
             self._sessions[key] = l2, session
         return session
