@@ -27,6 +27,10 @@ PAPERS = {
 #: Where each experiment is, in the order in which "all" runs them.
 EXPERIMENTS = {
     "eg-mnist-path": "partwise.reproduce.eg_mnist_path",
+    "maxent-statistics": "partwise.reproduce.maxent_statistics",
+    "maxent-text": "partwise.reproduce.maxent_text",
+    "maxent-documents": "partwise.reproduce.maxent_documents",
+    "maxent-line-search": "partwise.reproduce.maxent_line_search",
 }
 
 ALL = "all"
