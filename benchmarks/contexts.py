@@ -1,15 +1,15 @@
 """Maxent problems of section 5 of Huang et al. (2010): contexts with their labels, as arrays.
 
 Text: a position with its words, spelling and the two (gold) tags before it, 0/1 features; a feature ties an attribute
-to one label, and is kept if the two meet at least `CUTOFF` times in the training data (OpenNLP's default is 5 too).
-Labels are those of the training data (Brown has 188 without modifiers, some of them in very few articles).
+to one label, and is kept if the two meet at least `CUTOFF` times in the training data. (OpenNLP counts attributes, not
+pairs, and has others for chunks: `partwise.reproduce.maxent_contexts` has the features of the paper's Table 3.) Labels
+are those of the training data (Brown has 188 without modifiers, some of them in very few articles).
 Documents: 20news counts, rows of length 1, a feature for every (word, label).
 """
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -21,8 +21,6 @@ Floats = NDArray[np.float64]
 
 CUTOFF = 5
 _TEST = 20_000  # contexts that accuracy is measured on, at most
-# The files cut tags off after ten letters: "t" and "n" are what that left of "tl" and "nc".
-_MODIFIERS = {"fw", "tl", "nc", "hl", "t", "n"}
 
 
 @dataclass
@@ -127,13 +125,9 @@ DATASETS: dict[str, tuple[Callable[[str | None, int | None], Contexts], float, b
 }
 
 
-def plain_tag(tag: str) -> str:
-    """A Brown tag without the modifiers for style: foreign words, titles, citations, headlines."""
-    kept = [part for part in re.split(r"(?<=.)-", tag) if part not in _MODIFIERS]
-    return "-".join(kept) or tag
-
-
 def _word_and_tag(token: str) -> tuple[str, str]:
+    from partwise.reproduce.maxent_contexts import plain_tag
+
     word, _, tag = token.rpartition("/")
     return word, plain_tag(tag)
 

@@ -1,7 +1,11 @@
 """Iterative scaling and coordinate descent for maximum entropy: the experiments of Huang et al. (2010).
 
 Parts of speech and chunks of CoNLL-2000 and parts of speech of the Brown corpus with 0/1 features (l2 = 0.1), and
-20news with rows of length 1, without and with a bias (l2 = 1/8). Every method minimises l2/2 |w|^2 + sum of log losses
+20news with rows of length 1, without and with a bias (l2 = 1/8). l2 = 0.1 is the paper's sigma^2 = 10 for the sum of
+losses; for their mean, as (3) is written, it would be l2 = n / 10, with which no good model comes out. sigma^2 = 8 l of
+section 5.2 is for the mean, l2 = 1/8. Features are fewer than in Table 3 (168,674 and 273,680 on CoNLL-2000): here a
+pair of attribute and label has to occur five times, there an attribute, and chunks have CRFsuite's attributes in place
+of OpenNLP's. `partwise reproduce huang2010` runs the paper's methods on those of the table. Every method minimises l2/2 |w|^2 + sum of log losses
 from w = 0 on equal contexts merged. The reference of a data set is solved first: sdca (Brown: cd) with twice the cap.
 A cell ends when it is certified to be within 1e-5 of the optimum, by its own gap or by the reference's dual, or after
 --cap CPU seconds of steps per thread (Brown: twice that); objective, gradient and accuracy are evaluated after every

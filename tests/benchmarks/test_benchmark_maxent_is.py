@@ -37,23 +37,6 @@ def folder(tmp_path_factory):
     return str(root)
 
 
-@pytest.mark.parametrize(
-    ("tag", "plain"),
-    [
-        ("nn", "nn"),
-        ("nn-tl-hl", "nn"),
-        ("fw-in+at-tl", "in+at"),
-        ("in+at-t", "in+at"),
-        ("--", "--"),
-        ("---hl", "--"),
-        (",-hl", ","),
-        ("pp$-nc", "pp$"),
-    ],
-)
-def test_modifiers_of_brown_tags(tag, plain):
-    assert contexts.plain_tag(tag) == plain
-
-
 def test_brown_is_found_packed_or_not(folder, tmp_path):
     plain = tmp_path / "brown"
     plain.mkdir()

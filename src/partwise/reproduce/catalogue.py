@@ -38,6 +38,10 @@ EXPERIMENTS = {
     "dcd-chunking": "partwise.reproduce.dcd_chunking",
     "dcd-pos": "partwise.reproduce.dcd_pos",
     "dcd-parsing": "partwise.reproduce.dcd_parsing",
+    "maxent-statistics": "partwise.reproduce.maxent_statistics",
+    "maxent-text": "partwise.reproduce.maxent_text",
+    "maxent-documents": "partwise.reproduce.maxent_documents",
+    "maxent-line-search": "partwise.reproduce.maxent_line_search",
 }
 
 ALL = "all"
