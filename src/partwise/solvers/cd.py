@@ -35,7 +35,7 @@ from .registry import register
 from .scaling import NEEDS, ORDERS, Order, ScalingState, SequentialSolver
 
 
-@register(place=5)
+@register(place=15)
 @dataclass(frozen=True)
 class CD(SequentialSolver):
     """Coordinate descent (see the module's docstring)."""
