@@ -29,10 +29,18 @@ def test_weak_penalties_take_fewer_passes_than_eg(kind):
     assert prox.gap <= 1e-3 * prox.primal < plain.gap
 
 
-def test_it_scales_with_the_data():
-    """Every example twice is a proximity twice as strong, as l2 would have to be."""
+def test_it_scales_with_the_data_and_the_temperature():
+    """Every example twice is a proximity twice as strong, as l2 would have to be, and as half of the temperature is."""
     one, two = (Small("chain-tied", "log", sample_weight=np.full(5, weight)).problem for weight in (1.0, 2.0))
-    assert EGProx().rho(two) == pytest.approx(2 * EGProx().rho(one))
+    double = L2(2 * one.l2)
+    assert EGProx().rho(two.with_penalty(double)) == pytest.approx(2 * EGProx().rho(one))
+    assert EGProx().rho(two.with_penalty(ElasticNet(0.1))) == pytest.approx(
+        2 * EGProx().rho(one.with_penalty(ElasticNet(0.1)))
+    )
+    cold = Small("chain-tied", "smoothed-hinge", sample_weight=np.ones(5)).problem
+    tau = cold.loss.temperature
+    assert 0 < tau < 1
+    assert EGProx().rho(cold.with_penalty(one.l2 / tau)) == pytest.approx(EGProx().rho(one) / tau)
     assert EGProx(proximity=0.2).rho(two) == 0.2
 
 

@@ -150,3 +150,23 @@ def test_a_gap_below_the_rounding_of_the_objective_is_not_believed():
     assert newest > 1e-9 * state.primal
     state.best_b += state.primal * (1 + 1e-15) - problem.dual_of_plane(state.best_u, state.best_b)
     assert solver.certificate(problem, state).certificate.gap == newest
+
+
+def test_the_dual_is_that_of_the_best_mean_of_planes():
+    """Above every plane met alone, below the optimum, and no mean of the last two is better."""
+    problem = Small("chain-tied", "log", n=20).problem
+    best = solve(problem, "lbfgs", tol=1e-12).primal
+    solver = LBFGS()
+    state = solver.init_state(problem, np.random.default_rng(0), None)
+    alone, strictly = -math.inf, 0
+    for _ in range(6):
+        old = state.best_u, state.best_b
+        solver.step(problem, state)
+        new = problem.touching_plane(state.weights, state.primal, state.gradient)
+        means = [problem.dual_of_plane(old[0] + t * (new[0] - old[0]), old[1] + t * (new[1] - old[1]))
+                 for t in np.linspace(0, 1, 101)]  # fmt: skip
+        alone = max(alone, problem.dual_of_plane(*new))
+        assert max(means) - 1e-9 <= state.best_dual <= best + 1e-9
+        assert state.best_dual == pytest.approx(problem.dual_of_plane(state.best_u, state.best_b), rel=1e-12)
+        strictly += state.best_dual > alone + 1e-3 * (best - alone)
+    assert strictly >= 3

@@ -29,7 +29,18 @@ from partwise.models import classes
 from partwise.models.classes import classifier_map
 from partwise.models.rows import csr_attributes
 from partwise.penalties import L2, ElasticNet
-from partwise.solvers import EG, LBFGS, SDCA, auto, choose, compatibility_table, register, suitable_solvers
+from partwise.solvers import (
+    EG,
+    LBFGS,
+    SDCA,
+    EGProx,
+    auto,
+    choose,
+    compatibility_table,
+    register,
+    registry,
+    suitable_solvers,
+)
 from partwise.solvers.base import RATES
 from partwise.solvers.compatibility import KINDS
 from partwise.solvers.look import Look
@@ -91,6 +102,11 @@ def test_the_table_is_what_problems_say(kind, loss):
     header, *rows = [re.split(r"\s{2,}", line.strip()) for line in block.splitlines()]
     column = header.index(loss)
     assert suitable_solvers(problem_of(kind, loss)) == [row[0] for row in rows if row[column] == "yes"]
+
+
+def test_no_two_solvers_have_one_place_in_lists():
+    places = [place for place in registry.PLACES.values() if place != registry.LAST]
+    assert len(places) == len(set(places))
 
 
 def test_get_solver():
@@ -173,20 +189,16 @@ class TestAuto:
 
     def test_large_and_smooth(self, monkeypatch):
         monkeypatch.setattr(auto, "TINY", 10)
-        assert isinstance(choose(Small("chain-tied", "log", l2=1.0).problem).solver, EG)
-        weak = choose(Small("chain-tied", "log", l2=1e-7).problem)
+        problem = Small("chain-tied", "log", l2=1.0).problem
+        assert choose(problem).solver == EGProx()
+        weak = choose(Small("chain-tied", "log", l2=1e-9).problem)
         assert isinstance(weak.solver, LBFGS)
         assert "weak penalty" in weak.reason
         assert isinstance(choose(Small("multiclass", "log", l2=1.0).problem).solver, SDCA)
         assert isinstance(choose(Small("multiclass", "log", l2=1e-8).problem).solver, LBFGS)
         none = choose(Small("chain-tied", "log", l2=0.0).problem)
-        # in between: from a stronger penalty down, unless the run starts from an earlier one's end
-        problem = Small("chain-tied", "log", l2=1.0).problem
         rather_weak = problem.with_penalty(Look(problem).curvature / 1000.0)
-        path = choose(rather_weak).solver
-        assert path == EG(anneal=path.options()["anneal"], anneal_hold=0, anneal_rate=auto.FALL)
-        assert path.options()["anneal"] == pytest.approx(1000 / auto.EASY)
-        assert choose(rather_weak, warm=True).solver == EG()
+        assert choose(rather_weak).solver == EGProx()
         assert solve(rather_weak, tol=1e-3).relative_gap <= 1e-3
         assert isinstance(none.solver, LBFGS)
 

@@ -75,7 +75,7 @@ class AnnealedState(BCFWState):
         return super().complaint(fresh)
 
 
-@register(place=3)
+@register(place=10)
 @dataclass(frozen=True)
 class Annealed(OnlineSolver[AnnealedState]):
     """Falling temperature, then pairwise Frank-Wolfe (see the module's docstring)."""

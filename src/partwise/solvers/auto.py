@@ -17,18 +17,17 @@ The rule of "auto", by loss and by a look at some examples (`look`); the first l
     smooth, one part, columns         cd, where a slot has few 0/1 features and weights are few (see `_few_columns`)
     smooth, one part, few weights     the same newton, with parts of the Hessian (see `_few_weights`)
     smooth, very many slots           lbfgs, which keeps nothing per slot (see `_too_many_slots`)
-    smooth, weak penalty              lbfgs, where eg is slow (000, section 7.1.1)
-    smooth, one part per labelling    sdca, to a weaker penalty than eg
-    smooth, rather weak penalty       eg, on a path from a stronger penalty (curvature above `HARD`; no warm start)
-    smooth, else                      eg
+    smooth, weak penalty              lbfgs
+    smooth, one part per labelling    sdca
+    smooth, else                      eg-prox
 
 Every choice runs to `tol`. On tiny problems the run continues to a relative gap of 1e-18 or the rounding floor (weights
 to about 1e-8) while its work is below `FREE`, some ten milliseconds in all: scikit-learn expects of classifiers that
 equal problems have equal weights.
 
 Weak: the mean over examples of omega_i |psi_i|^2 / (parts_i l2), the curvature of one part's share of the dual in
-units of the entropy's, above `WEAK`. Measured on 1500 MNIST digits (log loss, to a certified 1e-3): curvature 2e4: eg
-3.0 s, lbfgs 5.9 s; 2e5: 5.3 and 6.8; 2e6: 18 and 6.1.
+units of the entropy's, above `WEAK`. Measured on 1500 words of OCR letters (log loss, CPU s to a certified 1e-2 and
+1e-3), curvature 1e5: eg-prox 3.5 and 6.2, lbfgs 12.5 and 16.9; 1e6: 7.1 and 11.9, lbfgs at a gap of 0.45 after 20.
 
 Hinge, the first 1000 sentences of CoNLL-2000: at l2 = 2 (curvature 25) bcfw is at a relative gap of 1e-1, 1e-2 and 1e-3
 after 0.7, 1.5 and 2.9 s of CPU time, eg at 0.035 after 6 s, excessive-gap at 0.12; at l2 = 0.2 (250) they are at 4e-3,
@@ -73,13 +72,8 @@ FREE, PASS = 1e7, 3e4
 EXACT = 1e-18
 #: Curvature from which scales of columns matter.
 STEEP = 1e4
-#: Curvature above which online EG is slower than L-BFGS.
-WEAK = 3e5
-#: Curvature from which online EG is ahead if it begins with a stronger penalty, and the curvature of that one; l2 falls
-#: by a factor per pass.
-HARD, EASY, FALL = 250.0, 25.0, 0.85
-#: Curvature above which exact blocks are.
-WEAK_EXACT = 3e7
+#: Curvature above which L-BFGS is faster than methods that visit single examples.
+WEAK = 3e7
 #: Examples per weight from which a few Newton steps are faster than passes over single examples; the same where rows
 #: are at most so long (an exact block costs a microsecond beside its row).
 MANY_EXAMPLES, MANY_SHORT, SHORT = 20, 0.5, 60
@@ -102,8 +96,8 @@ class Choice:
     exact_passes: float = 0.0
 
 
-def choose(problem: Problem, warm: bool = False) -> Choice:
-    """The solver of "auto" (see the module's docstring). warm: the run will start from an earlier one's end."""
+def choose(problem: Problem) -> Choice:
+    """The solver of "auto" (see the module's docstring)."""
     fitting = [name for name in suitable_solvers(problem) if SOLVERS[name].certified]
     if not fitting:
         raise ValueError(f"{describe(problem)}: {no_solver(problem)}")
@@ -131,7 +125,7 @@ def choose(problem: Problem, warm: bool = False) -> Choice:
         return Choice(EG(), "smooth with a kernel")
     tiny = look.work <= TINY
     exact_passes = FREE / (look.work + PASS) if tiny else 0.0
-    if not fits(EG):
+    if not fits(EGProx):
         return Choice(LBFGS(), "smooth, and no dual method fits", exact_passes)
     one_part = fits(SDCA) and Capability.DIAGONAL_BLOCKS in problem.capabilities()
     if fits(Newton):
@@ -149,15 +143,11 @@ def choose(problem: Problem, warm: bool = False) -> Choice:
         return Choice(LBFGS(), "smooth and tiny", exact_passes)
     if _too_many_slots(problem):
         return Choice(LBFGS(), "smooth, too many slots for dual variables")
-    weak = WEAK_EXACT if one_part else WEAK
-    if look.curvature > weak:
-        return Choice(LBFGS(), f"smooth with a weak penalty (curvature {look.curvature:.3g} > {weak:g})")
+    if look.curvature > WEAK:
+        return Choice(LBFGS(), f"smooth with a weak penalty (curvature {look.curvature:.3g} > {WEAK:g})")
     if one_part:
         return Choice(SDCA(), "smooth, one part per labelling")
-    if look.curvature > HARD and not warm:
-        path = EG(anneal=look.curvature / EASY, anneal_hold=0, anneal_rate=FALL)
-        return Choice(path, f"smooth, from a stronger penalty down (curvature {look.curvature:.3g} > {HARD:g})")
-    return Choice(EG(), "smooth")
+    return Choice(EGProx(), "smooth")
 
 
 def _sparse(problem: Problem, fitting: list[str]) -> Choice:
@@ -274,7 +264,7 @@ def solve(
     """
     problem = problem.with_n_jobs(n_jobs)
     if isinstance(solver, str) and solver == "auto":
-        choice = choose(problem, warm_start is not None)
+        choice = choose(problem)
     else:
         choice = Choice(get_solver(solver) if isinstance(solver, str) else solver, "")
     check_fits(choice.solver, problem)

@@ -20,7 +20,7 @@ from .bundle_method import NEEDS, BundleMethod
 from .registry import register
 
 
-@register(place=22)
+@register(place=26)
 @dataclass(frozen=True)
 class BMRM(BundleMethod):
     """BMRM (see the module's docstring)."""

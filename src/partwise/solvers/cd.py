@@ -43,7 +43,7 @@ from .scaling import NEEDS, ORDERS, Order, ScalingState, SequentialSolver
 SearchBound = Literal["third-order", "paper", "none"]
 
 
-@register(place=5)
+@register(place=15)
 @dataclass(frozen=True)
 class CD(SequentialSolver):
     """Coordinate descent (see the module's docstring)."""

@@ -21,7 +21,7 @@ from .registry import register
 from .scaling import ORDERS, Order, ScalingState, check_positive
 
 
-@register(place=5)
+@register(place=16)
 @dataclass(frozen=True)
 class CDExact(CD):
     """Coordinate descent with exact steps (see the module's docstring)."""

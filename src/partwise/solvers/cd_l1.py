@@ -74,7 +74,7 @@ class CDL1State(State):
         return super().complaint(fresh) or ("" if finite else "its plane is not finite")
 
 
-@register(place=4)
+@register(place=14)
 @dataclass(frozen=True)
 class CDL1(Solver[CDL1State]):
     """Coordinate descent on a working set (see the module's docstring)."""

@@ -41,6 +41,16 @@ class Converted(NamedTuple):
     unmatched: int
 
 
+def check_clique_memory(problem: Problem, memory_mb: float, solver: str) -> None:
+    """ValueError if clique marginals of all examples would take more than that, before they do."""
+    needed = 8 * int(problem.clique_starts[-1]) / 2**20
+    if needed > memory_mb:
+        raise ValueError(
+            f"{solver} would keep {needed:.4g} MB of clique marginals, more than memory_mb={memory_mb:g}; raise it, or "
+            "take a solver that keeps none (lbfgs, eg, bcfw)"
+        )
+
+
 def expected_counts(problem: Problem, point: DualPoint) -> tuple[Floats, Floats]:
     """(s mu, s) of a point whose parts are known, slots and examples end to end.
 

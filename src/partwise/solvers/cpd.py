@@ -23,7 +23,7 @@ from .dcd import CoordinateDescent, DCDState
 from .registry import register
 
 
-@register(place=10)
+@register(place=23)
 @dataclass(frozen=True)
 class CPD(CoordinateDescent):
     """Cutting planes with dual coordinate descent (see the module's docstring)."""

@@ -57,7 +57,7 @@ class CuttingPlaneState(State):
     merged: int = 0
 
 
-@register(place=20)
+@register(place=24)
 @dataclass(frozen=True)
 class CuttingPlane(ScheduledSolver[CuttingPlaneState]):
     """N-slack cutting planes (see the module's docstring)."""

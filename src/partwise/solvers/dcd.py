@@ -155,7 +155,7 @@ class CoordinateDescent(OnlineSolver[DCDState], ABC):
         return f"{state.rounds} rounds without the oracle, {kept}{merged}"
 
 
-@register(place=9)
+@register(place=21)
 @dataclass(frozen=True)
 class DCD(CoordinateDescent):
     """DCD-SSVM (see the module's docstring)."""

@@ -18,7 +18,7 @@ from .dcd import CoordinateDescent, DCDState
 from .registry import register
 
 
-@register(place=9)
+@register(place=22)
 @dataclass(frozen=True)
 class DCDLight(CoordinateDescent):
     """DCD-Light (see the module's docstring)."""

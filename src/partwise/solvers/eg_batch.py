@@ -194,7 +194,7 @@ class BatchEG(ScheduledSolver[S], ABC):
         return float(self.step_size), safe
 
 
-@register(place=2)
+@register(place=7)
 @dataclass(frozen=True)
 class EGBatch(BatchEG[EGBatchState]):
     """Batch exponentiated gradient on slot scores (see the module's docstring)."""

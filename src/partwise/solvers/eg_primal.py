@@ -44,7 +44,7 @@ class EGPrimalState(BatchState):
     gold: Floats
 
 
-@register(place=2)
+@register(place=8)
 @dataclass(frozen=True)
 class EGPrimal(BatchEG[EGPrimalState]):
     """Batch exponentiated gradient in primal form (see the module's docstring)."""

@@ -101,7 +101,7 @@ class _Point(NamedTuple):
     marginals: Floats
 
 
-@register(place=3)
+@register(place=9)
 @dataclass(frozen=True)
 class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
     """Excessive gap minimisation (see the module's docstring)."""

@@ -94,7 +94,7 @@ class _Point(NamedTuple):
     reference: float
 
 
-@register(place=23)
+@register(place=27)
 @dataclass(frozen=True)
 class Extragradient(ScheduledSolver[ExtragradientState]):
     """Dual extragradient (see the module's docstring)."""

@@ -26,7 +26,7 @@ from .registry import register
 from .scaling import ParallelSolver
 
 
-@register(place=8)
+@register(place=19)
 @dataclass(frozen=True)
 class GIS(ParallelSolver):
     """Generalised iterative scaling (see the module's docstring)."""

@@ -21,7 +21,7 @@ from .registry import register
 from .scaling import ParallelSolver
 
 
-@register(place=8)
+@register(place=20)
 @dataclass(frozen=True)
 class IIS(ParallelSolver):
     """Improved iterative scaling (see the module's docstring)."""

@@ -21,7 +21,7 @@ from .registry import register
 from .scgis import SCGIS
 
 
-@register(place=7)
+@register(place=18)
 @dataclass(frozen=True)
 class ISBound(SCGIS):
     """Iterative scaling with the bound (39) (see the module's docstring)."""

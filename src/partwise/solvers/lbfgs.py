@@ -11,13 +11,13 @@ phi(alpha) = P(w + alpha d):
 where the second form replaces the first once differences of P drown in rounding. P is convex, so phi' is increasing and
 the search is for its root: secants, kept inside the bracket.
 
-Stopping rule. gap = |grad P|^2 / (2 l2) <= tol |P|: the certificate of the oracle's own answer, for nothing. Ends as
+Stopping rule. gap <= tol |P|, at most |grad P|^2 / (2 l2): the oracle's own answers are planes, for nothing. Ends as
 well when no step brings P or the gap down any more (the rounding floor). With l2 = 0: |grad P(w)| <= tol |grad P(0)|.
 
 Source. Liu, Nocedal 1989; the second line-search test is the approximate Wolfe condition of Hager, Zhang 2005. 000 and
 003 have L-BFGS as a rival. Departures: our own code in place of a library's, so that a run can be saved and resumed bit
 for bit; the compact form of H; a failed line search drops the pairs and tries the gradient once before it gives up; the
-dual value reported is the best one met, not the newest (`primal`).
+dual value reported is that of the best mean of planes, not the newest one's (`primal`).
 """
 
 from collections.abc import Callable

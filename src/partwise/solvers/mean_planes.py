@@ -10,11 +10,24 @@ Plane = tuple[Floats, float]
 
 
 def best_mean(problem: Problem, old: Plane, new: Plane) -> Plane:
-    """Of the means of two planes that with about the largest dual, by a search along the line; the new one is tried."""
+    """Of the means of two planes that with the largest dual; with l1 about, by a search that tries the new one too.
+
+    Without l1, D((1 - t) old + t new) is a parabola in t.
+    """
     change = new[0] - old[0]
 
     def mixed(t: float) -> Plane:
         return old[0] + t * change, (1.0 - t) * old[1] + t * new[1]
+
+    if not problem.l1:
+        bend = problem.norm2(change)
+        rise = problem.l2 * (new[1] - old[1]) - problem.dot(old[0], change)
+        if not bend > 0:
+            return max(old, new, key=lambda plane: plane[1])
+        t = min(max(rise / bend, 0.0), 1.0)
+        change *= t  # in place: this is done after every step of solvers whose steps may be short
+        change += old[0]
+        return change, (1.0 - t) * old[1] + t * new[1]
 
     dual = problem.dual_as_it_is if problem.l2 > 0 else problem.dual_of_plane
 

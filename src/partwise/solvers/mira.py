@@ -45,7 +45,7 @@ class MIRAState(MistakeState):
     left_out: int = 0
 
 
-@register(place=22)
+@register(place=30)
 @dataclass(frozen=True)
 class MIRA(MistakeDriven):
     """MIRA (see the module's docstring)."""

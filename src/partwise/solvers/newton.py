@@ -84,7 +84,7 @@ class NewtonState(PrimalState):
         return super().complaint(fresh) or ("its marginals are marked as known, but missing" if lost else "")
 
 
-@register(place=3)
+@register(place=5)
 @dataclass(frozen=True)
 class Newton(PrimalSolver[NewtonState]):
     """Trust-region Newton (see the module's docstring)."""

@@ -28,7 +28,7 @@ from .bundle_method import NEEDS, BundleMethod
 from .registry import register
 
 
-@register(place=21)
+@register(place=25)
 @dataclass(frozen=True)
 class OneSlack(BundleMethod):
     """One-slack cutting planes (see the module's docstring)."""

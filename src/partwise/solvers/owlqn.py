@@ -66,7 +66,7 @@ class OWLQNState(PairsState):
         return super().complaint(fresh) or ("" if finite else "its plane is not finite")
 
 
-@register(place=3)
+@register(place=13)
 @dataclass(frozen=True)
 class OWLQN(Solver[OWLQNState]):
     """Orthant-wise limited-memory quasi-Newton (see the module's docstring)."""

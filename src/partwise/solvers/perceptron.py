@@ -108,7 +108,7 @@ class MistakeDriven(OnlineSolver[MistakeState], ABC):
         return f"{state.mistakes} updates in the last pass" if state.epoch else ""
 
 
-@register(place=21)
+@register(place=29)
 @dataclass(frozen=True)
 class Perceptron(MistakeDriven):
     """The averaged perceptron (see the module's docstring)."""

@@ -1,9 +1,10 @@
 """What methods that go down the primal of a smooth loss share: start, certificate, when to stop.
 
 Their certificate is free: the oracle's answer at w is a plane below the losses that touches them there, and
-gap = |grad P|^2 / (2 l2) (see `problem`). The dual value reported is the best one met, not the newest. A run ends as
-well when no step brings P or the gap down any more (the rounding floor). With l2 = 0 there is no certificate, and the
-run ends at |grad P(w)| <= tol |grad P(0)|.
+gap = |grad P|^2 / (2 l2) (see `problem`). The dual value reported is that of the best mean of the planes met, itself a
+plane below the losses: each new one is mixed with the best as is best for the dual (`mean_planes`). A run ends as well
+when no step brings P or the gap down any more (the rounding floor). With l2 = 0 there is no certificate, and the run
+ends at |grad P(w)| <= tol |grad P(0)|.
 """
 
 from abc import ABC
@@ -18,6 +19,7 @@ from ..dual import DualPoint
 from ..problem import Problem
 from ..result import Certificate, DivergenceError, Status
 from .base import Certified, Solver, WarmStart, start_weights
+from .mean_planes import best_mean
 from .state import State
 
 #: Steps without progress before a run counts as stalled.
@@ -26,7 +28,7 @@ PATIENCE = 20
 
 @dataclass(kw_only=True)
 class PrimalState(State):
-    """weights, gradient: (d,). best_u, best_b: the plane with the largest dual; best_off: what that may be off by.
+    """weights, gradient: (d,). best_u, best_b: the best mean of planes; best_off: what its dual may be off by.
 
     reference: |grad P(0)|, for l2 = 0. idle: steps since there was progress.
     """
@@ -82,20 +84,30 @@ class PrimalSolver(Solver[P], ABC):
     def move(self, problem: Problem, state: P, weights: Floats, primal: float, gradient: Floats) -> None:
         """Make these the iterate.
 
-        Keeps the best plane; counts the steps since P went down by more than rounding or the gap by a tenth.
+        Keeps the best mean of planes; counts the steps since P went down by more than rounding or the gap by a tenth.
         """
         state.weights, state.primal, state.gradient = weights, primal, gradient
         norm2 = problem.norm2(gradient)
-        newest = problem.certificate_at(primal, gradient, weights)
-        if newest.dual - newest.rounding > state.best_dual - state.best_off:
-            # The plane is as good as the scores at these weights, which may be larger than those at later ones.
-            state.best_dual, state.best_off = newest.dual, newest.rounding
-            state.best_u, state.best_b = problem.touching_plane(weights, primal, gradient)
+        if problem.l2 > 0:
+            self._keep_plane(problem, state)
         down = primal < state.best_primal - 4e-16 * abs(state.best_primal)
         state.idle = 0 if down or norm2 < 0.9 * state.best_norm2 else state.idle + 1
         state.best_primal = min(state.best_primal, primal)
         state.best_norm2 = min(state.best_norm2, norm2)
         state.stalled = state.idle >= PATIENCE
+
+    def _keep_plane(self, problem: Problem, state: P) -> None:
+        """The best of the kept plane, the newest and their means."""
+        newest = problem.certificate_at(state.primal, state.gradient, state.weights)
+        plane = problem.touching_plane(state.weights, state.primal, state.gradient)
+        mean = best_mean(problem, (state.best_u, state.best_b), plane)
+        # A plane is as good as the scores at its weights, which may be larger than those at later ones.
+        off = max(state.best_off, newest.rounding)
+        found = (newest.dual, newest.rounding, plane), (problem.dual_of_plane(*mean), off, mean)
+        dual, off, plane = max(found, key=lambda each: each[0] - each[1])
+        if dual - off > state.best_dual - state.best_off:
+            state.best_dual, state.best_off = dual, off
+            state.best_u, state.best_b = plane
 
     def certificate(self, problem: Problem, state: P) -> Certified:
         newest = problem.certificate_at(state.primal, state.gradient, state.weights)

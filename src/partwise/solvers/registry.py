@@ -12,7 +12,8 @@ S = TypeVar("S", bound=type[Solver[Any]])
 
 #: Registered solvers by name, in the order of lists.
 SOLVERS: dict[str, type[Solver[Any]]] = {}
-_PLACES: dict[str, int] = {}
+#: The places that they asked for.
+PLACES: dict[str, int] = {}
 #: What a loss of margins is, and slack rescaling is not.
 OF_MARGINS = frozenset(
     {
@@ -30,7 +31,7 @@ LAST = 100
 def register(place: int = LAST) -> Callable[[S], S]:
     """Make a solver known by its name: `@register()` above the class, in any module of `partwise.solvers` or elsewhere.
 
-    place: solvers are listed by this number, then by name.
+    place: solvers are listed by this number, each by its own; those without one come last, by name.
 
     Raises
     ------
@@ -42,9 +43,9 @@ def register(place: int = LAST) -> Callable[[S], S]:
         other = SOLVERS.get(cls.name)
         if other is not None and (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):
             raise ValueError(f"solver {cls.name!r} is registered already: {other.__module__}.{other.__qualname__}")
-        _PLACES[cls.name] = place
+        PLACES[cls.name] = place
         SOLVERS[cls.name] = cls
-        for name in sorted(SOLVERS, key=lambda name: (_PLACES[name], name)):
+        for name in sorted(SOLVERS, key=lambda name: (PLACES[name], name)):
             SOLVERS[name] = SOLVERS.pop(name)
         return cls
 

@@ -24,7 +24,7 @@ from .registry import register
 from .scaling import ScalingState, SequentialSolver, check_positive
 
 
-@register(place=6)
+@register(place=17)
 @dataclass(frozen=True)
 class SCGIS(SequentialSolver):
     """Sequential conditional generalised iterative scaling (see the module's docstring)."""

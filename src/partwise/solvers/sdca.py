@@ -32,15 +32,16 @@ from ..capabilities import Capability
 from ..problem import Problem
 from . import sdca_blocks, sdca_cliques
 from .base import Certified, WarmStart, option
-from .conversions import check_marginals
+from .conversions import check_clique_memory, check_marginals
 from .eg_start import Start, start_cost_scale
 from .online import OnlineSolver
 from .registry import register
 from .sdca_blocks import REACH, BlockState
 from .sdca_cliques import LineState
+from .working_sets import check_memory
 
 
-@register(place=3)
+@register(place=6)
 @dataclass(frozen=True)
 class SDCA(OnlineSolver[BlockState | LineState]):
     """Stochastic dual coordinate ascent with exact blocks or lines (see the module's docstring)."""
@@ -71,6 +72,7 @@ class SDCA(OnlineSolver[BlockState | LineState]):
         0.8, "lines: share of the visits drawn in proportion to the examples' last duality gaps, the rest uniformly"
     )
     line_tol: float = option(0.1, "lines: the search ends with a Newton step of at most this share of the step")
+    memory_mb: float = option(4096.0, "lines: limit of the clique marginals, in MB; a problem with more is refused")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -84,6 +86,7 @@ class SDCA(OnlineSolver[BlockState | LineState]):
             raise ValueError(f"gap_share must be at least 0 and below 1, got {self.gap_share}")
         if not 0 < self.line_tol < 1:
             raise ValueError(f"line_tol must be above 0 and below 1, got {self.line_tol}")
+        check_memory(self.memory_mb)
 
     def init_state(
         self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None
@@ -94,6 +97,7 @@ class SDCA(OnlineSolver[BlockState | LineState]):
             curvatures = problem.slot_curvatures()  # None: the examples that the capability was read from misled
         if curvatures is not None:
             return sdca_blocks.start(problem, rng, warm_start, cost_scale, curvatures)
+        check_clique_memory(problem, self.memory_mb, self.name)
         return sdca_cliques.start(problem, rng, warm_start, cost_scale)
 
     def step(self, problem: Problem, state: BlockState | LineState) -> None:

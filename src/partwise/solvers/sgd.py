@@ -80,7 +80,7 @@ class SGDState(OnlineState):
         return super().complaint(fresh) or ("" if good else "its step size, average or plane is none")
 
 
-@register(place=20)
+@register(place=28)
 @dataclass(frozen=True)
 class SGD(OnlineSolver[SGDState]):
     """Stochastic gradient descent (see the module's docstring)."""

@@ -39,7 +39,7 @@ from ..dual import DualPoint
 from ..problem import Problem
 from ..result import DivergenceError
 from .base import Certified, WarmStart, option, start_point
-from .conversions import check_marginals, clique_marginals
+from .conversions import check_clique_memory, check_marginals, clique_marginals
 from .kept_labellings import KeptLabellings
 from .online import OnlineSolver, OnlineState
 from .registry import register
@@ -67,7 +67,7 @@ class SMOState(OnlineState):
     dual: float = 0.0
 
 
-@register(place=3)
+@register(place=11)
 @dataclass(frozen=True)
 class SMO(OnlineSolver[SMOState]):
     """Sequential minimal optimisation (see the module's docstring)."""
@@ -90,7 +90,7 @@ class SMO(OnlineSolver[SMOState]):
     default_max_passes: ClassVar[int] = 1000
 
     form: Form = option("auto", "what is kept of each example: cliques (marginals), labellings, or auto")
-    memory_mb: float = option(1024.0, "auto: most memory for cliques, in MB. labellings: " + MEMORY_HELP)
+    memory_mb: float = option(1024.0, "cliques: the most there may be, in MB. labellings: " + MEMORY_HELP)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -148,7 +148,9 @@ class SMO(OnlineSolver[SMOState]):
             )
         if self.form == "auto" and cliques:
             return 8 * int(problem.clique_starts[-1]) <= self.memory_mb * 2**20
-        return cliques and self.form != "labellings"
+        if self.form == "cliques":
+            check_clique_memory(problem, self.memory_mb, self.name)
+        return self.form == "cliques"
 
     def _factored_pass(self, problem: Problem, state: SMOState) -> None:
         for part, order in problem.visits(self.draw_order(problem, state.rng)):

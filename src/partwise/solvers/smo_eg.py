@@ -23,11 +23,12 @@ from ..capabilities import Capability
 from ..dual import DualPoint
 from ..problem import Problem
 from .base import Certified, WarmStart, option
-from .conversions import gibbs_scores
+from .conversions import check_clique_memory, gibbs_scores
 from .eg import EG, EGState
 from .online import OnlineSolver
 from .registry import register
 from .smo import SMO, SMOState, start_cliques
+from .working_sets import check_memory
 
 #: How far the expected counts of the scores may be from those of the marginals, over their sum. After 5 passes on
 #: 300 sentences of WNUT 17 (dual 26.43): 18 inferences per example and a dual of 26.09; at 1e-4, 51 and 26.40.
@@ -42,7 +43,7 @@ class SMOEGState(SMOState, EGState):
     dual: float = 0.0
 
 
-@register(place=3)
+@register(place=12)
 @dataclass(frozen=True)
 class SMOEG(OnlineSolver[SMOEGState]):
     """SMO, then EG (see the module's docstring)."""
@@ -67,11 +68,13 @@ class SMOEG(OnlineSolver[SMOEGState]):
     default_max_passes: ClassVar[int] = 1000
 
     smo_passes: int = option(5, "passes of smo before eg takes over")
+    memory_mb: float = option(4096.0, "limit of the clique marginals, in MB; a problem with more is refused")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.smo_passes < 0:
             raise ValueError(f"smo_passes must be at least 0, got {self.smo_passes}")
+        check_memory(self.memory_mb)
 
     @property
     def first(self) -> SMO:
@@ -84,6 +87,7 @@ class SMOEG(OnlineSolver[SMOEGState]):
         return EG(order=self.order, check_every=self.check_every)
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> SMOEGState:
+        check_clique_memory(problem, self.memory_mb, self.name)
         cliques = start_cliques(problem, warm_start, self.name)
         u, b = problem.terms_of_cliques(cliques)
         dual = problem.dual_of_plane(u, b)
