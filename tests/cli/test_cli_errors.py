@@ -121,7 +121,7 @@ def test_newer_format_version(cli, chunker, tmp_path):
         (("--l1", "1", "--penalty", "l1"), "--penalty l1 goes with --C"),
         (("--l2", "1", "--penalty", "elasticnet"), "--penalty elasticnet goes with --C"),
         (("--penalty", "elasticnet", "--l1-ratio", "2"), "l1_ratio must be at most 1"),
-        (("--l1", "1", "--loss", "hinge"), "not available with loss='hinge'"),
+        (("--l1", "1", "--loss", "hinge"), "not available with --loss hinge"),
         (("--tol", "-1"), "tol must be"),
         (("--threads", "0"), "'--threads': must not be 0"),
         (("--threads", "2147483648"), "'--threads': must be at most 65536"),

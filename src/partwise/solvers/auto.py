@@ -180,7 +180,7 @@ def _columns_for_sparse(problem: Problem) -> bool:
     """Whether columns are the better way under an l1 term: l2 = 0, tiny or few weights.
 
     CPU s to 1e-3 above the optimum, cd-l1 and eg-prox, C = 1: a9a (265 examples per weight), l1_ratio 0.1: 0.12, 0.56;
-    0.5: 0.12, 0.70; 0.9: 0.11, 1.0. 20news (0.01 per weight): 0.1: more than 8, 1.3; 0.5: 18, 1.2; 0.9: 8.1, 1.6; 0.99:
+    0.5: 0.27, 0.70; 0.9: 0.11, 1.0. 20news (0.01 per weight): 0.1: more than 8, 1.3; 0.5: 18, 1.2; 0.9: 8.1, 1.6; 0.99:
     2.7, 2.0; 0.999: 2.1, 2.4.
     """
     look = Look(problem)
