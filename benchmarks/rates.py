@@ -33,7 +33,7 @@ LONG_STEPS = ("cd-l1",)
 #: What the proof bounds, where it is not the gap.
 MEASURED = {
     "dual": ("eg", "eg-batch", "eg-primal", "smo", "smo-eg", "dcd", "dcd-light", "cpd", "bcfw", "sdca"),
-    "primal": ("lbfgs", "newton", "owlqn", "cd-l1", "cd", "cd-exact", "is-bound", "scgis", "gis", "iis"),
+    "primal": ("sgd", "lbfgs", "newton", "owlqn", "cd-l1", "cd", "cd-exact", "is-bound", "scgis", "gis", "iis"),
 }
 
 
@@ -117,11 +117,12 @@ def command(page: Path, plot: Path | None, sentences: int, cap: int, seconds: fl
             told = "-" if q is None else f"{q[0]:.2f} down to {q[1]:.0e}"
             click.echo(f"{heading}: {curve.name}: {curve.rate}, q = {told}: {curve.verdict()}")
         curves += found
-    said = f"python -m benchmarks rates --sentences {sentences} --cap {cap}"
     size = f"{len(chains.lengths)} sentences, {len(chains.gold)} words, {chains.n_labels} tags"
+    said = f"python -m benchmarks rates --sentences {sentences} --cap {cap} --seconds {seconds:g}"
+    facts = {"command": said, "size": size, "cap": cap, "seconds": seconds}
     figure = plot or page.with_suffix(".png")
     draw(figure, curves)
-    write(page, figure.name, said, size, curves, list(bounds(chains, cap)))
+    write(page, figure.name, facts, curves, list(bounds(chains, cap)))
     click.echo(f"{page}, {figure}")
 
 
