@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks.__main__ import main
-from benchmarks.rates import MEASURED, PROMISED, Curve
+from benchmarks.rates import MEASURED, ORDERS, PROMISED, Curve
 from partwise import available_solvers
 from partwise.solvers.base import RATES
 
@@ -55,7 +55,7 @@ def test_passes_to_an_accuracy():
 
 def test_every_rate_and_solver_is_known():
     assert set(PROMISED) | {"none"} == set(RATES)
-    assert {name for names in MEASURED.values() for name in names} <= set(available_solvers())
+    assert {*ORDERS, *(name for names in MEASURED.values() for name in names)} <= set(available_solvers())
 
 
 def test_a_small_run_writes_its_page(tmp_path):
