@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from partwise import available_solvers, load, model_files, solve
+from partwise import available_solvers, get_solver, load, model_files, solve
+from partwise.losses import get_loss
 from partwise.models import ConstraintError, NotAvailable
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -64,6 +65,23 @@ def test_the_page_of_methods_is_certified(run_page):
     residuals = np.abs(page["rows"] @ answer.w - page["targets"]).sum()
     assert answer.primal == pytest.approx(residuals + answer.w @ answer.w)
     assert 0 <= answer.margin <= answer.bound
+
+
+def test_the_page_of_rates_has_every_solver_with_its_rate():
+    """`python -m benchmarks rates` writes it; its figures take minutes, its promises are compared here."""
+    text = text_of("rates.md")
+    losses = {"Log loss": "log", "Hinge": "hinge", "Squared hinge": "squared-hinge", "Maximum entropy": "log"}
+    seen = set()
+    for title, part in re.findall(r"^## (.*?)\n(.*?)(?=^## )", text, re.DOTALL | re.MULTILINE):
+        loss = losses.get(title.split(",")[0])
+        for name, rate, proof in re.findall(
+            r"^\| `([\w-]+)` \| (\w+) \| (.*?) \| (?:gap|dual|primal) \|", part, re.MULTILINE
+        ):
+            solver = get_solver(name)
+            assert (rate, proof) == (solver.rate_for(get_loss(loss)), solver.proof), f"{name}: run the benchmark again"
+            seen.add(name)
+    assert seen == {name for name in available_solvers() if get_solver(name).certified}
+    assert (DOCS / "rates.png").stat().st_size > 50_000
 
 
 def test_solvers_agree_on_the_page_of_solvers(run_page):

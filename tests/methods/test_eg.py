@@ -178,20 +178,24 @@ class TestBounds:
             assert np.mean([run.value for run in runs]) - least.value <= bound + EXACT
             assert bound < lacking
 
-    def test_the_formulas(self):
+    @pytest.mark.parametrize("T", [30, 900])
+    def test_the_formulas(self, T):
+        """After few steps the sublinear bound is the better one, after many the linear one."""
         function = program(6, 0.5)
         z = eg(function, step_size="search", tol=1e-7).alpha
-        first, n, T = np.exp(function.simplices.uniform()), len(SIZES), 40
+        first, n = np.exp(function.simplices.uniform()), len(SIZES)
         divergences = [kl([z[function.simplices.block(i)]], [first[function.simplices.block(i)]]) for i in range(n)]
         batch = eg(function, step_size="theorem", tol=0.0, max_iterations=T)
-        eta = 1.0 / function.upper
-        linear = np.exp(-eta * 0.5 * T) / eta * sum(divergences)
-        assert batch.bound(z) == pytest.approx(min(sum(divergences) / (eta * T), linear))
+        eta, made = 1.0 / function.upper, batch.iterations
+        bounds = sum(divergences) / (eta * made), np.exp(-eta * 0.5 * made) / eta * sum(divergences)
+        assert (bounds[0] < bounds[1]) == (T == 30)
+        assert batch.bound(z) == pytest.approx(min(bounds))
+        assert batch.step_sum == pytest.approx(eta * made)
         online = eg(function, order="random", step_size="theorem", tol=0.0, max_iterations=T)
-        steps = 1.0 / function.block_tau
+        steps, made = 1.0 / function.block_tau, online.iterations
         reach = float(np.sum(divergences / steps)) + function.value(first) - function.value(z)
-        linear = np.exp(-float((0.5 * steps).min()) * T / n) * reach
-        assert online.bound(z) == pytest.approx(min(n * reach / T, linear))
+        bounds = n * reach / made, np.exp(-float((0.5 * steps).min()) * made / n) * reach
+        assert online.bound(z) == pytest.approx(min(bounds))
 
     def test_where_no_theorem_is_about(self):
         function = program(5)

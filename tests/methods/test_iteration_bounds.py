@@ -7,6 +7,7 @@ import pytest
 from smallproblems import Small
 
 from oracles.eg_figures import kl
+from oracles.excessive_gap import spread
 from partwise import Problem, solve
 from partwise.methods import constants, dcd_additions, eg_passes, excessive_gap_steps
 from partwise.penalties import ElasticNet
@@ -24,6 +25,8 @@ def test_constants_are_those_of_enumeration(kind):
     assert np.all(found.psi2 >= largest - 1e-9)
     assert found.psi2.max() <= 10 * largest.max()
     assert found.n_examples == len(active)
+    assert found.spread == pytest.approx(spread(dense))
+    assert found.smoothing == pytest.approx(dense.sample_weight.sum() * found.psi2.max() / 2.0)
 
 
 class TestFormulas:

@@ -34,6 +34,7 @@ from ..checks import check_choice, check_positive
 from ..result import ConvergenceWarning, DivergenceError
 from ..solvers.watch import FALL, PATIENCE
 from .functions import ROUNDING, SimplexFunction
+from .simplices import LEAST_LOG
 
 Order = Literal["batch", "random", "cyclic"]
 #: A divergence below this is rounding.
@@ -376,12 +377,11 @@ class Run:
         for i in self.visits(count):
             block = self.simplices.block(i)
             gradient = self.function.block_gradient_at(alpha, i)
-            old = alpha[block].copy()
             while True:
                 self.trials += 1
                 moved = logs[block] - self.steps[i] * (gradient - gradient.min())
                 moved -= moved.max()
-                moved = np.maximum(moved - np.log(np.exp(moved).sum()), -700.0)
+                moved = np.maximum(moved - np.log(np.exp(moved).sum()), LEAST_LOG)
                 alpha[block] = np.exp(moved)
                 if self.constant:
                     break
@@ -389,7 +389,6 @@ class Run:
                 if after <= value + ROUNDING * (abs(value) + abs(after)):
                     value = after
                     break
-                alpha[block] = old
                 self.steps[i] *= 0.5
             logs[block] = moved
             if not self.constant:

@@ -98,7 +98,7 @@ class SGD(OnlineSolver[SGDState]):
         }
     )
     rate: ClassVar[str] = "sublinear"
-    proof: ClassVar[str] = "Lacoste-Julien, Schmidt, Bach 2012, for averages: O(1/eps)"
+    proof: ClassVar[str] = "Bach, Moulines 2011, for steps that fall like k^-0.75: O(1/eps^1.33)"
     advice: ClassVar[str] = "Raise max_passes or tol, or take another step_size"
     default_max_passes: ClassVar[int] = 1000
     incremental: ClassVar[bool] = True
