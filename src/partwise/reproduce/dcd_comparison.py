@@ -310,4 +310,4 @@ def largest_fall(run: Mapping[str, Any], seconds: float) -> float:
     """The largest fall of the score from one look to the next within so many CPU seconds, after the first pass."""
     trace = run["trace"]
     scores = [y for x, y in zip(trace["cpu_seconds"][1:], trace["score"][1:], strict=True) if x <= seconds]
-    return max([0.0, *(a - b for a, b in zip(scores, scores[1:], strict=False))])
+    return max([0.0, *(float(a - b) for a, b in zip(scores, scores[1:], strict=False))])
