@@ -200,3 +200,4 @@ def test_values_by_time():
     assert reached(run, "cpu_seconds", 2.0, "score") == 0.4
     assert largest_fall(run, 4.0) == pytest.approx(0.1)
     assert largest_fall(run, 1.5) == 0.0
+    assert largest_fall({"trace": {"cpu_seconds": [0.0, 1.0, 2.0], "score": [0.0, 0.1, 0.2]}}, 9.0) == 0.0

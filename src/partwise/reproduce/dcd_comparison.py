@@ -46,7 +46,6 @@ METHODS = (
     Method(FW, "bcfw", "hinge", FW, {"pairwise": False, "cached_sweeps": 0}),
     Method(SVM, "one-slack", "hinge", FW, {"mix": 1.0}, {"score_dual": True}),
     Method(SGD, "sgd", "hinge", SGD, {"averaged": False}),
-    Method("SGD, averaged", "sgd", "hinge", SGD, {}),
     Method("Perceptron", "perceptron", "hinge", None, {}),
     Method("MIRA", "mira", "hinge", None, {}),
 )
@@ -55,7 +54,7 @@ FIGURES = (
      "DCD-SSVM is in general the best in both; CPD is slow first and then fast; DCD-Light is better at first."),
     ("figure2", "Figure 2: DCD-SSVM, FW-Struct and SVM-Struct", (DCD, FW, SVM),
      "DCD-SSVM often has a better model after much less time than SVM-Struct, which is unstable at first."),
-    ("figure3", "Figure 3: DCD-SSVM and online methods", (DCD, "Perceptron", "MIRA", SGD, "SGD, averaged"),
+    ("figure3", "Figure 3: DCD-SSVM and online methods", (DCD, "Perceptron", "MIRA", SGD),
      "DCD-SSVM is in general the most stable; the order of Perceptron and MIRA differs from task to task."),
 )  # fmt: skip
 #: Figure 1 has the objective, too; that of the others is another one for each loss.
@@ -311,4 +310,4 @@ def largest_fall(run: Mapping[str, Any], seconds: float) -> float:
     """The largest fall of the score from one look to the next within so many CPU seconds, after the first pass."""
     trace = run["trace"]
     scores = [y for x, y in zip(trace["cpu_seconds"][1:], trace["score"][1:], strict=True) if x <= seconds]
-    return max((a - b for a, b in zip(scores, scores[1:], strict=False)), default=0.0)
+    return max([0.0, *(float(a - b) for a, b in zip(scores, scores[1:], strict=False))])

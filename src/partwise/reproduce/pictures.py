@@ -61,5 +61,22 @@ def _draw_panel(axes: Any, panel: Panel, style: dict[str, dict[str, Any]]) -> No
     axes.set_title(panel.title, fontsize=9)
     axes.set_xlabel(panel.x, fontsize=8)
     axes.set_ylabel(panel.y, fontsize=8)
-    axes.tick_params(labelsize=7)
+    axes.tick_params(labelsize=7, which="both")
     axes.grid(alpha=0.3)
+    for axis, scale in ((axes.xaxis, panel.x_scale), (axes.yaxis, panel.y_scale)):
+        if scale == "log":
+            _mark_log_axis(axis)
+
+
+def _mark_log_axis(axis: Any) -> None:
+    """Over less than two decades 1, 2 and 5 in each, as plain numbers; otherwise powers of ten alone."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    low, high = axis.get_view_interval()
+    if high / low >= 100:
+        axis.set_minor_formatter(NullFormatter())
+        return
+    plain = FuncFormatter(lambda value, _: f"{value:g}")
+    axis.set_minor_locator(LogLocator(subs=(2.0, 5.0)))
+    axis.set_minor_formatter(plain)
+    axis.set_major_formatter(plain)
