@@ -54,6 +54,13 @@ def scores(record: Record, of: Callable[[float], float] = percent) -> list[float
     return [of(score) for score in record["trace"]["score"] if math.isfinite(score)]
 
 
+def near_best(curves: Iterable[Curve], span: float, least: bool = True) -> tuple[float, float]:
+    """Limits of an axis that shows what is within `span` of the best value; least: the smallest is the best."""
+    values = [y for each in curves for y in each.y if y is not None and math.isfinite(y)]
+    margin = 0.05 * span
+    return (min(values) - margin, min(values) + span) if least else (max(values) - span, max(values) + margin)
+
+
 def optimum(records: Iterable[Record]) -> float:
     """The optimum by the best dual and the best primal value of these runs of one problem."""
     found = list(records)

@@ -28,6 +28,8 @@ def draw(chart: Chart) -> bytes:
         label: {"color": colours(k), "marker": _MARKERS[k % len(_MARKERS)], "markersize": 4, "linewidth": 1.3}
         for k, label in enumerate(labels)
     }
+    for curve in (curve for panel in chart.panels for curve in panel.curves if curve.dashed):
+        style[curve.label] |= {"linestyle": "--", "marker": ""}
     across = min(_ACROSS, len(chart.panels)) if len(chart.panels) != 4 else 2
     down = math.ceil(len(chart.panels) / across)
     figure, grid = pyplot.subplots(
@@ -51,10 +53,7 @@ def _draw_panel(axes: Any, panel: Panel, style: dict[str, dict[str, Any]]) -> No
         points = curve.points(panel.x_scale == "log", panel.y_scale == "log")
         if not points:
             continue
-        look = dict(style[curve.label])
-        if curve.dashed:
-            look |= {"linestyle": "--", "marker": ""}
-        axes.plot(*zip(*points, strict=True), markevery=max(1, len(points) // 8), **look)
+        axes.plot(*zip(*points, strict=True), markevery=max(1, len(points) // 8), **style[curve.label])
     axes.set(xscale=panel.x_scale, yscale=panel.y_scale)
     if panel.limits is not None:
         axes.set_ylim(*panel.limits)
