@@ -20,10 +20,11 @@ def curve(
     x: str = "passes",
     of: Callable[[float], float] = float,
     dashed: bool = False,
+    beside: str = "",
 ) -> Curve:
-    """A column of a trace against another one; of: what to do with its values."""
+    """A column of a trace against another one; of: what to do with its values. The rest is that of `Curve`."""
     trace = record["trace"]
-    return Curve(label, trace[x], [of(value) for value in trace[y]], dashed)
+    return Curve(label, trace[x], [of(value) for value in trace[y]], dashed, beside)
 
 
 def error(score: float) -> float:

@@ -224,10 +224,8 @@ def _charts(records: Records, best: dict[int, float]) -> list[Chart]:
     eg = {C: records[f"eg, C = {C:g}"] for C in PASSES}
     labels = {C: f"C = {C:g}" for C in PASSES}
     errors = [
-        Panel(
-            title, "passes", "validation error, %", [curve(labels[C], eg[C], "score", of=error) for C in Cs], limits=y
-        )
-        for title, Cs, y in (("all", list(PASSES), (6.0, 20.0)), ("C = 10 and 1", [10, 1], (7.0, 9.0)))
+        _errors(title, {labels[C]: eg[C] for C in Cs}, span)
+        for title, Cs, span in (("all", list(PASSES), 12.0), ("C = 10 and 1", [10, 1], 2.0))
     ]
     values = [
         Panel(
@@ -235,7 +233,7 @@ def _charts(records: Records, best: dict[int, float]) -> list[Chart]:
             "passes",
             "objective",
             [
-                curve(f"{labels[C]}, {which}", eg[C], which, dashed=which == "dual")
+                curve(f"{labels[C]}, {which}", eg[C], which, dashed=which == "dual", beside=f"{labels[C]}, primal")
                 for C in pair
                 for which in ("primal", "dual")
             ],
@@ -252,7 +250,7 @@ def _charts(records: Records, best: dict[int, float]) -> list[Chart]:
         Panel(
             "primal and dual", "passes", "objective",
             [
-                curve(f"{name}, {which}" if which == "dual" else name, record, which, dashed=which == "dual")
+                curve(name if which == "primal" else f"{name}, dual", record, which, dashed=which == "dual", beside=name)
                 for name, record in orders.items() for which in ("primal", "dual")
             ],
             limits=_around([best[1]]),

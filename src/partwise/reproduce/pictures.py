@@ -28,8 +28,11 @@ def draw(chart: Chart) -> bytes:
         label: {"color": colours(k), "marker": _MARKERS[k % len(_MARKERS)], "markersize": 4, "linewidth": 1.3}
         for k, label in enumerate(labels)
     }
-    for curve in (curve for panel in chart.panels for curve in panel.curves if curve.dashed):
-        style[curve.label] |= {"linestyle": "--", "marker": ""}
+    for curve in (curve for panel in chart.panels for curve in panel.curves):
+        if curve.dashed:
+            style[curve.label] |= {"linestyle": "--", "marker": ""}
+        if curve.beside in style:
+            style[curve.label]["color"] = style[curve.beside]["color"]
     across = min(_ACROSS, len(chart.panels)) if len(chart.panels) != 4 else 2
     down = math.ceil(len(chart.panels) / across)
     figure, grid = pyplot.subplots(
@@ -48,6 +51,17 @@ def draw(chart: Chart) -> bytes:
     return file.getvalue()
 
 
+def _label_log(axis: Any, low: float, high: float) -> None:
+    """Powers of ten, and on short axes 2 and 5 times these."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    if high < 100 * low:
+        axis.set_minor_locator(LogLocator(subs=(2.0, 5.0)))
+        axis.set_minor_formatter(FuncFormatter(lambda value, _: format(value, "g")))
+    else:
+        axis.set_minor_formatter(NullFormatter())
+
+
 def _draw_panel(axes: Any, panel: Panel, style: dict[str, dict[str, Any]]) -> None:
     for curve in panel.curves:
         points = curve.points(panel.x_scale == "log", panel.y_scale == "log")
@@ -60,5 +74,8 @@ def _draw_panel(axes: Any, panel: Panel, style: dict[str, dict[str, Any]]) -> No
     axes.set_title(panel.title, fontsize=9)
     axes.set_xlabel(panel.x, fontsize=8)
     axes.set_ylabel(panel.y, fontsize=8)
-    axes.tick_params(labelsize=7)
+    axes.tick_params(labelsize=7, which="both")
+    for axis, limits in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
+        if axis.get_scale() == "log":
+            _label_log(axis, *limits)
     axes.grid(alpha=0.3)
