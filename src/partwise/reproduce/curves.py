@@ -20,10 +20,11 @@ def curve(
     x: str = "passes",
     of: Callable[[float], float] = float,
     dashed: bool = False,
+    beside: str = "",
 ) -> Curve:
-    """A column of a trace against another one; of: what to do with its values."""
+    """A column of a trace against another one; of: what to do with its values. The rest is that of `Curve`."""
     trace = record["trace"]
-    return Curve(label, trace[x], [of(value) for value in trace[y]], dashed)
+    return Curve(label, trace[x], [of(value) for value in trace[y]], dashed, beside)
 
 
 def error(score: float) -> float:
@@ -52,6 +53,13 @@ def share_of(best: float) -> Callable[[float], float]:
 def scores(record: Record, of: Callable[[float], float] = percent) -> list[float]:
     """The scores of a run, where there were any."""
     return [of(score) for score in record["trace"]["score"] if math.isfinite(score)]
+
+
+def near_best(curves: Iterable[Curve], span: float, least: bool = True) -> tuple[float, float]:
+    """Limits of an axis that shows what is within `span` of the best value; least: the smallest is the best."""
+    values = [y for each in curves for y in each.y if y is not None and math.isfinite(y)]
+    margin = 0.05 * span
+    return (min(values) - margin, min(values) + span) if least else (max(values) - span, max(values) + margin)
 
 
 def optimum(records: Iterable[Record]) -> float:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from .curves import below, curve, optimum, over, passes_to, percent, scores, text
+from .curves import below, curve, near_best, optimum, over, passes_to, percent, scores, text
 from .experiment import Cell, Experiment, Records
 from .outcome import Chart, Claim, Panel, Table
 from .training import train
@@ -123,10 +123,10 @@ def _charts(by: dict[int, Records], best: dict[int, float]) -> list[Chart]:
         )
         for C, runs in by.items()
     ]  # fmt: skip
+    accuracies = [curve(name, run, "score", "cpu_seconds", percent) for name, run in by[BEST_C].items()]
     accuracy = Panel(
-        f"C = {BEST_C}", "CPU seconds", "accuracy, %",
-        [curve(name, run, "score", "cpu_seconds", percent) for name, run in by[BEST_C].items()],
-        x_scale="log", limits=(40, 85),
+        f"C = {BEST_C}", "CPU seconds", "accuracy, %", accuracies,
+        x_scale="log", limits=near_best(accuracies, 30.0, least=False),
     )  # fmt: skip
     return [
         Chart("figure13", "Figure 13: primal objective", panels, "EG is considerably faster for all C but 1"),

@@ -9,6 +9,7 @@ from typing import Any
 from .curves import (
     curve,
     error,
+    near_best,
     optimum,
     over,
     overtakes,
@@ -223,10 +224,8 @@ def _charts(records: Records, best: dict[int, float]) -> list[Chart]:
     eg = {C: records[f"eg, C = {C:g}"] for C in PASSES}
     labels = {C: f"C = {C:g}" for C in PASSES}
     errors = [
-        Panel(
-            title, "passes", "validation error, %", [curve(labels[C], eg[C], "score", of=error) for C in Cs], limits=y
-        )
-        for title, Cs, y in (("all", list(PASSES), (6.0, 20.0)), ("C = 10 and 1", [10, 1], (7.0, 9.0)))
+        _errors(title, {labels[C]: eg[C] for C in Cs}, span)
+        for title, Cs, span in (("all", list(PASSES), 12.0), ("C = 10 and 1", [10, 1], 2.0))
     ]
     values = [
         Panel(
@@ -234,7 +233,7 @@ def _charts(records: Records, best: dict[int, float]) -> list[Chart]:
             "passes",
             "objective",
             [
-                curve(f"{labels[C]}, {which}", eg[C], which, dashed=which == "dual")
+                curve(f"{labels[C]}, {which}", eg[C], which, dashed=which == "dual", beside=f"{labels[C]}, primal")
                 for C in pair
                 for which in ("primal", "dual")
             ],
@@ -251,7 +250,7 @@ def _charts(records: Records, best: dict[int, float]) -> list[Chart]:
         Panel(
             "primal and dual", "passes", "objective",
             [
-                curve(f"{name}, {which}" if which == "dual" else name, record, which, dashed=which == "dual")
+                curve(name if which == "primal" else f"{name}, dual", record, which, dashed=which == "dual", beside=name)
                 for name, record in orders.items() for which in ("primal", "dual")
             ],
             limits=_around([best[1]]),
@@ -268,37 +267,18 @@ def _charts(records: Records, best: dict[int, float]) -> list[Chart]:
             "primal objective", "passes", "over the optimum",
             [curve(name, record, "primal", of=over(best[1])) for name, record in annealed.items()], y_scale="log",
         ),
-        Panel(
-            "validation error", "passes", "error, %",
-            [curve(name, record, "score", of=error) for name, record in annealed.items()], limits=(7.0, 9.0),
-        ),
+        _errors("validation error", annealed, 2.0),
     ]  # fmt: skip
-    sgd = [Panel(
-        "", "passes", "validation error, %",
-        [
-            curve("eg, C = 10", eg[10], "score", of=error),
-            *(curve(f"sgd, C = {C:g}", records[f"sgd, C = {C:g}"], "score", of=error) for C in SGD_PASSES),
-        ],
-        limits=(7.0, 13.0),
-    )]  # fmt: skip
+    eg10 = {"eg, C = 10": eg[10]}
+    sgd = [_errors("", eg10 | {name: records[name] for name in (f"sgd, C = {C:g}" for C in SGD_PASSES)}, 6.0)]
     objectives = [_objective(records, C, best[C], ("eg", "sgd"), "passes") for C in PASSES]
     lbfgs = [_objective(records, C, best[C], ("eg", "lbfgs"), "passes") for C in PASSES]
-    lbfgs_errors = Panel(
-        "validation error", "passes", "error, %",
-        [
-            curve("eg, C = 10", eg[10], "score", of=error),
-            *(curve(f"lbfgs, C = {C:g}", records[f"lbfgs, C = {C:g}"], "score", of=error) for C in PASSES),
-        ],
-        limits=(7.0, 13.0),
-    )  # fmt: skip
+    others = {name: records[name] for name in (f"lbfgs, C = {C:g}" for C in PASSES)}
+    lbfgs_errors = _errors("validation error", eg10 | others, 6.0)
     three = ("eg", "sgd", "lbfgs")
     seconds = [
         _objective(records, 10, best[10], three, "cpu_seconds"),
-        Panel(
-            "C = 10: validation error", "CPU seconds", "error, %",
-            [curve(name, records[f"{name}, C = 10"], "score", "cpu_seconds", error) for name in three],
-            x_scale="log", limits=(7.0, 13.0),
-        ),
+        _errors("C = 10: validation error", {name: records[f"{name}, C = 10"] for name in three}, 6.0, "cpu_seconds"),
     ]  # fmt: skip
     return [
         Chart("figure4", "Figure 4: validation error of EG", errors,
@@ -321,6 +301,20 @@ def _charts(records: Records, best: dict[int, float]) -> list[Chart]:
         Chart("figure14", "Figure 14: by CPU time, C = 10", seconds,
               "EG's objective converges faster than the others'"),
     ]  # fmt: skip
+
+
+def _errors(title: str, runs: Records, span: float, axis: str = "passes") -> Panel:
+    """Validation errors of runs by label, as far as they are within `span` points of the lowest."""
+    timed = axis == "cpu_seconds"
+    curves = [curve(label, record, "score", axis, error) for label, record in runs.items()]
+    return Panel(
+        title,
+        "CPU seconds" if timed else "passes",
+        "validation error, %",
+        curves,
+        x_scale="log" if timed else "linear",
+        limits=near_best(curves, span),
+    )
 
 
 def _objective(records: Records, C: float, best: float, solvers: Sequence[str], axis: str) -> Panel:

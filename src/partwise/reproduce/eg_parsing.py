@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from .curves import curve, optimum, over, passes_to, percent, scores, seconds_per_pass, text
+from .curves import curve, near_best, optimum, over, passes_to, percent, scores, seconds_per_pass, text
 from .experiment import Cell, Experiment, Records
 from .outcome import Chart, Claim, Panel, Table
 from .training import train, train_sgd
@@ -161,13 +161,15 @@ def _charts(records: Records, best: dict[float, float]) -> list[Chart]:
     def accuracy(other: str) -> Panel:
         curves = [curve(f"{other}, C = {C:g}", records[f"{other}, C = {C:g}"], "score", of=percent) for C in SCORED]
         mine = curve("eg, C = 10", records["eg, C = 10"], "score", of=percent)
-        return Panel(f"accuracy: EG and {other}", "passes", "accuracy, %", [mine, *curves], limits=(60, 85))
+        limits = near_best([mine, *curves], 15.0, least=False)
+        return Panel(f"accuracy: EG and {other}", "passes", "accuracy, %", [mine, *curves], limits=limits)
 
+    accuracies = [curve(s, records[f"{s}, C = 10"], "score", "cpu_seconds", percent) for s in SOLVERS]
     timed = [
         objective(BEST_C, "cpu_seconds"),
         Panel(
-            "C = 10: accuracy", "CPU seconds", "accuracy, %",
-            [curve(s, records[f"{s}, C = 10"], "score", "cpu_seconds", percent) for s in SOLVERS], limits=(60, 85),
+            "C = 10: accuracy", "CPU seconds", "accuracy, %", accuracies,
+            limits=near_best(accuracies, 15.0, least=False),
         ),
     ]  # fmt: skip
     return [

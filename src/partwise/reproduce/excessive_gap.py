@@ -304,13 +304,14 @@ def _tables(runs: Records, found: Record, records: Records) -> list[Table]:
 def _charts(runs: Records, found: Record, records: Records) -> list[Chart]:
     best, drift = found["optimum"], records["stability"]
     steps = [2.0**k for k in range(13) if 2**k <= max(run["trace"]["passes"][-1] for run in runs.values())]
+    theorem = "excessive gap, theorem", "batch EG, theorem"
     bounds = {
         "gap": [
-            Curve("bound, excessive gap", steps, [gap_bound(found, k) / best for k in steps], dashed=True),
+            Curve("bound, excessive gap", steps, [gap_bound(found, k) / best for k in steps], True, theorem[0]),
         ],
         "dual": [
-            Curve("bound, excessive gap", steps, [dual_bound(found, k) / best for k in steps], dashed=True),
-            Curve("bound, batch EG", steps, [eg_bound(found, k) / best for k in steps], dashed=True),
+            Curve("bound, excessive gap", steps, [dual_bound(found, k) / best for k in steps], True, theorem[0]),
+            Curve("bound, batch EG", steps, [eg_bound(found, k) / best for k in steps], True, theorem[1]),
         ],
     }
     panels = [

@@ -28,12 +28,16 @@ class Table:
 
 @dataclass(frozen=True)
 class Curve:
-    """Points of one system; NaN and None are gaps. dashed: for a bound or a paper's number."""
+    """Points of one system; NaN and None are gaps.
+
+    dashed: for a bound, a dual value or a paper's number. beside: the label of the curve whose colour it has.
+    """
 
     label: str
     x: Sequence[float]
     y: Sequence[float | None]
     dashed: bool = False
+    beside: str = ""
 
     def points(self, log_x: bool, log_y: bool) -> list[tuple[float, float]]:
         """Those that can be drawn."""

@@ -28,6 +28,11 @@ def draw(chart: Chart) -> bytes:
         label: {"color": colours(k), "marker": _MARKERS[k % len(_MARKERS)], "markersize": 4, "linewidth": 1.3}
         for k, label in enumerate(labels)
     }
+    for curve in (curve for panel in chart.panels for curve in panel.curves):
+        if curve.dashed:
+            style[curve.label] |= {"linestyle": "--", "marker": ""}
+        if curve.beside in style:
+            style[curve.label]["color"] = style[curve.beside]["color"]
     across = min(_ACROSS, len(chart.panels)) if len(chart.panels) != 4 else 2
     down = math.ceil(len(chart.panels) / across)
     figure, grid = pyplot.subplots(
@@ -46,15 +51,23 @@ def draw(chart: Chart) -> bytes:
     return file.getvalue()
 
 
+def _label_log(axis: Any, low: float, high: float) -> None:
+    """Powers of ten, and on short axes 2 and 5 times these."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    if high < 100 * low:
+        axis.set_minor_locator(LogLocator(subs=(2.0, 5.0)))
+        axis.set_minor_formatter(FuncFormatter(lambda value, _: format(value, "g")))
+    else:
+        axis.set_minor_formatter(NullFormatter())
+
+
 def _draw_panel(axes: Any, panel: Panel, style: dict[str, dict[str, Any]]) -> None:
     for curve in panel.curves:
         points = curve.points(panel.x_scale == "log", panel.y_scale == "log")
         if not points:
             continue
-        look = dict(style[curve.label])
-        if curve.dashed:
-            look |= {"linestyle": "--", "marker": ""}
-        axes.plot(*zip(*points, strict=True), markevery=max(1, len(points) // 8), **look)
+        axes.plot(*zip(*points, strict=True), markevery=max(1, len(points) // 8), **style[curve.label])
     axes.set(xscale=panel.x_scale, yscale=panel.y_scale)
     if panel.limits is not None:
         axes.set_ylim(*panel.limits)
@@ -62,21 +75,7 @@ def _draw_panel(axes: Any, panel: Panel, style: dict[str, dict[str, Any]]) -> No
     axes.set_xlabel(panel.x, fontsize=8)
     axes.set_ylabel(panel.y, fontsize=8)
     axes.tick_params(labelsize=7, which="both")
+    for axis, limits in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
+        if axis.get_scale() == "log":
+            _label_log(axis, *limits)
     axes.grid(alpha=0.3)
-    for axis, scale in ((axes.xaxis, panel.x_scale), (axes.yaxis, panel.y_scale)):
-        if scale == "log":
-            _mark_log_axis(axis)
-
-
-def _mark_log_axis(axis: Any) -> None:
-    """Over less than two decades 1, 2 and 5 in each, as plain numbers; otherwise powers of ten alone."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-    low, high = axis.get_view_interval()
-    if high / low >= 100:
-        axis.set_minor_formatter(NullFormatter())
-        return
-    plain = FuncFormatter(lambda value, _: f"{value:g}")
-    axis.set_minor_locator(LogLocator(subs=(2.0, 5.0)))
-    axis.set_minor_formatter(plain)
-    axis.set_major_formatter(plain)
