@@ -90,8 +90,13 @@ def test_contexts_are_opennlps(kind):
     assert expected["X"] < expected["positions"]
 
 
-@pytest.mark.parametrize(("tag", "plain"), [("nn", "nn"), ("nn-tl-hl", "nn"), ("fw-in+at-tl", "in+at"), ("in+at-t", "in+at"),
-                                            ("--", "--"), ("---hl", "--"), (",-hl", ","), ("pp$-nc", "pp$")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("tag", "plain"),
+    [
+        ("nn", "nn"), ("nn-tl-hl", "nn"), ("fw-in+at-tl", "in+at"), ("in+at-t", "in+at"), ("--", "--"),
+        ("---hl", "--"), (",-hl", ","), ("pp$-nc", "pp$"),
+    ],
+)  # fmt: skip
 def test_modifiers_of_brown_tags(tag, plain):
     assert plain_tag(tag) == plain
 
