@@ -5,13 +5,13 @@ Parts of speech and chunks of CoNLL-2000 and parts of speech of the Brown corpus
 losses; for their mean, as (3) is written, it would be l2 = n / 10, with which no good model comes out. sigma^2 = 8 l of
 section 5.2 is for the mean, l2 = 1/8. Features are fewer than in Table 3 (168,674 and 273,680 on CoNLL-2000): here a
 pair of attribute and label has to occur five times, there an attribute, and chunks have CRFsuite's attributes in place
-of OpenNLP's. `partwise reproduce huang2010` runs the paper's methods on those of the table. Every method minimises l2/2 |w|^2 + sum of log losses
-from w = 0 on equal contexts merged. The reference of a data set is solved first: sdca (Brown: cd) with twice the cap.
-A cell ends when it is certified to be within 1e-5 of the optimum, by its own gap or by the reference's dual, or after
---cap CPU seconds of steps per thread (Brown: twice that); objective, gradient and accuracy are evaluated after every
-step and later every 5 % of the steps made, as far as that takes no more than a third of the steps' time, and is not
-counted. The optimum is taken to be the lowest objective of all cells, and the table says how far above it may be
-(certified).
+of OpenNLP's. `partwise reproduce huang2010` runs the paper's methods on those of the table. Every method minimises l2/2
+|w|^2 + sum of log losses from w = 0 on equal contexts merged. The reference of a data set is solved first: sdca (Brown:
+cd) with twice the cap. A cell ends when it is certified to be within 1e-5 of the optimum, by its own gap or by the
+reference's dual, or after --cap CPU seconds of steps per thread (Brown: twice that); objective, gradient and accuracy
+are evaluated after every step and later every 5 % of the steps made, as far as that takes no more than a third of the
+steps' time, and is not counted. The optimum is taken to be the lowest objective of all cells, and the table says how
+far above it may be (certified).
 Records are written after every cell, and --resume goes on where a run was stopped. By default there are 50 cells with
 66 minutes of steps in all, if none ends early.
 NLTK's GIS runs on 2000 contexts without a penalty; beside it our GIS, by the time of an iteration, and cd, by the time

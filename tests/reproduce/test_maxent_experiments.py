@@ -90,8 +90,13 @@ def test_contexts_are_opennlps(kind):
     assert expected["X"] < expected["positions"]
 
 
-@pytest.mark.parametrize(("tag", "plain"), [("nn", "nn"), ("nn-tl-hl", "nn"), ("fw-in+at-tl", "in+at"), ("in+at-t", "in+at"),
-                                            ("--", "--"), ("---hl", "--"), (",-hl", ","), ("pp$-nc", "pp$")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("tag", "plain"),
+    [
+        ("nn", "nn"), ("nn-tl-hl", "nn"), ("fw-in+at-tl", "in+at"), ("in+at-t", "in+at"), ("--", "--"),
+        ("---hl", "--"), (",-hl", ","), ("pp$-nc", "pp$"),
+    ],
+)  # fmt: skip
 def test_modifiers_of_brown_tags(tag, plain):
     assert plain_tag(tag) == plain
 
@@ -100,11 +105,11 @@ def test_modifiers_of_brown_tags(tag, plain):
 def small(request):
     """Contexts whose test sentences are the first training sentences, random weights, and scores by history."""
     words, pos, chunks = sentences(40)
-    again = [*words, *words[:12]]
+    again = [*words, *words[:8]]
     if request.param == "pos":
-        text = pos_text(again, [*pos, *pos[:12]], 40)
+        text = pos_text(again, [*pos, *pos[:8]], 40)
     else:
-        text = chunk_text(again, [*pos, *pos[:12]], [*chunks, *chunks[:12]], 40)
+        text = chunk_text(again, [*pos, *pos[:8]], [*chunks, *chunks[:8]], 40)
     found = Contexts(text)
     weights = np.random.default_rng(1).normal(size=found.problem(1.0).n_weights)
     dense = np.zeros((found.n_attributes + 1, found.n_labels))
@@ -140,7 +145,9 @@ def test_test_features_are_those_of_training(small):
     scores = dense[rows].sum(axis=1)
     losses = logsumexp(scores, axis=1) - scores[np.arange(position), text.y[:position]]
     assert total == pytest.approx(losses.sum(), rel=1e-12)
-    everything = dense[np.stack([found.numbers(k, text.keys(t, columns)) for k, t in enumerate(text.templates)], axis=1)]
+    everything = dense[
+        np.stack([found.numbers(k, text.keys(t, columns)) for k, t in enumerate(text.templates)], axis=1)
+    ]
     scores = everything.sum(axis=1)
     whole = logsumexp(scores, axis=1).sum() - scores[np.arange(len(scores)), text.y[: text.split]].sum()
     problem = found.problem(0.3)
@@ -197,9 +204,9 @@ def folder(tmp_path_factory):
         rows = []
         for _ in range(n):
             y = labels[rng.integers(len(labels))]
-            on = np.flatnonzero(rng.random(n_columns) < (0.3 if y > labels[0] else 0.15))
-            rows.append(f"{y} " + " ".join(f"{c + 1}:1" for c in [*on, n_columns - 1] if c < n_columns))
-        return "\n".join(dict.fromkeys(rows)) + "\n"
+            on = rng.random(n_columns) < (0.3 if y > labels[0] else 0.15)
+            rows.append(" ".join([str(y), *(f"{c + 1}:1" for c in np.flatnonzero(on))]))
+        return "\n".join(rows) + "\n"
 
     (root / "20news" / "classes.txt").write_text("")
     (root / "20news" / "20news_bydate_counts.train.libsvm").write_text(svmlight(60, range(20), 20))
@@ -219,7 +226,7 @@ def test_experiments_run(name, folder, tmp_path):
     def cells(quick):
         brief = {"max_seconds": 0.01}
         return [
-            replace(cell, options=cell.options | brief if "max_seconds" in cell.options else cell.options)
+            replace(cell, options={**cell.options, **brief} if "max_seconds" in cell.options else cell.options)
             for cell in experiment.cells(quick)
         ]
 
@@ -238,7 +245,7 @@ def test_experiments_run(name, folder, tmp_path):
 def trace(times, primal, passes=None, score=0.9):
     n = len(primal)
     return {
-        "cpu_seconds": times, "passes": passes or list(range(n)), "primal": primal, "dual": [min(primal) - 20.0] * n,
+        "cpu_seconds": times, "passes": passes or list(range(n)), "primal": primal, "dual": [0.0] * n,
         "gap": [1.0] * n, "gradient": [1.0] * n, "score": [score] * n,
     }  # fmt: skip
 
@@ -273,8 +280,8 @@ def text_records():
     times = [0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0]
     falls = {
         "CD": [3, 0.5, 0.1, 0.05, 0.04, 0.03, 0.02, 0.016], "SCGIS": [3, 1, 0.5, 0.3, 0.25, 0.2, 0.15, 0.12],
-        "GIS": [3, 1.5, 1.2, 1, 0.9, 0.8, 0.7, 0.6], "LBFGS": [3, 2.5, 1.8, 1.2, 0.5, 0.05, 0.01, 0.001],
-        "TRON": [3, 2.9, 2.5, 2, 1.5, 1, 0.3, 0.0015], PERMUTED: [3, 0.5, 0.1, 0.05, 0.04, 0.03, 0.02, 0.016],
+        "GIS": [3, 1.5, 1.2, 1, 0.9, 0.8, 0.7, 0.6], "LBFGS": [3, 2.5, 1.8, 1.2, 0.5, 0.05, 0.0014, 0.001],
+        "TRON": [3, 2.9, 2.5, 2, 1.5, 1, 0.012, 0.0015], PERMUTED: [3, 0.5, 0.1, 0.05, 0.04, 0.03, 0.02, 0.016],
         REFERENCE: [3, 0.1, 0.01, 1e-3, 1e-4, 1e-5, 1e-6, 0.0],
     }  # fmt: skip
     falls[next(name for name in VARIANTS if name != PERMUTED)] = falls["CD"]
@@ -282,7 +289,7 @@ def text_records():
     for name in DATA:
         for method, fall in falls.items():
             found = trace(times, [100.0 * (1 + d) for d in fall])
-            found["score"] = [0.95 - 0.1 * min(d, 1) for d in fall]
+            found["score"] = [0.95 - 0.01 * min(d, 1) for d in fall]
             found["dual"] = [100.0 - 1e-9] * len(fall)
             records[f"{name}: {method}"] = {"trace": found, "n_examples": 197_979}
     return records
@@ -298,7 +305,7 @@ def test_claims_about_text(text_records):
         return {item.text: item.holds for item in items if isinstance(item, Claim)}
 
     found = verdicts(text_records)
-    assert set(found.values()) == {True}
+    assert {text for text, holds in found.items() if not holds} == set()
     assert len(found) >= 10
 
     def changed(one, other):
