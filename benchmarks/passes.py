@@ -1,6 +1,6 @@
 """How many passes over the data to a given distance from the optimum? The log loss on chains, online solvers.
 
-The distance is that of the primal value P(w) to the optimum, which `eg` finds beforehand to a relative gap of 1e-8: per
+The distance is that of the primal value P(w) to the optimum, which `eg-prox` finds beforehand to a relative gap of 1e-8: per
 example, (P(w) - min P) / n, as papers show it for (lambda / 2) |w|^2 + mean loss with lambda = l2 / n, and relative to
 min P. A pass is as many visits to examples as there are; w is looked at after every pass, and looking is not counted.
 Le Priol et al. 2018 report 3.5 passes to 1e-2 and 7.5 to 1e-4 per example for their SDCA with gap sampling on named
@@ -23,6 +23,7 @@ from benchmarks.report import Record, machine, print_table, write_json
 TARGETS = (1e-1, 1e-2, 1e-3, 1e-4)
 SYSTEMS: dict[str, tuple[str, dict[str, Any]]] = {
     "eg": ("eg", {}),
+    "eg-prox": ("eg-prox", {}),
     "sdca": ("sdca", {}),
     "sdca without gap sampling": ("sdca", {"gap_share": 0.0}),
 }
@@ -45,7 +46,7 @@ def command(
     records: list[Record] = []
     for dataset in choose(datasets, list(DATASETS), "--datasets"):
         problem = Task(DATASETS[dataset](data, _QUICK if quick else None), "log", l2, 1).problem
-        optimum = solve(problem, "eg", tol=1e-8, max_passes=2000).primal
+        optimum = solve(problem, "eg-prox", tol=1e-8, max_passes=2000).primal
         runs = [
             {"question": "passes", "dataset": dataset, "system": system, "l2": l2, **machine()}
             | run(problem, *SYSTEMS[system], optimum, cap)

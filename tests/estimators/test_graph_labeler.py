@@ -266,9 +266,10 @@ def test_damaged_files(tmp_path):
 def test_warm_start_carries_weights_over():
     X, y = make(40, 0)
     model = GraphLabeler(tol=1e-6, warm_start=True, solver="lbfgs").fit(as_dicts(X), y)
-    passes, weights = model.result_.passes, model._model.tables()
+    passes = model.result_.passes
     model.fit(as_dicts(X), y)
     assert model.result_.passes < passes / 2
+    weights = model._model.tables()
     # other labels, attributes and types: what is the same is taken over
     more = [([*rows, {"new": 1.0}], edges, _, types) for rows, edges, _, types in as_dicts(X)[:5]]
     again = GraphLabeler(tol=0.5, warm_start=True, solver="lbfgs", max_passes=1)
