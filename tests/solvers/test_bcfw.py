@@ -124,4 +124,4 @@ def test_an_averages_blocks_can_be_started_from():
 def test_sweeps_in_random_order_leave_out_none_that_they_have_not_seen():
     small = Small("chain-tied", "hinge", l2=0.05, n=40, seed=2)
     passes = {order: solve(small.problem, BCFW(order=order), tol=1e-3).passes for order in ("random", "permuted")}
-    assert passes["random"] <= 2.0 * passes["permuted"], passes
+    assert passes["random"] <= 2.5 * passes["permuted"], passes  # 3.5 if they do

@@ -16,7 +16,7 @@ The inner products of a working set's psi are kept, so that a step costs as many
 follows at the visit's end. Labellings that had no weight for `keep` passes are forgotten. A pass with the oracle is
 followed by up to `cached_sweeps` sweeps that do the same over the labellings kept, without the oracle: they continue as
 long as the last sweep's gain of D for its cost is above the average since the pass began. The cost is counted: numbers
-of labellings' vectors read or written, slots and new labellings for the oracle. Three of four sweeps leave out examples
+of feature rows read or written, slots and new labellings for the oracle. Three of four sweeps leave out examples
 whose gap over the labellings kept is less than half of the mean. With a number for `sweep_cost` every sweep visits all
 examples and costs that many passes.
 A pass visits every example in the given order; with `gap_sampling`, examples by their share of the gap as last seen
