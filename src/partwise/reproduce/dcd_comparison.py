@@ -71,7 +71,7 @@ class Setting:
     task: of `tasks`. measure: of its score. passes: of DCD-SSVM. choosing: passes for each C. seconds: of DCD-SSVM's
     run. limit: sentences in the quick form. paper: {paper's task: {label: score in %}}. most: sentences in the full
     form, at most. share: see `follow`. seeds: of more runs of the methods in Table 1.
-    why: what was found out about a method that DCD-SSVM does not beat.
+    why: what was found out about a method that DCD-SSVM does not beat in the test score.
     """
 
     task: str
@@ -180,6 +180,9 @@ def _claims(setting: Setting, runs: Records) -> list[Claim]:
             f"DCD-SSVM has the best test {measure} of its family",
             percent[DCD] >= max(percent[label] for label in family),
             f"after {budget:.3g} s: " + ", ".join(f"{label} {percent[label]:.2f}" for label in family),
+            "; ".join(
+                setting.why[label] for label in family[1:] if label in setting.why and percent[label] > percent[DCD]
+            ),
         ),
         Claim(
             "early on DCD-Light is well ahead of CPD",
