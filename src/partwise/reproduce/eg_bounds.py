@@ -121,7 +121,7 @@ def show(records: Records) -> list[Table | Chart | Claim]:
 def _panel(records: Records, loss: str, kind: str) -> Panel:
     best = records[f"constants, {loss}"]["optimum"]
     curves = [curve(form, records[f"{form}, {loss}"], "dual", of=below(best)) for form in FORMS]
-    return Panel(kind, "passes", "distance / optimum", curves, x_scale="log", y_scale="log", limits=(1e-6, 1e4))
+    return Panel(kind, "passes", "distance / optimum", curves, x_scale="log", y_scale="log", limits=(1e-6, 10.0))
 
 
 EXPERIMENT = Experiment(

@@ -250,8 +250,12 @@ def _charts(records: Records, best: dict[int, float]) -> list[Chart]:
         Panel(
             "primal and dual", "passes", "objective",
             [
-                curve(name if which == "primal" else f"{name}, dual", record, which, dashed=which == "dual", beside=name)
-                for name, record in orders.items() for which in ("primal", "dual")
+                each
+                for name, record in orders.items()
+                for each in (
+                    curve(name, record, "primal"),
+                    curve(f"{name}, dual", record, "dual", dashed=True, beside=name),
+                )
             ],
             limits=_around([best[1]]),
         ),
