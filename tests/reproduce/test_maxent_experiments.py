@@ -26,6 +26,8 @@ def sentences(n=120, seed=0):
     rng = np.random.default_rng(seed)
     pool = ["a", "of", "The", "run", "runs-in", "Xx1", "walked", "9", "b-c"]
     words = [[pool[k] for k in rng.integers(len(pool), size=rng.integers(1, 6))] for _ in range(n)]
+    words[3][0] = words[7][0] = "zq"  # seen twice, its longest prefix six times
+    pool.append("zq")
     pos = [[f"T{pool.index(w) % 3}" if rng.random() < 0.9 else "T0" for w in sentence] for sentence in words]
     chunks = [["B-NP" if tag == "T1" else "O" for tag in sentence] for sentence in pos]
     return words, pos, chunks
@@ -103,18 +105,20 @@ def test_modifiers_of_brown_tags(tag, plain):
 
 @pytest.fixture(params=["pos", "chunks"])
 def small(request):
-    """Contexts whose test sentences are the first training sentences, random weights, and scores by history."""
-    words, pos, chunks = sentences(40)
-    again = [*words, *words[:8]]
-    if request.param == "pos":
-        text = pos_text(again, [*pos, *pos[:8]], 40)
-    else:
-        text = chunk_text(again, [*pos, *pos[:8]], [*chunks, *chunks[:8]], 40)
+    """Contexts whose test sentences are some training sentences, random weights, and scores by history."""
+    words, pos, chunks = sentences(120)
+    again = [k for k, sentence in enumerate(words) if len(sentence) >= 4][:8]
+    words, pos, chunks = ([*column, *(column[k] for k in again)] for column in (words, pos, chunks))
+    text = pos_text(words, pos, 120) if request.param == "pos" else chunk_text(words, pos, chunks, 120)
     found = Contexts(text)
-    weights = np.random.default_rng(1).normal(size=found.problem(1.0).n_weights)
-    dense = np.zeros((found.n_attributes + 1, found.n_labels))
     ptr, labels = found.layout.pairs()
-    dense[np.repeat(np.arange(found.n_attributes), np.diff(ptr)), labels] = found.layout.unpack(weights)
+    owner = np.repeat(np.arange(found.n_attributes), np.diff(ptr))
+    values = 0.1 * np.random.default_rng(1).normal(size=len(owner))  # weak: a beginning is hardly better than others
+    k = text.templates.index(("p2", "p1"))
+    values[(owner >= found._begin[k]) & (owner < found._begin[k] + len(found._kept[k]))] *= 15.0
+    weights = found.layout.pack(values)
+    dense = np.zeros((found.n_attributes + 1, found.n_labels))
+    dense[owner, labels] = values
     own, after, local = found._scores(dense)
 
     def log_probabilities(position, two, one):
@@ -127,31 +131,28 @@ def small(request):
 
 
 def test_test_features_are_those_of_training(small):
-    """The objective from the scores that the beam search takes, after gold tags."""
+    """The scores that the beam search takes, after gold tags, are those of the training rows, which the problem has."""
     found, weights, log_probabilities = small
     text = found.text
-    total, position = 0.0, 0
-    for sentence in text.tags[text.n_train :]:
-        tags = [text.labels.index(tag) for tag in sentence]
-        for i, tag in enumerate(tags):
-            before = tags[i - 1] if i else None
-            total -= log_probabilities(position, tags[i - 2] if i > 1 else None, before)[tag]
-            position += 1
     columns = {name: column[: text.split] for name, column in (text.columns | text.tags_before()).items()}
-    rows = np.stack([found.numbers(k, text.keys(t, columns)) for k, t in enumerate(text.templates)], axis=1)[:position]
+    rows = np.stack([found.numbers(k, text.keys(t, columns)) for k, t in enumerate(text.templates)], axis=1)
     dense = np.zeros((found.n_attributes + 1, found.n_labels))
     ptr, labels = found.layout.pairs()
     dense[np.repeat(np.arange(found.n_attributes), np.diff(ptr)), labels] = found.layout.unpack(weights)
     scores = dense[rows].sum(axis=1)
-    losses = logsumexp(scores, axis=1) - scores[np.arange(position), text.y[:position]]
-    assert total == pytest.approx(losses.sum(), rel=1e-12)
-    everything = dense[
-        np.stack([found.numbers(k, text.keys(t, columns)) for k, t in enumerate(text.templates)], axis=1)
-    ]
-    scores = everything.sum(axis=1)
-    whole = logsumexp(scores, axis=1).sum() - scores[np.arange(len(scores)), text.y[: text.split]].sum()
+    scores -= logsumexp(scores, axis=1, keepdims=True)
     problem = found.problem(0.3)
-    assert problem.value(weights) == pytest.approx(whole + 0.15 * problem.norm2(weights), rel=1e-12)
+    losses = -scores[np.arange(len(scores)), text.y[: text.split]]
+    assert problem.value(weights) == pytest.approx(losses.sum() + 0.15 * problem.norm2(weights), rel=1e-12)
+    begins = np.cumsum(text.lengths) - text.lengths
+    again = [k for k in range(text.n_train) if text.lengths[k] >= 4][:8]
+    position = 0
+    for k in again:
+        tags = text.y[begins[k] : begins[k] + text.lengths[k]].tolist()
+        for i in range(len(tags)):
+            found_there = log_probabilities(position, tags[i - 2] if i > 1 else None, tags[i - 1] if i else None)
+            np.testing.assert_allclose(found_there, scores[begins[k] + i], atol=1e-12)
+            position += 1
 
 
 @pytest.mark.parametrize("beam", [1, 1000])
