@@ -230,11 +230,13 @@ def _table(setting: Setting, records: Records) -> Table:
     rows: list[list[Any]] = [[f"{name}, paper", *(scores[k] for k in labels)] for name, scores in setting.paper.items()]
     budget, passes = (records[DCD]["trace"][name][-1] for name in ("cpu_seconds", "passes"))
     early = [reached(records[k], "passes", passes, "score") for k in labels]
-    rows.append([f"ours, first look at {passes:g} passes or later", *(None if y is None else 100 * y for y in early)])
+    rows.append(
+        [f"ours, first look at {passes:g} passes or later", *(None if y is None else round(100 * y, 2) for y in early)]
+    )
     final = [final_scores(records, k) for k in labels]
-    rows.append([f"ours, after {budget:.3g} CPU s", *(values[0] for values in final)])
+    rows.append([f"ours, after {budget:.3g} CPU s", *(round(values[0], 2) for values in final)])
     if len(final[0]) > 1:
-        rows.append([f"ours, means of {len(final[0])} runs", *(float(np.mean(values)) for values in final)])
+        rows.append([f"ours, means of {len(final[0])} runs", *(round(float(np.mean(values)), 2) for values in final)])
     return Table("table1", f"Table 1: test {setting.measure}, %", ["task", *labels], rows)
 
 
@@ -254,6 +256,7 @@ def _results(setting: Setting, runs: Records) -> Table:
         run, trace = runs[method.label], runs[method.label]["trace"]
         gap = trace["gap"][-1] / trace["primal"][-1]
         values = [trace["passes"][-1], trace["cpu_seconds"][-1], 100 * trace["score"][-1], 100 * max(trace["score"])]
+        values = [round(value, 2) for value in values]
         rows.append([method.label, None if method.by is None else run["C"], *values, trace["primal"][-1], gap])
     note = (
         "The objective is that of each method's loss at its C, divided by C; of the perceptron and MIRA the hinge at "
@@ -265,7 +268,7 @@ def _results(setting: Setting, runs: Records) -> Table:
 def _choices(setting: Setting, records: Records) -> Table:
     by = list(dict.fromkeys(method.by for method in METHODS if method.by is not None))
     columns = [records[f"C of {label}"]["rows"] for label in by]
-    rows = [[at_C[0]["C"], *(100 * each["score"] for each in at_C)] for at_C in zip(*columns, strict=True)]
+    rows = [[at_C[0]["C"], *(round(100 * each["score"], 2) for each in at_C)] for at_C in zip(*columns, strict=True)]
     return Table("choice", f"C by development {setting.measure}, %", ["C", *by], rows)
 
 
