@@ -161,7 +161,7 @@ def _claims(setting: Setting, runs: Records) -> list[Claim]:
 
     def objectives(labels: Sequence[str]) -> tuple[list[str], str]:
         """Who is lowest at each share of the time, and all numbers."""
-        found = [{label: by_time(runs[label], "primal", share * budget) for label in labels} for share in SHARES]
+        found = [{label: objective_at(runs[label], share * budget) for label in labels} for share in SHARES]
         text = "; ".join(
             f"{share * budget:.3g} s: " + ", ".join(f"{label} {value:.4g}" for label, value in values.items())
             for share, values in zip(SHARES, found, strict=True)
@@ -169,7 +169,7 @@ def _claims(setting: Setting, runs: Records) -> list[Claim]:
         return [min(values, key=values.__getitem__) for values in found], text
 
     lowest, primals = objectives(family)
-    early = {label: by_time(runs[label], "primal", budget / 10) for label in family}
+    early = {label: objective_at(runs[label], budget / 10) for label in family}
     hinge_lowest, hinge = objectives((FW, SVM))
     caught = reached(runs[DCD], "score", max(runs[SVM]["trace"]["score"]))
     last = runs[SVM]["trace"]["cpu_seconds"][-1]
@@ -304,6 +304,12 @@ def by_time(run: Mapping[str, Any], column: str, seconds: float) -> float:
     seen = sum(time <= seconds for time in times)
     begun = seen == len(times) - 1
     return float(values[-1] if begun else values[max(seen, 1) - 1])
+
+
+def objective_at(run: Mapping[str, Any], seconds: float) -> float:
+    """The objective after so many CPU seconds, between two looks by its logarithm."""
+    trace = run["trace"]
+    return float(np.exp(np.interp(seconds, trace["cpu_seconds"], np.log(trace["primal"]))))
 
 
 def reached(run: Mapping[str, Any], column: str, least: float, give: str = "cpu_seconds") -> float | None:
