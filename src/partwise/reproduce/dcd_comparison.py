@@ -180,8 +180,10 @@ def _claims(setting: Setting, runs: Records) -> list[Claim]:
             f"DCD-SSVM has the best test {measure} of its family",
             percent[DCD] >= max(percent[label] for label in family),
             f"after {budget:.3g} s: " + ", ".join(f"{label} {percent[label]:.2f}" for label in family),
-            "; ".join(
-                setting.why[label] for label in family[1:] if label in setting.why and percent[label] > percent[DCD]
+            " ".join(
+                dict.fromkeys(
+                    setting.why[label] for label in family[1:] if label in setting.why and percent[label] > percent[DCD]
+                )
             ),
         ),
         Claim(
