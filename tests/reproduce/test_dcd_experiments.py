@@ -23,6 +23,7 @@ from partwise.reproduce.dcd_comparison import (
     cells,
     experiment,
     largest_fall,
+    objective_at,
     reached,
     show,
 )
@@ -185,6 +186,12 @@ def test_claims_are_about_means(records):
     assert f"{means[0]:.2f} and {means[1]:.2f}" in failed.numbers
     assert "means of 3 orders" in failed.numbers
     assert claims["DCD-SSVM beats SGD"].why == ""
+
+
+def test_objectives_between_looks():
+    run = {"trace": {"cpu_seconds": [0.0, 1.0, 3.0], "primal": [1000.0, 100.0, 1.0]}}
+    found = [objective_at(run, seconds) for seconds in (0.0, 0.5, 1.0, 2.0, 3.0, 9.0)]
+    assert found == pytest.approx([1000.0, 100.0 * np.sqrt(10.0), 100.0, 10.0, 1.0, 1.0])
 
 
 def test_values_by_time():

@@ -161,7 +161,7 @@ def _claims(setting: Setting, runs: Records) -> list[Claim]:
 
     def objectives(labels: Sequence[str]) -> tuple[list[str], str]:
         """Who is lowest at each share of the time, and all numbers."""
-        found = [{label: by_time(runs[label], "primal", share * budget) for label in labels} for share in SHARES]
+        found = [{label: objective_at(runs[label], share * budget) for label in labels} for share in SHARES]
         text = "; ".join(
             f"{share * budget:.3g} s: " + ", ".join(f"{label} {value:.4g}" for label, value in values.items())
             for share, values in zip(SHARES, found, strict=True)
@@ -169,7 +169,7 @@ def _claims(setting: Setting, runs: Records) -> list[Claim]:
         return [min(values, key=values.__getitem__) for values in found], text
 
     lowest, primals = objectives(family)
-    early = {label: by_time(runs[label], "primal", budget / 10) for label in family}
+    early = {label: objective_at(runs[label], budget / 10) for label in family}
     hinge_lowest, hinge = objectives((FW, SVM))
     caught = reached(runs[DCD], "score", max(runs[SVM]["trace"]["score"]))
     last = runs[SVM]["trace"]["cpu_seconds"][-1]
@@ -180,8 +180,10 @@ def _claims(setting: Setting, runs: Records) -> list[Claim]:
             f"DCD-SSVM has the best test {measure} of its family",
             percent[DCD] >= max(percent[label] for label in family),
             f"after {budget:.3g} s: " + ", ".join(f"{label} {percent[label]:.2f}" for label in family),
-            "; ".join(
-                setting.why[label] for label in family[1:] if label in setting.why and percent[label] > percent[DCD]
+            " ".join(
+                dict.fromkeys(
+                    setting.why[label] for label in family[1:] if label in setting.why and percent[label] > percent[DCD]
+                )
             ),
         ),
         Claim(
@@ -230,11 +232,13 @@ def _table(setting: Setting, records: Records) -> Table:
     rows: list[list[Any]] = [[f"{name}, paper", *(scores[k] for k in labels)] for name, scores in setting.paper.items()]
     budget, passes = (records[DCD]["trace"][name][-1] for name in ("cpu_seconds", "passes"))
     early = [reached(records[k], "passes", passes, "score") for k in labels]
-    rows.append([f"ours, first look at {passes:g} passes or later", *(None if y is None else 100 * y for y in early)])
+    rows.append(
+        [f"ours, first look at {passes:g} passes or later", *(None if y is None else round(100 * y, 2) for y in early)]
+    )
     final = [final_scores(records, k) for k in labels]
-    rows.append([f"ours, after {budget:.3g} CPU s", *(values[0] for values in final)])
+    rows.append([f"ours, after {budget:.3g} CPU s", *(round(values[0], 2) for values in final)])
     if len(final[0]) > 1:
-        rows.append([f"ours, means of {len(final[0])} runs", *(float(np.mean(values)) for values in final)])
+        rows.append([f"ours, means of {len(final[0])} runs", *(round(float(np.mean(values)), 2) for values in final)])
     return Table("table1", f"Table 1: test {setting.measure}, %", ["task", *labels], rows)
 
 
@@ -254,6 +258,7 @@ def _results(setting: Setting, runs: Records) -> Table:
         run, trace = runs[method.label], runs[method.label]["trace"]
         gap = trace["gap"][-1] / trace["primal"][-1]
         values = [trace["passes"][-1], trace["cpu_seconds"][-1], 100 * trace["score"][-1], 100 * max(trace["score"])]
+        values = [round(value, 2) for value in values]
         rows.append([method.label, None if method.by is None else run["C"], *values, trace["primal"][-1], gap])
     note = (
         "The objective is that of each method's loss at its C, divided by C; of the perceptron and MIRA the hinge at "
@@ -265,7 +270,7 @@ def _results(setting: Setting, runs: Records) -> Table:
 def _choices(setting: Setting, records: Records) -> Table:
     by = list(dict.fromkeys(method.by for method in METHODS if method.by is not None))
     columns = [records[f"C of {label}"]["rows"] for label in by]
-    rows = [[at_C[0]["C"], *(100 * each["score"] for each in at_C)] for at_C in zip(*columns, strict=True)]
+    rows = [[at_C[0]["C"], *(round(100 * each["score"], 2) for each in at_C)] for at_C in zip(*columns, strict=True)]
     return Table("choice", f"C by development {setting.measure}, %", ["C", *by], rows)
 
 
@@ -301,6 +306,12 @@ def by_time(run: Mapping[str, Any], column: str, seconds: float) -> float:
     seen = sum(time <= seconds for time in times)
     begun = seen == len(times) - 1
     return float(values[-1] if begun else values[max(seen, 1) - 1])
+
+
+def objective_at(run: Mapping[str, Any], seconds: float) -> float:
+    """The objective after so many CPU seconds, between two looks by its logarithm."""
+    trace = run["trace"]
+    return float(np.exp(np.interp(seconds, trace["cpu_seconds"], np.log(trace["primal"]))))
 
 
 def reached(run: Mapping[str, Any], column: str, least: float, give: str = "cpu_seconds") -> float | None:
