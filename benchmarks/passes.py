@@ -1,6 +1,6 @@
 """How many passes over the data to a given distance from the optimum? The log loss on chains, online solvers.
 
-The distance is that of the primal value P(w) to the optimum, which `eg-prox` finds beforehand to a relative gap of 1e-8: per
+The distance is that of the primal value P(w) to the optimum, found beforehand to a relative gap of 1e-8: per
 example, (P(w) - min P) / n, as papers show it for (lambda / 2) |w|^2 + mean loss with lambda = l2 / n, and relative to
 min P. A pass is as many visits to examples as there are; w is looked at after every pass, and looking is not counted.
 Le Priol et al. 2018 report 3.5 passes to 1e-2 and 7.5 to 1e-4 per example for their SDCA with gap sampling on named
