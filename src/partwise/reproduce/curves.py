@@ -109,4 +109,4 @@ def straightness(x: Values, y: Values) -> float:
 
 
 def text(value: float | None, digits: int = 3) -> str:
-    return "never" if value is None else format(value, f".{digits}g")
+    return "not reached" if value is None else format(value, f".{digits}g")
