@@ -22,7 +22,7 @@ LEVELS = (1.0, 0.1, 1e-2, 1e-3)
 #: Below this ratio of times two methods are alike.
 ALIKE = 1.5
 GIS_IS_SLOW = (
-    "GIS divides each step by f#, the most attributes that a position has (about 20 for parts of speech, 41 for chunks), "
+    "GIS divides each step by f#, the most attributes that a position has (about 20 for tags, 41 for chunks), "
     "and an iteration costs what one of LBFGS does: both take the expectations of all features once"
 )
 
