@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .experiment import Cell, Experiment, Records
-from .maxent_runs import METHODS, OURS, PERMUTED, REFERENCE, VARIANTS, Runs, train_text
+from .maxent_runs import METHODS, OURS, PERMUTED, REFERENCE, VARIANTS, Runs, spelled, train_text
 from .outcome import Chart, Claim, Table
 
 PART = "CoNLL2000-P, part"
@@ -113,8 +113,8 @@ def claims(runs: dict[str, Runs], full: bool) -> list[Claim]:
             "CD reaches the final test score sooner than LBFGS and TRON",
             all(t["CD"] < min(t["LBFGS"], t["TRON"]) for _, t in scores) if full else None,
             "; ".join(
-                f"{run.of}, to 0.2 points below {100 * run.best_score():.2f} %: CD {t['CD']:.3g} s, LBFGS "
-                f"{t['LBFGS']:.3g} s, TRON {t['TRON']:.3g} s" for run, t in scores
+                f"{run.of}, to 0.2 points below {100 * run.best_score():.2f} %: CD {spelled(t['CD'])}, LBFGS "
+                f"{spelled(t['LBFGS'])}, TRON {spelled(t['TRON'])}" for run, t in scores
             ),
         ),
         Claim(
