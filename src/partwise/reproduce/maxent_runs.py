@@ -203,6 +203,11 @@ class Runs:
         return [self.of, method, *times, self.differences(method)[-1], trace["gradient"][-1], trace["score"][-1]]
 
 
+def spelled(seconds: float) -> str:
+    """Seconds, or that they were too few."""
+    return "not reached" if math.isinf(seconds) else f"{seconds:.3g} s"
+
+
 def _scores(method: str, trace: Mapping[str, list[Any]]) -> Curve:
     scored = [(t, s) for t, s in zip(trace["cpu_seconds"], trace["score"], strict=True) if s is not None]
     return Curve(method, [t for t, _ in scored], [s for _, s in scored])
