@@ -333,6 +333,21 @@ def test_empty_examples():
     assert parser.sample([[], ["a"]], 2) == [[[], []], [[0], [0]]]
 
 
+def test_scorer_of_weights(case):
+    """The same as the score of an estimator with these weights, and as a measure of its answers."""
+    score = case.estimator.scorer(case.X, case.y)
+    seen: list[Any] = []
+    measure = case.estimator.scorer(case.X, case.y, lambda right, found: float(len(seen.append((right, found)) or seen)))
+    rng = np.random.default_rng(0)
+    weights = [rng.normal(size=len(case.estimator.weights_)) for _ in range(5)]
+    expected = [case.estimator.with_weights(w).score(case.X, case.y) for w in weights]
+    assert [score(w) for w in weights] == expected
+    assert measure(weights[0]) == 1.0
+    answers = case.estimator.with_weights(weights[0]).predict(case.X)
+    assert seen[0][0] is case.y
+    assert list(map(key, seen[0][1])) == list(map(key, answers))
+
+
 def test_results_of_a_path(case):
     """`use` takes any of the results of `fit_path`; each is what `fit` finds with that C."""
     if isinstance(case.estimator, DependencyParser):

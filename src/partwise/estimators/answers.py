@@ -252,14 +252,16 @@ class AnsweringEstimator(TrainedEstimator):
     ) -> Callable[[Floats], float]:
         """The score on these examples as a function of the weights, for those who score often: X is read once.
 
-        measure: what to score by, a function of right and predicted answers; None is `score`.
+        measure: what to score by, a function of right and predicted answers; None is `score`. With ``model="maxent"``
+        examples are read again each time.
         """
         model, reading, n_jobs = self._read(X, note=False)
 
         def score(weights: Floats) -> float:
-            other = model.with_weights(weights)
-            answers = _best_answers(other, reading, n_jobs)[1]
-            return other.score(X, y, answers, None) if measure is None else float(measure(y, answers))
+            other = self.with_weights(weights)
+            known = other._read(X, note=False)[1] if model.reads_by_weights else reading
+            answers = _best_answers(other._model, known, n_jobs)[1]
+            return other._model.score(X, y, answers, None) if measure is None else float(measure(y, answers))
 
         return score
 

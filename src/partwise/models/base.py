@@ -231,6 +231,8 @@ class Model(HasCosts, ABC):
     lacks: Mapping[Ability, str] = {}
     #: Whether its answers are made of labels, all of which `Training.classes` may say.
     takes_classes: ClassVar[bool] = False
+    #: Whether what it makes of examples has its weights in it: examples are read again for other weights.
+    reads_by_weights: ClassVar[bool] = False
     _weights: Floats
 
     def __init_subclass__(cls, **options: Any) -> None:

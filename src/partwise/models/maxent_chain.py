@@ -77,6 +77,7 @@ class MaxentChainModel(SequenceModel):
     kind = "local"
     ruled: ClassVar[bool] = True
     late: ClassVar[tuple[str, ...]] = ("legal", "beam_width")
+    reads_by_weights: ClassVar[bool] = True
     lacks: Mapping[Ability, str] = {Ability.FURTHER: "partial_fit: not available with model='maxent'"}
 
     nodes: PairLayout
