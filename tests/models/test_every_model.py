@@ -337,7 +337,12 @@ def test_scorer_of_weights(case):
     """The same as the score of an estimator with these weights, and as a measure of its answers."""
     score = case.estimator.scorer(case.X, case.y)
     seen: list[Any] = []
-    measure = case.estimator.scorer(case.X, case.y, lambda right, found: float(len(seen.append((right, found)) or seen)))
+
+    def one(*answers: Any) -> float:
+        seen.append(answers)
+        return 1.0
+
+    measure = case.estimator.scorer(case.X, case.y, one)
     rng = np.random.default_rng(0)
     weights = [rng.normal(size=len(case.estimator.weights_)) for _ in range(5)]
     expected = [case.estimator.with_weights(w).score(case.X, case.y) for w in weights]
