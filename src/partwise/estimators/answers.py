@@ -247,9 +247,7 @@ class AnsweringEstimator(TrainedEstimator):
         predicted = self.predict(X)
         return self._model.score(X, y, predicted, sample_weight)
 
-    def scorer(
-        self, X: Any, y: Any, measure: Callable[[Any, Any], float] | None = None
-    ) -> Callable[[Floats], float]:
+    def scorer(self, X: Any, y: Any, measure: Callable[[Any, Any], float] | None = None) -> Callable[[Floats], float]:
         """The score on these examples as a function of the weights, for those who score often: X is read once.
 
         measure: what to score by, a function of right and predicted answers; None is `score`. With ``model="maxent"``
