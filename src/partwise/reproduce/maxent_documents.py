@@ -96,7 +96,7 @@ def _order(runs: Sequence[Runs]) -> str:
     """Why CD is behind SCGIS on some data, if another order of the columns puts it in front."""
     behind = [run for run in runs if not run.faster("CD", "SCGIS")[0] and run.faster(PERMUTED, "SCGIS")[0]]
     lines = "; ".join(run.faster(PERMUTED, "SCGIS")[2] for run in behind)
-    reason = "Columns with neighbouring numbers stand for values of one attribute there, and that order is bad for CD"
+    reason = "It is the order of the columns' numbers that is bad for CD there; in permuted orders it is ahead"
     return f"{reason}: {lines}" if behind else ""
 
 
