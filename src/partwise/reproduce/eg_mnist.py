@@ -132,8 +132,8 @@ def _against_sgd(records: Records) -> list[Claim]:
         Claim(
             "at C = 1 EG is ahead after the first few passes, too",
             min((p for p in weak if p is not None), default=math.inf) <= 10,
-            f"plain from pass {text(weak[0])}, annealed from pass {text(weak[1])}, annealed against SGD with eta0 = 0.1, "
-            f"chosen afterwards, from pass {text(late)}",
+            f"plain from pass {text(weak[0])}, annealed from pass {text(weak[1])}, annealed against SGD with eta0 = "
+            f"0.1, chosen afterwards, from pass {text(late)}",
             "" if weak[1] is None or weak[1] <= 10 else "Annealed, EG works on larger C in its first 15 passes or so",
         ),
         Claim(
