@@ -56,41 +56,41 @@ def show(records: Records) -> list[Table | Chart | Claim]:
 
 
 def _claims(by: dict[int, Records], best: dict[int, float]) -> list[Claim]:
-    lines, ahead = [], {}
-    for C, runs in by.items():
-        times = {name: passes_to(run, best[C], SHARES[1], "cpu_seconds") for name, run in runs.items()}
-        last = {name: over(best[C])(min(run["trace"]["primal"])) for name, run in runs.items()}
-        said = ", ".join(
-            f"{name} {text(times[name])}" + (f" (last {last[name]:.1%} above)" if times[name] is None else "")
-            for name in runs
-        )
-        lines.append(f"C = {C:g}: {said}")
-        rivals = [name for name in runs if name != "eg"]
-        if any(time is not None for time in times.values()):
-            ahead[C] = all((times["eg"] or math.inf) < (times[name] or math.inf) for name in rivals)
-        else:
-            ahead[C] = all(last["eg"] < last[name] for name in rivals)
-    holds = all(ahead[C] for C in PENALTIES if C >= 10)
-    behind = [f"{C:g}" for C in PENALTIES if C >= 10 and not ahead[C]]
     accuracy = {name: scores(run) for name, run in by[BEST_C].items()}
+    slow = {name: over(best[1])(min(run["trace"]["primal"])) for name, run in by[1].items()}
     return [
-        Claim(
-            "EG is considerably faster than SVM-Struct for C of 10 or more",
-            holds,
-            "CPU seconds to a primal value within 1 % of the optimum: " + "; ".join(lines),
-            "" if holds else f"It is not at C = {', '.join(behind)}",
-        ),
+        *(_faster(by, best, rival) for rival in SYSTEMS if rival != "eg"),
         Claim(
             "at C = 1 both are slow",
-            not any(passes_to(run, best[1], SHARES[1]) for run in by[1].values()),
-            next(line for line in lines if line.startswith("C = 1:")),
+            min(slow.values()) > SHARES[1],
+            "last primal values above the optimum: " + ", ".join(f"{name} {share:.0%}" for name, share in slow.items()),
         ),
         Claim(
-            "EG's accuracy at C = 100 is as high as SVM-Struct's, and sooner",
+            "EG's accuracy at C = 100 is as high as SVM-Struct's",
             max(accuracy["eg"]) >= max(max(a) for name, a in accuracy.items() if name != "eg") - 0.2,
             "highest: " + ", ".join(f"{name} {max(found):.2f} %" for name, found in accuracy.items()),
         ),
     ]
+
+
+def _faster(by: dict[int, Records], best: dict[int, float], rival: str) -> Claim:
+    """EG against one form of SVM-Struct, by time to the optimum, or by what both have at the end."""
+    lines, behind = [], []
+    for C, runs in by.items():
+        mine, theirs = (passes_to(runs[name], best[C], SHARES[1], "cpu_seconds") for name in ("eg", rival))
+        ends = [over(best[C])(min(runs[name]["trace"]["primal"])) for name in ("eg", rival)]
+        ahead = mine < (theirs or math.inf) if mine is not None else theirs is None and ends[0] < ends[1]
+        lines.append(f"C = {C:g}: {text(mine)} and {text(theirs)} (last {ends[0]:.1%} and {ends[1]:.1%} above)")
+        if C >= 10 and not ahead:
+            behind.append(f"{C:g}")
+    why = "SVM-Struct of 2008 solved a quadratic program in each round; here its working sets are solved by sweeps of "
+    why += "pairwise steps that go on from the last round's solution, which take little time beside the inference"
+    return Claim(
+        f"EG is considerably faster than {rival}, for C of 10 or more",
+        not behind,
+        "CPU seconds to a primal value within 1 % of the optimum: " + "; ".join(lines),
+        f"It is behind at C = {', '.join(behind)}. {why}" if behind and "n slacks" in rival else "",
+    )
 
 
 def _table(by: dict[int, Records], best: dict[int, float]) -> Table:
