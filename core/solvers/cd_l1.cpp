@@ -12,23 +12,9 @@ namespace partwise {
 
 namespace {
 
-constexpr double kSufficient = 0.01;  // share of the predicted decrease that a step must reach
-constexpr int kMostHalvings = 40;
-// Curvature that a coordinate without any still has, so that its step is finite.
-constexpr double kLeastCurvature = 1e-12;
-// The most that a step may change the logarithm of a probability's ratio to another.
-constexpr double kLongest = 20.0;
-
 // Rows are kept for at most so many columns, if the pairs of their entries are at most so many times the entries.
 constexpr Index kMostSquare = 1024;
 constexpr Index kMostPairs = 16;
-
-// |w + d| - |w|, without rounding where the sign stays: near the optimum it is far below |w|'s last digit.
-double growth_of_abs(double w, double d) {
-    if (w > 0.0 && w + d >= 0.0) return d;
-    if (w < 0.0 && w + d <= 0.0) return -d;
-    return std::abs(w + d) - std::abs(w);
-}
 
 using Entry = Columns::Entry;
 
@@ -46,7 +32,7 @@ class Descent {
         const auto column = columns_.column(k);
         const double inverse_tau = 1.0 / objective_.loss().temperature;
         double gradient = options_.l2 * w - columns_.gold(k);
-        double curvature = options_.l2 + kLeastCurvature;
+        double curvature = options_.l2 + kL1Curvature;
         read(column);
         for (std::size_t j = 0; j < examples_; ++j) {
             gradient += omegas_[j] * means_[j];
@@ -60,13 +46,13 @@ class Descent {
         if (!(predicted < 0.0)) return violation;
         // Where there is hardly any curvature Newton's step is far too long.
         const double reach = std::abs(d) * columns_.largest(k) * inverse_tau;
-        double lambda = reach > kLongest ? kLongest / reach : 1.0;
-        for (int halvings = 0; halvings < kMostHalvings; ++halvings, lambda *= 0.5) {
+        double lambda = reach > kL1Longest ? kL1Longest / reach : 1.0;
+        for (int halvings = 0; halvings < kL1Halvings; ++halvings, lambda *= 0.5) {
             const double step = lambda * d;
             const double change = losses_change(column, step) - step * columns_.gold(k) +
                                   options_.l2 * step * (w + 0.5 * step) + l1 * growth_of_abs(w, step);
             // The change is a difference of sums: what rounding leaves of it cannot be asked for.
-            if (change <= kSufficient * lambda * predicted + 1e-14 * std::abs(predicted)) {
+            if (change <= kL1Sufficient * lambda * predicted + 1e-14 * std::abs(predicted)) {
                 move(column);
                 w = lambda == 1.0 && d == -w ? 0.0 : w + step;
                 ++steps;
@@ -332,7 +318,8 @@ CdReport cd_l1(const CdState& state, const CdOptions& options, Interrupt& interr
     std::iota(order.begin(), order.end(), Index{0});
     std::mt19937_64 rng(options.seed);
     CdReport report;
-    for (; report.sweeps < options.max_sweeps; ++report.sweeps) {
+    while (report.sweeps < options.max_sweeps) {
+        ++report.sweeps;
         std::shuffle(order.begin(), order.end(), rng);
         report.violation = 0;
         for (const Index k : order) {

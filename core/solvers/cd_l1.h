@@ -14,6 +14,21 @@
 
 namespace partwise {
 
+// Of the line searches: the share of the predicted decrease that a step must reach, and how often it is halved.
+constexpr double kL1Sufficient = 0.01;
+constexpr int kL1Halvings = 40;
+// Curvature that a coordinate without any still has, so that its step is finite.
+constexpr double kL1Curvature = 1e-12;
+// The most that a step may change the logarithm of a probability's ratio to another.
+constexpr double kL1Longest = 20.0;
+
+// |w + d| - |w|, without rounding where the sign stays: near the optimum it is far below |w|'s last digit.
+inline double growth_of_abs(double w, double d) {
+    if (w > 0.0 && w + d >= 0.0) return d;
+    if (w < 0.0 && w + d <= 0.0) return -d;
+    return std::abs(w + d) - std::abs(w);
+}
+
 // How far 0 is from the subdifferential of f + l1 |.| at w, where f has this gradient.
 inline double l1_violation(double w, double gradient, double l1) {
     if (w > 0) return std::abs(gradient + l1);

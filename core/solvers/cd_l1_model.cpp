@@ -20,12 +20,6 @@ namespace partwise {
 
 namespace {
 
-constexpr double kSufficient = 0.01;  // share of the predicted decrease that a step must reach
-constexpr int kMostHalvings = 40;
-constexpr double kLeastCurvature = 1e-12;
-// The most that a step may change the logarithm of a probability's ratio to another.
-constexpr double kLongest = 20.0;
-
 // With H a sweep costs next to nothing: the model is solved this much more accurately.
 constexpr double kSquareTol = 0.01;
 
@@ -38,7 +32,7 @@ class Model {
         : objective_(state.columns.objective()), columns_(state.columns), options_(options), state_(state) {
         const Index n = columns_.size();
         gradient_.resize(idx(n));
-        curvature_.assign(idx(n), options_.l2 + kLeastCurvature);
+        curvature_.assign(idx(n), options_.l2 + kL1Curvature);
         for (Index k = 0; k < n; ++k) gradient_[idx(k)] = options_.l2 * state.weights[k] - columns_.gold(k);
         step_.assign(idx(n), 0.0);
         scores_.assign(idx(objective_.total_slots()), 0.0);
@@ -68,8 +62,7 @@ class Model {
         if (violation == 0.0) return 0.0;
         const double change = l1_newton_step(w, gradient, curvature, l1);
         // Where there is hardly any curvature the model's step is far too long.
-        const double longest =
-            kLongest * objective_.loss().temperature / std::max(columns_.largest(k), kLeastCurvature);
+        const double longest = kL1Longest * objective_.loss().temperature / std::max(columns_.largest(k), kL1Curvature);
         const double bounded = std::clamp(d + change, -longest, longest) - d;
         if (bounded == 0.0) return violation;
         d = change == -w && bounded == change ? -state_.weights[k] : d + bounded;
@@ -94,9 +87,9 @@ class Model {
         double farthest = 0;
         for (const double z : scores_) farthest = std::max(farthest, std::abs(z));
         const double reach = farthest / objective_.loss().temperature;
-        double lambda = reach > kLongest ? kLongest / reach : 1.0;
-        for (int halvings = 0; halvings < kMostHalvings; ++halvings, lambda *= 0.5) {
-            if (change(lambda) <= kSufficient * lambda * predicted + 1e-14 * std::abs(predicted)) {
+        double lambda = reach > kL1Longest ? kL1Longest / reach : 1.0;
+        for (int halvings = 0; halvings < kL1Halvings; ++halvings, lambda *= 0.5) {
+            if (change(lambda) <= kL1Sufficient * lambda * predicted + 1e-14 * std::abs(predicted)) {
                 move(lambda);
                 lambda_ = lambda;
                 return true;
@@ -242,13 +235,7 @@ class Model {
     }
 
     // |w_k + lambda D_k| - |w_k|, without rounding where the sign stays.
-    double growth(Index k, double lambda) const {
-        const double w = state_.weights[k];
-        const double d = lambda * step_[idx(k)];
-        if (w > 0.0 && w + d >= 0.0) return d;
-        if (w < 0.0 && w + d <= 0.0) return -d;
-        return std::abs(w + d) - std::abs(w);
-    }
+    double growth(Index k, double lambda) const { return growth_of_abs(state_.weights[k], lambda * step_[idx(k)]); }
 
     // The objective's change, step lambda. log(sum of p exp(lambda z / tau)) is log1p(sum of p expm1(...)): near the
     // minimum the change is far below the last digit of 1.
@@ -312,15 +299,15 @@ CdReport cd_l1_model(const CdState& state, double* entropies, const CdOptions& o
     std::mt19937_64 rng(options.seed);
     // Sweeps are counted, and limited, by what one over columns costs.
     const Index sweep = state.columns.num_entries();
-    const Index most = options.max_sweeps * sweep;
     Index work = model.setup_cost();
-    for (bool first = true; first || work < most; first = false, work += model.sweep_cost()) {
+    for (bool first = true; first || work / sweep < options.max_sweeps; first = false) {
         std::shuffle(order.begin(), order.end(), rng);
         report.violation = 0;
         for (const Index k : order) {
             interrupt.check();
             report.violation = std::max(report.violation, model.visit(k));
         }
+        work += model.sweep_cost();
         if (report.violation <= model.tol()) break;
     }
     report.sweeps = (work + sweep - 1) / sweep;

@@ -83,7 +83,7 @@ WorkingSets::WorkingSets(const AtomTable& table) {
             if (!(x >= 0.0) || x == kInfinity) throw InputError("atoms: a coefficient is negative or not finite");
             labelling.clear();
             for (std::size_t r = idx(table.labelling_ptr[k]); r < idx(table.labelling_ptr[k + 1]); ++r) {
-                if (table.slots[r] < 0 || table.slots[r] > kMaxIndex) throw InputError("atoms: a slot is negative");
+                if (table.slots[r] < 0 || table.slots[r] > kMaxIndex) throw InputError("atoms: a slot is out of range");
                 labelling.add(table.slots[r], table.counts[r]);
             }
             sort_by_slot(labelling);
@@ -204,7 +204,7 @@ void WorkingSets::complete(const Objective& objective, Index i, std::size_t firs
 
 void WorkingSets::count_bytes(Set& set) {
     bytes_ -= set.bytes;
-    set.bytes = set.rows.bytes() + kEntry * len(set.differences.indices.size());
+    set.bytes = kEntry * len(set.differences.indices.size()) + len(set.gram.size() * sizeof(double));
     for (const Atom& atom : set.atoms) set.bytes += atom.bytes();
     bytes_ += set.bytes;
 }
@@ -314,6 +314,8 @@ bool WorkingSets::merge(const Objective& objective, Index i) {
     // All from the counts, nothing from the old atoms, whose order changed too: a run that starts from saved counts then
     // has the same bits.
     complete(objective, i, 0);
+    sets_[idx(i)].gram.shrink_to_fit();
+    atoms.shrink_to_fit();
     return true;
 }
 

@@ -74,7 +74,8 @@ class WorkingSets {
 
     Index num_examples() const { return len(sets_.size()); }
     Index num_atoms() const;
-    // Memory of atoms and their rows. Not of inner products, which are few beside them.
+    // Memory of atoms and their inner products: what a merge gives back. Not of the rows, which a mixture needs as the
+    // atoms in it did.
     Index bytes() const { return bytes_; }
     // A stamp later than those of all of example i's atoms. It depends on them alone, so that a resumed run has the
     // same.

@@ -291,3 +291,14 @@ class TestBadInput:
     def test_too_few_iterations(self):
         with pytest.warns(ConvergenceWarning, match="eg: gap .* after 3 iterations"):
             assert eg(program(5), max_iterations=3, tol=1e-9).status == "max_iterations"
+
+
+@pytest.mark.parametrize(("size", "order"), [(100.0, "random"), (1e4, "cyclic"), (1e4, "batch")])
+def test_terms_that_cancel_are_no_trap(size, order):
+    """Q is a small difference of large terms: steps are judged by their rounding, not by that of Q."""
+    rng = np.random.default_rng(2)
+    rows = rng.normal(size=(3, 10))
+    linear = np.concatenate([np.full(5, size), np.full(5, -size)]) + 0.1 * rng.normal(size=10)
+    result = eg(quadratic(rows.T @ rows, linear, [5, 5]), order=order, max_iterations=2000)
+    assert result.converged
+    assert result.trials < 2 * result.iterations

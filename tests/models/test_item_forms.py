@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from enum import Enum
+
 import numpy as np
 import pytest
 
@@ -21,6 +23,21 @@ def slowly(items, separator):
             add_names("", item, names, values)
         counts.append(len(names) - before)
     return counts, names, values
+
+
+class Colour(str, Enum):
+    """A string whose `format` differs from it."""
+
+    RED = "red"
+
+
+def test_strings_are_their_letters_whatever_their_class():
+    items = [{"c": Colour.RED, Colour.RED: 1.0, "in": [Colour.RED]}, [Colour.RED]]
+    counts, names, _ = slowly(items, "=")
+    assert names == ["c=red", "red", "in=red", "red"]
+    vocabulary, ids = Vocabulary.learn(names, 1)
+    found = vocabulary.read_items(items, "=")
+    assert (found[0].tolist(), found[1].tolist()) == (counts, ids.tolist())
 
 
 @pytest.mark.parametrize("separator", ["=", ":", "", "::"])

@@ -69,16 +69,16 @@ def test_resumes_to_the_same_bits(solver, loss, memory_mb):
 def test_memory_is_bounded_and_the_certificate_stays_true(solver, loss):
     small = words(loss, l2=0.05)
     free = solver.init_state(small.problem, np.random.default_rng(0), None)
+    most = 0
     for _ in range(25):
         solver.step(small.problem, free)
-    limit = 0.75 * free.sets.bytes / 2**20
-    bounded = type(solver)(**{**solver.options(), "memory_mb": limit})
+        most = max(most, free.sets.bytes)
+    bounded = type(solver)(**{**solver.options(), "memory_mb": 0.4 * most / 2**20})
     state = bounded.init_state(small.problem, np.random.default_rng(0), None)
-    one = largest_atom(small)
     for _ in range(25):
         bounded.step(small.problem, state)
-        # Over the limit every set that the oracle visits is one mixture and one new labelling at most.
-        assert state.sets.bytes <= 2**20 * limit + small.dense.n * 2 * one
+        # Over the limit every set that the oracle visits becomes one mixture, after which labellings may join it.
+        assert state.sets.bytes <= 0.65 * most
         certified = bounded.certificate(small.problem, state)
         assert certified.certificate.gap >= 0
         assert certified.certificate.primal == pytest.approx(small.dense.primal(certified.weights), rel=1e-10)
@@ -88,12 +88,6 @@ def test_memory_is_bounded_and_the_certificate_stays_true(solver, loss):
     assert "merged to stay within memory_mb" in bounded.remark(small.problem, state)
     result = solve(small.problem, bounded, tol=5e-2, max_passes=5000, random_state=0)
     assert result.status == "converged"
-
-
-def largest_atom(small):
-    """Bytes that no labelling or mixture of this problem exceeds: of slots, of their rows, and a header."""
-    slots = np.diff(small.structure.slot_offsets()).max()
-    return 200 + 12 * 2 * slots + 16 * slots + 12 * max(np.count_nonzero(matrix) for matrix in small.dense.matrices)
 
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=lambda solver: solver.name)
@@ -160,7 +154,7 @@ def test_bad_options(make, message):
     ("change", "message"),
     [
         ({"coefficients": np.array([-1.0])}, "negative or not finite"),
-        ({"slots": np.array([-1])}, "slot is negative"),
+        ({"slots": np.array([-1])}, "slot is out of range"),
         ({"counts": np.array([np.nan])}, "count is not finite"),
         ({"stamps": np.array([1, 2])}, "lengths do not match"),
         ({"example_ptr": np.array([0, 2])}, "example_ptr"),

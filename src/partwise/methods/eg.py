@@ -226,6 +226,11 @@ class Look:
     value: float
     gap: float
 
+    @property
+    def terms(self) -> float:
+        """The size of what is added up in Q and its gap, of which they may be small differences."""
+        return float(np.abs(self.alpha) @ np.abs(self.gradient))
+
 
 class Run:
     """One run of `eg`, or of a method that differs from it in its constant step (`step`)."""
@@ -286,7 +291,7 @@ class Run:
                 now = self.single_steps(now, made)
             iterations += made
             values.append(now.value)
-            if now.value < lower - 1e-9 * (1.0 + abs(lower)):
+            if now.value < lower - 1e-9 * (1.0 + abs(lower) + now.terms):
                 raise ValueError(
                     f"Q is {now.value:.8g}, below the bound {lower:.8g} that a gradient gave before: Q is not convex, "
                     "its gradient is wrong, or `lower` is too large"
@@ -362,7 +367,7 @@ class Run:
 
     def acceptable(self, now: Look, after: Look, eta: float) -> bool:
         """Whether a searched or adaptive step is short enough."""
-        slack = ROUNDING * (abs(now.value) + abs(after.value))
+        slack = ROUNDING * (abs(now.value) + abs(after.value) + now.terms)
         if self.step_size == "adaptive":
             return bool(after.value <= now.value + slack)
         divergence = float(self.simplices.divergences(after.logs, now.logs).sum()) + NOISE
@@ -377,6 +382,7 @@ class Run:
         for i in self.visits(count):
             block = self.simplices.block(i)
             gradient = self.function.block_gradient_at(alpha, i)
+            terms = float(alpha[block] @ np.abs(gradient))
             while True:
                 self.trials += 1
                 moved = logs[block] - self.steps[i] * (gradient - gradient.min())
@@ -386,7 +392,7 @@ class Run:
                 if self.constant:
                     break
                 after = self.function.value_at(alpha)
-                if after <= value + ROUNDING * (abs(value) + abs(after)):
+                if after <= value + ROUNDING * (abs(value) + abs(after) + terms):
                     value = after
                     break
                 self.steps[i] *= 0.5

@@ -7,7 +7,6 @@ omega the inequalities are those of docs/math.md, and with weights 1 the papers'
 """
 
 from dataclasses import dataclass
-from math import inf
 
 import numpy as np
 
@@ -174,6 +173,6 @@ def _divergence(found: Constants, divergence: float | None) -> float:
 
 def _excess_of_uniform(problem: Problem) -> float:
     """Q(u^1) - Q* at most: what a certificate says of the uniform distributions, with their weights or with none."""
-    dual = problem.dual_value(DualPoint.of_scores(np.zeros(problem.n_slots)))
-    best = min(problem.value(np.zeros(problem.n_weights)), inf)
-    return max(best - dual, 0.0)
+    point = DualPoint.of_scores(np.zeros(problem.n_slots))
+    best = min(problem.value(np.zeros(problem.n_weights)), problem.value(problem.weights_from_dual(point)))
+    return max(best - problem.dual_value(point), 0.0)

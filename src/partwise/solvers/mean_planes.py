@@ -47,5 +47,5 @@ def best_mean(problem: Problem, old: Plane, new: Plane) -> Plane:
             high, right, at_right = right, left, at_left
             left = high - golden * (high - low)
             at_left = value(left)
-    best = max((at_left, left), (at_right, right), (value(1.0), 1.0))[1]
+    best = max((at_left, left), (at_right, right), (value(1.0), 1.0), (value(0.0), 0.0))[1]
     return mixed(best)

@@ -25,15 +25,15 @@ def add_dict(prefix: str, token: dict[Any, Any], names: list[str], values: list[
         if not isinstance(name, str):
             raise TypeError(f"attribute names must be strings, got {name!r}")
         if isinstance(value, str):
-            names.append(f"{prefix}{name}{separator}{value}")
+            names.append(prefix + name + separator + value)
             values.append(1.0)
         elif isinstance(value, (numbers.Real, np.bool_)):
             if value:
                 names.append(prefix + name)
                 values.append(float(value))
         elif isinstance(value, dict):
-            add_dict(f"{prefix}{name}{separator}", value, names, values, separator)
+            add_dict(prefix + name + separator, value, names, values, separator)
         elif isinstance(value, (list, tuple, set, frozenset)):
-            add_names(f"{prefix}{name}{separator}", value, names, values)
+            add_names(prefix + name + separator, value, names, values)
         else:
             raise TypeError(f"attribute {name!r} must be a string, a number or a bool, got {value!r}")
