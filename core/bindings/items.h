@@ -16,6 +16,9 @@ class ItemReader {
    public:
     explicit ItemReader(std::string_view separator) : separator_(separator) {}
 
+    // Whether a name was joined to something by the separator so far.
+    bool joined() const { return joined_; }
+
     // Calls emit(name, value) for each attribute; false if the item is not read, maybe after some calls.
     template <class Emit>
     bool read(PyObject* item, Emit&& emit) {
@@ -57,10 +60,12 @@ class ItemReader {
             if (!text(key, name)) return false;
             bool good = true;
             if (text(value, joined)) {
+                joined_ = true;
                 with(name, separator_, joined, [&] { emit(std::string_view(name_), 1.0); });
             } else if (double number = 0.0; numeric(value, number)) {
                 if (number != 0.0) with(name, [&] { emit(std::string_view(name_), number); });
             } else {
+                joined_ = true;
                 with(name, separator_, [&] { good = add(value, emit, depth + 1); });
             }
             if (!good) return false;
@@ -115,6 +120,7 @@ class ItemReader {
 
     std::string_view separator_;
     std::string name_;
+    bool joined_ = false;
 };
 
 }  // namespace partwise::bindings

@@ -29,6 +29,7 @@ void for_each_name(const nb::list& names, F&& f) {
 struct Items {
     std::vector<Index> counts;
     std::vector<double> values;
+    bool joined = false;  // whether the separator joined anything
 
     // Calls f(name) for every attribute of every item; false if an item is not of the forms of `ItemReader`.
     template <class F>
@@ -49,6 +50,7 @@ struct Items {
             counts.push_back(len(values.size() - before));
         }
         if (ones) values.clear();
+        joined = reader.joined();
         return true;
     }
 
@@ -99,13 +101,14 @@ std::pair<StringTable, NumPy<Index>> learn(const nb::list& names, Index min_coun
     return {std::move(table), numpy(std::move(ids))};
 }
 
-std::optional<std::pair<StringTable, Items::Arrays>> learn_items(const nb::list& items, const std::string& separator,
+std::optional<std::tuple<StringTable, Items::Arrays, bool>> learn_items(const nb::list& items, const std::string& separator,
                                                                  Index min_count) {
     Items found;
     Learner learner;
     if (!found.read(items, separator, [&](std::string_view name) { learner.add(name); })) return {};
     auto [table, ids] = learner.finish(min_count);
-    return std::pair(std::move(table), std::move(found).arrays(std::move(ids)));
+    const bool joined = found.joined;
+    return std::tuple(std::move(table), std::move(found).arrays(std::move(ids)), joined);
 }
 
 nb::list names_of(const StringTable& self) {

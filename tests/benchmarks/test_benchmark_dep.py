@@ -39,7 +39,7 @@ def test_all_systems_report(folder, tmp_path, monkeypatch):
     ]  # fmt: skip
     for record in records:
         assert 0 <= record["gap"] <= 0.2
-        assert record["primal"] - record["dual"] == pytest.approx(record["gap"] * record["primal"], rel=1e-9)
+        assert record["primal"] - record["dual"] == pytest.approx(record["gap"] * record["primal"], rel=1e-6)
         assert record["uas"] > 0.8
         assert record["features"] > 100
         assert record["sentences_per_second"] > 0

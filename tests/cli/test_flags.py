@@ -34,7 +34,8 @@ def test_defaults_given_as_flags_are_the_defaults(name):
 
     task = get_task(name)
     context = make_command(task).make_context("train", ["data"], resilient_parsing=False)
-    settings = estimator_settings(task, context.params)
+    with context:
+        settings = estimator_settings(task, context.params)
     signature = inspect.signature(task.estimator).parameters
     for key, value in settings.items():
         if key not in ("random_state", "n_jobs"):

@@ -193,6 +193,50 @@ def test_bad_use(tmp_path):
     assert tagger.labels() == ["D", "N", "V"]  # the model that was open still is
 
 
+def test_odd_training_data_as_the_original(tmp_path):
+    """Empty sequences, labels as bytes, one label."""
+    for number, (xs, ys) in enumerate(
+        [([X[0], []], [Y[0], []]), ([X[0]], [[b"D", b"N", b"V"]]), ([X[1]], [["N", "N"]])]
+    ):
+        found = []
+        for name, module in (("ours", pycrfsuite), ("theirs", original)):
+            path = tmp_path / f"{name}{number}"
+            theirs = trained(module, path, {}, xs, ys)
+            ours = pycrfsuite.Tagger()
+            ours.open(path)
+            assert ours.labels() == theirs.labels()
+            assert ours.tag(X[0]) == theirs.tag(X[0])
+            label = ours.labels()[0]
+            assert ours.marginal(label, 0) == pytest.approx(theirs.marginal(label, 0), abs=1e-9)
+            found.append(ours.labels())
+        assert sorted(found[0]) == sorted(found[1])
+
+
+def test_no_training_data(tmp_path):
+    pycrfsuite.Trainer(verbose=False).train(str(tmp_path / "model"))
+    tagger = pycrfsuite.Tagger()
+    tagger.open(tmp_path / "model")
+    assert tagger.labels() == []
+    assert tagger.info().attributes == {}
+
+
+def test_bad_training_data():
+    crf = sklearn_crfsuite.CRF()
+    with pytest.raises(ValueError, match="numbers of sequences differ: 3 in X and 2 in y"):
+        crf.fit(X, Y[:2])
+    with pytest.raises(ValueError, match="c2 must be a finite number >= 0, got -1"):
+        sklearn_crfsuite.CRF(c2=-1.0).fit(X, Y)
+    with pytest.raises(TypeError, match="got 1"):
+        crf.fit(X[:1], [[1, 2, 3]])
+    with pytest.raises(ValueError, match="attribute 'w' has the value None"):
+        crf.fit([[{"w": None}, {"w": 1}]], [["a", "b"]])
+    as_arrays = np.empty(3, dtype=object)
+    as_arrays[:] = X
+    labels = np.empty(3, dtype=object)
+    labels[:] = Y
+    assert sklearn_crfsuite.CRF(c2=0.01).fit(as_arrays, labels, as_arrays, labels).score(X, Y) == 1.0
+
+
 @pytest.mark.parametrize("algorithm", ["lbfgs", "l2sgd", "ap", "pa"])
 def test_estimator(algorithm, tmp_path):
     xs, ys = made_up(80)

@@ -9,6 +9,7 @@ from click.testing import CliRunner
 import partwise
 from partwise import ModelFormatError, SequenceTagger
 from partwise.cli import main
+from partwise.losses import get_loss
 from partwise.model_files.crfsuite import hash_names
 from partwise.model_files.linear_chain import names_of
 
@@ -150,6 +151,12 @@ def test_what_a_file_cannot_hold(tmp_path):
         SequenceTagger().fit(rows, labels).save(path, format="crfsuite")
     with pytest.raises(ValueError, match="labels that are strings"):
         SequenceTagger().fit([[["a"], ["b"]]], [[0, 1]]).save(path, format="crfsuite")
+    chunks = [["B-x", "I-x"], ["O", "B-x"]], [[["a"], ["b"]], [["c"], ["a"]]]
+    legal = SequenceTagger().fit(chunks[1], chunks[0])
+    with pytest.raises(ValueError, match=r"set_params\(legal=False\)"):
+        legal.save(path, format="crfsuite")
+    with pytest.raises(ValueError, match="not joined by ':' here"):
+        SequenceTagger().fit([[{"w": "a"}, {"w": "b"}]], [["x", "y"]]).save(path, format="crfsuite")
     with pytest.raises(ValueError, match="character 0"):
         SequenceTagger().fit([[["a\0"], ["b"]]], [["x", "y"]]).save(path, format="crfsuite")
     with pytest.raises(ValueError, match="format must be one of"):
@@ -157,14 +164,32 @@ def test_what_a_file_cannot_hold(tmp_path):
     assert not path.exists()
 
 
+def test_temperatures_and_chunk_labels(tmp_path):
+    """What a file cannot hold as such: weights are divided by the temperature, labels are no longer kept legal."""
+    X, y = made_up(40)
+    path = tmp_path / "model.crfsuite"
+    for loss in ("log", "softmax-margin"):
+        tagger = SequenceTagger(loss=get_loss(loss, temperature=3.0), legal=False).fit(X, y)
+        tagger.save(path, format="crfsuite")
+        for one, two in zip(tagger.predict_marginals(X), partwise.load(path).predict_marginals(X), strict=True):
+            for a, b in zip(one, two, strict=True):
+                assert a == pytest.approx(b, abs=1e-12)
+    chunks = SequenceTagger().fit([[["a"], ["b"]], [["c"], ["a"]]], [["B-x", "I-x"], ["O", "B-x"]])
+    chunks.save(tmp_path / "chunks.pw")
+    answer = CliRunner().invoke(main, ["convert", str(tmp_path / "chunks.pw"), str(path)])
+    assert answer.exit_code == 0
+    assert "no longer kept to their scheme" in answer.output
+    chunks.set_params(legal=False)
+    assert partwise.load(path).predict([[["c"], ["b"]]]) == chunks.predict([[["c"], ["b"]]])
+
+
 def test_many_labels_in_a_small_file_are_refused(tmp_path):
     tagger = SequenceTagger().fit([[["a"], ["b"]]], [["x", "y"]])
     from dataclasses import replace
 
     from partwise.model_files import crfsuite
-    from partwise.model_files.linear_chain import of_tagger
 
-    chain = replace(of_tagger(tagger, "CRFsuite"), labels=[str(k) for k in range(60_000)])
+    chain = replace(crfsuite.of_tagger(tagger), labels=[str(k) for k in range(60_000)])
     path = tmp_path / "many.crfsuite"
     crfsuite.write(chain, path)
     with pytest.raises(ModelFormatError, match="out of proportion"):

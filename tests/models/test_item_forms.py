@@ -25,7 +25,7 @@ def slowly(items, separator):
     return counts, names, values
 
 
-class Colour(str, Enum):
+class Colour(str, Enum):  # noqa: UP042 (whose `format` is its letters)
     """A string whose `format` differs from it."""
 
     RED = "red"
@@ -52,7 +52,9 @@ def test_same_as_in_python(separator):
             items.append({str(key): VALUES[rng.integers(len(VALUES))] for key in keys})
     counts, names, values = slowly(items, separator)
     vocabulary, ids = Vocabulary.learn(names, 2)
-    learnt, found = Vocabulary.learn_items(items, separator, 2)
+    learnt, found, joined = Vocabulary.learn_items(items, separator, 2)
+    assert joined
+    assert not Vocabulary.learn_items([["a"], {"b": 2.0, "c": True}], separator)[2]
     assert learnt.names() == vocabulary.names()
     for answer in (found, vocabulary.read_items(items, separator)):
         assert answer[0].tolist() == counts

@@ -302,7 +302,7 @@ class TestCommand:
         write(pa.table({"w": WORDS}), tmp_path / "in.parquet")
         (tmp_path / "in.txt").write_text("the\n")
         for arguments, message in (
-            (["in.parquet"], "ends in .parquet"),
+            (["in.parquet"], "predictions for a table are a table"),
             (["in.parquet", "-o", "x.txt"], "x.txt: expected a name that ends in"),
             (["in.txt", "-o", "x.parquet"], "in.txt: expected a name"),
             (["in.parquet", "-o", "x.parquet", "--k-best", "2"], "not available for tables"),

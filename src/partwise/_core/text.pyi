@@ -55,8 +55,8 @@ class Vocabulary:
     @staticmethod
     def learn_items(
         items: list[Any], separator: str, min_count: int = 1
-    ) -> tuple[Vocabulary, tuple[Ints, Ints, Floats | None]] | None:
-        """The same from items, and what `read_items` gives for them."""
+    ) -> tuple[Vocabulary, tuple[Ints, Ints, Floats | None], bool] | None:
+        """The same from items, what `read_items` gives for them, and whether the separator joined anything."""
     def read_items(self, items: list[Any], separator: str) -> tuple[Ints, Ints, Floats | None] | None:
         """How many attributes each item has, their numbers (-1: unknown) and their values (None: all 1).
 

@@ -30,6 +30,9 @@ def command(source: str, target: str, format: str | None) -> None:
         format = "crfsuite" if target.endswith(".crfsuite") else "partwise"
     check_outputs(target)
     model = load(source)
+    if format == "crfsuite" and model.get_params().get("legal"):
+        model.set_params(legal=False)
+        click.echo(f"{target}: chunk labels are no longer kept to their scheme, which CRFsuite does not know", err=True)
     try:
         model.save(target, format=format)
     except ValueError as error:

@@ -81,9 +81,7 @@ def save(estimator: Any, path: str | os.PathLike[str], dtype: str = "float64", f
     if format == "crfsuite":
         if dtype != "float64":
             raise ValueError("files of CRFsuite hold float64")
-        from .linear_chain import of_tagger
-
-        crfsuite.write(of_tagger(estimator, "CRFsuite"), path)
+        crfsuite.write(crfsuite.of_tagger(estimator), path)
         return
     from .estimators import to_parts
 

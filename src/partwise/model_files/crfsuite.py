@@ -38,6 +38,7 @@ from .linear_chain import LinearChain, names_of
 from .parts import Array
 
 MAGIC = b"lCRF"
+_TOOL, _SEPARATOR = "CRFsuite", ":"
 _TYPE, _VERSION, _BYTE_ORDER = b"FOMC", 100, 0x62445371
 _HEADER, _CHUNK, _TABLES = 48, 12, 256
 _STRINGS = 24 + 8 * _TABLES  # where the records of a table of strings begin
@@ -169,7 +170,12 @@ class _Reader:
 
 def to_tagger(chain: LinearChain, size: int) -> Any:
     """A `SequenceTagger` with the chain of a file of this size, which reads dicts as sklearn-crfsuite does."""
-    return linear_chain.to_tagger(chain, size, "CRFsuite", separator=":")
+    return linear_chain.to_tagger(chain, size, _TOOL, _SEPARATOR)
+
+
+def of_tagger(tagger: Any) -> LinearChain:
+    """The chain of a fitted `SequenceTagger`; ValueError if a file cannot hold all of it."""
+    return linear_chain.of_tagger(tagger, _TOOL, _SEPARATOR)
 
 
 # writing

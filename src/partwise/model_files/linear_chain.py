@@ -93,8 +93,13 @@ def _weights(chain: LinearChain, place: Ints) -> ModelParts:
     return parts
 
 
-def of_tagger(tagger: Any, tool: str) -> LinearChain:
-    """The chain of a fitted estimator; ValueError if it is none, or has weights that a chain does not."""
+def of_tagger(tagger: Any, tool: str, separator: str) -> LinearChain:
+    """The chain of a fitted estimator; ValueError if it is none, or has what a chain does not.
+
+    separator: what the tool joins names and strings of dicts by. Weights are divided by the loss's temperature, which
+    chains elsewhere do not have.
+    """
+    from ..losses import get_loss
     from ..models.chain.model import ChainModel
     from ..models.sequences.reader import VocabularyReader
 
@@ -106,11 +111,22 @@ def of_tagger(tagger: Any, tool: str) -> LinearChain:
     if model.ends or not model.tied:
         what = "ends=True" if model.ends else "transition_features"
         raise ValueError(f"files of {tool} have no place for the weights of {what}")
+    if (scheme := model.kept_scheme()) is not None:
+        raise ValueError(
+            f"files of {tool} do not hold the rule that labels keep to {scheme}: set_params(legal=False) first"
+        )
+    if model.reader.joins_otherwise(separator):
+        raise ValueError(
+            f"names of dicts are not joined by {separator!r} here, as {tool}'s tools do: "
+            "train on lists of names, or through partwise.compat"
+        )
     labels = model.classes.tolist()
     if not all(isinstance(label, str) for label in labels):
         raise ValueError(f"files of {tool} hold labels that are strings, not {type(labels[0]).__name__}")
     attributes, columns, weights = model.node_features()
     _, cells, others = model.edge_features()
+    temperature = get_loss(tagger.loss).temperature or 1.0
+    weights, others = weights / temperature, others / temperature
     some, pairs = weights != 0, others != 0
     used = np.zeros(model.n_attributes, dtype=bool)
     used[attributes[some]] = True

@@ -216,13 +216,14 @@ def _online_claims(setting: Setting, records: Records) -> list[Claim]:
         paper = [(values[DCD], values[label], name) for name, values in setting.paper.items()]
         better = paper[0][0] >= paper[0][1]
         difference = float(np.mean(ours) - np.mean(theirs))
-        text = f"test {setting.measure} {np.mean(ours):.2f} and {np.mean(theirs):.2f} at equal CPU time"
+        text, error = f"test {setting.measure} {np.mean(ours):.2f} and {np.mean(theirs):.2f} at equal CPU time", 0.0
         if len(ours) > 1:
             error = math.sqrt((np.var(ours, ddof=1) + np.var(theirs, ddof=1)) / len(ours))
             text += f", means of {len(ours)} orders of the examples (standard error of the difference {error:.2f})"
         text += "; the paper: " + "; ".join(f"{name} {a} and {b}" for a, b, name in paper)
         claim = f"{DCD} beats {label}" if better else f"{label} beats {DCD} by a little"
-        holds = (difference > 0) is better
+        # A difference within its standard error says nothing.
+        holds = None if abs(difference) < error else (difference > 0) is better
         claims.append(Claim(claim, holds, text, "" if holds else setting.why.get(label, "")))
     return claims
 

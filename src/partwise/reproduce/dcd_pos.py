@@ -20,9 +20,9 @@ EXPERIMENT = experiment(
         limit=500,
         share=0.5,
         why={
-            "SGD": "Up to 25 passes DCD-SSVM is ahead, best after 9 of them (97.90); SGD makes 40 passes in that time.",
-            "DCD-Light": "The differences are 0.03 points; DCD-SSVM has 97.90 on the way.",
-            "CPD": "The differences are 0.03 points; DCD-SSVM has 97.90 on the way.",
+            "SGD": "By passes DCD-SSVM is ahead, and best before its last one; SGD makes more passes in that time.",
+            "DCD-Light": "The differences are a few hundredths of a point; DCD-SSVM has more on the way.",
+            "CPD": "The differences are a few hundredths of a point; DCD-SSVM has more on the way.",
         },
         paper={"POS-WSJ": {"DCD-SSVM": 97.1, "Perceptron": 96.9, "MIRA": 96.9, "SGD": 96.9}},
     ),

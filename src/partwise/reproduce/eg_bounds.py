@@ -84,7 +84,9 @@ def show(records: Records) -> list[Table | Chart | Claim]:
             ratios.append(bounds[0] / bounds[1])
             if own[0] is not None and own[1]:
                 real.append(own[0] / own[1])
-            used += [mine / bound for mine, bound in zip(own, bounds, strict=True) if mine is not None]
+            made = [records[f"{form}, {loss}"]["trace"]["passes"][-1] * found["n"] for form in FORMS]
+            # A run that did not get there has used up what it visited.
+            used += [(m if o is None else o) / b for m, o, b in zip(made, own, bounds, strict=True)]
             rows.append([kind, f"{share:.1%}", bounds[0], own[0], bounds[1], own[1], bounds[0] / bounds[1]])
     n = records["constants, log"]["n"]
     reached = {form: records[f"{form}, hinge"]["trace"]["gap"][-1] for form in FORMS}

@@ -1,6 +1,6 @@
 """Running experiments: each cell once, its record kept in a file, so that a run that was stopped goes on.
 
-OUT/cells/EXPERIMENT/CELL.json   the record, with the key of what it depends on
+OUT/cells/EXPERIMENT/CELL.json   the record, with the key of what it depends on (quick form: OUT/quick-cells)
 OUT/EXPERIMENT/NAME.csv, .png    tables and charts
 OUT/index.html                   the page, with all that was asked for
 """
@@ -52,7 +52,8 @@ def run(
     for experiment in experiments:
         _check_data(experiment, data)
     plans = [(experiment, _cells(experiment, quick)) for experiment in experiments]
-    kept = {(e.name, c.name): None if again else _kept(out, e, c) for e, cells in plans for c in cells}
+    store = out / ("quick-cells" if quick else "cells")
+    kept = {(e.name, c.name): None if again else _kept(store, e, c) for e, cells in plans for c in cells}
     clock = _Clock([c.seconds for e, cells in plans for c in cells if kept[e.name, c.name] is None])
     say(clock.plan(len(kept)))
     shown: dict[str, Shown] = {}
@@ -66,7 +67,7 @@ def run(
                 earlier = {"earlier": {c.name: records[c.name] for c in cell.after}} if cell.after else {}
                 record = json.loads(json.dumps(cell.function(data, **cell.options, **earlier), default=_plain))
                 clock.done(cell.seconds, time.perf_counter() - begin)
-                _keep(out, experiment, cell, record)
+                _keep(store, experiment, cell, record)
             records[cell.name] = record
         shown[experiment.name] = write(experiment, records, out)
         for claim in shown[experiment.name].claims:
@@ -160,21 +161,21 @@ def _slug(name: str) -> str:
     return re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-")
 
 
-def _file(out: Path, experiment: Experiment, cell: Cell) -> Path:
-    return out / "cells" / experiment.name / f"{_slug(cell.name)}.json"
+def _file(store: Path, experiment: Experiment, cell: Cell) -> Path:
+    return store / experiment.name / f"{_slug(cell.name)}.json"
 
 
-def _kept(out: Path, experiment: Experiment, cell: Cell) -> Record | None:
+def _kept(store: Path, experiment: Experiment, cell: Cell) -> Record | None:
     """The record of an earlier run, if it was made from the same options by the same version."""
     try:
-        found = json.loads(_file(out, experiment, cell).read_text())
+        found = json.loads(_file(store, experiment, cell).read_text())
         return dict(found["record"]) if found["key"] == cell.key(__version__) else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def _keep(out: Path, experiment: Experiment, cell: Cell, record: Record) -> None:
-    path = _file(out, experiment, cell)
+def _keep(store: Path, experiment: Experiment, cell: Cell, record: Record) -> None:
+    path = _file(store, experiment, cell)
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path, "w") as file:
         json.dump({"key": cell.key(__version__), "record": record}, file)

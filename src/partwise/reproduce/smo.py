@@ -119,7 +119,7 @@ def findings(by: Records, l2: float) -> list[Claim]:
             f"{where}EG overtakes SMO and ends more than {CLAIM:.0%} above it",
             above > CLAIM,
             f"after {last:.0f} passes {own:.5g} and {plateau:.5g} ({above:+.1%}); best dual known {best:.5g}",
-            "" if above > CLAIM else "SMO comes near to the optimum itself, which leaves no room for 10 %",
+            "" if above > CLAIM or short > CLAIM else "SMO comes so near to the optimum that there is no room for 10 %",
         ),
         Claim(
             f"{where}SMO followed by EG has the best of both",

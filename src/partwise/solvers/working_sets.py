@@ -17,9 +17,9 @@ from .kept_labellings import KeptLabellings
 
 #: The text of the option `memory_mb`.
 MEMORY_HELP = (
-    "limit of the labellings kept and their inner products, in MB (2^20 bytes); above it the labellings of each example "
-    "that the oracle visits are merged into one mixture: the same weights and dual value, but slower progress. Feature "
-    "rows of the slots in which labellings differ from gold are kept besides"
+    "limit of the labellings kept and their inner products, in MB (2^20 bytes); above it the labellings of each "
+    "example that the oracle visits are merged into one mixture: the same weights and dual value, but slower progress. "
+    "Feature rows of the slots in which labellings differ from gold are kept besides"
 )
 
 #: The text of the option `violators`.

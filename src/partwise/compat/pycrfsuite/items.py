@@ -9,30 +9,39 @@ from typing import Any
 Item = tuple[list[str], list[float]]
 
 
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
+    """A string, or the UTF-8 of one; TypeError for anything else."""
     if isinstance(value, str):
         return value
     if isinstance(value, bytes):
         return value.decode("utf-8")
-    raise TypeError(f"names of attributes are strings, got {value!r}")
+    raise TypeError(f"names and labels are strings, got {value!r}")
 
 
 def _add(given: Any, prefix: str, names: list[str], values: list[float]) -> None:
     if not isinstance(given, dict):
         for name in given:
-            names.append(prefix + _text(name))
+            names.append(prefix + text_of(name))
             values.append(1.0)
         return
     for key, value in given.items():
-        name = prefix + _text(key)
+        name = prefix + text_of(key)
         if isinstance(value, (dict, list, set)):
             _add(value, name + ":", names, values)
         elif isinstance(value, (str, bytes)):
-            names.append(f"{name}:{_text(value)}")
+            names.append(f"{name}:{text_of(value)}")
             values.append(1.0)
         else:
             names.append(name)
-            values.append(float(value))
+            values.append(_number(name, value))
+
+
+def _number(name: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        kinds = "numbers, bools, strings, dicts, lists and sets"
+        raise TypeError(f"attribute {name!r} has the value {value!r}: values are {kinds}") from None
 
 
 def item_of(given: Any) -> Item:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +29,9 @@ class Parameter:
 
 
 _FEATURES = {
-    "feature.minfreq": Parameter(0.0, "Leave out features that occur less often."),
+    "feature.minfreq": Parameter(
+        0.0, "Leave out features that occur less often (CRFsuite: whose values add up to less)."
+    ),
     "feature.possible_states": Parameter(False, "A weight for every pair of attribute and label, seen or not."),
     "feature.possible_transitions": Parameter(False, "A weight for every pair of labels, seen or not."),
 }
@@ -80,7 +83,7 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
 
 ALIASES = {"ap": "averaged-perceptron", "pa": "passive-aggressive"}
 
-#: How each says what it is in the log, and how an iteration is called.
+#: How each says what it is in the log.
 TITLES = {
     "lbfgs": "L-BFGS optimization",
     "l2sgd": "Stochastic Gradient Descent (SGD)",
@@ -103,6 +106,9 @@ def estimator_parameters(algorithm: str, chosen: dict[str, Any]) -> dict[str, An
         averaged = chosen.get("averaging", True)
         solver = "perceptron" if algorithm == "averaged-perceptron" else "mira"
         return found | {"loss": "hinge", "solver": solver, "solver_options": {"averaged": averaged}}
+    for name in ("c1", "c2"):
+        if not 0.0 <= chosen.get(name, 0.0) < math.inf:
+            raise ValueError(f"{name} must be a finite number >= 0, got {chosen[name]:g}")
     l1, l2 = chosen.get("c1", 0.0), 2.0 * chosen["c2"]
     if algorithm == "l2sgd":
         found |= {"solver": "sgd", "tol": 1e-2}

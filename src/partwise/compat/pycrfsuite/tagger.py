@@ -60,6 +60,24 @@ def _answers(ask: Callable[[list[Any]], list[Any]], sequences: list[list[Any]]) 
         return ask([[token_of(item) for item in sequence_of(sequence)] for sequence in sequences])
 
 
+class _OneLabel:
+    """What `Tagger` asks of an estimator, for a model with one label or, without training data, with none."""
+
+    def __init__(self, labels: list[str]) -> None:
+        self.labels = labels
+
+    def predict(self, sequences: list[list[Any]]) -> list[list[str]]:
+        return [[label for _ in xseq for label in self.labels] for xseq in sequences]
+
+    def predict_marginals(self, sequences: list[list[Any]]) -> list[list[dict[str, float]]]:
+        return [[dict.fromkeys(self.labels, 1.0) for _ in xseq] for xseq in sequences]
+
+    def log_probability(self, sequences: list[list[Any]], labels: list[list[str]]) -> list[float]:
+        if any(label not in self.labels for label in labels[0]):
+            raise ValueError(f"the model's labels are {self.labels}, got {labels[0]}")
+        return [0.0 for _ in sequences]
+
+
 class Tagger:
     """Labels sequences with a model (`open`)."""
 
@@ -83,7 +101,8 @@ class Tagger:
     def _use(self, data: bytes, name: Any) -> contextlib.closing[Tagger]:
         try:
             chain = crfsuite.parse(data)
-            self._tagger = crfsuite.to_tagger(chain, len(data))
+            # With fewer than two labels there is nothing to choose.
+            self._tagger = crfsuite.to_tagger(chain, len(data)) if len(chain.labels) > 1 else _OneLabel(chain.labels)
         except ModelFormatError as error:
             raise ModelFormatError(error.message, name) from None
         self._chain, self._size = chain, len(data)

@@ -14,15 +14,15 @@ import numpy as np
 from partwise import ConvergenceWarning, SequenceTagger
 from partwise.callbacks import Session, TrainingCallback
 from partwise.compat.pycrfsuite._logparser import TrainLogParser
-from partwise.compat.pycrfsuite.items import sequence_of, token_of
+from partwise.compat.pycrfsuite.items import sequence_of, text_of, token_of
 from partwise.compat.pycrfsuite.parameters import ALGORITHMS, ALIASES, TITLES, Parameter, estimator_parameters
 from partwise.model_files import crfsuite
-from partwise.model_files.linear_chain import LinearChain, names_of, of_tagger
+from partwise.model_files.linear_chain import LinearChain, names_of
 from partwise.solvers import Progress
 
 
 class CRFSuiteError(Exception):
-    """What CRFsuite's trainer raises; ours raises ValueError, and this where the original has nothing else to say."""
+    """What CRFsuite's trainer raises, for programs that catch it; ours raises ValueError."""
 
 
 class BaseTrainer:
@@ -64,7 +64,7 @@ class BaseTrainer:
 
     def append(self, xseq: Any, yseq: Sequence[str], group: int = 0) -> None:
         """Add a sequence of items with its labels; `group` is for `train(holdout=...)`."""
-        items, labels = [token_of(item) for item in sequence_of(xseq)], [str(label) for label in yseq]
+        items, labels = [token_of(item) for item in sequence_of(xseq)], [text_of(label) for label in yseq]
         if len(items) != len(labels):
             raise ValueError(f"the numbers of items and labels differ: {len(items)} and {len(labels)}")
         self._sequences.append((items, labels, int(group)))
@@ -123,15 +123,17 @@ class BaseTrainer:
                 "arow is not available: use 'pa' for an online method, or 'lbfgs', which finds the optimum"
             )
         self._before_train()
-        trained = [(X, y) for X, y, group in self._sequences if group != holdout or holdout < 0]
-        held = [(X, y) for X, y, group in self._sequences if group == holdout and holdout >= 0]
+        trained = [(X, y) for X, y, group in self._sequences if X and (group != holdout or holdout < 0)]
+        held = [(X, y) for X, y, group in self._sequences if X and group == holdout and holdout >= 0]
         say = self.message
         if held:
             say(f"Holdout group: {holdout + 1}\n")
             say("\n")
         begin = time.perf_counter()
         self._say_features()
-        chain = self._run(trained, held, begin) if trained else _empty_chain()
+        labels = sorted({label for _, y in trained for label in y})
+        # With one label, or none, there is nothing to learn.
+        chain = self._run(trained, held, begin) if len(labels) > 1 else _plain_chain(labels)
         say("Storing the model\n")
         begin = time.perf_counter()
         for what, number in (
@@ -146,9 +148,6 @@ class BaseTrainer:
         say("\n")
 
     def _run(self, trained: list[Any], held: list[Any], begin: float) -> LinearChain:
-        labels = {label for _, y in trained for label in y}
-        if len(labels) < 2:
-            raise ValueError(f"training needs at least two labels, got {sorted(labels)}")
         say = self.message
         log = _Log(say, held, begin, TITLES[self._algorithm], self._chosen)
         tagger = SequenceTagger(**estimator_parameters(self._algorithm, self._chosen), callbacks=[log])
@@ -158,7 +157,7 @@ class BaseTrainer:
         say(f"{tagger.result_.message}\n")
         say(f"Total seconds required for training: {tagger.result_.seconds:.3f}\n")
         say("\n")
-        return of_tagger(tagger, "CRFsuite")
+        return crfsuite.of_tagger(tagger)
 
     def _say_features(self) -> None:
         self.message("Feature generation\n")
@@ -284,6 +283,7 @@ def _shown(value: Any) -> str:
     return f"{value:.6f}" if isinstance(value, float) else str(int(value) if isinstance(value, bool) else value)
 
 
-def _empty_chain() -> LinearChain:
+def _plain_chain(labels: list[str]) -> LinearChain:
+    """A chain of these labels without weights."""
     nothing = np.zeros((2, 0), dtype=np.int64)
-    return LinearChain([], *names_of([]), nothing, np.zeros(0), nothing, np.zeros(0))
+    return LinearChain(labels, *names_of([]), nothing, np.zeros(0), nothing, np.zeros(0))

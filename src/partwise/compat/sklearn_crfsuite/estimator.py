@@ -153,7 +153,9 @@ class CRF(BaseEstimator):
         if (X_dev is None) != (y_dev is None):
             raise ValueError("give both of X_dev and y_dev, or neither")
         trainer = self._trainer()
-        for group, (sequences, labels) in enumerate([(X, y), (X_dev or [], y_dev or [])]):
+        for group, (sequences, labels) in enumerate([(X, y)] if X_dev is None else [(X, y), (X_dev, y_dev)]):
+            if len(sequences) != len(labels):
+                raise ValueError(f"the numbers of sequences differ: {len(sequences)} in X and {len(labels)} in y")
             for xs, ys in zip(sequences, labels, strict=True):
                 trainer.append(xs, ys, group)
         self._forget()

@@ -27,9 +27,15 @@ class NameReader(VocabularyReader):
     #: What joins the name and the string of a dict's entry.
     separator: str = "="
 
-    def __init__(self, vocabulary: Vocabulary | None = None, separator: str = "=") -> None:
+    #: Whether the vocabulary was learnt from dicts, whose names are joined.
+    joined: bool = False
+
+    def __init__(self, vocabulary: Vocabulary | None = None, separator: str = "=", joined: bool = False) -> None:
         super().__init__(vocabulary)
-        self.separator = separator
+        self.separator, self.joined = separator, joined
+
+    def joins_otherwise(self, separator: str) -> bool:
+        return self.joined and self.separator != separator
 
     def sequences(self, X: Any) -> Sequences:
         sequences = Sequences.of(X)
@@ -38,15 +44,17 @@ class NameReader(VocabularyReader):
         return sequences
 
     def with_vocabulary(self, vocabulary: Vocabulary) -> NameReader:
-        return NameReader(vocabulary, self.separator)
+        return NameReader(vocabulary, self.separator, self.joined)
 
     def to_parts(self) -> ModelParts:
-        settings = {} if self.separator == "=" else {"separator": self.separator}
+        settings: dict[str, Any] = {} if self.separator == "=" else {"separator": self.separator}
+        settings |= {"joined": True} if self.joined else {}
         return ModelParts(self.kind, settings, {"bytes": self.known.bytes, "offsets": self.known.offsets})
 
     @classmethod
     def from_parts(cls, parts: ModelParts) -> NameReader:
-        return cls(read_vocabulary(parts), parts.text("separator") if parts.has("separator") else "=")
+        separator = parts.text("separator") if parts.has("separator") else "="
+        return cls(read_vocabulary(parts), separator, parts.has("joined") and parts.flag("joined"))
 
     def read(self, sequences: Sequences, min_count: int = 1, n_jobs: int = 1) -> Rows:
         """All positions end to end; names that are not in the vocabulary have the id -1, which the core ignores."""
@@ -67,12 +75,13 @@ class NameReader(VocabularyReader):
         else:
             learnt = Vocabulary.learn_items(tokens, self.separator, min_count)
             if learnt is not None:
-                self.vocabulary, found = learnt
+                self.vocabulary, found, self.joined = learnt
                 return found
         # Other forms of items, or something is wrong with them.
         counts, names, values = _named_values(sequences, lengths, tokens, self.separator)
         try:
             if self.vocabulary is None:
+                self.joined = any(isinstance(token, dict) for token in tokens)
                 self.vocabulary, ids = Vocabulary.learn(names, min_count)
             else:
                 ids = self.vocabulary.ids(names)

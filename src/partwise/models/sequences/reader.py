@@ -128,6 +128,10 @@ class VocabularyReader(Reader):
             raise ValueError(f"{what} must be prefixes of attribute names, got {chosen!r}")
         return self.known.starts_with(prefixes).astype(bool)
 
+    def joins_otherwise(self, separator: str) -> bool:
+        """Whether its names are made of dicts' names and strings, joined by something else."""
+        return False
+
     def numbers_in(self, old: Reader) -> Ints | None:
         if not isinstance(old, VocabularyReader):
             return None
