@@ -101,8 +101,8 @@ std::pair<StringTable, NumPy<Index>> learn(const nb::list& names, Index min_coun
     return {std::move(table), numpy(std::move(ids))};
 }
 
-std::optional<std::tuple<StringTable, Items::Arrays, bool>> learn_items(const nb::list& items, const std::string& separator,
-                                                                 Index min_count) {
+std::optional<std::tuple<StringTable, Items::Arrays, bool>> learn_items(const nb::list& items,
+                                                                        const std::string& separator, Index min_count) {
     Items found;
     Learner learner;
     if (!found.read(items, separator, [&](std::string_view name) { learner.add(name); })) return {};
