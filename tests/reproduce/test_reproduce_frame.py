@@ -30,7 +30,7 @@ from partwise.reproduce import (
     run,
 )
 from partwise.reproduce.catalogue import get
-from partwise.reproduce.following import at, when
+from partwise.reproduce.following import first
 from partwise.reproduce.tasks import Task
 
 calls: list[float] = []
@@ -213,10 +213,11 @@ def test_follow(small):
     whole = MaxentClassifier(fit_intercept=False, C=2.0, tol=1e-9).fit(small.X, small.y)
     assert trace["primal"][-1] == pytest.approx(whole.result_.primal, rel=1e-6)
     assert trace["score"][-1] == whole.score(small.X_held, small.y_held)
-    assert at(trace, "primal", 1.0) == trace["primal"][next(k for k, p in enumerate(trace["passes"]) if p >= 1.0)]
-    assert at(trace, "primal", 1e9) is None
-    assert when(trace, "gap", trace["gap"][-1], "passes") == trace["passes"][-1]
-    assert when(trace, "gap", -1.0) is None
+    place = next(k for k, p in enumerate(trace["passes"]) if p >= 1.0)
+    assert first(trace, "passes", least=1.0, give="primal") == trace["primal"][place]
+    assert first(trace, "passes", least=1e9, give="primal") is None
+    assert first(trace, "gap", most=trace["gap"][-1], give="passes") == trace["passes"][-1]
+    assert first(trace, "gap", most=-1.0, give="passes") is None
 
 
 def test_follow_ends_at_its_limits(small):

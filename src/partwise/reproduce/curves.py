@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from .experiment import Record
+from .following import first
 from .outcome import Curve
 
 Values = list[float]
@@ -72,15 +73,12 @@ def optimum(records: Iterable[Record]) -> float:
 
 def passes_to(record: Record, best: float, share: float, axis: str = "passes") -> float | None:
     """Where the primal value is first within this share of the optimum."""
-    trace = record["trace"]
-    goal = best + share * abs(best)
-    return next((x for x, y in zip(trace[axis], trace["primal"], strict=True) if y <= goal), None)
+    return first(record["trace"], "primal", most=best + share * abs(best), give=axis)
 
 
 def passes_to_gap(record: Record, best: float, share: float, axis: str = "passes") -> float | None:
     """Where the gap is first within this share of the optimum."""
-    trace = record["trace"]
-    return next((x for x, y in zip(trace[axis], trace["gap"], strict=True) if y <= share * abs(best)), None)
+    return first(record["trace"], "gap", most=share * abs(best), give=axis)
 
 
 def overtakes(record: Record, other: Record, y: str = "primal", axis: str = "passes") -> float | None:

@@ -16,6 +16,7 @@ import numpy as np
 
 from .dcd_runs import choose, compete, repeat
 from .experiment import Cell, Experiment, Records
+from .following import first
 from .outcome import Chart, Claim, Curve, Panel, Table
 
 CS = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0)
@@ -151,7 +152,7 @@ def show(setting: Setting, records: Records) -> list[Table | Chart | Claim]:
 
 
 def _told(claim: Claim, full: bool) -> Claim:
-    return claim if full else Claim(claim.text, None, claim.numbers)
+    return claim if full else claim.untold()
 
 
 def _claims(setting: Setting, runs: Records) -> list[Claim]:
@@ -317,8 +318,7 @@ def objective_at(run: Mapping[str, Any], seconds: float) -> float:
 
 def reached(run: Mapping[str, Any], column: str, least: float, give: str = "cpu_seconds") -> float | None:
     """`give` at the first look where the column is at least this; None if it never was."""
-    trace = run["trace"]
-    return next((x for x, y in zip(trace[give], trace[column], strict=True) if y >= least), None)
+    return first(run["trace"], column, least=least, give=give)
 
 
 def largest_fall(run: Mapping[str, Any], seconds: float) -> float:

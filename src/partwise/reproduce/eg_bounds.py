@@ -12,7 +12,7 @@ from ..solvers import get_solver
 from ..solvers.eg_start import psi2_bounds
 from .curves import below, curve, text
 from .experiment import Cell, Experiment, Record, Records
-from .following import follow
+from .following import first, follow
 from .outcome import Chart, Claim, Panel, Table
 from .tasks import task
 from .training import train
@@ -68,9 +68,8 @@ def visits(found: Record, loss: str, form: str, epsilon: float) -> float:
 
 def measured(record: Record, found: Record, epsilon: float) -> float | None:
     """Examples visited until the dual is within epsilon of the optimum."""
-    trace = record["trace"]
-    rows = zip(trace["passes"], trace["dual"], strict=True)
-    return next((passes * found["n"] for passes, dual in rows if dual >= found["optimum"] - epsilon), None)
+    passes = first(record["trace"], "dual", least=found["optimum"] - epsilon, give="passes")
+    return None if passes is None else passes * float(found["n"])
 
 
 def show(records: Records) -> list[Table | Chart | Claim]:

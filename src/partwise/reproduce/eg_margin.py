@@ -51,7 +51,7 @@ def show(records: Records) -> list[Table | Chart | Claim]:
     best = {C: optimum([*runs.values(), records[f"reference, C = {C:g}"]]) for C, runs in by.items()}
     claims = _claims(by, best)
     if not full:
-        claims = [Claim(c.text, None, c.numbers) for c in claims]
+        claims = [claim.untold() for claim in claims]
     return [*claims, _table(by, best), *_charts(by, best)]
 
 

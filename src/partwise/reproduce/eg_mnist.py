@@ -21,6 +21,7 @@ from .curves import (
     text,
 )
 from .experiment import Cell, Experiment, Record, Records
+from .following import first
 from .outcome import Chart, Claim, Panel, Table
 from .training import train, train_sgd
 
@@ -68,7 +69,7 @@ def show(records: Records) -> list[Table | Chart | Claim]:
         *_cost(records),
     ]
     if not full:
-        claims = [Claim(c.text, None, c.numbers) for c in claims]
+        claims = [claim.untold() for claim in claims]
     return [*claims, _table(records, best), *_charts(records, best)]
 
 
@@ -146,8 +147,8 @@ def _against_sgd(records: Records) -> list[Claim]:
 
 
 def _passes_at(record: Record, column: str, passes: float) -> float:
-    trace = record["trace"]
-    found: float = next(y for x, y in zip(trace["passes"], trace[column], strict=True) if x >= passes)
+    found = first(record["trace"], "passes", least=passes, give=column)
+    assert found is not None
     return found
 
 

@@ -42,7 +42,7 @@ def show(records: Records) -> list[Table | Chart | Claim]:
     best = {C: optimum(records[f"{solver}, C = {C:g}"] for solver in SOLVERS) for C in PASSES}
     claims = [*_objectives(records, best), *_accuracies(records), _seconds(records, best)]
     if not full:
-        claims = [Claim(c.text, None, c.numbers) for c in claims]
+        claims = [claim.untold() for claim in claims]
     return [*claims, _table(records, best), *_charts(records, best)]
 
 

@@ -159,7 +159,7 @@ def show(records: Records) -> list[Table | Chart | Claim]:
     full = found["n"] > 100
     claims = [*_bounds_hold(runs, found), *_fewer(runs, found), _stable(records["stability"]), *_kernels(records)]
     if not full:
-        claims = [Claim(c.text, None, c.numbers) for c in claims]
+        claims = [claim.untold() for claim in claims]
     return [*claims, *_tables(runs, found, records), *_charts(runs, found, records)]
 
 

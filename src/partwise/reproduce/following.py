@@ -102,11 +102,8 @@ def follow(
     }
 
 
-def at(trace: dict[str, list[float]], column: str, least: float, of: str = "passes") -> float | None:
-    """The column's value at the first look where `of` has reached `least`; None if the run was over before."""
-    return next((y for x, y in zip(trace[of], trace[column], strict=True) if x >= least), None)
-
-
-def when(trace: dict[str, list[float]], column: str, most: float, axis: str = "cpu_seconds") -> float | None:
-    """The `axis` at the first look with this column at or below `most`; None if it never was."""
-    return next((x for x, y in zip(trace[axis], trace[column], strict=True) if y <= most), None)
+def first(
+    trace: dict[str, list[float]], column: str, *, least: float = -math.inf, most: float = math.inf, give: str
+) -> float | None:
+    """`give` at the first look where the column is at least `least` and at most `most`; None if it never was."""
+    return next((x for x, y in zip(trace[give], trace[column], strict=True) if least <= y <= most), None)

@@ -95,6 +95,10 @@ class Claim:
     def verdict(self) -> str:
         return {True: "holds", False: "does not hold", None: "cannot be told"}[self.holds]
 
+    def untold(self) -> Claim:
+        """The claim of a run that is too small to tell."""
+        return Claim(self.text, None, self.numbers)
+
     def line(self) -> str:
         return f"{self.verdict}: {self.text} ({self.numbers})" + (f". {self.why}" if self.why else "")
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from .curves import curve, text
 from .experiment import Cell, Experiment, Record, Records
+from .following import first
 from .outcome import Chart, Claim, Panel, Table
 from .training import train
 
@@ -57,7 +58,7 @@ def show(records: Records) -> list[Table | Chart | Claim]:
     for l2 in PENALTIES:
         by = {name: records[f"{name}, l2 = {l2:g}"] for name in SYSTEMS}
         claims = findings(by, l2)
-        found += claims if full else [Claim(c.text, None, c.numbers) for c in claims]
+        found += claims if full else [claim.untold() for claim in claims]
     for l2 in PENALTIES:
         by = {name: records[f"{name}, l2 = {l2:g}"] for name in SYSTEMS}
         found += [_table(by, l2), _chart(by, l2)]
@@ -74,9 +75,8 @@ def after(record: Record, passes: float) -> float | None:
 
 def first_at(record: Record, dual: float) -> tuple[float, float] | None:
     """(passes, CPU seconds) at the first look with this dual; None if it never had it."""
-    trace = record["trace"]
-    rows = zip(trace["passes"], trace["cpu_seconds"], trace["dual"], strict=True)
-    return next(((passes, seconds) for passes, seconds, d in rows if d >= dual), None)
+    passes, seconds = (first(record["trace"], "dual", least=dual, give=axis) for axis in ("passes", "cpu_seconds"))
+    return None if passes is None or seconds is None else (passes, seconds)
 
 
 def findings(by: Records, l2: float) -> list[Claim]:
