@@ -249,3 +249,12 @@ def test_names_in_the_reference_are_there():
         elif pydoc.locate(name if name.startswith("partwise.") else f"{module}.{name}") is None:
             missing.append(name)
     assert missing == []
+
+
+def test_every_experiment_is_on_its_page():
+    from partwise.reproduce import EXPERIMENTS
+
+    page = text_of("reproduce.md")
+    for name in EXPERIMENTS:
+        assert f"`{name}`" in page, name
+        assert f"<!-- claims {name} -->" in page, name
