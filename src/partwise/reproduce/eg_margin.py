@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .curves import below, curve, near_best, optimum, over, passes_to, percent, scores, text
@@ -108,22 +108,18 @@ def _table(by: dict[int, Records], best: dict[int, float]) -> Table:
 
 
 def _charts(by: dict[int, Records], best: dict[int, float]) -> list[Chart]:
-    panels = [
-        Panel(
-            f"C = {C:g}", "CPU seconds", "primal over the optimum",
-            [curve(name, run, "primal", "cpu_seconds", over(best[C])) for name, run in runs.items()],
-            x_scale="log", y_scale="log",
-        )
-        for C, runs in by.items()
-    ]  # fmt: skip
-    duals = [
-        Panel(
-            f"C = {C:g}", "CPU seconds", "optimum over the dual",
-            [curve(name, run, "dual", "cpu_seconds", below(best[C])) for name, run in runs.items()],
-            x_scale="log", y_scale="log",
-        )
-        for C, runs in by.items()
-    ]  # fmt: skip
+    def by_time(value: str, title: str, distance: Callable[[float], Callable[[float], float]]) -> list[Panel]:
+        return [
+            Panel(
+                f"C = {C:g}", "CPU seconds", title,
+                [curve(name, run, value, "cpu_seconds", distance(best[C])) for name, run in runs.items()],
+                x_scale="log", y_scale="log",
+            )
+            for C, runs in by.items()
+        ]  # fmt: skip
+
+    panels = by_time("primal", "primal over the optimum", over)
+    duals = by_time("dual", "optimum over the dual", below)
     accuracies = [curve(name, run, "score", "cpu_seconds", percent) for name, run in by[BEST_C].items()]
     accuracy = Panel(
         f"C = {BEST_C}", "CPU seconds", "accuracy, %", accuracies,

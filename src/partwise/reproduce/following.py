@@ -80,10 +80,11 @@ def follow(
         values = [passes, wall, cpu, c.primal, c.dual, c.gap]
         if score is not None:
             scored = state.epoch >= score_due or over
-            dual = found.point if score_dual else None
-            weights = found.weights if dual is None else problem.weights_from_dual(dual)
-            values.append(float(score(weights)) if scored else math.nan)
-            score_due = state.epoch + max(1, int(score_share * state.epoch)) if scored else score_due
+            values.append(math.nan)
+            if scored:
+                dual = found.point if score_dual else None
+                values[-1] = float(score(found.weights if dual is None else problem.weights_from_dual(dual)))
+                score_due = state.epoch + max(1, int(score_share * state.epoch))
         for column, value in zip(trace.values(), values, strict=True):
             column.append(value)
         if tol > 0 and c.gap <= tol * abs(c.primal):
