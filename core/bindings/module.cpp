@@ -1,3 +1,7 @@
+#include <chrono>
+#include <cmath>
+#include <optional>
+
 #include "bindings/common.h"
 #include "structures/structure.h"
 #include "support/vector_math.h"
@@ -8,8 +12,28 @@ void check_finite(const Floats& array, const char* name) {
     if (!all_finite(array.data(), len(array.size()))) throw InputError(std::string(name) + " holds NaN or infinity");
 }
 
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Until when this thread's calls may work.
+thread_local Clock::time_point deadline = Clock::time_point::max();
+
+bool out_of_time() { return deadline != Clock::time_point::max() && Clock::now() >= deadline; }
+
+void set_deadline(std::optional<double> seconds) {
+    if (seconds && std::isnan(*seconds)) throw InputError("a deadline must be a number");
+    // Beyond a year there is none; the clock's numbers have an end.
+    const bool none = !seconds || *seconds > 3.2e7;
+    const std::chrono::duration<double> wait(none ? 0.0 : std::max(*seconds, 0.0));
+    deadline = none ? Clock::time_point::max() : Clock::now() + std::chrono::duration_cast<Clock::duration>(wait);
+}
+
+}  // namespace
+
 Interrupt python_interrupt() {
     return Interrupt([] {
+        if (out_of_time()) return true;
         const nb::gil_scoped_acquire gil;
         return PyErr_CheckSignals() != 0;
     });
@@ -49,11 +73,18 @@ NB_MODULE(PARTWISE_MODULE, m) {
             PyErr_SetString(nb::module_::import_("partwise.result").attr("DivergenceError").ptr(), e.what());
         } catch (const Interrupted&) {
             // The signal handler that ran inside the poll has usually set its exception already.
-            if (!PyErr_Occurred()) PyErr_SetNone(PyExc_KeyboardInterrupt);
+            if (PyErr_Occurred()) return;
+            if (out_of_time()) {
+                PyErr_SetString(nb::module_::import_("partwise.deadline").attr("OutOfTime").ptr(), "out of time");
+            } else {
+                PyErr_SetNone(PyExc_KeyboardInterrupt);
+            }
         }
     });
     m.def("padded_width", &padded_width, nb::arg("n_labels"));
     m.def("cpu_level", &cpu_level);
+    m.def("set_deadline", &set_deadline, nb::arg("seconds").none());
+    m.def("out_of_time", &out_of_time);
     bind_structures(m);
     bind_trees(m);
     bind_graph(m);

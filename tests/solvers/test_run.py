@@ -23,9 +23,11 @@ from partwise import (
     get_solver,
     solve,
 )
+from partwise.deadline import OutOfTime, deadline
 from partwise.features import maxent_map, multiclass_map
-from partwise.solvers import EG, Checkpoint
+from partwise.solvers import EG, Checkpoint, loop
 from partwise.solvers.online import OnlineSolver
+from partwise.solvers.state import copied
 from partwise.structures import Multiclass
 
 SOLVERS = list(filter(certified, available_solvers()))
@@ -95,6 +97,46 @@ class TestStopping:
 
         with pytest.raises(RuntimeError, match="enough"):
             solve(fitting(solver).problem, solver, callback=callback)
+
+
+class TestLimitOfTimeInsideAStep:
+    def test_calls_of_the_core_end_at_the_deadline(self):
+        problem = Small("chain", "log").problem
+        weights = np.zeros(problem.n_weights)
+        with deadline(0.0), pytest.raises(OutOfTime):
+            problem.value(weights)
+        with deadline(1e9):
+            problem.value(weights)
+        problem.value(weights)
+
+    @pytest.mark.parametrize("solver", SOLVERS)
+    def test_a_step_that_is_given_up_leaves_nothing_behind(self, solver, monkeypatch):
+        steps = []
+
+        @contextlib.contextmanager
+        def third_is_late(seconds):
+            steps.append(seconds)
+            with deadline(0.0 if len(steps) == 3 else 1e9):
+                yield
+
+        problem = fitting(solver).problem
+        two = solve(problem, solver, tol=1e-30, random_state=0, callback=lambda progress: progress.epoch == 2)
+        monkeypatch.setattr(loop, "deadline", third_is_late)
+        monkeypatch.setattr(loop, "SLOWER", np.inf)
+        late = unreached(solver, problem, max_seconds=1e6)
+        assert len(steps) == 3
+        assert late.status == "max_seconds"
+        assert late.passes == two.passes
+        assert np.array_equal(late.weights, two.weights)
+        assert (late.primal, late.dual) == (two.primal, two.dual)
+
+    def test_steps_known_to_be_short_are_not_watched(self, monkeypatch):
+        copies = []
+        monkeypatch.setattr(loop, "copied", lambda state: copies.append(1) or copied(state))
+        unreached("eg", fitting("eg").problem, max_passes=20, max_seconds=1e6)
+        assert len(copies) == 1  # before the first step, of which nothing is known
+        unreached("eg", fitting("eg").problem, max_passes=20)
+        assert len(copies) == 1
 
 
 @pytest.mark.parametrize("solver", ["eg", "bcfw"])

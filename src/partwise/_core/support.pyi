@@ -16,6 +16,13 @@ def padded_width(n_labels: int) -> int:
 def cpu_level() -> int:
     """The x86-64 level (1 to 4) this machine runs; 0 on other machines."""
 
+def set_deadline(seconds: float | None) -> None:
+    """Calls of this thread that still work so many seconds from now raise `partwise.deadline.OutOfTime` (None: none
+    does). They look at the clock about ten times a second."""
+
+def out_of_time() -> bool:
+    """Whether this thread's deadline has passed."""
+
 def stacked_products(left: Floats, right: Floats, n_jobs: int = 1) -> Floats:
     """out[i, a] = left[i, a] @ right[a] of arrays of shapes (n, k, inner) and (k, inner, m): the same bits for any n
     and n_jobs."""

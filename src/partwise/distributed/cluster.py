@@ -6,6 +6,8 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ..deadline import check_deadline
+
 #: Seconds between looks at the cluster while a task is waited for.
 LOOK = 0.5
 
@@ -45,6 +47,7 @@ def results(client: Any, futures: Sequence[Any], patience: float) -> Iterator[An
             except TimeoutError as error:
                 if future.done() and future.status == "error":
                     raise ClusterError(f"a task ran out of time ({error})") from None
+                check_deadline()
                 now = time.monotonic()
                 if client.status != "running":
                     raise ClusterError(f"the connection to the scheduler is {client.status}") from None

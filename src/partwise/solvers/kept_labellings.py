@@ -47,6 +47,9 @@ class KeptLabellings:
             joined[name] = pointers(np.concatenate([np.diff(arrays[name]) for arrays in found]))
         return joined
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> "KeptLabellings":
+        return self.from_arrays(self.sizes, **self.to_arrays())
+
     @property
     def sizes(self) -> list[int]:
         """Examples of each batch."""

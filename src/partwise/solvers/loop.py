@@ -10,10 +10,12 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..deadline import OutOfTime, deadline
 from ..model_files.errors import CheckpointError
 from ..problem import Problem
 from ..result import HISTORY, Certificate, CertificateError, ConvergenceWarning, DivergenceError, Result, Status
@@ -23,10 +25,13 @@ from .base import Callback, Certified, Progress, Solver, WarmStart, generator, l
 from .checkpoint import Checkpoint, Saved
 from .look import Look
 from .registry import SOLVERS, check_fits, suitable_solvers
-from .state import State, pack, unpack
+from .state import State, copied, pack, unpack
 
 #: A run that ended so did not reach its tolerance.
 UNFINISHED = ("max_passes", "max_seconds", "stalled")
+#: Seconds that a step has in any case, so that the shortest limit does not prevent the first one on small data; and how
+#: many times longer than all before a step may take without being watched.
+LEAST_STEP, SLOWER = 0.2, 4.0
 
 
 @dataclass(frozen=True)
@@ -81,6 +86,7 @@ class Run:
         self.history: dict[str, list[float]] = {name: [] for name in (*HISTORY, *solver.traced)}
         self.started = time.perf_counter()
         self.saved, self.saved_passes = self.started, 0.0
+        self.longest_step = inf  # of those made; before the first one nothing is known
         self.unsaved = False  # whether a checkpoint could not be written
         self.resumed = False
 
@@ -123,8 +129,9 @@ class Run:
             if self.passes(state) >= limits.max_passes:
                 status = "max_passes"
                 break
-            with self._blaming_the_file():
-                solver.step(problem, state)
+            if not self._step(state):
+                status = "max_seconds"
+                break
             latest = None
             if solver.check_due(state, self._target(state)):
                 latest = self._certify(state)
@@ -145,6 +152,22 @@ class Run:
             # The last step may have reached the tolerance unnoticed.
             status = solver.finished(problem, state, latest.certificate, self._target(state)) or status
         return status, latest
+
+    def _step(self, state: State) -> bool:
+        """One step; False if it was given up at `max_seconds`, in which case the state is as before it."""
+        before = time.perf_counter()
+        left = inf if self.limits.max_seconds is None else max(self.limits.max_seconds - self.seconds, LEAST_STEP)
+        # Only where the step may be late: what is copied for nothing takes time and memory.
+        late = left < inf and self.longest_step * SLOWER >= left
+        kept = copied(state) if late else None
+        try:
+            with self._blaming_the_file(), deadline(left) if late else contextlib.nullcontext():
+                self.solver.step(self.problem, state)
+        except OutOfTime:
+            vars(state).update(vars(kept))
+            return False
+        self.longest_step = max(time.perf_counter() - before, self.longest_step if state.epoch > 1 else 0.0)
+        return True
 
     def _certify(self, state: State) -> Certified:
         with self._blaming_the_file():

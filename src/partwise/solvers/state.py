@@ -1,6 +1,7 @@
 """What a solver knows between two steps, in a form that can be written to a file and read back to the same bits."""
 
 import math
+from copy import deepcopy
 from dataclasses import Field, dataclass, fields
 from typing import Any, ClassVar, TypeVar
 
@@ -105,6 +106,11 @@ def unpack(fresh: S, arrays: dict[str, Array], scalars: dict[str, Any]) -> S:
     if complaint:
         raise ValueError(complaint)
     return state
+
+
+def copied(state: S) -> S:
+    """The state as it is now, with arrays of its own."""
+    return type(state)(**{field.name: deepcopy(getattr(state, field.name)) for field in _saved(state)})
 
 
 def _saved(state: State) -> "list[Field[Any]]":
