@@ -166,7 +166,8 @@ def test_memory_of_many_labels():
     # All histories times all labels are 8 million numbers; positions, labels and weights are some hundred.
     n = 200
     X, y = [[[f"w{i % 7}"]] for i in range(n)], [[f"L{i}"] for i in range(n)]
-    tagger = SequenceTagger(model="maxent", random_state=0, max_passes=2, tol=0).fit(X, y)
+    with pytest.warns(UserWarning, match="200 of them occur once"):
+        tagger = SequenceTagger(model="maxent", random_state=0, max_passes=2, tol=0).fit(X, y)
     before = peak_memory()
     tagger.predict(X[:3])
     tagger.predict_k_best(X[:3], 2)

@@ -24,6 +24,8 @@ from typing import Any, NoReturn
 
 import click
 
+from partwise.memory import TooLarge
+
 VARIABLE = "PARTWISE_TRACEBACK"
 
 USER_ERROR = 2
@@ -95,7 +97,7 @@ def message_of(error: Exception) -> str | None:
     if isinstance(error, OSError):
         return _os_message(error)
     if isinstance(error, MemoryError):
-        return "out of memory"
+        return str(error) if isinstance(error, TooLarge) else "out of memory"
     if isinstance(error, (ValueError, ArithmeticError)):
         return str(error)
     return None

@@ -21,6 +21,7 @@ from partwise.arrays import Booleans, Floats, Ints
 from partwise.checks import check_sample_weight
 from partwise.features import FeatureMap, RowLayout, logistic_map, maxent_map, multiclass_map
 from partwise.features.sparse_inputs import own_sparse, row_products
+from partwise.memory import check_weights
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.names import decode_names, encode_names
 from partwise.model_files.parts import ModelParts
@@ -90,6 +91,8 @@ class ClassesModel(Model):
             classes, labels = given, np.searchsorted(given, classes)[labels]
         self.use_labels(classes)
         self.use_columns(int(X.shape[1]))
+        n_rows = 1 if len(classes) == 2 else padded_width(len(classes))
+        check_weights(self.n_attributes * n_rows, f"{self.n_attributes:,} features, {len(classes):,} classes")
         encoded = EncodedRows(self.plain_rows(X).compact(), labels.astype(np.int64), weight)
         self.one_sided = training.l1 > 0 and len(classes) == 2
         examples = self._examples(encoded, training.by_features)

@@ -10,6 +10,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..memory import size_text
+
 #: Bytes of an opened batch per example, per row and per attribute of a row; more for an attribute with a value.
 EXAMPLE, ROW, ENTRY, VALUE = 64, 80, 16, 8
 #: What reading a batch takes besides, as a share of the opened batch: the file's bytes and numbers in 64 bits.
@@ -38,11 +40,6 @@ def parse_size(text: str | int | float, name: str = "memory") -> int:
     if not 0 < size < 1 << 62:
         raise ValueError(f"{name} must be a number of bytes such as 500M or 2G, got {text!r}")
     return size
-
-
-def size_text(n: float) -> str:
-    """Bytes for people."""
-    return f"{n / 1e9:.2f} GB" if n >= 1e9 else f"{n / 1e6:.0f} MB"
 
 
 def opened_bytes(n_examples: int, n_rows: int, n_entries: int, valued: bool) -> int:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..deadline import OutOfTime, deadline
+from ..memory import check_weights
 from ..model_files.errors import CheckpointError
 from ..problem import Problem
 from ..result import HISTORY, Certificate, CertificateError, ConvergenceWarning, DivergenceError, Result, Status
@@ -77,6 +78,7 @@ class Run:
         verbose: int,
     ) -> None:
         check_fits(solver, problem)
+        check_weights(problem.n_weights, problem.facts.structure)
         self.solver = solver
         self.problem = problem
         self.limits = limits

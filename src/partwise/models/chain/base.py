@@ -57,6 +57,10 @@ class ChainBase(SequenceModel):
         return padded_width(self.n_labels)
 
     @property
+    def label_table(self) -> int:
+        return self.n_labels * self.width
+
+    @property
     def tied(self) -> bool:
         """Whether all edges share their transitions."""
         return self.transition_mask is not None

@@ -34,6 +34,10 @@ class SecondOrderModel(ChainModel):
     #: Which triples have a weight, (n_labels * n_labels * width,).
     triple_mask: Bytes
 
+    @property
+    def label_table(self) -> int:
+        return self.n_labels * super().label_table
+
     def structure(self, lengths: Ints) -> Any:
         return SecondOrderChain(lengths, self.n_labels)
 

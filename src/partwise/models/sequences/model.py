@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from partwise.arrays import Booleans, Floats, Ints, pointers
 from partwise.checks import check_choice, check_count, check_sample_weight
 from partwise.features.template import Template
+from partwise.memory import check_weights
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import decode_labels, encode_labels
@@ -44,6 +46,8 @@ class SequenceSource:
 
 #: Labels that a model of sequences may have: a table of all pairs of them takes 20 GB.
 MOST_LABELS = 50_000
+#: Up to so many are not looked at; products of positions and pairs of labels from which on a pass takes minutes.
+FEW_LABELS, SLOW_PASS = 100, 1e11
 
 
 class SequenceModel(Model):
@@ -98,12 +102,19 @@ class SequenceModel(Model):
         """Whether weights are for pairs of an attribute and a label that occur together."""
         return self.features == "observed"
 
+    @property
+    def label_table(self) -> int:
+        """Numbers in a table of what labels go with each other."""
+        return 0
+
     # training
 
     def learn(self, X: Any, y: Any, sample_weight: Any, training: Training) -> Learnt:
         sequences, targets, weight, n_sequences = self.training_sequences(X, y, sample_weight)
         self.use_labels(all_labels(targets.classes(), training.classes))
+        check_weights(self.label_table, f"a table of {self.n_labels:,} labels with their neighbours")
         labels = targets.encode(self.classes)
+        self._warn_of_many_labels(labels)
         self.label_scheme = (
             kept_scheme(tuple(self.classes.tolist()), labels, sequences.lengths()) if self.ruled else None
         )
@@ -113,6 +124,17 @@ class SequenceModel(Model):
         rows = self._first_reading(sequences, training.n_jobs)
         learnt = self._learn_features(rows, labels, weight, training)
         return replace(learnt, reading=learnt.reading if len(rows.lengths) == n_sequences else None)
+
+    def _warn_of_many_labels(self, labels: Ints) -> None:
+        """Where labels may be something else by mistake, or a pass over the data takes minutes."""
+        once = int(np.count_nonzero(np.bincount(labels, minlength=self.n_labels) == 1))
+        if self.n_labels > FEW_LABELS and 2 * once > self.n_labels:
+            what = f"{once:,} of them occur once: are they labels?"
+        elif len(labels) * self.label_table > SLOW_PASS:
+            what = f"a pass goes through {self.label_table:,} pairs of them at each of {len(labels):,} positions"
+        else:
+            return
+        warnings.warn(f"y has {self.n_labels:,} different labels; {what}", UserWarning, stacklevel=2)
 
     def cost_labels(self) -> list[Any]:
         """What costs are given for."""

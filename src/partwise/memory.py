@@ -1,0 +1,73 @@
+"""How much memory there is, and refusing what would take more before any of it is taken."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+#: Vectors of weights that training holds at the least: weights, a gradient, and two more of the solver.
+VECTORS = 4
+#: Less than this is not worth a look at how much there is.
+LITTLE = 100_000_000
+
+
+class TooLarge(MemoryError):
+    """What was asked for would take more memory than there is."""
+
+
+def size_text(n: float) -> str:
+    """Bytes for people."""
+    return f"{n / 1e9:.2f} GB" if n >= 1e9 else f"{n / 1e6:.0f} MB"
+
+
+def check_room(n_bytes: float, what: str) -> None:
+    """Refuse at once what would take so many bytes, where there are fewer.
+
+    Raises
+    ------
+    TooLarge
+        Naming `what` and both numbers.
+    """
+    if n_bytes < LITTLE:
+        return
+    free = available()
+    if n_bytes > free:
+        raise TooLarge(f"{what} would take about {size_text(n_bytes)} of memory, {size_text(free)} are free")
+
+
+def check_weights(n_weights: int, what: str) -> None:
+    """The same for training so many weights."""
+    check_room(8.0 * VECTORS * n_weights, f"training {n_weights:,} weights ({what})")
+
+
+def available() -> float:
+    """Bytes that this process can still have: of the machine, its control group and its own limits; infinite where
+    none of them can be told.
+    """
+    return min(_limits(), default=float("inf"))
+
+
+def _limits() -> Iterator[float]:
+    machine = _text("/proc/meminfo")
+    found = {name: 1024.0 * int(n) for name, n in re.findall(r"^(MemAvailable|SwapFree):\s*(\d+) kB", machine, re.M)}
+    if "MemAvailable" in found:
+        yield sum(found.values())
+    most, used = _text("/sys/fs/cgroup/memory.max").strip(), _text("/sys/fs/cgroup/memory.current").strip()
+    if most.isdigit() and used.isdigit():
+        yield max(float(most) - float(used), 0.0)
+    try:
+        import resource
+    except ImportError:  # there are no such limits here
+        return
+    most_addresses = resource.getrlimit(resource.RLIMIT_AS)[0]
+    size = re.search(r"^VmSize:\s*(\d+) kB", _text("/proc/self/status"), re.M)
+    if most_addresses != resource.RLIM_INFINITY and size:
+        yield max(float(most_addresses) - 1024.0 * int(size[1]), 0.0)
+
+
+def _text(name: str) -> str:
+    try:
+        return Path(name).read_text()
+    except (OSError, UnicodeDecodeError):
+        return ""

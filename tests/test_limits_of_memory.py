@@ -1,0 +1,72 @@
+"""What would take more memory than there is, is refused at once, with an estimate."""
+
+from __future__ import annotations
+
+import time
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from partwise import MaxentClassifier, SequenceTagger, memory
+from partwise.cli.errors import message_of
+from partwise.memory import TooLarge, available, check_room
+
+
+def many_labels(n: int, **options):
+    """A tagger that is to learn as many labels as there are positions."""
+    y = [[f"label {10 * i + k}" for k in range(10)] for i in range(n // 10)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return SequenceTagger(tol=0.1, max_passes=1, **options).fit([[["a"]] * 10] * (n // 10), y)
+
+
+def wide_rows() -> None:
+    X = sparse.csr_array((np.ones(3000), np.arange(3000), np.arange(3001)), (3000, 10_000_000))
+    MaxentClassifier(tol=0.1, max_passes=1).fit(X, np.arange(3000) % 1400)
+
+
+@pytest.mark.parametrize(
+    ("work", "what"),
+    [
+        (lambda: many_labels(40_000), r"1,600,000,000 weights \(a table of 40,000 labels"),
+        (lambda: many_labels(2000, order=2), r"8,000,000,000 weights \(a table of 2,000 labels"),
+        (wide_rows, r"14,000,001,400 weights \(10,000,001 features, 1,400 classes\)"),
+    ],
+)
+def test_the_impossible_is_refused_in_less_than_a_second(work, what, monkeypatch):
+    monkeypatch.setattr(memory, "available", lambda: 4e9)
+    begin = time.process_time()
+    with pytest.raises(TooLarge, match=what + r".* would take about [\d.]+ GB of memory, 4\.00 GB are free") as refused:
+        work()
+    assert time.process_time() - begin < 1
+    assert message_of(refused.value) == str(refused.value)
+
+
+def test_what_there_is_is_told_by_the_system():
+    assert 1e7 < available() < 1e15
+    check_room(1e9 * (available() < 1e9), "little")
+    with pytest.raises(TooLarge, match=r"everything would take about 1000000\.00 GB"):
+        check_room(1e15, "everything")
+
+
+def test_an_address_limit_counts(monkeypatch):
+    resource = pytest.importorskip("resource")
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (1 << 20, 1 << 20))
+    assert available() == 0  # this process has taken more than that
+
+
+def test_labels_that_may_be_none_are_warned_about():
+    X = [[["a"]] * 10] * 20
+    with pytest.warns(UserWarning, match="y has 200 different labels; 200 of them occur once: are they labels"):
+        SequenceTagger(tol=0.5, max_passes=1).fit(X, [[f"{i} {k}" for k in range(10)] for i in range(20)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        SequenceTagger(tol=0.5).fit(X, [[f"{k}" for k in range(10)] for _ in range(20)])
+
+
+def test_slow_passes_are_warned_about(monkeypatch):
+    monkeypatch.setattr("partwise.models.sequences.model.SLOW_PASS", 10_000)
+    with pytest.warns(UserWarning, match="a pass goes through 120 pairs of them at each of 200 positions"):
+        SequenceTagger(tol=0.5).fit([[["a"]] * 10] * 20, [[f"{k}" for k in range(10)] for _ in range(20)])
