@@ -70,6 +70,8 @@ HistorySearch::HistorySearch(HistoryRows& rows, Index beam_width, double least)
         Interrupt::check_current();
         grow(t, beam_width);
     }
+    // Every history has a label to follow; only scores that are not finite leave none.
+    if (!succeeded() && least == -kInfinity) throw InputError("scores of a sequence are beyond double precision");
 }
 
 void HistorySearch::end_layer() {

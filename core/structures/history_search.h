@@ -18,7 +18,8 @@ double best_labelling(const HistoryChain::View& view, Index beam_width, Index* l
 
 class HistorySearch {
    public:
-    // Histories whose best labellings are below `least` are not kept. rows: used while the search lives.
+    // Histories whose best labellings are below `least` are not kept. rows: used while the search lives. InputError if
+    // scores are infinite, so that no labelling has a value.
     HistorySearch(HistoryRows& rows, Index beam_width, double least = -kInfinity);
 
     // Whether a labelling was found that is not below `least`.

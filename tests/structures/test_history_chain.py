@@ -256,6 +256,18 @@ def test_scores_too_far_apart_for_doubles(rng, history, masked):
         assert value == pytest.approx(max(values.values()), abs=1e-9)
 
 
+@CASES
+def test_scores_that_are_not_finite_are_refused(rng, history, masked):
+    """Sums of weights near the end of doubles are infinite: no labelling has a value then."""
+    case = make_case(rng, history, masked, n_labels=4 - masked)
+    case.scores += 1e308
+    case.after += 1e308
+    structure, slots = case.structure(), case.slots(0)
+    for work in (lambda: structure.maximize(0, slots), lambda: structure.k_best(0, slots, 3)):
+        with pytest.raises(ValueError, match="beyond double precision"):
+            work()
+
+
 @pytest.mark.parametrize("history", [1, 2])
 def test_ties_go_to_the_lowest_labels(history):
     case = Case(np.zeros((3, 4)), np.zeros((5**history, 4)), np.array([3]), history)
