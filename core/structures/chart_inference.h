@@ -84,7 +84,7 @@ Index draw_edge(Index n, const X& x, double high, double* weight, std::mt19937_6
         chosen = k;
         left -= weight[k];
     }
-    return chosen;
+    return one_of_them(chosen);
 }
 
 // n independent labellings: use(j, slot) for each slot of the j-th.

@@ -228,7 +228,7 @@ std::vector<SlotCounts> HistoryChain::sample(Index i, const double* scores, doub
                 label = c;
                 left -= p[idx(c)];
             }
-            labels[idx(t)] = label;
+            labels[idx(t)] = one_of_them(label);
             state = v.next(state, label);
         }
         labelling_of(i, labels.data(), labelling);

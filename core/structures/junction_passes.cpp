@@ -272,7 +272,7 @@ void draw(const Tree& tree, const double* tables, std::mt19937_64& rng, Index* r
             }
             left -= probability;
         }
-        rows[p - 1] = chosen;
+        rows[p - 1] = one_of_them(chosen);
     }
 }
 

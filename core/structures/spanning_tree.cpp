@@ -191,7 +191,7 @@ std::vector<SlotCounts> SpanningTree::sample(Index i, const double* scores, doub
                 head = h;
                 left -= p[h];
             }
-            return heads[idx(m - 1)] = head;
+            return heads[idx(m - 1)] = one_of_them(head);
         });
         labelling_of(i, heads.data(), labelling);
     }

@@ -48,6 +48,12 @@ struct NumberError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+// What was drawn or found among several, which is nothing (below 0) only where scores overflow.
+inline Index one_of_them(Index chosen) {
+    if (chosen < 0) throw InputError("scores are beyond double precision: no labelling has a probability");
+    return chosen;
+}
+
 // Ctrl-C was seen while the core was working.
 struct Interrupted : std::runtime_error {
     Interrupted() : std::runtime_error("interrupted") {}

@@ -1,0 +1,37 @@
+"""Weights whose sums are beyond double precision: answers, or a ValueError; never an index that is none."""
+
+from __future__ import annotations
+
+import contextlib
+
+import numpy as np
+import pytest
+from modelmutants import CASES, fitted
+
+METHODS = [("predict", ()), ("predict_marginals", ()), ("predict_k_best", (3,)), ("sample", (3,))]
+LARGE = [1e308, -1e308, 1.7e308, 1e200, -1e200, 1e155]
+
+
+# Coefficients of a kernel on edges are dropped where they are zero: others in their places are no model.
+@pytest.mark.parametrize("name", [case for case in CASES if case != "polynomial on edges"])
+def test_huge_weights(name):
+    case = fitted(name)
+    estimator, model = case.estimator, case.estimator._model
+    answered = 0
+    try:
+        for seed in range(12):
+            rng = np.random.default_rng(seed)
+            weights = np.array(model.weights, dtype=float)
+            places = rng.integers(weights.size, size=rng.integers(1, max(2, weights.size)))
+            weights[places] = rng.choice(LARGE, size=places.size)
+            estimator._model = model.with_weights(weights)
+            for method, options in METHODS:
+                if not hasattr(estimator, method):
+                    continue
+                with np.errstate(all="ignore"), contextlib.suppress(ValueError):
+                    answers = getattr(estimator, method)(case.X, *options)
+                    assert len(answers) == len(case.X)
+                    answered += 1
+    finally:
+        estimator._model = model
+    assert answered
