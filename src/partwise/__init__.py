@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from .solvers import Solver as Solver
     from .solvers import available_solvers as available_solvers
     from .solvers import get_solver as get_solver
+    from .solvers import register_solver as register_solver
     from .solvers import solve as solve
     from .structures import Structure as Structure
 
@@ -76,7 +77,7 @@ _MODULES = {
     "partitions": ("PartitionError",),
     "problem": ("Problem",),
     "result": ("CertificateError", "ConvergenceWarning", "DivergenceError", "FeatureWarning", "Result"),
-    "solvers": ("CheckpointError", "Solver", "available_solvers", "get_solver", "solve"),
+    "solvers": ("CheckpointError", "Solver", "available_solvers", "get_solver", "register_solver", "solve"),
     "structures": ("Structure",),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
