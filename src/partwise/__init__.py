@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from . import result as result
     from . import solvers as solvers
     from . import structures as structures
+    from .comparison import compare as compare
     from .estimators import ConstituencyParser as ConstituencyParser
     from .estimators import DependencyParser as DependencyParser
     from .estimators import GraphLabeler as GraphLabeler
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     __version__: str
 
 _MODULES = {
+    "comparison": ("compare",),
     "estimators": (
         "ConstituencyParser",
         "DependencyParser",
