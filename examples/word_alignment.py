@@ -71,7 +71,7 @@ class AlignmentModel(Model):
 
     def read(self, X, n_jobs=1):
         structure = Alignment([(len(source), len(target)) for source, target in X])
-        rows = np.concatenate([pair_features(source, target, self.dice) for source, target in X])
+        rows = [pair_features(source, target, self.dice) for source, target in X]
         return Reading(Batch(structure, slot_map(structure, rows)), len(X))
 
     def decode(self, reading, which, labellings, n_jobs=1):
@@ -90,9 +90,9 @@ class AlignmentModel(Model):
             taken = [t for t in partners if t >= 0]
             fits = len(partners) == n and len(set(taken)) == len(taken) and all(-1 <= t < m for t in partners)
             own = np.array([m if t < 0 else t for t in partners] if fits else [m] * n)
-            found.append((np.arange(n) * (m + 1) + own, np.ones(n)))
+            found.append(np.arange(n) * (m + 1) + own)
             possible.append(fits)
-        return Labellings.of(found), np.array(possible)
+        return Labellings.of_slots(found), np.array(possible)
 
     def score(self, X, y, predicted, sample_weight):
         return accuracy(y, predicted)
@@ -144,7 +144,7 @@ def pair_features(source, target, dice):
         rows[a, :m, 3] = np.abs(np.arange(m) / m - a / n)
         rows[a, m, 4] = 1.0
         rows[a, m, 5] = max(together, default=0.0)
-    return rows.reshape(-1, 6)
+    return rows
 
 
 # --- data

@@ -83,9 +83,8 @@ class MatchingModel(Model):
             if np.ndim(X[i]) != 3 or len(X[i]) != len(X[i][0]):
                 raise ValueError(f"example {i} must be workers x jobs x numbers, got shape {np.shape(X[i])}")
         structure = Matching([len(X[i]) for i in kept])
-        rows = [np.reshape(X[i], (len(X[i]) ** 2, -1)) for i in kept]
-        rows = np.concatenate(rows) if rows else np.empty((0, N_NUMBERS))
-        return Reading(Batch(structure, slot_map(structure, rows)), len(X), kept, source=rows)
+        rows = [np.asarray(X[i]) for i in kept]
+        return Reading(Batch(structure, slot_map(structure, rows, n_weights=N_NUMBERS)), len(X), kept, source=rows)
 
     def decode(self, reading, which, labellings, n_jobs=1):
         sizes, ends = reading.batch.structure.sizes, labellings.indptr
@@ -97,7 +96,7 @@ class MatchingModel(Model):
         sizes, given = reading.batch.structure.sizes, [y[i] for i in reading.numbers]
         possible = np.array([sorted(jobs) == list(range(n)) for n, jobs in zip(sizes, given, strict=True)], dtype=bool)
         jobs = [np.array(each) if fits else np.arange(n) for n, each, fits in zip(sizes, given, possible, strict=True)]
-        return Labellings.of([(np.arange(len(j)) * len(j) + j, np.ones(len(j))) for j in jobs]), possible
+        return Labellings.of_slots([np.arange(len(j)) * len(j) + j for j in jobs]), possible
 
     def marginals(self, reading, counts):
         tables = np.split(counts, reading.batch.slot_offsets[1:-1]) if len(counts) else []
@@ -120,8 +119,9 @@ class MatchingModel(Model):
     def explain(self, reading):
         scores = reading.batch.features.scores(0, self.weights)
         (first, one, _), (second, two, _) = reading.batch.structure.k_best(0, scores, 2)
-        best, other = self.decode(reading, [0, 0], Labellings.of([(one, np.ones(len(one))), (two, np.ones(len(two)))]))
-        amounts = (reading.source[one] - reading.source[two]) * self.weights  # workers x numbers
+        best, other = self.decode(reading, [0, 0], Labellings.of_slots([one, two]))
+        rows = reading.source[0].reshape(-1, N_NUMBERS)
+        amounts = (rows[one] - rows[two]) * self.weights  # workers x numbers
         found = [
             Contribution("attribute", f"x{j}", i, best[i], other[i], float(amounts[i, j]))
             for i, j in np.ndindex(amounts.shape)

@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from partwise import available_solvers, get_solver, load, model_files, solve
-from partwise.losses import get_loss
+from partwise import Problem, available_solvers, get_solver, load, model_files, solve
+from partwise.losses import Loss, get_loss
 from partwise.models import ConstraintError, NotAvailable
+from partwise.solvers.registry import SOLVERS
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -41,12 +42,54 @@ def execute(name: str) -> dict[str, object]:
 
 
 def test_the_solver_of_the_page_is_certified(run_page):
-    page = run_page("how_to_add_a_solver.md")
+    try:
+        page = run_page("how_to_add_a_solver.md")
+    finally:
+        SOLVERS.pop("descent", None)
     result, other = page["result"], solve(page["problem"], "lbfgs", tol=1e-9)
     assert result.status == "converged"
     assert 0 <= result.gap <= 1e-6 * result.primal
     assert abs(result.primal - other.primal) <= result.gap + other.gap
     assert (np.diff(result.history["primal"]) <= 1e-12 * result.primal).all()
+
+
+def test_the_losses_of_the_page_are_certified(run_page, tmp_path):
+    page = run_page("how_to_add_a_loss.md")
+    classifier = page["classifier"]
+    assert classifier.result_.relative_gap <= 1e-6
+    assert (classifier.predict(page["X"]) == page["y"]).all()
+    classifier.save(tmp_path / "model.pw")
+    assert (load(tmp_path / "model.pw").predict(page["X"]) == page["y"]).all()
+    primal, dual, gradient, evaluate = (page[name] for name in ("primal", "dual", "gradient", "primal_dual_gradient"))
+    assert 0 <= primal - dual <= 1e-6 * primal
+    assert page["slack"].min() >= -1e-12
+    assert np.abs(page["at_the_mass"]).max() <= 1e-12
+    link, rng = page["link"], np.random.default_rng(1)
+    for weights in rng.normal(size=(5, len(gradient))):
+        primal, dual, gradient = evaluate(link, weights)
+        assert primal - dual == pytest.approx(gradient @ gradient / 0.2)
+        direction, h = rng.normal(size=len(gradient)), 1e-5
+        ends = [evaluate(link, weights + step * direction)[0] for step in (h, -h)]
+        assert (ends[0] - ends[1]) / (2 * h) == pytest.approx(gradient @ direction, rel=1e-5)
+
+
+def test_a_link_in_python_is_that_of_the_core(run_page):
+    """The recipe of the page with the squared link finds what the core's own squared link does."""
+
+    class Squared:
+        value = staticmethod(lambda t: np.maximum(t, 0.0) ** 2)
+        mass = staticmethod(lambda t: 2 * np.maximum(t, 0.0))
+        conjugate = staticmethod(lambda s: s**2 / 4)
+
+    page = run_page("how_to_add_a_loss.md")
+    loss = Loss("squared softmax-margin", 1.0, 1.0, "squared")
+    problem = Problem(page["features"], page["structure"], page["gold"], loss, 0.1)
+    for weights in np.random.default_rng(2).normal(size=(3, problem.n_weights)):
+        primal, dual, gradient = page["primal_dual_gradient"](Squared, weights)
+        assert primal == pytest.approx(problem.value(weights))
+        _, u, b = problem.plane(weights)
+        assert dual == pytest.approx(problem.dual_of_plane(u, b))
+        np.testing.assert_allclose(gradient, problem.value_and_gradient(weights)[1], atol=1e-10)
 
 
 def test_bounds_hold_on_the_page_of_bounds(run_page):

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from . import result as result
     from . import solvers as solvers
     from . import structures as structures
+    from .comparison import compare as compare
     from .estimators import ConstituencyParser as ConstituencyParser
     from .estimators import DependencyParser as DependencyParser
     from .estimators import GraphLabeler as GraphLabeler
@@ -55,12 +56,14 @@ if TYPE_CHECKING:
     from .solvers import Solver as Solver
     from .solvers import available_solvers as available_solvers
     from .solvers import get_solver as get_solver
+    from .solvers import register_solver as register_solver
     from .solvers import solve as solve
     from .structures import Structure as Structure
 
     __version__: str
 
 _MODULES = {
+    "comparison": ("compare",),
     "estimators": (
         "ConstituencyParser",
         "DependencyParser",
@@ -76,7 +79,7 @@ _MODULES = {
     "partitions": ("PartitionError",),
     "problem": ("Problem",),
     "result": ("CertificateError", "ConvergenceWarning", "DivergenceError", "FeatureWarning", "Result"),
-    "solvers": ("CheckpointError", "Solver", "available_solvers", "get_solver", "solve"),
+    "solvers": ("CheckpointError", "Solver", "available_solvers", "get_solver", "register_solver", "solve"),
     "structures": ("Structure",),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}

@@ -15,7 +15,7 @@ from oracles.enumerate import Enumeration
 from oracles.features import check_slot_rows
 from oracles.objective import LOSSES, DenseProblem, matrix_of
 from partwise import Problem, Structure, _core, solve
-from partwise.features import Attributes, multiclass_map, slot_map
+from partwise.features import Attributes, SlotRows, multiclass_map, slot_map
 from partwise.structures import Multiclass
 
 
@@ -80,9 +80,85 @@ def test_rows_of_every_form(rng):
             check_slot_rows(made, i, np.arange(1, len(block), 2), block)
 
 
+def test_rows_example_by_example(rng):
+    structure = Bags([4, 2, 4], 2, 2)
+    rows = random_rows(rng, structure, 5)
+    blocks = blocks_of(structure, rows)
+    mixed = [csr_matrix(blocks[0]), blocks[1].tolist(), coo_array(blocks[2])]
+    for form in (blocks, tuple(blocks), [blocks[0].reshape(2, 2, 5), blocks[1], blocks[2]], mixed):
+        made = slot_map(structure, form, n_weights=5)
+        assert made.num_weights == 5
+        for i, block in enumerate(blocks):
+            np.testing.assert_array_equal(matrix_of(made, i), block)
+
+
+def test_examples_of_one_size_are_one_array(rng):
+    rows = rng.normal(size=(3, 2, 2, 5))
+    made = slot_map(Bags([4, 4, 4], 2, 2), rows)
+    for i in range(3):
+        np.testing.assert_array_equal(matrix_of(made, i), rows[i].reshape(4, 5))
+
+
+@pytest.mark.parametrize("form", [np.asarray, csr_matrix, lambda rows: [rows[:2], rows[2:]]])
+def test_a_row_for_several_labels_has_a_weight_per_number_and_label(rng, form):
+    rows = rng.normal(size=(3, 4)) * [[1, 0, 1, 1], [0, 0, 0, 0], [1, 1, 1, 1]]
+    made = slot_map(Bags([6, 3], 2, 2), SlotRows(form(rows), n_labels=3))
+    expected = np.kron(rows, np.eye(3))
+    np.testing.assert_array_equal(matrix_of(made, 0), expected[:6])
+    np.testing.assert_array_equal(matrix_of(made, 1), expected[6:])
+
+
+def test_attributes_of_several_labels_may_be_unknown_and_repeated():
+    rows = Attributes(np.array([0, 3, 4]), np.array([1, -1, 1, 0]), 2)
+    made = slot_map(Bags([4], 2, 2), SlotRows(rows, n_labels=2))
+    np.testing.assert_array_equal(matrix_of(made, 0), np.kron([[0, 2], [1, 0]], np.eye(2)))
+
+
+def test_blocks_follow_each_other_with_weights_of_their_own(rng):
+    """Two rows of three labels, as in a chain, and then four slots with a weight each."""
+    structure = Bags([10, 7], 2, 2)
+    words = [rng.normal(size=(2, 4)), rng.normal(size=(1, 4))]
+    made = slot_map(structure, SlotRows(words, n_labels=3, uses=2), [np.eye(4)] * 2, uses=2, n_weights=16)
+    for i, own in enumerate(words):
+        expected = np.zeros((structure.num_slots(i), 16))
+        expected[:-4, :12], expected[-4:, 12:] = np.kron(own, np.eye(3)), np.eye(4)
+        np.testing.assert_array_equal(matrix_of(made, i), expected)
+        counts = structure.examples[i].counts
+        psi = (counts[:, None] - counts[None]) @ expected
+        assert made.psi2_bound(i) >= np.square(psi).sum(axis=-1).max()
+
+
+def test_no_examples_have_weights_all_the_same():
+    for call in (
+        lambda s: slot_map(s, [], n_weights=4),
+        lambda s: slot_map(s, np.empty((0, 4))),
+        lambda s: slot_map(s, SlotRows([], n_labels=2), n_weights=4),
+        lambda s: slot_map(s, np.empty((0, 3)), np.empty((0, 1)), n_weights=4),
+    ):
+        made = call(Bags([], 1, 1))
+        assert (made.num_examples, made.num_weights) == (0, 4)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (lambda s: slot_map(s), "slot_map needs rows of input"),
+        (lambda s: slot_map(s, [np.ones((2, 3))]), "rows of input of 1 examples, the structure has 2"),
+        (lambda s: slot_map(s, np.ones((3, 2, 1))), "rows of input of 3 examples, the structure has 2"),
+        (lambda s: slot_map(s, [np.ones((2, 3)), np.ones((2, 3))]), "example 1: rows of input for 2 slots, .* has 3"),
+        (
+            lambda s: slot_map(s, [np.ones((2, 3)), np.ones((3, 2))]),
+            "example 1: rows of 2 numbers, .* example 0 have 3",
+        ),
+        (lambda s: slot_map(s, [np.ones((2, 3)), np.ones(3)]), "example 1: .* two dimensions or more, got 1"),
+        (lambda s: slot_map(s, [np.ones((2, 1)), [["a"]] * 3]), "example 1: .* array of numbers"),
+        (lambda s: slot_map(s, [np.ones((2, 1)), [[1], [1, 2]]]), "example 1: .* array of numbers"),
+        (lambda s: slot_map(s, np.ones((5, 2)), [np.ones((0, 1))] * 2), "block 0 of rows is not given example by"),
+        (lambda s: slot_map(s, np.ones((5, 2)), n_weights=3), "rows of input for 2 weights, expected 3"),
+        (lambda s: slot_map(s, SlotRows(np.ones((3, 2)), n_labels=2)), "6 rows of input, the structure has 5 slots"),
+        (lambda s: slot_map(s, SlotRows(np.ones((5, 2)), n_labels=0)), "n_labels must be an integer >= 1"),
+        (lambda s: slot_map(s, [[[1.0], [np.nan]], np.ones((3, 1))]), "slot 1 of example 0: .* NaN"),
+        (lambda s: slot_map(Bags([], 1, 1), []), "no examples: slot_map needs n_weights"),
         (lambda s: slot_map(s, np.ones((6, 2))), "6 rows of input, the structure has 5 slots"),
         (lambda s: slot_map(s, csr_matrix(np.ones((4, 2)))), "4 rows of input, the structure has 5 slots"),
         (lambda s: slot_map(s, np.ones(5)), "two-dimensional"),

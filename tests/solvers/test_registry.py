@@ -37,7 +37,7 @@ from partwise.solvers import (
     auto,
     choose,
     compatibility_table,
-    register,
+    register_solver,
     registry,
     suitable_solvers,
 )
@@ -378,7 +378,7 @@ def test_a_solver_is_known_as_soon_as_its_file_is_there(tmp_path):
 def test_two_solvers_of_one_name_are_refused():
     with pytest.raises(ValueError, match=r"solver 'lbfgs' is registered already: partwise\.solvers\.lbfgs\.LBFGS"):
 
-        @register()
+        @register_solver
         class Other(LBFGS):
             name = "lbfgs"
 

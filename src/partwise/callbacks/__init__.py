@@ -1,4 +1,4 @@
-"""What can be done while a model trains: show progress, stop early, write the history.
+"""What can be done while a model trains: show progress, stop early, write the history, have more of it.
 
     SequenceTagger(callbacks=[EarlyStopping(X_dev, y_dev), ProgressLine(), HistoryWriter("history.csv")])
 
@@ -9,8 +9,9 @@ take is not counted as the solver's.
 """
 
 from .base import Session, TrainingCallback
+from .each_pass import EachPass
 from .early_stopping import EarlyStopping
 from .history import HistoryWriter
 from .progress import ProgressLine
 
-__all__ = ["EarlyStopping", "HistoryWriter", "ProgressLine", "Session", "TrainingCallback"]
+__all__ = ["EachPass", "EarlyStopping", "HistoryWriter", "ProgressLine", "Session", "TrainingCallback"]

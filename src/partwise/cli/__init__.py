@@ -64,7 +64,24 @@ def _version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
         ctx.exit()
 
 
+def _plugins(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> None:
+    if values:
+        from partwise.cli.plugins import load
+
+        for value in values:
+            load(value)
+
+
 @click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--plugin",
+    "plugins",
+    multiple=True,
+    expose_value=False,
+    callback=_plugins,
+    metavar="FILE|MODULE",
+    help="Python code to run first, with solvers or models of your own. Can be given several times.",
+)
 @click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version.")
 def main() -> None:
     """Train linear structured predictors, each run with a certificate."""

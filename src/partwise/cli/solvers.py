@@ -55,7 +55,8 @@ def _losses(loss: str | None) -> dict[str, Any]:
 def _summary(name: str) -> str:
     from partwise.solvers.registry import SOLVERS
 
-    return (sys.modules[SOLVERS[name].__module__].__doc__ or "").splitlines()[0]
+    cls = SOLVERS[name]
+    return (sys.modules[cls.__module__].__doc__ or cls.__doc__ or "").strip().partition("\n")[0]
 
 
 def _describe(name: str) -> dict[str, Any]:

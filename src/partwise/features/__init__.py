@@ -32,9 +32,9 @@ from .maps import (
     multiclass_map,
     second_order_map,
     segment_map,
-    slot_map,
 )
 from .maxent import Contexts, logistic_map, maxent_map, maxent_matrix_map, merge_contexts
+from .slots import SlotRows, slot_map
 from .template import Template
 
 __all__ = [
@@ -55,6 +55,7 @@ __all__ = [
     "RowLayout",
     "Segment",
     "SharedSegment",
+    "SlotRows",
     "SlotSegment",
     "SparseVector",
     "TableRows",

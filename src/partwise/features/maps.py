@@ -1,4 +1,4 @@
-"""Feature maps from rows of input: of multiclass problems and chains, and of any structure (`slot_map`).
+"""Feature maps from rows of input: of multiclass problems and chains (`slots` has those of any structure).
 
 Rows of input are a dense array (rows x inputs), a SciPy CSR matrix, or `Attributes`. Weights lie in this order:
 
@@ -7,8 +7,6 @@ Rows of input are a dense array (rows x inputs), a SciPy CSR matrix, or `Attribu
     begin, end         one per label each, where the chain has ends
 
 A `segment_map` has the tables of `SegmentChain` in their order, a `second_order_map` rows of labels, pairs and triples.
-
-A `slot_map` has one row of input per slot and one weight per attribute or input.
 """
 
 from dataclasses import dataclass
@@ -28,11 +26,8 @@ from .._core import (
     Segment,
     SegmentChain,
     SharedSegment,
-    SlotSegment,
-    Structure,
 )
 from ..arrays import Bytes, Floats, Ints, pointers
-from ..checks import check_count
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,31 +180,6 @@ def segment_map(
             table(whole, listed),
         ]
     )
-
-
-def slot_map(structure: Structure, rows: Any, *, uses: int = 1, parts: int | None = None) -> LinearMap:
-    """One row of input per slot, for structures of any kind: the score of a slot is the product of its row and w.
-
-    Parameters
-    ----------
-    structure : Structure
-    rows : rows of input, one per slot, all examples end to end (`structure.slot_offsets()`)
-        A dense array (slots x weights), a SciPy sparse matrix or `Attributes`.
-    uses : int
-        How often a labelling uses a slot, at most. Certificates and step sizes rely on it.
-    parts : int, optional
-        How many parts a labelling has, at most, counted as often as they are used (default: any number). Known, it
-        makes for better bounds, and so for larger steps of `eg` and `excessive-gap`.
-    """
-    uses, parts = check_count("uses", uses), None if parts is None else check_count("parts", parts)
-    slot_ptr = structure.slot_offsets()
-    table = as_attributes(rows)
-    if table.n_rows != slot_ptr[-1]:
-        raise ValueError(f"{table.n_rows} rows of input, the structure has {slot_ptr[-1]} slots")
-    segment = SlotSegment(
-        table.num_attributes, slot_ptr, table.row_ptr, table.attributes, table.values, uses=uses, parts=parts
-    )
-    return LinearMap([segment])
 
 
 def _row_segment(

@@ -21,6 +21,7 @@ from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from partwise.arrays import Floats, Ints, pointers
 from partwise.capabilities import Capability
@@ -142,6 +143,12 @@ class Labellings(NamedTuple):
         if not found:
             return cls(indptr, np.empty(0, dtype=np.int64), np.empty(0))
         return cls(indptr, np.concatenate(slots), np.concatenate([each[1] for each in found]))
+
+    @classmethod
+    def of_slots(cls, found: Sequence[ArrayLike]) -> Labellings:
+        """From the slots of each, each of them used once."""
+        slots = [np.asarray(each, dtype=np.int64) for each in found]
+        return cls.of([(each, np.ones(len(each))) for each in slots])
 
 
 class Reading:

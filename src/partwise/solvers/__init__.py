@@ -9,7 +9,7 @@ import pkgutil
 from ..model_files.errors import CheckpointError
 from .annealed import Annealed
 from .auto import choose, solve
-from .base import Certified, Progress, Solver, WarmStart
+from .base import Certified, Progress, Solver, WarmStart, option, start_weights
 from .bcfw import BCFW
 from .bmrm import BMRM
 from .cd import CD
@@ -37,7 +37,7 @@ from .one_slack import OneSlack
 from .owlqn import OWLQN
 from .path import largest_l1, regularization_path, solve_path
 from .perceptron import Perceptron
-from .registry import available_solvers, get_solver, register, suitable_solvers
+from .registry import available_solvers, get_solver, register_solver, suitable_solvers
 from .scgis import SCGIS
 from .sdca import SDCA
 from .sgd import SGD
@@ -84,10 +84,12 @@ __all__ = [
     "compatibility_table",
     "get_solver",
     "largest_l1",
-    "register",
+    "option",
+    "register_solver",
     "regularization_path",
     "solve",
     "solve_path",
+    "start_weights",
     "suitable_solvers",
 ]
 

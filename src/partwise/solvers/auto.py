@@ -61,7 +61,7 @@ from .look import Look
 from .newton import Newton
 from .one_slack import OneSlack
 from .owlqn import OWLQN
-from .registry import SOLVERS, check_fits, describe, get_solver, no_solver, suitable_solvers
+from .registry import LAST, PLACES, SOLVERS, check_fits, describe, get_solver, no_solver, suitable_solvers
 from .sdca import SDCA
 
 #: What a pass over a tiny problem costs, at most (`Look.work`).
@@ -101,8 +101,10 @@ def choose(problem: Problem) -> Choice:
     fitting = [name for name in suitable_solvers(problem) if SOLVERS[name].certified]
     if not fitting:
         raise ValueError(f"{describe(problem)}: {no_solver(problem)}")
-    if len(fitting) == 1:
+    ours = [name for name in fitting if PLACES[name] < LAST]
+    if not ours or len(fitting) == 1:
         return Choice(get_solver(fitting[0]), f"the one solver for {describe(problem)}")
+    fitting = ours  # what a user registers does not change the choice
 
     def fits(solver: type[Solver[Any]]) -> bool:
         return solver.name in fitting

@@ -70,6 +70,8 @@ class Progress:
     tol, max_passes, max_seconds: when the run will stop by itself.
     scores: what callbacks found out in this step, by name; filled in by the callbacks.
     last_scores: (score, passes) of the last one of each name, before this step.
+    record: a function that issues a certificate of the state as it is now for the history, and gives it; the solver
+    does not learn of it.
     """
 
     solver: str
@@ -84,6 +86,7 @@ class Progress:
     max_seconds: float | None = None
     scores: dict[str, float] = field(default_factory=dict)
     last_scores: dict[str, tuple[float, float]] = field(default_factory=dict)
+    record: Callable[[], Certificate | None] = lambda: None
 
 
 Callback = Callable[[Progress], Any]

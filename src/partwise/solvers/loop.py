@@ -171,14 +171,16 @@ class Run:
         self.longest_step = max(time.perf_counter() - before, self.longest_step if state.epoch > 1 else 0.0)
         return True
 
-    def _certify(self, state: State) -> Certified:
+    def _certify(self, state: State, seconds: float | None = None) -> Certified:
+        """The state's certificate, which is added to the history; seconds: when it came to be (None: now)."""
         with self._blaming_the_file():
             certified = self.solver.certificate(self.problem, state)
         if not math.isfinite(certified.certificate.primal):
             raise DivergenceError(f"{self.solver.name}: the objective is {certified.certificate.primal}")
         if self.history["passes"][-1:] != [self.passes(state)]:
             c = certified.certificate
-            row = (self.passes(state), self.seconds, c.primal, c.dual, c.gap, *self.solver.trace(self.problem, state))
+            now = self.seconds if seconds is None else seconds
+            row = (self.passes(state), now, c.primal, c.dual, c.gap, *self.solver.trace(self.problem, state))
             for name, value in zip(self.history, row, strict=True):
                 self.history[name].append(value)
         return certified
@@ -250,6 +252,7 @@ class Run:
             self.limits.tol,
             self.limits.max_passes,
             self.limits.max_seconds,
+            record=lambda: self._certify(state, told.seconds).certificate,
         )
         answer = self.callback(told)
         self.started += time.perf_counter() - before  # the callback's time is not the solver's

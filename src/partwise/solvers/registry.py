@@ -1,12 +1,13 @@
 """Solvers by name, and which of them fit which problem."""
 
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from typing import Any, TypeVar
 
 from ..capabilities import Capability, listed
 from ..problem import Problem
-from .base import Solver
+from .base import RATES, Solver
 
 S = TypeVar("S", bound=type[Solver[Any]])
 
@@ -29,20 +30,14 @@ LAST = 100
 
 
 def register(place: int = LAST) -> Callable[[S], S]:
-    """Make a solver known by its name: `@register()` above the class, in any module of `partwise.solvers` or elsewhere.
+    """Make a solver of this package known by its name: `@register()` above the class, in any module of it.
 
-    place: solvers are listed by this number, each by its own; those without one come last, by name.
-
-    Raises
-    ------
-    ValueError
-        If there is another solver of this name.
+    place: solvers are listed by this number, each by its own; those without one come last, by name. `register_solver`
+    says what is refused.
     """
 
     def add(cls: S) -> S:
-        other = SOLVERS.get(cls.name)
-        if other is not None and (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):
-            raise ValueError(f"solver {cls.name!r} is registered already: {other.__module__}.{other.__qualname__}")
+        _check(cls)
         PLACES[cls.name] = place
         SOLVERS[cls.name] = cls
         for name in sorted(SOLVERS, key=lambda name: (PLACES[name], name)):
@@ -50,6 +45,63 @@ def register(place: int = LAST) -> Callable[[S], S]:
         return cls
 
     return add
+
+
+def register_solver(cls: S) -> S:
+    """Make a solver of your own known by its name to `solve`, estimators and the command line (`--plugin FILE`).
+
+    ::
+
+        @register_solver
+        @dataclass(frozen=True)
+        class GradientDescent(Solver[DescentState]):
+            name: ClassVar[str] = "descent"
+            ...
+
+    "auto" does not choose it where another one fits. A class that is written again, as in a notebook's cell, replaces
+    the one before.
+
+    Raises
+    ------
+    ValueError
+        If there is another solver of this name.
+    TypeError
+        If something that a solver has is missing or not what it should be; the message says what.
+    """
+    return register()(cls)
+
+
+def _check(cls: Any) -> None:
+    """TypeError or ValueError unless the class can be used by its name."""
+    if not (isinstance(cls, type) and issubclass(cls, Solver)):
+        raise TypeError(f"only subclasses of partwise.Solver can be registered, got {cls!r}")
+    missing = [word for word in ("name", "requires", "rate", "advice", "default_max_passes") if not hasattr(cls, word)]
+    missing += sorted(cls.__abstractmethods__)
+    if missing:
+        raise TypeError(f"solver {cls.__name__} has no {', '.join(missing)}")
+    name = cls.name
+    other = SOLVERS.get(name)
+    if other is not None and (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):
+        raise ValueError(f"solver {name!r} is registered already: {other.__module__}.{other.__qualname__}")
+    if not (isinstance(name, str) and re.fullmatch(r"[a-zA-Z][\w-]*", name)):
+        raise TypeError(f"solver {cls.__name__}: its name must be letters, digits and hyphens, got {name!r}")
+    if name == "auto":
+        raise ValueError("solver 'auto': this name is that of the choice among all solvers")
+    decorated = vars(cls).get("__dataclass_params__")
+    if decorated is None or not decorated.frozen:
+        raise TypeError(f"solver {name!r}: @dataclass(frozen=True) is missing, between the decorator and the class")
+    if not isinstance(cls.requires, frozenset) or not all(isinstance(need, Capability) for need in cls.requires):
+        raise TypeError(f"solver {name!r}: requires must be a frozenset of members of Capability, got {cls.requires!r}")
+    for rate in (cls.rate, cls.rate_at_zero):
+        if rate not in RATES:
+            raise TypeError(f"solver {name!r}: a rate must be one of {', '.join(RATES)}, got {rate!r}")
+    if not isinstance(cls.advice, str):
+        raise TypeError(f"solver {name!r}: advice must be a text, got {cls.advice!r}")
+    if not isinstance(cls.default_max_passes, (int, float)) or not cls.default_max_passes > 0:
+        raise TypeError(f"solver {name!r}: default_max_passes must be a number above 0, got {cls.default_max_passes!r}")
+    for item in fields(cls):
+        if item.default is MISSING or not item.metadata.get("help"):
+            raise TypeError(f"solver {name!r}: write its option {item.name} as `option(default, help)`")
 
 
 def available_solvers() -> list[str]:
