@@ -327,5 +327,5 @@ def test_classifiers_of_named_attributes(tmp_path):
         batch = pa.record_batch({"n": range(12), "x": pa.array(as_arrow, kind)})
         assert Scorer(model).batch(batch)["prediction"].to_pylist() == model.predict(rows).tolist()
         assert Scorer(model).batch(batch.slice(3, 4))["prediction"].to_pylist() == model.predict(rows[3:7]).tolist()
-    with pytest.raises(ScoringError, match="column 'x'.*list of strings, map or struct"):
+    with pytest.raises(ScoringError, match=r"column 'x'.*list of strings, map or struct"):
         Scorer(model, columns=["x"]).batch(pa.record_batch({"x": [1.0, 2.0]}))

@@ -22,7 +22,7 @@ from partwise.estimators.class_data import feature_names as given_names
 from partwise.estimators.training import unchanged_on_failure
 from partwise.features.sparse_inputs import own_sparse
 from partwise.losses import get_loss
-from partwise.models.base import Model
+from partwise.models.base import Model, Training
 from partwise.models.class_items import as_items, could_be_items
 from partwise.models.classes import ClassesModel
 from partwise.models.inspection import Explanation, TopFeatures
@@ -32,8 +32,9 @@ from partwise.solvers import Checkpoint
 class MaxentClassifier(ClassifierMixin, StructuredEstimator):
     """Linear classifier: multinomial logistic regression, or a max-margin classifier with a hinge loss.
 
-    Minimises ``1 / (2 C) |w|^2 + sum_i weight_i loss_i(w)``. With the log loss and ``fit_intercept=False`` this is
-    scikit-learn's ``LogisticRegression`` with the same `C`, for two labels and for more.
+    Minimises ``1 / (2 C) |w|^2 + sum_i weight_i loss_i(w)``. With the log loss and ``penalize_intercept=False`` (or
+    ``fit_intercept=False``) this is scikit-learn's ``LogisticRegression`` with the same `C`, for two labels and
+    for more.
 
     Two labels share one weight vector, on the second label's side; two vectors under this penalty would describe the
     same distributions at half the penalty.
@@ -57,7 +58,10 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
     l1_ratio : float between 0 and 1
         Used by "elasticnet" only.
     fit_intercept : bool
-        Add a column of ones to the features. Its weights are penalised like all others (LIBLINEAR's ``-B 1``).
+        Add a column of ones to the features.
+    penalize_intercept : bool
+        Its weights are penalised like all others (LIBLINEAR's ``-B 1``), or not at all (as in scikit-learn, and
+        LIBLINEAR's ``-R``), for losses with a temperature above 0, by the solvers `lbfgs`, `newton` and `owlqn`.
     class_weight : None, "balanced" or a mapping of labels to numbers >= 0
         What each row's weight is multiplied by; labels that are not named have 1. "balanced": the sum of all
         rows' weights over the number of labels times the sum of that label's.
@@ -114,6 +118,7 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
         C: float = 1.0,
         *,
         fit_intercept: bool = True,
+        penalize_intercept: bool = True,
         class_weight: Mapping[Any, float] | str | None = None,
         min_count: int = 1,
         cost: Any = None,
@@ -147,6 +152,7 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
             callbacks=callbacks,
         )
         self.fit_intercept = fit_intercept
+        self.penalize_intercept = penalize_intercept
         self.class_weight = class_weight
         self.min_count = min_count
         self.cost = cost
@@ -163,6 +169,7 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
     def _make_model(self) -> ClassesModel:
         return ClassesModel(
             fit_intercept=self.fit_intercept,
+            penalize_intercept=self.penalize_intercept,
             class_weight=self.class_weight,
             cost=self.cost,
             min_count=self.min_count,
@@ -220,6 +227,15 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
         """What the features are called, in the order of the columns of `coef_`; None where they have numbers alone."""
         check_is_fitted(self)
         return self._fitted().column_names()
+
+    def _check_training(self) -> Training:
+        training = super()._check_training()
+        if self.fit_intercept and not self.penalize_intercept and not training.loss.smooth:
+            raise ValueError(
+                f"penalize_intercept=False is not available with loss={training.loss.name!r}, which has no "
+                "temperature: use 'log', 'softmax-margin' or 'smoothed-hinge'"
+            )
+        return training
 
     def _check_data(self, model: Model, X: Any, y: Any) -> tuple[Any, Any]:
         items = as_items(X)

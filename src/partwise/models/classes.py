@@ -25,7 +25,7 @@ from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.names import decode_names, encode_names
 from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import decode_labels, encode, encode_labels, string_array
-from partwise.models.base import InputReport, Labellings, Learnt, Model, Reading, Training
+from partwise.models.base import Ability, InputReport, Labellings, Learnt, Model, Reading, Training
 from partwise.models.class_items import ClassRows, item_rows, n_rows, take_rows
 from partwise.models.class_partitioner import ClassesPartitioner
 from partwise.models.class_weight import with_class_weight
@@ -41,6 +41,7 @@ from partwise.models.inspection import (
     explanation,
     largest,
 )
+from partwise.models.intercepts import free_intercepts
 from partwise.models.rows import Rows, csr_attributes
 from partwise.models.saved import coefficient_arrays, read_coefficients
 from partwise.models.sequences.labels import all_labels
@@ -61,7 +62,7 @@ class ClassesModel(Model):
     `names` are those of a data frame's columns, `given_names` what the columns of any matrix are called; a `reader`
     makes the columns where rows are dicts or lists of strings.
 
-    fit_intercept, class_weight, cost, min_count: see `MaxentClassifier`.
+    fit_intercept, penalize_intercept, class_weight, cost, min_count: see `MaxentClassifier`.
     """
 
     constraints: ClassVar[tuple[str, ...]] = ("allowed",)
@@ -78,8 +79,20 @@ class ClassesModel(Model):
     #: against each other.
     one_sided: bool = False
 
-    def __init__(self, *, fit_intercept: bool, class_weight: Any, cost: Any = None, min_count: int = 1) -> None:
+    def __init__(
+        self,
+        *,
+        fit_intercept: bool,
+        class_weight: Any,
+        cost: Any = None,
+        min_count: int = 1,
+        penalize_intercept: bool = True,
+    ) -> None:
         self.fit_intercept = bool(fit_intercept)
+        self.free_intercept = self.fit_intercept and not penalize_intercept
+        if self.free_intercept:
+            why = "penalize_intercept=False: not available with {}"
+            self.lacks = {Ability.FURTHER: why.format("partial_fit"), Ability.PARTITIONS: why.format("partitions")}
         self.min_count = check_count("min_count", min_count)
         self.class_weight = class_weight
         self.label_cost = LabelCost.of(cost)
@@ -103,7 +116,8 @@ class ClassesModel(Model):
         self.one_sided = training.l1 > 0 and len(classes) == 2
         examples = self._examples(encoded, training.by_features)
         factor = 1.0 if self.one_sided else self.l2_factor
-        return Learnt(examples, (len(y), len(classes), self.one_sided), l2_factor=factor)
+        free = free_intercepts(self, encoded, training.loss) if self.free_intercept else None
+        return Learnt(examples, (len(y), len(classes), self.one_sided), l2_factor=factor, free=free)
 
     def _learn_columns(self, X: Any) -> Any:
         """The training rows as a matrix; of items, the attributes that occur often enough are its columns."""

@@ -30,7 +30,7 @@ class MaxentTask(Task):
 
     name: ClassVar[str] = "maxent"
     unit: ClassVar[str] = "rows"
-    parameters: ClassVar[tuple[str, ...]] = ("fit_intercept", "min_count")
+    parameters: ClassVar[tuple[str, ...]] = ("fit_intercept", "penalize_intercept", "min_count")
     partitioned: ClassVar[tuple[str, ...]] = ("fit_intercept",)
     formats: ClassVar[tuple[str, ...]] = ("svmlight", "items")
     label_costs: ClassVar[bool] = True
