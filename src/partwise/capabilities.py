@@ -22,6 +22,7 @@ class Capability(StrEnum):
     L1 = "l1 > 0"
     SMOOTH_PENALTY = "smooth penalty"
     PENALTY = "l1 > 0 or l2 > 0"
+    ALL_PENALISED = "a penalty on all weights"
     # of either: the loss has a temperature above 0, or there is no l1
     SMOOTH_TERM = "smooth loss or penalty"
     # of the structure

@@ -159,3 +159,34 @@ def test_many_columns_cost_no_more_than_their_number(cli, tmp_path):
     path.write_text("".join(" ".join(["a"] * n) + f" {label}\n" for label in "XYX") + "\n")
     cli("train", "tag", path, "-o", tmp_path / "m.pw", "--features", "pos", "-q")
     cli("train", "tag", path, "-o", tmp_path / "m.pw", "--columns", f"1,{n + 1}", "-q")
+
+
+def test_items_of_a_classifier(cli, cli_json, tmp_path):
+    X = [[[f"w={word}", f"suffix={word[-2:]}"] for word in words] for words in BANK.words]
+    X[0][0] = {"w=" + BANK.words[0][0]: 1.0, "size": 2.5}
+    path, model = tmp_path / "train.items", tmp_path / "m.pw"
+    write_items(path, X, BANK.tags)
+    rows, labels = [item for each in X for item in each], [tag for each in BANK.tags for tag in each]
+    said = cli_json("train", "maxent", path, "--format", "items", "--min-count", 2, "-o", model)
+    direct = partwise.MaxentClassifier(min_count=2).fit(rows, labels)
+    assert said["primal"] == pytest.approx(direct.result_.primal, rel=1e-9)
+    assert cli("predict", model, path).stdout.splitlines() == direct.predict(rows).tolist()
+    assert cli_json("evaluate", model, path)["accuracy"] == pytest.approx(direct.score(rows, labels))
+    dump = [line.split("\t") for line in cli("inspect", model, "--dump", "-").stdout.splitlines()]
+    assert {row[1] for row in dump if row[0] == "attribute"} == set(direct.attributes_)
+    assert direct.attributes_[0] in cli("inspect", model).stdout
+    first = json.loads(cli("predict", model, path, "--json", "--k-best", 2).stdout.splitlines()[0])
+    assert len(first["best"]) == 2
+    tag = BANK.tags[0][0]
+    heavy = cli_json("train", "maxent", path, "--format", "items", "-o", model, "--class-weight", f"{tag}=3")
+    weights = [3.0 if label == tag else 1.0 for label in labels]
+    again = partwise.MaxentClassifier().fit(rows, labels, sample_weight=weights)
+    assert heavy["primal"] == pytest.approx(again.result_.primal, rel=1e-9)
+    assert (
+        "LABEL=WEIGHT with a number"
+        in cli("train", "maxent", path, "--format", "items", "-o", model, "--class-weight", "DET", status=2).stderr
+    )
+    (tmp_path / "empty.items").write_text("\n\n")
+    assert "there are no rows" in cli("predict", model, tmp_path / "empty.items").stderr
+    partition = cli("partition", "maxent", path, "--format", "items", "-o", tmp_path / "parts", status=2)
+    assert "not available for partitions" in partition.stderr

@@ -312,3 +312,20 @@ class TestCommand:
             done = CliRunner().invoke(main, ["predict", str(tmp_path / "model.pw"), *told])
             assert done.exit_code, arguments
             assert message in done.output + str(done.exception), (arguments, done.output, done.exception)
+
+
+def test_classifiers_of_named_attributes(tmp_path):
+    words = ["cat", "dog", "cow", "ant"] * 3
+    forms = {
+        pa.list_(pa.string()): [[f"w={word}", word[0]] for word in words],
+        pa.map_(pa.string(), pa.float64()): [{f"w={word}": 1.0, "size": 2.0} for word in words],
+        pa.struct({"w": pa.string(), "size": pa.float64()}): [{"w": word, "size": 2.0} for word in words],
+    }
+    for kind, rows in forms.items():
+        model = MaxentClassifier().fit(rows, [word[0] for word in words])
+        as_arrow = [list(row.items()) for row in rows] if pa.types.is_map(kind) else rows
+        batch = pa.record_batch({"n": range(12), "x": pa.array(as_arrow, kind)})
+        assert Scorer(model).batch(batch)["prediction"].to_pylist() == model.predict(rows).tolist()
+        assert Scorer(model).batch(batch.slice(3, 4))["prediction"].to_pylist() == model.predict(rows[3:7]).tolist()
+    with pytest.raises(ScoringError, match=r"column 'x'.*list of strings, map or struct"):
+        Scorer(model, columns=["x"]).batch(pa.record_batch({"x": [1.0, 2.0]}))

@@ -2,35 +2,47 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from scipy import sparse
 from scipy.special import log_softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from partwise.arrays import Floats
 from partwise.checks import check_count, count_jobs
 from partwise.estimators.answers import needs_probabilities
 from partwise.estimators.base import StructuredEstimator
+from partwise.estimators.class_data import checked_labels, validated
+from partwise.estimators.class_data import feature_names as given_names
+from partwise.estimators.training import unchanged_on_failure
 from partwise.features.sparse_inputs import own_sparse
 from partwise.losses import get_loss
-from partwise.models.base import Model
+from partwise.models.base import Model, Training
+from partwise.models.class_items import as_items, could_be_items
 from partwise.models.classes import ClassesModel
 from partwise.models.inspection import Explanation, TopFeatures
+from partwise.solvers import Checkpoint
 
 
 class MaxentClassifier(ClassifierMixin, StructuredEstimator):
     """Linear classifier: multinomial logistic regression, or a max-margin classifier with a hinge loss.
 
-    Minimises ``1 / (2 C) |w|^2 + sum_i weight_i loss_i(w)``. With the log loss and ``fit_intercept=False`` this is
-    scikit-learn's ``LogisticRegression`` with the same `C`, for two labels and for more.
+    Minimises ``1 / (2 C) |w|^2 + sum_i weight_i loss_i(w)``. With the log loss and ``penalize_intercept=False`` (or
+    ``fit_intercept=False``) this is scikit-learn's ``LogisticRegression`` with the same `C`, for two labels and
+    for more.
 
     Two labels share one weight vector, on the second label's side; two vectors under this penalty would describe the
     same distributions at half the penalty.
+
+    `X` is a matrix of numbers (NumPy, SciPy sparse, a data frame), one row per example, or a list of examples, each a
+    list of attribute names (strings; a repeated name counts twice) or a dict: ``{"word": "the"}`` is the attribute
+    "word=the", a number or a bool is the attribute's value, a list of strings or a nested dict is written out with the
+    name as prefix. Attributes not seen in training are ignored at prediction.
 
     Predictions take the constraint `allowed`: for each row None, or a collection of the labels it may have.
 
@@ -46,10 +58,15 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
     l1_ratio : float between 0 and 1
         Used by "elasticnet" only.
     fit_intercept : bool
-        Add a column of ones to the features. Its weights are penalised like all others (LIBLINEAR's ``-B 1``).
+        Add a column of ones to the features.
+    penalize_intercept : bool
+        Its weights are penalised like all others (LIBLINEAR's ``-B 1``), or not at all (as in scikit-learn, and
+        LIBLINEAR's ``-R``), for losses with a temperature above 0, by the solvers `lbfgs`, `newton` and `owlqn`.
     class_weight : None, "balanced" or a mapping of labels to numbers >= 0
         What each row's weight is multiplied by; labels that are not named have 1. "balanced": the sum of all
         rows' weights over the number of labels times the sum of that label's.
+    min_count : int
+        Rows that are dicts or lists of strings: leave out attributes that occur less often in the training data.
     cost : None, array, mapping or callable
         How bad it is to answer a label where another is right, for losses with costs; None: 1. An array of shape
         (n_labels, n_labels) in the order of `classes_`, a row per right label; a mapping of pairs (right label, label)
@@ -85,6 +102,12 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
     coef_ : ndarray of shape (1, n_features) for two labels, else (n_classes, n_features)
     intercept_ : ndarray of shape (1,) or (n_classes,)
     n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        The columns of a data frame; predictions refuse others.
+    attributes_ : list of str or None
+        What features are called: attributes, a data frame's columns, or the names of `set_feature_names`.
+    unknown_rate_ : float
+        Share of the attributes in the last input that are not known; dicts and lists of strings.
     result_ : Result
         Objective, dual value, gap, history of the last `fit`.
     """
@@ -95,7 +118,9 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
         C: float = 1.0,
         *,
         fit_intercept: bool = True,
+        penalize_intercept: bool = True,
         class_weight: Mapping[Any, float] | str | None = None,
+        min_count: int = 1,
         cost: Any = None,
         penalty: str = "l2",
         l1_ratio: float = 0.5,
@@ -127,22 +152,96 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
             callbacks=callbacks,
         )
         self.fit_intercept = fit_intercept
+        self.penalize_intercept = penalize_intercept
         self.class_weight = class_weight
+        self.min_count = min_count
         self.cost = cost
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.dict = True
         return tags
 
     _model: ClassesModel
     __metadata_request__predict: ClassVar = dict.fromkeys(ClassesModel.constraints)  # for scikit-learn's routing
 
     def _make_model(self) -> ClassesModel:
-        return ClassesModel(fit_intercept=self.fit_intercept, class_weight=self.class_weight, cost=self.cost)
+        return ClassesModel(
+            fit_intercept=self.fit_intercept,
+            penalize_intercept=self.penalize_intercept,
+            class_weight=self.class_weight,
+            cost=self.cost,
+            min_count=self.min_count,
+        )
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        feature_names: Any = None,
+        checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
+    ) -> Self:
+        """Train on rows `X` with labels `y`; `sample_weight` is one weight per row.
+
+        A row of weight 0 is left out altogether: nothing is learnt from it. `X` may be a partition
+        (`partwise.partitions.open`), which has its labels and weights: training data in files.
+
+        feature_names : list of str or fitted transformer, optional
+            What the columns are called, as for `set_feature_names`.
+        checkpoint : path or `partwise.solvers.Checkpoint`
+            A file for the state of the run, saved from time to time and at the end. If it exists, the run continues
+            from it and ends with the same bits as one that was not interrupted.
+        """
+        with unchanged_on_failure(self):
+            if feature_names is not None and hasattr(X, "shape") and len(X.shape) == 2:
+                given_names(feature_names, int(X.shape[1]))  # before the work
+            super().fit(X, y, sample_weight, checkpoint=checkpoint)
+            if feature_names is not None:
+                self.set_feature_names(feature_names)
+        return self
+
+    def set_feature_names(self, names: Any) -> Self:
+        """Call the columns by these names in `top_features`, `explain`, reports and model files.
+
+        A data frame's columns, and the attributes of dicts and lists of strings, have names of their own. Other
+        matrices have what is said here: in a pipeline, ``pipeline[-1].set_feature_names(pipeline[:-1])``.
+
+        Parameters
+        ----------
+        names : list of str, fitted transformer or None
+            One name per column; a transformer's `get_feature_names_out` tells them. None: their own, or numbers.
+        """
+        check_is_fitted(self)
+        if names is not None:
+            if self._model.reader is not None:
+                raise ValueError("set_feature_names: the attributes of dicts and lists of strings have their names")
+            names = given_names(names, int(self._model.coef.shape[1]))
+        self._model = self._model.with_options(given_names=names)
+        return self
+
+    @property
+    def attributes_(self) -> list[str] | None:
+        """What the features are called, in the order of the columns of `coef_`; None where they have numbers alone."""
+        check_is_fitted(self)
+        return self._fitted().column_names()
+
+    def _check_training(self) -> Training:
+        training = super()._check_training()
+        if self.fit_intercept and not self.penalize_intercept and not training.loss.smooth:
+            raise ValueError(
+                f"penalize_intercept=False is not available with loss={training.loss.name!r}, which has no "
+                "temperature: use 'log', 'softmax-margin' or 'smoothed-hinge'"
+            )
+        return training
 
     def _check_data(self, model: Model, X: Any, y: Any) -> tuple[Any, Any]:
-        X, y = validate_data(self, own_sparse(X), y, accept_sparse="csr", dtype=np.float64, order="C")
+        items = as_items(X)
+        if items is not None:
+            return items, checked_labels(items, y)
+        X, y = validated(self, X, y, reset=True)
         check_classification_targets(y)
         names = self.feature_names_in_.tolist() if hasattr(self, "feature_names_in_") else None
         cast(ClassesModel, model).names = names
@@ -150,10 +249,7 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
 
     def _check_more(self, X: Any, y: Any) -> tuple[Any, Any]:
         X = self._check_input(X)
-        y = column_or_1d(y, warn=True)
-        check_consistent_length(X, y)
-        check_classification_targets(y)
-        return X, y
+        return X, checked_labels(X, y)
 
     def _fitted(self) -> ClassesModel:
         """With the names of columns as they are now."""
@@ -162,9 +258,17 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
         return model if names == model.names else model.with_options(names=names)
 
     def _check_input(self, X: Any) -> Any:
-        if not sparse.issparse(X) or X.format != "csr":  # whose indices only `row_products` follows, looking at each
-            X = own_sparse(X)
-        return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        if self._model.reader is None:
+            if as_items(X) is not None:
+                raise ValueError("X: rows are dicts or lists of strings, those of fit were rows of a matrix")
+            return validated(self, X, reset=False)
+        items = could_be_items(X)
+        if items is None:
+            raise ValueError(
+                f"X: rows must be dicts or lists of strings, as in fit, got {type(X).__name__}"
+                + (f" of {type(X[0]).__name__}" if isinstance(X, (list, tuple)) and len(X) else "")
+            )
+        return items
 
     @property
     def coef_(self) -> Floats:
@@ -189,7 +293,8 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
     def decision_function(self, X: Any) -> Floats:
         """Scores: shape (n,) for two labels (positive: the second), else (n, n_classes)."""
         check_is_fitted(self)
-        return self._model.scores(self._check_input(X), count_jobs(self.n_jobs))
+        rows = self._model.rows(self._check_input(X))
+        return self._model.scores(rows.matrix, count_jobs(self.n_jobs))
 
     @needs_probabilities
     def predict_log_proba(self, X: Any) -> Floats:
@@ -220,9 +325,21 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
         Their amounts add up to the difference of the two scores.
         """
         check_is_fitted(self)
+        found: Explanation = self._explain(_one_row(x))
+        return found
+
+
+def _one_row(x: Any) -> Any:
+    """One example as a table of one row."""
+    if isinstance(x, (dict, set, frozenset)) or as_items([x]) is not None:
+        return [x]
+    if hasattr(x, "columns"):  # a data frame
+        row = x
+    elif hasattr(x, "to_frame") and hasattr(x, "index"):  # a row of one
+        row = x.to_frame().T
+    else:
         row = own_sparse(x, "x") if sparse.issparse(x) else np.asarray(x)
         row = row if row.ndim == 2 else row.reshape(1, -1)
-        if row.shape[0] != 1:
-            raise ValueError(f"explain takes one row, got {row.shape[0]}")
-        found: Explanation = self._explain(row)
-        return found
+    if row.shape[0] != 1:
+        raise ValueError(f"explain takes one row, got {row.shape[0]}")
+    return row

@@ -205,7 +205,10 @@ class TrainedEstimator(BaseEstimator):
                 what = f"{first:g}, from which on all weights are zero" if l1_max is None else f"l1_max = {first:g}"
                 raise ValueError(f"l1_min = {l1_min:g} must be at most {what}")
             own = prepared.problem.l2
-            penalties = [ElasticNet(l1, own) for l1 in np.geomspace(first, l1_min, points).tolist()]
+            penalties = [
+                ElasticNet(l1, own, prepared.problem.penalty.free)
+                for l1 in np.geomspace(first, l1_min, points).tolist()
+            ]
             results = solve_path(prepared.problem, penalties, **prepared.options)
             self._keep(prepared, results[-1])
         return results
@@ -227,20 +230,21 @@ class TrainedEstimator(BaseEstimator):
                 raise ValueError("cost is not available with a partition")
             if y is not None or sample_weight is not None:
                 raise ValueError("a partition has its labels and weights: give it alone")
+            model.needs(Ability.PARTITIONS, "training on a partition")
             model = X.model_like(model)
             files = X.batches(training.by_features)
             batches: Sequence[BatchReference] = files
             executor = X.executor(files)
-            l2_factor, shape = model.l2_factor, ("partition", X.digest)
+            l2_factor, free, shape = model.l2_factor, None, ("partition", X.digest)
         else:
             learnt = model.learn(*self._check_data(model, X, y), sample_weight, training)
             if not isinstance(learnt, Learnt):
                 raise TypeError(f"{type(model).__name__}.learn must return Learnt, got {type(learnt).__name__}")
             if training.max_seconds is not None and learnt.seconds:
                 training = replace(training, max_seconds=max(0.0, training.max_seconds - learnt.seconds))
-            batches, reading, l2_factor = [learnt.examples], learnt.reading, learnt.l2_factor
+            batches, reading, l2_factor, free = [learnt.examples], learnt.reading, learnt.l2_factor, learnt.free
             shape = (learnt.examples.batch.slot_offsets, *learnt.shape)
-        penalty = replace(training, l2=l2_factor * training.l2).penalty
+        penalty = replace(training, l2=l2_factor * training.l2, free=free).penalty
         problem = Problem.of(batches, training.loss, penalty, executor=executor, n_jobs=training.n_jobs)
         key = (type(model), training.loss, training.solver, *shape)
         options = {
@@ -389,5 +393,5 @@ def penalty_parameters(l1: float, l2: float) -> dict[str, Any]:
 
 def _times(penalty: Penalty, ratio: float) -> Penalty:
     if isinstance(penalty, L2):
-        return L2(ratio * penalty.strength)
-    return ElasticNet(ratio * penalty.l1, ratio * penalty.strength)
+        return replace(penalty, strength=ratio * penalty.strength)
+    return replace(penalty, l1=ratio * penalty.l1, strength=ratio * penalty.strength)

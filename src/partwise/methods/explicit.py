@@ -25,6 +25,7 @@ NEEDS = frozenset(
         Capability.K_BEST,
         Capability.IDENTITY_LINK,
         Capability.L2,
+        Capability.ALL_PENALISED,
         Capability.EXPLICIT_WEIGHTS,
         Capability.IN_MEMORY,
         Capability.ONE_BATCH,

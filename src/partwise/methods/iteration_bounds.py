@@ -64,7 +64,13 @@ def constants(problem: Problem) -> Constants:
     ValueError
         If the structure has no sums over labellings, or the penalty has no l2 > 0 or an l1 term.
     """
-    needs = {Capability.EXPECTATION_ORACLE, Capability.MAX_ORACLE, Capability.L2, Capability.SMOOTH_PENALTY}
+    needs = {
+        Capability.EXPECTATION_ORACLE,
+        Capability.MAX_ORACLE,
+        Capability.L2,
+        Capability.ALL_PENALISED,
+        Capability.SMOOTH_PENALTY,
+    }
     missing = frozenset(needs) - problem.capabilities()
     if missing:
         raise ValueError(f"iteration bounds need {listed(missing)}, which this problem does not have")

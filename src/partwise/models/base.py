@@ -33,7 +33,7 @@ from partwise.models.errors import NotAvailable
 from partwise.models.inspection import Explanation
 from partwise.models.layout import DENSE, few
 from partwise.models.partitioner import Partitioner
-from partwise.penalties import L2, ElasticNet, Penalty
+from partwise.penalties import L2, ElasticNet, Free, Penalty
 from partwise.problem import Batch, LabelledBatch
 from partwise.problem.inference import best_labellings
 from partwise.solvers import Solver
@@ -73,12 +73,14 @@ class Training:
     l1: float = 0.0
     max_seconds: float | None = None
     verbose: int = 0
+    #: Weights that are not penalised (`Learnt.free`).
+    free: Free | None = None
     #: All labels that there will be, where a model is to be trained further on other data (`Model.takes_classes`).
     classes: Any = None
 
     @property
     def penalty(self) -> Penalty:
-        return ElasticNet(self.l1, self.l2) if self.l1 else L2(self.l2)
+        return ElasticNet(self.l1, self.l2, self.free) if self.l1 else L2(self.l2, self.free)
 
     def penalty_of(self, C: float) -> Penalty:
         """The penalty of another C, with the same shares of |w|_1 and |w|^2."""
@@ -108,6 +110,8 @@ class Learnt:
         start may use that fit's dual point.
     l2_factor : float
         What the strength of the penalty is multiplied by.
+    free : Free, optional
+        Weights that are not penalised.
     seconds : float
         Time that the model spent on training something itself.
     reading : Reading, optional
@@ -118,6 +122,7 @@ class Learnt:
     examples: LabelledBatch
     shape: tuple[Any, ...] = ()
     l2_factor: float = 1.0
+    free: Free | None = None
     seconds: float = 0.0
     reading: Reading | None = None
 

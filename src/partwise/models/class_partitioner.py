@@ -12,6 +12,7 @@ from partwise.arrays import Floats
 from partwise.checks import check_sample_weight
 from partwise.models.class_weight import label_factors
 from partwise.models.encoded import EncodedRows
+from partwise.models.errors import NotAvailable
 from partwise.models.partitioner import ChangedData, Partitioner
 from partwise.models.rows import Density
 
@@ -32,6 +33,11 @@ class ClassesPartitioner(Partitioner):
         self._density = Density()
 
     def look(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> None:
+        if isinstance(X, list):
+            raise NotAvailable(
+                "partitions of dicts or lists of strings: not available for MaxentClassifier; make matrices of them by "
+                "DictVectorizer or FeatureHasher"
+            )
         weight = check_sample_weight(sample_weight, X.shape[0], "sample")
         seen, labels = np.unique(y, return_inverse=True)
         sums = np.bincount(labels, weights=weight, minlength=len(seen)).astype(np.float64)

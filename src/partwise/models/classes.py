@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from partwise.arrays import Booleans, Floats, Ints
-from partwise.checks import check_sample_weight
+from partwise.checks import check_count, check_sample_weight
 from partwise.features import FeatureMap, RowLayout, logistic_map, maxent_map, multiclass_map
 from partwise.features.sparse_inputs import own_sparse, row_products
 from partwise.memory import check_weights
@@ -26,7 +26,8 @@ from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.names import decode_names, encode_names
 from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import decode_labels, encode, encode_labels, string_array
-from partwise.models.base import Labellings, Learnt, Model, Reading, Training
+from partwise.models.base import Ability, InputReport, Labellings, Learnt, Model, Reading, Training
+from partwise.models.class_items import ClassRows, item_rows, n_rows, take_rows
 from partwise.models.class_partitioner import ClassesPartitioner
 from partwise.models.class_weight import with_class_weight
 from partwise.models.costs import LabelCost, row_costs
@@ -41,9 +42,11 @@ from partwise.models.inspection import (
     explanation,
     largest,
 )
+from partwise.models.intercepts import free_intercepts
 from partwise.models.rows import Rows, csr_attributes
 from partwise.models.saved import coefficient_arrays, read_coefficients
 from partwise.models.sequences.labels import all_labels
+from partwise.models.sequences.name_reader import NameReader
 from partwise.problem import Batch, LabelledBatch
 from partwise.structures import Multiclass, padded_width
 
@@ -55,9 +58,12 @@ FEW_PAIRS = 10_000
 
 
 class ClassesModel(Model):
-    """A label per row. `names` are those of the columns, if they have any.
+    """A label per row.
 
-    fit_intercept, class_weight, cost: see `MaxentClassifier`.
+    `names` are those of a data frame's columns, `given_names` what the columns of any matrix are called; a `reader`
+    makes the columns where rows are dicts or lists of strings.
+
+    fit_intercept, penalize_intercept, class_weight, cost, min_count: see `MaxentClassifier`.
     """
 
     constraints: ClassVar[tuple[str, ...]] = ("allowed",)
@@ -67,25 +73,41 @@ class ClassesModel(Model):
     coef: Floats
     intercept: Floats
     names: list[str] | None = None
+    given_names: list[str] | None = None
+    reader: NameReader | None = None
     #: Whether it is trained with one weight per column, of the second of two labels. Under an l1 term weights of both
     #: labels would be one number twice, of which any split is as good: twice the columns, and coordinates that move
     #: against each other.
     one_sided: bool = False
 
-    def __init__(self, *, fit_intercept: bool, class_weight: Any, cost: Any = None) -> None:
+    def __init__(
+        self,
+        *,
+        fit_intercept: bool,
+        class_weight: Any,
+        cost: Any = None,
+        min_count: int = 1,
+        penalize_intercept: bool = True,
+    ) -> None:
         self.fit_intercept = bool(fit_intercept)
+        self.free_intercept = self.fit_intercept and not penalize_intercept
+        if self.free_intercept:
+            why = "penalize_intercept=False: not available with {}"
+            self.lacks = {Ability.FURTHER: why.format("partial_fit"), Ability.PARTITIONS: why.format("partitions")}
+        self.min_count = check_count("min_count", min_count)
         self.class_weight = class_weight
         self.label_cost = LabelCost.of(cost)
 
     # training
 
     def learn(self, X: Any, y: Any, sample_weight: Any, training: Training) -> Learnt:
-        weight = check_sample_weight(sample_weight, X.shape[0], "sample")
+        weight = check_sample_weight(sample_weight, n_rows(X), "sample")
         given = None if training.classes is None else all_labels(np.unique(y), np.unique(training.classes))
         weight = with_class_weight(self.class_weight, y, weight, given)
         if weight is not None and not weight.all():
             keep = np.flatnonzero(weight)
-            X, y, weight = X[keep], y[keep], weight[keep]
+            X, y, weight = take_rows(X, keep), y[keep], weight[keep]
+        X = self._learn_columns(X)
         classes, labels = np.unique(y, return_inverse=True)
         if given is not None:
             classes, labels = given, np.searchsorted(given, classes)[labels]
@@ -97,10 +119,23 @@ class ClassesModel(Model):
         self.one_sided = training.l1 > 0 and len(classes) == 2
         examples = self._examples(encoded, training.by_features)
         factor = 1.0 if self.one_sided else self.l2_factor
-        return Learnt(examples, (len(y), len(classes), self.one_sided), l2_factor=factor)
+        free = free_intercepts(self, encoded, training.loss) if self.free_intercept else None
+        return Learnt(examples, (len(y), len(classes), self.one_sided), l2_factor=factor, free=free)
+
+    def _learn_columns(self, X: Any) -> Any:
+        """The training rows as a matrix; of items, the attributes that occur often enough are its columns."""
+        if not isinstance(X, list):
+            if self.min_count > 1:
+                raise ValueError(f"min_count={self.min_count} is for rows that are dicts or lists of strings")
+            return X
+        self.reader = NameReader()
+        found = item_rows(self.reader, X, self.min_count)
+        if not self.reader.n_attributes:
+            raise ValueError("X has no attribute" + (f" that occurs {self.min_count} times" * (self.min_count > 1)))
+        return found.matrix
 
     def further(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> LabelledBatch:
-        weight = check_sample_weight(sample_weight, X.shape[0], "sample")
+        weight = check_sample_weight(sample_weight, n_rows(X), "sample")
         unknown = sorted(set(np.unique(y).tolist()) - set(self.classes.tolist()), key=str)
         if unknown:
             raise ValueError(f"y has the label {unknown[0]!r}, which is not among the classes of the first call")
@@ -204,20 +239,40 @@ class ClassesModel(Model):
     def carried(self, old: ClassesModel) -> Floats | None:
         last = copy.copy(old)
         last.fit_intercept = self.fit_intercept  # an intercept that it did not have is 0
-        if not np.array_equal(self.classes, old.classes) or old.coef.shape[1] + self.fit_intercept != self.n_attributes:
+        if (self.reader is None) != (old.reader is None):
+            return None
+        if self.reader is not None and old.reader is not None:
+            numbers = self.reader.numbers_in(old.reader)
+            assert numbers is not None
+            last.coef = np.where(numbers >= 0, old.coef[:, numbers], 0.0)
+        if (
+            not np.array_equal(self.classes, old.classes)
+            or last.coef.shape[1] + self.fit_intercept != self.n_attributes
+        ):
             return None
         if self.one_sided:
-            return np.append(old.coef[0], old.intercept[:1] if self.fit_intercept else [])
+            return np.append(last.coef[0], old.intercept[:1] if self.fit_intercept else [])
         return last.weights
 
     # prediction
 
-    def read(self, X: Any, n_jobs: int = 1) -> Reading:
-        def batch() -> Batch:
-            structure = Multiclass(X.shape[0], len(self.classes))
-            return Batch(structure, multiclass_map(structure, self._rows(own_sparse(X)).table))
+    def rows(self, X: Any) -> ClassRows:
+        """Rows as a matrix of the columns that have weights."""
+        return ClassRows(X) if self.reader is None else item_rows(self.reader, X)
 
-        return Reading(batch, X.shape[0], source=X)
+    def read(self, X: Any, n_jobs: int = 1) -> Reading:
+        rows = self.rows(X)
+        matrix, n = rows.matrix, int(rows.matrix.shape[0])
+
+        def batch() -> Batch:
+            structure = Multiclass(n, len(self.classes))
+            return Batch(structure, multiclass_map(structure, self._rows(own_sparse(matrix)).table))
+
+        return Reading(batch, n, source=rows)
+
+    def report(self, reading: Reading, labellings: Labellings | None) -> InputReport | None:
+        unknown: tuple[int, int] = reading.source.unknown
+        return None if self.reader is None else InputReport(lambda: unknown)
 
     def scores(self, X: Any, n_jobs: int = 1) -> Floats:
         """X coef' + intercept: shape (n,) for two labels (positive: the second), else (n, n_classes)."""
@@ -227,7 +282,7 @@ class ClassesModel(Model):
     def best(self, reading: Reading, n_jobs: int = 1) -> Labellings:
         if reading.constrained:
             return super().best(reading, n_jobs)
-        X, n = reading.source, reading.n_examples
+        X, n = reading.source.matrix, reading.n_examples
         # Some rows at a time: all scores of many rows and labels would take far more memory than either.
         some = max(1, MOST_SCORES // len(self.classes))
         parts: Any = [X]
@@ -278,7 +333,16 @@ class ClassesModel(Model):
     # inspection
 
     def _name(self, column: int) -> Any:
-        return int(column) if self.names is None else self.names[column]
+        if self.reader is not None:
+            return self.reader.name(column)
+        names = self.names if self.given_names is None else self.given_names
+        return int(column) if names is None else names[column]
+
+    def column_names(self) -> list[str] | None:
+        """What columns are called, if they are called anything."""
+        if self.reader is not None:
+            return self.reader.names()
+        return self.names if self.given_names is None else self.given_names
 
     def label_weights(self) -> tuple[Floats, Floats]:
         """Weights and intercepts, one row per label; of two labels each has half of the difference."""
@@ -292,7 +356,7 @@ class ClassesModel(Model):
 
     def explain(self, reading: Reading) -> Explanation:
         """Which features make the best label of a row better than the second-best one."""
-        row = reading.source
+        row = reading.source.matrix
         values = row.toarray().ravel() if sparse.issparse(row) else row.ravel()
         weights, intercepts = self.label_weights()
         scores = weights @ values + intercepts
@@ -312,7 +376,14 @@ class ClassesModel(Model):
         flat = self.coef.ravel()
         kept = choose_kept(flat, threshold, keep)
         coef = np.where(kept, flat, 0.0).reshape(self.coef.shape)
-        return self.with_coef(coef, self.intercept), counts_of(flat, kept)
+        smaller = self.with_coef(coef, self.intercept)
+        if self.reader is not None:  # attributes without any weight are no longer known
+            used: Booleans = np.count_nonzero(coef, axis=0) > 0
+            used[:1] |= not used.any()
+            smaller.coef = np.ascontiguousarray(coef[:, used])
+            smaller.reader, _ = self.reader.keep(used)
+            smaller.use_columns(smaller.coef.shape[1])
+        return smaller, counts_of(flat, kept)
 
     def attributes(self) -> dict[str, Any]:
         found: dict[str, Any] = {"classes_": self.classes, "n_features_in_": self.coef.shape[1]}
@@ -325,8 +396,11 @@ class ClassesModel(Model):
     def to_parts(self, parts: ModelParts) -> None:
         parts.settings |= {"labels": encode_labels(self.classes), "n_features": self.coef.shape[1]}
         parts.arrays |= {**coefficient_arrays(self.coef), "intercept_weights": self.intercept}
-        if self.names is not None:
-            parts.add("features", ModelParts("names", {}, encode_names(self.names)))
+        for name, names in (("features", self.names), ("given_names", self.given_names)):
+            if names is not None:
+                parts.add(name, ModelParts("names", {}, encode_names(names)))
+        if self.reader is not None:
+            parts.add("reader", self.reader.to_parts())
 
     def from_parts(self, parts: ModelParts) -> ClassesModel:
         self.classes = decode_labels(parts.settings.get("labels"))
@@ -334,11 +408,22 @@ class ClassesModel(Model):
         self.coef = read_coefficients(parts, n_rows)
         self.intercept = np.array(parts.floats("intercept_weights", n_rows))
         self.use_columns(self.coef.shape[1])
-        if parts.has("features"):
-            self.names = decode_names(parts.part("features"))
-            if len(self.names) != self.coef.shape[1]:
-                raise ModelFormatError(f"names {len(self.names)} features and has weights for {self.coef.shape[1]}")
+        for part, name in (("features", "names"), ("given_names", "given_names")):
+            if parts.has(part):
+                names = decode_names(parts.part(part))
+                if len(names) != self.coef.shape[1]:
+                    raise ModelFormatError(f"names {len(names)} features and has weights for {self.coef.shape[1]}")
+                setattr(self, name, names)
+        if parts.has("reader"):
+            self._read_reader(parts.part("reader"))
         return self
+
+    def _read_reader(self, parts: ModelParts) -> None:
+        if parts.kind != NameReader.kind:
+            raise ModelFormatError(f"reads its input in an unknown way ({parts.kind[:40]!r})")
+        self.reader = NameReader.from_parts(parts)
+        if self.reader.n_attributes != self.coef.shape[1]:
+            raise ModelFormatError(f"knows {self.reader.n_attributes} attributes and weighs {self.coef.shape[1]}")
 
 
 def classifier_map(

@@ -24,6 +24,13 @@ soft(u, l1) = sign(u) max(|u| - l1, 0); with l2 = 0, R* is 0 for |u| <= l1 and i
 are a dual point too, with u = 0 and b = 0, so a mean of any plane with that one, (s u, s b), is a plane: the best s
 is taken, and a u outside of that box costs no certificate.
 
+Weights may be left out of the penalty (`penalties.Free`: intercepts). An entry of u for such a weight would make the
+dual -inf, unless it is 0. So they are kept in a box, |w_j| <= bound, so large that some minimum of P lies in it: the
+problem has the same minimum, the conjugate of the box is bound |u_j|, and
+
+    D = b - R*(u of the others) - bound sum_j |u_j|,
+    P(w) - D = |l2 w - u|^2 / (2 l2) over the others + sum_j (bound |u_j| - u_j w_j)     at the oracle's answer.
+
 The sums over examples are those of `sums`; the penalty enters here.
 """
 
@@ -45,6 +52,7 @@ from ..result import Certificate
 from ..threads import count_threads
 from .batch import Batch, Gold, LabelledBatch
 from .executor import BatchReference, Executor, ThreadExecutor
+from .free_weights import bound, free_part, penalised, settled
 from .rounding import Rounding
 from .second_derivatives import SecondDerivatives
 from .sums import Sums, check_size
@@ -182,13 +190,13 @@ class Problem(Sums):
         return self.losses(weights) + self.penalty_value(weights)
 
     def penalty_value(self, weights: Floats) -> float:
-        """l1 |w|_1 + l2/2 |w|^2."""
-        absolute = self.l1 * float(np.abs(weights).sum()) if self.l1 else 0.0
+        """l1 |w|_1 + l2/2 |w|^2 of the weights that are penalised."""
+        absolute = self.l1 * float(np.abs(penalised(self.penalty, weights)).sum()) if self.l1 else 0.0
         return absolute + self._half_square(weights)
 
     def _half_square(self, weights: Floats) -> float:
         """l2/2 |w|^2. Without a penalty weights may be so large that |w|^2 is infinite, and 0 times that no number."""
-        return 0.5 * self.l2 * self.norm2(weights) if self.l2 else 0.0
+        return 0.5 * self.l2 * self.norm2(penalised(self.penalty, weights)) if self.l2 else 0.0
 
     def value_and_gradient(self, weights: Floats, marginals: Floats | None = None) -> tuple[float, Floats]:
         """P(w) and its gradient l2 w - u (a subgradient where P has a kink).
@@ -203,7 +211,7 @@ class Problem(Sums):
 
     def gradient(self, weights: Floats, u: Floats) -> Floats:
         """l2 w - u: the gradient of P without its l1 term, where u is of the plane at w."""
-        gradient = self.l2 * weights
+        gradient = self.plane_of_weights(weights)
         gradient -= u
         return gradient
 
@@ -212,16 +220,22 @@ class Problem(Sums):
 
         u = l2 w - grad P(w), and P - l2/2 |w|^2 = b - <u, w>.
         """
-        u = self.l2 * weights - gradient
-        losses = primal - 0.5 * self.l2 * self.norm2(weights)
+        u = self.plane_of_weights(weights) - gradient
+        losses = primal - 0.5 * self.l2 * self.norm2(penalised(self.penalty, weights))
         return u, losses + self.dot(u, weights)
 
     def violations(self, weights: Floats, u: Floats) -> Floats:
         """Distance of 0 from the subdifferential of P in every weight, where u is of the plane at w."""
         gradient = self.gradient(weights, u)
-        used = np.abs(gradient + self.l1 * np.sign(weights))
-        out: Floats = np.where(weights != 0, used, np.maximum(np.abs(gradient) - self.l1, 0.0))
+        l1 = self.l1_of_weights
+        used = np.abs(gradient + l1 * np.sign(weights))
+        out: Floats = np.where(weights != 0, used, np.maximum(np.abs(gradient) - l1, 0.0))
         return out
+
+    @property
+    def l1_of_weights(self) -> float | Floats:
+        """l1, or an array with 0 where weights are not penalised."""
+        return self.l1 if self.penalty.free is None else penalised(self.penalty, np.full(self.n_weights, self.l1))
 
     @cached_property
     def hessian_of_marginals(self) -> bool:
@@ -238,7 +252,7 @@ class Problem(Sums):
         the work of finding them once more (see `hessian_of_marginals`).
         """
         point = weights.copy(), every, marginals  # what is kept for a point must not change with the caller's weights
-        return SecondDerivatives(self, self.l2, *point, partial=self.hessian_partial(*point))
+        return SecondDerivatives(self, self.penalty, *point, partial=self.hessian_partial(*point))
 
     # dual
 
@@ -270,8 +284,8 @@ class Problem(Sums):
 
     def weights_from_dual(self, point: DualPoint) -> Floats:
         """w(alpha) = u / l2, or soft(u, l1) / l2 with an elastic net."""
-        if self.l2 == 0:
-            raise ValueError("with l2 = 0 a dual point determines no weights")
+        if self.l2 == 0 or self.penalty.free is not None:
+            raise ValueError("without a penalty l2 > 0 on all weights a dual point determines none")
         return self.weights_of_plane(self.dual_terms(point)[0])
 
     def weights_of_plane(self, u: Floats, scale: float = 1.0) -> Floats:
@@ -280,8 +294,8 @@ class Problem(Sums):
         return soft / self.l2 if scale == 1.0 else (scale / self.l2) * soft
 
     def plane_of_weights(self, weights: Floats) -> Floats:
-        """The u with w = u / l2 (without an l1 term)."""
-        return self.l2 * weights
+        """The u with w = u / l2 (without an l1 term); 0 where weights are not penalised."""
+        return penalised(self.penalty, self.l2 * weights)
 
     def oracle_point(self, weights: Floats) -> DualPoint:
         """The distributions p_w that attain smax at w (temperature > 0): slot scores (theta + kappa c) / tau."""
@@ -320,16 +334,20 @@ class Problem(Sums):
         off: what D may be off by for other reasons.
         """
         dual = self.dual_of_plane(u, b)
-        rounding = off + self.rounding.of_gap(self.penalty, primal, u, b, primal - dual, weights, carried)
+        rest, lower = settled(self.penalty, u, b)
+        rounding = off + self.rounding.of_gap(self.penalty, primal, rest, lower, primal - dual, weights, carried)
         return Certificate.of(primal, dual, rounding)
 
     def certificate_at(self, primal: float, gradient: Floats, weights: Floats) -> Certificate:
         """The certificate of w against the oracle's own answer: |grad P|^2 / (2 l2) and rounding; nothing cancels."""
         if self.l2 == 0:
             return Certificate.none(primal)
-        norm2 = self.norm2(gradient)
+        norm2 = self.norm2(penalised(self.penalty, gradient))
         raw = norm2 / (2.0 * self.l2)
-        resolution, of_primal = self.rounding.of_gradient_gap(self.l2, primal, norm2, weights)
+        if self.penalty.free is not None:
+            loose = free_part(self.penalty, gradient)
+            raw += bound(self.penalty) * float(np.abs(loose).sum()) + float(loose @ free_part(self.penalty, weights))
+        resolution, of_primal = self.rounding.of_gradient_gap(self.penalty, primal, norm2, weights)
         rounding = resolution + of_primal
         return Certificate(primal, primal - raw, raw + rounding, raw, rounding, resolution)
 
@@ -342,13 +360,17 @@ class Problem(Sums):
 
     def dual_of_plane(self, u: Floats, b: float) -> float:
         """D = b - R*(u): b - |u|^2 / (2 l2) for the L2 penalty, -inf if l2 = 0."""
+        u, b = settled(self.penalty, u, b)
         if self.l1:
             return self._dual_of_box(u, b)
         return b - self.half_square(u) if self.l2 > 0 else float("-inf")
 
     def dual_as_it_is(self, u: Floats, b: float) -> float:
         """D = b - R*(u) of this very plane, where `dual_of_plane` may take a better multiple of it (l2 > 0)."""
-        return self.dual_of_weights(self.weights_of_plane(u), b) if self.l1 else self.dual_of_plane(u, b)
+        if not self.l1:
+            return self.dual_of_plane(u, b)
+        u, b = settled(self.penalty, u, b)
+        return self.dual_of_weights(self.weights_of_plane(u), b)
 
     def half_square(self, u: Floats) -> float:
         """|u|^2 / (2 l2), the conjugate of the L2 penalty; of a difference of planes: the curvature between them."""
@@ -384,6 +406,9 @@ class Problem(Sums):
     def _check_penalty(self) -> None:
         if self.penalty.l1 and not self.explicit_weights:
             raise ValueError("an l1 penalty needs explicit weights, which are not available with a kernel")
+        free = self.penalty.free
+        if free is not None and (not self.explicit_weights or free.stop > self.n_weights):
+            raise ValueError(f"free weights {free.start} to {free.stop}: there are no such explicit weights")
 
 
 def _penalty(penalty: Penalty | float) -> Penalty:

@@ -41,6 +41,8 @@ class Rounding:
         self.temperature = problem.loss.temperature
         self.explicit = problem.explicit_weights
         fixed = FEW + 0.5 * sqrt(problem.facts.row_length)
+        #: The same of u where features are 1: the depth of a sum over examples times what they weigh.
+        self.counts = (fixed + FEW + self.examples) * float(problem.sample_weight.sum())
         plain, squares, self.largest_reach = problem.rounding_sums(fixed, self.examples)
         self.scores2 = squares[0]
         #: Sums over examples of what multiplies |w| in scores, of what does not, and of what moves u.
@@ -63,6 +65,7 @@ class Rounding:
         l1, l2 = penalty.l1, penalty.strength
         if not (l1 or l2 > 0):
             return 0.0  # there is no D
+        free = self.of_free(penalty, 2.0 * sqrt(abs(primal)))
         size_u = self.size(u)
         of_primal = self.of_primal(primal, l2, size_u / l2 if weights is None else self.size(weights))
         bound = 0.0
@@ -74,22 +77,30 @@ class Rounding:
                 of_conjugate = (of_u / l1 + EPSILON * self.weights) * abs(b)
             else:
                 of_conjugate = (0.5 * EPSILON * self.weights * size_u * size_u + of_u * (size_u + 0.5 * of_u)) / l2
-            bound = _finite(of_primal + of_b + of_conjugate)
+            bound = _finite(of_primal + of_b + of_conjugate + free)
         return bound
 
-    def of_gradient_gap(self, l2: float, primal: float, norm2: float, weights: Floats) -> tuple[float, float]:
+    def of_gradient_gap(self, penalty: Penalty, primal: float, norm2: float, weights: Floats) -> tuple[float, float]:
         """Of |grad P(w)|^2 / (2 l2), norm2 = |grad P(w)|^2, as the gap to the oracle's answer at w; and of P(w).
 
         The oracle answers at scores that are off themselves: a dual point like any other, whose distance from the right
         one is of second order (a divergence for its distributions, a square for its masses).
         """
+        l2 = penalty.strength
         size, norm, mass = self.size(weights), sqrt(norm2), 2.0 * sqrt(abs(primal))
         off = self.of_plane(0.0, mass, 0)[1] + EPSILON * self.weights * l2 * size
         first = (off * (norm + 0.5 * off) + 0.5 * EPSILON * self.weights * norm2) / l2
         second = self.scores2 * (EPSILON * size) ** 2
         if self.temperature > 0:
             second *= 1.0 + (mass if self.squared else 1.0) / self.temperature
-        return _finite(first + second), _finite(self.of_primal(primal, l2, size))
+        return _finite(first + second + self.of_free(penalty, mass)), _finite(self.of_primal(primal, l2, size))
+
+    def of_free(self, penalty: Penalty, mass: float) -> float:
+        """Of bound |u|_1 over weights that are not penalised, whose entries of u are sums of probabilities."""
+        if penalty.free is None:
+            return 0.0
+        off = EPSILON * (mass if self.squared else 1.0) * self.counts
+        return off * (penalty.free.stop - penalty.free.start) * 2.0 * penalty.free.bound(penalty.l1, penalty.strength)
 
     def of_plane_at(self, b: float, size_u: float, size: float) -> float:
         """Of the losses at w and of b - <u, w>, together (identity link); size_u, size: those of u and w."""

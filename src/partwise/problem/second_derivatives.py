@@ -2,7 +2,11 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from ..arrays import Floats
+from ..penalties import Penalty
+from .free_weights import penalised
 from .sums import Sums
 
 
@@ -11,7 +15,7 @@ class SecondDerivatives:
     """The Hessian of P at one point: products with it, and its diagonal or something near it."""
 
     losses: Sums
-    l2: float
+    penalty: Penalty
     weights: Floats
     every: int
     marginals: Floats | None
@@ -20,9 +24,12 @@ class SecondDerivatives:
 
     def __call__(self, direction: Floats) -> Floats:
         product = self.losses.hessian_product(self.weights, self.every, self.marginals, direction)
-        product += self.l2 * direction
+        product += penalised(self.penalty, self.penalty.strength * direction)
         return product
 
     def diagonal(self) -> Floats:
         """Exact where an example uses a weight in one slot of one part (see `_core.Hessian.diagonal`)."""
-        return self.l2 + self.losses.hessian_diagonal(self.weights, self.every, self.marginals)
+        found = self.losses.hessian_diagonal(self.weights, self.every, self.marginals)
+        if self.penalty.free is None:
+            return self.penalty.strength + found
+        return found + penalised(self.penalty, np.full(len(found), self.penalty.strength))

@@ -124,6 +124,11 @@ def named_items(column: str, array: Any) -> list[list[Any]]:
     return _cut(rows, lengths)
 
 
+def items(column: str, array: Any) -> list[Any]:
+    """Rows of named attributes: lists of strings, maps or structs."""
+    return _items(column, array, np.ones(len(array), dtype=np.int64))
+
+
 def _items(column: str, flat: Any, outer: Ints) -> list[Any]:
     kind = flat.type
     if pa.types.is_struct(kind):

@@ -145,7 +145,7 @@ class TaggerForm(LabelForm):
         inner = kind.value_type
         if not self.named:
             return arrays.is_list(inner) and arrays.is_number(inner.value_type)
-        return arrays.is_words(inner) or pa.types.is_struct(inner) or pa.types.is_map(inner)
+        return _is_item(inner)
 
     def _check(self, names: list[str], kinds: list[Any]) -> None:
         n = 1 if self.template is None else self.template.n_columns
@@ -190,23 +190,34 @@ class TaggerForm(LabelForm):
 
 
 class ClassifierForm(LabelForm):
-    """One label per row: a column per feature, or one column of lists or of maps."""
+    """One label per row: a column per feature, or one column of lists or of maps; of named attributes, one column."""
 
     def __init__(self, model: Any, columns: Sequence[str] | None) -> None:
         super().__init__(model, columns)
         self.width = int(model.n_features_in_)
         self.wanted = f"{self.width} columns of numbers, or one of lists of {self.width} numbers or maps index: number"
+        self.named = model._model.reader is not None
+        if self.named:
+            self.wanted = "list of strings, map or struct"
         # A model of svmlight rows counts as its training file did, others as matrices do.
         settings = getattr(model, "input_settings_", None)
         self.first = 0 if settings is None or settings.get("zero_based") else 1
 
     def _guess(self, schema: Any) -> list[str] | None:
+        if self.named:
+            return self._only(schema, _is_item, 1)
         named = getattr(self.model, "feature_names_in_", None)
         if named is not None and set(named) <= set(schema.names):
             return [str(name) for name in named]
         return self._only(schema, _is_vector, 1) or self._only(schema, arrays.is_number, self.width)
 
     def _check(self, names: list[str], kinds: list[Any]) -> None:
+        if self.named:
+            if len(names) != 1:
+                raise ScoringError(f"the model reads one column ({self.wanted}), got {len(names)}: {', '.join(names)}")
+            if not _is_item(kinds[0]):
+                self._refuse(names[0], kinds[0])
+            return
         if len(names) == 1 and _is_vector(kinds[0]):
             return
         for name, kind in zip(names, kinds, strict=True):
@@ -217,6 +228,8 @@ class ClassifierForm(LabelForm):
 
     def read(self, names: list[str], columns: list[Any]) -> Any:
         kind = columns[0].type
+        if self.named:
+            return arrays.items(names[0], columns[0])
         if pa.types.is_map(kind):
             return arrays.sparse_matrix(names[0], columns[0], self.width, self.first)
         if arrays.is_list(kind):
@@ -244,6 +257,10 @@ class ClassifierForm(LabelForm):
         shown = list(map(str, best)) if self.as_text else best
         found = [pa.array(shown, type=self.kind)]
         return [*found, pa.array(likely.max(axis=1))] if probabilities else found
+
+
+def _is_item(kind: Any) -> bool:
+    return arrays.is_words(kind) or pa.types.is_struct(kind) or pa.types.is_map(kind)
 
 
 def _is_vector(kind: Any) -> bool:

@@ -11,6 +11,7 @@ The rule of "auto", by loss and by a look at some examples (`look`); the first l
     hinge, kernels, weak penalty      excessive-gap (curvature above `WEAK_HINGE`)
     else at temperature 0             one-slack
     smooth, kernels                   eg
+    smooth, weights without a penalty newton, diagonal preconditioner
     smooth, l2 = 0 or squared link    lbfgs
     smooth, different scales          newton, diagonal preconditioner (`Look.different_scales`, curvature > `STEEP`)
     smooth, tiny (`TINY`)             one part per labelling: the same; else lbfgs
@@ -126,6 +127,9 @@ def choose(problem: Problem) -> Choice:
     if not problem.explicit_weights:
         return Choice(EG(), "smooth with a kernel")
     tiny = look.work <= TINY
+    if problem.penalty.free is not None and fits(Newton):
+        newton = Newton(preconditioner="diagonal")
+        return Choice(newton, "smooth, weights without a penalty", FREE / (look.work + PASS) if tiny else 0.0)
     exact_passes = FREE / (look.work + PASS) if tiny else 0.0
     if not fits(EGProx):
         return Choice(LBFGS(), "smooth, and no dual method fits", exact_passes)

@@ -128,6 +128,7 @@ class BCFW(OnlineSolver[BCFWState]):
             Capability.MAX_ORACLE,
             Capability.EXPLICIT_WEIGHTS,
             Capability.L2,
+            Capability.ALL_PENALISED,
             Capability.SMOOTH_PENALTY,
             Capability.IN_MEMORY,
         }

@@ -183,4 +183,4 @@ def _between(best: Floats, target: Floats, mix: float) -> Floats:
 
 
 #: What all of them need: a plane at any weights.
-NEEDS = frozenset({Capability.LOSS_ORACLE, Capability.L2, Capability.SMOOTH_PENALTY})
+NEEDS = frozenset({Capability.LOSS_ORACLE, Capability.L2, Capability.ALL_PENALISED, Capability.SMOOTH_PENALTY})

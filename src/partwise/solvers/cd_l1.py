@@ -87,6 +87,7 @@ class CDL1(Solver[CDL1State]):
             Capability.ONE_PART,
             Capability.EXPLICIT_WEIGHTS,
             Capability.L1,
+            Capability.ALL_PENALISED,
             Capability.IN_MEMORY,
             Capability.ONE_BATCH,
         }

@@ -70,6 +70,7 @@ class CuttingPlane(ScheduledSolver[CuttingPlaneState]):
             Capability.MAX_ORACLE,
             Capability.EXPLICIT_WEIGHTS,
             Capability.L2,
+            Capability.ALL_PENALISED,
             Capability.SMOOTH_PENALTY,
             Capability.IN_MEMORY,
         }

@@ -84,6 +84,7 @@ class CoordinateDescent(OnlineSolver[DCDState], ABC):
             Capability.MAX_ORACLE,
             Capability.EXPLICIT_WEIGHTS,
             Capability.L2,
+            Capability.ALL_PENALISED,
             Capability.SMOOTH_PENALTY,
             Capability.IN_MEMORY,
         }

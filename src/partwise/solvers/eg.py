@@ -131,6 +131,7 @@ class EG(OnlineSolver[EGState]):
             Capability.IDENTITY_LINK,
             Capability.EXPECTATION_ORACLE,
             Capability.L2,
+            Capability.ALL_PENALISED,
             Capability.SMOOTH_TERM,
             Capability.IN_MEMORY,
         }

@@ -98,7 +98,13 @@ class BatchEG(ScheduledSolver[S], ABC):
     """Batch steps on a dual point in some form; see the module's docstring."""
 
     requires: ClassVar[frozenset[Capability]] = frozenset(
-        {Capability.IDENTITY_LINK, Capability.EXPECTATION_ORACLE, Capability.L2, Capability.SMOOTH_PENALTY}
+        {
+            Capability.IDENTITY_LINK,
+            Capability.EXPECTATION_ORACLE,
+            Capability.L2,
+            Capability.ALL_PENALISED,
+            Capability.SMOOTH_PENALTY,
+        }
     )
     rate: ClassVar[str] = "linear"
     proof: ClassVar[str] = "Collins et al. 2008, Theorem 1: O(log 1/eps); O(1/eps) at temperature 0"

@@ -101,6 +101,7 @@ class EGProx(OnlineSolver[EGProxState]):
             Capability.EXPECTATION_ORACLE,
             Capability.EXPLICIT_WEIGHTS,
             Capability.PENALTY,
+            Capability.ALL_PENALISED,
             Capability.IN_MEMORY,
         }
     )

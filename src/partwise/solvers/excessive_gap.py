@@ -113,6 +113,7 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
             Capability.IDENTITY_LINK,
             Capability.EXPECTATION_ORACLE,
             Capability.L2,
+            Capability.ALL_PENALISED,
             Capability.SMOOTH_PENALTY,
         }
     )

@@ -106,6 +106,7 @@ class Extragradient(ScheduledSolver[ExtragradientState]):
             Capability.IDENTITY_LINK,
             Capability.EXPECTATION_ORACLE,
             Capability.L2,
+            Capability.ALL_PENALISED,
             Capability.SMOOTH_PENALTY,
         }
     )

@@ -2,6 +2,7 @@
 
 from ..arrays import Floats
 from ..problem import Problem
+from ..problem.free_weights import balanced, penalised
 
 #: Trial mixtures of a new plane with the best one.
 MIXTURES = 12
@@ -9,17 +10,32 @@ MIXTURES = 12
 Plane = tuple[Floats, float]
 
 
-def best_mean(problem: Problem, old: Plane, new: Plane) -> Plane:
-    """Of the means of two planes that with the largest dual; with l1 about, by a search that tries the new one too.
+def balanced_plane(problem: Problem, plane: Plane, primal: float, dual: float) -> Plane | None:
+    """A plane without entries for weights that are not penalised, if it may halve the distance from P to D (one pass).
 
-    Without l1, D((1 - t) old + t new) is a parabola in t.
+    dual: the best so far.
+    """
+    if problem.penalty.free is None:
+        return None
+    ideal = problem.dual_of_plane(penalised(problem.penalty, plane[0]), plane[1])
+    enough = primal - problem.dual_of_plane(*plane) <= 1.5 * (primal - ideal)
+    if enough or primal - ideal > 0.5 * (primal - dual):
+        return None
+    return balanced(problem, *plane)
+
+
+def best_mean(problem: Problem, old: Plane, new: Plane) -> Plane:
+    """Of the means of two planes that with the largest dual.
+
+    With l1 or free weights about, by a search that tries the new one too; without them, D((1 - t) old + t new) is a
+    parabola in t.
     """
     change = new[0] - old[0]
 
     def mixed(t: float) -> Plane:
         return old[0] + t * change, (1.0 - t) * old[1] + t * new[1]
 
-    if not problem.l1:
+    if not problem.l1 and problem.penalty.free is None:
         bend = problem.norm2(change)
         rise = problem.l2 * (new[1] - old[1]) - problem.dot(old[0], change)
         if not bend > 0:

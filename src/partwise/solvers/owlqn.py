@@ -1,6 +1,7 @@
 """Orthant-wise limited-memory quasi-Newton for smooth losses with an l1 term.
 
 Problem. min P(w) = l1 |w|_1 + f(w) of `problem`, f the losses and l2/2 |w|^2; l1 > 0, any l2 >= 0, temperature > 0.
+Weights that are not penalised have l1 = 0: they have a gradient, and no orthant.
 
 Update. In the orthant of w, P is smooth. With g the pseudo-gradient, which is 0 in a weight that is 0 and stays so,
 
@@ -35,7 +36,7 @@ from ..dual import DualPoint
 from ..problem import Problem
 from ..result import Certificate, DivergenceError, Status
 from .base import Certified, Solver, WarmStart, option, start_weights
-from .mean_planes import best_mean
+from .mean_planes import balanced_plane, best_mean
 from .pairs import PairsState, direction_along, forget, no_pairs, remember
 from .registry import register
 
@@ -111,9 +112,9 @@ class OWLQN(Solver[OWLQNState]):
         )
 
     def step(self, problem: Problem, state: OWLQNState) -> None:
-        pseudo = pseudo_gradient(state.weights, state.gradient, problem.l1)
+        pseudo = pseudo_gradient(state.weights, state.gradient, problem.l1_of_weights)
         direction = direction_along(state, pseudo, problem.n_jobs)
-        direction[direction * pseudo >= 0] = 0.0
+        direction[(direction * pseudo >= 0) & self._kinked(problem)] = 0.0
         slope = dot(pseudo, direction, problem.n_jobs)
         if not slope < 0:  # the pairs have degenerated (or the pseudo-gradient is zero)
             forget(state)
@@ -155,11 +156,11 @@ class OWLQN(Solver[OWLQNState]):
     ) -> tuple["_Trial | None", int]:
         """The first step that brings P down enough, if there is one, and the number of trials made."""
         orthant = np.where(state.weights != 0, state.weights, -pseudo)
-        alpha = first
+        kinked, alpha = self._kinked(problem), first
         for trials in range(1, self.max_trials + 1):
             weights = alpha * direction
             weights += state.weights
-            weights[weights * orthant <= 0] = 0.0
+            weights[(weights * orthant <= 0) & kinked] = 0.0
             trial = _evaluate(problem, weights)
             change = dot(pseudo, weights - state.weights, problem.n_jobs)
             if change < 0 and trial.primal <= state.primal + ARMIJO * change:
@@ -167,9 +168,19 @@ class OWLQN(Solver[OWLQNState]):
             alpha *= 0.5
         return None, trials
 
+    @staticmethod
+    def _kinked(problem: Problem) -> Any:
+        """Which weights have a kink at 0: those under the l1 term."""
+        return problem.l1_of_weights != 0
+
     def _keep_plane(self, problem: Problem, state: OWLQNState, found: "_Trial") -> None:
         """The best mixture of the best plane and the newest; whether there is progress."""
-        u, b = best_mean(problem, (state.best_u, state.best_b), (found.u, found.b))
+        plane = found.u, found.b
+        other = balanced_plane(problem, plane, state.primal, state.best_dual)
+        if other is not None:
+            plane = other
+            state.visits += len(problem.active)
+        u, b = best_mean(problem, (state.best_u, state.best_b), plane)
         dual = problem.dual_of_plane(u, b)
         better = dual > state.best_dual
         down = state.primal < state.best_primal - 4e-16 * abs(state.best_primal)
@@ -180,8 +191,8 @@ class OWLQN(Solver[OWLQNState]):
         state.stalled = state.idle >= PATIENCE
 
 
-def pseudo_gradient(weights: Floats, gradient: Floats, l1: float) -> Floats:
-    """g of the module's docstring; gradient: that of f."""
+def pseudo_gradient(weights: Floats, gradient: Floats, l1: float | Floats) -> Floats:
+    """g of the module's docstring; gradient: that of f; l1: one for all weights, or one of each."""
     outside = np.sign(gradient) * np.maximum(np.abs(gradient) - l1, 0.0)
     found: Floats = np.where(weights != 0, gradient + l1 * np.sign(weights), outside)
     return found

@@ -28,6 +28,7 @@ import numpy as np
 from ..dual import DualPoint
 from ..penalties import L2, ElasticNet, Penalty
 from ..problem import Problem
+from ..problem.free_weights import penalised
 from ..result import Result
 from .auto import solve
 from .base import Solver, WarmStart, generator
@@ -55,12 +56,22 @@ def penalties(l2_max: float, factor: float, l2_min: float, name: str = "l2") -> 
 
 
 def largest_l1(problem: Problem) -> float:
-    """The smallest l1 at which all weights are zero: max |u_t|, u of the plane at w = 0. For smooth losses."""
+    """The smallest l1 at which all weights are zero: max |u_t|, u of the plane at w = 0. For smooth losses.
+
+    Weights that are not penalised are what is best for them alone.
+    """
     if not problem.loss.smooth:
         raise ValueError(
             f"loss {problem.loss.name!r} has a kink at zero: an l1 penalty is for losses with a temperature"
         )
-    _, u, _ = problem.plane(np.zeros(problem.n_weights))
+    weights = np.zeros(problem.n_weights)
+    _, u, _ = problem.plane(weights)
+    if problem.penalty.free is not None:
+        # Under an l1 that no entry of u can reach the others stay zero.
+        most = 2.0 * problem.penalty.free.largest * float(problem.sample_weight.sum())
+        alone = problem.with_penalty(ElasticNet(max(most, 1.0), problem.l2, problem.penalty.free))
+        _, u, _ = problem.plane(solve(alone, "owlqn", tol=1e-9).weights)
+        u = (1.0 + 1e-6) * penalised(problem.penalty, u)  # as far as these weights may be off
     return float(np.abs(u).max(initial=0.0))
 
 
@@ -76,7 +87,8 @@ def _l1_sequence(
         most = least  # all weights are zero there already
     found: list[Penalty] = []
     for l1 in penalties(most, factor, least, "l1"):
-        found.append(ElasticNet(l1, problem.l2 if l1_ratio is None else l1 * (1.0 - l1_ratio) / l1_ratio))
+        l2 = problem.l2 if l1_ratio is None else l1 * (1.0 - l1_ratio) / l1_ratio
+        found.append(ElasticNet(l1, l2, problem.penalty.free))
     return found
 
 
@@ -153,7 +165,8 @@ def regularization_path(
     else:
         if l2_max is None or not (l1_max is l1_min is l1_ratio is None):
             raise ValueError("a path over l2 needs l2_max; l1_max, l1_min and l1_ratio are for an l1 penalty")
-        sequence = [L2(each) for each in penalties(l2_max, factor, problem.l2 if l2_min is None else l2_min)]
+        strengths = penalties(l2_max, factor, problem.l2 if l2_min is None else l2_min)
+        sequence = [L2(each, problem.penalty.free) for each in strengths]
     return solve_path(
         problem,
         sequence,

@@ -19,7 +19,7 @@ from ..dual import DualPoint
 from ..problem import Problem
 from ..result import Certificate, DivergenceError, Status
 from .base import Certified, Solver, WarmStart, start_weights
-from .mean_planes import best_mean
+from .mean_planes import balanced_plane, best_mean
 from .state import State
 
 #: Steps without progress before a run counts as stalled.
@@ -100,6 +100,11 @@ class PrimalSolver(Solver[P], ABC):
         """The best of the kept plane, the newest and their means."""
         newest = problem.certificate_at(state.primal, state.gradient, state.weights)
         plane = problem.touching_plane(state.weights, state.primal, state.gradient)
+        other = balanced_plane(problem, plane, state.primal, state.best_dual)
+        if other is not None:
+            plane = other
+            state.visits += len(problem.active)
+            newest = problem.certificate_of(state.primal, *plane, state.weights)
         mean = best_mean(problem, (state.best_u, state.best_b), plane)
         # A plane is as good as the scores at its weights, which may be larger than those at later ones.
         off = max(state.best_off, newest.rounding)

@@ -71,6 +71,7 @@ NEEDS = frozenset(
         Capability.SMOOTH,
         Capability.IDENTITY_LINK,
         Capability.SMOOTH_PENALTY,
+        Capability.ALL_PENALISED,
         Capability.EXPECTATION_ORACLE,
         Capability.EXPLICIT_WEIGHTS,
         Capability.ONE_PART,

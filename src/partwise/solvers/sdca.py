@@ -52,6 +52,7 @@ class SDCA(OnlineSolver[BlockState | LineState]):
             Capability.SMOOTH,
             Capability.IDENTITY_LINK,
             Capability.L2,
+            Capability.ALL_PENALISED,
             Capability.CLIQUES,
             Capability.IN_MEMORY,
         }

@@ -93,6 +93,7 @@ class SGD(OnlineSolver[SGDState]):
             Capability.MAX_ORACLE,
             Capability.EXPLICIT_WEIGHTS,
             Capability.L2,
+            Capability.ALL_PENALISED,
             Capability.SMOOTH_PENALTY,
             Capability.IN_MEMORY,
         }

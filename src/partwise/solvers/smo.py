@@ -80,6 +80,7 @@ class SMO(OnlineSolver[SMOState]):
             Capability.MAX_ORACLE,
             Capability.EXPLICIT_WEIGHTS,
             Capability.L2,
+            Capability.ALL_PENALISED,
             Capability.SMOOTH_PENALTY,
             Capability.IN_MEMORY,
         }

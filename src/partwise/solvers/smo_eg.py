@@ -58,6 +58,7 @@ class SMOEG(OnlineSolver[SMOEGState]):
             Capability.CLIQUES,
             Capability.CLIQUE_SUPPORT,
             Capability.L2,
+            Capability.ALL_PENALISED,
             Capability.SMOOTH_PENALTY,
             Capability.IN_MEMORY,
         }

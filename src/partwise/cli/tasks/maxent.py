@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any, ClassVar
@@ -15,25 +15,32 @@ from partwise.cli.errors import UserError
 from partwise.cli.output import json_line
 from partwise.cli.tasks import Data, Evaluation, NoExamples, Request, Rules, Task
 from partwise.cli.tasks.labels import evaluate_labels
-from partwise.io import parse_svmlight, read_svmlight
+from partwise.io import parse_items, parse_svmlight, read_items, read_svmlight
 from partwise.io.blocks import after_lines, text_blocks
 from partwise.io.svmlight import MAX_FEATURES, SPREAD, in_proportion
 from partwise.metrics import calibration
 
 
 class MaxentTask(Task):
-    """DATA is in svmlight's (LIBLINEAR's) format: one row per line, a label and index:value pairs."""
+    """DATA is in svmlight's (LIBLINEAR's) format: one row per line, a label and index:value pairs.
+
+    With --format items it is in CRFsuite's: a label and attributes, each with a value after a colon if it is not 1,
+    between tabs.
+    """
 
     name: ClassVar[str] = "maxent"
     unit: ClassVar[str] = "rows"
-    parameters: ClassVar[tuple[str, ...]] = ("fit_intercept",)
+    parameters: ClassVar[tuple[str, ...]] = ("fit_intercept", "penalize_intercept", "min_count")
     partitioned: ClassVar[tuple[str, ...]] = ("fit_intercept",)
-    formats: ClassVar[tuple[str, ...]] = ("svmlight",)
+    formats: ClassVar[tuple[str, ...]] = ("svmlight", "items")
     label_costs: ClassVar[bool] = True
 
-    def cost_label(self, text: str) -> float:
-        """Labels of svmlight files are numbers."""
-        value = float(text)
+    def cost_label(self, text: str) -> Any:
+        """Labels of svmlight files are numbers; others are those of items."""
+        try:
+            value = float(text)
+        except ValueError:
+            return text
         return int(value) if value.is_integer() else value
 
     @property
@@ -65,12 +72,19 @@ class MaxentTask(Task):
         ]
 
     def read(self, path: str, settings: Mapping[str, Any], labelled: bool) -> Data:
+        if settings.get("format") == "items":
+            return _items(*read_items(path), path)
         X, y = read_svmlight(path, zero_based=bool(settings.get("zero_based")), max_features=None)  # `make` looks
         if not X.shape[0]:
             raise NoExamples("there are no rows", path)
         return Data(X, y, X.shape[0], X.shape[0])
 
     def blocks(self, path: str, settings: Mapping[str, Any], size: int, labelled: bool = False) -> Iterator[Data]:
+        if settings.get("format") == "items":
+            if labelled:
+                raise UserError("--format items: not available for partitions, whose columns have numbers")
+            yield from _item_blocks(path, size)
+            return
         first, seen = 0, _Seen()
         for block in text_blocks(path, after_lines, size):
             X, y = parse_svmlight(block.data, path, zero_based=bool(settings.get("zero_based")), line=block.line)
@@ -88,18 +102,28 @@ class MaxentTask(Task):
         raise UserError("--constraints: a classifier's labels stand alone, there is nothing to constrain")
 
     def remember(self, settings: Mapping[str, Any], data: Data) -> dict[str, Any]:
+        if settings["format"] == "items":
+            return {"format": "items"}
         return {"zero_based": 1} if settings["zero_based"] else {}
 
+    def recall(self, model: Any) -> dict[str, Any]:
+        return {"format": "items"} if _reads_items(model) else super().recall(model)
+
     def align(self, data: Data, training: Data) -> Data:
+        if isinstance(data.X, list):
+            return data
         return replace(data, X=_with_columns(data.X, training.X.shape[1]))
 
     # training
 
     def make(self, settings: Mapping[str, Any], data: Data, training: dict[str, Any]) -> Any:
+        if isinstance(data.X, list):
+            weights = _class_weight(settings["class_weights"], str)
+            return self.estimator(class_weight=weights, **training)
         n_labels, n_columns, most = len(np.unique(data.y)), data.X.shape[1], settings.get("max_columns")
         if n_columns > most if most else not in_proportion(data.X, MAX_FEATURES, max(1, n_labels // 2)):
             raise _out_of_proportion(n_columns, data.X.nnz, n_labels)
-        return self.estimator(class_weight=_class_weight(settings["class_weights"]), **training)
+        return self.estimator(class_weight=_class_weight(settings["class_weights"], _number), **training)
 
     # scores
 
@@ -114,6 +138,10 @@ class MaxentTask(Task):
         return replace(found, details=details)
 
     def unknown(self, model: Any, data: Data) -> tuple[int, int]:
+        if isinstance(data.X, list):
+            rows = model._model.rows(data.X)
+            unknown: tuple[int, int] = rows.unknown
+            return unknown
         return int(np.count_nonzero(data.X.indices >= model.n_features_in_)), data.X.nnz
 
     def calibration(self, model: Any, data: Data) -> Any:
@@ -130,27 +158,32 @@ class MaxentTask(Task):
 
     def take(self, data: Data, indices: Sequence[int]) -> Data:
         rows = np.asarray(indices)
-        return Data(data.X[rows], data.y[rows], len(rows), len(rows))
+        X = [data.X[i] for i in indices] if isinstance(data.X, list) else data.X[rows]
+        return Data(X, data.y[rows], len(rows), len(rows))
 
     def strongest(self, model: Any, n: int, data: Data | None = None) -> dict[str, list[tuple[str, float]]]:
         names = [str(label) for label in model.classes_.tolist()]
         rows = dict(
             zip(names if len(model.coef_) > 1 else [f"{names[1]} (against {names[0]})"], model.coef_, strict=True)
         )
-        found = {}
-        first = 0 if self.recall(model).get("zero_based") else 1
+        found, name = {}, self._namer(model, "column ")
         for label, weights in rows.items():
             there = np.flatnonzero(weights)
             best = there[np.argsort(-np.abs(weights[there]), kind="stable")[:n]]
-            found[label] = [(f"column {k + first}", float(weights[k])) for k in best]
+            found[label] = [(name(k), float(weights[k])) for k in best.tolist()]
         return found
+
+    def _namer(self, model: Any, what: str) -> Callable[[int], str]:
+        """What a column is called: its name if it has one, else its number in the file after `what`."""
+        names, first = model.attributes_, 0 if self.recall(model).get("zero_based") else 1
+        return (lambda k: f"{what}{k + first}") if names is None else names.__getitem__
 
     def weights(self, model: Any) -> Iterable[tuple[str, ...]]:
         labels = model.classes_.tolist() if len(model.coef_) > 1 else model.classes_.tolist()[1:]
-        first = 0 if self.recall(model).get("zero_based") else 1
+        kind, name = "column" if model.attributes_ is None else "attribute", self._namer(model, "")
         for label, row, intercept in zip(labels, model.coef_, model.intercept_.tolist(), strict=True):
             for k in np.flatnonzero(row).tolist():
-                yield "column", str(k + first), str(label), repr(float(row[k]))
+                yield kind, name(k), str(label), repr(float(row[k]))
             if model.fit_intercept:
                 yield "intercept", "", str(label), repr(intercept)
 
@@ -178,7 +211,7 @@ class MaxentTask(Task):
 
         what = "probability" if likely else "score"
         some = max(1, MOST_SCORES // len(labels))
-        for row in chain.from_iterable(_score_rows(model, X[k : k + some]) for k in range(0, X.shape[0], some)):
+        for row in chain.from_iterable(_score_rows(model, X[k : k + some]) for k in range(0, data.n_examples, some)):
             best = np.argsort(-row, kind="stable")[: request.k_best]
             if request.k_best and request.as_json:
                 yield json_line({"best": [{"label": labels[k], what: float(row[k])} for k in best]})
@@ -230,26 +263,58 @@ def _score_rows(model: Any, X: Any) -> Any:
     return np.column_stack([-scores, scores]) / 2 if scores.ndim == 1 else scores
 
 
-def _class_weight(given: Sequence[str]) -> str | dict[float, float] | None:
-    """The estimator's class_weight from flags; labels of svmlight files are numbers."""
+def _items(X: list[Any], y: list[Any], path: str, first: int = 0) -> Data:
+    """Rows of a file of items: its sequences do not matter."""
+    rows = list(chain.from_iterable(X))
+    if not rows:
+        raise NoExamples("there are no rows", path)
+    return Data(rows, np.array(list(chain.from_iterable(y)), dtype=object), len(rows), len(rows), first=first)
+
+
+def _item_blocks(path: str, size: int) -> Iterator[Data]:
+    first = 0
+    for block in text_blocks(path, after_lines, size):
+        X, y = parse_items(block.data, path, line=block.line)
+        if X:
+            yield _items(X, y, path, first)
+            first += sum(map(len, X))
+    if not first:
+        raise NoExamples("there are no rows", path)
+
+
+def _reads_items(model: Any) -> bool:
+    return model._model.reader is not None
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    return int(value) if value.is_integer() else value
+
+
+def _class_weight(given: Sequence[str], label_of: Callable[[str], Any]) -> str | dict[Any, float] | None:
+    """The estimator's class_weight from flags; label_of: labels of svmlight files are numbers."""
     if "balanced" in given:
         if len(given) > 1:
             raise UserError("--class-weight: balanced cannot be combined with other weights")
         return "balanced"
-    found: dict[float, float] = {}
+    found: dict[Any, float] = {}
     for text in given:
+        name, _, weight = text.rpartition("=")
         try:
-            label, weight = map(float, text.split("="))
+            label, value = label_of(name), float(weight)
         except ValueError:
-            raise UserError(f"--class-weight: expected LABEL=WEIGHT with numbers, or balanced, got {text!r}") from None
+            what = "numbers" if label_of is _number else "a number"
+            raise UserError(f"--class-weight: expected LABEL=WEIGHT with {what}, or balanced, got {text!r}") from None
         if label in found:
-            raise UserError(f"--class-weight: label {label:g} has two weights")
-        found[int(label) if label.is_integer() else label] = weight
+            raise UserError(f"--class-weight: label {name} has two weights")
+        found[label] = value
     return found or None
 
 
 def _known_columns(model: Any, X: Any) -> Any:
-    """Rows with as many columns as the model has."""
+    """Rows with as many columns as the model has; items as they are."""
+    if isinstance(X, list):
+        return X
     return _with_columns(X, int(model.n_features_in_))
 
 

@@ -1,0 +1,78 @@
+"""Rows of a classifier that are no matrix: dicts, and lists of strings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from partwise.arrays import Ints
+from partwise.features import Attributes
+from partwise.models.sequences.inputs import Sequences
+from partwise.models.sequences.name_reader import NameReader
+
+
+class ClassRows(NamedTuple):
+    """A matrix of features, and (attributes that are not known, all attributes) of the rows it was made of."""
+
+    matrix: Any
+    unknown: tuple[int, int] = (0, 0)
+
+
+@dataclass(frozen=True)
+class _Items(Sequences):
+    """All examples as one sequence, whose positions are called rows."""
+
+    one: ClassVar[str] = "row"
+
+    def where(self, lengths: Ints, row: int) -> str:
+        return f"row {row}"
+
+
+def as_items(X: Any) -> list[Any] | None:
+    """The examples of X, if they are dicts or collections of strings; None for a matrix or anything else."""
+    if isinstance(X, np.ndarray):
+        items = X.tolist() if X.ndim == 1 and X.dtype == object else None
+    elif isinstance(X, (list, tuple)):
+        items = list(X)
+    else:  # a column of a data frame
+        items = list(X.to_list()) if hasattr(X, "to_list") and not hasattr(X, "columns") else None
+    for item in items or ():
+        if isinstance(item, (dict, set, frozenset)):
+            return items
+        if not isinstance(item, (list, tuple)):
+            return None
+        if item:
+            return items if isinstance(item[0], str) else None
+    return None
+
+
+def could_be_items(X: Any) -> list[Any] | None:
+    """The same for a model that reads items: also where no example has an attribute."""
+    items = as_items(X)
+    if items is None and isinstance(X, (list, tuple)) and all(isinstance(each, (list, tuple)) for each in X):
+        return list(X)
+    return items
+
+
+def item_rows(reader: NameReader, items: list[Any], min_count: int = 1) -> ClassRows:
+    """A row per example, a column per attribute that the reader knows; it learns them if it knows none."""
+    rows = reader.read(_Items([items], [0]), min_count)
+    table = rows.table
+    assert isinstance(table, Attributes)
+    known, row = table.attributes >= 0, np.repeat(np.arange(table.n_rows), np.diff(table.row_ptr))
+    values = np.ones(len(row)) if table.values is None else table.values
+    places = row[known], table.attributes[known]
+    return ClassRows(sparse.csr_array((values[known], places), (table.n_rows, rows.n_attributes)), rows.unknown)
+
+
+def n_rows(X: Any) -> int:
+    """How many examples there are: items, or the rows of a matrix."""
+    return len(X) if isinstance(X, list) else int(X.shape[0])
+
+
+def take_rows(X: Any, which: Ints) -> Any:
+    """Some of the examples."""
+    return [X[i] for i in which.tolist()] if isinstance(X, list) else X[which]

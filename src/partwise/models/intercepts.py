@@ -1,0 +1,49 @@
+"""Intercepts of a classifier that are not penalised."""
+
+from __future__ import annotations
+
+from math import log
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from partwise.features import Attributes
+from partwise.losses import Loss
+from partwise.models.encoded import EncodedRows
+from partwise.models.rows import Rows
+from partwise.penalties import Free
+from partwise.structures import padded_width
+
+if TYPE_CHECKING:
+    from partwise.models.classes import ClassesModel
+
+
+def free_intercepts(model: ClassesModel, encoded: EncodedRows, loss: Loss) -> Free:
+    """The weights of the column of ones, and what bounds them.
+
+    At w = 0 the loss of an example is at most tau log(number of labels) + kappa times the largest cost.
+    """
+    n_labels, n = len(model.classes), encoded.size.n_examples
+    weight = np.ones(n) if encoded.weight is None else encoded.weight
+    by_label = np.bincount(encoded.labels, weights=weight, minlength=n_labels)
+    table = model.costs_of(model.classes.tolist())
+    cost = loss.cost_scale * (1.0 if table is None else float(np.max(table)))
+    at_zero = float(weight.sum()) * (loss.temperature * log(n_labels) + cost)
+    reach, largest = _sizes(encoded.rows)
+    width = 1 if model.one_sided else padded_width(n_labels)
+    start = (model.n_attributes - 1) * width
+    stop = start + (1 if model.one_sided else n_labels)
+    return Free(start, stop, at_zero, tuple(by_label.tolist()), reach, largest)
+
+
+def _sizes(rows: Rows) -> tuple[float, float]:
+    """The largest norm of a row, and the largest absolute value."""
+    table = rows.table
+    if not isinstance(table, Attributes):
+        squares = np.einsum("ij,ij->i", table, table)
+        return float(np.sqrt(squares.max(initial=0.0))), float(np.abs(table).max(initial=0.0))
+    values = np.ones(len(table.attributes)) if table.values is None else np.abs(table.values)
+    sums = np.concatenate([[0.0], np.cumsum(values * values)])
+    # differences of a running sum are off by its last digits: a bound must not be too small
+    squares = np.diff(sums[table.row_ptr]) + 1e-12 * sums[-1]
+    return float(np.sqrt(squares.max(initial=0.0))), float(values.max(initial=0.0))

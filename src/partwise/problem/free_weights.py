@@ -1,0 +1,71 @@
+"""Weights without a penalty, in the objective and in its dual (see `problem`).
+
+A plane whose entries of u are 0 for these weights costs nothing in the dual, however large their bound is. There is one
+near every dual point: with m_k the expected counts of label k, summed over the examples, and n_k its gold counts, such
+an entry of u is n_k - m_k. Mix the distributions with one and the same q for all examples,
+
+    (1 - s) p_i + s q,     q_k = (m_k + (n_k - m_k) / s) / sum(n),
+
+and the counts are n. For q >= 0 it takes s >= max_k (m_k - n_k) / m_k, small where the counts are nearly right; twice
+that is taken. q is the Gibbs distribution of weights that are log q_k for the free ones and 0 for the others, so
+that its plane takes one pass, and the mean of the two planes is a plane below the losses.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..arrays import Floats
+from ..penalties import Penalty
+
+if TYPE_CHECKING:
+    from .problem import Problem
+
+
+def penalised(penalty: Penalty, vector: Floats) -> Floats:
+    """A vector with zeros for the weights that are not penalised; itself if all are."""
+    if penalty.free is None:
+        return vector
+    found = vector.copy()
+    found[penalty.free.start : penalty.free.stop] = 0.0
+    return found
+
+
+def free_part(penalty: Penalty, vector: Floats) -> Floats:
+    """The entries of the weights that are not penalised."""
+    return vector[:0] if penalty.free is None else vector[penalty.free.start : penalty.free.stop]
+
+
+def bound(penalty: Penalty) -> float:
+    """What none of these weights exceeds."""
+    return 0.0 if penalty.free is None else penalty.free.bound(penalty.l1, penalty.strength)
+
+
+def settled(penalty: Penalty, u: Floats, b: float) -> tuple[Floats, float]:
+    """A plane without the weights that are not penalised: at its lowest over their box, b falls by bound |u|_1."""
+    if penalty.free is None:
+        return u, b
+    return penalised(penalty, u), b - bound(penalty) * float(abs(free_part(penalty, u)).sum())
+
+
+def balanced(problem: "Problem", u: Floats, b: float) -> tuple[Floats, float] | None:
+    """The mean of a plane with that of a constant distribution for which no free weight has an entry (one pass).
+
+    None where the counts are too far off.
+    """
+    free = problem.penalty.free
+    assert free is not None
+    loose = free_part(problem.penalty, u)
+    if not free.for_all:
+        loose = np.concatenate([[-loose.sum()], loose])
+    gold = np.array(free.gold)
+    counts = gold - loose
+    if not loose.any():
+        return u, b
+    if not counts.min() > 0 or not (share := 2.0 * float((-loose / counts).max())) < 1:
+        return None
+    log_q = np.log((counts + loose / share) / gold.sum())
+    weights = np.zeros(problem.n_weights)
+    weights[free.start : free.stop] = log_q if free.for_all else log_q[1:] - log_q[0]
+    other_u, other_b = problem.terms_of_linear(weights, 0.0)
+    return (1.0 - share) * u + share * other_u, (1.0 - share) * b + share * other_b

@@ -1,0 +1,206 @@
+"""Intercepts without a penalty: the same as scikit-learn's, certified, and refused where that cannot be done."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import optimize
+from sklearn.datasets import load_iris
+from sklearn.linear_model import LogisticRegression
+
+import partwise
+from partwise import MaxentClassifier, solve
+from partwise.models.errors import NotAvailable
+from partwise.penalties import L2, ElasticNet, Free
+from partwise.problem.free_weights import balanced
+from partwise.solvers import regularization_path
+
+RNG = np.random.default_rng(5)
+X = RNG.normal(size=(60, 4)) + np.array([0, 1, 5, 0])
+Y3 = np.where(X[:, 0] > 0.3, "c", np.where(X[:, 1] > 1.2, "b", "a"))
+Y2 = np.where(Y3 == "c", "c", "a")
+WEIGHT = RNG.integers(0, 3, size=60).astype(float)
+
+
+def centred(intercept):
+    return intercept - intercept.mean() if len(intercept) > 1 else intercept
+
+
+@pytest.mark.parametrize("solver", ["auto", "newton", "lbfgs"])
+@pytest.mark.parametrize("y", [Y2, Y3])
+@pytest.mark.parametrize("C", [0.01, 1.0])
+def test_same_as_scikit_learn(solver, y, C):
+    model = MaxentClassifier(C=C, penalize_intercept=False, tol=1e-11, solver=solver)
+    model.fit(X, y, sample_weight=WEIGHT)
+    kept = WEIGHT > 0
+    other = LogisticRegression(C=C, solver="newton-cholesky" if len(model.classes_) == 2 else "newton-cg", tol=1e-10)
+    other.set_params(max_iter=1000).fit(X[kept], y[kept], sample_weight=WEIGHT[kept])
+    np.testing.assert_allclose(model.coef_, other.coef_, atol=1e-6)
+    np.testing.assert_allclose(centred(model.intercept_), centred(other.intercept_), atol=1e-5)
+    assert model.result_.status == "converged"
+    # the counts are those of the data, as no penalty pulls at the intercepts
+    expected = WEIGHT @ model.predict_proba(X)
+    np.testing.assert_allclose(expected, [WEIGHT[y == label].sum() for label in model.classes_], rtol=1e-5)
+
+
+def test_scikit_learns_lbfgs_on_iris():
+    data, y = load_iris(return_X_y=True)
+    model = MaxentClassifier(penalize_intercept=False, tol=1e-12).fit(data, y)
+    other = LogisticRegression(tol=1e-9, max_iter=2000).fit(data, y)
+    np.testing.assert_allclose(model.predict_proba(data), other.predict_proba(data), atol=1e-5)
+    penalised = MaxentClassifier(tol=1e-12).fit(data, y)
+    assert model.result_.primal < penalised.result_.primal
+
+
+def objective(problem, w):
+    """P of the free problem, from scratch."""
+    free = problem.penalty.free
+    others = np.delete(w, np.arange(free.start, free.stop))
+    penalty = problem.l1 * np.abs(others).sum() + 0.5 * problem.l2 * others @ others
+    return problem.losses(w) + penalty
+
+
+def small_problem(y, loss="log", penalty="l2", **options):
+    model = MaxentClassifier(loss=loss, penalty=penalty, penalize_intercept=False, C=2.0, **options)
+    return model.prepare(X[:12, :2], y[:12]).problem
+
+
+@pytest.mark.parametrize("y", [Y2, Y3])
+@pytest.mark.parametrize("loss", ["log", "softmax-margin", "smoothed-hinge"])
+@pytest.mark.parametrize("penalty", ["l2", "l1", "elasticnet"])
+def test_the_dual_by_brute_force(y, loss, penalty):
+    """D of any plane is the least of the plane and the penalty over the box, and no more than P anywhere."""
+    problem = small_problem(y, loss, penalty)
+    free = problem.penalty.free
+    bound = free.bound(problem.l1, problem.l2)
+    rng = np.random.default_rng(1)
+    low = min(objective(problem, rng.normal(scale=s, size=problem.n_weights)) for s in (0.01, 0.3, 1, 3) for _ in "ab")
+    for scale in (0.0, 0.5, 3.0):
+        w = rng.normal(scale=scale, size=problem.n_weights)
+        _, u, b = problem.plane(w)
+        dual = problem.dual_of_plane(u, b)
+        # each weight on its own: a plane and a penalty are sums over weights
+        least = b
+        for j, entry in enumerate(u):
+            if free.start <= j < free.stop:
+                least += min(-entry * v for v in (-bound, bound))
+            else:
+                grid = np.linspace(-60, 60, 24_001)
+                least += (problem.l1 * np.abs(grid) + 0.5 * problem.l2 * grid**2 - entry * grid).min()
+        if problem.l2 > 0:
+            assert dual >= least - 1e-4  # `dual_of_plane` may take a better multiple of the plane
+            assert problem.dual_as_it_is(u, b) == pytest.approx(least, abs=1e-4)
+        assert dual <= low
+        even = balanced(problem, u, b)
+        if even is not None:
+            np.testing.assert_allclose(even[0][free.start : free.stop], 0.0, atol=1e-12)
+            assert problem.dual_of_plane(*even) <= low
+
+
+@pytest.mark.parametrize("y", [Y2, Y3])
+@pytest.mark.parametrize("loss", ["log", "softmax-margin", "smoothed-hinge"])
+def test_minimum_and_certificate(y, loss):
+    problem = small_problem(y, loss)
+    found = optimize.minimize(
+        lambda w: problem.value_and_gradient(w), np.zeros(problem.n_weights), jac=True, method="BFGS", tol=1e-9
+    )
+    assert problem.value(found.x) == pytest.approx(objective(problem, found.x), rel=1e-12)
+    numeric = optimize.approx_fprime(found.x + 0.1, lambda w: objective(problem, w), 1e-7)
+    np.testing.assert_allclose(problem.value_and_gradient(found.x + 0.1)[1], numeric, atol=1e-4)
+    for solver in ("newton", "lbfgs"):
+        for tol in (1e-1, 1e-3, 1e-6, 1e-9):
+            result = solve(problem, solver, tol=tol)
+            assert result.status == "converged"
+            assert result.dual - 1e-9 <= found.fun <= result.primal + 1e-9
+            assert result.gap <= tol * result.primal
+            # the box that makes a certificate possible changes nothing
+            free = problem.penalty.free
+            b = result.weights[free.start : free.stop]
+            differ = b.max() - b.min()
+            assert 0.5 * differ <= free.bound(problem.l1, problem.l2)
+
+
+@pytest.mark.parametrize("penalty", ["l1", "elasticnet"])
+@pytest.mark.parametrize("y", [Y2, Y3])
+def test_sparse_weights_and_a_free_intercept(penalty, y):
+    model = MaxentClassifier(penalty=penalty, C=0.2, penalize_intercept=False, tol=1e-7).fit(X, y)
+    assert model.result_.solver == "owlqn"
+    assert model.result_.status == "converged"
+    share = 1.0 if penalty == "l1" else 0.5
+    other = LogisticRegression(solver="saga", l1_ratio=share, C=0.2, tol=1e-9, max_iter=200_000).fit(X, y)
+    np.testing.assert_allclose(model.coef_, other.coef_, atol=2e-3)
+    np.testing.assert_allclose(model.predict_proba(X), other.predict_proba(X), atol=2e-3)
+    assert (model.coef_ == 0).any()
+    # no weight: shares of the labels
+    alone = MaxentClassifier(penalty=penalty, C=1e-6, penalize_intercept=False, tol=1e-9).fit(X, y)
+    assert not alone.coef_.any()
+    shares = [(y == label).mean() for label in alone.classes_]
+    np.testing.assert_allclose(alone.predict_proba(X[:1])[0], shares, atol=1e-6)
+
+
+def test_paths_keep_the_intercept_free():
+    model = MaxentClassifier(penalize_intercept=False, tol=1e-8)
+    results = model.fit_path([0.01, 1.0], X, Y3)
+    alone = MaxentClassifier(C=0.01, penalize_intercept=False, tol=1e-8).fit(X, Y3)
+    assert results[0].primal == pytest.approx(alone.result_.primal, rel=1e-7)
+    sparse = MaxentClassifier(penalize_intercept=False, penalty="l1", tol=1e-7)
+    results = sparse.fit_l1_path(1.0, X, Y2, points=3)
+    first = sparse.use(results[0])
+    assert not first.coef_.any()
+    assert np.abs(sparse.use(results[1]).coef_).max() > 0
+    problem = alone.prepare(X, Y3).problem
+    ends = regularization_path(problem, 100.0, 0.1, l2_min=1.0)
+    assert ends[-1].primal == pytest.approx(model.result_.primal, rel=1e-2)
+
+
+def test_what_is_refused():
+    for options, message in (
+        ({"loss": "hinge"}, "penalize_intercept=False is not available with loss='hinge'"),
+        ({"loss": "squared-hinge"}, "not available with loss='squared-hinge'"),
+        ({"solver": "eg"}, "solver 'eg' needs a penalty on all weights.*solvers that fit: lbfgs, newton"),
+        ({"solver": "cd"}, "a penalty on all weights"),
+        ({"solver": "cd-l1", "penalty": "l1"}, "a penalty on all weights.*owlqn"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            MaxentClassifier(penalize_intercept=False, **options).fit(X, Y3)
+    with pytest.raises(NotAvailable, match="not available with partial_fit"):
+        MaxentClassifier(penalize_intercept=False).partial_fit(X, Y3)
+    # without an intercept there is nothing to leave out
+    plain = MaxentClassifier(penalize_intercept=False, fit_intercept=False, loss="hinge").fit(X, Y3)
+    assert not plain.intercept_.any()
+    for wrong in ((3, 3), (-1, 2)):
+        with pytest.raises(ValueError, match="free weights must be some"):
+            Free(*wrong, 1.0, (1.0, 1.0), 1.0, 1.0)
+    with pytest.raises(ValueError, match="label without examples"):
+        Free(0, 2, 1.0, (1.0, 0.0), 1.0, 1.0)
+    problem = small_problem(Y2)
+    outside = Free(problem.n_weights, problem.n_weights + 2, 1.0, (1.0, 1.0), 1.0, 1.0)
+    for penalty in (L2(1.0, outside), ElasticNet(1.0, 1.0, outside)):
+        with pytest.raises(ValueError, match="no such explicit weights"):
+            problem.with_penalty(penalty)
+
+
+def test_files_and_warm_starts(tmp_path):
+    model = MaxentClassifier(penalize_intercept=False, warm_start=True).fit(X, Y3)
+    model.save(tmp_path / "m.pw")
+    loaded = partwise.load(tmp_path / "m.pw")
+    assert loaded.penalize_intercept is False
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    before = model.result_.passes
+    assert model.fit(X, Y3).result_.passes <= before
+
+
+def test_weak_penalties_and_rare_labels():
+    """Scales and shares at which the bound is large."""
+    y = np.where(np.arange(60) == 7, "rare", Y2)
+    for C, scale in itertools.product((1e-3, 1e3), (1e-3, 1e3)):
+        model = MaxentClassifier(C=C / scale**2, penalize_intercept=False, tol=1e-4).fit(scale * X, y)
+        assert model.result_.status == "converged", model.result_.message
+        assert model.result_.dual <= model.result_.primal
+
+
+def test_several_threads_have_the_same_bits():
+    one, two = (MaxentClassifier(penalize_intercept=False, n_jobs=n).fit(X, Y3) for n in (1, 2))
+    np.testing.assert_array_equal(one.coef_, two.coef_)
