@@ -15,6 +15,7 @@ from partwise.cli.output import json_line, rank_text
 from partwise.cli.summary import certificate_lines, result_fields
 from partwise.cli.tasks import Data, Evaluation, NoExamples, Request, Rules, Task
 from partwise.cli.tasks.labels import MAX_CONFUSION
+from partwise.features.arcs import ArcTemplate
 from partwise.io import ConlluReader, ConlluSentence, FormatError, parse_conllu, read_text
 from partwise.io.blocks import before_sentences, text_blocks
 from partwise.io.conllu_sentence import DEPS, MISC
@@ -35,8 +36,8 @@ class DepTask(Task):
     name: ClassVar[str] = "dep"
     part: ClassVar[str] = "word"
     parameters: ClassVar[tuple[str, ...]] = (
-        "structure", "single_root", "non_projective", "label_C", "features", "hash_bits", "min_count", "max_length",
-        "memory_limit",
+        "structure", "single_root", "non_projective", "label_C", "inputs", "features", "hash_bits", "min_count",
+        "max_length", "memory_limit",
     )  # fmt: skip
     formats: ClassVar[tuple[str, ...]] = ("auto", "conllu", "conllx")
 
@@ -53,6 +54,12 @@ class DepTask(Task):
             click.Option(["--unlabelled"], is_flag=True, help="Learn heads only."),
             click.Option(
                 ["--templates"], type=File(), metavar="FILE", help="Features of arcs by a table of templates."
+            ),
+            click.Option(
+                ["--label-templates"],
+                type=File(),
+                metavar="FILE",
+                help="Features of arcs' names (relations) by a table of templates.",
             ),
         ]
 
@@ -117,9 +124,11 @@ class DepTask(Task):
     def make(self, settings: Mapping[str, Any], data: Data, training: dict[str, Any]) -> Any:
         if settings.get("baseline") == "maxent":
             raise UserError("--baseline maxent is not available for trees")
-        table = read_text(settings["templates"]) if settings.get("templates") else None
         labels: Any = False if settings.get("unlabelled") else "auto"
-        return self.estimator(templates=table, labels=labels, **training)
+        tables = {name: _read_table(settings.get(name)) for name in ("templates", "label_templates")}
+        if tables["label_templates"] and not labels:
+            raise UserError("--label-templates cannot be combined with --unlabelled")
+        return self.estimator(**tables, labels=labels, **training)
 
     def baseline(self, train: Data, data: Data, score: str) -> tuple[str, float]:
         chains: dict[str, Callable[[int], list[int]]] = {
@@ -265,6 +274,20 @@ class DepTask(Task):
         few = min(len(wrong), max(n // 2, n - len(right)))
         chosen = sorted([*wrong[:few], *right[: n - few]])
         return [draw_arcs(some[i].forms, *guess[i], gold_heads=some[i].heads) for i in chosen]
+
+
+def _read_table(path: str | None) -> str | None:
+    """A table of templates; FormatError with the line of one that is none."""
+    if path is None:
+        return None
+    text = read_text(path)
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip() and not line.lstrip().startswith("#"):
+            try:
+                ArcTemplate.from_line(line)
+            except ValueError as error:
+                raise FormatError(str(error), path, number) from None
+    return text
 
 
 def _training_details(model: Any) -> dict[str, Any]:
