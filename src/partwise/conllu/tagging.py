@@ -7,7 +7,7 @@ from typing import Any
 
 from partwise.conllu.targets import Target, get_target
 from partwise.io import CodedSequences, ConlluSentence, Sentences
-from partwise.io.conllu_columns import Column, column_values, feats_at, parse_columns_list
+from partwise.io.conllu_columns import Column, column_values, feats_at, is_blank, parse_columns_list
 from partwise.io.conllu_sentence import FEATS, FORM
 from partwise.io.errors import FormatError
 
@@ -77,6 +77,13 @@ class ConlluColumns:
                         known.add(cells[at])
         return Sentences.from_lists(rows)
 
+    def check(self, sentences: Sequence[ConlluSentence], path: str) -> None:
+        """FormatError if the target, or an input in which every word has a value, is blank everywhere."""
+        self.target.check(sentences, path)
+        for column in self.inputs:
+            if is_blank(sentences, column):
+                raise FormatError(f"column {column.base.upper()}, an input, is blank (_) in every word", path)
+
     def labels(self, sentences: Sequence[ConlluSentence]) -> CodedSequences:
         """The labels that the sentences have."""
         return CodedSequences.from_lists([self.target.labels(sentence) for sentence in sentences])
@@ -89,7 +96,7 @@ class ConlluColumns:
         """Train a tagger that has a template on these sentences; it remembers the columns."""
         if not sentences:
             raise FormatError("there are no sentences")
-        self.target.check(sentences, sentences[0].path)
+        self.check(sentences, sentences[0].path)
         tagger.fit(self.table(sentences), self.training_labels(sentences))
         tagger.input_settings_ = {"format": "conllu", **self.settings()}
         return tagger

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from partwise.io.conllu_sentence import COLUMNS, FEATS, FORM, MISC, ConlluSentence
+from partwise.io.conllu_sentence import COLUMNS, FEATS, LEMMA, MISC, UPOS, XPOS, ConlluSentence
 from partwise.io.errors import FormatError
 
 BLANK = "_"
@@ -153,4 +153,8 @@ def _feature_order(entry: str) -> tuple[str, str]:
     return key.lower(), key
 
 
-FORM_COLUMN = Column(FORM)
+def is_blank(sentences: Iterable[ConlluSentence], column: Column) -> bool:
+    """Whether a column in which every word of a tagged text has a value has none here; in others a blank may be one."""
+    if column.number not in (LEMMA, UPOS, XPOS):
+        return False
+    return all(value == BLANK for sentence in sentences for value in sentence.column(column.number))

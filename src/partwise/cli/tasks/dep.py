@@ -14,11 +14,12 @@ from partwise.cli.flags import File
 from partwise.cli.output import json_line, rank_text
 from partwise.cli.summary import certificate_lines, result_fields
 from partwise.cli.tasks import Data, Evaluation, NoExamples, Request, Rules, Task
+from partwise.cli.tasks.conllublocks import looks_like_conllx, sentence_blocks
 from partwise.cli.tasks.labels import MAX_CONFUSION
+from partwise.conllu import ConlluPipeline
 from partwise.features.arcs import ArcTemplate
-from partwise.io import ConlluReader, ConlluSentence, FormatError, parse_conllu, read_text
-from partwise.io.blocks import before_sentences, text_blocks
-from partwise.io.conllu_sentence import DEPS, MISC
+from partwise.io import ConlluReader, ConlluSentence, FormatError, read_text
+from partwise.io.conllu_sentence import MISC
 from partwise.metrics import AttachmentScores, attachment_scores, calibration, confusion_matrix
 
 #: Sentences whose features are named in a report.
@@ -78,16 +79,14 @@ class DepTask(Task):
                 "there are no sentences" + (f", {reader.skipped} bad ones aside" * bool(reader.skipped)), path
             )
         if dialect == "auto":
-            dialect = "conllx" if _looks_like_conllx(sentences[0]) else "conllu"
+            dialect = "conllx" if looks_like_conllx(sentences[0]) else "conllu"
             for sentence in sentences:
                 sentence.dialect = dialect
         if settings.get("max_length"):
             # Here, so that a sentence of --dev is not found too long after hours of training.
             check_lengths(sentences, range(len(sentences)), int(settings["max_length"]))
         if labelled:
-            bare = next((sentence for sentence in sentences if not sentence.heads), None)
-            if bare is not None:
-                raise FormatError("a sentence without heads", path, bare.line)
+            _check_trees(sentences, path)
         y = [list(zip(s.heads, s.deprels, strict=True)) for s in sentences] if labelled else None
         if reader.skipped:
             click.echo(f"{path}: {reader.skipped} sentences left out, the first: {reader.errors[0]}", err=True)
@@ -96,20 +95,22 @@ class DepTask(Task):
     def blocks(self, path: str, settings: Mapping[str, Any], size: int, labelled: bool = False) -> Iterator[Data]:
         if labelled:
             raise UserError("partitions are not available for task 'dep'")
-        dialect = settings.get("format") or "auto"
-        known, first = "conllu" if dialect == "auto" else dialect, 0
-        for block in text_blocks(path, before_sentences, size):
-            sentences = parse_conllu(block.data, path, dialect=known, line=block.line)
-            if not sentences:
-                continue
-            if dialect == "auto":
-                dialect = "conllx" if _looks_like_conllx(sentences[0]) else "conllu"
-            for sentence in sentences:
-                sentence.dialect = dialect
-            yield Data(sentences, None, len(sentences), sum(map(len, sentences)), dialect, first)
+        text = {name: settings.get(name) for name in ("text", "why_not_text") if name in settings}
+        first = 0
+        for sentences in sentence_blocks(path, size, dialect=settings.get("format") or "auto", **text):
+            yield Data(sentences, None, len(sentences), sum(map(len, sentences)), sentences[0].dialect, first)
             first += len(sentences)
-        if not first:
-            raise NoExamples("there are no sentences", path)
+
+    def words_only(self, model: Any) -> bool:
+        return set(model.columns_) <= {"form"}
+
+    def why_not_text(self, model: Any, name: str) -> str | None:
+        return ConlluPipeline([(name, model)]).why_not_text()
+
+    def of_conllu(self, model: Any, given: Sequence[Any], gold: Sequence[Any], path: str) -> Data:
+        _check_trees(gold, path)
+        y = [list(zip(s.heads, s.deprels, strict=True)) for s in gold]
+        return Data(list(given), y, len(given), sum(map(len, given)), "conllu")
 
     def rules(self, model: Any, path: str) -> Rules:
         from partwise.cli.tasks.constraints import read_arc_rules
@@ -325,9 +326,10 @@ def _usual_relations(train: Data) -> defaultdict[str, str]:
     return defaultdict(lambda: usual, {tag: names.most_common(1)[0][0] for tag, names in seen.items()})
 
 
-def _looks_like_conllx(sentence: ConlluSentence) -> bool:
-    """Whether column 9 holds plain numbers, which are projective heads; CoNLL-U has pairs such as 4:nsubj there."""
-    return all(value.isdigit() for value in sentence.column(DEPS))
+def _check_trees(sentences: Sequence[ConlluSentence], path: str) -> None:
+    bare = next((sentence for sentence in sentences if not sentence.heads), None)
+    if bare is not None:
+        raise FormatError("a sentence without heads", path, bare.line)
 
 
 def _split(tree: Sequence[Any]) -> tuple[list[int], list[str] | None]:

@@ -16,7 +16,8 @@ from partwise.cli.tasks import Data, Evaluation, Request, Rules, Task
 from partwise.cli.tasks.labels import are_chunks, evaluate_sequences, most_frequent
 from partwise.cli.tasks.morphology import evaluate_feats, evaluate_lemmas, lemma_accuracy
 from partwise.cli.tasks.tagfeatures import choose_features, described
-from partwise.cli.tasks.tagfiles import FORMATS, SEPARATORS, read_tagged, tagged_blocks
+from partwise.cli.tasks.tagfiles import FORMATS, SEPARATORS, conllu_data, read_tagged, tagged_blocks
+from partwise.conllu import ConlluPipeline
 from partwise.conllu.targets import LEMMA_RULE
 from partwise.features.presets import PRESETS
 from partwise.io import CodedSequences
@@ -129,6 +130,14 @@ class TagTask(Task):
         template = model.template_
         return template is not None and template.columns == [0] and not self.recall(model).get("columns")
 
+    def why_not_text(self, model: Any, name: str) -> str | None:
+        if self.recall(model).get("format") != "conllu":
+            return None
+        return ConlluPipeline([(name, model)]).why_not_text()
+
+    def of_conllu(self, model: Any, given: Sequence[Any], gold: Sequence[Any], path: str) -> Data:
+        return conllu_data(given, gold, self.recall(model), path)
+
     def rules(self, model: Any, path: str) -> Rules:
         from partwise.cli.tasks.constraints import read_constraints
 
@@ -233,6 +242,8 @@ class TagTask(Task):
     # predictions
 
     def predict(self, model: Any, data: Data, request: Request) -> Iterable[str]:
+        if data.source.conllu is not None and data.first == 0:
+            ConlluPipeline([("the model", model)]).check_filled(data.source.conllu)
         options: dict[str, Any] = {}
         if request.rules is not None:
             follow = request.rules.follow

@@ -119,7 +119,7 @@ def read_tagged(path: str, settings: Mapping[str, Any], labelled: bool) -> Data:
         # a model knows how many columns it reads; what is yet to be learnt does not
         sentences = read_conllu(path)
         if labelled and sentences:
-            conllu_columns(settings).target.check(sentences, path)
+            conllu_columns(settings).check(sentences, path)
         found = _conllu(sentences, settings, labelled, learn=not settings.get("n_columns"))
     else:
         table = read_columns(path, SEPARATORS[settings.get("separator") or "any"])
@@ -139,6 +139,8 @@ def tagged_blocks(path: str, settings: Mapping[str, Any], size: int, labelled: b
     guess = TextGuess(kind, int(settings.get("n_columns") or 1) + 1, CUTS[kind], settings.get("text", False))
     for block in text_blocks(path, guess.cut, size):
         if guess.look(block.data):
+            if settings.get("why_not_text"):
+                raise UserError(f"{path}: is plain text: {settings['why_not_text']}")
             if first == 0 and settings.get("text") is None:
                 click.echo(f"{path}: read as plain text, one sentence per line", err=True)
             found = _text(text_sentences(block, path), kind, settings)
@@ -256,6 +258,16 @@ def _conllu(
         y = columns.training_labels(sentences) if learn else columns.labels(sentences)
     source = Source("conllu", table, conllu=sentences, columns=columns)
     return Data(table, y, len(table), int(table.n_tokens), source)
+
+
+def conllu_data(
+    given: Sequence[ConlluSentence], gold: Sequence[ConlluSentence], settings: Mapping[str, Any], path: str
+) -> Data:
+    """Columns of sentences that may have predictions in them, with the labels of other versions of them."""
+    columns = conllu_columns(settings)
+    columns.target.check(gold, path)
+    table, y = columns.table(given), columns.labels(gold)
+    return Data(table, y, len(table), int(table.n_tokens), Source("conllu", table, conllu=gold, columns=columns))
 
 
 def conllu_columns(settings: Mapping[str, Any]) -> ConlluColumns:
