@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import callbacks as callbacks
+    from . import conllu as conllu
     from . import datasets as datasets
     from . import distributed as distributed
     from . import dual as dual
@@ -87,6 +88,7 @@ _HOME = {name: module for module, names in _MODULES.items() for name in names}
 #: Modules that `import partwise` makes reachable, imported when they are first used.
 _PACKAGES = (
     "callbacks",
+    "conllu",
     "datasets",
     "distributed",
     "dual",

@@ -265,3 +265,39 @@ def test_core_refuses_bad_input():
         ArcTokens(np.array([1]), [b"a"])
     with pytest.raises(ValueError, match="column 9"):
         ArcMap([([(9, 0)], [], -1)], bank.tokens, table.index(bank.tokens, None))
+
+
+def test_single_features_are_columns():
+    """feats.A is what the whole column would be, if it held the values of A alone."""
+    bank = Bank(3, [4, 1, 6, 5])
+    rng = np.random.default_rng(0)
+    values = [[str(rng.integers(3)) if rng.random() < 0.7 else None for _ in bank.columns[4]] for _ in "AB"]
+    bank.columns[4] = [
+        "|".join(f"{key}={v}" for key, v in zip(("A", "B[x]"), pair, strict=True) if v) or "_"
+        for pair in zip(*values, strict=True)
+    ]
+    for key, column in zip(("A", "B[x]"), values, strict=True):
+        text = "form feats.K | upos\nfeats.K-1 | feats.K+1\nupos | upos | feats.K"
+        table = ArcTable.from_text(text.replace("feats.K", f"feats.{key}"))
+        assert table.keys == (key,)
+        assert table.columns == ["form", "upos", "feats"]
+        assert ArcTable.from_text(table.text).templates == table.templates
+        tokens = arc_tokens(bank.lengths, bank.columns, table.keys)
+        plain = ArcTable.from_text(text.replace("feats.K", "feats"))
+        cells = [value or "_" for value in column]
+        other = arc_tokens(bank.lengths, [*bank.columns[:4], cells])
+        index, same = table.index(tokens, bank.heads), plain.index(other, bank.heads)
+        (rows, one), (other_rows, two) = (
+            table.attributes(tokens, index, bank.heads),
+            plain.attributes(other, same, bank.heads),
+        )
+        np.testing.assert_array_equal(rows, other_rows)
+        assert index.num_weights == same.num_weights == len(set(zip(one.tolist(), two.tolist(), strict=True)))
+    tokens = arc_tokens(bank.lengths, bank.columns, ("A", "B[x]", "None"))
+    both = ArcTable.fitted("feats.A | feats.B[x]\nfeats.None | form\nform |", tokens)
+    assert both.text == "feats.A | feats.B[x]\nform |"
+    assert both.keys == ("A", "B[x]")
+    with pytest.raises(ValueError, match=r"'xpos\.A' is none of form, .*, feats\.KEY"):
+        parse_templates("xpos.A | form")
+    with pytest.raises(ValueError, match="FEATS 'x' is no list"):
+        arc_tokens(np.array([1]), [["a"], ["_"], ["_"], ["_"], ["x"]], ("A",))

@@ -287,3 +287,31 @@ def test_a_file_without_templates(tmp_path, text):
     path.write_text(text)
     with pytest.raises(FormatError, match="no templates"):
         Template.from_file(path)
+
+
+def test_single_features_of_a_list():
+    template = Template("A c=%feat[0,1,Case]\nA n=%feat[-1,1,Number[psor]]\nU1:%x[0,0]/%feat[0,1,Case]")
+    X = [[("a", "Case=Nom|Number[psor]=Sing"), ("b", "_"), ("c", "Case=Acc")]]
+    assert template.attributes(X) == [[["c=Nom", "U1:a/Nom"], ["n=Sing"], ["c=Acc", "U1:c/Acc"]]]
+    with pytest.raises(ValueError, match="FEATS 'Nom' is no list of features"):
+        template.attributes([[("a", "Nom")]])
+
+
+def test_columns_by_name_become_numbers():
+    text = "# %x[0,form]\nA w=%x[0,form]%%x\r\nU:%lower[-1,form]/%feat[1,feats,A[b]]/%x[0,1]\nB"
+    template = Template(text, names=("form", "feats"))
+    assert template.text == "# %x[0,form]\nA w=%x[0,0]%%x\r\nU:%lower[-1,0]/%feat[1,1,A[b]]/%x[0,1]\nB"
+    assert template == Template(template.text)
+    with pytest.raises(FormatError, match=r":1:3: %x: there is no column 'upos': there are form, feats"):
+        Template("A %x[0,upos]", names=("form", "feats"))
+    with pytest.raises(FormatError, match="takes a row and a column"):
+        Template("A %x[0,form]")
+
+
+def test_morphology_looks_at_all_its_columns():
+    template = Template.preset("morph", tags=[1], features={2: ["Case", "Number"]})
+    assert template.columns == [0, 1, 2]
+    (found,) = template.attributes([[("Houses", "NOUN", "Case=Nom"), ("fall", "VERB", "_")]])
+    assert {"suffix=ouses", "lower=houses", "tag1|suffix=NOUN|es", "Case[0]=Nom", "Case|suffix=Nom|s"} <= set(found[0])
+    assert "Case[-1]=Nom" in found[1]
+    assert not any(name.startswith("Number") for name in found[0])

@@ -6,9 +6,10 @@ import time
 
 import click
 
+from partwise.cli.chain import evaluate_chain
 from partwise.cli.errors import UserError
 from partwise.cli.flags import File
-from partwise.cli.loading import length_flag, load_model
+from partwise.cli.loading import length_flag, load_models
 from partwise.cli.output import (
     check_outputs,
     json_flag,
@@ -22,7 +23,7 @@ from partwise.cli.summary import result_fields, unknown_text
 
 
 @click.command("evaluate")
-@click.argument("model", type=File())
+@click.argument("models", type=File(), nargs=-1, required=True, metavar="MODEL...")
 @click.argument("gold", type=File())
 @click.option("--calibration", is_flag=True, help="Compare probabilities with observed frequencies.")
 @click.option(
@@ -33,7 +34,7 @@ from partwise.cli.summary import result_fields, unknown_text
 @unpack_flag
 @json_flag
 def command(
-    model: str,
+    models: tuple[str, ...],
     gold: str,
     calibration: bool,
     report: str | None,
@@ -43,11 +44,19 @@ def command(
 ) -> None:
     """Score a MODEL on labelled data (GOLD, "-": standard input) in the format of its training data.
 
+    Of several models each is scored on what those before it fill in: a parser on predicted tags.
+
     For chunks (labels such as B-NP) the table is conlleval's; precision, recall and F1 are of whole chunks.
     """
     begin = time.perf_counter()
-    check_outputs(report, inputs=(model, gold))
-    fitted, task = load_model(model, threads, max_length)
+    check_outputs(report, inputs=(*models, gold))
+    loaded = load_models(models, threads, max_length)
+    if len(loaded) > 1:
+        if calibration or report:
+            raise UserError("--calibration and --report are not available for several models")
+        evaluate_chain(loaded, gold, as_json)
+        return
+    model, fitted, task = loaded[0]
     data = task.read(gold, task.recall(fitted), labelled=True)
     evaluation = task.evaluate(fitted, data)
     warn_blank(task.blank(fitted), gold)

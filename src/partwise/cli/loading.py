@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import click
 
@@ -17,11 +18,40 @@ length_flag = click.option(
 )
 
 
+class Loaded(NamedTuple):
+    """A model, ready to predict, its task, and the file that it is from."""
+
+    path: str
+    model: Any
+    task: Task
+
+
+def load_models(paths: Sequence[str], threads: int, max_length: int | None) -> list[Loaded]:
+    """Models in their order, those of a pipeline one by one; of several, `max_length` is for parsers."""
+    from partwise import load
+    from partwise.conllu import ConlluPipeline
+
+    found: list[tuple[str, Any]] = []
+    for path in paths:
+        model = load(path)
+        several = isinstance(model, ConlluPipeline)
+        found += [(f"{path} ({step.name})", step.model) for step in model.steps] if several else [(path, model)]
+    if len(found) == 1:
+        return [Loaded(found[0][0], *_ready(found[0][1], threads, max_length))]
+    return [
+        Loaded(path, *_ready(model, threads, max_length if task_of(model).name == "dep" else None))
+        for path, model in found
+    ]
+
+
 def load_model(path: str, threads: int, max_length: int | None) -> tuple[Any, Task]:
     """A model, ready to predict, and its task."""
     from partwise import load
 
-    fitted = load(path)
+    return _ready(load(path), threads, max_length)
+
+
+def _ready(fitted: Any, threads: int, max_length: int | None) -> tuple[Any, Task]:
     task = task_of(fitted)
     fitted.n_jobs = threads
     if max_length is not None:

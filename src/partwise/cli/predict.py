@@ -8,9 +8,10 @@ from typing import Any
 
 import click
 
+from partwise.cli.chain import annotate_file
 from partwise.cli.errors import UserError
 from partwise.cli.flags import File
-from partwise.cli.loading import length_flag, load_model
+from partwise.cli.loading import length_flag, load_models
 from partwise.cli.output import check_outputs, json_flag, threads_flag, unpack_flag, warn_blank
 from partwise.cli.summary import unknown_text
 from partwise.cli.tasks import NoExamples, Request
@@ -22,7 +23,7 @@ BLOCK = 1 << 20
 
 
 @click.command("predict")
-@click.argument("model", type=File())
+@click.argument("models", type=File(), nargs=-1, required=True, metavar="MODEL...")
 @click.argument("data", type=File(), metavar="INPUT")
 @click.option(
     "-o", "--output", default="-", type=File(), metavar="OUT", help="Where predictions go [default: standard output]."
@@ -63,7 +64,7 @@ BLOCK = 1 << 20
 @unpack_flag
 @json_flag
 def command(
-    model: str,
+    models: tuple[str, ...],
     data: str,
     output: str,
     marginals: bool,
@@ -78,13 +79,16 @@ def command(
     threads: int,
     as_json: bool,
 ) -> None:
-    """Label the INPUT ("-": standard input) with a MODEL that `train` wrote.
+    """Label the INPUT ("-": standard input) with a MODEL that `train` wrote, or with several in their order.
 
     The input is in the format of the training data; a column of labels may be there or not. A tagger that looks at
     words alone and a parser of phrases take plain text too, one sentence per line. The output of columns is the input
     with the labels as one more column, with tabs between columns; of CoNLL-U the input with the predictions in their
     columns; of trees one tree per line; of rows and CRFsuite's items one label per line. With --json it is one object
     per sentence or row, each on a line of its own.
+
+    Several models (taggers that were trained on CoNLL-U, a parser) read CoNLL-U or plain text, one sentence per line,
+    and write CoNLL-U: each fills its columns, which the next ones read.
 
     Parquet and Arrow files (.parquet, .arrow, .feather; extra "arrow") are read and written some rows at a time: the
     output is such a file, too, with predictions as one more column (docs/scoring.md).
@@ -95,8 +99,18 @@ def command(
     from partwise.io import atomic_write
     from partwise.scoring import is_table
 
-    check_outputs(output, inputs=(model, data, constraints))
-    fitted, task = load_model(model, threads, max_length)
+    check_outputs(output, inputs=(*models, data, constraints))
+    loaded = load_models(models, threads, max_length)
+    if len(loaded) > 1:
+        if marginals or k_best or constraints or as_json or is_table(data) or is_table(output):
+            raise UserError(
+                "--marginals, --k-best, --constraints, --json and tables are not available for several models"
+            )
+        if columns or keep or into != "prediction" or nulls != "error":
+            raise UserError("--column, --keep, --into and --nulls are for Parquet and Arrow files")
+        annotate_file(loaded, data, output, True if format == "text" else None, BLOCK)
+        return
+    model, fitted, task = loaded[0]
     if is_table(data) or is_table(output):
         if k_best or constraints or as_json or format != "auto":
             raise UserError("--k-best, --constraints, --json and --format are not available for tables")
@@ -107,9 +121,11 @@ def command(
     if columns or keep or into != "prediction" or nulls != "error":
         raise UserError("--column, --keep, --into and --nulls are for Parquet and Arrow files")
     words_only = task.words_only(fitted)
+    why_not = task.why_not_text(fitted, model)
     if format == "text" and not words_only:
-        raise UserError("--format text: this model looks at more than words, or at ready-made attributes")
-    text = {"text": True if format == "text" else None} if words_only else {}
+        reason = why_not or "this model looks at more than words, or at ready-made attributes"
+        raise UserError(f"--format text: {reason}")
+    text = {"text": True if format == "text" else None, "why_not_text": why_not} if words_only or why_not else {}
     blocks = task.blocks(data, {**task.recall(fitted), **text}, BLOCK)
     request, n = Request(marginals, k_best, None, as_json), 0
     unknown, blank = np.zeros(2, dtype=np.int64), set[str]()

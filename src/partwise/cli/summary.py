@@ -54,7 +54,8 @@ def features_text(fields: dict[str, Any]) -> str:
     columns = fields["feature_columns"]
     called = "column" if len(columns) == 1 else "columns"
     of = f" of {called} {', '.join(map(str, columns))}" if columns else ""
-    return f"features {fields['features']}{of}"
+    learnt = f"; target {fields['target']} from {fields['inputs']}" if "target" in fields else ""
+    return f"features {fields['features']}{of}{learnt}"
 
 
 def loss_fields(loss: Any) -> dict[str, Any]:

@@ -59,6 +59,8 @@ class DependencyParser(StructuredEstimator):
         Inverse of the penalty's strength for the names of arcs.
     templates, label_templates : str, optional
         Tables of templates; see `partwise.features.arcs`.
+    inputs : str, optional
+        The columns of words to look at, such as "form,upos"; None: form,lemma,upos,xpos,feats.
     features : {"gold", "all", "hashed"}
         Weights for the features seen on gold arcs, for those seen on any arc, or for all, hashed to ``2 ** hash_bits``.
     hash_bits : int
@@ -91,6 +93,8 @@ class DependencyParser(StructuredEstimator):
         Gold trees with crossing arcs, and how many of them were left out.
     unknown_rate_ : float
         Share of the features of the arcs that were predicted last that the training data did not have.
+    columns_ : list of str
+        Columns of words ("form", "upos", ...) that it looks at.
     blank_columns_ : list of str
         Columns ("upos", ...) that were blank in all words of the last input, and not in the training data.
     """
@@ -107,6 +111,7 @@ class DependencyParser(StructuredEstimator):
         label_C: float = 1.0,
         templates: str | None = None,
         label_templates: str | None = None,
+        inputs: str | None = None,
         features: str = "gold",
         hash_bits: int = 22,
         min_count: int = 1,
@@ -150,6 +155,7 @@ class DependencyParser(StructuredEstimator):
         self.label_C = label_C
         self.templates = templates
         self.label_templates = label_templates
+        self.inputs = inputs
         self.features = features
         self.hash_bits = hash_bits
         self.min_count = min_count
@@ -176,6 +182,7 @@ class DependencyParser(StructuredEstimator):
             label_C=self.label_C,
             templates=self.templates,
             label_templates=self.label_templates,
+            inputs=self.inputs,
             features=self.features,
             hash_bits=self.hash_bits,
             min_count=self.min_count,
@@ -222,6 +229,12 @@ class DependencyParser(StructuredEstimator):
         """Columns that the parser looks at and that the last input left blank: its answers are worth little then."""
         check_is_fitted(self)
         return [] if self._last.report is None else list(self._last.report.blank)
+
+    @property
+    def columns_(self) -> list[str]:
+        """The columns of words that the parser looks at: those that said something in the training data."""
+        check_is_fitted(self)
+        return self._model.columns
 
     def explain(self, sentence: Any, word: int, head: int | None = None) -> list[tuple[str, float]]:
         """The features for and against an arc: (template with its values, weight), the largest first.

@@ -6,6 +6,7 @@ A table has one template per line: what is looked at on the head's side, on the 
     upos upos+1 | upos-1 upos       parts of speech with those of the head's right and the modifier's left neighbour
     upos | upos | upos              and each part of speech that occurs between them
     form |                          the head alone
+    feats.Case | upos feats.Number  single features out of lists such as Case=Nom|Number=Sing; _ for a word without
 
 Every template makes two features of an arc: by itself, and with the arc's direction and distance (1, 2, 3, 4, 5-6,
 7-10, 11 and more words). A template for the modifier alone makes the second kind only: the first would be the same for
@@ -22,6 +23,7 @@ import numpy as np
 
 from .._core import ArcIndex, ArcMap, ArcTokens
 from ..arrays import Ints
+from ..io.conllu_columns import BLANK, KEY, split_feats
 
 Atom = tuple[str, int]
 
@@ -130,7 +132,9 @@ upos-1 upos upos+1 | upos
 upos | upos | upos
 """
 
-_ATOM = re.compile(r"([A-Za-z_]+)([+-]\d+)?")
+_ATOM = re.compile(rf"([A-Za-z_]+(?:\.{KEY.pattern})?)([+-]\d+)?")
+#: What begins the name of a single feature.
+_FEATURE = "feats."
 
 
 @dataclass(frozen=True)
@@ -149,7 +153,7 @@ class ArcTemplate:
             raise ValueError(f"template {line.strip()!r}: expected 'head | modifier' or 'head | modifier | between'")
         between = None
         if len(parts) == 3:
-            if len(parts[2]) != 1 or parts[2][0] not in COLUMNS or not all(parts[:2]):
+            if len(parts[2]) != 1 or not _is_column(parts[2][0]) or not all(parts[:2]):
                 raise ValueError(f"template {line.strip()!r}: needs both words and one column in between")
             between = parts[2][0]
         return cls(_side(parts[0], line), _side(parts[1], line), between)
@@ -168,18 +172,36 @@ class ArcTemplate:
     def _sides(self) -> tuple[tuple[Atom, ...], tuple[Atom, ...]]:
         return self.head, self.modifier
 
-    def compiled(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]], int]:
-        """The form that the core takes."""
-        head, modifier = ([(COLUMNS.index(name), offset) for name, offset in side] for side in self._sides())
-        return head, modifier, -1 if self.between is None else COLUMNS.index(self.between)
+    @property
+    def columns(self) -> set[str]:
+        """All that it looks at, by name."""
+        names = {name for side in self._sides() for name, _ in side}
+        return names if self.between is None else names | {self.between}
+
+    def compiled(self, keys: Sequence[str] = ()) -> tuple[list[tuple[int, int]], list[tuple[int, int]], int]:
+        """The form that the core takes, for words that have these single features as their last columns."""
+        number = {name: k for k, name in enumerate((*COLUMNS, *(_FEATURE + key for key in keys)))}
+        head, modifier = ([(number[name], offset) for name, offset in side] for side in self._sides())
+        return head, modifier, -1 if self.between is None else number[self.between]
+
+
+def _is_column(name: str) -> bool:
+    return name in COLUMNS or name.startswith(_FEATURE)
+
+
+def feature_keys(templates: Iterable[ArcTemplate]) -> tuple[str, ...]:
+    """The single features that templates look at, in order of their names."""
+    names = {name for template in templates for name in template.columns}
+    return tuple(sorted(name.removeprefix(_FEATURE) for name in names if name.startswith(_FEATURE)))
 
 
 def _side(words: Sequence[str], line: str) -> tuple[Atom, ...]:
     atoms = []
     for word in words:
         match = _ATOM.fullmatch(word)
-        if match is None or match[1] not in COLUMNS:
-            raise ValueError(f"template {line.strip()!r}: {word!r} is none of {', '.join(COLUMNS)} (with +1, -1, ...)")
+        if match is None or not _is_column(match[1]):
+            known = f"{', '.join(COLUMNS)}, feats.KEY"
+            raise ValueError(f"template {line.strip()!r}: {word!r} is none of {known} (with +1, -1, ...)")
         offset = int(match[2] or 0)
         if abs(offset) > 16:
             raise ValueError(f"template {line.strip()!r}: {word!r} is more than 16 words away")
@@ -202,19 +224,31 @@ class ArcTable:
 
     Columns that have one value everywhere (a treebank without lemmas) are left out of templates, and templates that
     have become equal are taken once.
+
+    `keys` are the single features that the templates look at: the core takes words that have just these, in this order,
+    behind the other columns (`arc_tokens`).
     """
 
     def __init__(self, templates: Iterable[ArcTemplate]) -> None:
         self.templates = list(dict.fromkeys(templates))
         if not self.templates:
             raise ValueError("all columns of the words are constant: no template is left")
-        self.compiled = [template.compiled() for template in self.templates]
+        self.keys = feature_keys(self.templates)
+        self.compiled = [template.compiled(self.keys) for template in self.templates]
 
     @classmethod
-    def fitted(cls, table: str, tokens: ArcTokens) -> ArcTable:
-        """The templates that say something about these words."""
-        constant = frozenset(name for k, name in enumerate(COLUMNS) if not tokens.varies(k))
-        reduced = [template.without(constant) for template in parse_templates(table)]
+    def fitted(cls, table: str, tokens: ArcTokens, inputs: Sequence[str] = COLUMNS) -> ArcTable:
+        """The templates that say something about these words, which have all single features of the table.
+
+        inputs : the columns that may be looked at
+        """
+        templates = parse_templates(table)
+        names = (*COLUMNS, *(_FEATURE + key for key in feature_keys(templates)))
+        allowed = {*inputs, *(("prefix",) if "form" in inputs else ())}
+        constant = frozenset(
+            name for k, name in enumerate(names) if name.partition(".")[0] not in allowed or not tokens.varies(k)
+        )
+        reduced = [template.without(constant) for template in templates]
         return cls([template for template in reduced if template is not None])
 
     @classmethod
@@ -245,20 +279,23 @@ class ArcTable:
     @property
     def columns(self) -> list[str]:
         """The columns of words that templates look at, in the order of `COLUMNS`."""
-        atoms = {name for template in self.templates for name, _ in (*template.head, *template.modifier)}
-        atoms |= {template.between for template in self.templates if template.between}
+        atoms = {name.partition(".")[0] for template in self.templates for name in template.columns}
         return [name for name in COLUMNS if name in atoms]
 
 
-def arc_tokens(lengths: Ints, columns: Sequence[Sequence[str]]) -> ArcTokens:
+def arc_tokens(lengths: Ints, columns: Sequence[Sequence[str]], keys: Sequence[str] = ()) -> ArcTokens:
     """Words for the core.
 
     Parameters
     ----------
     lengths : words of each sentence
     columns : form, lemma, upos, xpos and feats of all words end to end
+    keys : single features that are columns of their own; ValueError if feats is no list of features
     """
     given = [*columns, [form[:PREFIX] for form in columns[0]]]
+    if keys:
+        split = {cell: split_feats(cell) for cell in dict.fromkeys(columns[4])}
+        given += [[split[cell].get(key, BLANK) for cell in columns[4]] for key in keys]
     return ArcTokens(np.ascontiguousarray(lengths, dtype=np.int64), [_bytes(column) for column in given])
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from partwise._core import CodedColumn, Sentences
+from partwise.io.conllu_columns import split_feats
 
 Function = Callable[[str], str | None]
 
@@ -127,3 +128,11 @@ def cluster_function(clusters: Mapping[str, str], n: int) -> Function:
         return None if path is None else path[:n]
 
     return function
+
+
+def feature_function(key: str) -> Function:
+    """The value of one feature of a list such as Case=Nom|Number=Sing; None where there is none.
+
+    ValueError for a cell that is no such list.
+    """
+    return lambda cell: split_feats(cell).get(key)

@@ -8,6 +8,9 @@ ner
     Words in column 0: words, shapes and affixes; if asked for, columns of tags such as parts of speech; with files
     given, clusters (as Turian, Ratinov and Bengio 2010: the first 4, 6, 10 and 20 bits of Brown clusters) and lists of
     names.
+morph
+    Words in column 0: as "pos", with longer endings, and the word in lower case; if asked for, columns of tags, also
+    together with endings, and columns of features such as Case=Nom|Number=Sing, one by one.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from partwise.features.template import Template
 from partwise.io.errors import FormatError
 from partwise.io.files import Path, read_text
 
-PRESETS = ("chunk", "pos", "ner")
+PRESETS = ("chunk", "pos", "ner", "morph")
 
 
 def preset(name: str, **options: Any) -> Template:
@@ -30,8 +33,9 @@ def preset(name: str, **options: Any) -> Template:
 
     Parameters
     ----------
-    name : {"chunk", "pos", "ner"}
-    tags : "ner": numbers of columns that hold tags, such as parts of speech
+    name : {"chunk", "pos", "ner", "morph"}
+    tags : "ner", "morph": numbers of columns that hold tags, such as parts of speech
+    features : "morph": numbers of columns that hold lists of features, with the names of the features to look at
     clusters : "ner": a mapping of words to bit strings, or a file (see `read_clusters`)
     gazetteers : "ner": a mapping of names to phrases, or a list of files, one phrase per line, each named by its file
     """
@@ -41,6 +45,8 @@ def preset(name: str, **options: Any) -> Template:
         return _pos(**options)
     if name == "ner":
         return _ner(**options)
+    if name == "morph":
+        return _morph(**options)
     raise ValueError(f"there is no preset {name!r}: take one of {', '.join(PRESETS)}")
 
 
@@ -103,6 +109,27 @@ def _ner(clusters: Any = None, gazetteers: Any = None, tags: Sequence[int] = ())
         lines += [_attribute(f"{name}[{k}]", f"%gazetteer[{k},0,{name}]") for name in found for k in range(-1, 2)]
     lines += ["A __BOS__%first", "A __EOS__%last", "B", ""]
     return Template("\n".join(lines), **resources)
+
+
+def _morph(tags: Sequence[int] = (), features: Mapping[int, Sequence[str]] | None = None) -> Template:
+    lines = [_attribute(f"w[{k}]", f"%x[{k},0,__NONE__]") for k in range(-2, 3)]
+    lines += [_attribute("lower", "%lower[0,0]"), _attribute("shape", "%shortshape[0,0]")]
+    lines += [_attribute("prefix", f"%prefix[0,0,{n}]") for n in range(1, 5)]
+    lines += [_attribute("suffix", f"%suffix[0,0,{n}]") for n in range(1, 7)]
+    lines += [_attribute(f"suffix[{k}]", f"%suffix[{k},0,3]") for k in (-1, 1)]
+    lines += [f"A {name}%has{name}[0,0]" for name in ("digit", "upper", "hyphen")]
+    for column in tags:
+        tag = f"%x[0,{column}]"
+        lines += [_attribute(f"tag{column}[{k}]", f"%x[{k},{column}]") for k in range(-2, 3)]
+        lines += [_attribute(f"tag{column}|tag{column}[{k}]", f"{tag}|%x[{k},{column}]") for k in (-1, 1)]
+        lines += [_attribute(f"tag{column}|lower", f"{tag}|%lower[0,0]")]
+        lines += [_attribute(f"tag{column}|suffix", f"{tag}|%suffix[0,0,{n}]") for n in range(1, 7)]
+    for column, keys in (features or {}).items():
+        for key in keys:
+            value = f"%feat[{{}},{column},{key}]"
+            lines += [_attribute(f"{key}[{k}]", value.format(k)) for k in (-1, 0, 1)]
+            lines += [_attribute(f"{key}|suffix", f"{value.format(0)}|%suffix[0,0,{n}]") for n in range(1, 5)]
+    return Template("\n".join([*lines, "B", ""]))
 
 
 def read_gazetteers(given: Any) -> dict[str, Gazetteer]:

@@ -21,25 +21,29 @@ has nothing to say, such as past the sentence's ends, the line gives no attribut
                                         [row,col]: nothing is written, and the line counts only where it is so
     %cluster[row,col,n]                 the first n bits of its cluster
     %gazetteer[row,col,NAME]            B or I where it is in a phrase of a list
+    %feat[row,col,KEY]                  the value of one feature of a list such as Case=Nom|Number=Sing
     %first  %last                       the line counts only at a sentence's first or last token
     %%                                  a per cent sign
 
-These macros may stand in U and B lines too.
+These macros may stand in U and B lines too. Where columns have names (`names`, as those of CoNLL-U have), a name may
+stand for the number: %x[0,upos], %feat[-1,feats,Case].
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from partwise._core import CodedColumn, Extractor, Sentences
-from partwise.features.macros import COUNTED, PLAIN, Gazetteer, cluster_function
+from partwise.features.macros import COUNTED, PLAIN, Gazetteer, cluster_function, feature_function
+from partwise.io.conllu_columns import KEY
 from partwise.io.errors import FormatError
 from partwise.io.files import Path, read_text
 
-_MACRO = re.compile(r"%([a-z]+)(?:\[([^\]]*)\])?")
+# keys of features may have brackets of their own: Number[psor]
+_MACRO = re.compile(r"%([a-z]+)(?:\[((?<=%feat\[)[^\[\]]*\[[^\[\]]*\]|[^\]]*)\])?")
 _ROW = re.compile(r"-?[0-9]{1,4}")
 _NUMBER = re.compile(r"[0-9]{1,4}")
 
@@ -53,18 +57,22 @@ class Template:
 
     Attributes
     ----------
-    text : the template's lines
+    text : the template's lines, in which columns have numbers
     clusters : word -> bit string, for ``%cluster``
     gazetteers : name -> phrases, for ``%gazetteer``
+    names : names that the lines may use for columns 0, 1, ...; they are not kept
     """
 
     text: str
     clusters: Mapping[str, str] = field(default_factory=dict, repr=False)
     gazetteers: Mapping[str, Gazetteer] = field(default_factory=dict, repr=False)
     path: str = field(default="<template>", repr=False, compare=False)
+    names: Sequence[str] = field(default=(), repr=False, compare=False)
 
     def __post_init__(self) -> None:
         parsed = _Parser(self)
+        object.__setattr__(self, "text", parsed.text)
+        object.__setattr__(self, "names", ())
         object.__setattr__(self, "_lines", parsed.lines)
         object.__setattr__(self, "_sources", parsed.sources)
         object.__setattr__(self, "transitions", parsed.transitions)
@@ -137,6 +145,8 @@ class Template:
                 continue
             if macro == "cluster":
                 function = cluster_function(self.clusters, argument)
+            elif macro == "feat":
+                function = feature_function(argument)
             else:
                 function = PLAIN[macro] if argument is None else COUNTED[macro](argument)
             columns.append(plain[j].mapped([function(name) for name in plain[j].names()]))
@@ -170,8 +180,10 @@ class _Parser:
         self._places: dict[Source, int] = {}
         self.transitions = False
         self._number = 0
+        self._texts = lines = template.text.split("\n")
+        self._named: list[tuple[int, int, int, int]] = []  # line, begin and end of a column's name, its number
         openings: list[tuple[int, Any]] = []  # of A lines
-        for self._number, raw in enumerate(template.text.split("\n"), 1):
+        for self._number, raw in enumerate(lines, 1):
             line = raw.removesuffix("\r")
             if not line or line[0] == "#":
                 continue
@@ -223,7 +235,7 @@ class _Parser:
         name, inside, at = match[1], match[2], match.start()
         if name in ("first", "last") and inside is None:
             return (name,)
-        extra = {"x": (0, 1), "cluster": (1, 1), "gazetteer": (1, 1)}
+        extra = {"x": (0, 1), "cluster": (1, 1), "gazetteer": (1, 1), "feat": (1, 1)}
         extra |= dict.fromkeys(PLAIN, (0, 0)) | dict.fromkeys(COUNTED, (1, 1))
         if name not in extra:
             raise self._error(f"there is no macro %{name}", at)
@@ -232,7 +244,15 @@ class _Parser:
         if not low + 2 <= len(fields) <= high + 2:
             wanted = "row,col" + (",..." if low else "")
             raise self._error(f"%{name} is followed by [{wanted}]", at)
+        if fields[1] in self.template.names:
+            column = list(self.template.names).index(fields[1])
+            begin = match.start(2) + len(fields[0]) + 1
+            self._named.append((self._number - 1, begin, begin + len(fields[1]), column))
+            fields[1] = str(column)
         if not _ROW.fullmatch(fields[0]) or not _NUMBER.fullmatch(fields[1]):
+            if self.template.names and not _NUMBER.fullmatch(fields[1]):
+                known = ", ".join(self.template.names)
+                raise self._error(f"%{name}: there is no column {fields[1]!r}: there are {known}", at)
             raise self._error(f"%{name} takes a row and a column, counted from 0: {fields[0]!r}, {fields[1]!r}", at)
         outside: Any = True if kind in "UB" else None
         argument: Any = None
@@ -242,6 +262,10 @@ class _Parser:
             argument = fields[2]
             if argument not in self.template.gazetteers:
                 raise self._error(f"there is no gazetteer {argument!r}", at)
+        elif name == "feat":
+            argument = fields[2]
+            if not KEY.fullmatch(argument):
+                raise self._error(f"%feat takes the name of a feature: {argument!r}", at)
         elif low:
             if not _NUMBER.fullmatch(fields[2]) or not int(fields[2]):
                 raise self._error(f"%{name} takes a number above 0: {fields[2]!r}", at)
@@ -253,3 +277,11 @@ class _Parser:
     def sources(self) -> list[Source]:
         """What the lines look at, in the order of the numbers that they have."""
         return list(self._places)
+
+    @property
+    def text(self) -> str:
+        """The lines with numbers for names of columns."""
+        lines = list(self._texts)
+        for line, begin, end, column in reversed(self._named):
+            lines[line] = f"{lines[line][:begin]}{column}{lines[line][end:]}"
+        return "\n".join(lines)

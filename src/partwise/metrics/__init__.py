@@ -4,6 +4,7 @@ from partwise.metrics.attachment import AttachmentScores, attachment_scores
 from partwise.metrics.calibration import Calibration, calibration
 from partwise.metrics.chunks import ChunkScores, TypeScores, chunk_f1, chunk_scores, chunk_spans
 from partwise.metrics.labels import ConfusionMatrix, confusion_matrix, token_accuracy
+from partwise.metrics.morphology import FeatsScores, FeatureCounts, feats_scores
 from partwise.metrics.parseval import ParsevalScores, parseval
 
 __all__ = [
@@ -11,6 +12,8 @@ __all__ = [
     "Calibration",
     "ChunkScores",
     "ConfusionMatrix",
+    "FeatsScores",
+    "FeatureCounts",
     "ParsevalScores",
     "TypeScores",
     "attachment_scores",
@@ -19,6 +22,7 @@ __all__ = [
     "chunk_scores",
     "chunk_spans",
     "confusion_matrix",
+    "feats_scores",
     "parseval",
     "token_accuracy",
 ]

@@ -19,7 +19,17 @@ from . import container, crfsuite
 from .errors import ModelFormatError
 from .parts import Array, ModelParts
 
-__all__ = ["FORMAT_VERSION", "KINDS", "ModelFormatError", "ModelParts", "kind_of", "load", "register", "save"]
+__all__ = [
+    "FORMAT_VERSION",
+    "KINDS",
+    "ModelFormatError",
+    "ModelParts",
+    "class_of",
+    "kind_of",
+    "load",
+    "register",
+    "save",
+]
 
 FORMAT_VERSION = container.FORMAT_VERSION
 #: What `save` can write.
@@ -27,6 +37,7 @@ FORMATS = ("partwise", "crfsuite")
 
 #: Kinds of models: where the class is that reads them.
 KINDS: dict[str, tuple[str, str]] = {
+    "conllu": ("partwise.conllu.pipeline", "ConlluPipeline"),
     "cfg": ("partwise.estimators.constituency", "ConstituencyParser"),
     "dep": ("partwise.estimators.parser", "DependencyParser"),
     "graph": ("partwise.estimators.graph_labeler", "GraphLabeler"),
@@ -85,7 +96,8 @@ def save(estimator: Any, path: str | os.PathLike[str], dtype: str = "float64", f
         return
     from .estimators import to_parts
 
-    parts = to_parts(estimator, kind_of(estimator))
+    # several models in one file know how that is done
+    parts = estimator.to_parts() if hasattr(estimator, "to_parts") else to_parts(estimator, kind_of(estimator))
     for name, array in parts.arrays.items():
         if not isinstance(array, np.ndarray):
             raise TypeError(f"{name!r} of a model file must be a NumPy array, got {type(array).__name__}")
@@ -121,9 +133,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     metadata, arrays = container.read(path)
     try:
         kind = metadata.get("kind", "")
-        if kind not in KINDS:
-            hint = "import the module that registers it (partwise.model_files.register), if there is one"
-            raise ModelFormatError(f"holds a model of unknown kind {kind[:40]!r}: {hint}")
+        cls = class_of(kind)
         try:
             settings = container.parse_json(metadata.get("settings", ""))
         except (ValueError, RecursionError):
@@ -133,7 +143,8 @@ def load(path: str | os.PathLike[str]) -> Any:
         from .estimators import from_parts
 
         version = int(metadata["format_version"])  # the container knows it
-        return from_parts(_class_of(kind), ModelParts(kind, settings, arrays, version))
+        parts = ModelParts(kind, settings, arrays, version)
+        return cls.from_parts(parts) if hasattr(cls, "from_parts") else from_parts(cls, parts)
     except ModelFormatError as error:
         raise ModelFormatError(error.message, path) from None
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
@@ -155,7 +166,11 @@ def _load_crfsuite(path: str | os.PathLike[str]) -> Any:
         raise ModelFormatError(error.message, path) from None
 
 
-def _class_of(kind: str) -> type[Any]:
+def class_of(kind: str) -> type[Any]:
+    """The class that reads models of a kind. ModelFormatError for one that is not known."""
+    if kind not in KINDS:
+        hint = "import the module that registers it (partwise.model_files.register), if there is one"
+        raise ModelFormatError(f"holds a model of unknown kind {kind[:40]!r}: {hint}")
     if kind in _GIVEN:
         return _GIVEN[kind]
     module, name = KINDS[kind]

@@ -166,6 +166,14 @@ class Task(ABC):
         """Whether a model looks at nothing but words, so that it can label plain text (`blocks` with `text`)."""
         return False
 
+    def of_conllu(self, model: Any, given: Sequence[Any], gold: Sequence[Any], path: str) -> Data:
+        """Labelled data for a model that is one of several: it reads columns of `given`, labels are those of `gold`."""
+        raise UserError(f"task {self.name!r} has no columns of CoNLL-U")
+
+    def why_not_text(self, model: Any, name: str) -> str | None:
+        """Why a model of CoNLL-U cannot label plain text, or None."""
+        return None
+
     def unknown(self, model: Any, data: Data) -> tuple[int, int]:
         """How many features of the data that was labelled last the model does not know, and of how many."""
         return 0, 0

@@ -14,10 +14,12 @@ from partwise.cli.flags import File
 from partwise.cli.output import json_line, rank_text
 from partwise.cli.summary import certificate_lines, result_fields
 from partwise.cli.tasks import Data, Evaluation, NoExamples, Request, Rules, Task
+from partwise.cli.tasks.conllublocks import looks_like_conllx, sentence_blocks
 from partwise.cli.tasks.labels import MAX_CONFUSION
-from partwise.io import ConlluReader, ConlluSentence, FormatError, parse_conllu, read_text
-from partwise.io.blocks import before_sentences, text_blocks
-from partwise.io.conllu_sentence import DEPS, MISC
+from partwise.conllu import ConlluPipeline
+from partwise.features.arcs import ArcTemplate
+from partwise.io import ConlluReader, ConlluSentence, FormatError, read_text
+from partwise.io.conllu_sentence import MISC
 from partwise.metrics import AttachmentScores, attachment_scores, calibration, confusion_matrix
 
 #: Sentences whose features are named in a report.
@@ -35,8 +37,8 @@ class DepTask(Task):
     name: ClassVar[str] = "dep"
     part: ClassVar[str] = "word"
     parameters: ClassVar[tuple[str, ...]] = (
-        "structure", "single_root", "non_projective", "label_C", "features", "hash_bits", "min_count", "max_length",
-        "memory_limit",
+        "structure", "single_root", "non_projective", "label_C", "inputs", "features", "hash_bits", "min_count",
+        "max_length", "memory_limit",
     )  # fmt: skip
     formats: ClassVar[tuple[str, ...]] = ("auto", "conllu", "conllx")
 
@@ -53,6 +55,12 @@ class DepTask(Task):
             click.Option(["--unlabelled"], is_flag=True, help="Learn heads only."),
             click.Option(
                 ["--templates"], type=File(), metavar="FILE", help="Features of arcs by a table of templates."
+            ),
+            click.Option(
+                ["--label-templates"],
+                type=File(),
+                metavar="FILE",
+                help="Features of arcs' names (relations) by a table of templates.",
             ),
         ]
 
@@ -71,16 +79,14 @@ class DepTask(Task):
                 "there are no sentences" + (f", {reader.skipped} bad ones aside" * bool(reader.skipped)), path
             )
         if dialect == "auto":
-            dialect = "conllx" if _looks_like_conllx(sentences[0]) else "conllu"
+            dialect = "conllx" if looks_like_conllx(sentences[0]) else "conllu"
             for sentence in sentences:
                 sentence.dialect = dialect
         if settings.get("max_length"):
             # Here, so that a sentence of --dev is not found too long after hours of training.
             check_lengths(sentences, range(len(sentences)), int(settings["max_length"]))
         if labelled:
-            bare = next((sentence for sentence in sentences if not sentence.heads), None)
-            if bare is not None:
-                raise FormatError("a sentence without heads", path, bare.line)
+            _check_trees(sentences, path)
         y = [list(zip(s.heads, s.deprels, strict=True)) for s in sentences] if labelled else None
         if reader.skipped:
             click.echo(f"{path}: {reader.skipped} sentences left out, the first: {reader.errors[0]}", err=True)
@@ -89,20 +95,22 @@ class DepTask(Task):
     def blocks(self, path: str, settings: Mapping[str, Any], size: int, labelled: bool = False) -> Iterator[Data]:
         if labelled:
             raise UserError("partitions are not available for task 'dep'")
-        dialect = settings.get("format") or "auto"
-        known, first = "conllu" if dialect == "auto" else dialect, 0
-        for block in text_blocks(path, before_sentences, size):
-            sentences = parse_conllu(block.data, path, dialect=known, line=block.line)
-            if not sentences:
-                continue
-            if dialect == "auto":
-                dialect = "conllx" if _looks_like_conllx(sentences[0]) else "conllu"
-            for sentence in sentences:
-                sentence.dialect = dialect
-            yield Data(sentences, None, len(sentences), sum(map(len, sentences)), dialect, first)
+        text = {name: settings.get(name) for name in ("text", "why_not_text") if name in settings}
+        first = 0
+        for sentences in sentence_blocks(path, size, dialect=settings.get("format") or "auto", **text):
+            yield Data(sentences, None, len(sentences), sum(map(len, sentences)), sentences[0].dialect, first)
             first += len(sentences)
-        if not first:
-            raise NoExamples("there are no sentences", path)
+
+    def words_only(self, model: Any) -> bool:
+        return set(model.columns_) <= {"form"}
+
+    def why_not_text(self, model: Any, name: str) -> str | None:
+        return ConlluPipeline([(name, model)]).why_not_text()
+
+    def of_conllu(self, model: Any, given: Sequence[Any], gold: Sequence[Any], path: str) -> Data:
+        _check_trees(gold, path)
+        y = [list(zip(s.heads, s.deprels, strict=True)) for s in gold]
+        return Data(list(given), y, len(given), sum(map(len, given)), "conllu")
 
     def rules(self, model: Any, path: str) -> Rules:
         from partwise.cli.tasks.constraints import read_arc_rules
@@ -117,9 +125,11 @@ class DepTask(Task):
     def make(self, settings: Mapping[str, Any], data: Data, training: dict[str, Any]) -> Any:
         if settings.get("baseline") == "maxent":
             raise UserError("--baseline maxent is not available for trees")
-        table = read_text(settings["templates"]) if settings.get("templates") else None
         labels: Any = False if settings.get("unlabelled") else "auto"
-        return self.estimator(templates=table, labels=labels, **training)
+        tables = {name: _read_table(settings.get(name)) for name in ("templates", "label_templates")}
+        if tables["label_templates"] and not labels:
+            raise UserError("--label-templates cannot be combined with --unlabelled")
+        return self.estimator(**tables, labels=labels, **training)
 
     def baseline(self, train: Data, data: Data, score: str) -> tuple[str, float]:
         chains: dict[str, Callable[[int], list[int]]] = {
@@ -267,6 +277,20 @@ class DepTask(Task):
         return [draw_arcs(some[i].forms, *guess[i], gold_heads=some[i].heads) for i in chosen]
 
 
+def _read_table(path: str | None) -> str | None:
+    """A table of templates; FormatError with the line of one that is none."""
+    if path is None:
+        return None
+    text = read_text(path)
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip() and not line.lstrip().startswith("#"):
+            try:
+                ArcTemplate.from_line(line)
+            except ValueError as error:
+                raise FormatError(str(error), path, number) from None
+    return text
+
+
 def _training_details(model: Any) -> dict[str, Any]:
     """What the JSON output says of the training: crossing arcs, the second certificate. Nothing while it goes on."""
     if not hasattr(model, "n_skipped_"):
@@ -302,9 +326,10 @@ def _usual_relations(train: Data) -> defaultdict[str, str]:
     return defaultdict(lambda: usual, {tag: names.most_common(1)[0][0] for tag, names in seen.items()})
 
 
-def _looks_like_conllx(sentence: ConlluSentence) -> bool:
-    """Whether column 9 holds plain numbers, which are projective heads; CoNLL-U has pairs such as 4:nsubj there."""
-    return all(value.isdigit() for value in sentence.column(DEPS))
+def _check_trees(sentences: Sequence[ConlluSentence], path: str) -> None:
+    bare = next((sentence for sentence in sentences if not sentence.heads), None)
+    if bare is not None:
+        raise FormatError("a sentence without heads", path, bare.line)
 
 
 def _split(tree: Sequence[Any]) -> tuple[list[int], list[str] | None]:

@@ -14,12 +14,15 @@ from partwise.cli.flags import File
 from partwise.cli.output import json_line, rank_text
 from partwise.cli.tasks import Data, Evaluation, Request, Rules, Task
 from partwise.cli.tasks.labels import are_chunks, evaluate_sequences, most_frequent
+from partwise.cli.tasks.morphology import evaluate_feats, evaluate_lemmas, lemma_accuracy
 from partwise.cli.tasks.tagfeatures import choose_features, described
-from partwise.cli.tasks.tagfiles import FORMATS, SEPARATORS, read_tagged, tagged_blocks
+from partwise.cli.tasks.tagfiles import FORMATS, SEPARATORS, conllu_data, read_tagged, tagged_blocks
+from partwise.conllu import ConlluPipeline
+from partwise.conllu.targets import LEMMA_RULE
+from partwise.features.presets import PRESETS
 from partwise.io import CodedSequences
 from partwise.metrics import calibration, chunk_f1
 
-PRESETS = ("chunk", "pos", "ner")
 #: What stands before the first tag in a file of weights (model="maxent").
 BEGIN = "^"
 
@@ -27,9 +30,14 @@ BEGIN = "^"
 class TagTask(Task):
     """DATA has one token per line and a blank line after each sentence; its last column is the label.
 
+    Of a CoNLL-U file --inputs names the columns that are read (form, lemma, upos, xpos, feats, deprel, misc, feats.KEY,
+    misc.KEY), and --target what is learnt and written by `predict`: UPOS, XPOS, FEATS (whole lists of features),
+    LEMMA-rule (what to do with a form to get its lemma), FEATS.KEY or MISC.KEY.
+
     Without --template or --features the features are chosen from the data: "ner" for labels such as B-PER, with the
     columns of tags that there are; "chunk" for two columns or more before the label, if the second one tells most of
-    the labels (B-NP by parts of speech) or the labels are of another kind; "pos" otherwise.
+    the labels (B-NP by parts of speech) or the labels are of another kind; "pos" otherwise. For CoNLL-U: "morph", with
+    all inputs, unless parts of speech are learnt from words alone.
     """
 
     name: ClassVar[str] = "tag"
@@ -90,6 +98,16 @@ class TagTask(Task):
                 help="The columns that are read, as in 1,2,4; the last is the label [default: all].",
             ),
             click.Option(
+                ["--inputs"],
+                metavar="LIST",
+                help="CoNLL-U: the columns that are read, as in form,upos,feats.Case [default: form].",
+            ),
+            click.Option(
+                ["--target"],
+                metavar="NAME",
+                help="CoNLL-U: what is learnt: UPOS, XPOS, FEATS, LEMMA-rule, FEATS.KEY, MISC.KEY [default: UPOS].",
+            ),
+            click.Option(
                 ["--separator"],
                 type=click.Choice(list(SEPARATORS)),
                 default="any",
@@ -112,6 +130,14 @@ class TagTask(Task):
         template = model.template_
         return template is not None and template.columns == [0] and not self.recall(model).get("columns")
 
+    def why_not_text(self, model: Any, name: str) -> str | None:
+        if self.recall(model).get("format") != "conllu":
+            return None
+        return ConlluPipeline([(name, model)]).why_not_text()
+
+    def of_conllu(self, model: Any, given: Sequence[Any], gold: Sequence[Any], path: str) -> Data:
+        return conllu_data(given, gold, self.recall(model), path)
+
     def rules(self, model: Any, path: str) -> Rules:
         from partwise.cli.tasks.constraints import read_constraints
 
@@ -121,6 +147,8 @@ class TagTask(Task):
         kept = {name: settings.get(name) for name in ("columns", "separator")}
         if data.source.table is not None:
             kept["n_columns"] = data.X.n_columns
+        if data.source.columns is not None:
+            kept |= data.source.columns.settings()
         kept |= choose_features(settings, data).remembered()
         return {"format": data.source.format, **{name: value for name, value in kept.items() if value}}
 
@@ -157,13 +185,17 @@ class TagTask(Task):
 
     def _score(self, model: Any, data: Data, guess: Any = None) -> Evaluation:
         guess = model.predict(data.X) if guess is None else guess
+        if data.source.target == "feats":
+            return evaluate_feats(data.y, guess, model.classes_.tolist())
+        if data.source.target == LEMMA_RULE:
+            return evaluate_lemmas(data.source.conllu, data.source.values(guess))
         chunks = are_chunks(model.classes_.tolist()) and are_chunks(data.y.distinct())
         return evaluate_sequences(data.y, guess, chunks)
 
     def evaluate(self, model: Any, data: Data, guess: Any = None) -> Evaluation:
         found = self._score(model, data, guess)
         rate = getattr(model, "unknown_rate_", None)
-        details: dict[str, Any] = {} if rate is None else {"unknown_rate": float(rate)}
+        details: dict[str, Any] = {**found.details, **({} if rate is None else {"unknown_rate": float(rate)})}
         unseen = sorted(set(data.y.distinct()) - set(model.classes_.tolist()))
         if unseen:
             details["unseen_labels"] = unseen
@@ -183,6 +215,8 @@ class TagTask(Task):
         return name, evaluation.scores[name]
 
     def metric(self, data: Data) -> Any:
+        if data.source.target == LEMMA_RULE:
+            return lambda gold, guess: lemma_accuracy(data.source.conllu, data.source.values(guess))
         return "f1" if are_chunks(data.y.distinct()) else None
 
     def baseline(self, train: Data, data: Data, score: str) -> tuple[str, float]:
@@ -191,8 +225,11 @@ class TagTask(Task):
         common = int(most_frequent(np.zeros_like(labels.codes), labels.codes)[1][0])
         usual = dict(zip([words.names[k] for k in known.tolist()], best.tolist(), strict=True))
         guess = np.array([usual.get(word, common) for word in others.names], dtype=np.int32)[others.codes]
+        usual_labels = CodedSequences(labels.names, guess, others.lengths)
         if score == "f1":
-            value = chunk_f1(data.y, CodedSequences(labels.names, guess, others.lengths))
+            value = chunk_f1(data.y, usual_labels)
+        elif data.source.target == LEMMA_RULE:
+            value = lemma_accuracy(data.source.conllu, data.source.values(usual_labels))
         else:
             value = int(np.count_nonzero(data.y.numbers_in(labels.names) == guess)) / data.n_tokens
         return "each word's most frequent label", value
@@ -205,6 +242,8 @@ class TagTask(Task):
     # predictions
 
     def predict(self, model: Any, data: Data, request: Request) -> Iterable[str]:
+        if data.source.conllu is not None and data.first == 0:
+            ConlluPipeline([("the model", model)]).check_filled(data.source.conllu)
         options: dict[str, Any] = {}
         if request.rules is not None:
             follow = request.rules.follow
@@ -233,7 +272,7 @@ class TagTask(Task):
         for i, labels in enumerate(best):
             rows = None if marginals is None else marginals[i].tolist()
             if request.as_json:
-                found: dict[str, Any] = {"labels": labels}
+                found: dict[str, Any] = {"labels": data.source.answer(i, labels)}
                 if rows is not None:
                     found["marginals"] = [dict(zip(names, row, strict=True)) for row in rows]
                 yield json_line(found)
@@ -249,7 +288,8 @@ class TagTask(Task):
     ) -> Iterable[str]:
         for i, answers in enumerate(found):
             if request.as_json:
-                yield json_line({"best": [{"labels": labels, what: value} for labels, value in answers]})
+                ranked = [{"labels": data.source.answer(i, labels), what: value} for labels, value in answers]
+                yield json_line({"best": ranked})
                 continue
             for rank, (labels, value) in enumerate(answers):
                 ends = [str(label) for label in labels]

@@ -16,6 +16,8 @@ from partwise.cli.tasks.tagfiles import file_columns
 from partwise.features import Template
 from partwise.features.presets import read_clusters, read_gazetteers
 from partwise.io import CodedSequences
+from partwise.io.conllu_columns import Column, split_feats
+from partwise.io.conllu_sentence import FEATS
 
 #: A part of speech tells more than this share of what the most frequent label leaves open: about 0.7 for phrases
 #: (CoNLL-2000, whole or one type of phrase alone), far less for names.
@@ -50,7 +52,12 @@ def described(settings: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(settings.get("features"), str):
         return {}
     columns = str(settings.get("feature_columns") or "")
-    return {"features": settings["features"], "feature_columns": [int(k) for k in columns.split(",") if k.isdecimal()]}
+    found: dict[str, Any] = {"features": settings["features"]}
+    found["feature_columns"] = [int(k) for k in columns.split(",") if k.isdecimal()]
+    for name in ("inputs", "target"):
+        if settings.get(name):
+            found[name] = str(settings[name])
+    return found
 
 
 def choose_features(settings: Mapping[str, Any], data: Data) -> Choice:
@@ -78,16 +85,19 @@ def _chosen(settings: Mapping[str, Any], data: Data) -> Choice:
             raise UserError(f"items have their attributes already: {given} are for columns")
         return Choice(None, "items")
     if named:
-        template = _from_file(named, **_resources(settings))
+        names = {"names": data.source.columns.names} if data.source.columns is not None else {}
+        template = _from_file(named, **_resources(settings), **names)
         name = PurePath(named).name.encode("utf-8", "backslashreplace").decode()  # what a model file can hold
         return Choice(template, name, _columns(template, settings, data))
     tags = tag_columns(data)
-    preset = preset or suitable_preset(data, tags)
+    preset = preset or (suitable_preset(data, tags) if data.source.columns is None else conllu_preset(data, tags))
     if lists and preset != "ner":
         raise UserError(
             f"{' and '.join(lists)}: these are for the features 'ner' and for templates, not for {preset!r}"
         )
     options = {**_resources(settings), **({"tags": tags} if preset == "ner" and tags else {})}
+    if preset == "morph":
+        options |= morph_options(data)
     made = Template.preset(preset, **options)
     return Choice(made if options else preset, preset, _columns(made, settings, data))
 
@@ -118,6 +128,25 @@ def _from_file(path: str, **resources: Any) -> Template:
 def _columns(template: Template, settings: Mapping[str, Any], data: Data) -> tuple[int, ...]:
     known = file_columns(settings, data)
     return tuple(known[k] for k in template.columns if k < len(known))
+
+
+def conllu_preset(data: Data, tags: Sequence[int]) -> str:
+    """The preset for columns of CoNLL-U: parts of speech of words alone are what "pos" is for."""
+    if are_chunks(data.y.distinct()):
+        return suitable_preset(data, tags)
+    return "pos" if data.X.n_columns == 1 and data.source.target in ("upos", "xpos") else "morph"
+
+
+def morph_options(data: Data) -> dict[str, Any]:
+    """All columns after the first: lists of features one by one, whatever else there is as tags."""
+    lists: dict[int, list[str]] = {}
+    if data.source.columns is not None:
+        for k, column in enumerate(data.source.columns.inputs):
+            if column == Column(FEATS):
+                cells = CodedSequences.of(data.X, k).distinct()
+                lists[k] = sorted({key for cell in cells for key in split_feats(cell)})
+    tags = [k for k in range(1, data.X.n_columns) if k not in lists]
+    return {**({"tags": tags} if tags else {}), **({"features": lists} if lists else {})}
 
 
 def tag_columns(data: Data) -> tuple[int, ...]:

@@ -11,6 +11,7 @@ import click
 from partwise.cli.errors import UserError
 from partwise.cli.tasks import Data, NoExamples
 from partwise.cli.tasks.tagtext import TextGuess, text_sentences
+from partwise.conllu import ConlluColumns
 from partwise.io import (
     CodedSequences,
     ConlluSentence,
@@ -25,7 +26,7 @@ from partwise.io import (
     read_items,
 )
 from partwise.io.blocks import after_blank_lines, after_empty_lines, before_sentences, text_blocks
-from partwise.io.conllu_sentence import FORM, MISC, UPOS
+from partwise.io.conllu_sentence import MISC
 
 FORMATS = ("auto", "columns", "items", "conllu")
 #: Where a file of each format may be cut.
@@ -37,13 +38,31 @@ SEPARATORS = {"any": None, "tab": "\t", "space": " "}
 class Source:
     """What was read, for writing it again with labels: the input's columns, or just the labels for items.
 
-    CoNLL-U is written as it was read, with the labels as its fourth column.
+    CoNLL-U is written as it was read, with the labels in the column of their target.
     """
 
     format: str
     table: Sentences | None = None
     items: Sequence[Any] | None = None
     conllu: Sequence[ConlluSentence] | None = None
+    columns: ConlluColumns | None = None
+
+    @property
+    def target(self) -> str | None:
+        """The name of what is learnt from CoNLL-U."""
+        return None if self.columns is None else self.columns.target.name
+
+    def values(self, labels: Iterable[Sequence[str]]) -> list[list[str]]:
+        """Labels of all sentences as the output has them: lemmas for rules of lemmas."""
+        if self.columns is None or self.conllu is None:
+            return [list(map(str, each)) for each in labels]
+        return [self.columns.target.values(*pair) for pair in zip(self.conllu, labels, strict=True)]
+
+    def answer(self, i: int, labels: Sequence[Any]) -> list[Any]:
+        """The same of one sentence, for JSON output."""
+        if self.columns is None or self.conllu is None:
+            return list(labels)
+        return self.columns.target.values(self.conllu[i], labels)
 
     def first_column(self) -> CodedSequences:
         """The word of each token; for items its first attribute."""
@@ -57,23 +76,38 @@ class Source:
 
         if self.table is not None:
             conllu = None if self.conllu is None else [self.conllu[i] for i in indices]
-            return Source(self.format, self.table.take(np.asarray(indices)), conllu=conllu)
+            return Source(self.format, self.table.take(np.asarray(indices)), conllu=conllu, columns=self.columns)
         assert self.items is not None
         return Source(self.format, None, [self.items[i] for i in indices])
 
     def version(self, i: int, ends: list[str], comment: str, first: bool, last: bool) -> Iterable[str]:
         """The same under a comment, as one of several labellings of the sentence."""
         if self.conllu is not None:
-            return _with_tags(self.conllu[i], ends).lines_under(comment, first, last)
+            return self._with_labels(i, ends).lines_under(comment, first, last)
         return [f"# {comment}\n", *self.lines(i, ends)]
 
     def lines(self, i: int, ends: list[str]) -> Iterable[str]:
         """Sentence i, with a text after each token."""
         if self.conllu is not None:
-            return _with_tags(self.conllu[i], ends).lines
+            return self._with_labels(i, ends).lines
         if self.table is None:
             return [*(f"{end}\n" for end in ends), "\n"]
         return [self.table.lines(i, ends)]
+
+    def _with_labels(self, i: int, ends: Sequence[str]) -> ConlluSentence:
+        """A sentence with other labels; what follows a label (TAG/probability, ...) goes to the last column, by key."""
+        assert self.conllu is not None
+        assert self.columns is not None
+        parts = [end.split("\t") for end in ends]
+        changed = self.columns.target.put(self.conllu[i], [label for label, *_ in parts])
+        if all(len(part) == 1 for part in parts):
+            return changed
+        return changed.with_misc(
+            [
+                "|".join([*([] if was in ("_", "") else [was]), *map(_as_pair, more)])
+                for was, (_, *more) in zip(changed.column(MISC), parts, strict=True)
+            ]
+        )
 
 
 def read_tagged(path: str, settings: Mapping[str, Any], labelled: bool) -> Data:
@@ -82,8 +116,11 @@ def read_tagged(path: str, settings: Mapping[str, Any], labelled: bool) -> Data:
     if kind == "items":
         found = _items(*read_items(path), labelled)
     elif kind == "conllu":
+        # a model knows how many columns it reads; what is yet to be learnt does not
         sentences = read_conllu(path)
-        found = _table(_conllu_table(sentences), path, settings, labelled, sentences)
+        if labelled and sentences:
+            conllu_columns(settings).check(sentences, path)
+        found = _conllu(sentences, settings, labelled, learn=not settings.get("n_columns"))
     else:
         table = read_columns(path, SEPARATORS[settings.get("separator") or "any"])
         found = _table(table, path, settings, labelled)
@@ -102,14 +139,15 @@ def tagged_blocks(path: str, settings: Mapping[str, Any], size: int, labelled: b
     guess = TextGuess(kind, int(settings.get("n_columns") or 1) + 1, CUTS[kind], settings.get("text", False))
     for block in text_blocks(path, guess.cut, size):
         if guess.look(block.data):
+            if settings.get("why_not_text"):
+                raise UserError(f"{path}: is plain text: {settings['why_not_text']}")
             if first == 0 and settings.get("text") is None:
                 click.echo(f"{path}: read as plain text, one sentence per line", err=True)
-            found = _text(text_sentences(block, path), kind)
+            found = _text(text_sentences(block, path), kind, settings)
         elif kind == "items":
             found = _items(*parse_items(block.data, path, line=block.line), labelled)
         elif kind == "conllu":
-            sentences = parse_conllu(block.data, path, line=block.line)
-            found = _table(_conllu_table(sentences), path, settings, labelled, sentences)
+            found = _conllu(parse_conllu(block.data, path, line=block.line), settings, labelled)
         else:
             separator = SEPARATORS[settings.get("separator") or "any"]
             table = parse_columns(block.data, path, separator, line=block.line, n_columns=n_columns)
@@ -128,7 +166,11 @@ def _kind(path: str, settings: Mapping[str, Any]) -> str:
     width, separator = settings.get("n_columns"), settings.get("separator") or "any"
     if kind not in FORMATS or separator not in SEPARATORS or (width is not None and not 0 < int(width) < 10**6):
         raise ValueError(f"invalid input settings: {dict(settings)!r}")  # of a model file that was tampered with
-    return detect(path) if kind == "auto" else str(kind)
+    found = detect(path) if kind == "auto" else str(kind)
+    for flag in ("inputs", "target"):
+        if settings.get(flag) and found != "conllu":
+            raise UserError(f"--{flag} is for CoNLL-U; {path} is read as {found} (--format conllu says otherwise)")
+    return found
 
 
 def detect(path: str) -> str:
@@ -156,7 +198,7 @@ def chosen_columns(settings: Mapping[str, Any], n_columns: int | None, path: str
 def file_columns(settings: Mapping[str, Any], data: Data) -> list[int]:
     """The numbers from 1 that the columns of `data.X` have in their file."""
     if data.source.format == "conllu":
-        return [FORM + 1]
+        return [column.number + 1 for column in data.source.columns.inputs]
     numbers = chosen_columns(settings, None, "")
     return [k + 1 for k in (range(data.X.n_columns) if numbers is None else numbers[:-1])]
 
@@ -185,45 +227,57 @@ def _items(X: list[Any], y: list[list[str]], labelled: bool) -> Data | None:
     return Data(X, labels, len(X), sum(map(len, X)), Source("items", None, X)) if X else None
 
 
-def _text(words: list[list[str]], kind: str) -> Data | None:
+def _text(words: list[list[str]], kind: str, settings: Mapping[str, Any]) -> Data | None:
     """Words without labels, for output in the format of the training data."""
     if not words:
         return None
-    conllu = list(map(make_sentence, words)) if kind == "conllu" else None
+    if kind == "conllu":
+        return _conllu(list(map(make_sentence, words)), settings, labelled=False)
     table = Sentences.from_lists(words)
-    return Data(table, None, len(table), int(table.n_tokens), Source(kind, table, conllu=conllu))
+    return Data(table, None, len(table), int(table.n_tokens), Source(kind, table))
 
 
-def _table(
-    table: Sentences,
-    path: str,
-    settings: Mapping[str, Any],
-    labelled: bool,
-    conllu: Sequence[ConlluSentence] | None = None,
-) -> Data | None:
+def _table(table: Sentences, path: str, settings: Mapping[str, Any], labelled: bool) -> Data | None:
     """A table with what it was read from; None if it is empty."""
     if not len(table):
         return None
     data = _split(table, path, settings, labelled)
-    data.source = Source("columns" if conllu is None else "conllu", table, conllu=conllu)
+    data.source = Source("columns", table)
     return data
 
 
-def _conllu_table(sentences: Sequence[ConlluSentence]) -> Sentences:
-    """Words and their universal parts of speech."""
-    return Sentences.from_lists([[(word[FORM], word[UPOS]) for word in each.fields()] for each in sentences])
+def _conllu(
+    sentences: Sequence[ConlluSentence], settings: Mapping[str, Any], labelled: bool, learn: bool = False
+) -> Data | None:
+    """Sentences with the columns that are read; labels to `learn` are fewer (see `ConlluColumns.training_labels`)."""
+    if not sentences:
+        return None
+    columns = conllu_columns(settings)
+    table, y = columns.table(sentences), None
+    if labelled:
+        y = columns.training_labels(sentences) if learn else columns.labels(sentences)
+    source = Source("conllu", table, conllu=sentences, columns=columns)
+    return Data(table, y, len(table), int(table.n_tokens), source)
 
 
-def _with_tags(sentence: ConlluSentence, ends: Sequence[str]) -> ConlluSentence:
-    """A sentence with other tags; what follows a tag (TAG/probability, ...) goes to the last column, by key."""
-    parts = [end.split("\t") for end in ends]
-    columns = {UPOS: [tag for tag, *_ in parts]}
-    if any(len(part) > 1 for part in parts):
-        columns[MISC] = [
-            "|".join([*([] if was in ("_", "") else [was]), *map(_as_pair, more)])
-            for was, (_, *more) in zip(sentence.column(MISC), parts, strict=True)
-        ]
-    return sentence.with_columns(columns)
+def conllu_data(
+    given: Sequence[ConlluSentence], gold: Sequence[ConlluSentence], settings: Mapping[str, Any], path: str
+) -> Data:
+    """Columns of sentences that may have predictions in them, with the labels of other versions of them."""
+    columns = conllu_columns(settings)
+    columns.target.check(gold, path)
+    table, y = columns.table(given), columns.labels(gold)
+    return Data(table, y, len(table), int(table.n_tokens), Source("conllu", table, conllu=gold, columns=columns))
+
+
+def conllu_columns(settings: Mapping[str, Any]) -> ConlluColumns:
+    """The columns that flags name, or a model remembers."""
+    if settings.get("columns"):
+        raise UserError("--columns: those of CoNLL-U have names: use --inputs and --target")
+    try:
+        return ConlluColumns.of_settings(settings)
+    except ValueError as error:
+        raise UserError(f"--inputs, --target: {error}") from None
 
 
 def _as_pair(text: str) -> str:

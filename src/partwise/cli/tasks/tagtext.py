@@ -46,7 +46,9 @@ class TextGuess:
 
     def _of_conllu(self, lines: Sequence[bytes]) -> bool | None:
         words = [line for line in lines if not line.startswith(b"#")]
-        if any(b"\t" in line or len(line.split()) == len(COLUMNS) for line in words):  # also with spaces for tabs
+        if any(b"\t" in line for line in words):
+            return False
+        if words and _is_first_word(words[0].split()):  # with spaces for tabs, which is an error of its own
             return False
         return True if words else None
 
@@ -58,6 +60,12 @@ class TextGuess:
             return None
         # A single line of several words is not a sentence of one token and its labels.
         return True if len(counts) > 1 or len(lines) == 1 else None
+
+
+def _is_first_word(fields: Sequence[bytes]) -> bool:
+    """Whether this may be the line of a CoNLL-U sentence's first word, or of a token of several words."""
+    number = fields[0].partition(b"-")[0].partition(b".")[0]
+    return len(fields) >= len(COLUMNS) and number in (b"0", b"1")
 
 
 def text_sentences(block: Block, path: str) -> list[list[str]]:

@@ -10,9 +10,16 @@ from numpy.typing import NDArray
 
 from partwise.arrays import Floats, Ints
 from partwise.features import ArcIndex, ArcMap, ArcTokens, Attributes
-from partwise.features.arcs import COLUMNS, PREFIX, ArcTable
+from partwise.features.arcs import COLUMNS, PREFIX, ArcTable, feature_keys, parse_templates
+from partwise.io.conllu_columns import BLANK, split_feats
 from partwise.model_files.parts import ModelParts
-from partwise.models.tree.words import Words
+from partwise.models.tree.words import Words, input_columns
+
+
+def fitted_table(text: str, words: Words, inputs: Any) -> ArcTable:
+    """The templates that say something about these words, of whose columns `inputs` may be looked at."""
+    tokens = words.tokens(feature_keys(parse_templates(text)))
+    return ArcTable.fitted(text, tokens, input_columns(inputs))
 
 
 @dataclass(frozen=True)
@@ -21,6 +28,10 @@ class ArcFeatures:
 
     table: ArcTable
     index: ArcIndex
+
+    def tokens(self, words: Words) -> ArcTokens:
+        """Words with the columns that the templates look at."""
+        return words.tokens(self.table.keys)
 
     def features(self, tokens: ArcTokens, memory_limit: float = 0.0, n_jobs: int = 1) -> ArcMap:
         """The feature map of these sentences."""
@@ -49,7 +60,7 @@ class ArcFeatures:
 
     def explain(self, words: Words, word: int, head: int, weights: Floats) -> list[tuple[str, float]]:
         """(template with its values, sum of its weights) of one arc of one sentence, the largest first."""
-        tokens, n = words.tokens(), int(words.lengths[0])
+        tokens, n = self.tokens(words), int(words.lengths[0])
         heads = np.where(np.arange(1, n + 1) == 1, min(2, n), 1)  # no matter what, but no word its own head
         heads = np.where(np.arange(1, n + 1) == word, head, heads) if n > 1 else np.array([head])
 
@@ -58,12 +69,15 @@ class ArcFeatures:
                 return "ROOT"
             if not 1 <= position <= n:
                 return "-"
-            form = words.columns[0][position - 1]
-            return form[:PREFIX] if name == "prefix" else words.columns[COLUMNS.index(name)][position - 1]
+            if name == "prefix":
+                return words.columns[0][position - 1][:PREFIX]
+            base, _, key = name.partition(".")
+            cell = words.columns[COLUMNS.index(base)][position - 1]
+            return split_feats(cell).get(key, BLANK) if key else cell
 
         found = []
         for template in self.table.templates:
-            row_ptr, ids = self.index.attributes([template.compiled()], tokens, heads)
+            row_ptr, ids = self.index.attributes([template.compiled(self.table.keys)], tokens, heads)
             own = ids[row_ptr[word - 1] : row_ptr[word]]
             if len(own):
                 sides = [

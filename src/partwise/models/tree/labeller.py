@@ -16,6 +16,7 @@ from partwise.models.layout import PairLayout, expand_pairs, few, layout_of
 from partwise.models.saved import layout_parts, read_layout
 from partwise.models.sequences.labels import encode_flat, label_array
 from partwise.models.tree.arcs import ArcFeatures
+from partwise.models.tree.words import Words
 from partwise.problem import Batch, LabelledBatch, Problem
 from partwise.problem.inference import best_labellings
 from partwise.result import Result
@@ -58,10 +59,11 @@ class ArcLabeller:
         result = solve(problem, "auto" if problem.l1 else plain, **options)
         return cls(model, PairLayout(layout, all_pairs=False), classes, result.weights), result
 
-    def predict(self, tokens: ArcTokens, heads: Ints, n_jobs: int) -> list[str]:
+    def predict(self, words: Words, heads: Ints, n_jobs: int) -> list[str]:
         """The label of each word's arc."""
         structure = Multiclass(len(heads), len(self.classes))
-        features = multiclass_map(structure, self.model.attributes(tokens, heads), layout=self.layout.core)
+        rows = self.model.attributes(self.model.tokens(words), heads)
+        features = multiclass_map(structure, rows, layout=self.layout.core)
         best = best_labellings(Batch(structure, features), self.weights, n_jobs)
         # one string per label, not one per word
         names: list[str] = self.classes.astype(object)[structure.decode(*best)].tolist()

@@ -21,11 +21,11 @@ from partwise.models.costs import LabelCost, head_costs
 from partwise.models.errors import ConstraintError
 from partwise.models.inspection import choose_kept, counts_of
 from partwise.models.saved import coefficient_arrays, read_coefficients
-from partwise.models.tree.arcs import ArcFeatures
+from partwise.models.tree.arcs import ArcFeatures, fitted_table
 from partwise.models.tree.constraints import arc_mask
 from partwise.models.tree.labeller import ArcLabeller
 from partwise.models.tree.projective import lift, not_in_structure
-from partwise.models.tree.words import Trees, Words, as_sentences, read_trees, read_words
+from partwise.models.tree.words import FIELDS, Trees, Words, as_sentences, input_columns, read_trees, read_words
 from partwise.problem import Batch, LabelledBatch
 from partwise.result import Result
 from partwise.structures import ProjectiveTree, SpanningTree, Tree
@@ -67,6 +67,7 @@ class TreeModel(Model):
         label_C: float,
         templates: str | None,
         label_templates: str | None,
+        inputs: Any = None,
         features: str,
         hash_bits: int,
         min_count: int,
@@ -81,6 +82,7 @@ class TreeModel(Model):
         self.label_C = label_C
         self.templates = templates
         self.label_templates = label_templates
+        self.inputs = inputs
         self.features = features
         self.hash_bits = hash_bits
         self.min_count = min_count
@@ -108,6 +110,7 @@ class TreeModel(Model):
         for table in (self.templates, self.label_templates):
             if table is not None:
                 parse_templates(table)
+        input_columns(self.inputs)
 
     def _make_structure(self, lengths: Ints) -> Tree:
         made: Tree = _STRUCTURES[self.structure](lengths, bool(self.single_root), int(self.max_length))
@@ -146,9 +149,8 @@ class TreeModel(Model):
         named = self._is_named(gold)
         used, chosen = words.take(kept), np.repeat(kept, words.lengths)
         self._check_trees(kept)
-        tokens = used.tokens()
-        table = ArcTable.fitted(self.templates or ARC_TEMPLATES, tokens)
-        self.arcs = ArcFeatures(table, self._make_index(table, tokens, heads[chosen]))
+        table = fitted_table(self.templates or ARC_TEMPLATES, used, self.inputs)
+        self.arcs = ArcFeatures(table, self._make_index(table, used.tokens(table.keys), heads[chosen]))
         # Before the trees: what is wrong with it should not be found out after hours of training, and callbacks that
         # look at the parser on the way see it with its names.
         self.labeller = self.label_result = None
@@ -168,7 +170,7 @@ class TreeModel(Model):
         self._check_trees(kept)
         used = words.take(kept)
         structure = self._make_structure(used.lengths)
-        features = self.arcs.features(used.tokens(), float(self.memory_limit), n_jobs)
+        features = self.arcs.features(self.arcs.tokens(used), float(self.memory_limit), n_jobs)
         own = heads[np.repeat(kept, words.lengths)]
         cost = None if self.label_cost is None else head_costs(used.lengths, own, self.label_cost)
         weight = None if weight is None else weight[kept]
@@ -197,6 +199,12 @@ class TreeModel(Model):
             raise ValueError(f"labels=True needs trees with at least two names of arcs; y has {n_names}")
         return bool(self.labels) and n_names >= 2
 
+    @property
+    def columns(self) -> list[str]:
+        """The columns of words that it looks at."""
+        found = {*self.arcs.table.columns, *(self.labeller.model.table.columns if self.labeller else ())}
+        return [name for name in FIELDS if name in found or (name == "form" and "prefix" in found)]
+
     def _make_index(self, table: ArcTable, tokens: ArcTokens, heads: Ints) -> ArcIndex:
         if self.features == "hashed":
             return ArcIndex.hashed(int(self.hash_bits))
@@ -212,8 +220,8 @@ class TreeModel(Model):
         self, words: Words, gold: Trees, weight: Floats | None, training: Training
     ) -> tuple[ArcLabeller, Result]:
         assert gold.relations is not None
-        tokens = words.tokens()
-        table = ArcTable.fitted(self.label_templates or LABEL_TEMPLATES, tokens)
+        table = fitted_table(self.label_templates or LABEL_TEMPLATES, words, self.inputs)
+        tokens = words.tokens(table.keys)
         return ArcLabeller.fitted(
             ArcFeatures(table, self._seen(table, tokens, gold.heads)),
             tokens,
@@ -238,7 +246,7 @@ class TreeModel(Model):
         words = read_words(sentences, range(len(sentences)), int(self.max_length))
         some = np.flatnonzero(words.lengths)
         rest = Words(words.lengths[some], words.columns, some.tolist(), [sentences[i] for i in some.tolist()])
-        tokens = rest.tokens()
+        tokens = self.arcs.tokens(rest)
         batch = Batch(self._make_structure(rest.lengths), self.arcs.features(tokens))
         return Reading(batch, len(sentences), some, TreeSource(words.lengths, rest, tokens))
 
@@ -275,8 +283,8 @@ class TreeModel(Model):
         words: Words = reading.source.words
         flat: list[Any] = heads.tolist()
         if self.labeller is not None and flat:
-            tokens = reading.source.tokens if reading.once_each(which) else words.pick(which).tokens()
-            flat = list(zip(flat, self.labeller.predict(tokens, heads, n_jobs), strict=True))
+            some = words if reading.once_each(which) else words.pick(which)
+            flat = list(zip(flat, self.labeller.predict(some, heads, n_jobs), strict=True))
         offsets = pointers(words.lengths[which]).tolist()
         return [flat[a:b] for a, b in zip(offsets, offsets[1:], strict=False)]
 
@@ -328,8 +336,7 @@ class TreeModel(Model):
     def report(self, reading: Reading, labellings: Labellings | None) -> InputReport:
         source: TreeSource = reading.source
         tokens, arcs = source.tokens, self.arcs
-        known = {*arcs.table.columns, *(self.labeller.model.table.columns if self.labeller else ())}
-        blank = [name for name in source.words.blank() if name in known] if len(source.words.lengths) else []
+        blank = [name for name in source.words.blank() if name in self.columns] if len(source.words.lengths) else []
         if labellings is None:
             return InputReport(None, blank)
         heads = self.heads_of(reading, np.arange(len(source.words.lengths)), labellings)

@@ -6,7 +6,7 @@ Errors are ValueErrors that name the sentence, with its file and line where it c
 from __future__ import annotations
 
 from collections.abc import Sequence, Sized
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, compress
 from typing import Any
 
@@ -16,9 +16,12 @@ from numpy.typing import NDArray
 from partwise.arrays import Ints, pointers
 from partwise.features import ArcTokens
 from partwise.features.arcs import COLUMNS, arc_tokens
+from partwise.io.conllu_columns import parse_columns_list, split_feats
 from partwise.io.conllu_sentence import FEATS, FORM, LEMMA, UPOS, XPOS, ConlluSentence
+from partwise.io.errors import FormatError
 
-_FIELDS = COLUMNS[:5]
+#: The columns that a word may have.
+FIELDS = COLUMNS[:5]
 _PLACES = (FORM, LEMMA, UPOS, XPOS, FEATS)
 _BLANK = "_"
 
@@ -31,6 +34,7 @@ class Words:
     columns: list[list[str]]
     numbers: Sequence[int]
     sources: list[Any]
+    _tokens: dict[tuple[str, ...], ArcTokens] = field(default_factory=dict, repr=False, compare=False)
 
     def name(self, i: int) -> str:
         """What a sentence is called in messages."""
@@ -40,10 +44,34 @@ class Words:
 
     def blank(self) -> list[str]:
         """The columns without a value."""
-        return [name for name, values in zip(_FIELDS, self.columns, strict=True) if all(v == _BLANK for v in values)]
+        return [name for name, values in zip(FIELDS, self.columns, strict=True) if all(v == _BLANK for v in values)]
 
-    def tokens(self) -> ArcTokens:
-        return arc_tokens(self.lengths, self.columns)
+    def tokens(self, keys: Sequence[str] = ()) -> ArcTokens:
+        """The words for the core, with these single features as columns of their own; made once.
+
+        FormatError or ValueError, with the place, where feats is no list of features.
+        """
+        wanted = tuple(keys)
+        if wanted not in self._tokens:
+            if wanted:
+                self._check_features()
+            self._tokens[wanted] = arc_tokens(self.lengths, self.columns, wanted)
+        return self._tokens[wanted]
+
+    def _check_features(self) -> None:
+        cells, known = self.columns[-1], set[str]()
+        for at, cell in enumerate(cells):
+            if cell in known:
+                continue
+            known.add(cell)
+            try:
+                split_feats(cell)
+            except ValueError as error:
+                i = int(np.searchsorted(self.offsets, at, side="right")) - 1
+                word, source = at - int(self.offsets[i]) + 1, self.sources[i]
+                if isinstance(source, ConlluSentence):
+                    raise FormatError(str(error), source.path, source.line_of(word)) from None
+                raise ValueError(f"{self.name(i)}, word {word}: {error}") from None
 
     def take(self, kept: NDArray[np.bool_]) -> Words:
         """Some of the sentences."""
@@ -65,6 +93,17 @@ class Words:
     @property
     def offsets(self) -> Ints:
         return pointers(self.lengths)
+
+
+def input_columns(inputs: Any) -> tuple[str, ...]:
+    """The columns of words that may be looked at, from a list such as "form,upos" or None. ValueError for others."""
+    if inputs is None:
+        return FIELDS
+    names = [column.name for column in parse_columns_list(inputs)]
+    for name in names:
+        if name not in FIELDS:
+            raise ValueError(f"inputs: a parser looks at {', '.join(FIELDS)}, not at {name!r}")
+    return tuple(names)
 
 
 def as_sentences(X: Any, name: str = "X") -> list[Any]:
@@ -101,7 +140,7 @@ def check_lengths(sentences: Sequence[Any], numbers: Sequence[int], max_length: 
         if isinstance(sentence, (str, bytes, dict)) or not isinstance(sentence, Sized):
             raise ValueError(f"sentence {numbers[i]} must be a list of words, got {type(sentence).__name__}")
         lengths[i] = len(sentence)
-    words = Words(lengths, [[] for _ in _FIELDS], numbers, list(sentences))
+    words = Words(lengths, [[] for _ in FIELDS], numbers, list(sentences))
     long = np.flatnonzero(lengths > max_length)
     if len(long):
         n = int(lengths[long[0]])
@@ -118,10 +157,10 @@ def _word(word: Any) -> Sequence[str]:
     if isinstance(word, str):
         values = (word, *[_BLANK] * 4)
     elif isinstance(word, dict):
-        unknown = [key for key in word if key not in _FIELDS]
+        unknown = [key for key in word if key not in FIELDS]
         if unknown or "form" not in word:
-            raise ValueError(f"a dict needs the key 'form' and may have {', '.join(_FIELDS[1:])}; got {list(word)}")
-        values = [word.get(name) or _BLANK for name in _FIELDS]
+            raise ValueError(f"a dict needs the key 'form' and may have {', '.join(FIELDS[1:])}; got {list(word)}")
+        values = [word.get(name) or _BLANK for name in FIELDS]
     elif isinstance(word, (tuple, list)) and len(word) in (1, 2, 5):
         form, *rest = word
         values = (form, _BLANK, *rest, _BLANK, _BLANK) if len(rest) == 1 else (form, *rest, *[_BLANK] * (4 - len(rest)))

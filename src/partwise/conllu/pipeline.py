@@ -1,0 +1,206 @@
+"""Models one after another on CoNLL-U: each fills its columns, which the next ones read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from partwise.conllu.tagging import ConlluColumns
+from partwise.io import ConlluSentence, FormatError, make_sentence
+from partwise.io.conllu_columns import Column, is_blank
+from partwise.io.conllu_sentence import COLUMNS, DEPREL, HEAD
+from partwise.model_files.errors import ModelFormatError
+from partwise.model_files.parts import ModelParts
+
+
+@dataclass(frozen=True)
+class Step:
+    """A model, what it is called in messages, the columns that it reads and fills, and how it does that."""
+
+    name: str
+    model: Any
+    reads: tuple[Column, ...]
+    fills: tuple[Column, ...]
+    annotate: Callable[[Sequence[ConlluSentence]], list[ConlluSentence]]
+
+
+def step_of(model: Any, name: str) -> Step:
+    """How a model takes part. ValueError for one that does not read and fill columns of CoNLL-U."""
+    from partwise.estimators import DependencyParser, SegmentTagger, SequenceTagger
+
+    if isinstance(model, DependencyParser):
+        reads = tuple(map(Column.named, model.columns_))
+        fills = (Column(HEAD), Column(DEPREL)) if hasattr(model, "classes_") else (Column(HEAD),)
+        return Step(name, model, reads, fills, model.parse)
+    if isinstance(model, SequenceTagger | SegmentTagger):
+        try:
+            columns = ConlluColumns.of(model)
+        except ValueError:
+            raise ValueError(
+                f"{name}: this tagger was not trained on CoNLL-U, and has no columns to read and fill"
+            ) from None
+        return Step(
+            name,
+            model,
+            tuple(columns.looks_at(model)),
+            (columns.target.column,),
+            lambda sentences: columns.annotate(model, sentences),
+        )
+    raise ValueError(f"{name}: a {type(model).__name__} reads and fills no columns of CoNLL-U")
+
+
+class ConlluPipeline:
+    """Models one after another: taggers and parsers of CoNLL-U, each of which fills columns that the next ones read.
+
+        pipeline = ConlluPipeline([tagger, parser])
+        sentences = pipeline.annotate([["the", "cat", "sat"]])
+        pipeline.save("english.pw")  # one file; partwise.load reads it
+
+    Parameters
+    ----------
+    models : list
+        Fitted models in their order, or pairs (name, model): parsers (`DependencyParser`), and taggers that were
+        trained on CoNLL-U (`ConlluColumns.fit`, or `partwise train tag` with such a file). Names are for messages.
+
+    Attributes
+    ----------
+    steps : list of Step
+    inputs : list of str
+        Columns that the input must have, since a model reads them and none before it fills them.
+
+    Raises
+    ------
+    ValueError
+        For models of other kinds, two that fill the same column, or one that reads what only a later one fills.
+    """
+
+    def __init__(self, models: Iterable[Any]) -> None:
+        named = [
+            each if isinstance(each, tuple) else (f"model {k} ({type(each).__name__})", each)
+            for k, each in enumerate(models, 1)
+        ]
+        if not named:
+            raise ValueError("there are no models")
+        self.steps = [step_of(model, str(name)) for name, model in named]
+        self._check_order()
+
+    @property
+    def models(self) -> list[Any]:
+        return [step.model for step in self.steps]
+
+    def _check_order(self) -> None:
+        for k, step in enumerate(self.steps):
+            for other in self.steps[:k]:
+                twice = [column.name for column in step.fills if any(_overlap(column, had) for had in other.fills)]
+                if twice:
+                    raise ValueError(f"{other.name} and {step.name} both fill column {twice[0]}")
+                late = [column.name for column in step.fills if any(_overlap(column, need) for need in other.reads)]
+                if late:
+                    raise ValueError(
+                        f"{other.name} reads column {late[0]}, which {step.name} after it fills: change their order"
+                    )
+
+    def missing(self, given: Iterable[str]) -> list[tuple[Step, list[Column]]]:
+        """The columns that steps read and that are neither given (names of columns) nor filled by a step before."""
+        there = {COLUMNS.index(name) for name in given}
+        found = []
+        for step in self.steps:
+            lacking = [column for column in step.reads if column.number not in there]
+            if lacking:
+                found.append((step, lacking))
+            there |= {column.number for column in step.fills}
+        return found
+
+    @property
+    def inputs(self) -> list[str]:
+        names = [column.base for _, columns in self.missing(()) for column in columns]
+        return [name for name in COLUMNS if name in names]
+
+    def why_not_text(self) -> str | None:
+        """What models read that words alone do not give, or None."""
+        lacking = self.missing(("form",))
+        if not lacking:
+            return None
+        step, columns = lacking[0]
+        names = ", ".join(dict.fromkeys(column.base for column in columns))
+        return f"{step.name} reads {names}, which neither text nor a model before it fills"
+
+    def check_filled(self, sentences: Sequence[ConlluSentence]) -> None:
+        """FormatError if a column that every word should have is blank in all of these, and read."""
+        for step, columns in self.missing(()):
+            for column in columns:
+                if sentences and is_blank(sentences, column):
+                    raise FormatError(
+                        f"column {column.base.upper()} is blank (_), but {step.name} reads it, and no model before it "
+                        "fills it",
+                        sentences[0].path,
+                        sentences[0].line,
+                    )
+
+    def annotate(self, X: Any) -> list[ConlluSentence]:
+        """Sentences with the columns that the models fill.
+
+        X : `ConlluSentence` objects, or lists of words: strings, or tuples (form, lemma, upos, xpos, feats) or less
+        """
+        if isinstance(X, str | ConlluSentence) or not isinstance(X, Iterable):
+            raise ValueError(f"X must be a list of sentences, got {type(X).__name__}")
+        sentences = []
+        for i, each in enumerate(X):
+            if isinstance(each, str) or not isinstance(each, ConlluSentence | Sequence) or not len(each):
+                raise ValueError(f"sentence {i} must be a ConlluSentence or a list of words, got {each!r:.60}")
+            sentences.append(each if isinstance(each, ConlluSentence) else make_sentence(each))
+        self.check_filled(sentences)
+        return self.run(sentences)
+
+    def run(self, sentences: list[ConlluSentence]) -> list[ConlluSentence]:
+        """The same for sentences of which nothing is checked, such as some in the middle of a file."""
+        for step in self.steps:
+            sentences = step.annotate(sentences)
+        return sentences
+
+    # model files
+
+    def save(self, path: str | os.PathLike[str], dtype: str = "float64") -> None:
+        """All models as one file, which `partwise.load` reads."""
+        from partwise import model_files
+
+        model_files.save(self, path, dtype)
+
+    def to_parts(self) -> ModelParts:
+        """For a model file."""
+        from partwise.model_files import kind_of
+        from partwise.model_files.estimators import to_parts
+
+        found = [to_parts(step.model, kind_of(step.model)) for step in self.steps]
+        names = [step.name for step in self.steps]
+        parts = ModelParts("conllu", {"names": names}, version=max(part.version for part in found))
+        for k, part in enumerate(found):
+            parts.add(f"model{k}", part)
+        return parts
+
+    @classmethod
+    def from_parts(cls, parts: ModelParts) -> ConlluPipeline:
+        """The inverse of `to_parts`."""
+        from partwise.model_files import class_of
+        from partwise.model_files.estimators import from_parts
+
+        names = parts.settings.get("names")
+        if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+            raise ModelFormatError("has no list of its models")
+        models = []
+        for k, name in enumerate(names):
+            part = parts.part(f"model{k}")
+            if part.kind == "conllu":
+                raise ModelFormatError("has a pipeline in a pipeline")
+            models.append((name, from_parts(class_of(part.kind), part)))
+        return cls(models)
+
+    def __repr__(self) -> str:
+        return f"ConlluPipeline([{', '.join(type(model).__name__ for model in self.models)}])"
+
+
+def _overlap(one: Column, other: Column) -> bool:
+    """Whether two columns are the same, or one is a key of the other."""
+    return one.number == other.number and (one.key == other.key or None in (one.key, other.key))

@@ -1,0 +1,179 @@
+"""Several models in one command and in one object."""
+
+import numpy as np
+import pytest
+from conlluwords import rich_sentences, text_of
+
+import partwise
+from partwise import SequenceTagger
+from partwise.conllu import ConlluColumns, ConlluPipeline, jackknife
+from partwise.io import read_conllu
+from partwise.metrics import attachment_scores
+from partwise.model_files import ModelFormatError
+
+QUICK = ("-q", "--tol", "0.1")
+
+
+@pytest.fixture(scope="module")
+def bank(tmp_path_factory, cli):
+    """Files, and models that fit each other: tags, features from tags, a parser of both."""
+    folder = tmp_path_factory.mktemp("rich")
+    for name, n, seed in (("train", 100, 3), ("dev", 30, 4)):
+        sentences = rich_sentences(n, seed)
+        (folder / f"{name}.conllu").write_text(text_of(sentences))
+        (folder / f"{name}.txt").write_text("".join(" ".join(s.forms) + "\n" for s in sentences))
+    train = folder / "train.conllu"
+    cli("train", "tag", train, "-o", folder / "tags.pw", *QUICK)
+    cli("train", "tag", train, "-o", folder / "feats.pw", "--inputs", "form,upos", "--target", "FEATS", *QUICK)
+    cli("train", "dep", train, "-o", folder / "parser.pw", "--inputs", "form,upos,feats", *QUICK)
+    cli("train", "dep", train, "-o", folder / "xpos.pw", "--inputs", "form,xpos", *QUICK)
+    cli("train", "dep", train, "-o", folder / "words.pw", "--inputs", "form", *QUICK)
+    return folder
+
+
+@pytest.mark.parametrize("size", [1 << 20, 200])
+@pytest.mark.parametrize("source", ["dev.txt", "dev.conllu"])
+def test_each_model_fills_what_the_next_reads(cli, bank, tmp_path, monkeypatch, size, source):
+    monkeypatch.setattr("partwise.cli.predict.BLOCK", size)
+    out = tmp_path / "out.conllu"
+    models = [bank / f"{name}.pw" for name in ("tags", "feats", "parser")]
+    answer = cli("predict", *models, bank / source, "-o", out)
+    assert ("read as plain text" in answer.stderr) is source.endswith("txt")
+    dev, found = read_conllu(bank / "dev.conllu"), read_conllu(out)
+    assert [s.forms for s in found] == [s.forms for s in dev]
+    tagger, feats, parser = map(partwise.load, models)
+    tags = tagger.predict([s.forms for s in dev])
+    assert [s.column("upos") for s in found] == tags
+    rows = [list(zip(s.forms, each, strict=True)) for s, each in zip(dev, tags, strict=True)]
+    lists = feats.predict(rows)
+    assert [s.column("feats") for s in found] == lists
+    words = [
+        [{"form": form, "upos": tag, "feats": cell} for (form, tag), cell in zip(row, each, strict=True)]
+        for row, each in zip(rows, lists, strict=True)
+    ]
+    assert [list(zip(s.heads, s.deprels, strict=True)) for s in found] == parser.predict(words)
+    kept = [s.column("lemma") for s in found]
+    assert kept == [s.column("lemma") for s in dev] if source.endswith("conllu") else [["_"] * len(s) for s in dev]
+
+
+def test_scores_are_those_on_predicted_columns(cli, cli_json, bank, tmp_path):
+    models, out = [bank / f"{name}.pw" for name in ("tags", "feats", "parser")], tmp_path / "out.conllu"
+    said = cli_json("evaluate", *models, bank / "dev.conllu")
+    cli("predict", *models, bank / "dev.txt", "-o", out)
+    gold, found = read_conllu(bank / "dev.conllu"), read_conllu(out)
+    scores = attachment_scores(gold, found)
+    assert [row["fills"] for row in said["models"]] == ["upos", "feats", "head, deprel"]
+    assert (said["models"][2]["uas"], said["models"][2]["las"]) == pytest.approx((scores.uas, scores.las))
+    for row, column in zip(said["models"], ("upos", "feats"), strict=False):
+        pairs = [
+            (a, b)
+            for x, y in zip(gold, found, strict=True)
+            for a, b in zip(x.column(column), y.column(column), strict=True)
+        ]
+        assert row["accuracy"] == pytest.approx(np.mean([a == b for a, b in pairs]))
+    text = cli("evaluate", *models, bank / "dev.conllu").stdout
+    assert f"parser.pw: head, deprel; las {scores.las:.2%}" in text
+    assert (
+        "not available for several models"
+        in cli("evaluate", *models, bank / "dev.conllu", "--calibration", status=2).stderr
+    )
+
+
+def test_one_object_and_one_file(cli, bank, tmp_path):
+    named = [(name, partwise.load(bank / f"{name}.pw")) for name in ("tags", "feats", "parser")]
+    pipeline, path = ConlluPipeline(named), tmp_path / "all.pw"
+    assert pipeline.inputs == ["form"]
+    words = [line.split() for line in (bank / "dev.txt").read_text().splitlines()]
+    found = pipeline.annotate(words)
+    pipeline.save(path)
+    again = partwise.load(path)
+    assert [step.name for step in again.steps] == ["tags", "feats", "parser"]
+    assert [s.lines for s in again.annotate(words)] == [s.lines for s in found]
+    for source in (bank / "dev.txt", bank / "dev.conllu"):
+        one = cli("predict", path, source).stdout
+        assert one == cli("predict", *(bank / f"{name}.pw" for name in ("tags", "feats", "parser")), source).stdout
+    assert "all.pw (feats): feats" in cli("evaluate", path, bank / "dev.conllu").stdout
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(ModelFormatError, match="damaged"):
+        partwise.load(path)
+    assert pipeline.annotate([]) == []
+    for bad in ("the cat", [["the", "cat"], "sat"], [[]], 3):
+        with pytest.raises(ValueError, match="sentence"):
+            pipeline.annotate(bad)
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (("parser", "tags"), "parser.pw reads column upos, which {bank}/tags.pw after it fills: change their order"),
+        (("tags", "tags"), "{bank}/tags.pw and {bank}/tags.pw both fill column upos"),
+        (("tags", "xpos"), "is plain text: {bank}/xpos.pw reads xpos, which neither text nor a model before it fills"),
+        (("parser",), "is plain text: {bank}/parser.pw reads upos, feats, which neither text nor a model"),
+        (("feats",), "is plain text: {bank}/feats.pw reads upos, which neither text nor a model"),
+    ],
+)
+def test_models_that_do_not_fit(cli, bank, tmp_path, names, message):
+    out = tmp_path / "out.conllu"
+    answer = cli("predict", *(bank / f"{name}.pw" for name in names), bank / "dev.txt", "-o", out, status=2)
+    assert message.format(bank=bank) in answer.stderr
+    assert answer.stderr.count("\n") == 1
+    assert not out.exists()
+
+
+def test_models_of_other_kinds(cli, bank, chunker, classifier):
+    for path, message in ((chunker, "was not trained on CoNLL-U"), (classifier, "MaxentClassifier reads and fills no")):
+        answer = cli("predict", bank / "tags.pw", path, bank / "dev.txt", status=2)
+        assert f"{path}: " in answer.stderr
+        assert message in answer.stderr
+    answer = cli("predict", bank / "tags.pw", bank / "parser.pw", bank / "dev.txt", "--k-best", 2, status=2)
+    assert "not available for several models" in answer.stderr
+    assert "MODEL" in cli("predict", bank / "dev.txt", status=2).stderr
+    with pytest.raises(ValueError, match="there are no models"):
+        ConlluPipeline([])
+
+
+def test_columns_that_the_input_leaves_blank(cli, bank, tmp_path):
+    path = tmp_path / "blank.conllu"
+    path.write_text(text_of([s.with_columns({4: ["_"] * len(s)}) for s in read_conllu(bank / "dev.conllu")]))
+    answer = cli("predict", bank / "tags.pw", bank / "xpos.pw", path, status=2)
+    assert f"{path}:1: column XPOS is blank (_), but {bank}/xpos.pw reads it, and no model before it" in answer.stderr
+    path.write_text(text_of([s.with_columns({3: ["_"] * len(s)}) for s in read_conllu(bank / "dev.conllu")]))
+    assert f"{path}:1: column UPOS is blank" in cli("predict", bank / "feats.pw", path, status=2).stderr
+    answer = cli("evaluate", bank / "feats.pw", path, status=2)
+    assert f"{path}: column UPOS, an input, is blank (_) in every word" in answer.stderr
+    cli("predict", bank / "tags.pw", bank / "feats.pw", path)
+    pipeline = ConlluPipeline([partwise.load(bank / "feats.pw")])
+    with pytest.raises(ValueError, match="column UPOS is blank"):
+        pipeline.annotate([["the", "cat"]])
+    assert pipeline.annotate([[("the", "_", "DET"), ("cat", "_", "NOUN")]])[0].column("feats")[0] == "_"
+
+
+def test_text_for_a_parser_of_words(cli, bank):
+    out = cli("predict", bank / "words.pw", bank / "dev.txt").stdout
+    words = [line.split() for line in (bank / "dev.txt").read_text().splitlines()]
+    heads = [[int(line.split("\t")[6]) for line in block.split("\n")] for block in out.strip("\n").split("\n\n")]
+    assert heads == [[head for head, _ in tree] for tree in partwise.load(bank / "words.pw").predict(words)]
+    assert cli("predict", bank / "words.pw", "-", "--format", "text", stdin="the cat sat\n").stdout.count("\n") == 4
+
+
+def test_jackknife_by_hand(bank):
+    sentences = read_conllu(bank / "train.conllu")[:30]
+    columns = ConlluColumns("form", "UPOS")
+
+    def make():
+        return SequenceTagger(template="pos", tol=0.1)
+
+    found = jackknife(columns, make, sentences, 3, seed=5)
+    order = np.random.default_rng(5).permutation(30)
+    for part in np.array_split(order, 3):
+        rest = [s for i, s in enumerate(sentences) if i not in set(part.tolist())]
+        tagger = make().fit([s.forms for s in rest], [s.column("upos") for s in rest])
+        for i in part.tolist():
+            assert found[i].column("upos") == tagger.predict([sentences[i].forms])[0]
+            assert found[i].heads == sentences[i].heads
+    assert [s.column("upos") for s in found] != [s.column("upos") for s in sentences]
+    for folds in (1, 31, True):
+        with pytest.raises(ValueError, match="folds must be a number from 2 to that of the sentences, 30"):
+            jackknife(columns, make, sentences, folds)

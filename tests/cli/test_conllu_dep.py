@@ -1,0 +1,87 @@
+"""Parsers by names of columns: inputs, single features, templates of relations, choice by LAS."""
+
+import numpy as np
+import pytest
+from conlluwords import rich_sentences, text_of
+
+import partwise
+from partwise import DependencyParser
+from partwise.io import read_conllu
+from partwise.metrics import attachment_scores
+
+QUICK = ("-q", "--tol", "0.1")
+
+
+@pytest.fixture(scope="module")
+def bank(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("rich")
+    for name, n, seed in (("train", 100, 3), ("dev", 30, 4)):
+        (folder / f"{name}.conllu").write_text(text_of(rich_sentences(n, seed)))
+    return folder
+
+
+def test_inputs_are_all_that_is_looked_at(cli, bank, tmp_path):
+    model = tmp_path / "m.pw"
+    cli("train", "dep", bank / "train.conllu", "-o", model, "--inputs", "form,UPOS", *QUICK)
+    parser, dev = partwise.load(model), read_conllu(bank / "dev.conllu")
+    assert parser.columns_ == ["form", "upos"]
+    blank = [s.with_columns({at: ["_"] * len(s) for at in (2, 4, 5)}) for s in dev]
+    assert parser.predict(blank) == parser.predict(dev)
+    assert parser.blank_columns_ == []
+    train = read_conllu(bank / "train.conllu")
+    blank = [s.with_columns({at: ["_"] * len(s) for at in (2, 4, 5)}) for s in train]
+    same = DependencyParser(tol=0.1).fit(blank)
+    assert same.columns_ == ["form", "upos"]
+    assert same.result_.primal == parser.result_.primal
+    for names, message in (("form,uposs", "did you mean 'upos'"), ("form,misc", "not at 'misc'")):
+        answer = cli("train", "dep", bank / "train.conllu", "-o", tmp_path / "n.pw", "--inputs", names, status=2)
+        assert message in answer.stderr
+        assert answer.stderr.count("\n") == 1
+
+
+def test_templates_of_relations_and_single_features(cli, cli_json, bank, tmp_path):
+    arcs, names, model = tmp_path / "arcs", tmp_path / "names", tmp_path / "m.pw"
+    arcs.write_text("upos | upos\nupos feats.Case | upos feats.Number+1\n| feats.Tense\n")
+    names.write_text("# relations\nupos | upos feats.Case\n")
+    args = ("train", "dep", bank / "train.conllu", "-o", model, *QUICK)
+    cli(*args, "--templates", arcs, "--label-templates", names)
+    parser, sentences = partwise.load(model), read_conllu(bank / "train.conllu")
+    same = DependencyParser(templates=arcs.read_text(), label_templates=names.read_text(), tol=0.1).fit(sentences)
+    assert parser.predict(sentences) == same.predict(sentences)
+    assert parser.label_result_.primal == same.label_result_.primal
+    assert len(parser._model.labeller.model.table.templates) == 1
+    assert parser.columns_ == ["upos", "feats"]
+    assert any("feats.Case=" in text for text, _ in parser.explain(sentences[0], 1))
+    # a feature is told from another: without its values the tree is another one
+    other = [s.with_columns({5: [c.replace("Case=Nom", "Case=Acc") for c in s.column("feats")]}) for s in sentences]
+    weights = DependencyParser(templates=arcs.read_text(), labels=False, tol=0.1).fit(other).coef_
+    assert len(weights) < len(same.coef_)
+    names.write_text("# relations\n\nupos | uposs\n")
+    assert f"{names}:3: template 'upos | uposs'" in cli(*args, "--label-templates", names, status=2).stderr
+    names.write_text("upos |\n")
+    answer = cli(*args, "--label-templates", names, "--unlabelled", status=2)
+    assert "--label-templates cannot be combined with --unlabelled" in answer.stderr
+
+
+def test_features_that_are_no_list_are_named(cli, bank, tmp_path):
+    arcs, bad = tmp_path / "arcs", tmp_path / "bad.conllu"
+    arcs.write_text("upos feats.Case | upos\n")
+    lines = (bank / "train.conllu").read_text().split("\n")
+    k = next(k for k, line in enumerate(lines) if "Case=Nom" in line and k > 20)
+    bad.write_text("\n".join([*lines[:k], lines[k].replace("Case=Nom", "Nom"), *lines[k + 1 :]]))
+    answer = cli("train", "dep", bad, "-o", tmp_path / "m.pw", "--templates", arcs, status=2)
+    assert f"bad.conllu:{k + 1}: FEATS 'Nom|Number=Sing' is no list of features" in answer.stderr
+    words = [[("a", "_", "X", "_", "odd"), ("b", "_", "Y", "_", "A=b")]]
+    with pytest.raises(ValueError, match="sentence 0, word 1: FEATS 'odd'"):
+        DependencyParser(templates="feats.A | upos").fit(words, [[2, 0]])
+
+
+def test_the_path_chooses_by_las(cli_json, bank, tmp_path):
+    model = tmp_path / "m.pw"
+    args = ("path", "dep", bank / "train.conllu", "-o", model, "--dev", bank / "dev.conllu", "--tol", "0.1")
+    said = cli_json(*args, "--grid", "0.001,0.1")
+    assert said["score_name"] == "las"
+    dev = read_conllu(bank / "dev.conllu")
+    las = attachment_scores(dev, partwise.load(model).predict(dev)).las
+    assert said["score"] == pytest.approx(las)
+    assert said["score"] == np.max([point["score"] for point in said["points"]])
