@@ -22,6 +22,7 @@ QUESTIONS = {
     "maxent": "benchmarks.maxent",
     "maxent-is": "benchmarks.maxent_is",
     "passes": "benchmarks.passes",
+    "predict": "benchmarks.predict",
     "rates": "benchmarks.rates",
     "score": "benchmarks.score",
     "maxent-auto": "benchmarks.maxent_auto",

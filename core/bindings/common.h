@@ -101,6 +101,7 @@ void bind_products(nb::module_& m);
 void bind_sentences(nb::module_& m);
 void bind_vocabulary(nb::module_& m);
 void bind_extractor(nb::module_& m);
+void bind_named_chain(nb::module_& m);
 void bind_svmlight(nb::module_& m);
 
 }  // namespace partwise::bindings

@@ -11,10 +11,12 @@ namespace partwise::bindings {
 
 // Reads items one by one: lists or tuples of strings, and dicts from strings to strings (joined to the name by the
 // separator), finite numbers, bools, and lists, tuples or dicts of the same, for which the name is a prefix. Values of
-// 0 are left out. An item of any other form is not read: Python reads it slowly, or has words for what is wrong.
+// 0 are left out unless they are to be kept. An item of any other form is not read: Python reads it slowly, or has
+// words for what is wrong.
 class ItemReader {
    public:
-    explicit ItemReader(std::string_view separator) : separator_(separator) {}
+    explicit ItemReader(std::string_view separator, bool keep_zeros = false)
+        : separator_(separator), keep_zeros_(keep_zeros) {}
 
     // Whether a name was joined to something by the separator so far.
     bool joined() const { return joined_; }
@@ -63,7 +65,7 @@ class ItemReader {
                 joined_ = true;
                 with(name, separator_, joined, [&] { emit(std::string_view(name_), 1.0); });
             } else if (double number = 0.0; numeric(value, number)) {
-                if (number != 0.0) with(name, [&] { emit(std::string_view(name_), number); });
+                if (number != 0.0 || keep_zeros_) with(name, [&] { emit(std::string_view(name_), number); });
             } else {
                 joined_ = true;
                 with(name, separator_, [&] { good = add(value, emit, depth + 1); });
@@ -119,6 +121,7 @@ class ItemReader {
     }
 
     std::string_view separator_;
+    bool keep_zeros_;
     std::string name_;
     bool joined_ = false;
 };

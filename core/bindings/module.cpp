@@ -117,6 +117,7 @@ NB_MODULE(PARTWISE_MODULE, m) {
     bind_sentences(m);
     bind_vocabulary(m);
     bind_extractor(m);
+    bind_named_chain(m);
     bind_svmlight(m);
 }
 

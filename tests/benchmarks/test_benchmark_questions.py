@@ -224,3 +224,14 @@ def test_originals_run_to_the_gap_of_the_original(folder, tmp_path):
     assert record["status"] == "converged"
     assert record["relative_gap"] <= record["target"]
     assert record["dual"] <= record["primal"]
+
+
+def test_every_way_of_calling_gives_the_same_answers(folder):
+    pytest.importorskip("pycrfsuite")
+    from benchmarks import predict
+
+    found = predict.measure(folder, 20, 6, 1)
+    assert {record["same"] for record in found["records"]} == {True, None}
+    assert len({(record["form"], record["way"]) for record in found["records"]}) == len(found["records"])
+    assert all(record["ours"] > 0 for record in found["records"])
+    assert all(ratio > 0 for ratio in found["threads"].values())

@@ -15,8 +15,9 @@ from partwise.capabilities import Capability
 from partwise.checks import check_count, count_jobs, seed_of
 from partwise.estimators.training import TrainedEstimator, decode
 from partwise.losses import get_loss
-from partwise.models.base import Ability, Labellings, Model, Reading
+from partwise.models.base import Ability, InputReport, Labellings, Model, Reading
 from partwise.models.errors import NotAvailable
+from partwise.models.shortcut import Shortcut
 from partwise.problem import LabelledBatch
 from partwise.problem.inference import check_weights, entropies_of, expectations, values_of
 from partwise.structures import Structure
@@ -45,7 +46,8 @@ class AnsweringEstimator(TrainedEstimator):
 
     def _fitted(self) -> Model:
         """The fitted model with the parameters as they are now."""
-        check_is_fitted(self)
+        if "_model" not in vars(self):  # a look at all attributes takes as long as a short sentence's labels
+            check_is_fitted(self)
         model = self._model
         changed = {name: getattr(self, name) for name in model.late if getattr(self, name) != getattr(model, name)}
         return model.with_options(**changed) if changed else model
@@ -82,8 +84,21 @@ class AnsweringEstimator(TrainedEstimator):
             self._note(model, reading)
         return model, reading, n_jobs
 
+    def _shortcut(self, X: Any, constraints: Mapping[str, Any]) -> Shortcut | None:
+        """X by the model's shorter way, if it has one and there are no constraints."""
+        if any(value is not None for value in constraints.values()):
+            return None
+        short = self._fitted().shortcut(self._check_input(X))
+        if short is not None:
+            unknown = short.unknown
+            self._last.report = InputReport(lambda: unknown)
+        return short
+
     def predict(self, X: Any, **constraints: Any) -> Any:
         """The best answer for each example; `constraints` as the class says."""
+        short = self._shortcut(X, constraints)
+        if short is not None:
+            return short.best(count_jobs(self.n_jobs))
         model, reading, n_jobs = self._read(X, constraints, note=False)
         best, answers = _best_answers(model, reading, n_jobs)
         self._note(model, reading, best)
@@ -98,8 +113,12 @@ class AnsweringEstimator(TrainedEstimator):
         known = self._fitted()
         known.needs(Ability.MARGINALS, "marginals")
         constraints = {name: options.pop(name) for name in known.constraints if name in options}
+        temperature = get_loss(self.loss).temperature
+        short = self._shortcut(X, constraints)
+        if short is not None:
+            return short.marginals(temperature, count_jobs(self.n_jobs), **options)
         model, reading, n_jobs = self._read(X, constraints)
-        counts, _ = expectations(reading.batch, model.weights, get_loss(self.loss).temperature, n_jobs)
+        counts, _ = expectations(reading.batch, model.weights, temperature, n_jobs)
         return model.marginals(reading, counts, **options)
 
     def predict_k_best(

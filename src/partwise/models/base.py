@@ -33,6 +33,7 @@ from partwise.models.errors import NotAvailable
 from partwise.models.inspection import Explanation
 from partwise.models.layout import DENSE, few
 from partwise.models.partitioner import Partitioner
+from partwise.models.shortcut import Shortcut
 from partwise.penalties import L2, ElasticNet, Free, Penalty
 from partwise.problem import Batch, LabelledBatch
 from partwise.problem.inference import best_labellings
@@ -332,6 +333,10 @@ class Model(HasCosts, ABC):
     @abstractmethod
     def read(self, X: Any, n_jobs: int = 1) -> Reading:
         """Examples as a structure and features; ValueError that names the example for invalid input."""
+
+    def shortcut(self, X: Any) -> Shortcut | None:
+        """Examples for answers alone, without constraints, by a shorter way; None where there is none for this X."""
+        return None
 
     @abstractmethod
     def decode(self, reading: Reading, which: Ints, labellings: Labellings, n_jobs: int = 1) -> Any:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from partwise.models.sequences.dicts import TOO_DEEP
+from partwise.problem.calls import PackedItems
+
 #: An item's names and their values.
 Item = tuple[list[str], list[float]]
 
@@ -44,22 +47,38 @@ def _number(name: str, value: Any) -> float:
         raise TypeError(f"attribute {name!r} has the value {value!r}: values are {kinds}") from None
 
 
-def item_of(given: Any) -> Item:
-    """An item in any of the forms."""
+def _item_of(given: Any, number: int) -> Item:
+    """An item in any of the forms; `number` is its place in the sequence."""
     if isinstance(given, (str, bytes)):
-        raise ValueError(f"an item is a dict or a list of names, not the string {given!r}")
+        raise ValueError(f"item {number}: an item is a dict or a list of names, not the string {given!r}")
     names: list[str] = []
     values: list[float] = []
     try:
         _add(given, "", names, values)
     except TypeError as error:
-        raise ValueError(f"an item is a dict or a list of names: {error}") from None
+        raise ValueError(f"item {number}: an item is a dict or a list of names: {error}") from None
+    except RecursionError:
+        raise ValueError(f"item {number}: {TOO_DEEP}") from None
     return names, values
 
 
 def sequence_of(given: Any) -> list[Item]:
     """A sequence of items, or those of an `ItemSequence`."""
-    return given.prepared if isinstance(given, ItemSequence) else [item_of(each) for each in given]
+    return given.packed.lists() if isinstance(given, ItemSequence) else _items_of(given)
+
+
+def _items_of(given: Iterable[Any]) -> list[Item]:
+    return [_item_of(each, number) for number, each in enumerate(given)]
+
+
+def packed_of(given: Any) -> PackedItems:
+    """A sequence of items in any of the forms, as the core keeps it."""
+    if isinstance(given, ItemSequence):
+        return given.packed
+    items = list(given)
+    # The core reads the usual forms; for others, and for what is wrong, there is Python.
+    packed = PackedItems.read(items, ":")
+    return PackedItems.of_lists(_items_of(items)) if packed is None else packed
 
 
 def token_of(item: Item) -> list[str] | dict[str, float]:
@@ -81,14 +100,14 @@ class ItemSequence:
     """
 
     def __init__(self, pyseq: Iterable[Any]) -> None:
-        self.prepared = sequence_of(pyseq)
+        self.packed = packed_of(pyseq)
 
     def items(self) -> list[dict[str, float]]:
         """The names and values of every item."""
-        return [dict(zip(*item, strict=True)) for item in self.prepared]
+        return [dict(zip(*item, strict=True)) for item in self.packed.lists()]
 
     def __len__(self) -> int:
-        return len(self.prepared)
+        return len(self.packed)
 
     def __repr__(self) -> str:
         return f"<ItemSequence of size {len(self)}>"

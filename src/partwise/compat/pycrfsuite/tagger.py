@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import IO, Any
 
 import numpy as np
 
-from partwise.compat.pycrfsuite.items import sequence_of, token_of
+from partwise.arrays import Floats, Ints
+from partwise.compat.pycrfsuite.items import ItemSequence, packed_of, text_of
 from partwise.model_files import crfsuite
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.linear_chain import LinearChain
+from partwise.models.sequences.labels import label_dicts
+from partwise.problem.calls import NamedChain
 
 
 class ParsedDump:
@@ -45,46 +50,40 @@ class ParsedDump:
         }
 
 
-def _tokens(xseq: Any) -> list[Any]:
-    """A sequence as estimators take it: as it is, where its items are of their forms too."""
-    if type(xseq) is list and all(type(item) is dict or type(item) is list for item in xseq):
-        return xseq
-    return [token_of(item) for item in sequence_of(xseq)]
+@dataclass
+class _Set:
+    """A sequence that was read, and its sums once they were asked for."""
 
-
-def _answers(ask: Callable[[list[Any]], list[Any]], sequences: list[list[Any]]) -> list[Any]:
-    """Answers about sequences; what an estimator does not take is brought into its form (bytes, nested sets, ...)."""
-    try:
-        return ask(sequences)
-    except ValueError:
-        return ask([[token_of(item) for item in sequence_of(sequence)] for sequence in sequences])
+    rows: Any
+    sums: tuple[list[list[float]], float] | None = None
 
 
 class _OneLabel:
-    """What `Tagger` asks of an estimator, for a model with one label or, without training data, with none."""
+    """What `Tagger` asks of a `NamedChain`, for a model with one label or, without training data, with none."""
 
     def __init__(self, labels: list[str]) -> None:
-        self.labels = labels
+        self._labels = labels
 
-    def predict(self, sequences: list[list[Any]]) -> list[list[str]]:
-        return [[label for _ in xseq for label in self.labels] for xseq in sequences]
+    def read(self, sequences: Sequence[Any]) -> list[int]:
+        return [len(packed_of(xseq)) for xseq in sequences]
 
-    def predict_marginals(self, sequences: list[list[Any]]) -> list[list[dict[str, float]]]:
-        return [[dict.fromkeys(self.labels, 1.0) for _ in xseq] for xseq in sequences]
+    def best(self, lengths: list[int]) -> list[list[str]]:
+        return [self._labels * length for length in lengths]
 
-    def log_probability(self, sequences: list[list[Any]], labels: list[list[str]]) -> list[float]:
-        if any(label not in self.labels for label in labels[0]):
-            raise ValueError(f"the model's labels are {self.labels}, got {labels[0]}")
-        return [0.0 for _ in sequences]
+    def sums(self, lengths: list[int]) -> tuple[list[Floats], Floats]:
+        return [np.ones((length, len(self._labels))) for length in lengths], np.zeros(len(lengths))
+
+    def values(self, lengths: list[int], labels: Ints) -> Floats:
+        return np.zeros(len(lengths))
 
 
 class Tagger:
     """Labels sequences with a model (`open`)."""
 
-    _tagger: Any
+    _calls: NamedChain | _OneLabel | None
     _chain: LinearChain | None
-    _set: list[Any] | None
-    _marginals: list[dict[str, float]] | None
+    _labels: dict[str, int]  # their numbers in calls
+    _set: _Set | None
 
     def __init__(self) -> None:
         self.close()
@@ -102,7 +101,10 @@ class Tagger:
         try:
             chain = crfsuite.parse(data)
             # With fewer than two labels there is nothing to choose.
-            self._tagger = crfsuite.to_tagger(chain, len(data)) if len(chain.labels) > 1 else _OneLabel(chain.labels)
+            self._labels = {label: number for number, label in enumerate(sorted(chain.labels))}
+            self._calls = _OneLabel(chain.labels)
+            if len(chain.labels) > 1:
+                self._calls = crfsuite.to_tagger(chain, len(data))._fitted().named_chain()
         except ModelFormatError as error:
             raise ModelFormatError(error.message, name) from None
         self._chain, self._size = chain, len(data)
@@ -110,54 +112,72 @@ class Tagger:
 
     def close(self) -> None:
         """Forget the model."""
-        self._tagger = self._chain = self._set = self._marginals = None
+        self._calls = self._chain = self._set = None
         self._size = 0
 
     def labels(self) -> list[str]:
         """The model's labels."""
-        return list(self._opened().labels)
+        self._opened()
+        return [] if self._chain is None else list(self._chain.labels)
 
     def set(self, xseq: Any) -> None:
         """The sequence that `tag`, `probability` and `marginal` are about."""
-        self._opened()
-        self._set = _tokens(xseq)
-        self._marginals = None
+        self._set = _Set(self._read([xseq], self._opened()))
 
     def tag(self, xseq: Any = None) -> list[str]:
         """The best labels of a sequence, by default of the one that was set."""
-        self._opened()
-        if xseq is not None:
-            self.set(xseq)
-        answer: list[str] = _answers(self._tagger.predict, [self._current()])[0]
+        calls = self._opened()
+        current = self._current() if xseq is None else _Set(self._read([xseq], calls))
+        self._set = current  # threads that share a tagger: each has the labels of what it gave
+        answer: list[str] = calls.best(current.rows)[0]
         return answer
 
     def tag_many(self, X: Sequence[Any]) -> list[list[str]]:
         """The best labels of many sequences, at once; the one that was set stays."""
-        self._opened()
-        answers: list[list[str]] = _answers(self._tagger.predict, [_tokens(xseq) for xseq in X])
+        calls = self._opened()
+        answers: list[list[str]] = calls.best(self._read(X, calls))
         return answers
 
     def marginals_of_many(self, X: Sequence[Any]) -> list[list[dict[str, float]]]:
         """The probabilities of labels at all items of many sequences, at once."""
-        self._opened()
-        answers: list[list[dict[str, float]]] = _answers(self._tagger.predict_marginals, [_tokens(xseq) for xseq in X])
-        return answers
+        calls = self._opened()
+        return label_dicts(calls.sums(self._read(X, calls))[0], list(self._labels))
 
     def probability(self, yseq: Sequence[str]) -> float:
         """The probability of these labels of the sequence that was set."""
-        current, labels = self._current(), [list(yseq)]
-        found = _answers(lambda sequences: self._tagger.log_probability(sequences, labels), [current])
-        return float(np.exp(found[0])) if current else 1.0
+        calls, current = self._opened(), self._current()
+        try:
+            numbers = np.array([self._labels[text_of(label)] for label in yseq], dtype=np.int64)
+        except KeyError:
+            raise ValueError(f"the model's labels are {self.labels()}, got {list(yseq)}") from None
+        return math.exp(calls.values(current.rows, numbers)[0] - self._sums(current)[1])
 
     def marginal(self, y: str, pos: int) -> float:
         """The probability that the item at `pos` of the sequence that was set has the label `y`."""
-        if self._marginals is None:
-            self._marginals = _answers(self._tagger.predict_marginals, [self._current()])[0]
-        if y not in self._opened().labels:
+        current = self._current()
+        marginals, label = (current.sums or self._sums(current))[0], self._labels.get(y)
+        if label is None:
             raise ValueError(f"the model has no label {y!r}")
-        if not 0 <= pos < len(self._marginals):
-            raise ValueError(f"there is no item {pos} in a sequence of {len(self._marginals)}")
-        return float(self._marginals[pos][y])
+        if not 0 <= pos < len(marginals):
+            raise ValueError(f"there is no item {pos} in a sequence of {len(marginals)}")
+        return marginals[pos][label]
+
+    def _read(self, X: Sequence[Any], calls: Any) -> Any:
+        """Sequences for calls; what the core does not read is brought into its form (bytes, nested sets, ...)."""
+        sequences = [xseq.packed if isinstance(xseq, ItemSequence) else xseq for xseq in X]
+        rows = calls.read(sequences)
+        if rows is None:
+            rows = calls.read([packed_of(xseq) for xseq in X])
+        if rows is None:
+            raise ValueError("an item has a value that is not a finite number")
+        return rows
+
+    def _sums(self, current: _Set) -> tuple[list[list[float]], float]:
+        """Probabilities of labels at the items of a sequence, and the logarithm of its sum over all labellings."""
+        if current.sums is None:
+            (marginals,), values = self._opened().sums(current.rows)
+            current.sums = marginals.tolist(), float(values[0])
+        return current.sums
 
     def info(self) -> ParsedDump:
         """The model's names and weights; RuntimeError if none is open."""
@@ -187,17 +207,17 @@ class Tagger:
             lines = (f"  ({1 - kind}) {a} --> {b}: {w:f}" for (a, b), w in weights.items())
             file.write("\n".join([f"{title} = {{", *lines, "}\n\n"]))
 
-    def _opened(self) -> LinearChain:
-        if self._chain is None:
+    def _opened(self) -> Any:
+        if self._calls is None:
             raise ValueError("no model is open: call open() first")
-        return self._chain
+        return self._calls
 
     def _dumped(self) -> LinearChain:
         if self._chain is None:
             raise RuntimeError("no model is open: call open() first")
         return self._chain
 
-    def _current(self) -> list[Any]:
+    def _current(self) -> _Set:
         if self._set is None:
             raise ValueError("no sequence was given: call set() or tag(xseq) first")
         return self._set

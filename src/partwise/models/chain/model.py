@@ -26,6 +26,7 @@ from partwise.models.chain.carrying import carry_weights
 from partwise.models.chain.explaining import explain_edges, explain_ends, explain_positions
 from partwise.models.chain.layout import edge_attributes, edge_layout, node_layout, transition_mask
 from partwise.models.chain.partitioner import ChainPartitioner
+from partwise.models.chain.shortcut import ChainShortcut, named_chain
 from partwise.models.encoded import EncodedRows
 from partwise.models.inspection import Explanation, TopFeatures, choose_kept, counts_of, explanation, largest
 from partwise.models.layout import PairLayout, expand_pairs, layout_of
@@ -33,6 +34,7 @@ from partwise.models.rows import Rows
 from partwise.models.saved import edge_layout_parts, layout_parts, read_edge_layout, read_layout
 from partwise.models.sequences.model import SequenceSource
 from partwise.problem import Batch, LabelledBatch
+from partwise.problem.calls import NamedChain
 
 
 class ChainModel(ChainBase):
@@ -119,6 +121,29 @@ class ChainModel(ChainBase):
             once=once,
         )
         return Batch(structure, features)
+
+    # calls
+
+    _named: tuple[Floats, NamedChain | None] | None = None
+
+    def named_chain(self) -> NamedChain | None:
+        """The core's form of the model, for calls with named attributes; None where it has none."""
+        if self._named is None or self._named[0] is not self._weights:
+            self._named = self._weights, named_chain(self)
+        return self._named[1]
+
+    def shortcut(self, X: Any) -> ChainShortcut | None:
+        chain = self.named_chain()
+        rows = None if chain is None else chain.read(X)
+        return None if chain is None or rows is None else ChainShortcut(chain, self.classes.tolist(), rows)
+
+    def __copy__(self) -> Self:
+        other = super().__copy__()
+        other._named = None  # another rule or other weights may follow
+        return other
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_named"}
 
     def carried(self, old: ChainModel) -> Floats | None:
         return carry_weights(old, self)

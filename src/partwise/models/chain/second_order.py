@@ -41,6 +41,10 @@ class SecondOrderModel(ChainModel):
     def structure(self, lengths: Ints) -> Any:
         return SecondOrderChain(lengths, self.n_labels)
 
+    def named_chain(self) -> None:
+        """None: that form has first-order chains alone."""
+        return
+
     def _training_batch(self, rows: Rows, labels: Ints) -> Batch:
         self.triple_mask = label_triples(
             rows.lengths, labels, self.n_labels, self.observed_transitions, int(self.min_count)

@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 
+#: What is wrong with a dict whose reading ends in a RecursionError.
+TOO_DEEP = "dicts are nested too deeply, or one contains itself"
+
 
 def add_names(prefix: str, token: Iterable[Any], names: list[str], values: list[float]) -> None:
     """Append names of value 1."""

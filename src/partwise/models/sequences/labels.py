@@ -10,7 +10,8 @@ from typing import Any, NoReturn, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from partwise.arrays import Ints
+from partwise.arrays import Floats, Ints
+from partwise.checks import check_choice
 from partwise.io.coded import CodedSequences
 from partwise.model_files.values import object_array, string_array
 from partwise.models.sequences.inputs import Sequences
@@ -149,6 +150,14 @@ def label_lists(indices: Ints, classes: NDArray[Any], lengths: Ints) -> list[lis
     """The labels that these indices into `classes` stand for, cut into sequences."""
     labels = classes.astype(object)  # one string per label: of an array of strings it would be one per position
     return split(labels[indices].tolist(), lengths)
+
+
+def label_dicts(arrays: list[Floats], labels: list[Any], output: str = "dict") -> list[Any]:
+    """Probabilities of labels, (length, n_labels) per sequence, as they are, or as a dict for each position."""
+    check_choice("output", output, ("dict", "array"))
+    if output == "array":
+        return arrays
+    return [[dict(zip(labels, row, strict=True)) for row in array.tolist()] for array in arrays]
 
 
 def split(values: Any, lengths: Ints) -> list[Any]:

@@ -78,11 +78,13 @@ class LabelRule:
 
     def put_on(self, structure: Any) -> None:
         """Make it the rule of a structure of sequences."""
-        structure.set_follow(*self._bytes)
+        structure.set_follow(*self.as_bytes)
 
     @cached_property
-    def _bytes(self) -> list[Bytes]:
-        return [part.astype(np.uint8).ravel() for part in (self.pairs, self.first, self.last)]
+    def as_bytes(self) -> tuple[Bytes, Bytes, Bytes]:
+        """The three parts as the core takes them."""
+        pairs, first, last = (part.astype(np.uint8).ravel() for part in (self.pairs, self.first, self.last))
+        return pairs, first, last
 
 
 @lru_cache(maxsize=32)

@@ -24,7 +24,7 @@ from partwise.models.rows import Rows
 from partwise.models.sequences.column_reader import ColumnReader
 from partwise.models.sequences.constraints import as_booleans, label_masks, no_labelling
 from partwise.models.sequences.inputs import Sequences, input_form
-from partwise.models.sequences.labels import Targets, all_labels, label_lists, split
+from partwise.models.sequences.labels import Targets, all_labels, label_dicts, label_lists, split
 from partwise.models.sequences.legal import LabelRule, check_legal, kept_scheme, rule_of, scheme_of
 from partwise.models.sequences.name_reader import NameReader
 from partwise.models.sequences.reader import Reader
@@ -300,12 +300,7 @@ class SequenceModel(Model):
 
     def marginals(self, reading: Reading, counts: Floats, output: str = "dict") -> list[Any]:
         """Dicts {label: probability} per position, or arrays of shape (length, n_labels)."""
-        check_choice("output", output, ("dict", "array"))
-        arrays = self.rows_of_labels(reading, counts)
-        if output == "array":
-            return arrays
-        labels = self.classes.tolist()
-        return [[dict(zip(labels, row, strict=True)) for row in array.tolist()] for array in arrays]
+        return label_dicts(self.rows_of_labels(reading, counts), self.classes.tolist(), output)
 
     def score(self, X: Any, y: Any, predicted: Any, sample_weight: Any) -> float:
         """Share of positions with the right label; a label that was not in the training data is an error."""

@@ -15,7 +15,7 @@ from partwise.features import Attributes, Vocabulary
 from partwise.model_files.names import read_vocabulary
 from partwise.model_files.parts import ModelParts
 from partwise.models.rows import Rows
-from partwise.models.sequences.dicts import add_dict, add_names
+from partwise.models.sequences.dicts import TOO_DEEP, add_dict, add_names
 from partwise.models.sequences.inputs import Sequences, input_form
 from partwise.models.sequences.reader import VocabularyReader, not_finite
 
@@ -122,6 +122,8 @@ def _named_values(
                 raise TypeError(f"expected a list of strings or a dict, got {type(token).__name__}")
         except TypeError as error:
             raise ValueError(f"X: {sequences.where(lengths, row)}: {error}") from None
+        except RecursionError:
+            raise ValueError(f"X: {sequences.where(lengths, row)}: {TOO_DEEP}") from None
         counts[row] = len(names) - before
     array = np.fromiter(values, dtype=np.float64, count=len(values))
     bad = np.flatnonzero(~np.isfinite(array))
