@@ -309,10 +309,12 @@ void AttributeRows::slot_rows(Index i, std::span<const Index> slots, Index first
     const Index width = layout_->width();
     const std::int32_t* all_columns = layout_->all_columns();
     // Slots of the same row are neighbours: those of row t are [place[t], place[t] + size[t]).
-    std::vector<std::size_t> place(idx(n_rows_[idx(i)]), 0);
-    std::vector<std::size_t> size(place.size(), 0);
-    for (std::size_t q = 0; q < slots.size(); ++q) {
+    std::vector<std::uint32_t> place(idx(n_rows_[idx(i)]), 0);
+    std::vector<std::uint32_t> size(place.size(), 0);
+    std::vector<std::int32_t> column(slots.size());
+    for (std::uint32_t q = 0; q < slots.size(); ++q) {
         const std::size_t t = idx(slots[q] / width);
+        column[q] = static_cast<std::int32_t>(slots[q] % width);
         if (size[t]++ == 0) place[t] = q;
     }
     RowCollector rows(slots.size());
@@ -320,9 +322,9 @@ void AttributeRows::slot_rows(Index i, std::span<const Index> slots, Index first
     for (const Group* g = full; g < end; ++g) {
         for (std::uint32_t e = 0; e < g->n_entries; ++e, ++row) {
             const double x = value ? *value++ : 1.0;
-            const std::size_t begin = place[idx(*row)];
-            for (std::size_t q = begin; q < begin + size[idx(*row)]; ++q) {
-                const Index b = slots[q] % width;
+            const std::uint32_t begin = place[idx(*row)];
+            for (std::uint32_t q = begin; q < begin + size[idx(*row)]; ++q) {
+                const std::int32_t b = column[q];
                 if (g < masked || (g < sparse && layout_->all_present()[g->offset + b])) {
                     rows.add(q, first + g->offset + b, x);
                 } else if (g >= sparse) {

@@ -132,6 +132,9 @@ class LinearMap final : public FeatureMap {
     Index row_length() const override;
 
    private:
+    using SegmentSum = void (Segment::*)(Index begin, Index end, const double* slots, double* w) const;
+    void add_by_segment(Index begin, Index end, const double* slots, double* w, SegmentSum sum) const;
+
     std::vector<std::shared_ptr<const Segment>> segments_;
     Index num_examples_ = 0;
     Index num_weights_ = 0;

@@ -219,16 +219,19 @@ void LinearMap::scores_of(Index begin, Index end, const double* w, double* out) 
 }
 
 void LinearMap::add_transpose_of(Index begin, Index end, const double* slots, double* w) const {
-    if (segments_.size() > 1) return FeatureMap::add_transpose_of(begin, end, slots, w);
-    segments_.front()->add_transpose_of(begin, end, slots, w);
+    add_by_segment(begin, end, slots, w, &Segment::add_transpose_of);
 }
 
 void LinearMap::add_squares_of(Index begin, Index end, const double* slots, double* w) const {
-    if (segments_.size() == 1) return segments_.front()->add_squares_of(begin, end, slots, w);
+    add_by_segment(begin, end, slots, w, &Segment::add_squares_of);
+}
+
+void LinearMap::add_by_segment(Index begin, Index end, const double* slots, double* w, SegmentSum sum) const {
+    if (segments_.size() == 1) return ((*segments_.front()).*sum)(begin, end, slots, w);
     for (Index i = begin; i < end; ++i) {
         double* first = w;
         for (const auto& segment : segments_) {
-            segment->add_squares_of(i, i + 1, slots, first);
+            ((*segment).*sum)(i, i + 1, slots, first);
             first += segment->num_weights();
             slots += segment->num_slots(i);
         }

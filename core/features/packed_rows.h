@@ -33,11 +33,11 @@ struct PackedRows {
 // Makes rows of entries that come in another order.
 class RowCollector {
    public:
-    explicit RowCollector(std::size_t num_rows) : sizes_(num_rows, 0) {}
+    explicit RowCollector(std::size_t num_rows) : sizes_(num_rows, 0) { entries_.reserve(kUsual * num_rows); }
 
     // Entries of the same row and index come one after the other, and add up.
     void add(std::size_t row, Index index, double value) {
-        entries_.push_back({row, index, value});
+        entries_.push_back({static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(index), value});
         ++sizes_[row];
     }
 
@@ -50,7 +50,7 @@ class RowCollector {
         std::size_t k = 0;
         for (const std::size_t end : sizes_) {
             while (k < end) {
-                const Index index = sorted_[k].index;
+                const std::uint32_t index = sorted_[k].index;
                 double value = 0;
                 for (; k < end && sorted_[k].index == index; ++k) value += sorted_[k].value;
                 out.append(index, value);
@@ -61,10 +61,11 @@ class RowCollector {
 
    private:
     struct Entry {
-        std::size_t row;
-        Index index;
+        std::uint32_t row;
+        std::uint32_t index;
         double value;
     };
+    static constexpr std::size_t kUsual = 32;  // entries of a row
     std::vector<std::size_t> sizes_;
     std::vector<Entry> entries_;
     std::vector<Entry> sorted_;

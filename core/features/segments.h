@@ -273,6 +273,7 @@ class SharedSegment final : public Segment {
     void scores(Index i, const double* w, double* out) const override;
     Added add_transpose(Index i, const double* slots, double scale, double* w) const override;
     Added add_transpose_shrunk(Index i, const double* slots, double scale, const ShrunkWeights& to) const override;
+    void add_transpose_of(Index begin, Index end, const double* slots, double* w) const override;
     void add_squares_of(Index begin, Index end, const double* slots, double* w) const override;
     void project(Index i, const double* slots, Index first, SparseVector& out) const override;
     void slot_rows(Index i, std::span<const Index> slots, Index first, PackedRows& out) const override;
@@ -281,6 +282,8 @@ class SharedSegment final : public Segment {
     Index row_length() const override { return 1; }
 
    private:
+    void add_kept(const double* slots, double scale, double* w) const;
+
     Index size_;
     std::vector<Index> uses_;
     std::vector<double> keep_;  // 1 where there is a weight, else 0; empty: all

@@ -22,13 +22,18 @@ void SharedSegment::scores(Index, const double* __restrict w, double* __restrict
 Added SharedSegment::add_transpose(Index i, const double* __restrict slots, double scale, double* __restrict w) const {
     // Weights that a mask leaves out stay 0, so they add nothing to the product.
     const Added added{transpose_norm2(i, slots), dot(w, slots, size_)};
-    if (keep_.empty()) {
-        axpy(scale, slots, w, size_);
-    } else {
-        const double* __restrict keep = keep_.data();
-        for (Index r = 0; r < size_; ++r) w[r] += scale * slots[r] * keep[r];
-    }
+    add_kept(slots, scale, w);
     return added;
+}
+
+void SharedSegment::add_transpose_of(Index begin, Index end, const double* slots, double* w) const {
+    for (Index i = begin; i < end; ++i, slots += size_) add_kept(slots, 1.0, w);
+}
+
+void SharedSegment::add_kept(const double* __restrict slots, double scale, double* __restrict w) const {
+    if (keep_.empty()) return axpy(scale, slots, w, size_);
+    const double* __restrict keep = keep_.data();
+    for (Index r = 0; r < size_; ++r) w[r] += scale * slots[r] * keep[r];
 }
 
 Added SharedSegment::add_transpose_shrunk(Index, const double* slots, double scale, const ShrunkWeights& to) const {

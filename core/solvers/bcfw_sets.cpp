@@ -168,13 +168,8 @@ class Visits {
     double bound() {
         double sum = 0;
         for (Index i = 0; i < objective_.num_examples(); ++i) {
-            double linear = 0;
-            double s = 0;
-            for (const Atom& atom : sets_.of(i)) {
-                linear += atom.coefficient * atom.cost;
-                s += atom.coefficient;
-            }
-            sum += objective_.weight(i) * (linear - L::conjugate(s));
+            const auto& [mass, cost] = sets_.totals(i);
+            sum += objective_.weight(i) * (cost - L::conjugate(mass));
         }
         return sum;
     }
@@ -277,6 +272,7 @@ BcfwSetReport bcfw_set_epoch(const BcfwSetState& state, std::span<const Index> o
             Visits<L> visits(state, options);
             for (std::size_t k = 0; k < order.size(); ++k) {
                 interrupt.check();
+                if (k + 2 < order.size()) state.sets.prefetch_places(order[k + 2]);
                 if (k + 1 < order.size()) state.sets.prefetch(order[k + 1]);
                 visits.visit(order[k]);
             }

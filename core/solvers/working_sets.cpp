@@ -16,13 +16,35 @@ constexpr Index kMaxIndex = 0xFFFFFFFF;
 constexpr Index kEntry = sizeof(double) + sizeof(std::uint32_t);  // bytes of a slot with its count
 
 void sort_by_slot(SlotCounts& labelling) {
+    constexpr std::size_t kFew = 64;
     auto& [slots, counts] = labelling;
     if (std::is_sorted(slots.begin(), slots.end())) return;
+    if (slots.size() <= kFew) {  // without memory for pairs
+        for (std::size_t k = 1; k < slots.size(); ++k) {
+            const Index slot = slots[k];
+            const double count = counts[k];
+            std::size_t at = k;
+            for (; at > 0 && slots[at - 1] > slot; --at) {
+                slots[at] = slots[at - 1];
+                counts[at] = counts[at - 1];
+            }
+            slots[at] = slot;
+            counts[at] = count;
+        }
+        return;
+    }
     std::vector<std::pair<Index, double>> pairs;
     pairs.reserve(slots.size());
     for (std::size_t k = 0; k < slots.size(); ++k) pairs.emplace_back(slots[k], counts[k]);
     std::sort(pairs.begin(), pairs.end());
     for (std::size_t k = 0; k < pairs.size(); ++k) std::tie(slots[k], counts[k]) = pairs[k];
+}
+
+// Of sorted slots, by multiplications (FNV-1a, a slot at a time).
+std::uint64_t hash_slots(const SlotCounts& labelling) {
+    std::uint64_t hash = 0xcbf29ce484222325ULL;
+    for (const Index slot : labelling.slots) hash = (hash ^ static_cast<std::uint64_t>(slot)) * 0x100000001b3ULL;
+    return hash;
 }
 
 }  // namespace
@@ -31,6 +53,7 @@ Atom::Atom(const SlotCounts& labelling, double coefficient_, Index stamp_)
     : coefficient(coefficient_),
       stamp(stamp_),
       n_slots_(len(labelling.slots.size())),
+      hash_(hash_slots(labelling)),
       counts_(std::make_unique_for_overwrite<double[]>(labelling.slots.size())),
       slots_(std::make_unique_for_overwrite<std::uint32_t[]>(labelling.slots.size())) {
     std::copy(labelling.counts.begin(), labelling.counts.end(), counts_.get());
@@ -38,8 +61,8 @@ Atom::Atom(const SlotCounts& labelling, double coefficient_, Index stamp_)
                    [](Index slot) { return static_cast<std::uint32_t>(slot); });
 }
 
-bool Atom::is(const SlotCounts& labelling) const {
-    return n_slots_ == len(labelling.slots.size()) &&
+bool Atom::is(const SlotCounts& labelling, std::uint64_t hash) const {
+    return hash_ == hash && n_slots_ == len(labelling.slots.size()) &&
            std::equal(labelling.slots.begin(), labelling.slots.end(), slots_.get(),
                       [](Index p, std::uint32_t q) { return p == Index{q}; }) &&
            std::equal(labelling.counts.begin(), labelling.counts.end(), counts_.get());
@@ -64,6 +87,7 @@ void WorkingSets::Set::add_difference(std::size_t k, double scale, double* slots
 WorkingSets::WorkingSets(Index num_examples) {
     if (num_examples < 0) throw InputError("the number of examples is negative");
     sets_.resize(idx(num_examples));
+    totals_.resize(sets_.size());
 }
 
 WorkingSets::WorkingSets(const AtomTable& table) {
@@ -76,6 +100,7 @@ WorkingSets::WorkingSets(const AtomTable& table) {
     }
     if (!all_finite(table.counts.data(), len(table.counts.size()))) throw InputError("atoms: a count is not finite");
     sets_.resize(table.example_ptr.size() - 1);
+    totals_.resize(sets_.size());
     SlotCounts labelling;
     for (std::size_t i = 0; i < sets_.size(); ++i) {
         for (std::size_t k = idx(table.example_ptr[i]); k < idx(table.example_ptr[i + 1]); ++k) {
@@ -127,6 +152,7 @@ void WorkingSets::attach(const Objective& objective, Interrupt& interrupt) {
                          std::to_string(objective.num_examples()));
     }
     if (objective.features().num_weights() > kMaxIndex) throw InputError("working sets take up to 2^32 weights");
+    if (attached_) return;
     for (Index i = 0; i < num_examples(); ++i) {
         const Set& set = sets_[idx(i)];
         if (set.attached) continue;
@@ -139,7 +165,10 @@ void WorkingSets::attach(const Objective& objective, Interrupt& interrupt) {
         }
         complete(objective, i, 0);
     }
+    attached_ = true;
 }
+
+void WorkingSets::prefetch_places(Index i) const { prefetch_object(sets_[idx(i)]); }
 
 void WorkingSets::prefetch(Index i) const {
     const Set& set = sets_[idx(i)];
@@ -154,7 +183,8 @@ void WorkingSets::prefetch(Index i) const {
 Index WorkingSets::find_or_add(const Objective& objective, Index i, SlotCounts& labelling, Index stamp) {
     sort_by_slot(labelling);
     auto& atoms = of(i);
-    const auto found = std::find_if(atoms.begin(), atoms.end(), [&](const Atom& p) { return p.is(labelling); });
+    const std::uint64_t hash = hash_slots(labelling);
+    const auto found = std::find_if(atoms.begin(), atoms.end(), [&](const Atom& p) { return p.is(labelling, hash); });
     if (found != atoms.end()) {
         found->stamp = stamp;
         return found - atoms.begin();
@@ -171,7 +201,8 @@ double* WorkingSets::slot_scratch(Index num_slots) {
 
 void WorkingSets::complete(const Objective& objective, Index i, std::size_t first) {
     Set& set = sets_[idx(i)];
-    set.attached = false;  // until all is done: what follows may be interrupted
+    const bool all = std::exchange(attached_, false);  // until it is done: what follows may be interrupted
+    set.attached = false;
     needed_.clear();
     if (first == 0) set.differences.clear();
     const std::size_t n = set.atoms.size();
@@ -199,7 +230,18 @@ void WorkingSets::complete(const Objective& objective, Index i, std::size_t firs
     }
     for (std::size_t k = first; k < n; ++k) fill_gram_row(set, k);
     set.attached = true;
+    attached_ = all;
     count_bytes(set);
+    add_up(i);
+}
+
+void WorkingSets::add_up(Index i) {
+    Totals& totals = totals_[idx(i)];
+    totals = {};
+    for (const Atom& atom : of(i)) {
+        totals.cost += atom.coefficient * atom.cost;
+        totals.mass += atom.coefficient;
+    }
 }
 
 void WorkingSets::count_bytes(Set& set) {
@@ -259,6 +301,7 @@ void WorkingSets::move(Index i, const double* x, double scale, double* w) {
     }
     set.rows.add(net, scale, w);
     for (const std::uint32_t slot : set.rows.slots()) net[slot] = 0.0;
+    add_up(i);
 }
 
 void WorkingSets::keep(Index i) {
@@ -289,6 +332,7 @@ void WorkingSets::keep(Index i) {
     set.rows.retain(used);
     for (const std::uint32_t slot : set.rows.slots()) used[slot] = 0.0;
     count_bytes(set);
+    add_up(i);
 }
 
 bool WorkingSets::merge(const Objective& objective, Index i) {

@@ -33,11 +33,13 @@ class Atom {
 
     std::span<const std::uint32_t> slots() const { return {slots_.get(), idx(n_slots_)}; }
     std::span<const double> counts() const { return {counts_.get(), idx(n_slots_)}; }
-    bool is(const SlotCounts& labelling) const;
+    // hash: of the labelling's slots
+    bool is(const SlotCounts& labelling, std::uint64_t hash) const;
     Index bytes() const;
 
    private:
     Index n_slots_;
+    std::uint64_t hash_;  // other labellings are told apart without a look at their slots, which lie elsewhere
     std::unique_ptr<double[]> counts_;
     std::unique_ptr<std::uint32_t[]> slots_;
 };
@@ -87,7 +89,16 @@ class WorkingSets {
     const DifferenceRows& rows(Index i) const { return sets_[idx(i)].rows; }
     Gram gram(Index i) const { return {sets_[idx(i)].gram.data(), sets_[idx(i)].atoms.size()}; }
 
-    // Asks for example i's memory ahead of a visit: visits in random order wait for it otherwise.
+    // Mass s and cost sum_k x_k cost_k of example i's block; sets that are attached have them.
+    struct Totals {
+        double mass = 0;
+        double cost = 0;
+    };
+    const Totals& totals(Index i) const { return totals_[idx(i)]; }
+
+    // Ask for example i's memory ahead of a visit, first for what says where it lies: visits in random order wait for
+    // it otherwise.
+    void prefetch_places(Index i) const;
     void prefetch(Index i) const;
 
     // Checks that the sets are of this objective's examples and completes atoms that came from a table.
@@ -133,6 +144,7 @@ class WorkingSets {
     };
 
     void count_bytes(Set& set);
+    void add_up(Index i);
     // Forgets all atoms but those of kept_.
     void keep(Index i);
     // Makes differences, rows and inner products of the atoms from this one on.
@@ -144,6 +156,8 @@ class WorkingSets {
     double* slot_scratch(Index num_slots);
 
     std::vector<Set> sets_;
+    std::vector<Totals> totals_;
+    bool attached_ = false;  // all of them
     Index bytes_ = 0;
     std::vector<std::size_t> kept_;
     std::vector<Index> needed_;

@@ -172,6 +172,12 @@ class TestAuto:
         assert result.solver == solver
         assert f"auto chose {solver}: " in result.message
 
+    @pytest.mark.parametrize(("loss", "steps"), [("hinge", 5), ("squared-hinge", 10)])
+    def test_max_margin_losses_draw_examples_by_their_gaps(self, loss, steps):
+        solver = choose(Small("chain-tied", loss).problem).solver
+        assert solver.gap_sampling
+        assert solver.steps == steps
+
     def test_kernels(self):
         assert choose(problem_of("Chain with a kernel", "log")).solver.name == "eg"
         assert choose(problem_of("Chain with a kernel", "hinge")).solver.name == "eg"

@@ -38,7 +38,7 @@ z = w - average the rule reads z_{k+1} = k/(k + 2) (z_k + w_{k+1} - w_k), so a v
 `scale`, to `lag` and shrinks `scale` by k/(k + 2). Its b is averaged likewise.
 
 Stopping rule. The smaller of P(w) and P(average) minus the larger of their duals <= tol |P|, checked when it may be
-near, at least every fifth pass (after pass 100: every twentieth part of the passes made). The iterate's
+near, at least every fifteenth pass (after pass 300: every twentieth part of the passes made). The iterate's
 dual is recomputed from the blocks; the average is certified by its plane (u, b).
 
 Source. Lacoste-Julien, Jaggi, Schmidt, Pletscher 2013, Algorithms 3 and 4 and their appendix on averaging: the plain
@@ -72,6 +72,8 @@ NEWEST = 0.2
 #: With gap sampling: the share of uniform draws, and the passes from one over all examples to the next.
 UNIFORM = 0.1
 REFRESH = 10
+#: The gap after a pass, over the sum of the blocks' gaps as they were met in it (measured: 0.5 to 0.65).
+REMAINS = 0.6
 #: Sweeps of counted cost: the share of the mean gap below which an example is left out, and how often none is.
 LITTLE, EVERY = 0.5, 4
 
@@ -137,6 +139,7 @@ class BCFW(OnlineSolver[BCFWState]):
     proof: ClassVar[str] = "Lacoste-Julien et al. 2013, for the plain form: O(1/eps)"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 1000
+    seldom: ClassVar[int] = 15
 
     averaging: bool = option(True, "certify the weighted average of the iterates too, and return the better of the two")
     pairwise: bool = option(True, "shift weight from the worst labelling of an example to the best (hinge)")
@@ -171,9 +174,12 @@ class BCFW(OnlineSolver[BCFWState]):
         check_violators(self.violators, problem)
         sets = start_sets(problem, warm_start, self.name)
         point = DualPoint.of_active_set(active_set(sets))
-        u, b = problem.dual_terms(point)
+        weights, b = np.zeros(problem.n_weights), 0.0  # of gold, and of nothing at all
+        if warm_start is not None:
+            u, b = problem.dual_terms(point)
+            weights = problem.weights_of_plane(u)
         state = BCFWState(
-            weights=problem.weights_of_plane(u),
+            weights=weights,
             lag=np.zeros(problem.n_weights),
             average=np.array([0.0, 1.0, b]),
             gaps=np.zeros(problem.n_examples),
@@ -282,6 +288,9 @@ class BCFW(OnlineSolver[BCFWState]):
         )
         report = _core.bcfw_epoch(blocks, order, _core.BcfwOptions(l2=problem.l2))
         state.visits += report.visits
+
+    def guess_gap(self, state: BCFWState) -> float:
+        return super().guess_gap(state) if state.checked_gain else REMAINS * state.gain
 
     def guess_primal(self, state: BCFWState) -> float:
         return state.checked_primal or state.dual
