@@ -16,6 +16,7 @@ class Capability(StrEnum):
     IDENTITY_LINK = "identity link"
     SQUARED_LINK = "squared link"
     SLACK_RESCALING = "slack rescaling"
+    EXAMPLE_BLOCKS = "dual by examples"  # a part for each, which methods for one example at a time raise
     MAXIMA = "maxima"  # of planes, one per labelling, none of them above temperature 0
     # of the penalty
     L2 = "l2 > 0"
@@ -43,9 +44,11 @@ class Capability(StrEnum):
     LOSS_ORACLE = "oracle of the loss"
     # of structure and features together
     DIAGONAL_BLOCKS = "diagonal blocks"
-    # of the batches: examples can be visited one by one; there is one batch, whose columns are all there are
+    # of the batches: examples can be visited one by one; there is one batch, whose columns are all there are; those who
+    # work on batches can keep files
     IN_MEMORY = "batches in memory"
     ONE_BATCH = "one batch"
+    BLOCK_FILES = "files for blocks"
 
 
 def capabilities(names: Iterable[str]) -> frozenset[Capability]:

@@ -79,7 +79,8 @@ class Loss:
             return frozenset({Capability.SLACK_RESCALING, Capability.MAXIMA})
         smooth = {Capability.SMOOTH, Capability.SMOOTH_TERM}
         maximum = {Capability.TEMPERATURE_0, Capability.MAXIMA}
-        return frozenset((smooth if self.smooth else maximum) | {Capability(f"{self.link} link")})
+        by_examples = {Capability.EXAMPLE_BLOCKS} if self.link == "identity" or not self.smooth else set()
+        return frozenset((smooth if self.smooth else maximum) | by_examples | {Capability(f"{self.link} link")})
 
 
 #: Losses whose temperature, if they have one, only smooths a maximum.

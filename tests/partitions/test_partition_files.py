@@ -181,7 +181,7 @@ def ahead() -> list[threading.Thread]:
 
 def streamed(found) -> Problem:
     batches = found.batches()
-    executor = partitions.PartitionExecutor(batches, Plan(frozenset({0}), False))
+    executor = partitions.PartitionExecutor(batches, Plan(frozenset({0}), False), found.folder)
     return Problem.of(batches, "log", 0.7, executor=executor)
 
 

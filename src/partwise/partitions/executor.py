@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
 from threading import Thread
 from typing import Any
 
@@ -16,29 +17,39 @@ class PartitionExecutor(Executor):
 
     While a batch is worked on, the next one that is not open is read on another thread, so that besides the batches
     that stay there are two at most. The order of the sums is that of the batches. An error, Ctrl-C included, ends when
-    that thread has ended.
+    that thread has ended. `folder` is where files of dual blocks may lie.
     """
 
-    def __init__(self, references: Sequence[BatchReference], plan: Plan) -> None:
+    def __init__(self, references: Sequence[BatchReference], plan: Plan, folder: str) -> None:
         self._kept = {references[number] for number in plan.kept}
         self._everything = plan.everything
+        self._files = folder if plan.blocks else None
         self._open: dict[tuple[BatchReference, Loss], BatchSums] = {}
 
+    @property
+    def files(self) -> str | None:
+        return self._files
+
     def run(self, work: Work, references: Sequence[BatchReference], blocks: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
-        waiting = iter([each for each in references if (each, work.loss) not in self._open])
-        ahead = self._ahead(waiting, work.loss)
+        with closing(self.opened(references, work.loss)) as batches:
+            for _, block in zip(references, blocks, strict=True):
+                # The batch has no name here: its memory is free before the next but one is read.
+                yield work.on(next(batches), block)
+
+    def opened(self, references: Sequence[BatchReference], loss: Loss) -> Generator[BatchSums]:
+        waiting = iter([each for each in references if (each, loss) not in self._open])
+        ahead = self._ahead(waiting, loss)
         try:
-            for reference, block in zip(references, blocks, strict=True):
-                sums = self._open.get((reference, work.loss))
+            for reference in references:
+                sums = self._open.get((reference, loss))
                 if sums is None:
                     assert ahead is not None
                     sums = ahead.result()
                     if reference in self._kept:
-                        self._open[reference, work.loss] = sums
-                    ahead = self._ahead(waiting, work.loss)
-                answer = work.on(sums, block)
-                del sums  # its memory, before the next but one is read
-                yield answer
+                        self._open[reference, loss] = sums
+                    ahead = self._ahead(waiting, loss)
+                yield sums
+                del sums
         finally:
             if ahead is not None:
                 ahead.join()

@@ -139,8 +139,9 @@ class Partitions:
     def executor(self, batches: list[FileBatch]) -> Executor:
         """Who opens them within the limit; ValueError if it is too little."""
         sizes = [batch.opened_bytes for batch in batches]
-        n_slots = sum(batch.n_slots for batch in batches)
-        return PartitionExecutor(batches, plan(sizes, self.memory, self._manifest.n_bytes, self.n_weights, n_slots))
+        slots = [batch.n_slots for batch in batches]
+        found = plan(sizes, self.memory, self._manifest.n_bytes, self.n_weights, sum(slots), max(slots))
+        return PartitionExecutor(batches, found, os.path.abspath(self.folder))
 
     def read(self, number: int, by_features: bool | None = False) -> LabelledBatch:
         """A batch, opened."""

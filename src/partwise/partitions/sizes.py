@@ -21,6 +21,9 @@ OPENING = 2.0
 PROCESS, MODEL, VECTORS = 220_000_000, 4, 30
 #: Bytes that a method that visits single examples may hold per slot: those are taken only where all batches stay open.
 SLOT = 24
+#: The same of one batch whose dual variables lie in files: those of the batch before are still being written, and those
+#: of the next one are read already.
+SLOT_IN_FILES = 3 * SLOT
 
 _UNITS = {"": 1, "K": 1000, "M": 1000**2, "G": 1000**3, "T": 1000**4}
 
@@ -49,18 +52,24 @@ def opened_bytes(n_examples: int, n_rows: int, n_entries: int, valued: bool) -> 
 
 @dataclass(frozen=True)
 class Plan:
-    """Which batches stay open, by their numbers; the others are opened for each piece of work."""
+    """Which batches stay open, by their numbers; the others are opened for each piece of work.
+
+    blocks: whether there is room for work on dual variables that lie in files.
+    """
 
     kept: frozenset[int]
     everything: bool
+    blocks: bool = True
 
 
-def plan(batches: Sequence[int], memory: int | None, model_bytes: int, n_weights: int, n_slots: int) -> Plan:
+def plan(
+    batches: Sequence[int], memory: int | None, model_bytes: int, n_weights: int, n_slots: int, most_slots: int = 0
+) -> Plan:
     """Which batches, of so many bytes each, stay open within a limit on the memory of the process.
 
     Work goes over all batches in order, again and again. Of the batches that do not fit one is worked on and one is
-    read ahead; what is left holds the first ones. (The batch used least recently is the one that is needed next:
-    keeping the last ones would keep nothing.)
+    read ahead; what is left holds a batch's dual variables (`most_slots`), and then the first batches. (The batch used
+    least recently is the one that is needed next: keeping the last ones would keep nothing.)
 
     Raises
     ------
@@ -83,10 +92,12 @@ def plan(batches: Sequence[int], memory: int | None, model_bytes: int, n_weights
             f"vectors of {n_weights} weights, {size_text(opening + 2 * largest)} for the largest batch, the next one "
             f"and reading; give at least {needed}, or write a partition of smaller batches"
         )
+    blocks = room >= SLOT_IN_FILES * most_slots
+    room -= SLOT_IN_FILES * most_slots if blocks else 0
     kept = set()
     for number, size in enumerate(batches):
         room -= size
         if room < 0:
             break
         kept.add(number)
-    return Plan(frozenset(kept), False)
+    return Plan(frozenset(kept), False, blocks)

@@ -1,7 +1,7 @@
 """The objective, its dual and the gap, over one or more batches of examples."""
 
 from .batch import Batch, LabelledBatch
-from .executor import BatchReference, Executor, ThreadExecutor, Work
+from .executor import BatchReference, Executor, ThreadExecutor, Walk, Work
 from .problem import Problem
 from .sums import Part
 from .tasks import BatchSums
@@ -15,5 +15,6 @@ __all__ = [
     "Part",
     "Problem",
     "ThreadExecutor",
+    "Walk",
     "Work",
 ]

@@ -4,8 +4,12 @@ A problem asks its executor to do a piece of work on every batch and adds up wha
 batches. The work is stateless and can be pickled, as can the references of batches that do not lie in memory, so that
 an executor may do it in another process or on another machine, where `Work.on` is called. The same partition into
 batches gives the same bits wherever the work is done and in whatever order.
+
+A walk is work that goes from batch to batch and takes what it found on one to the next. Several walks, each over its
+own batches, may be done at the same time in several places.
 """
 
+import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -44,8 +48,38 @@ class Work:
         return TASKS[self.task](sums, self.n_jobs, *self.shared, *block)
 
 
+class Walk(ABC):
+    """Work that goes from batch to batch. It can be pickled, and the same walk gives the same answer each time."""
+
+    loss: Loss
+
+    @abstractmethod
+    def over(self, batches: Iterator[BatchSums]) -> Any:
+        """What it finds on these batches, opened one after the other as they are asked for."""
+
+
 class Executor(ABC):
     """Does work on batches."""
+
+    @property
+    def files(self) -> str | None:
+        """A folder in which whoever does the work can write files and read those of others; None: there is none."""
+        return None
+
+    @property
+    def places(self) -> int:
+        """In how many places walks are done at the same time."""
+        return 1
+
+    def walk(self, walks: Sequence[Walk], references: Sequence[Sequence[BatchReference]]) -> Iterator[Any]:
+        """What each walk finds on its batches, in the order of the walks."""
+        for each, own in zip(walks, references, strict=True):
+            yield each.over(self.opened(own, each.loss))
+
+    def opened(self, references: Sequence[BatchReference], loss: Loss) -> Iterator[BatchSums]:
+        """These batches in this process's memory, one after the other."""
+        for reference in references:
+            yield self.in_memory(reference, loss) or BatchSums(reference.open(), loss)
 
     @abstractmethod
     def run(self, work: Work, references: Sequence[BatchReference], blocks: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
@@ -62,6 +96,10 @@ class ThreadExecutor(Executor):
     def __init__(self) -> None:
         self._opened: WeakKeyDictionary[BatchReference, dict[Loss, BatchSums]] = WeakKeyDictionary()
 
+    @property
+    def files(self) -> str:
+        return tempfile.gettempdir()
+
     def run(self, work: Work, references: Sequence[BatchReference], blocks: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
         for reference, block in zip(references, blocks, strict=True):
             yield work.on(self.in_memory(reference, work.loss), block)
@@ -71,3 +109,24 @@ class ThreadExecutor(Executor):
         if loss not in by_loss:
             by_loss[loss] = BatchSums(reference.open(), loss)
         return by_loss[loss]
+
+
+class Opened(Executor):
+    """A single batch that is open already: its reference, and who does the work on it."""
+
+    def __init__(self, sums: BatchSums) -> None:
+        self._sums = sums
+        self.n_examples = sums.structure.num_examples
+        self.n_slots = int(sums.structure.slot_offsets()[-1])
+        self.n_weights = sums.features.num_weights
+
+    def open(self) -> LabelledBatch:
+        """It is open: `in_memory` has it."""
+        raise ValueError("the batch is open already")
+
+    def run(self, work: Work, references: Sequence[BatchReference], blocks: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
+        for block in blocks:
+            yield work.on(self._sums, block)
+
+    def in_memory(self, reference: BatchReference, loss: Loss) -> BatchSums:
+        return self._sums

@@ -31,6 +31,10 @@ problem has the same minimum, the conjugate of the box is bound |u_j|, and
     D = b - R*(u of the others) - bound sum_j |u_j|,
     P(w) - D = |l2 w - u|^2 / (2 l2) over the others + sum_j (bound |u_j| - u_j w_j)     at the oracle's answer.
 
+With a shift v (`with_shift`) the penalty is R(w) = l2/2 |w|^2 - <v, w>, and |u + v|^2, (u + v) / l2 and l2 w - v - u
+stand in place of |u|^2, u / l2 and l2 w - u. It is what the rest of a larger problem is to a part of it: if all other
+examples together have the plane (v, c), the dual of the whole is that of the part, and c.
+
 The sums over examples are those of `sums`; the penalty enters here.
 """
 
@@ -42,7 +46,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._core import FeatureMap, Structure, dot
+from .._core import FeatureMap, Structure
 from ..arrays import Floats
 from ..capabilities import Capability
 from ..dual import DualPoint
@@ -51,11 +55,13 @@ from ..penalties import L2, ElasticNet, Penalty
 from ..result import Certificate
 from ..threads import count_threads
 from .batch import Batch, Gold, LabelledBatch
-from .executor import BatchReference, Executor, ThreadExecutor
+from .box import dual_of_box
+from .executor import BatchReference, Executor, Opened, ThreadExecutor
 from .free_weights import bound, free_part, penalised, settled
 from .rounding import Rounding
 from .second_derivatives import SecondDerivatives
 from .sums import Sums, check_size
+from .tasks import BatchSums
 
 T = TypeVar("T")
 
@@ -127,6 +133,13 @@ class Problem(Sums):
         problem._set_up(list(batches), loss, penalty, executor or ThreadExecutor(), n_jobs)
         return problem
 
+    @classmethod
+    def on(cls, sums: BatchSums, penalty: Penalty | float, n_jobs: int = 1) -> "Problem":
+        """The problem on the examples of one opened batch of a problem that was found to be sound."""
+        problem = cls.__new__(cls)
+        problem._begin([Opened(sums)], sums.loss, penalty, Opened(sums), n_jobs)
+        return problem
+
     def _set_up(
         self,
         batches: list[BatchReference],
@@ -135,14 +148,25 @@ class Problem(Sums):
         executor: Executor,
         n_jobs: int,
     ) -> None:
-        loss, self.penalty = get_loss(loss), _penalty(penalty)
-        super().__init__(batches, loss, executor, count_threads(n_jobs))
+        self._begin(batches, get_loss(loss), penalty, executor, n_jobs)
         if not self.explicit_weights and (self.n_batches > 1 or self._parts is None):
             raise ValueError("features with a kernel have weights of their own: they must be one batch in memory")
         self._check_penalty()
         if not self.sample_weight.any():
             raise ValueError("all sample weights are zero")
         self.check_gold()
+
+    def _begin(
+        self,
+        batches: list[BatchReference],
+        loss: Loss,
+        penalty: Penalty | float,
+        executor: Executor,
+        n_jobs: int,
+    ) -> None:
+        super().__init__(batches, loss, executor, count_threads(n_jobs))
+        self.penalty = _penalty(penalty)
+        self.shift: Floats | None = None
         self._bounds: list[Rounding] = []  # made when first needed, and shared with copies under other penalties
 
     @property
@@ -168,6 +192,13 @@ class Problem(Sums):
         other._check_penalty()
         return other
 
+    def with_shift(self, shift: Floats | None) -> "Problem":
+        """The same problem with -<shift, w> added to its penalty; None: without."""
+        other = copy.copy(self)
+        other.shift = shift
+        other._check_penalty()
+        return other
+
     def capabilities(self) -> frozenset[Capability]:
         """What a solver can count on here; compared with `Solver.requires`."""
         found = self.facts.capabilities | self.loss.capabilities() | self.penalty.capabilities()
@@ -190,16 +221,20 @@ class Problem(Sums):
         return self.losses(weights) + self.penalty_value(weights)
 
     def penalty_value(self, weights: Floats) -> float:
-        """l1 |w|_1 + l2/2 |w|^2 of the weights that are penalised."""
+        """l1 |w|_1 + l2/2 |w|^2 - <shift, w> of the weights that are penalised."""
         absolute = self.l1 * float(np.abs(penalised(self.penalty, weights)).sum()) if self.l1 else 0.0
-        return absolute + self._half_square(weights)
+        return absolute + self._smooth_penalty(weights)
 
-    def _half_square(self, weights: Floats) -> float:
-        """l2/2 |w|^2. Without a penalty weights may be so large that |w|^2 is infinite, and 0 times that no number."""
-        return 0.5 * self.l2 * self.norm2(penalised(self.penalty, weights)) if self.l2 else 0.0
+    def _smooth_penalty(self, weights: Floats) -> float:
+        """l2/2 |w|^2 - <shift, w>.
+
+        Without a penalty weights may be so large that |w|^2 is infinite, and 0 times that no number.
+        """
+        square = 0.5 * self.l2 * self.norm2(penalised(self.penalty, weights)) if self.l2 else 0.0
+        return square if self.shift is None else square - self.dot(self.shift, weights)
 
     def value_and_gradient(self, weights: Floats, marginals: Floats | None = None) -> tuple[float, Floats]:
-        """P(w) and its gradient l2 w - u (a subgradient where P has a kink).
+        """P(w) and its gradient l2 w - shift - u (a subgradient where P has a kink).
 
         marginals: an array for the expected counts under p_w, slots end to end (those of weight zero are left alone).
         """
@@ -207,10 +242,10 @@ class Problem(Sums):
             value, u, _ = self.plane(weights)
         else:
             value, u, _, _ = self.plane_at(weights, self.loss.temperature, marginals)
-        return value + self._half_square(weights), self.gradient(weights, u)
+        return value + self._smooth_penalty(weights), self.gradient(weights, u)
 
     def gradient(self, weights: Floats, u: Floats) -> Floats:
-        """l2 w - u: the gradient of P without its l1 term, where u is of the plane at w."""
+        """l2 w - shift - u: the gradient of P without its l1 term, where u is of the plane at w."""
         gradient = self.plane_of_weights(weights)
         gradient -= u
         return gradient
@@ -218,10 +253,10 @@ class Problem(Sums):
     def touching_plane(self, weights: Floats, primal: float, gradient: Floats) -> tuple[Floats, float]:
         """(u, b) of the plane that touches the losses at w, from P and its gradient there.
 
-        u = l2 w - grad P(w), and P - l2/2 |w|^2 = b - <u, w>.
+        u = l2 w - shift - grad P(w), and P less the penalty = b - <u, w>.
         """
         u = self.plane_of_weights(weights) - gradient
-        losses = primal - 0.5 * self.l2 * self.norm2(penalised(self.penalty, weights))
+        losses = primal - self._smooth_penalty(weights)
         return u, losses + self.dot(u, weights)
 
     def violations(self, weights: Floats, u: Floats) -> Floats:
@@ -283,19 +318,24 @@ class Problem(Sums):
         return self.dual_of_plane(*self.dual_terms(point))
 
     def weights_from_dual(self, point: DualPoint) -> Floats:
-        """w(alpha) = u / l2, or soft(u, l1) / l2 with an elastic net."""
+        """w(alpha) = u / l2, or soft(u, l1) / l2 with an elastic net; of a shifted problem (u + shift) / l2."""
         if self.l2 == 0 or self.penalty.free is not None:
             raise ValueError("without a penalty l2 > 0 on all weights a dual point determines none")
         return self.weights_of_plane(self.dual_terms(point)[0])
 
     def weights_of_plane(self, u: Floats, scale: float = 1.0) -> Floats:
         """w(alpha), multiplied by a number: scale u / l2, or scale soft(u, l1) / l2 with an elastic net; l2 > 0."""
+        u = self._shifted(u)
         soft: Floats = np.sign(u) * np.maximum(np.abs(u) - self.l1, 0.0) if self.l1 else u
         return soft / self.l2 if scale == 1.0 else (scale / self.l2) * soft
 
     def plane_of_weights(self, weights: Floats) -> Floats:
-        """The u with w = u / l2 (without an l1 term); 0 where weights are not penalised."""
-        return penalised(self.penalty, self.l2 * weights)
+        """The u with w(alpha) = w (without an l1 term): l2 w - shift; 0 where weights are not penalised."""
+        u = penalised(self.penalty, self.l2 * weights)
+        return u if self.shift is None else u - self.shift
+
+    def _shifted(self, u: Floats) -> Floats:
+        return u if self.shift is None else u + self.shift
 
     def oracle_point(self, weights: Floats) -> DualPoint:
         """The distributions p_w that attain smax at w (temperature > 0): slot scores (theta + kappa c) / tau."""
@@ -334,8 +374,10 @@ class Problem(Sums):
         off: what D may be off by for other reasons.
         """
         dual = self.dual_of_plane(u, b)
-        rest, lower = settled(self.penalty, u, b)
+        rest, lower = settled(self.penalty, self._shifted(u), b)
         rounding = off + self.rounding.of_gap(self.penalty, primal, rest, lower, primal - dual, weights, carried)
+        if self.shift is not None:
+            rounding += self.rounding.of_shift(self.shift, rest / self.l2 if weights is None else weights)
         return Certificate.of(primal, dual, rounding)
 
     def certificate_at(self, primal: float, gradient: Floats, weights: Floats) -> Certificate:
@@ -349,6 +391,8 @@ class Problem(Sums):
             raw += bound(self.penalty) * float(np.abs(loose).sum()) + float(loose @ free_part(self.penalty, weights))
         resolution, of_primal = self.rounding.of_gradient_gap(self.penalty, primal, norm2, weights)
         rounding = resolution + of_primal
+        if self.shift is not None:
+            rounding += self.rounding.of_shift(self.shift, weights)
         return Certificate(primal, primal - raw, raw + rounding, raw, rounding, resolution)
 
     @property
@@ -359,11 +403,11 @@ class Problem(Sums):
         return self._bounds[0]
 
     def dual_of_plane(self, u: Floats, b: float) -> float:
-        """D = b - R*(u): b - |u|^2 / (2 l2) for the L2 penalty, -inf if l2 = 0."""
+        """D = b - R*(u): b - |u + shift|^2 / (2 l2) for the L2 penalty, -inf if l2 = 0."""
         u, b = settled(self.penalty, u, b)
         if self.l1:
-            return self._dual_of_box(u, b)
-        return b - self.half_square(u) if self.l2 > 0 else float("-inf")
+            return dual_of_box(self.l1, self.l2, u, b)
+        return b - self.half_square(self._shifted(u)) if self.l2 > 0 else float("-inf")
 
     def dual_as_it_is(self, u: Floats, b: float) -> float:
         """D = b - R*(u) of this very plane, where `dual_of_plane` may take a better multiple of it (l2 > 0)."""
@@ -384,31 +428,18 @@ class Problem(Sums):
         """D under the other problem's l2 less D under this one's, for the plane with weights w(alpha) here."""
         return 0.5 * self.l2 * self.norm2(weights) * (1.0 - self.l2 / other.l2)
 
-    def _dual_of_box(self, u: Floats, b: float) -> float:
-        """max over 0 <= s <= 1 of s b - R*(s u), a concave function of s."""
-        far = np.abs(u[np.abs(u) > self.l1])  # the others are inside for every s
-        if not far.size:
-            return b
-        inside = self.l1 / float(far.max())
-
-        def value(s: float) -> float:
-            excess = np.maximum(s * far - self.l1, 0.0)
-            return s * b - (dot(excess, excess) / (2.0 * self.l2) if s > inside else 0.0)
-
-        if self.l2 == 0 or b <= 0:
-            return value(inside) if b > 0 else 0.0
-        low, high = inside, 1.0  # below `inside` D rises with s
-        for _ in range(60):
-            left, right = low + (high - low) / 3.0, high - (high - low) / 3.0
-            low, high = (left, high) if value(left) < value(right) else (low, right)
-        return max(value(inside), value(1.0), value(0.5 * (low + high)))
-
     def _check_penalty(self) -> None:
         if self.penalty.l1 and not self.explicit_weights:
             raise ValueError("an l1 penalty needs explicit weights, which are not available with a kernel")
         free = self.penalty.free
         if free is not None and (not self.explicit_weights or free.stop > self.n_weights):
             raise ValueError(f"free weights {free.start} to {free.stop}: there are no such explicit weights")
+        if self.shift is None:
+            return
+        if self.l1 or not self.l2 > 0 or free is not None or not self.explicit_weights:
+            raise ValueError("a shift of the penalty needs l2 > 0 on all weights, no l1 term and explicit weights")
+        if self.shift.shape != (self.n_weights,):
+            raise ValueError(f"a shift of shape {self.shift.shape} for {self.n_weights} weights")
 
 
 def _penalty(penalty: Penalty | float) -> Penalty:

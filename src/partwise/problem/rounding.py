@@ -102,6 +102,10 @@ class Rounding:
         off = EPSILON * (mass if self.squared else 1.0) * self.counts
         return off * (penalty.free.stop - penalty.free.start) * 2.0 * penalty.free.bound(penalty.l1, penalty.strength)
 
+    def of_shift(self, shift: Floats, weights: Floats) -> float:
+        """Of -<shift, w> in P(w), and of the shift in u + shift, which is of the size of that product."""
+        return _finite(2.0 * EPSILON * self.weights * self.size(shift) * self.size(weights))
+
     def of_plane_at(self, b: float, size_u: float, size: float) -> float:
         """Of the losses at w and of b - <u, w>, together (identity link); size_u, size: those of u and w."""
         of_b, of_u = self.of_plane(b, 1.0, 0)

@@ -18,7 +18,7 @@ from ..capabilities import Capability
 from ..losses import Loss
 from .adding import added, added_up, joined, joined_pointers, written
 from .batch import Gold
-from .executor import BatchReference, Executor, Work
+from .executor import BatchReference, Executor, Walk, Work
 from .tasks import BatchSums, Facts, Room
 
 Array = TypeVar("Array", bound=NDArray[Any])
@@ -102,6 +102,8 @@ class Sums:
             shared |= {Capability.ONE_BATCH}
         if self._parts is not None:
             shared |= {Capability.IN_MEMORY}
+        if self._executor.files is not None:
+            shared |= {Capability.BLOCK_FILES}
         structures = list(dict.fromkeys(facts.structure for facts in found))
         batches = f" in {len(found)} batches" if len(found) > 1 else ""
         return Facts(shared, max(facts.row_length for facts in found), " and ".join(structures) + batches)
@@ -127,6 +129,10 @@ class Sums:
     def psi2_bounds(self, examples: Ints) -> Floats:
         """Upper bounds of max_y |A_i'(g_i - counts(y))|^2 of these examples."""
         return np.array(self._of_examples("psi2_bounds", examples), dtype=np.float64)
+
+    def gold_sizes(self, examples: Ints) -> Floats:
+        """Parts of the gold labellings of these examples."""
+        return np.array(self._of_examples("gold_sizes", examples), dtype=np.float64)
 
     def feature_sums(self, examples: Ints) -> list[tuple[Ints, Floats]]:
         """(indices, values) of the sum of all slots' feature vectors, for each of these examples."""
@@ -348,6 +354,25 @@ class Sums:
         found = [self._executor.in_memory(reference, self.loss) for reference in self._references]
         here = [sums for sums in found if sums is not None]
         return here if len(here) == len(found) else None
+
+    # walks
+
+    @property
+    def files(self) -> str:
+        """The folder for files of walks (capability "files for blocks")."""
+        if self._executor.files is None:
+            raise ValueError("there is no folder for files of blocks")
+        return self._executor.files
+
+    @property
+    def places(self) -> int:
+        """In how many places walks are done at the same time, at most one per batch."""
+        return min(self._executor.places, self.n_batches)
+
+    def walk(self, walks: Sequence[Walk], batches: Sequence[Sequence[int]]) -> list[Any]:
+        """What each walk finds on the batches of these numbers, in the order of the walks."""
+        own = [[self._references[number] for number in numbers] for numbers in batches]
+        return list(self._executor.walk(walks, own))
 
     # the work itself
 

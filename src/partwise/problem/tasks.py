@@ -192,6 +192,13 @@ def psi2_bounds(sums: BatchSums, n_jobs: int, examples: Ints) -> Floats:
 
 
 @task
+def gold_sizes(sums: BatchSums, n_jobs: int, examples: Ints) -> Floats:
+    """Parts of the gold labellings."""
+    indptr, _, counts = sums.gold
+    return np.array([counts[indptr[i] : indptr[i + 1]].sum() for i in examples.tolist()], dtype=np.float64)
+
+
+@task
 def feature_sums(sums: BatchSums, n_jobs: int, examples: Ints) -> list[tuple[Ints, Floats]]:
     """(indices, values) of the sum of all slots' feature vectors of each example."""
     found = []

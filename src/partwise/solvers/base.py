@@ -162,6 +162,19 @@ class Solver(ABC, Generic[S]):
         """What the result's message should add, if anything."""
         return ""
 
+    def in_blocks(self) -> Any:
+        """How it works on parts of the examples in turn (`block_solver.InBlocks`); None: it cannot.
+
+        Whoever can takes problems with a shift.
+        """
+        return None
+
+    def before_save(self, problem: Problem, state: S) -> None:
+        """Called before the state is written to a checkpoint: what it refers to must last as long as the file."""
+
+    def after_save(self, problem: Problem, state: S) -> None:
+        """Called when it is written, in place of any earlier one."""
+
     @final
     @classmethod
     def rate_for(cls, loss: Loss) -> str:

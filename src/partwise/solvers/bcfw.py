@@ -49,7 +49,7 @@ default; the squared hinge, with scaled corners or coordinate steps; several ste
 an example's labellings into one mixture when all of them together take more than `memory_mb`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import ClassVar, NamedTuple
 
@@ -62,8 +62,9 @@ from ..dual import DualPoint
 from ..problem import Problem
 from ..result import Certificate, DivergenceError
 from .base import Certified, WarmStart, option
+from .block_solver import BlockSolver, InBlocks
 from .kept_labellings import KeptLabellings
-from .online import OnlineSolver, OnlineState, drawn_by_gap
+from .online import OnlineState, drawn_by_gap
 from .registry import register
 from .working_sets import MEMORY_HELP, VIOLATORS_HELP, active_set, check_memory, check_violators, start_sets
 
@@ -120,7 +121,7 @@ class Sweep(NamedTuple):
 
 @register(place=3)
 @dataclass(frozen=True)
-class BCFW(OnlineSolver[BCFWState]):
+class BCFW(BlockSolver[BCFWState]):
     """Block-coordinate Frank-Wolfe (see the module's docstring)."""
 
     name: ClassVar[str] = "bcfw"
@@ -135,6 +136,8 @@ class BCFW(OnlineSolver[BCFWState]):
             Capability.IN_MEMORY,
         }
     )
+    state_types: ClassVar[tuple[type[OnlineState], ...]] = (BCFWState,)
+    vectors: ClassVar[frozenset[str]] = frozenset({"weights", "lag"})
     rate: ClassVar[str] = "sublinear"
     proof: ClassVar[str] = "Lacoste-Julien et al. 2013, for the plain form: O(1/eps)"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
@@ -264,6 +267,7 @@ class BCFW(OnlineSolver[BCFWState]):
             )
             found = _core.bcfw_set_epoch(blocks, own, options)
             report = report.plus(found)
+            state.raised += found.dual_gain
         if self.averaging:
             state.lag += state.weights
             state.lag *= 1 - NEWEST
@@ -296,7 +300,7 @@ class BCFW(OnlineSolver[BCFWState]):
         return state.checked_primal or state.dual
 
     def certificate(self, problem: Problem, state: BCFWState) -> Certified:
-        blocks = self._blocks(state)
+        blocks = self.dual_point(problem, state)
         now, weights = problem.certify(blocks)
         best = Certified(now, weights, blocks)
         if not self.averaging or state.average[0] == 0:
@@ -328,8 +332,11 @@ class BCFW(OnlineSolver[BCFWState]):
         average: Floats = state.weights - float(state.average[1]) * state.lag
         return average
 
-    @staticmethod
-    def _blocks(state: BCFWState) -> DualPoint:
+    def in_blocks(self) -> InBlocks | None:
+        # An average of iterates is one over all examples, and so is the plain form.
+        return None if not self.pairwise and self.cached_sweeps == 0 else InBlocks(replace(self, averaging=False))  # type: ignore[arg-type]
+
+    def dual_point(self, problem: Problem, state: BCFWState) -> DualPoint:
         if state.sets is not None:
             return DualPoint.of_active_set(active_set(state.sets))
         assert state.counts is not None

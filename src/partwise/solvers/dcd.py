@@ -45,8 +45,9 @@ from ..dual import DualPoint
 from ..problem import Problem
 from ..result import DivergenceError
 from .base import Certified, WarmStart, option
+from .block_solver import BlockSolver
 from .kept_labellings import KeptLabellings
-from .online import OnlineSolver, OnlineState
+from .online import OnlineState
 from .registry import register
 from .working_sets import MEMORY_HELP, VIOLATORS_HELP, active_set, check_memory, check_violators, start_sets
 
@@ -74,7 +75,7 @@ class Visited(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CoordinateDescent(OnlineSolver[DCDState], ABC):
+class CoordinateDescent(BlockSolver[DCDState], ABC):
     """What dcd, dcd-light and cpd share: all but the order in which they ask the oracle and update."""
 
     requires: ClassVar[frozenset[Capability]] = frozenset(
@@ -89,6 +90,7 @@ class CoordinateDescent(OnlineSolver[DCDState], ABC):
             Capability.IN_MEMORY,
         }
     )
+    state_types: ClassVar[tuple[type[OnlineState], ...]] = (DCDState,)
     rate: ClassVar[str] = "sublinear"
     proof: ClassVar[str] = (
         "Chang, Yih 2013, Theorem 3: O(1/eps^2 log 1/eps); O(log 1/eps) once working sets stay, Theorem 2"
@@ -110,7 +112,7 @@ class CoordinateDescent(OnlineSolver[DCDState], ABC):
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> DCDState:
         check_violators(self.violators, problem)
         sets = start_sets(problem, warm_start, self.name)
-        weights = np.zeros(problem.n_weights)
+        weights = problem.weights_of_plane(np.zeros(problem.n_weights))
         if warm_start is not None:
             weights = problem.weights_from_dual(DualPoint.of_active_set(active_set(sets)))
         return DCDState(weights=weights, sets=sets, rng=rng)
@@ -134,6 +136,7 @@ class CoordinateDescent(OnlineSolver[DCDState], ABC):
                 raise DivergenceError(f"{self.name}: the dual rose by {report.dual_gain} after {state.epoch} epochs")
             state.visits += report.visits
             state.merged += report.merged
+            state.raised += report.dual_gain
             seen = Visited(
                 seen.gap_estimate + report.gap_estimate,
                 max(seen.violation, report.violation),
@@ -144,8 +147,11 @@ class CoordinateDescent(OnlineSolver[DCDState], ABC):
         return seen
 
     def certificate(self, problem: Problem, state: DCDState) -> Certified:
-        point = DualPoint.of_active_set(active_set(state.sets))
+        point = self.dual_point(problem, state)
         return Certified(*problem.certify(point), point)
+
+    def dual_point(self, problem: Problem, state: DCDState) -> DualPoint:
+        return DualPoint.of_active_set(active_set(state.sets))
 
     def weights(self, problem: Problem, state: DCDState) -> Floats:
         return state.weights.copy()

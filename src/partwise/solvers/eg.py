@@ -57,9 +57,10 @@ from ..penalties import ElasticNet
 from ..problem import Problem
 from ..result import Status
 from .base import Certified, WarmStart, option
+from .block_solver import BlockSolver, InBlocks
 from .calibration import calibrate
 from .eg_start import Start, check_options, max_step, psi2_bounds, start_cost_scale, start_scores
-from .online import OnlineSolver, OnlineState
+from .online import OnlineState
 from .registry import register
 from .watch import WatchedState, check_end, watch
 
@@ -122,7 +123,7 @@ def visit_all(problem: Problem, chain: Chain, order: Ints, options: _core.EgOpti
 
 @register(place=2)
 @dataclass(frozen=True)
-class EG(OnlineSolver[EGState]):
+class EG(BlockSolver[EGState]):
     """Online exponentiated gradient (see the module's docstring)."""
 
     name: ClassVar[str] = "eg"
@@ -136,6 +137,7 @@ class EG(OnlineSolver[EGState]):
             Capability.IN_MEMORY,
         }
     )
+    state_types: ClassVar[tuple[type[OnlineState], ...]] = (EGState,)
     rate: ClassVar[str] = "linear"
     proof: ClassVar[str] = "Collins et al. 2008, Theorem 2: O(log 1/eps); O(1/eps) at temperature 0"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
@@ -224,6 +226,7 @@ class EG(OnlineSolver[EGState]):
         state.duals += gains
         best = int(np.argmax(state.duals))
         state.gain, state.dual = float(gains[best]), float(state.duals[best])
+        state.raised += state.gain
         watch(state, self.name, self.step_size)
         if state.epoch % REFRESH == 0:
             for k in range(self.runs):
@@ -233,9 +236,17 @@ class EG(OnlineSolver[EGState]):
     def certificate(self, problem: Problem, state: EGState) -> Certified:
         # Marginals and entropies are those of the scores, recomputed at each visit: nothing in them drifts.
         # The scores are shared with the state, not copied (a certificate is used before the next step, if at all).
+        scores = self._best(problem, state).scores
+        return Certified(*problem.certify(self.dual_point(problem, state)), DualPoint.of_scores(scores))
+
+    def dual_point(self, problem: Problem, state: EGState) -> DualPoint:
         chain = self._best(problem, state)
-        counts = DualPoint.of_counts(chain.marginals, None, chain.entropies)
-        return Certified(*problem.certify(counts), DualPoint.of_scores(chain.scores))
+        return DualPoint.of_counts(chain.marginals, None, chain.entropies)
+
+    def in_blocks(self) -> InBlocks | None:
+        # Other steps are for one l2, and annealing and repeated runs for all examples at once.
+        usual = self.step_size == "adaptive" and self.initial_step != "calibrate"
+        return super().in_blocks() if usual and self.anneal == 1 and self.runs == 1 else None
 
     def weights(self, problem: Problem, state: EGState) -> Floats:
         return self._best(problem, state).weights * (1.0 + state.excess)

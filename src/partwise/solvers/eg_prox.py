@@ -41,7 +41,8 @@ from ..penalties import L2, ElasticNet
 from ..problem import Problem
 from ..result import DivergenceError
 from .base import Certified, WarmStart, option, start_weights
-from .eg import REFRESH, Chain, visit_all
+from .block_solver import InBlocks
+from .eg import EG, REFRESH, Chain, visit_all
 from .eg_start import Start, check_options, max_step, start_cost_scale, start_scores
 from .look import Look
 from .online import OnlineSolver, OnlineState
@@ -168,7 +169,7 @@ class EGProx(OnlineSolver[EGProxState]):
         elif problem.l1:
             u = state.plane - rho * state.center
         else:
-            u = (problem.l2 + rho) * state.weights - rho * state.center
+            u = self._pulled(problem, rho).plane_of_weights(state.weights) - rho * state.center
         state.last = state.weights
         moved = state.last - state.center
         ratio = rho / problem.l2 if problem.l2 > 0 else inf
@@ -183,6 +184,10 @@ class EGProx(OnlineSolver[EGProxState]):
 
     def weights(self, problem: Problem, state: EGProxState) -> Floats:
         return state.last.copy()
+
+    def in_blocks(self) -> InBlocks:
+        shared = ("check_every", "order", "start", "sharpness", "initial_step", "growth", "round_size")
+        return InBlocks(EG(**{name: getattr(self, name) for name in shared}), self.proximity)  # type: ignore[arg-type]
 
     def rho(self, problem: Problem) -> float:
         """The proximity of this problem."""
@@ -202,9 +207,13 @@ class EGProx(OnlineSolver[EGProxState]):
 
     def _set_weights(self, problem: Problem, state: EGProxState, u: Floats) -> None:
         """The weights of u at the centre."""
-        l2 = problem.l2 + state.proximity
-        penalty = ElasticNet(problem.l1, l2) if problem.l1 else L2(l2)
         plane = u + state.proximity * state.center
-        state.weights = problem.with_penalty(penalty).weights_of_plane(plane)
+        state.weights = self._pulled(problem, state.proximity).weights_of_plane(plane)
         if problem.l1:
             state.plane = plane
+
+    @staticmethod
+    def _pulled(problem: Problem, rho: float) -> Problem:
+        """The problem with l2 + rho in place of l2."""
+        l2 = problem.l2 + rho
+        return problem.with_penalty(ElasticNet(problem.l1, l2) if problem.l1 else L2(l2))

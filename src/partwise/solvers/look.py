@@ -36,8 +36,7 @@ class Look:
     def curvature(self) -> float:
         """Mean of omega_i |psi_i|^2 / (parts_i l2): one part's share of the dual in units of the entropy's."""
         problem, some = self.problem, self.examples
-        indptr, _, counts = problem.gold
-        parts = np.diff(np.concatenate([[0.0], np.cumsum(counts)])[indptr])[some]
+        parts = problem.gold_sizes(some)
         bounds = problem.psi2_bounds(some)
         return float(np.mean(problem.sample_weight[some] * bounds / np.maximum(parts, 1.0)) / problem.l2)
 

@@ -265,6 +265,22 @@ class Run:
 
     def _save(self, state: State, status: Status | None = None) -> None:
         assert self.checkpoint is not None
+        try:
+            self.solver.before_save(self.problem, state)
+            self._write(state, status)
+            self.solver.after_save(self.problem, state)
+        except OSError as error:  # a full disk, say: what was computed so far is worth more than its copy
+            if not self.unsaved:
+                reason = (error.strerror or str(error)).lower()
+                text = (
+                    f"{os.fspath(self.checkpoint.path)}: the checkpoint cannot be written ({reason}); the run goes on"
+                )
+                warnings.warn(text, RuntimeWarning, stacklevel=6)
+            self.unsaved = True
+        self.saved, self.saved_passes = time.perf_counter(), self.passes(state)
+
+    def _write(self, state: State, status: Status | None) -> None:
+        assert self.checkpoint is not None
         arrays, scalars = pack(state)
         constants, data = self._identity
         saved = Saved(
@@ -278,17 +294,7 @@ class Run:
             arrays=arrays,
             scalars=scalars,
         )
-        try:
-            files.write(self.checkpoint.path, saved)
-        except OSError as error:  # a full disk, say: what was computed so far is worth more than its copy
-            if not self.unsaved:
-                reason = (error.strerror or str(error)).lower()
-                text = (
-                    f"{os.fspath(self.checkpoint.path)}: the checkpoint cannot be written ({reason}); the run goes on"
-                )
-                warnings.warn(text, RuntimeWarning, stacklevel=6)
-            self.unsaved = True
-        self.saved, self.saved_passes = time.perf_counter(), self.passes(state)
+        files.write(self.checkpoint.path, saved)
 
     def _resume(self) -> Resumed | None:
         """The saved state, None if there is none. CheckpointError if it is not one of this run."""

@@ -1,7 +1,7 @@
 """What solvers that visit one example at a time share: the order of visits."""
 
 from abc import ABC
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeVar, get_args
 
 import numpy as np
@@ -17,9 +17,13 @@ Order = Literal["random", "permuted", "cyclic"]
 
 @dataclass(kw_only=True)
 class OnlineState(State):
-    """The generator that draws the order of visits."""
+    """The generator that draws the order of visits.
+
+    raised: what D has gained in steps since the state was made or read, where the solver says (`block_solver`).
+    """
 
     rng: np.random.Generator
+    raised: float = field(default=0.0, init=False)
 
 
 S = TypeVar("S", bound=OnlineState)

@@ -154,6 +154,8 @@ def suitable_solvers(problem: Problem) -> list[str]:
 def check_fits(solver: Solver[Any], problem: Problem) -> None:
     """ValueError if the problem lacks what the solver needs; the message says which solvers fit."""
     _check_sizes(solver.name, solver.options())
+    if problem.shift is not None and solver.in_blocks() is None:
+        raise ValueError(f"solver {solver.name!r} does not take problems with a shift")
     missing = solver.missing(problem)
     if missing:
         fitting = suitable_solvers(problem)

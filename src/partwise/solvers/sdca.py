@@ -29,12 +29,14 @@ import numpy as np
 
 from ..arrays import Floats
 from ..capabilities import Capability
+from ..dual import DualPoint
 from ..problem import Problem
 from . import sdca_blocks, sdca_cliques
 from .base import Certified, WarmStart, option
+from .block_solver import BlockSolver
 from .conversions import check_clique_memory, check_marginals
 from .eg_start import Start, start_cost_scale
-from .online import OnlineSolver
+from .online import OnlineState
 from .registry import register
 from .sdca_blocks import REACH, BlockState
 from .sdca_cliques import LineState
@@ -43,7 +45,7 @@ from .working_sets import check_memory
 
 @register(place=6)
 @dataclass(frozen=True)
-class SDCA(OnlineSolver[BlockState | LineState]):
+class SDCA(BlockSolver[BlockState | LineState]):
     """Stochastic dual coordinate ascent with exact blocks or lines (see the module's docstring)."""
 
     name: ClassVar[str] = "sdca"
@@ -57,6 +59,7 @@ class SDCA(OnlineSolver[BlockState | LineState]):
             Capability.IN_MEMORY,
         }
     )
+    state_types: ClassVar[tuple[type[OnlineState], ...]] = (BlockState, LineState)
     rate: ClassVar[str] = "linear"
     proof: ClassVar[str] = "Shalev-Shwartz, Zhang 2013: O(log 1/eps)"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
@@ -113,8 +116,11 @@ class SDCA(OnlineSolver[BlockState | LineState]):
     def certificate(self, problem: Problem, state: BlockState | LineState) -> Certified:
         if isinstance(state, LineState):
             check_marginals(problem, state.cliques)  # those of a file may be none
-        point = state.point()
+        point = self.dual_point(problem, state)
         return Certified(*problem.certify(point), point)
+
+    def dual_point(self, problem: Problem, state: BlockState | LineState) -> DualPoint:
+        return state.point()
 
     def weights(self, problem: Problem, state: BlockState | LineState) -> Floats:
         return state.weights.copy()

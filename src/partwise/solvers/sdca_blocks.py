@@ -110,6 +110,7 @@ def step(problem: Problem, state: BlockState, draw: Callable[[], Ints], skip: fl
     state.visits += visits
     state.gain = gain
     state.dual += gain
+    state.raised += gain
     if state.epoch % REFRESH == 0:
         u, b = problem.terms_of_scores(state.scores)
         state.weights = problem.weights_of_plane(u)

@@ -113,6 +113,7 @@ def step(problem: Problem, state: LineState, order: Ints, line_tol: float) -> No
         report = _core.sdca_line_epoch(blocks, own, options)
         state.visits += report.visits
         state.dual += report.dual_gain
+        state.raised += report.dual_gain
     state.epoch += 1
     state.gain = float(state.gaps.sum())
     if state.epoch % REFRESH == 0:
