@@ -113,8 +113,8 @@ class ClassesModel(Model):
             classes, labels = given, np.searchsorted(given, classes)[labels]
         self.use_labels(classes)
         self.use_columns(int(X.shape[1]))
-        n_rows = 1 if len(classes) == 2 else padded_width(len(classes))
-        check_weights(self.n_attributes * n_rows, f"{self.n_attributes:,} features, {len(classes):,} classes")
+        width = 1 if len(classes) == 2 else padded_width(len(classes))
+        check_weights(self.n_attributes * width, f"{self.n_attributes:,} features, {len(classes):,} classes")
         encoded = EncodedRows(self.plain_rows(X).compact(), labels.astype(np.int64), weight)
         self.one_sided = training.l1 > 0 and len(classes) == 2
         examples = self._examples(encoded, training.by_features)
