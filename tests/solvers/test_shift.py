@@ -137,7 +137,7 @@ def test_others_refuse_and_so_does_l1():
     for solver in ("lbfgs", "excessive-gap", "newton"):
         with pytest.raises(ValueError, match="does not take problems with a shift"):
             solve(small.shifted, solver)
-    with pytest.raises(ValueError, match="needs l2 > 0, no l1"):
+    with pytest.raises(ValueError, match="needs l2 > 0 on all weights, no l1"):
         small.shifted.with_penalty(ElasticNet(0.1, 1.0))
     with pytest.raises(ValueError, match="needs l2 > 0"):
         small.shifted.with_penalty(0.0)

@@ -177,12 +177,11 @@ class BCFW(BlockSolver[BCFWState]):
         check_violators(self.violators, problem)
         sets = start_sets(problem, warm_start, self.name)
         point = DualPoint.of_active_set(active_set(sets))
-        weights, b = np.zeros(problem.n_weights), 0.0  # of gold, and of nothing at all
+        u, b = np.zeros(problem.n_weights), 0.0  # of gold
         if warm_start is not None:
             u, b = problem.dual_terms(point)
-            weights = problem.weights_of_plane(u)
         state = BCFWState(
-            weights=weights,
+            weights=problem.weights_of_plane(u),
             lag=np.zeros(problem.n_weights),
             average=np.array([0.0, 1.0, b]),
             gaps=np.zeros(problem.n_examples),
