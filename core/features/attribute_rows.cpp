@@ -90,6 +90,7 @@ template <class Entry>
 void AttributeRows::add_examples(const AttributeTable& table) {
     const auto& [example_ptr, row_ptr, attributes, values] = table;
     const bool single = has_single_rows(table);
+    if (single) groups_.reserve(attributes.size());  // where no two entries of an example share their attribute
     std::vector<Entry> entries;
     std::vector<Entry> buffer;
     const auto attribute_bits = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(layout_->num_attributes())));

@@ -107,39 +107,39 @@ MaxentMap::MaxentMap(std::shared_ptr<const RowLayout> layout, std::span<const In
       layout_(std::move(layout)),
       width_(layout_->width()) {
     const Index n = num_examples();
-    // An example's attributes, merged: (attribute, value) by attribute.
+    // f(attribute, value) for an example's attributes, in order, without repetitions and zeros.
     std::vector<std::pair<Index, double>> merged;
-    const auto merge = [&](Index i) {
+    const auto each = [&](Index i, auto&& f) {
+        const Index begin = row_ptr[idx(i)];
+        const Index end = row_ptr[idx(i) + 1];
+        const auto value = [&](Index k) { return values.empty() ? 1.0 : values[idx(k)]; };
+        bool ready = true;
+        for (Index k = begin; k < end && ready; ++k) {
+            ready = attributes[idx(k)] > (k > begin ? attributes[idx(k - 1)] : -1) && value(k) != 0.0;
+        }
+        if (ready) {
+            for (Index k = begin; k < end; ++k) f(attributes[idx(k)], value(k));
+            return;
+        }
         merged.clear();
-        bool ready = true;  // in order, without repetitions and zeros
-        Index last = -1;
-        for (Index k = row_ptr[idx(i)]; k < row_ptr[idx(i) + 1]; ++k) {
-            const Index attribute = attributes[idx(k)];
-            if (attribute < 0) continue;
-            const double value = values.empty() ? 1.0 : values[idx(k)];
-            ready = ready && attribute > last && value != 0.0;
-            last = attribute;
-            merged.push_back({attribute, value});
+        for (Index k = begin; k < end; ++k) {
+            if (attributes[idx(k)] >= 0) merged.push_back({attributes[idx(k)], value(k)});
         }
-        if (ready) return;
         std::sort(merged.begin(), merged.end(), [](const auto& p, const auto& q) { return p.first < q.first; });
-        std::size_t kept = 0;
         for (std::size_t k = 0; k < merged.size();) {
-            std::pair<Index, double> sum{merged[k].first, 0.0};
-            for (; k < merged.size() && merged[k].first == sum.first; ++k) sum.second += merged[k].second;
-            if (sum.second != 0.0) merged[kept++] = sum;
+            const Index attribute = merged[k].first;
+            double sum = 0;
+            for (; k < merged.size() && merged[k].first == attribute; ++k) sum += merged[k].second;
+            if (sum != 0.0) f(attribute, sum);
         }
-        merged.resize(kept);
     };
     std::vector<Index> sizes(idx(layout_->num_attributes()), 0);
     for (Index i = 0; i < n; ++i) {
-        merge(i);
-        for (const auto& [attribute, value] : merged) ++sizes[idx(attribute)];
+        each(i, [&](Index attribute, double) { ++sizes[idx(attribute)]; });
     }
     Builder builder(*this, std::move(sizes));
     for (Index i = 0; i < n; ++i) {
-        merge(i);
-        for (const auto& [attribute, value] : merged) builder.add(attribute, i, value);
+        each(i, [&](Index attribute, double value) { builder.add(attribute, i, value); });
     }
     builder.finish();
 

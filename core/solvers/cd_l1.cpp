@@ -16,6 +16,9 @@ namespace {
 constexpr Index kMostSquare = 1024;
 constexpr Index kMostPairs = 16;
 
+// Share of the last sweep's violation beyond which a zero weight is not visited again.
+constexpr double kShrink = 0.1;
+
 using Entry = Columns::Entry;
 
 class Descent {
@@ -27,7 +30,8 @@ class Descent {
           unscaled_(state.unscaled),
           sums_(state.sums) {}
 
-    // One coordinate; returns how far 0 was from its subdifferential.
+    // One coordinate; returns how far 0 was from its subdifferential, for a weight that is and stays 0 minus the distance
+    // to the subdifferential's end.
     double visit(Index k, double& w, Index& steps) {
         const auto column = columns_.column(k);
         const double inverse_tau = 1.0 / objective_.loss().temperature;
@@ -40,12 +44,21 @@ class Descent {
         }
         const double l1 = options_.l1;
         const double violation = l1_violation(w, gradient, l1);
-        if (violation == 0.0) return 0.0;
+        if (violation == 0.0) return w == 0.0 ? std::abs(gradient) - l1 : 0.0;
         const double d = l1_newton_step(w, gradient, curvature, l1);
         const double predicted = gradient * d + l1 * growth_of_abs(w, d);
         if (!(predicted < 0.0)) return violation;
         // Where there is hardly any curvature Newton's step is far too long.
         const double reach = std::abs(d) * columns_.largest(k) * inverse_tau;
+        const double most =
+            predicted + d * d * ((curvature - options_.l2) * growth_of_slope(2.0 * reach) + 0.5 * options_.l2);
+        if (most <= kL1Sufficient * predicted) {
+            grow(d * inverse_tau, column.size());
+            move(column);
+            w = d == -w ? 0.0 : w + d;
+            ++steps;
+            return violation;
+        }
         double lambda = reach > kL1Longest ? kL1Longest / reach : 1.0;
         for (int halvings = 0; halvings < kL1Halvings; ++halvings, lambda *= 0.5) {
             const double step = lambda * d;
@@ -63,6 +76,13 @@ class Descent {
     }
 
    private:
+    // Third derivatives of log-sum-exp along a line are at most the range of slopes times the second ones, so that a
+    // step d over a range r / d exceeds its tangent by at most H d^2 (e^r - 1 - r) / r^2. For r <= 1, with the tail of
+    // the series rounded up; infinite above.
+    static double growth_of_slope(double r) {
+        return r <= 1.0 ? 0.5 + r * (1.0 / 6.0 + r * (1.0 / 24.0 + r / 60.0)) : kInfinity;
+    }
+
     double& e_at(const Entry& e) const { return unscaled_[objective_.offset(e.example) + e.slot]; }
 
     // v and p of the column's entries; of its examples, which are fewer if several slots of one share the weight, omega,
@@ -70,6 +90,7 @@ class Descent {
     void read(std::span<const Entry> column) {
         const std::size_t n = column.size();
         for (auto* array : {&values_, &shares_, &growths_, &omegas_, &means_, &squares_}) array->resize(n);
+        const double* omega = objective_.weights_unless_one();
         examples_ = 0;
         for (std::size_t j = 0; j < n; ++j) {
             const Entry& e = column[j];
@@ -82,18 +103,22 @@ class Descent {
                 squares_[examples_ - 1] += e.value * mean;
                 continue;
             }
-            omegas_[examples_] = objective_.weight(e.example);
+            omegas_[examples_] = omega ? omega[e.example] : 1.0;
             means_[examples_] = mean;
             squares_[examples_++] = e.value * mean;
         }
     }
 
-    // Leaves exp(v d / tau) - 1 of the entries in growths_.
+    // exp(v d / tau) - 1 of the entries goes to growths_.
+    void grow(double rate, std::size_t n) {
+        for (std::size_t j = 0; j < n; ++j) growths_[j] = fast_expm1(rate * values_[j]);
+    }
+
+    // With the growths of the step.
     double losses_change(std::span<const Entry> column, double step) {
         const double tau = objective_.loss().temperature;
-        const double rate = step / tau;
         const std::size_t n = column.size();
-        for (std::size_t j = 0; j < n; ++j) growths_[j] = fast_expm1(rate * values_[j]);
+        grow(step / tau, n);
         std::vector<double>& more = squares_;  // no longer needed
         if (examples_ == n) {
             for (std::size_t j = 0; j < n; ++j) more[j] = shares_[j] * growths_[j];
@@ -114,7 +139,7 @@ class Descent {
         return tau * sum;
     }
 
-    // By the growths of the last `losses_change`.
+    // By the growths of the last `grow`.
     void move(std::span<const Entry> column) {
         for (std::size_t j = 0; j < column.size();) {
             const Index i = column[j].example;
@@ -318,14 +343,22 @@ CdReport cd_l1(const CdState& state, const CdOptions& options, Interrupt& interr
     std::iota(order.begin(), order.end(), Index{0});
     std::mt19937_64 rng(options.seed);
     CdReport report;
+    double before = kInfinity;
     while (report.sweeps < options.max_sweeps) {
         ++report.sweeps;
         std::shuffle(order.begin(), order.end(), rng);
         report.violation = 0;
+        std::size_t kept = 0;
         for (const Index k : order) {
             interrupt.check();
-            report.violation = std::max(report.violation, descent.visit(k, state.weights[k], report.steps));
+            const double violation = descent.visit(k, state.weights[k], report.steps);
+            report.violation = std::max(report.violation, violation);
+            // Zeros that are farther from moving than anything was from its optimum are left alone; who chooses columns
+            // looks at all of them again.
+            if (violation >= -before) order[kept++] = k;
         }
+        order.resize(kept);
+        before = kShrink * report.violation;
         if (report.violation <= options.tol) break;
     }
     return report;

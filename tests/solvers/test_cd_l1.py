@@ -71,7 +71,7 @@ def test_small_working_sets_and_few_sweeps():
     small = Small("multiclass", "log", n=30)
     problem = with_net(small, 0.1, 0.0)
     whole = solve(problem, tol=1e-9, random_state=0)
-    part = solve(problem, CDL1(least=1, growth=0.1, max_sweeps=2), tol=1e-9, random_state=0)
+    part = solve(problem, CDL1(least=1, few=0, growth=0.1, max_sweeps=2), tol=1e-9, random_state=0)
     assert part.converged
     assert part.primal == pytest.approx(whole.primal, rel=1e-8)
     np.testing.assert_array_equal(part.weights != 0, whole.weights != 0)
@@ -186,7 +186,7 @@ def test_sweeps_from_far_away_lose_no_digits(loss, rng):
     assert part.max() < 39.0
 
 
-@pytest.mark.parametrize("options", [{"inner": 1.0}, {"max_sweeps": 0}, {"growth": 0.0}, {"least": 0}])
+@pytest.mark.parametrize("options", [{"inner": 1.0}, {"max_sweeps": 0}, {"growth": 0.0}, {"least": 0}, {"few": -1}])
 def test_bad_options(options):
     with pytest.raises(ValueError, match=next(iter(options))):
         CDL1(**options)

@@ -5,7 +5,7 @@ Problem. min P(w) of `problem` for smooth losses with the identity link under th
 
 Update. An epoch looks at all gradients once, takes the weights that are not zero and those zeros whose optimality
 |dL/dw_t| <= l1 is most violated (at most `growth` times as many as there are, at least `least`; all weights, if they
-are no more than that). For the step D of all of them it goes through the quadratic model of P's smooth part at w, with
+are no more than `few`). For the step D of all of them it goes through the quadratic model of P's smooth part at w, with
 the l1 term as it is, one D_t after the other in random order, until the largest violation among them is `inner` times
 what it was, or for `max_sweeps` sweeps; no exponentials are needed, and where columns are few the square is a matrix
 made once, whose sweeps are so cheap that the model is solved a hundred times as accurately
@@ -16,8 +16,10 @@ Where no such step is found (close to the minimum, where rounding hides what is 
 
     min over d of  G d + H d^2 / 2 + l1 |w_t + d|,      G, H: derivatives of P's smooth part in w_t,
 
-and halves it until P falls by a hundredth of what the model without H promises. The scores' exponentials follow w: a
-visit costs one exponential for each different value in the weight's column.
+and halves it until P falls by a hundredth of what the model without H promises (short steps do: third derivatives are
+at most the range of scores' slopes times the second ones). A zero weight that is farther from moving than a tenth of
+the last sweep's violation is left alone until the next epoch. The scores' exponentials follow w: a visit that moves
+w_t costs one for each entry of its column.
 
 Stopping rule. gap = P(w) - D <= tol |P|, once per epoch, D of the best plane there is: that at the newest w is mixed
 with the best one so far as is best for the dual (`mean_planes`, as in `owlqn`), and so is the plane of the
@@ -103,13 +105,14 @@ class CDL1(Solver[CDL1State]):
         None, "sweep over the quadratic model, with one line search for all, not over P; by default for 0/1 features"
     )
     growth: float = option(1.0, "new weights in a working set over weights that are not zero")
-    least: int = option(1000, "fewest new weights")
+    least: int = option(300, "fewest new weights")
+    few: int = option(1000, "weights up to which all of them are the working set")
 
     def __post_init__(self) -> None:
         if not (0 < self.inner < 1 and self.max_sweeps >= 1):
             raise ValueError("inner must be between 0 and 1, max_sweeps at least 1")
-        if not (isfinite(self.growth) and self.growth > 0 and self.least >= 1):
-            raise ValueError("growth must be > 0 and least at least 1")
+        if not (isfinite(self.growth) and self.growth > 0 and self.least >= 1 and self.few >= 0):
+            raise ValueError("growth must be > 0, least at least 1 and few at least 0")
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> CDL1State:
         weights = np.zeros(problem.n_weights) if warm_start is None else start_weights(problem, warm_start)
@@ -172,7 +175,7 @@ class CDL1(Solver[CDL1State]):
     def _working_set(self, weights: Floats, violation: Floats, u: Floats) -> Ints:
         used = weights != 0
         few = np.flatnonzero(used | (u != 0))  # the others are of no feature
-        if 0 < len(few) <= self.least:
+        if 0 < len(few) <= self.few:
             return few.astype(np.int64)
         room = max(self.least, int(self.growth * used.sum()))
         new = np.flatnonzero((violation > 0) & ~used)
