@@ -79,7 +79,7 @@ def test_scores_are_those_on_predicted_columns(cli, cli_json, bank, tmp_path):
     )
 
 
-def test_one_object_and_one_file(cli, bank, tmp_path):
+def test_one_object_and_one_file(cli, cli_json, bank, tmp_path):
     named = [(name, partwise.load(bank / f"{name}.pw")) for name in ("tags", "feats", "parser")]
     pipeline, path = ConlluPipeline(named), tmp_path / "all.pw"
     assert pipeline.inputs == ["form"]
@@ -93,6 +93,13 @@ def test_one_object_and_one_file(cli, bank, tmp_path):
         one = cli("predict", path, source).stdout
         assert one == cli("predict", *(bank / f"{name}.pw" for name in ("tags", "feats", "parser")), source).stdout
     assert "all.pw (feats): feats" in cli("evaluate", path, bank / "dev.conllu").stdout
+    shown = cli("inspect", path).stdout
+    assert "feats: a SequenceTagger, form, upos -> feats" in shown
+    assert shown.count("certified") == 3
+    rows = cli_json("inspect", path)["models"]
+    assert rows[2]["fills"] == ["head", "deprel"]
+    assert rows[2]["primal"] == named[2][1].result_.primal
+    assert "several models" in cli("inspect", path, "--dump", "-", status=2).stderr
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     path.write_bytes(data)

@@ -5,7 +5,8 @@ import pytest
 from conlluwords import rich_sentences, text_of
 
 import partwise
-from partwise import DependencyParser
+from partwise import DependencyParser, SequenceTagger
+from partwise.conllu import ConlluColumns, jackknife
 from partwise.io import read_conllu
 from partwise.metrics import attachment_scores
 
@@ -85,3 +86,84 @@ def test_the_path_chooses_by_las(cli_json, bank, tmp_path):
     las = attachment_scores(dev, partwise.load(model).predict(dev)).las
     assert said["score"] == pytest.approx(las)
     assert said["score"] == np.max([point["score"] for point in said["points"]])
+
+
+def test_predicted_tags(cli, cli_json, bank, tmp_path):
+    """The parser is that of the jackknifed sentences, the tagger beside it that of all of them."""
+    model, train, dev = tmp_path / "m.pw", bank / "train.conllu", bank / "dev.conllu"
+    args = ("train", "dep", train, "-o", model, "--predicted-tags", 4, "--seed", 3, "--tol", "0.1")
+    said = cli_json(*args, "--dev", dev)
+    assert said["beside"] == [str(tmp_path / "m.upos.pw")]
+    assert said["predicted_tags"] == 4
+    columns, sentences, gold = ConlluColumns(), read_conllu(train), read_conllu(dev)
+
+    def make():
+        return SequenceTagger(template="pos", tol=1e-2, random_state=3)
+
+    tagged = jackknife(columns, make, sentences, 4, 3)
+    same = DependencyParser(inputs="form,upos", tol=0.1, random_state=3).fit(tagged)
+    assert said["primal"] == pytest.approx(same.result_.primal, rel=1e-12)
+    tagger = columns.fit(make(), sentences)
+    predicted = columns.annotate(tagger, gold)
+    assert said["las"] == attachment_scores(gold, same.predict(predicted)).las
+    right = [
+        a == b for x, y in zip(gold, predicted, strict=True) for a, b in zip(x.column(3), y.column(3), strict=True)
+    ]
+    assert said["tag_accuracy"] == {"upos": pytest.approx(np.mean(right))}
+    assert 0.5 < said["tag_accuracy"]["upos"] < 1
+    # the two files are those of the chain, with the same scores
+    chain = cli_json("evaluate", tmp_path / "m.upos.pw", model, dev)["models"]
+    assert chain[1]["las"] == said["las"]
+    assert chain[0]["accuracy"] == said["tag_accuracy"]["upos"]
+    again = cli_json(*args, "--dev", dev)
+    assert again["primal"] == said["primal"]
+    assert partwise.load(model).input_settings_["predicted_tags"] == 4
+
+
+def test_predicted_tags_of_several_columns(cli, cli_json, bank, tmp_path):
+    model, train = tmp_path / "m.pw", bank / "train.conllu"
+    answer = cli(
+        "train", "dep", train, "-o", model, "--predicted-tags", 2, "--inputs", "form,lemma,feats", "--tol", "0.1"
+    )
+    assert "tags      predicted by taggers of 1 of 2 folds: lemma " in answer.stdout
+    assert f"{tmp_path}/m.lemma.pw {tmp_path}/m.feats.pw: to be given before the model" in answer.stdout
+    words = tmp_path / "words.txt"
+    words.write_text("the painter moved the bell .\n")
+    out = cli("predict", tmp_path / "m.lemma.pw", tmp_path / "m.feats.pw", model, words).stdout
+    rows = [line.split("\t") for line in out.splitlines()[:-1]]
+    assert [row[2] for row in rows] == ["the", "painter", "mov", "the", "bell", "."]
+    assert all(row[6].isdigit() for row in rows)
+    assert (
+        cli_json("path", "dep", train, "-o", model, "--predicted-tags", 2, "--grid", "0.1", "--tol", "0.1")["score"]
+        > 0.5
+    )
+    assert (tmp_path / "m.upos.pw").exists()
+
+
+def test_the_summary_says_where_tags_are_from(cli, bank, tmp_path):
+    args = ("train", "dep", bank / "train.conllu", "-o", tmp_path / "m.pw", "--tol", "0.1")
+    assert "tags      upos as in the training data (gold tags)" in cli(*args, "--inputs", "form,upos").stdout
+    assert "tags " not in cli(*args, "--inputs", "form").stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--predicted-tags", 2, "--inputs", "form"), "the parser looks at words alone"),
+        (("--predicted-tags", 101), "100 sentences make no 101 folds"),
+        (("--predicted-tags", 1), "1 is not in the range"),
+        (("--predicted-tags", 2, "--report", "{folder}/m.upos.pw"), "two outputs to the same file"),
+    ],
+)
+def test_predicted_tags_that_cannot_be(cli, bank, tmp_path, options, message):
+    given = [str(option).format(folder=tmp_path) for option in options]
+    answer = cli("train", "dep", bank / "train.conllu", "-o", tmp_path / "m.pw", *given, status=2)
+    assert message in answer.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_blank_tags_cannot_be_predicted(cli, bank, tmp_path):
+    path = tmp_path / "blank.conllu"
+    path.write_text(text_of([s.with_columns({3: ["_"] * len(s)}) for s in read_conllu(bank / "train.conllu")]))
+    answer = cli("train", "dep", path, "-o", tmp_path / "m.pw", "--predicted-tags", 2, status=2)
+    assert f"{path}: column UPOS, the target, is blank (_) in every word" in answer.stderr

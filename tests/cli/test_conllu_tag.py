@@ -7,9 +7,11 @@ from conlluwords import rich_sentences, text_of
 
 import partwise
 from partwise import SequenceTagger
+from partwise.cli.tasks.tag import TagTask
+from partwise.cli.tasks.tagfiles import conllu_data
 from partwise.conllu import ConlluColumns
 from partwise.features import Template
-from partwise.io import read_conllu
+from partwise.io import make_sentence, read_conllu
 from partwise.metrics import feats_scores
 
 QUICK = ("-q", "--tol", "0.1")
@@ -122,6 +124,18 @@ def test_lemmas_are_chosen_and_shown_as_lemmas(cli, cli_json, bank, tmp_path):
     assert right / sum(map(len, gold)) == pytest.approx(said["accuracy"])
     answer = cli("predict", tmp_path / "m.pw", bank / "dev.conllu", "--k-best", 2, "--json").stdout
     assert json.loads(answer.split("\n")[0])["best"][0]["labels"] == lemmas[0]
+
+
+def test_rules_are_learnt_that_occur_twice_and_scored_by_their_lemmas():
+    sentences = [make_sentence([("went", "go"), ("Cities", "city"), ("parties", "party"), ("Odd", "even")])]
+    columns = ConlluColumns("form", "LEMMA-rule")
+    assert columns.labels(sentences)[0] == ["=go", "lower/-0+/-3+y", "lower/-0+/-3+y", "=even"]
+    learnt = columns.training_labels(sentences)
+    assert learnt[0] == ["lower/-0+/-0+", "lower/-0+/-3+y", "lower/-0+/-3+y", "keep/-0+/-0+"]
+    data = conllu_data(sentences, sentences, columns.settings(), "x")
+    score = TagTask().metric(data)
+    assert score(data.y, [["lower/-1+/-2+go", "=city", "=part", "keep/-0+/-0+"]]) == 0.25
+    assert score(data.y, [["lower/-4+go/-0+", "=city", "=party", "=even"]]) == 1.0
 
 
 def test_templates_name_columns(cli, cli_json, bank, tmp_path):

@@ -88,6 +88,7 @@ def test_features_that_are_no_list_are_refused_with_their_line():
         ("LONDON", "London", "title/-0+/-0+"),
         ("nato", "NATO", "upper/-0+/-0+"),
         ("gesagt", "sagen", "lower/-2+/-1+en"),
+        ("aB", "aBC", "keep/-0+/-0+C"),
         ("is", "be", "=be"),
     ],
 )

@@ -11,6 +11,7 @@ from partwise.cli.flags import File
 from partwise.cli.output import check_outputs, json_flag, print_json
 from partwise.cli.summary import certificate_lines, features_text, loss_fields, loss_text, result_fields, size_text
 from partwise.cli.tasks import task_of
+from partwise.conllu import ConlluPipeline
 
 
 @click.command("inspect")
@@ -30,6 +31,11 @@ def command(model: str, top: int, dump: str | None, as_json: bool) -> None:
 
     check_outputs(dump, inputs=(model,))
     fitted = load(model)
+    if isinstance(fitted, ConlluPipeline):
+        if dump:
+            raise UserError("--dump is not available for several models")
+        _show_pipeline(fitted, model, as_json)
+        return
     task = task_of(fitted)
     if dump:
         if as_json:
@@ -69,6 +75,27 @@ def command(model: str, top: int, dump: str | None, as_json: bool) -> None:
         click.echo(f"\n{heading}")
         for name, weight in rows:
             click.echo(f"  {weight:+9.4f}  {name}")
+
+
+def _show_pipeline(pipeline: ConlluPipeline, path: str, as_json: bool) -> None:
+    """What each of several models reads and fills."""
+    rows = [
+        {
+            "name": step.name,
+            "estimator": type(step.model).__name__,
+            "reads": [column.name for column in step.reads],
+            "fills": [column.name for column in step.fills],
+            **result_fields(step.model.result_),
+        }
+        for step in pipeline.steps
+    ]
+    if as_json:
+        print_json({"model": path, "models": rows})
+        return
+    click.echo(f"{'model':10}{path}{size_text(path)}, {len(rows)} models, one after another")
+    for row in rows:
+        click.echo(f"\n{row['name']}: a {row['estimator']}, {', '.join(row['reads'])} -> {', '.join(row['fills'])}")
+        click.echo("\n".join(f"{head:10}{text}" for head, text in certificate_lines(row)))
 
 
 def escape(text: str) -> str:

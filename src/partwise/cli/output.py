@@ -7,7 +7,8 @@ import math
 import os
 import sys
 import tempfile
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +137,19 @@ def check_outputs(*paths: str | None, inputs: Iterable[str | None] = ()) -> None
                 pass
         except OSError as error:
             raise UserError(f"{path}: cannot be written ({(error.strerror or str(error)).lower()})") from None
+
+
+@contextmanager
+def nothing_left_of(path: str | None) -> Iterator[None]:
+    """Take away the history of a run that did not end."""
+    there = path is not None and os.path.exists(path)
+    try:
+        yield
+    except BaseException:
+        if path is not None and not there:
+            with suppress(OSError):
+                os.unlink(path)
+        raise
 
 
 def warn_blank(columns: Collection[str], where: str | None) -> None:

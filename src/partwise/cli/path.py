@@ -85,13 +85,14 @@ def path(task: Task, *, data: str, output: str | None, dev: str | None, as_json:
     settings = estimator_settings(task, flags)
     _check_solver(flags["solver"])
     over = _over_l1(task, settings, flags) if flags["l1_min"] is not None else _over_strengths(flags)
-    check_outputs(output, inputs=(data, dev))
+    beside = task.beside(flags, output)
+    check_outputs(output, *beside, inputs=(data, dev))
     task.estimator(**settings).check_parameters()
     whole = task.read(data, flags, labelled=True)
-    training, held, where = whole, None, dev
-    if dev is not None:
-        held = task.read(dev, {**flags, **task.remember(flags, whole)}, labelled=True)
-    else:
+    held = None if dev is None else task.read(dev, {**flags, **task.remember(flags, whole)}, labelled=True)
+    whole, held, others = task.prepared(flags, whole, held)
+    training, where = whole, dev
+    if held is None:
         training, held = _hold_out(task, whole, flags["hold_out"], flags["seed"])
         where = f"{held.n_examples} {task.unit} held out"
 
@@ -111,6 +112,8 @@ def path(task: Task, *, data: str, output: str | None, dev: str | None, as_json:
         over.fit_again(model, whole, results, best)
     model.input_settings_ = {"task": task.name, **task.remember(flags, training)}
     model.save(output)
+    for name, other in zip(beside, others, strict=True):
+        other.save(name)
     fields = {
         "task": task.name,
         "model": output,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -21,6 +20,7 @@ from partwise.cli.output import (
     check_outputs,
     is_terminal,
     json_flag,
+    nothing_left_of,
     peak_memory,
     print_json,
     threads_flag,
@@ -231,13 +231,15 @@ def train(
         raise UserError("--checkpoint cannot be combined with --early-stopping, whose scores it does not hold")
     if flags["early_stopping"] and flags["folds"]:
         raise UserError("--folds cannot be combined with --early-stopping: folds have no development data")
-    check_outputs(output, flags["report"], flags["history_file"], inputs=(data, dev))
+    beside = task.beside(flags, output)
+    check_outputs(output, *beside, flags["report"], flags["history_file"], inputs=(data, dev))
     settings = _checked_settings(task, flags)
     training = task.read(data, flags, labelled=True)
     if flags["folds"]:
         crossval.check_folds(task, training, flags["folds"])
     known = {**flags, **task.remember(flags, training)}  # --dev is read as a model's input is
     held = task.read(dev, known, labelled=True) if dev is not None else None
+    training, held, others = task.prepared(flags, training, held)
 
     from partwise.cli.devscore import TrainingAnswers
 
@@ -245,7 +247,7 @@ def train(
     callbacks = _callbacks(task, flags, training, held, quiet or as_json)
     answers = TrainingAnswers(_some(task, training) if held is None else ())
     model.set_params(callbacks=[*callbacks, *([answers] if held is None else [])])
-    with _nothing_left_of(flags["history_file"]):
+    with nothing_left_of(flags["history_file"]):
         model.fit(training.X, training.y, checkpoint=checkpoint_of(flags))
     model.set_params(callbacks=None)
     model.input_settings_ = {"task": task.name, **task.remember(flags, training)}
@@ -256,6 +258,8 @@ def train(
     warn_blank(task.blank(model), where)
     baseline = _baseline(task, flags, training, scored, task.main_score(evaluation)[0], settings)
     model.save(output, dtype=flags["dtype"])
+    for path, other in zip(beside, others, strict=True):
+        other.save(path, dtype=flags["dtype"])
     folds = None
     try:
         if flags["report"]:
@@ -270,6 +274,7 @@ def train(
         "task": task.name,
         "model": output,
         "report": flags["report"],
+        **({"beside": beside} if beside else {}),
         "n_examples": training.n_examples,
         "n_tokens": training.n_tokens,
         "n_labels": len(task.labels(model)),
@@ -320,19 +325,6 @@ def _early_stopping(callbacks: list[Any]) -> dict[str, Any]:
             best = {"best_passes": each.best_passes_, "best_score": each.best_score_}
             return {"early_stopping": {**best, "scores": scores}}
     return {}
-
-
-@contextmanager
-def _nothing_left_of(path: str | None) -> Iterator[None]:
-    """Take away the history of a run that did not end."""
-    there = path is not None and os.path.exists(path)
-    try:
-        yield
-    except BaseException:
-        if path is not None and not there:
-            with suppress(OSError):
-                os.unlink(path)
-        raise
 
 
 def _some(task: Task, training: Data) -> list[int]:
@@ -389,6 +381,7 @@ def _summary(task: Task, fields: dict[str, Any], main: tuple[str, float], notes:
         *notes,
         ("score", score),
         *([("folds", crossval.as_text(fields["cross_validation"]))] if "cross_validation" in fields else []),
+        *([("beside", " ".join(fields["beside"]) + ": to be given before the model")] if "beside" in fields else []),
         ("model", f"{where}{size_text(where)}" + (f", report {fields['report']}" if fields["report"] else "")),
     ]
     return "\n".join(f"{head:10}{text}" for head, text in lines)

@@ -81,7 +81,7 @@ class SequenceTagger(StructuredEstimator):
         attributes, at the right one of the two positions, has weights for pairs of labels (as well as the pair alone).
     ends : bool
         Weights for the first and the last label of a sequence.
-    template : None, "chunk", "pos", "ner", or a Template
+    template : None, "chunk", "pos", "ner", "morph", or a Template
         Make the attributes from columns of text by a feature template, such as a CRF++ template file read by
         `Template.from_file`. Its B lines say which weights pairs of labels have.
     kernel : None, "linear", "polynomial", "rbf", "precomputed", or one of `partwise.kernels`

@@ -198,6 +198,16 @@ class Task(ABC):
         """What a model remembers (see `remember`); for one that was not trained on the command line, what it needs."""
         return dict(getattr(model, "input_settings_", {}))
 
+    def beside(self, settings: Mapping[str, Any], output: str) -> list[str]:
+        """Files with further models that are written beside the model; see `prepared`."""
+        return []
+
+    def prepared(
+        self, settings: Mapping[str, Any], training: Data, held: Data | None
+    ) -> tuple[Data, Data | None, list[Any]]:
+        """Training and development data as the model is to see them; the further models, in the order of `beside`."""
+        return training, held, []
+
     @abstractmethod
     def make(self, settings: Mapping[str, Any], data: Data, training: dict[str, Any]) -> Any:
         """The estimator, not yet fitted; `training` are the parameters that came from flags."""

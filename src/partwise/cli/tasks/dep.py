@@ -15,12 +15,13 @@ from partwise.cli.output import json_line, rank_text
 from partwise.cli.summary import certificate_lines, result_fields
 from partwise.cli.tasks import Data, Evaluation, NoExamples, Request, Rules, Task
 from partwise.cli.tasks.conllublocks import looks_like_conllx, sentence_blocks
-from partwise.cli.tasks.labels import MAX_CONFUSION
+from partwise.cli.tasks.depscores import by_relation, confused
+from partwise.cli.tasks.predictedtags import INPUTS, tagger_paths, tags_note, with_predicted_tags
 from partwise.conllu import ConlluPipeline
 from partwise.features.arcs import ArcTemplate
 from partwise.io import ConlluReader, ConlluSentence, FormatError, read_text
 from partwise.io.conllu_sentence import MISC
-from partwise.metrics import AttachmentScores, attachment_scores, calibration, confusion_matrix
+from partwise.metrics import AttachmentScores, attachment_scores, calibration
 
 #: Sentences whose features are named in a report.
 NAMED = 100
@@ -55,6 +56,12 @@ class DepTask(Task):
             click.Option(["--unlabelled"], is_flag=True, help="Learn heads only."),
             click.Option(
                 ["--templates"], type=File(), metavar="FILE", help="Features of arcs by a table of templates."
+            ),
+            click.Option(
+                ["--predicted-tags"],
+                type=click.IntRange(2),
+                metavar="K",
+                help="Train on tags (--inputs) predicted by taggers of K - 1 of K folds; taggers are saved beside.",
             ),
             click.Option(
                 ["--label-templates"],
@@ -118,9 +125,23 @@ class DepTask(Task):
         return read_arc_rules(path)
 
     def remember(self, settings: Mapping[str, Any], data: Data) -> dict[str, Any]:
-        return {"format": data.source}
+        folds = settings.get("predicted_tags")
+        return {"format": data.source, **({"predicted_tags": folds} if folds else {})}
+
+    def features_of(self, remembered: Mapping[str, Any]) -> dict[str, Any]:
+        return {"predicted_tags": remembered.get("predicted_tags") or None}
 
     # training
+
+    def beside(self, settings: Mapping[str, Any], output: str) -> list[str]:
+        return tagger_paths(settings, output) if settings.get("predicted_tags") else []
+
+    def prepared(
+        self, settings: Mapping[str, Any], training: Data, held: Data | None
+    ) -> tuple[Data, Data | None, list[Any]]:
+        if not settings.get("predicted_tags"):
+            return training, held, []
+        return with_predicted_tags(settings, training, held)
 
     def make(self, settings: Mapping[str, Any], data: Data, training: dict[str, Any]) -> Any:
         if settings.get("baseline") == "maxent":
@@ -129,6 +150,8 @@ class DepTask(Task):
         tables = {name: _read_table(settings.get(name)) for name in ("templates", "label_templates")}
         if tables["label_templates"] and not labels:
             raise UserError("--label-templates cannot be combined with --unlabelled")
+        if settings.get("predicted_tags") and not training.get("inputs"):
+            training = {**training, "inputs": INPUTS}
         return self.estimator(**tables, labels=labels, **training)
 
     def baseline(self, train: Data, data: Data, score: str) -> tuple[str, float]:
@@ -148,7 +171,8 @@ class DepTask(Task):
 
     def take(self, data: Data, indices: Sequence[int]) -> Data:
         X = [data.X[i] for i in indices]
-        return Data(X, [data.y[i] for i in indices], len(X), sum(map(len, X)), data.source)
+        y = [data.y[i] for i in indices]
+        return Data(X, y, len(X), sum(map(len, X)), data.source, chosen=data.chosen)
 
     # scores
 
@@ -162,11 +186,13 @@ class DepTask(Task):
         details = {"unknown_rate": float(model.unknown_rate_), **_training_details(model)}
         if model.blank_columns_:
             details["blank_columns"] = model.blank_columns_
-        rows = _by_relation(data.y, guess)
+        if data.chosen is not None:
+            details["tag_accuracy"] = data.chosen.accuracy
+        rows = by_relation(data.y, guess)
         unseen = sorted({row["label"] for row in rows} - set(getattr(model, "classes_", ())))
         if unseen and found.las is not None:
             details["unseen_labels"] = unseen
-        return Evaluation(scores, str(found), rows, _confused(data.y, guess), details)
+        return Evaluation(scores, str(found), rows, confused(data.y, guess), details)
 
     def unknown(self, model: Any, data: Data) -> tuple[int, int]:
         counts: tuple[int, int] = model.unknown_counts_
@@ -187,6 +213,9 @@ class DepTask(Task):
             share = crossing / training.n_examples
             hint = "; --structure spanning learns from them as they are" if share > MANY_CROSSING else ""
             found.append(("crossing", f"{crossing} gold trees ({share:.1%}) have arcs that cross: {done}{hint}"))
+        note = tags_note(training.chosen, model.columns_)
+        if note is not None:
+            found.append(("tags", note))
         if "las" in evaluation.scores:
             found.append(("heads", f"uas {evaluation.scores['uas']:.2%}"))
         return found
@@ -352,42 +381,3 @@ def _with_misc(sentence: ConlluSentence, values: Sequence[str]) -> ConlluSentenc
 def _json_tree(tree: Sequence[Any]) -> dict[str, Any]:
     heads, names = _split(tree)
     return {"heads": heads} if names is None else {"heads": heads, "relations": names}
-
-
-def _by_relation(gold: Sequence[Any], guess: Sequence[Any]) -> list[dict[str, Any]]:
-    """Precision, recall and F1 of arcs by their relation; empty without relations."""
-    truth: Counter[str] = Counter()
-    found: Counter[str] = Counter()
-    right: Counter[str] = Counter()
-    for one, other in zip(gold, guess, strict=True):
-        for a, b in zip(one, other, strict=True):
-            if not isinstance(b, tuple):
-                return []
-            truth[a[1]] += 1
-            found[b[1]] += 1
-            right[a[1]] += a == b
-    return [
-        {
-            "label": name,
-            "precision": right[name] / found[name] if found[name] else 0.0,
-            "recall": right[name] / truth[name] if truth[name] else 0.0,
-            "f1": 2 * right[name] / (truth[name] + found[name]),
-            "gold": truth[name],
-            "found": found[name],
-        }
-        for name in sorted(truth | found, key=lambda name: (-truth[name], name))
-    ]
-
-
-def _confused(gold: Sequence[Any], guess: Sequence[Any]) -> tuple[list[str], list[list[int]]] | None:
-    """The most frequent relations of the words whose head is right, gold ones in rows; None without relations."""
-    words = [pair for one, other in zip(gold, guess, strict=True) for pair in zip(one, other, strict=True)]
-    pairs = [(a[1], b[1]) for a, b in words if isinstance(b, tuple) and a[0] == b[0]]
-    if not pairs:
-        return None
-    counts = Counter(name for pair in pairs for name in pair)
-    names = [name for name, _ in counts.most_common(MAX_CONFUSION)]
-    known = set(names)
-    kept = [pair for pair in pairs if known.issuperset(pair)]
-    truth, found = zip(*kept, strict=True) if kept else ((), ())
-    return names, confusion_matrix([truth], [found], labels=names).counts.tolist()
