@@ -5,6 +5,14 @@ from partwise.metrics.calibration import Calibration, calibration
 from partwise.metrics.chunks import ChunkScores, TypeScores, chunk_f1, chunk_scores, chunk_spans
 from partwise.metrics.labels import ConfusionMatrix, confusion_matrix, token_accuracy
 from partwise.metrics.parseval import ParsevalScores, parseval
+from partwise.metrics.scorers import (
+    chunk_precision,
+    chunk_recall,
+    get_measure,
+    get_scorer,
+    register_scorers,
+    sequence_accuracy,
+)
 
 __all__ = [
     "AttachmentScores",
@@ -16,9 +24,15 @@ __all__ = [
     "attachment_scores",
     "calibration",
     "chunk_f1",
+    "chunk_precision",
+    "chunk_recall",
     "chunk_scores",
     "chunk_spans",
     "confusion_matrix",
+    "get_measure",
+    "get_scorer",
     "parseval",
+    "register_scorers",
+    "sequence_accuracy",
     "token_accuracy",
 ]
