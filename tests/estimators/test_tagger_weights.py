@@ -70,9 +70,8 @@ def test_what_is_refused(tmp_path):
     with pytest.raises(ValueError, match="no row with a weight above 0"):
         SequenceTagger(class_weight={"a": 0.0, "b": 0.0}).fit([[["x"], ["y"]]], [["a", "b"]])
     with pytest.raises(ValueError, match="not available with partial_fit"):
-        SequenceTagger(class_weight="balanced").partial_fit(
-            X, BANK.tags, classes=sorted({t for s in BANK.tags for t in s})
-        )
+        tags = {tag for tags in BANK.tags for tag in tags}
+        SequenceTagger(class_weight="balanced").partial_fit(X, BANK.tags, classes=sorted(tags))
     with pytest.raises(NotAvailable, match="class_weight of taggers"):
         partwise.partitions.write(tmp_path / "p", SequenceTagger(class_weight="balanced"), [(X, BANK.tags)])
     with pytest.raises(NotAvailable, match="class_weight of taggers"):

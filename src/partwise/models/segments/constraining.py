@@ -22,7 +22,7 @@ def constrain_segments(model: SegmentModel, reading: Reading, allowed: Any, allo
     n_labels, structure = len(model.classes), reading.batch.structure
     if isinstance(allowed_transitions, str):
         raise ValueError(
-            f"allowed_transitions={allowed_transitions!r}: segments keep to a scheme by themselves; give a boolean array"
+            f"allowed_transitions={allowed_transitions!r}: segments keep to a scheme by themselves; give an array"
         )
     pairs = None if allowed_transitions is None else as_booleans(allowed_transitions, (n_labels, n_labels))
     if allowed_transitions is not None and pairs is None:

@@ -50,8 +50,8 @@ MOST_LABELS = 50_000
 class SequenceModel(Model):
     """Labels for every position of a sequence.
 
-    template, features, min_count, legal, cost, class_weight: see `SequenceTagger`. `classes` are the labels, `reader` makes
-    attributes, `label_scheme` is the one that the labels of the training data keep to, or None.
+    template, features, min_count, legal, cost, class_weight: see `SequenceTagger`. `classes` are the labels, `reader`
+    makes attributes, `label_scheme` is the one that the labels of the training data keep to, or None.
     """
 
     constraints: ClassVar[tuple[str, ...]] = ("allowed", "allowed_transitions")
