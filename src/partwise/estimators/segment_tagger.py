@@ -281,10 +281,12 @@ class SegmentTagger(StructuredEstimator):
         found: TopFeatures = super().top_features(check_count("n", n))
         return found
 
-    def explain(self, sequence: Any) -> Explanation:
+    def explain(
+        self, sequence: Any, position: int | None = None, *, label: Any = None, against: Any = None
+    ) -> Explanation:
         """Which features make the best segmentation of a sequence better than the second-best one.
 
-        Their amounts add up to the difference of the two scores.
+        Their amounts add up to the difference of the two scores. position, label, against: as for `SequenceTagger`.
         """
-        found: Explanation = super().explain(sequence)
+        found: Explanation = super().explain(sequence, position, label, against)
         return found

@@ -359,11 +359,24 @@ class SequenceTagger(StructuredEstimator):
         found: TopFeatures = super().top_features(check_count("n", n))
         return found
 
-    def explain(self, sequence: Any) -> Explanation:
+    def explain(
+        self, sequence: Any, position: int | None = None, *, label: Any = None, against: Any = None
+    ) -> Explanation:
         """Which features make the best labelling of a sequence better than the second-best one.
 
         Their amounts add up to the difference of the two scores. model="maxent": scores are log-probabilities, the
         labellings are those of `predict_k_best`, and there are also the local normalisers ("normaliser").
+
+        Parameters
+        ----------
+        sequence : a sequence as in `X`
+        position : int, optional
+            Ask for the label there: the best labelling is compared with the best one that has another label at this
+            position, so that the contributions say why this label, here, and what the neighbours have to do with it.
+        label : optional
+            A label for the position in place of the best one's.
+        against
+            The label to compare with; None: the runner-up, that of the best labelling that has another one.
         """
-        found: Explanation = super().explain(sequence)
+        found: Explanation = super().explain(sequence, position, label, against)
         return found

@@ -22,8 +22,9 @@ from partwise.models.costs import LabelCost, row_costs
 from partwise.models.rows import Rows
 from partwise.models.sequences.column_reader import ColumnReader
 from partwise.models.sequences.constraints import as_booleans, label_masks, no_labelling
+from partwise.models.sequences.contrast import contrasted, labels_of
 from partwise.models.sequences.inputs import Sequences, input_form
-from partwise.models.sequences.labels import Targets, all_labels, label_lists, split
+from partwise.models.sequences.labels import Targets, all_labels, label_lists
 from partwise.models.sequences.legal import LabelRule, check_legal, kept_scheme, named_rule, rule_of, scheme_of
 from partwise.models.sequences.name_reader import NameReader
 from partwise.models.sequences.reader import Reader
@@ -327,16 +328,10 @@ class SequenceModel(Model):
 
     # inspection
 
-    def two_best(self, reading: Reading) -> list[tuple[Ints, float]]:
-        """The two best labellings of a reading's only sequence: labels and scores."""
-        if not reading.source.lengths[0]:
-            raise ValueError("a sequence without positions has nothing to explain")
-        structure, features = self._structure(reading), reading.batch.features
-        best = structure.k_best(0, features.scores(0, self.weights), 2)
-        labels = self.labels_of(
-            reading, np.zeros(len(best), dtype=np.int64), Labellings.of([(slots, counts) for _, slots, counts in best])
-        )
-        return list(zip(split(labels, np.repeat(reading.source.lengths, len(best))), [b[0] for b in best], strict=True))
+    def two_best(self, reading: Reading, *place: Any) -> list[tuple[Ints, float]]:
+        """Two labellings to tell apart (see `contrasted`): labels and scores."""
+        found = contrasted(self, reading, *place)
+        return list(zip(labels_of(self, reading, list(found)), [each[0] for each in found], strict=True))
 
     def state_features(self) -> dict[tuple[Any, Any], float]:
         """Weights of (attribute, label) pairs."""
