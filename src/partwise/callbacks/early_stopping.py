@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..metrics.scorers import MEASURES
 from ..result import Certificate, Result, Status
 from ..solvers.base import Progress
 from ..solvers.registry import has_certificates
@@ -34,9 +35,9 @@ class EarlyStopping(TrainingCallback):
         Data that are not trained on, in the form that `fit` takes.
     patience : int
         How many scores in a row may fail to rise.
-    metric : None, "accuracy", "f1" or callable
-        None: the estimator's own `score`; "f1": F1 of chunks; else a function of (y_dev, predicted labels). Larger is
-        better.
+    metric : None, "accuracy", "f1", another name or callable
+        None: the estimator's own `score`; "f1", "chunk_f1": F1 of chunks, and the other names of
+        `partwise.metrics.get_measure`; else a function of (y_dev, predicted labels). Larger is better.
     min_delta : float
         What counts as rising: more than this above the best.
     every : float
@@ -60,8 +61,9 @@ class EarlyStopping(TrainingCallback):
     ) -> None:
         if isinstance(patience, bool) or not isinstance(patience, (int, np.integer)) or patience < 1:
             raise ValueError(f"patience must be an integer >= 1, got {patience!r}")
-        if not (metric is None or metric in ("accuracy", "f1") or callable(metric)):
-            raise ValueError(f"metric must be None, 'accuracy', 'f1' or a function, got {metric!r}")
+        if not (metric is None or metric in ("accuracy", "f1", *MEASURES) or callable(metric)):
+            names = ", ".join(map(repr, MEASURES))
+            raise ValueError(f"metric must be None, 'accuracy', 'f1', {names} or a function, got {metric!r}")
         if not (min_delta >= 0 and every >= 0):
             raise ValueError(f"min_delta and every must be >= 0, got {min_delta!r} and {every!r}")
         self.X_dev = X_dev
@@ -120,9 +122,6 @@ class EarlyStopping(TrainingCallback):
         if self.metric is None or self.metric == "accuracy":
             return float(estimator.score(self.X_dev, self.y_dev))
         predicted = estimator.predict(self.X_dev)
-        if self.metric == "f1":
-            from ..metrics import chunk_f1
-
-            return float(chunk_f1(self.y_dev, predicted))
-        assert callable(self.metric)
+        if isinstance(self.metric, str):
+            return float(MEASURES["chunk_f1" if self.metric == "f1" else self.metric](self.y_dev, predicted))
         return float(self.metric(self.y_dev, predicted))

@@ -15,6 +15,7 @@ from partwise.capabilities import Capability
 from partwise.checks import check_count, count_jobs, seed_of
 from partwise.estimators.training import TrainedEstimator, decode
 from partwise.losses import get_loss
+from partwise.metrics.scorers import get_measure
 from partwise.models.base import Ability, InputReport, Labellings, Model, Reading
 from partwise.models.errors import NotAvailable
 from partwise.models.shortcut import Shortcut
@@ -266,19 +267,23 @@ class AnsweringEstimator(TrainedEstimator):
         predicted = self.predict(X)
         return self._model.score(X, y, predicted, sample_weight)
 
-    def scorer(self, X: Any, y: Any, measure: Callable[[Any, Any], float] | None = None) -> Callable[[Floats], float]:
+    def scorer(
+        self, X: Any, y: Any, measure: str | Callable[[Any, Any], float] | None = None
+    ) -> Callable[[Floats], float]:
         """The score on these examples as a function of the weights, for those who score often: X is read once.
 
-        measure: what to score by, a function of right and predicted answers; None is `score`. With ``model="maxent"``
+        measure: what to score by, a name ("chunk_f1", ...: `partwise.metrics.get_measure`) or a function of right and
+        predicted answers; None is `score`. With ``model="maxent"``
         examples are read again each time.
         """
+        by = get_measure(measure) if isinstance(measure, str) else measure
         model, reading, n_jobs = self._read(X, note=False)
 
         def score(weights: Floats) -> float:
             other = self.with_weights(weights)
             known = other._read(X, note=False)[1] if model.reads_by_weights else reading
             answers = _best_answers(other._model, known, n_jobs)[1]
-            return other._model.score(X, y, answers, None) if measure is None else float(measure(y, answers))
+            return other._model.score(X, y, answers, None) if by is None else float(by(y, answers))
 
         return score
 

@@ -319,13 +319,21 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
         found: TopFeatures = super().top_features(check_count("n", n))
         return found
 
-    def explain(self, x: Any) -> Explanation:
+    def explain(self, x: Any, *, label: Any = None, against: Any = None) -> Explanation:
         """Which features make the best label of a row better than the second-best one.
 
         Their amounts add up to the difference of the two scores.
+
+        Parameters
+        ----------
+        x : a row, a dict or a list of strings
+        label : optional
+            A label in place of the best one.
+        against : optional
+            The label to compare it with in place of the best other one.
         """
         check_is_fitted(self)
-        found: Explanation = self._explain(_one_row(x))
+        found: Explanation = self._explain(_one_row(x), label, against)
         return found
 
 

@@ -8,7 +8,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from partwise.estimators.base import StructuredEstimator
 from partwise.losses import get_loss
+from partwise.models.inspection import Explanation
 from partwise.models.tree import TreeModel
+from partwise.models.tree.explaining import explain_head
 from partwise.models.tree.words import as_sentences
 from partwise.solvers import get_solver
 
@@ -249,6 +251,28 @@ class DependencyParser(StructuredEstimator):
         """
         found: list[tuple[str, float]] = self._explain([sentence], word, head)
         return found
+
+    def explain_head(
+        self, sentence: Any, word: int, *, head: int | None = None, against: int | None = None
+    ) -> Explanation:
+        """Why a word has this head and not another: the features of the arcs in which two trees differ.
+
+        The best tree is compared with the best one in which the word has another head. The amounts of their features
+        add up to the difference of the two scores; other words may have other heads, too (`Explanation.elsewhere`).
+
+        Parameters
+        ----------
+        sentence : a sentence as in `X`
+        word : int
+            Number of the modifier, from 1.
+        head : int, optional
+            A head in place of the best tree's, 0 for the root.
+        against : int, optional
+            The head to compare with; None: the runner-up.
+        """
+        model, reading, _ = self._read([sentence])
+        assert isinstance(model, TreeModel)
+        return explain_head(model, reading, word, head, against)
 
     def top_features(self, X: Any, n: int = 10) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
         """The strongest features for, and those against, the arcs that are predicted for sentences `X`.

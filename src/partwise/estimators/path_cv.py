@@ -20,6 +20,7 @@ from partwise.estimators.answers import Method
 from partwise.estimators.base import StructuredEstimator
 from partwise.estimators.training import unchanged_on_failure
 from partwise.features.sparse_inputs import own_sparse
+from partwise.metrics.scorers import MEASURES, get_scorer
 
 
 def _where_there_is(name: str) -> Callable[[Method], Method]:
@@ -53,7 +54,8 @@ class RegularizationPathCV(MetaEstimatorMixin, BaseEstimator):
     cv : int, splitter or iterable, optional
         As in scikit-learn: 5 folds by default, stratified for single labels.
     scoring : str or callable, optional
-        A scikit-learn scorer, or ``scoring(estimator, X, y)``; the estimator's `score` by default.
+        A name of `partwise.metrics.get_scorer` ("chunk_f1", ...) or of scikit-learn, a scorer, or
+        ``scoring(estimator, X, y)``; the estimator's `score` by default.
 
     Attributes
     ----------
@@ -183,9 +185,10 @@ class RegularizationPathCV(MetaEstimatorMixin, BaseEstimator):
     def _score(self, estimator: Any, X: Any, y: Any, weight: Any) -> float:
         from sklearn.metrics import check_scoring
 
-        scorer = check_scoring(estimator, self.scoring)
-        # A user-defined function takes three arguments, as in scikit-learn.
-        weighted = weight is not None and not callable(self.scoring)
+        own = isinstance(self.scoring, str) and self.scoring in MEASURES
+        scorer = get_scorer(self.scoring) if own else check_scoring(estimator, self.scoring)
+        # A user-defined function takes three arguments, as in scikit-learn; measures of whole chunks know no weights.
+        weighted = weight is not None and not own and not callable(self.scoring)
         return float(scorer(estimator, X, y, sample_weight=weight) if weighted else scorer(estimator, X, y))
 
 

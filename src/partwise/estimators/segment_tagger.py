@@ -65,6 +65,8 @@ class SegmentTagger(StructuredEstimator):
         As for `SequenceTagger`; B lines with macros are not available.
     min_count : int
         Leave out features that occur less often in the training data.
+    class_weight
+        As for `SequenceTagger`.
     cost : None, array, mapping or callable
         As for `MaxentClassifier`; costs of positions by the types of their segments, "O" among them. Those of borders
         (`segment_cost`) are added.
@@ -102,6 +104,7 @@ class SegmentTagger(StructuredEstimator):
         transitions: str = "auto",
         template: Any = None,
         min_count: int = 1,
+        class_weight: Any = None,
         cost: Any = None,
         penalty: str = "l2",
         l1_ratio: float = 0.5,
@@ -143,6 +146,7 @@ class SegmentTagger(StructuredEstimator):
         self.transitions = transitions
         self.template = template
         self.min_count = min_count
+        self.class_weight = class_weight
 
     _model: SegmentModel
     __metadata_request__predict: ClassVar = dict.fromkeys(SegmentModel.constraints)  # for scikit-learn's routing
@@ -169,6 +173,7 @@ class SegmentTagger(StructuredEstimator):
             template=self.template,
             min_count=self.min_count,
             cost=self.cost,
+            class_weight=self.class_weight,
         )
 
     # answers
@@ -276,10 +281,12 @@ class SegmentTagger(StructuredEstimator):
         found: TopFeatures = super().top_features(check_count("n", n))
         return found
 
-    def explain(self, sequence: Any) -> Explanation:
+    def explain(
+        self, sequence: Any, position: int | None = None, *, label: Any = None, against: Any = None
+    ) -> Explanation:
         """Which features make the best segmentation of a sequence better than the second-best one.
 
-        Their amounts add up to the difference of the two scores.
+        Their amounts add up to the difference of the two scores. position, label, against: as for `SequenceTagger`.
         """
-        found: Explanation = super().explain(sequence)
+        found: Explanation = super().explain(sequence, position, label, against)
         return found

@@ -43,7 +43,7 @@ class SequenceTagger(StructuredEstimator):
     - `allowed`: for each sequence None (no constraint), a boolean array of shape (length, n_labels) in the order of
       `classes_`, or a list with None or the allowed labels of each position;
     - `allowed_transitions`: a boolean array of shape (n_labels, n_labels), which labels (columns) may follow which
-      (rows).
+      (rows), or the name of a scheme of chunk labels: "iob1", "iob2" ("bio"), "iobes" ("bioes"), "bilou".
 
     `predict_marginals` gives the probability of each label at each position: per sequence a list of dicts {label:
     probability}, or with ``output="array"`` an array of shape (length, n_labels). `score` is the share of positions
@@ -96,6 +96,10 @@ class SequenceTagger(StructuredEstimator):
         take (2e9), and `recompute`, whether to recompute those beyond it in each pass instead of refusing.
     min_count : int
         Leave out features (with ``features="all"``: attributes) that occur less often in the training data.
+    class_weight : None, "balanced" or a mapping of labels to numbers >= 0
+        The weight of a sequence is multiplied by the mean of the weights of its labels; those that are not named have
+        1. "balanced": the number of positions over the number of labels times how often the label occurs. (It is one
+        weight per sequence, as the loss of a labelling is no sum over positions; `cost` tells labels apart.)
     legal : {"auto", True, False}
         Answer with chunk labels that keep to their scheme: I-x after B-x or I-x alone (IOB2), or chunks S-x and B-x ...
         E-x (IOBES). It holds for predictions, k best, samples, marginals and log-probabilities (-inf for others),
@@ -152,6 +156,7 @@ class SequenceTagger(StructuredEstimator):
         gamma: float | None = None,
         kernel_options: dict[str, Any] | None = None,
         min_count: int = 1,
+        class_weight: Any = None,
         legal: bool | str = "auto",
         cost: Any = None,
         penalty: str = "l2",
@@ -196,6 +201,7 @@ class SequenceTagger(StructuredEstimator):
         self.gamma = gamma
         self.kernel_options = kernel_options
         self.min_count = min_count
+        self.class_weight = class_weight
         self.legal = legal
         self.cost = cost
 
@@ -227,6 +233,7 @@ class SequenceTagger(StructuredEstimator):
             "min_count": self.min_count,
             "legal": self.legal,
             "cost": self.cost,
+            "class_weight": self.class_weight,
         }
         if self.model == "maxent":
             return MaxentChainModel(history=self.history, beam_width=self.beam_width, **shared)
@@ -352,11 +359,24 @@ class SequenceTagger(StructuredEstimator):
         found: TopFeatures = super().top_features(check_count("n", n))
         return found
 
-    def explain(self, sequence: Any) -> Explanation:
+    def explain(
+        self, sequence: Any, position: int | None = None, *, label: Any = None, against: Any = None
+    ) -> Explanation:
         """Which features make the best labelling of a sequence better than the second-best one.
 
         Their amounts add up to the difference of the two scores. model="maxent": scores are log-probabilities, the
         labellings are those of `predict_k_best`, and there are also the local normalisers ("normaliser").
+
+        Parameters
+        ----------
+        sequence : a sequence as in `X`
+        position : int, optional
+            Ask for the label there: the best labelling is compared with the best one that has another label at this
+            position, so that the contributions say why this label, here, and what the neighbours have to do with it.
+        label : optional
+            A label for the position in place of the best one's.
+        against
+            The label to compare with; None: the runner-up, that of the best labelling that has another one.
         """
-        found: Explanation = super().explain(sequence)
+        found: Explanation = super().explain(sequence, position, label, against)
         return found

@@ -6,6 +6,14 @@ from partwise.metrics.chunks import ChunkScores, TypeScores, chunk_f1, chunk_sco
 from partwise.metrics.labels import ConfusionMatrix, confusion_matrix, token_accuracy
 from partwise.metrics.morphology import FeatsScores, FeatureCounts, feats_scores
 from partwise.metrics.parseval import ParsevalScores, parseval
+from partwise.metrics.scorers import (
+    chunk_precision,
+    chunk_recall,
+    get_measure,
+    get_scorer,
+    register_scorers,
+    sequence_accuracy,
+)
 
 __all__ = [
     "AttachmentScores",
@@ -19,10 +27,16 @@ __all__ = [
     "attachment_scores",
     "calibration",
     "chunk_f1",
+    "chunk_precision",
+    "chunk_recall",
     "chunk_scores",
     "chunk_spans",
     "confusion_matrix",
     "feats_scores",
+    "get_measure",
+    "get_scorer",
     "parseval",
+    "register_scorers",
+    "sequence_accuracy",
     "token_accuracy",
 ]

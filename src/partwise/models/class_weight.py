@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from partwise.arrays import Floats
 from partwise.checks import check_choice, check_positive
+
+if TYPE_CHECKING:
+    from partwise.models.sequences.labels import Targets
 
 
 def with_class_weight(
@@ -28,6 +31,27 @@ def with_class_weight(
     factors = label_factors(class_weight, seen, sums)
     product: Floats = rows * factors[labels]
     return product
+
+
+def sequence_weights(class_weight: Any, targets: Targets, weight: Floats | None, classes: Any = None) -> Floats:
+    """Weights of sequences: each is multiplied by the mean of the weights of its labels.
+
+    The weight of an example multiplies the loss of its whole labelling, which is no sum over positions: so there is an
+    objective, a dual and a certificate as ever. classes: all labels, where `targets` may have some of them only.
+    """
+    if classes is not None and isinstance(class_weight, str):
+        raise ValueError(f"class_weight={class_weight!r} is not available with partial_fit: give a mapping")
+    lengths = targets.lengths("y")
+    rows = np.ones(len(lengths)) if weight is None else weight
+    known = targets.classes() if classes is None else classes
+    labels = targets.encode(known)
+    if (labels < 0).any():
+        raise ValueError(f"y has the label {targets.flat[int(np.argmin(labels))]!r}, which is not known")
+    sums = np.bincount(labels, weights=np.repeat(rows, lengths), minlength=len(known)).astype(np.float64)
+    each = label_factors(class_weight, known, sums)[labels]
+    owner = np.repeat(np.arange(len(lengths)), lengths)
+    totals: Floats = np.bincount(owner, weights=each, minlength=len(lengths)) / np.maximum(lengths, 1)
+    return rows * np.where(lengths > 0, totals, 1.0)
 
 
 def label_factors(class_weight: Any, seen: NDArray[Any], sums: Floats) -> Floats:

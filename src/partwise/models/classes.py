@@ -354,13 +354,20 @@ class ClassesModel(Model):
         rows = zip(self.classes.tolist(), self.label_weights()[0], strict=True)
         return TopFeatures({label: largest(self._name, ids, row, n) for label, row in rows})
 
-    def explain(self, reading: Reading) -> Explanation:
-        """Which features make the best label of a row better than the second-best one."""
+    def explain(self, reading: Reading, label: Any = None, against: Any = None) -> Explanation:
+        """Which features make the best label of a row, or this one, better than the best other one, or that one."""
         row = reading.source.matrix
         values = row.toarray().ravel() if sparse.issparse(row) else row.ravel()
         weights, intercepts = self.label_weights()
         scores = weights @ values + intercepts
-        one, two = np.argsort(-scores, kind="stable")[:2].tolist()
+        ranked, place = np.argsort(-scores, kind="stable").tolist(), {k: i for i, k in enumerate(self.classes.tolist())}
+        for name, given in (("label", label), ("against", against)):
+            if given is not None and given not in place:
+                raise ValueError(f"explain: {name}: the label {given!r} was not in the training data")
+        one = ranked[0] if label is None else place[label]
+        two = next(k for k in ranked if k != one) if against is None else place[against]
+        if one == two:
+            raise ValueError(f"explain: the label {against!r} cannot be compared with itself")
         best, second = self.classes[one], self.classes[two]
         amounts = values * (weights[one] - weights[two])
         found = [

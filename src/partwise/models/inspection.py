@@ -82,6 +82,9 @@ class Explanation:
     """Why the best answer is better than the second-best one.
 
     The amounts of `contributions` (the largest first) add up to `difference`, which is `best_score` - `second_score`.
+
+    With a `position`, the question is about the label there (the head of a word): `second` is the best answer with
+    another one, and what its neighbours become with it is among the contributions (`elsewhere`).
     """
 
     best: Any
@@ -89,6 +92,13 @@ class Explanation:
     best_score: float
     second_score: float
     contributions: list[Contribution]
+    position: int | None = None
+
+    @property
+    def elsewhere(self) -> float:
+        """What features at other positions add to the difference: what the neighbours say about this one."""
+        others = [each.amount for each in self.contributions if each.position != self.position]
+        return 0.0 if self.position is None else sum(others)
 
     @property
     def difference(self) -> float:
@@ -97,6 +107,8 @@ class Explanation:
 
     def __str__(self) -> str:
         lines = [f"best    {self.best}", f"second  {self.second}", f"difference of scores {self.difference:.6g}"]
+        if self.position is not None:
+            lines[-1] += f" for the answer at {self.position}, {self.elsewhere:.6g} of it elsewhere"
         for each in self.contributions[:20]:
             place = "" if each.position is None else f" at {each.position}"
             name = each.kind if each.name is None else f"{each.kind} {each.name}"
@@ -118,7 +130,9 @@ class Pruning:
     score_after: float | None = None
 
 
-def explanation(best: Any, second: Any, scores: tuple[float, float], found: list[Contribution]) -> Explanation:
+def explanation(
+    best: Any, second: Any, scores: tuple[float, float], found: list[Contribution], position: int | None = None
+) -> Explanation:
     """Contributions of the same feature put together, the largest first."""
     merged: dict[tuple[Any, ...], Contribution] = {}
     for each in found:
@@ -127,7 +141,7 @@ def explanation(best: Any, second: Any, scores: tuple[float, float], found: list
         merged[key] = each if before is None else replace(each, amount=before.amount + each.amount)
     kept = [each for each in merged.values() if each.amount]
     kept.sort(key=lambda each: -abs(each.amount))
-    return Explanation(best, second, scores[0], scores[1], kept)
+    return Explanation(best, second, scores[0], scores[1], kept, position)
 
 
 def choose_kept(weights: Floats, threshold: float | None, keep: float | None) -> NDArray[np.bool_]:

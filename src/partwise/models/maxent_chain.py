@@ -179,13 +179,13 @@ class MaxentChainModel(SequenceModel):
         pairs = {key: [(None, weight)] for key, weight in self.transition_features().items() if weight}
         return TopFeatures(found, dict(sorted(pairs.items(), key=lambda item: -abs(item[1][0][1]))))
 
-    def explain(self, reading: Reading) -> Explanation:
+    def explain(self, reading: Reading, position: int | None = None, *asked: Any) -> Explanation:
         """The features that make the best labelling of a sequence likelier than the second-best one.
 
         log p(y) is the scores of y's features less, at each position, log Z of the labels that could stand there after
         y's tags: where the tags before differ, so does Z.
         """
-        (one, score), (two, other) = self.two_best(reading)
+        (one, score), (two, other) = self.two_best(reading, position, *asked)
         rows, classes = reading.source.rows, self.classes.tolist()
         found = explain_positions(self, rows, one, two)
         none, names = self.n_labels, [*classes, None]
@@ -209,7 +209,7 @@ class MaxentChainModel(SequenceModel):
                 amount = float(other_log_partition[t] - log_partition[t])
                 found.append(Contribution("normaliser", None, t, best[:-1], second[:-1], amount))
         first, last = ([classes[label] for label in labels] for labels in (one.tolist(), two.tolist()))
-        return explanation(first, last, (score, other), found)
+        return explanation(first, last, (score, other), found, position)
 
     def _position_scores(self, reading: Reading) -> Floats:
         """Scores of labels from the positions' own features: (positions, n_labels)."""

@@ -320,7 +320,7 @@ class Problem(Sums):
     def weights_from_dual(self, point: DualPoint) -> Floats:
         """w(alpha) = u / l2, or soft(u, l1) / l2 with an elastic net; of a shifted problem (u + shift) / l2."""
         if self.l2 == 0 or self.penalty.free is not None:
-            raise ValueError("without a penalty l2 > 0 on all weights a dual point determines none")
+            raise ValueError("with l2 = 0, or weights that are not penalised, a dual point determines no weights")
         return self.weights_of_plane(self.dual_terms(point)[0])
 
     def weights_of_plane(self, u: Floats, scale: float = 1.0) -> Floats:

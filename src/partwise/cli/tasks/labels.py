@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any
 
+import click
 import numpy as np
 from numpy.typing import NDArray
 
 from partwise.arrays import Ints
+from partwise.cli.errors import UserError
 from partwise.cli.output import table
 from partwise.cli.tasks import Evaluation
 from partwise.metrics import chunk_scores
@@ -92,6 +94,32 @@ def evaluate_labels(gold: Sequence[Any], guess: Sequence[Any]) -> Evaluation:
     ]
     text = f"accuracy {accuracy:.2%} ({sum(right.values())} of {len(gold)})\n\n{table(cells)}"
     return Evaluation({"accuracy": accuracy}, text, rows, _confusion(names, gold, guess))
+
+
+def class_weight_flag(text: str) -> click.Option:
+    """--class-weight, with this help."""
+    return click.Option(["--class-weight", "class_weights"], metavar="LABEL=WEIGHT", multiple=True, help=text)
+
+
+def class_weight_of(
+    given: Sequence[str], label_of: Callable[[str], Any] = str, what: str = "a number"
+) -> str | dict[Any, float] | None:
+    """The estimator's class_weight from flags; label_of: a label from its text; what: what is expected of them."""
+    if "balanced" in given:
+        if len(given) > 1:
+            raise UserError("--class-weight: balanced cannot be combined with other weights")
+        return "balanced"
+    found: dict[Any, float] = {}
+    for text in given:
+        name, _, weight = text.rpartition("=")
+        try:
+            label, value = label_of(name), float(weight)
+        except ValueError:
+            raise UserError(f"--class-weight: expected LABEL=WEIGHT with {what}, or balanced, got {text!r}") from None
+        if label in found:
+            raise UserError(f"--class-weight: label {name} has two weights")
+        found[label] = value
+    return found or None
 
 
 def _confusion(names: list[Any], gold: Sequence[Any], guess: Sequence[Any]) -> tuple[list[str], list[list[int]]] | None:

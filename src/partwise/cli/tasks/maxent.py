@@ -14,7 +14,7 @@ import numpy as np
 from partwise.cli.errors import UserError
 from partwise.cli.output import json_line
 from partwise.cli.tasks import Data, Evaluation, NoExamples, Request, Rules, Task
-from partwise.cli.tasks.labels import evaluate_labels
+from partwise.cli.tasks.labels import class_weight_flag, class_weight_of, evaluate_labels
 from partwise.io import parse_items, parse_svmlight, read_items, read_svmlight
 from partwise.io.blocks import after_lines, text_blocks
 from partwise.io.svmlight import MAX_FEATURES, SPREAD, in_proportion
@@ -63,12 +63,7 @@ class MaxentTask(Task):
                 metavar="N",
                 help="Accept this many columns although few of them occur; each has weights.",
             ),
-            click.Option(
-                ["--class-weight", "class_weights"],
-                metavar="LABEL=WEIGHT",
-                multiple=True,
-                help="Weight of the rows of a label, as LIBLINEAR's -w; balanced: all labels weigh the same.",
-            ),
+            class_weight_flag("Weight of the rows of a label, as LIBLINEAR's -w; balanced: all labels weigh the same."),
         ]
 
     def read(self, path: str, settings: Mapping[str, Any], labelled: bool) -> Data:
@@ -118,12 +113,12 @@ class MaxentTask(Task):
 
     def make(self, settings: Mapping[str, Any], data: Data, training: dict[str, Any]) -> Any:
         if isinstance(data.X, list):
-            weights = _class_weight(settings["class_weights"], str)
+            weights = class_weight_of(settings["class_weights"], str)
             return self.estimator(class_weight=weights, **training)
         n_labels, n_columns, most = len(np.unique(data.y)), data.X.shape[1], settings.get("max_columns")
         if n_columns > most if most else not in_proportion(data.X, MAX_FEATURES, max(1, n_labels // 2)):
             raise _out_of_proportion(n_columns, data.X.nnz, n_labels)
-        return self.estimator(class_weight=_class_weight(settings["class_weights"], _number), **training)
+        return self.estimator(class_weight=class_weight_of(settings["class_weights"], _number, "numbers"), **training)
 
     # scores
 
@@ -289,26 +284,6 @@ def _reads_items(model: Any) -> bool:
 def _number(text: str) -> float:
     value = float(text)
     return int(value) if value.is_integer() else value
-
-
-def _class_weight(given: Sequence[str], label_of: Callable[[str], Any]) -> str | dict[Any, float] | None:
-    """The estimator's class_weight from flags; label_of: labels of svmlight files are numbers."""
-    if "balanced" in given:
-        if len(given) > 1:
-            raise UserError("--class-weight: balanced cannot be combined with other weights")
-        return "balanced"
-    found: dict[Any, float] = {}
-    for text in given:
-        name, _, weight = text.rpartition("=")
-        try:
-            label, value = label_of(name), float(weight)
-        except ValueError:
-            what = "numbers" if label_of is _number else "a number"
-            raise UserError(f"--class-weight: expected LABEL=WEIGHT with {what}, or balanced, got {text!r}") from None
-        if label in found:
-            raise UserError(f"--class-weight: label {name} has two weights")
-        found[label] = value
-    return found or None
 
 
 def _known_columns(model: Any, X: Any) -> Any:

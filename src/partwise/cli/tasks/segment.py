@@ -11,7 +11,7 @@ from partwise.cli.errors import UserError
 from partwise.cli.flags import File
 from partwise.cli.output import json_line
 from partwise.cli.tasks import Data, Request
-from partwise.cli.tasks.labels import are_chunks
+from partwise.cli.tasks.labels import are_chunks, class_weight_of
 from partwise.cli.tasks.tag import TagTask, drawable, spread
 from partwise.cli.tasks.tagfeatures import choose_features
 from partwise.metrics import chunk_spans
@@ -72,7 +72,12 @@ class SegmentTask(TagTask):
             raise UserError("items have no words: --list and --segment-features are for columns")
         states = settings.get("states", "observed")
         return self.estimator(
-            template=template, features=states, segment_features=features, lists=_read(lists), **training
+            template=template,
+            features=states,
+            segment_features=features,
+            lists=_read(lists),
+            class_weight=class_weight_of(settings.get("class_weights") or ()),
+            **training,
         )
 
     def unstructured(

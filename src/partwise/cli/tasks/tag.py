@@ -13,7 +13,13 @@ from partwise.cli.errors import UserError
 from partwise.cli.flags import File
 from partwise.cli.output import json_line, rank_text
 from partwise.cli.tasks import Data, Evaluation, Request, Rules, Task
-from partwise.cli.tasks.labels import are_chunks, evaluate_sequences, most_frequent
+from partwise.cli.tasks.labels import (
+    are_chunks,
+    class_weight_flag,
+    class_weight_of,
+    evaluate_sequences,
+    most_frequent,
+)
 from partwise.cli.tasks.morphology import evaluate_feats, evaluate_lemmas, lemma_accuracy
 from partwise.cli.tasks.tagfeatures import choose_features, described
 from partwise.cli.tasks.tagfiles import FORMATS, SEPARATORS, conllu_data, read_tagged, tagged_blocks
@@ -71,6 +77,9 @@ class TagTask(Task):
                 default="observed",
                 show_default=True,
                 help="Weights for the pairs of an attribute and a label that occur, or for all.",
+            ),
+            class_weight_flag(
+                "A sentence weighs the mean of its labels' weights (1 if not named); balanced: by rarity."
             ),
             click.Option(
                 ["--legal"],
@@ -170,7 +179,10 @@ class TagTask(Task):
         template = choose_features(settings, data).template
         legal = {"auto": "auto", "yes": True, "no": False}[settings.get("legal", "auto")]
         return self.estimator(
-            template=template, features=settings.get("states", "observed"), **{"legal": legal, **training}
+            template=template,
+            features=settings.get("states", "observed"),
+            class_weight=class_weight_of(settings.get("class_weights") or ()),
+            **{"legal": legal, **training},
         )
 
     def unstructured(

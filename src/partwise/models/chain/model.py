@@ -199,15 +199,15 @@ class ChainModel(ChainBase):
                 pairs[classes[first], classes[second]] = rows
         return TopFeatures(found, dict(sorted(pairs.items(), key=lambda item: -abs(item[1][0][1]))))
 
-    def explain(self, reading: Reading) -> Explanation:
+    def explain(self, reading: Reading, position: int | None = None, *asked: Any) -> Explanation:
         """The features that make the best labelling of a sequence better than the second-best one."""
-        (one, score), (two, other) = self.two_best(reading)
+        (one, score), (two, other) = self.two_best(reading, position, *asked)
         classes, rows = self.classes.tolist(), reading.source.rows
         found = explain_positions(self, rows, one, two)
         found += explain_edges(self, rows, one, two) if len(one) > 1 else []
         found += explain_ends(self, one, two) if self.ends else []
         best, second = ([classes[label] for label in labels] for labels in (one.tolist(), two.tolist()))
-        return explanation(best, second, (score, other), found)
+        return explanation(best, second, (score, other), found, position)
 
     def pruned(self, threshold: float | None, keep: float | None) -> tuple[Self, tuple[int, int, float]]:
         nodes, edges, ends = self.split(self.weights)

@@ -91,9 +91,9 @@ class SecondOrderModel(ChainModel):
                 named[tuple(classes[k] for k in labels)] = [(None, weight)]
         return TopFeatures(found.labels, dict(sorted(named.items(), key=lambda item: -abs(item[1][0][1]))))
 
-    def explain(self, reading: Reading) -> Explanation:
+    def explain(self, reading: Reading, position: int | None = None, *asked: Any) -> Explanation:
         """The features that make the best labelling of a sequence better than the second-best one."""
-        (one, score), (two, other) = self.two_best(reading)
+        (one, score), (two, other) = self.two_best(reading, position, *asked)
         classes, rows = self.classes.tolist(), reading.source.rows
         found = explain_positions(self, rows, one, two)
         found += explain_edges(self, rows, one, two) if len(one) > 1 else []
@@ -105,7 +105,7 @@ class SecondOrderModel(ChainModel):
             if first != second:
                 found.append(Contribution("transition", None, t, best, rival, amount))
         best_labels, second_labels = ([classes[label] for label in labels.tolist()] for labels in (one, two))
-        return explanation(best_labels, second_labels, (score, other), found)
+        return explanation(best_labels, second_labels, (score, other), found, position)
 
     def pruned(self, threshold: float | None, keep: float | None) -> tuple[Self, tuple[int, int, float]]:
         nodes, _, run = self.split(self.weights)

@@ -20,6 +20,10 @@ def constrain_segments(model: SegmentModel, reading: Reading, allowed: Any, allo
     Which labels may follow which are pairs of types, and lengths.
     """
     n_labels, structure = len(model.classes), reading.batch.structure
+    if isinstance(allowed_transitions, str):
+        raise ValueError(
+            f"allowed_transitions={allowed_transitions!r}: segments keep to a scheme by themselves; give an array"
+        )
     pairs = None if allowed_transitions is None else as_booleans(allowed_transitions, (n_labels, n_labels))
     if allowed_transitions is not None and pairs is None:
         raise ValueError(f"allowed_transitions must be a boolean array of shape ({n_labels}, {n_labels})")

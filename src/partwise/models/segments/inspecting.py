@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from partwise.arrays import Floats, Ints
-from partwise.models.base import Labellings, Reading
+from partwise.models.base import Reading
 from partwise.models.inspection import (
     Contribution,
     Explanation,
@@ -18,6 +18,7 @@ from partwise.models.inspection import (
     largest,
 )
 from partwise.models.layout import layout_of, look_up
+from partwise.models.sequences.contrast import contrasted, labels_of
 
 if TYPE_CHECKING:
     from partwise.models.segments.model import SegmentModel
@@ -49,22 +50,16 @@ def top_features(model: SegmentModel, n: int) -> TopFeatures:
     return TopFeatures(found, dict(sorted(pairs.items(), key=lambda item: -abs(item[1][0][1]))))
 
 
-def explain_segments(model: SegmentModel, reading: Reading) -> Explanation:
-    """What each feature adds to the best segmentation, less what it adds to the second-best one."""
-    if not reading.source.lengths[0]:
-        raise ValueError("a sequence without positions has nothing to explain")
-    structure, features = reading.batch.structure, reading.batch.features
-    found_two = structure.k_best(0, features.scores(0, model.weights), 2)
-    if len(found_two) < 2:
-        raise ValueError("the sequence has one segmentation: there is nothing to compare it with")
-    both = Labellings.of([(slots, uses) for _, slots, uses in found_two])
-    flat = model.labels_of(reading, np.zeros(2, dtype=np.int64), both).reshape(2, -1)
-    one, two = (model.classes[row].tolist() for row in flat)
+def explain_segments(model: SegmentModel, reading: Reading, position: int | None = None, *labels: Any) -> Explanation:
+    """What each feature adds to the best segmentation, less what it adds to another one (see `contrasted`)."""
+    structure: Any = reading.batch.structure
+    found_two = contrasted(model, reading, position, *labels)
+    one, two = (model.classes[row].tolist() for row in labels_of(model, reading, list(found_two)))
     counts = np.zeros((2, structure.num_slots(0)))
     for row, (_, slots, uses) in zip(counts, found_two, strict=True):
         row[slots] = uses
     found = _contributions(model, reading, counts.reshape(2, -1, model.width), one, two)
-    return explanation(one, two, (found_two[0][0], found_two[1][0]), found)
+    return explanation(one, two, (found_two[0][0], found_two[1][0]), found, position)
 
 
 def _contributions(model: SegmentModel, reading: Reading, counts: Floats, one: Any, two: Any) -> list[Contribution]:

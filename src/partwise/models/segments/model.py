@@ -384,9 +384,9 @@ class SegmentModel(SequenceModel):
         """The largest weights of every type and every transition."""
         return top_features(self, n)
 
-    def explain(self, reading: Reading) -> Explanation:
+    def explain(self, reading: Reading, position: int | None = None, *labels: Any) -> Explanation:
         """The features that make the best segmentation of a sequence better than the second-best one."""
-        return explain_segments(self, reading)
+        return explain_segments(self, reading, position, *labels)
 
     def pruned(self, threshold: float | None, keep: float | None) -> tuple[SegmentModel, tuple[int, int, float]]:
         return prune_segments(self, threshold, keep)

@@ -17,6 +17,15 @@ import numpy as np
 from partwise.arrays import Booleans, Bytes, Ints, pointers
 
 SCHEMES = ("iob1", "iob2", "iobes")
+#: Names of schemes that rules are asked for by: the scheme, and the first letters that its labels have.
+NAMES = {
+    "iob1": ("iob1", "OBI"),
+    "iob2": ("iob2", "OBI"),
+    "bio": ("iob2", "OBI"),
+    "iobes": ("iobes", "OBIES"),
+    "bioes": ("iobes", "OBIES"),
+    "bilou": ("iobes", "OBILU"),
+}
 
 
 def may_follow(scheme: str, before: str, label: str, at_start: bool = False) -> bool:
@@ -91,6 +100,20 @@ class LabelRule:
 def rule_of(scheme: str, labels: tuple[str, ...]) -> LabelRule:
     """`LabelRule.of_scheme`, remembered: single predictions ask for it each time."""
     return LabelRule.of_scheme(scheme, labels)
+
+
+def named_rule(name: str, labels: tuple[Any, ...]) -> LabelRule:
+    """The rule of a scheme by one of its names; ValueError for another name, or labels that are not the scheme's."""
+    if name not in NAMES:
+        raise ValueError(f"allowed_transitions={name!r}: there are {', '.join(NAMES)}, or a boolean array")
+    scheme, heads = NAMES[name]
+    for label in labels:
+        head, dash, kind = label.partition("-") if isinstance(label, str) else ("", "", "")
+        if not head or head not in heads or (head != "O") != bool(dash and kind):
+            known = ", ".join(letter if letter == "O" else f"{letter}-x" for letter in heads)
+            raise ValueError(f"allowed_transitions={name!r}: the label {label!r} is none of {known}")
+    alike = {"L": "E", "U": "S"} if name == "bilou" else {}
+    return rule_of(scheme, tuple(alike.get(label[0], label[0]) + label[1:] for label in labels))
 
 
 def check_legal(legal: Any) -> None:

@@ -18,14 +18,16 @@ from partwise.memory import check_weights
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import decode_labels, encode_labels
-from partwise.models.base import InputReport, Labellings, Learnt, Model, Reading, Training
+from partwise.models.base import Ability, InputReport, Labellings, Learnt, Model, Reading, Training
+from partwise.models.class_weight import sequence_weights
 from partwise.models.costs import LabelCost, row_costs
 from partwise.models.rows import Rows
 from partwise.models.sequences.column_reader import ColumnReader
 from partwise.models.sequences.constraints import as_booleans, label_masks, no_labelling
+from partwise.models.sequences.contrast import contrasted, labels_of
 from partwise.models.sequences.inputs import Sequences, input_form
-from partwise.models.sequences.labels import Targets, all_labels, label_dicts, label_lists, split
-from partwise.models.sequences.legal import LabelRule, check_legal, kept_scheme, rule_of, scheme_of
+from partwise.models.sequences.labels import Targets, all_labels, label_dicts, label_lists
+from partwise.models.sequences.legal import LabelRule, check_legal, kept_scheme, named_rule, rule_of, scheme_of
 from partwise.models.sequences.name_reader import NameReader
 from partwise.models.sequences.reader import Reader
 from partwise.models.sequences.template_reader import TemplateReader, TextSequences, get_template
@@ -53,8 +55,8 @@ FEW_LABELS, SLOW_PASS = 100, 1e11
 class SequenceModel(Model):
     """Labels for every position of a sequence.
 
-    template, features, min_count, legal, cost: see `SequenceTagger`. `classes` are the labels, `reader` makes
-    attributes, `label_scheme` is the one that the labels of the training data keep to, or None.
+    template, features, min_count, legal, cost, class_weight: see `SequenceTagger`. `classes` are the labels, `reader`
+    makes attributes, `label_scheme` is the one that the labels of the training data keep to, or None.
     """
 
     constraints: ClassVar[tuple[str, ...]] = ("allowed", "allowed_transitions")
@@ -79,7 +81,11 @@ class SequenceModel(Model):
         min_count: int,
         legal: bool | str = "auto",
         cost: Any = None,
+        class_weight: Any = None,
     ) -> None:
+        self.class_weight = class_weight
+        if class_weight is not None:
+            self.lacks = {**self.lacks, Ability.PARTITIONS: "class_weight of taggers: not available with partitions"}
         self.template = None if template is None else get_template(template)
         self.features = features
         self.min_count = min_count
@@ -110,7 +116,7 @@ class SequenceModel(Model):
     # training
 
     def learn(self, X: Any, y: Any, sample_weight: Any, training: Training) -> Learnt:
-        sequences, targets, weight, n_sequences = self.training_sequences(X, y, sample_weight)
+        sequences, targets, weight, n_sequences = self.training_sequences(X, y, sample_weight, training.classes)
         self.use_labels(all_labels(targets.classes(), training.classes))
         check_weights(self.label_table, f"a table of {self.n_labels:,} labels with their neighbours")
         labels = targets.encode(self.classes)
@@ -144,10 +150,19 @@ class SequenceModel(Model):
     def further(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> LabelledBatch:
         # training knows no rule about neighbouring labels
         free = self.with_options(legal=False) if self.ruled else self
+        if self.class_weight is not None:
+            targets = Targets.of(y)
+            weight = check_sample_weight(sample_weight, len(targets.items))
+            sample_weight = sequence_weights(self.class_weight, targets, weight, self.classes)
         return super(SequenceModel, free).further(X, y, sample_weight, n_jobs)
 
-    def training_sequences(self, X: Any, y: Any, sample_weight: Any) -> tuple[Sequences, Targets, Floats | None, int]:
-        """Sequences of positive weight, their labels and weights, and how many sequences there are in all."""
+    def training_sequences(
+        self, X: Any, y: Any, sample_weight: Any, classes: Any = None
+    ) -> tuple[Sequences, Targets, Floats | None, int]:
+        """Sequences of positive weight, their labels and weights, and how many sequences there are in all.
+
+        classes: see `Training`.
+        """
         sequences = Sequences.of(X) if self.template is None else TextSequences.of(X)
         targets = Targets.of(y)
         targets.check_count(MOST_LABELS)
@@ -156,6 +171,9 @@ class SequenceModel(Model):
         lengths, n_sequences = sequences.lengths(), len(sequences.items)
         targets.check(lengths)
         weight = check_sample_weight(sample_weight, n_sequences)
+        if self.class_weight is not None:
+            given = None if classes is None else all_labels(targets.classes(), classes)
+            weight = sequence_weights(self.class_weight, targets, weight, given)
         if weight is not None and not weight.all():
             keep = np.flatnonzero(weight)
             sequences, targets, lengths, weight = sequences.take(keep), targets.take(keep), lengths[keep], weight[keep]
@@ -268,16 +286,14 @@ class SequenceModel(Model):
     def constrain(self, reading: Reading, allowed: Any = None, allowed_transitions: Any = None) -> None:
         """`allowed` and `allowed_transitions` of `SequenceTagger`."""
         n_labels, structure = self.n_labels, self._structure(reading)
-        pairs = None if allowed_transitions is None else as_booleans(allowed_transitions, (n_labels, n_labels))
-        if allowed_transitions is not None and pairs is None:
-            raise ValueError(f"allowed_transitions must be a boolean array of shape ({n_labels}, {n_labels})")
+        rule = self._transition_rule(allowed_transitions)
         rows = label_masks(allowed, reading.source.lengths, self.classes)
-        if pairs is not None:
-            rule = LabelRule.of_pairs(pairs) & reading.source.rule
+        if rule is not None:
+            rule = rule & reading.source.rule
             rule.put_on(structure)  # each sequence's mask is checked together with it
             reading.source = replace(reading.source, rule=rule)
         for i, number in enumerate(reading.numbers.tolist()):
-            if rows[number] is None and pairs is None:
+            if rows[number] is None and rule is None:
                 continue
             mask = np.ones(structure.num_slots(i), dtype=np.uint8)
             length = int(reading.source.rows.lengths[i])
@@ -287,6 +303,16 @@ class SequenceModel(Model):
                 structure.set_mask(i, mask)
             except ValueError as error:
                 raise no_labelling(number, error, self.kept_scheme() is not None) from None
+
+    def _transition_rule(self, allowed: Any) -> LabelRule | None:
+        """`allowed_transitions` of `SequenceTagger`: the name of a scheme, or a table of pairs."""
+        if allowed is None or isinstance(allowed, str):
+            return None if allowed is None else named_rule(allowed, tuple(self.classes.tolist()))
+        pairs = as_booleans(allowed, (self.n_labels, self.n_labels))
+        if pairs is None:
+            size = f"({self.n_labels}, {self.n_labels})"
+            raise ValueError(f"allowed_transitions must be a boolean array of shape {size}, or the name of a scheme")
+        return LabelRule.of_pairs(pairs)
 
     def rows_of_labels(self, reading: Reading, values: Floats) -> list[Floats]:
         """The rows of labels cut out of slot vectors of all examples: (length, n_labels) per sequence."""
@@ -319,16 +345,10 @@ class SequenceModel(Model):
 
     # inspection
 
-    def two_best(self, reading: Reading) -> list[tuple[Ints, float]]:
-        """The two best labellings of a reading's only sequence: labels and scores."""
-        if not reading.source.lengths[0]:
-            raise ValueError("a sequence without positions has nothing to explain")
-        structure, features = self._structure(reading), reading.batch.features
-        best = structure.k_best(0, features.scores(0, self.weights), 2)
-        labels = self.labels_of(
-            reading, np.zeros(len(best), dtype=np.int64), Labellings.of([(slots, counts) for _, slots, counts in best])
-        )
-        return list(zip(split(labels, np.repeat(reading.source.lengths, len(best))), [b[0] for b in best], strict=True))
+    def two_best(self, reading: Reading, *place: Any) -> list[tuple[Ints, float]]:
+        """Two labellings to tell apart (see `contrasted`): labels and scores."""
+        found = contrasted(self, reading, *place)
+        return list(zip(labels_of(self, reading, list(found)), [each[0] for each in found], strict=True))
 
     def state_features(self) -> dict[tuple[Any, Any], float]:
         """Weights of (attribute, label) pairs."""
