@@ -10,11 +10,14 @@ PAGE = (Path(__file__).parents[2] / "docs" / "integrations.md").read_text(encodi
 SECTIONS = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", PAGE, re.DOTALL | re.MULTILINE))
 
 
+@pytest.mark.filterwarnings("ignore")  # MLflow has its own
 @pytest.mark.parametrize("library", SECTIONS)
 def test_the_section_runs(library, tmp_path, monkeypatch, capsys):
     pytest.importorskip(library.lower())
     importlib.import_module(f"partwise.integrations.{library.lower()}")  # entry points are of installed packages
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"file://{tmp_path}/runs")
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     blocks = re.findall(r"^```python\n(.*?)^```$", SECTIONS[library], re.DOTALL | re.MULTILINE)
     assert blocks
     names: dict[str, object] = {"__name__": "page"}
@@ -32,4 +35,12 @@ def check_spacy(names, output):
     assert names["retrained"].score(bank.words, bank.tags) > 0.95
 
 
-CHECKS = {"spaCy": check_spacy}
+def check_mlflow(names, output):
+    assert names["again"].predict(names["X"]) == names["answers"] == names["y"]
+
+
+def check_skops(names, output):
+    assert output.splitlines() == [str(names["TRUSTED"]), "['colours']"]
+
+
+CHECKS = {"spaCy": check_spacy, "MLflow": check_mlflow, "skops": check_skops}
