@@ -3,6 +3,7 @@
 import ast
 import importlib.metadata
 import re
+import sys
 import tomllib
 from importlib.resources import files
 from pathlib import Path
@@ -113,6 +114,44 @@ def test_the_citation_is_of_this_version():
     )
     assert f"  - name: {project['authors'][0]['name']}" in lines
     assert {"message", "title", "abstract"} <= set(citation)
+
+
+def test_wheels_are_built_for_the_versions_that_are_claimed():
+    """Classifiers, requires-python and cibuildwheel's settings agree; tests of wheels have what they import."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    project, wheels = settings["project"], settings["tool"]["cibuildwheel"]
+    claimed = re.findall(r"Python :: (3\.\d+)(?=\n|$)", "\n".join(project["classifiers"]))
+    assert claimed == ["3.11", "3.12", "3.13", "3.14"]
+    assert wheels["build"].split() == [f"cp{version.replace('.', '')}-*" for version in claimed]
+    assert project["requires-python"] == f">={claimed[0]}"
+    assert wheels["skip"] == "*-musllinux_*"
+    assert set(wheels["linux"]["archs"]) == {"x86_64", "aarch64"}
+    assert set(wheels["macos"]["archs"]) == {"x86_64", "arm64"}
+    systems = {each.split(" :: ", 1)[1] for each in project["classifiers"] if each.startswith("Operating System")}
+    assert systems == {"MacOS", "POSIX :: Linux"}
+    for system in ("linux", "macos"):
+        assert wheels[system]["environment"]["PARTWISE_WHEEL"] == "ON"
+        assert wheels[system]["environment"]["PARTWISE_NATIVE"] == "OFF"
+    there = {re.split(r"[<>=\[]", each)[0] for each in (*wheels["test-requires"], *project["dependencies"])}
+    there |= {"sklearn", "threadpoolctl", "partwise"}  # scikit-learn's name as a module, and what it needs itself
+    missing = {name: path for name, path in imported_by_tests().items() if name not in there}
+    assert missing == {}
+
+
+def imported_by_tests() -> dict[str, str]:
+    """Packages that test files import whether they are installed or not, with a file that does."""
+    folder = ROOT / "tests"
+    own = {path.stem for path in folder.rglob("*.py")} | {path.name for path in folder.iterdir()} | {"benchmarks"}
+    found = {}
+    for path in sorted(folder.rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        for node in ast.parse(text).body:
+            names = [item.name for item in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+            for name in {name.partition(".")[0] for name in names} - own - set(sys.stdlib_module_names):
+                if not re.search(rf"importorskip\(\s*['\"]{name}\b", text):
+                    found[name] = str(path)
+    return found
 
 
 def test_package_is_marked_as_typed():

@@ -1,0 +1,201 @@
+"""MLflow (extra "mlflow"): a flavour that stores a fitted estimator as its model file.
+
+    import partwise.integrations.mlflow as flavour
+
+    info = flavour.log_model(tagger, name="tagger")
+    tagger = flavour.load_model(info.model_uri)           # the estimator
+    model = mlflow.pyfunc.load_model(info.model_uri)      # whatever serves models: model.predict(X)
+
+Model files are checked when they are read, and execute nothing; a pickle would.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+try:
+    from mlflow import pyfunc
+    from mlflow.models import Model
+    from mlflow.models.model import MLMODEL_FILE_NAME
+    from mlflow.models.utils import _save_example
+    from mlflow.tracking.artifact_utils import _download_artifact_from_uri
+    from mlflow.utils.environment import (
+        _CONDA_ENV_FILE_NAME,
+        _CONSTRAINTS_FILE_NAME,
+        _PYTHON_ENV_FILE_NAME,
+        _REQUIREMENTS_FILE_NAME,
+        _process_conda_env,
+        _process_pip_requirements,
+        _PythonEnv,
+        _validate_env_arguments,
+    )
+    from mlflow.utils.model_utils import (
+        _get_flavor_configuration,
+        _validate_and_copy_code_paths,
+        _validate_and_prepare_target_save_path,
+    )
+except ImportError as error:
+    raise ImportError("partwise.integrations.mlflow needs MLflow: pip install 'partwise[mlflow]'") from error
+
+from .. import __version__, load
+from ..model_files import kind_of
+
+__all__ = ["FLAVOR_NAME", "get_default_pip_requirements", "load_model", "log_model", "save_model"]
+
+FLAVOR_NAME = "partwise"
+_MODEL_FILE = "model.pw"
+
+
+def get_default_pip_requirements() -> list[str]:
+    """What an environment needs to load models."""
+    return ["partwise" if "unknown" in __version__ else f"partwise=={__version__}"]
+
+
+def save_model(
+    model: Any,
+    path: str | os.PathLike[str],
+    *,
+    conda_env: Any = None,
+    code_paths: list[str] | None = None,
+    mlflow_model: Any = None,
+    signature: Any = None,
+    input_example: Any = None,
+    pip_requirements: Any = None,
+    extra_pip_requirements: Any = None,
+    metadata: dict[str, Any] | None = None,
+    pyfunc_predict_fn: str = "predict",
+) -> None:
+    """Save a fitted estimator to a folder as an MLflow model.
+
+    Parameters
+    ----------
+    model : a fitted estimator of partwise
+    path : a folder that does not exist, or is empty
+    pyfunc_predict_fn : str
+        The method that `predict` of the loaded `pyfunc` model calls: "predict", "predict_proba", "predict_marginals".
+    conda_env, code_paths, mlflow_model, signature, input_example, pip_requirements, extra_pip_requirements, metadata
+        As for MLflow's own flavours.
+
+    Raises
+    ------
+    ValueError
+        If it is no fitted estimator of partwise, or has no such method.
+    """
+    _check(model, pyfunc_predict_fn)
+    _validate_env_arguments(conda_env, pip_requirements, extra_pip_requirements)
+    _validate_and_prepare_target_save_path(path)
+    folder = Path(path)
+    code = _validate_and_copy_code_paths(code_paths, str(folder))
+    mlflow_model = Model() if mlflow_model is None else mlflow_model
+    if signature is not None:
+        mlflow_model.signature = signature
+    if input_example is not None:
+        _save_example(mlflow_model, input_example, str(folder))
+    if metadata is not None:
+        mlflow_model.metadata = metadata
+    model.save(folder / _MODEL_FILE)
+    pyfunc.add_to_model(
+        mlflow_model,
+        loader_module=__name__,
+        data=_MODEL_FILE,
+        conda_env=_CONDA_ENV_FILE_NAME,
+        python_env=_PYTHON_ENV_FILE_NAME,
+        code=code,
+    )
+    mlflow_model.add_flavor(
+        FLAVOR_NAME,
+        partwise_version=__version__,
+        kind=kind_of(model),
+        data=_MODEL_FILE,
+        code=code,
+        pyfunc_predict_fn=pyfunc_predict_fn,
+    )
+    mlflow_model.save(str(folder / MLMODEL_FILE_NAME))
+    if conda_env is None:
+        default = get_default_pip_requirements() if pip_requirements is None else None
+        conda_env, requirements, constraints = _process_pip_requirements(
+            default, pip_requirements, extra_pip_requirements
+        )
+    else:
+        conda_env, requirements, constraints = _process_conda_env(conda_env)
+    # JSON is YAML too.
+    (folder / _CONDA_ENV_FILE_NAME).write_text(json.dumps(conda_env, indent=1), encoding="utf-8")
+    (folder / _REQUIREMENTS_FILE_NAME).write_text("\n".join(requirements), encoding="utf-8")
+    if constraints:
+        (folder / _CONSTRAINTS_FILE_NAME).write_text("\n".join(constraints), encoding="utf-8")
+    _PythonEnv.current().to_yaml(str(folder / _PYTHON_ENV_FILE_NAME))
+
+
+def log_model(model: Any, name: str = "model", *, registered_model_name: str | None = None, **options: Any) -> Any:
+    """Log a fitted estimator as an artifact of the current run; options are those of `save_model`.
+
+    Returns
+    -------
+    mlflow.models.model.ModelInfo
+    """
+    return Model.log(
+        artifact_path=None,
+        name=name,
+        flavor=sys.modules[__name__],
+        registered_model_name=registered_model_name,
+        model=model,
+        **options,
+    )
+
+
+def load_model(model_uri: str, dst_path: str | None = None) -> Any:
+    """The estimator that was saved or logged; nothing in the file is executed."""
+    folder = _download_artifact_from_uri(artifact_uri=model_uri, output_path=dst_path)
+    flavour = _get_flavor_configuration(folder, FLAVOR_NAME)
+    return load(os.path.join(folder, flavour["data"]))
+
+
+class _PyFunc:
+    """What `mlflow.pyfunc.load_model` works with."""
+
+    def __init__(self, model: Any, method: str) -> None:
+        self.model = model
+        self.method = method
+
+    def get_raw_model(self) -> Any:
+        """The estimator."""
+        return self.model
+
+    def predict(self, model_input: Any, params: dict[str, Any] | None = None) -> Any:
+        """Answers to examples as the estimator takes them; frames and arrays are taken apart first."""
+        return getattr(self.model, self.method)(_examples(model_input, kind_of(self.model)))
+
+
+def _examples(given: Any, kind: str) -> Any:
+    """X of an estimator: rows of a frame for classifiers, the only column of a frame for models of structures."""
+    columns = getattr(given, "columns", None)
+    if columns is None:
+        return given.tolist() if isinstance(given, np.ndarray) and given.dtype == object else given
+    if kind == "maxent":
+        return given.to_numpy()
+    if len(columns) != 1:
+        raise ValueError(
+            f"a frame for this model needs one column with an example in each row, got {len(columns)} columns: "
+            f"{', '.join(map(str, list(columns)[:5]))}"
+        )
+    return given.iloc[:, 0].tolist()
+
+
+def _load_pyfunc(path: str) -> _PyFunc:
+    """Called by MLflow with the path of the model file."""
+    flavour = _get_flavor_configuration(os.path.dirname(path), FLAVOR_NAME)
+    return _PyFunc(load(path), flavour["pyfunc_predict_fn"])
+
+
+def _check(model: Any, method: str) -> None:
+    if not hasattr(model, "result_"):
+        raise ValueError(f"{type(model).__name__} is no fitted estimator of partwise")
+    kind_of(model)  # ValueError if there are no files for it
+    if not hasattr(model, method):
+        raise ValueError(f"{type(model).__name__} has no method {method!r}")

@@ -1,0 +1,319 @@
+"""Models in a pipeline of spaCy."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import srsly
+from spacy.attrs import DEP, HEAD
+from spacy.language import Language
+from spacy.pipeline import Pipe
+from spacy.scorer import Scorer, get_ner_prf
+from spacy.tokens import Doc, Span, Token
+from spacy.util import minibatch, raise_error
+
+from ... import load
+from ...metrics.chunks import chunk_spans
+from .. import model_from_bytes, model_to_bytes
+from .docs import COLUMNS, WORD, columns_of, reader_of, sentences
+
+#: The universal parts of speech: a tagger whose labels are among them sets token.pos_.
+UPOS = frozenset(
+    {"ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN", "PUNCT", "SCONJ"}
+    | {"SYM", "VERB", "X"}
+)
+#: The relation of spaces to the word beside them, and that of arcs without a name, which spaCy would take for missing.
+ANY_RELATION = "dep"
+
+
+class _Component(Pipe):
+    """A model in a pipeline. It is read when it is first used: where a pipeline is loaded, the file it was made from
+    may be gone, and the pipeline's own copy takes its place.
+    """
+
+    #: Kinds of models that it takes, by what they have.
+    kinds: str = ""
+    needs: str = ""
+    #: Options of it, which are saved with the model.
+    options: tuple[str, ...] = ()
+
+    def __init__(self, nlp: Language, name: str, model: Any) -> None:
+        self.vocab = nlp.vocab
+        self.name = name
+        self._path: Path | None = None
+        self._model: Any = None
+        if model is not None and not isinstance(model, str | Path):
+            self.use(model)
+        elif model is not None:
+            self._path = Path(model)
+            if self._path.exists():
+                self.use(load(self._path))
+
+    @property
+    def estimator(self) -> Any:
+        """The fitted estimator."""
+        if self._model is None:
+            reason = "no model was given: config={'model': 'FILE.pw'}" if self._path is None else (
+                f"there is no file {str(self._path)!r}"
+            )  # fmt: skip
+            raise ValueError(f"{self.name}: {reason}")
+        return self._model
+
+    def use(self, model: Any) -> None:
+        """Take another fitted model."""
+        if not hasattr(model, self.needs) or not hasattr(model, "result_"):
+            raise ValueError(f"{self.name} takes {self.kinds}, not {type(model).__name__}")
+        self._model = model
+        self._check()
+
+    def _check(self) -> None:
+        """ValueError if model and options do not fit."""
+
+    def annotate(self, docs: Sequence[Doc]) -> None:
+        """Set what the model says of some Docs, by one prediction for all of them."""
+        raise NotImplementedError
+
+    def __call__(self, doc: Doc) -> Doc:
+        """One Doc, annotated in place."""
+        error_handler = self.get_error_handler()
+        try:
+            self.annotate([doc])
+        except Exception as error:
+            error_handler(self.name, self, [doc], error)
+        return doc
+
+    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
+        """A stream of Docs, predicted for in batches."""
+        error_handler = self.get_error_handler()
+        for docs in minibatch(stream, size=batch_size):
+            try:
+                self.annotate(docs)
+            except Exception:
+                if error_handler is raise_error:
+                    raise
+                yield from self._one_by_one(docs)
+            else:
+                yield from docs
+
+    def _one_by_one(self, docs: Sequence[Doc]) -> Iterator[Doc]:
+        """Where a batch failed: those that do not fail alone, the others for the error handler."""
+        for doc in docs:
+            try:
+                self.annotate([doc])
+            except Exception as error:
+                self.get_error_handler()(self.name, self, [doc], error)
+            else:
+                yield doc
+
+    # saving
+
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+        """Model file and options."""
+        settings = {option: getattr(self, option) for option in self.options}
+        packed: bytes = srsly.msgpack_dumps({"settings": settings, "model": model_to_bytes(self.estimator)})
+        return packed
+
+    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> _Component:
+        """The inverse; nothing in it is executed."""
+        found = srsly.msgpack_loads(data)
+        self._restore(found["settings"], model_from_bytes(found["model"]))
+        return self
+
+    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
+        """A folder with `model.pw` and `settings.json`."""
+        folder = Path(path)
+        folder.mkdir(parents=True, exist_ok=True)
+        self.estimator.save(folder / "model.pw")
+        srsly.write_json(folder / "settings.json", {option: getattr(self, option) for option in self.options})
+
+    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> _Component:
+        """The inverse; nothing in it is executed."""
+        folder = Path(path)
+        self._restore(srsly.read_json(folder / "settings.json"), load(folder / "model.pw"))
+        return self
+
+    def _restore(self, settings: dict[str, Any], model: Any) -> None:
+        for option in self.options:
+            setattr(self, option, settings[option])
+        self.use(model)
+
+
+class _Labels(_Component):
+    """Components whose model labels every word."""
+
+    kinds = "a SequenceTagger or SegmentTagger"
+    needs = "predict_single"
+    options: tuple[str, ...] = ("columns",)
+
+    def __init__(self, nlp: Language, name: str, model: Any, columns: Any, features: Any) -> None:
+        self.columns = None if columns is None else list(columns)
+        self.features = features
+        super().__init__(nlp, name, model)
+
+    def _check(self) -> None:
+        for column in self.columns or ():
+            reader_of(column)
+        if self.features is not None:
+            return
+        template = self.estimator.template_
+        if template is None:
+            raise ValueError(
+                f"{self.name}: the model reads attributes, which no template makes; give `features`, a function from a "
+                "list of tokens to the attributes of each"
+            )
+        needed = max(template.columns, default=0) + 1
+        if self.columns is None and needed > 1:
+            raise ValueError(
+                f"{self.name}: the model reads {needed} columns; name them, as in columns=['form', 'tag'] "
+                f"(there are {', '.join(COLUMNS)})"
+            )
+        if self.columns is not None and len(self.columns) < needed:
+            raise ValueError(f"{self.name}: the model reads {needed} columns, got {', '.join(self.columns)}")
+
+    def read(self, words: list[list[Token]]) -> Any:
+        """Sentences as the model's input."""
+        if self.features is not None:
+            return [self.features(sentence) for sentence in words]
+        return columns_of(words, self.columns or ("form",))
+
+
+class PartwiseTagger(_Labels):
+    """Sets token.tag_ or token.pos_ by a `SequenceTagger` (`partwise_tagger`)."""
+
+    options = ("columns", "attribute")
+
+    def __init__(
+        self,
+        nlp: Language,
+        name: str,
+        model: Any = None,
+        columns: Any = None,
+        attribute: str = "auto",
+        features: Any = None,
+    ) -> None:
+        if attribute not in ("auto", "tag", "pos"):
+            raise ValueError(f"{name}: attribute must be 'auto', 'tag' or 'pos', got {attribute!r}")
+        self.attribute = attribute
+        super().__init__(nlp, name, model, columns, features)
+
+    @property
+    def target(self) -> str:
+        """Which of "tag" and "pos" it sets."""
+        if self.attribute != "auto":
+            return self.attribute
+        return "pos" if UPOS.issuperset(self.estimator.classes_.tolist()) else "tag"
+
+    def _check(self) -> None:
+        super()._check()
+        strange = sorted(set(map(str, self.estimator.classes_.tolist())) - UPOS) if self.target == "pos" else []
+        if strange:
+            raise ValueError(f"{self.name}: {strange[0]!r} is no universal part of speech; use attribute='tag'")
+
+    def annotate(self, docs: Sequence[Doc]) -> None:
+        words = sentences(docs)
+        if not words:
+            return
+        name = f"{self.target}_"
+        for sentence, labels in zip(words, self.estimator.predict(self.read(words)), strict=True):
+            for token, label in zip(sentence, labels, strict=True):
+                setattr(token, name, str(label))
+
+    def score(self, examples: Iterable[Any], **options: Any) -> dict[str, Any]:
+        """Accuracy, for `nlp.evaluate`."""
+        found: dict[str, Any] = Scorer.score_token_attr(examples, self.target)
+        return found
+
+
+class PartwiseNER(_Labels):
+    """Sets doc.ents by a tagger of chunk labels (B-PER, ...) or a `SegmentTagger` (`partwise_ner`)."""
+
+    def __init__(self, nlp: Language, name: str, model: Any = None, columns: Any = None, features: Any = None) -> None:
+        super().__init__(nlp, name, model, columns, features)
+
+    def _check(self) -> None:
+        super()._check()
+        if not hasattr(self.estimator, "predict_spans"):
+            labels = list(map(str, self.estimator.classes_.tolist()))
+            if not any(label[:2] in ("B-", "I-", "S-", "E-", "U-", "L-") for label in labels):
+                raise ValueError(f"{self.name}: the model's labels are no chunk labels (B-PER, I-PER, O): {labels[:5]}")
+
+    def annotate(self, docs: Sequence[Doc]) -> None:
+        words = sentences(docs)
+        if not words:
+            return
+        X = self.read(words)
+        if hasattr(self.estimator, "predict_spans"):
+            spans = [[(span.label, span.begin, span.end) for span in own] for own in self.estimator.predict_spans(X)]
+        else:
+            spans = list(map(chunk_spans, self.estimator.predict(X)))
+        found: dict[int, list[Span]] = {id(doc): [] for doc in docs}
+        for sentence, own in zip(words, spans, strict=True):
+            doc = sentence[0].doc
+            found[id(doc)] += [Span(doc, sentence[a].i, sentence[b - 1].i + 1, str(kind)) for kind, a, b in own]
+        for doc in docs:
+            doc.set_ents(found[id(doc)])
+
+    def score(self, examples: Iterable[Any], **options: Any) -> dict[str, Any]:
+        """Precision, recall and F1 of entities, for `nlp.evaluate`."""
+        found: dict[str, Any] = get_ner_prf(examples)
+        return found
+
+
+class PartwiseParser(_Component):
+    """Sets token.head and token.dep_, and with them sentence boundaries, by a `DependencyParser` (`partwise_parser`).
+
+    Sentences are those that the Doc has; put a sentencizer before it where texts have several.
+    """
+
+    kinds = "a DependencyParser"
+    needs = "parse"
+
+    def __init__(self, nlp: Language, name: str, model: Any = None) -> None:
+        super().__init__(nlp, name, model)
+
+    def annotate(self, docs: Sequence[Doc]) -> None:
+        words = sentences(docs)
+        answers = self.estimator.predict(columns_of(words, WORD)) if words else []
+        blank = self.estimator.blank_columns_ if words else []
+        if blank:
+            warnings.warn(
+                f"{self.name}: the Docs have no {', '.join(blank)}, which the parser was trained with: put a component "
+                "that sets them before it, or expect wrong trees",
+                stacklevel=2,
+            )
+        arcs: dict[int, tuple[Any, list[str]]] = {
+            id(doc): (np.zeros(len(doc), dtype=np.int64), [""] * len(doc)) for doc in docs
+        }
+        for sentence, tree in zip(words, answers, strict=True):
+            heads, relations = arcs[id(sentence[0].doc)]
+            for token, arc in zip(sentence, tree, strict=True):
+                head, relation = arc if isinstance(arc, tuple) else (arc, ANY_RELATION)
+                heads[token.i] = sentence[head - 1].i - token.i if head else 0
+                relations[token.i] = relation if head else "ROOT"
+        for doc in docs:
+            _set_arcs(doc, *arcs[id(doc)])
+
+    def score(self, examples: Iterable[Any], **options: Any) -> dict[str, Any]:
+        """Attachment scores, for `nlp.evaluate`."""
+        found: dict[str, Any] = Scorer.score_deps(examples, "dep", ignore_labels=("p", "punct"))
+        return found
+
+
+def _set_arcs(doc: Doc, heads: Any, relations: list[str]) -> None:
+    """Heads (distances to them) and relations of all tokens; spaces hang on the word before them, or on the first."""
+    before = next((token.i for token in doc if not token.is_space), 0)
+    for token in doc:
+        if token.is_space:
+            heads[token.i] = before - token.i
+            relations[token.i] = ANY_RELATION if before != token.i else "ROOT"
+        else:
+            before = token.i
+    strings = doc.vocab.strings
+    values = np.empty((len(doc), 2), dtype=np.uint64)
+    values[:, 0] = heads.astype(np.uint64)  # in two's complement
+    values[:, 1] = [strings.add(relation or ANY_RELATION) for relation in relations]
+    doc.from_array([HEAD, DEP], values)
