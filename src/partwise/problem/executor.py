@@ -11,7 +11,8 @@ own batches, may be done at the same time in several places.
 
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
@@ -74,9 +75,10 @@ class Executor(ABC):
     def walk(self, walks: Sequence[Walk], references: Sequence[Sequence[BatchReference]]) -> Iterator[Any]:
         """What each walk finds on its batches, in the order of the walks."""
         for each, own in zip(walks, references, strict=True):
-            yield each.over(self.opened(own, each.loss))
+            with closing(self.opened(own, each.loss)) as batches:
+                yield each.over(batches)
 
-    def opened(self, references: Sequence[BatchReference], loss: Loss) -> Iterator[BatchSums]:
+    def opened(self, references: Sequence[BatchReference], loss: Loss) -> Generator[BatchSums]:
         """These batches in this process's memory, one after the other."""
         for reference in references:
             yield self.in_memory(reference, loss) or BatchSums(reference.open(), loss)

@@ -67,6 +67,11 @@ class Sums:
 
     # what the batches are
 
+    @property
+    def batch_sizes(self) -> list[int]:
+        """Examples of each batch."""
+        return [reference.n_examples for reference in self._references]
+
     @cached_property
     def sample_weight(self) -> Floats:
         """omega."""

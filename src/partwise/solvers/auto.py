@@ -50,6 +50,7 @@ from ..problem import Problem
 from ..result import Result
 from .base import Callback, Solver, WarmStart, logger
 from .bcfw import BCFW
+from .block_dual import BlockDual
 from .cd import CD
 from .cd_l1 import CDL1
 from .checkpoint import Checkpoint
@@ -148,6 +149,14 @@ def choose(problem: Problem) -> Choice:
     if one_part:
         return Choice(SDCA(), "smooth, one part per labelling")
     return Choice(EGProx(), "smooth")
+
+
+def in_blocks(solver: Solver[Any], problem: Problem) -> Solver[Any]:
+    """The solver, or where it lacks batches in memory and nothing else: the solver on one batch after the other."""
+    lacks_memory = solver.missing(problem) == {Capability.IN_MEMORY}
+    if not lacks_memory or Capability.BLOCK_FILES not in problem.capabilities() or solver.in_blocks() is None:
+        return solver
+    return BlockDual.around(solver)
 
 
 def _sparse(problem: Problem, fitting: list[str]) -> Choice:
@@ -266,7 +275,7 @@ def solve(
     if isinstance(solver, str) and solver == "auto":
         choice = choose(problem)
     else:
-        choice = Choice(get_solver(solver) if isinstance(solver, str) else solver, "")
+        choice = Choice(in_blocks(get_solver(solver) if isinstance(solver, str) else solver, problem), "")
     check_fits(choice.solver, problem)
     if choice.reason:
         logger.log(logging.INFO if verbose else logging.DEBUG, "auto: %s, %s", choice.solver.name, choice.reason)
