@@ -341,3 +341,30 @@ def test_an_inner_solver_that_does_not_fit():
         solve(several(), BlockDual(inner="bcfw"))
     with pytest.raises(TypeError, match="no option nothing"):
         BlockDual(inner="eg", settings='{"nothing": 1}')
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_blocks_that_were_lost_are_made_again(groups, monkeypatch):
+    """Where there is room blocks stay in memory; a process that has lost them makes the same bits of files and weights."""
+    from partwise.solvers import block_walks
+
+    problem = several("log", l2=5.0)
+    method = BlockDual(inner="eg", groups=groups)
+    kept, lost = (method.init_state(problem, np.random.default_rng(0), None) for _ in range(2))
+    for k in range(13):
+        method.step(problem, kept)
+        if k in (0, 4, 9, 11):
+            block_walks.forget(method._folder(problem, lost))
+        method.step(problem, lost)
+        assert len(kept.since) == (k + 1) % 10  # files are written in every tenth round
+        if k == 6:
+            block_walks.forget(method._folder(problem, lost))
+            one, two = (method.certificate(problem, state).certificate for state in (kept, lost))
+            assert repr(one) == repr(two)
+    np.testing.assert_array_equal(kept.weights, lost.weights)
+    folder = method._folder(problem, kept)
+    assert os.path.isdir(folder)
+    assert any(key[0] == folder for key in block_walks._KEPT)
+    del kept
+    assert not os.path.exists(folder)
+    assert not any(key[0] == folder for key in block_walks._KEPT)

@@ -66,6 +66,10 @@ class DaskExecutor(Executor):
         return self._folder
 
     @property
+    def roomy(self) -> bool:
+        return self._memory is None
+
+    @property
     def places(self) -> int:
         """The workers at the moment."""
         return max(1, len(self._workers()))
@@ -129,7 +133,7 @@ def _do(work: Work, batch: Sized, block: tuple[Any, ...], memory: int | None) ->
 
 def _walk(walk: Walk, batches: list[Sized], memory: int | None) -> Any:
     """In a worker."""
-    return walk.over(_opened(walk.loss, batch, memory) for batch in batches)
+    return walk.over(lambda: (_opened(walk.loss, batch, memory) for batch in batches))
 
 
 def _opened(loss: Loss, batch: Sized, memory: int | None) -> BatchSums:

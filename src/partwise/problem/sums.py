@@ -370,6 +370,11 @@ class Sums:
         return self._executor.files
 
     @property
+    def roomy(self) -> bool:
+        """Whether there is room for everything that walks find on batches, and on all of them."""
+        return self._executor.roomy
+
+    @property
     def places(self) -> int:
         """In how many places walks are done at the same time, at most one per batch."""
         return min(self._executor.places, self.n_batches)

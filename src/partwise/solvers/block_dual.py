@@ -32,7 +32,9 @@ Stopping rule. gap = P(w) - D <= tol |P|, both summed again over all batches and
 least every fifth round (after round 100: every twentieth part of the rounds made).
 
 Files. `block_files`, in a folder beside the batches with the run's name; a round writes new ones and then removes the
-old ones, but for those of the last checkpoint. Without a checkpoint the folder is removed with the run.
+old ones, but for those of the last checkpoint. Where there is room for all dual variables in memory they are kept there
+besides, and every `EVERY`-th round writes files (`block_walks`). Without a checkpoint the folder is removed with the
+run.
 
 Source. Ma, Smith, Jaggi, Jordan, Richtarik, Takac 2015 (CoCoA+, adding with sigma' = gamma K); block-coordinate ascent
 for one group. Departures: any inner solver; sigma below K with rounds made again; proximal points.
@@ -46,7 +48,7 @@ import shutil
 import weakref
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from math import inf, isfinite
 from typing import Any, ClassVar
 
@@ -62,7 +64,7 @@ from ..problem import Problem
 from ..result import DivergenceError
 from .base import Certified, Solver, WarmStart, option, start_weights
 from .block_solver import InBlocks
-from .block_walks import Certify, Moved, Round, Visit
+from .block_walks import BlockWalk, Certify, Moved, Past, Plane, Round, Save, Visit, forget
 from .eg_prox import EGProx, settled
 from .registry import SOLVERS, describe, get_solver, register
 from .scheduled import ScheduledSolver
@@ -72,6 +74,8 @@ from .state import State
 ROUNDING = 1e-12
 #: What follows a sigma with which D would fall.
 LARGER = 2.0
+#: Rounds from files to files where blocks are kept besides.
+EVERY = 10
 
 
 @dataclass(kw_only=True)
@@ -97,7 +101,9 @@ class BlockDualState(State):
     run: str
     attempts: int = 0
     repeated: int = 0
-    #: The files that a checkpoint refers to, and what removes the folder where there is none.
+    #: The rounds since files were written; the files that a checkpoint refers to, and what removes the folder where
+    #: there is none.
+    since: list[Past] = field(default_factory=list, init=False, compare=False)
     saved: Ints = field(init=False)
     cleanup: Any = field(default=None, init=False, compare=False)
 
@@ -220,8 +226,9 @@ class BlockDual(ScheduledSolver[BlockDualState]):
             raise ValueError("block-dual at temperature 0 cannot start from an earlier result")
         weights = start_weights(problem, warm_start)
         state.attempts += 1
-        found = self._round(problem, state, np.zeros_like(weights), problem.l2, 0, weights)
-        self._accept(problem, state, found)
+        start = Past(state.attempts, np.zeros_like(weights), problem.l2, 0, weights)
+        found = self._round(problem, state, start)
+        self._accept(problem, state, start, found)
         for each in found:
             state.plane += problem.l2 * each.moved
         state.weights = weights
@@ -235,7 +242,8 @@ class BlockDual(ScheduledSolver[BlockDualState]):
         while True:
             state.attempts += 1
             sigma = state.scaling
-            found = self._round(problem, state, start, pulled.l2 / sigma, self.passes, None)
+            now = Past(state.attempts, start, pulled.l2 / sigma, self.passes)
+            found = self._round(problem, state, now)
             state.visits += sum(each.visits for each in found)
             moved = found[0].moved if len(found) == 1 else np.sum([each.moved for each in found], axis=0)
             gains = sum(each.gain for each in found)
@@ -250,7 +258,7 @@ class BlockDual(ScheduledSolver[BlockDualState]):
             _remove(self._path(problem, state, number, state.attempts) for number in range(problem.n_batches))
             state.scaling = min(LARGER * sigma, float(state.groups))
             state.repeated += 1
-        self._accept(problem, state, found)
+        self._accept(problem, state, now, found)
         state.plane += pulled.l2 / sigma * moved
         state.weights = start + moved / sigma
         state.gain = sum(each.measure for each in found)
@@ -260,38 +268,61 @@ class BlockDual(ScheduledSolver[BlockDualState]):
             if gain <= settled(state.epoch, ratio) * rho * problem.norm2(state.weights - state.center):
                 state.center = state.weights.copy()
 
-    def _round(
-        self,
-        problem: Problem,
-        state: BlockDualState,
-        weights: Floats,
-        l2: float,
-        passes: int,
-        warm_start: WarmStart | None,
-    ) -> list[Moved]:
+    def _round(self, problem: Problem, state: BlockDualState, now: Past) -> list[Moved]:
         folder = self._folder(problem, state)
         if not os.path.isdir(folder):
             os.makedirs(folder, exist_ok=True)
             state.cleanup = weakref.finalize(state, shutil.rmtree, folder, ignore_errors=True)
-        inner = self.form(problem).inner
-        walks, groups = [], _groups(problem.n_batches, state.groups)
-        for group in groups:
-            visits = [
-                visit._replace(new=self._path(problem, state, number, state.attempts), seed=(state.seed, number))
-                for number, visit in zip(group, self._visits(problem, state, group), strict=True)
-            ]
-            walks.append(Round(problem.loss, inner, l2, problem.n_jobs, weights, visits, passes, warm_start))
-        found: list[Moved] = problem.walk(walks, groups)
+            weakref.finalize(state, forget, folder)
+        write = not problem.roomy or len(state.since) + 1 >= EVERY
+        found: list[Moved] = self._walk(problem, state, Round, now=now, write=write)
         return found
 
-    def _accept(self, problem: Problem, state: BlockDualState, found: list[Moved]) -> None:
-        """The files of this round take the place of those before."""
-        before = state.written.copy()
+    def _walk(self, problem: Problem, state: BlockDualState, kind: type[BlockWalk], **more: Any) -> list[Any]:
+        """What walks of a kind find in each group."""
+        groups, inner, since = _groups(problem.n_batches, state.groups), self.form(problem).inner, tuple(state.since)
+
+        def walk(number: int, since: tuple[Past, ...] | None) -> BlockWalk:
+            return kind(
+                loss=problem.loss,
+                inner=inner,
+                n_jobs=problem.n_jobs,
+                folder=self._folder(problem, state),
+                group=number,
+                visits=self._visits(problem, state, groups[number]),
+                last=since[-1].attempt if since else int(state.written.max()),
+                since=since,
+                keep=problem.roomy,
+                **more,
+            )
+
+        # The rounds since are as many vectors of weights: they are sent to those who ask for them.
+        last = since[-1].attempt if since else 0
+        first = [replace(walk(number, since), since=None if last else ()) for number in range(len(groups))]
+        found = problem.walk(first, groups)
+        lost = [number for number, answer in enumerate(found) if answer is None]
+        if lost:
+            again = problem.walk([walk(number, since) for number in lost], [groups[number] for number in lost])
+            for number, answer in zip(lost, again, strict=True):
+                found[number] = answer
+        return found
+
+    def _accept(self, problem: Problem, state: BlockDualState, now: Past, found: list[Moved]) -> None:
+        """The blocks of this round take the place of those before."""
         digests = [digest for each in found for digest in each.digests]
+        if any(digests):
+            self._replace(problem, state, digests)
+        else:
+            state.since.append(now)
+
+    def _replace(self, problem: Problem, state: BlockDualState, digests: list[bytes]) -> None:
+        """The files of this attempt take the place of those before."""
+        before = state.written.copy()
         for number, digest in enumerate(digests):
             if digest:
                 state.written[number] = state.attempts
                 state.digests[number] = np.frombuffer(digest, dtype=np.uint8)
+        state.since.clear()
         self._forget(problem, state, before, (before != state.saved) & (before != state.written))
 
     def _forget(self, problem: Problem, state: BlockDualState, written: Ints, which: NDArray[np.bool_]) -> None:
@@ -299,15 +330,11 @@ class BlockDual(ScheduledSolver[BlockDualState]):
         _remove(self._path(problem, state, number, int(written[number])) for number in numbers)
 
     def certificate(self, problem: Problem, state: BlockDualState) -> Certified:
-        inner, groups = self.form(problem).inner, _groups(problem.n_batches, state.groups)
-        walks = [
-            Certify(problem.loss, inner, problem.n_jobs, state.weights, self._visits(problem, state, group))
-            for group in groups
-        ]
         value, u, b = 0.0, np.zeros_like(state.weights), 0.0
-        for own_value, own_u, own_b in problem.walk(walks, groups):
-            value, b = value + own_value, b + own_b
-            u += own_u
+        own: Plane
+        for own in self._walk(problem, state, Certify, weights=state.weights):
+            value, b = value + own.losses, b + own.b
+            u += own.u
         primal = value + problem.penalty_value(state.weights)
         certificate = problem.certificate_of(primal, u, b, state.weights)
         return Certified(certificate, state.weights.copy(), DualPoint.of_plane(u, b))
@@ -316,6 +343,9 @@ class BlockDual(ScheduledSolver[BlockDualState]):
         return state.weights.copy()
 
     def before_save(self, problem: Problem, state: BlockDualState) -> None:
+        if state.since:
+            found: list[list[bytes]] = self._walk(problem, state, Save)
+            self._replace(problem, state, [digest for digests in found for digest in digests])
         for number in np.flatnonzero(state.written).tolist():
             if state.written[number] != state.saved[number]:
                 with open(self._path(problem, state, number, int(state.written[number])), "rb") as file:
@@ -343,6 +373,8 @@ class BlockDual(ScheduledSolver[BlockDualState]):
                 state.digests[number].tobytes(),
                 sizes[number],
                 problem.n_weights,
+                self._path(problem, state, number, state.attempts),
+                (state.seed, number),
             )
             for number in group
         ]

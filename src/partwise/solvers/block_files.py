@@ -41,7 +41,7 @@ _PLANE = "block plane"
 class Block(NamedTuple):
     """A state without its vectors, and the block's plane u_k."""
 
-    state: OnlineState
+    state: Any
     plane: Floats
 
 
@@ -152,6 +152,6 @@ def _state(
     for cls in solver.state_types:
         vectors = {item.name for item in fields(cls) if item.name in solver.vectors}
         if {item.name for item in fields(cls) if item.init} == {*values, *vectors}:
-            empty = {name: np.zeros(0 if name == "weights" else n_weights) for name in vectors}
-            return cls(**values, **empty)
+            values |= {name: np.zeros(0 if name == "weights" else n_weights) for name in vectors}
+            return cls(**values)
     raise ValueError(f"is not of solver {solver.name!r}")
