@@ -32,7 +32,7 @@ class ClusterPartitions(Partitions):
     def executor(self, batches: list[FileBatch]) -> Executor:
         """The cluster."""
         sizes = {batch: batch.opened_bytes for batch in batches}
-        return DaskExecutor(self._client, sizes, self._worker_memory, self._patience)
+        return DaskExecutor(self._client, sizes, self._worker_memory, self._patience, self._here.folder)
 
 
 def open_folder(

@@ -163,7 +163,7 @@ def decode_text(data: bytes, path: Path = "<input>", line: int = 1) -> str:
 
 
 @contextmanager
-def atomic_write(path: Path, mode: str = "wb") -> Iterator[Any]:
+def atomic_write(path: Path, mode: str = "wb", *, sync: bool = True) -> Iterator[Any]:
     """Write a file in full or, if the block fails, not at all.
 
     The block writes to a temporary file in the same folder, which is then flushed to the disk and renamed. A name
@@ -174,6 +174,7 @@ def atomic_write(path: Path, mode: str = "wb") -> Iterator[Any]:
     ----------
     path : the file
     mode : "wb" for bytes, "w" for text, which is written as UTF-8 with line feeds at line ends
+    sync : whether it is flushed to the disk, so that it lasts through a power cut
     """
     if mode not in ("wb", "w"):
         raise ValueError(f"mode must be 'wb' or 'w', got {mode!r}")
@@ -204,13 +205,15 @@ def atomic_write(path: Path, mode: str = "wb") -> Iterator[Any]:
             with _layers(raw, mode, packed) as file:
                 yield file
             raw.flush()
-            os.fsync(raw.fileno())
+            if sync:
+                os.fsync(raw.fileno())
         os.replace(temporary, target)
     except BaseException:
         with suppress(OSError):
             os.unlink(temporary)
         raise
-    _sync_folder(folder)
+    if sync:
+        sync_folder(folder)
 
 
 @contextmanager
@@ -243,7 +246,7 @@ def _layers(raw: IO[bytes], mode: str, packed: bool) -> Iterator[Any]:
                 binary.close()
 
 
-def _sync_folder(folder: str) -> None:
+def sync_folder(folder: str) -> None:
     """Make a rename last through a power cut, where folders can be opened."""
     if not hasattr(os, "O_DIRECTORY"):
         return

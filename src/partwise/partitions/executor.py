@@ -30,6 +30,10 @@ class PartitionExecutor(Executor):
     def files(self) -> str | None:
         return self._files
 
+    @property
+    def roomy(self) -> bool:
+        return self._everything
+
     def run(self, work: Work, references: Sequence[BatchReference], blocks: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
         with closing(self.opened(references, work.loss)) as batches:
             for _, block in zip(references, blocks, strict=True):

@@ -11,8 +11,9 @@ own batches, may be done at the same time in several places.
 
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
@@ -54,8 +55,8 @@ class Walk(ABC):
     loss: Loss
 
     @abstractmethod
-    def over(self, batches: Iterator[BatchSums]) -> Any:
-        """What it finds on these batches, opened one after the other as they are asked for."""
+    def over(self, batches: Callable[[], Generator[BatchSums]]) -> Any:
+        """What it finds on its batches. `batches` goes over them, opened one after the other as they are asked for."""
 
 
 class Executor(ABC):
@@ -67,6 +68,11 @@ class Executor(ABC):
         return None
 
     @property
+    def roomy(self) -> bool:
+        """Whether there is room for everything that walks find on batches, and on all of them."""
+        return False
+
+    @property
     def places(self) -> int:
         """In how many places walks are done at the same time."""
         return 1
@@ -74,9 +80,9 @@ class Executor(ABC):
     def walk(self, walks: Sequence[Walk], references: Sequence[Sequence[BatchReference]]) -> Iterator[Any]:
         """What each walk finds on its batches, in the order of the walks."""
         for each, own in zip(walks, references, strict=True):
-            yield each.over(self.opened(own, each.loss))
+            yield each.over(partial(self.opened, own, each.loss))
 
-    def opened(self, references: Sequence[BatchReference], loss: Loss) -> Iterator[BatchSums]:
+    def opened(self, references: Sequence[BatchReference], loss: Loss) -> Generator[BatchSums]:
         """These batches in this process's memory, one after the other."""
         for reference in references:
             yield self.in_memory(reference, loss) or BatchSums(reference.open(), loss)
@@ -99,6 +105,10 @@ class ThreadExecutor(Executor):
     @property
     def files(self) -> str:
         return tempfile.gettempdir()
+
+    @property
+    def roomy(self) -> bool:
+        return True
 
     def run(self, work: Work, references: Sequence[BatchReference], blocks: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
         for reference, block in zip(references, blocks, strict=True):

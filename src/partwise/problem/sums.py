@@ -67,6 +67,11 @@ class Sums:
 
     # what the batches are
 
+    @property
+    def batch_sizes(self) -> list[int]:
+        """Examples of each batch."""
+        return [reference.n_examples for reference in self._references]
+
     @cached_property
     def sample_weight(self) -> Floats:
         """omega."""
@@ -363,6 +368,11 @@ class Sums:
         if self._executor.files is None:
             raise ValueError("there is no folder for files of blocks")
         return self._executor.files
+
+    @property
+    def roomy(self) -> bool:
+        """Whether there is room for everything that walks find on batches, and on all of them."""
+        return self._executor.roomy
 
     @property
     def places(self) -> int:

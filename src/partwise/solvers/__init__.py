@@ -11,6 +11,7 @@ from .annealed import Annealed
 from .auto import choose, solve
 from .base import Certified, Progress, Solver, WarmStart, option, start_weights
 from .bcfw import BCFW
+from .block_dual import BlockDual
 from .bmrm import BMRM
 from .cd import CD
 from .cd_exact import CDExact
@@ -60,6 +61,7 @@ __all__ = [
     "SDCA",
     "SGD",
     "Annealed",
+    "BlockDual",
     "CDExact",
     "Certified",
     "Checkpoint",

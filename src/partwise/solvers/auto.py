@@ -51,6 +51,7 @@ from ..problem import Problem
 from ..result import Result
 from .base import Callback, Solver, WarmStart, logger
 from .bcfw import BCFW
+from .block_dual import BlockDual
 from .cd import CD
 from .cd_l1 import CDL1
 from .checkpoint import Checkpoint
@@ -170,6 +171,14 @@ def _max_margin(problem: Problem) -> BCFW:
     return BCFW(gap_sampling=True)
 
 
+def in_blocks(solver: Solver[Any], problem: Problem) -> Solver[Any]:
+    """The solver, or where it lacks batches in memory and nothing else: the solver on one batch after the other."""
+    lacks_memory = solver.missing(problem) == {Capability.IN_MEMORY}
+    if not lacks_memory or Capability.BLOCK_FILES not in problem.capabilities() or solver.in_blocks() is None:
+        return solver
+    return BlockDual.around(solver)
+
+
 def _sparse(problem: Problem, fitting: list[str]) -> Choice:
     """The choice where an l1 term makes weights zero."""
     if CDL1.name in fitting and (EGProx.name not in fitting or _columns_for_sparse(problem)):
@@ -286,7 +295,7 @@ def solve(
     if isinstance(solver, str) and solver == "auto":
         choice = choose(problem)
     else:
-        choice = Choice(get_solver(solver) if isinstance(solver, str) else solver, "")
+        choice = Choice(in_blocks(get_solver(solver) if isinstance(solver, str) else solver, problem), "")
     check_fits(choice.solver, problem)
     if choice.reason:
         logger.log(logging.INFO if verbose else logging.DEBUG, "auto: %s, %s", choice.solver.name, choice.reason)

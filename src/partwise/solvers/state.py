@@ -98,7 +98,7 @@ def unpack(fresh: S, arrays: dict[str, Array], scalars: dict[str, Any]) -> S:
         elif name not in scalars:
             raise ValueError(f"{name} is an array")
         elif isinstance(like, np.random.Generator):
-            values[name] = _generator(scalars[name])
+            values[name] = generator_of(scalars[name])
         else:
             values[name] = _scalar(name, scalars[name], like, name in fresh.positive)
     state = type(fresh)(**values)
@@ -150,7 +150,8 @@ def _scalar(name: str, value: Any, like: Any, positive: bool) -> Any:
     return value
 
 
-def _generator(value: Any) -> np.random.Generator:
+def generator_of(value: Any) -> np.random.Generator:
+    """The generator that `pack` wrote; ValueError if it is none."""
     try:
         own = value["generator"]
         bits = BIT_GENERATORS[own["bit_generator"]](0)

@@ -1,0 +1,398 @@
+"""Dual methods on one batch after the other, their dual variables in files: for data that do not fit in memory.
+
+Problem. max D(alpha) of `problem` for losses whose dual has a part for each example, l2 > 0. The batches' parts have
+planes (u_k, b_k): D = sum_k b_k - |sum_k u_k|^2 / (2 l2).
+
+Update. A round visits every batch. A visit reads the batch and its dual variables, makes `passes` steps of another
+solver (`inner`: eg, dcd, bcfw, sdca, ...) on the part of the dual that is the batch's, while the other batches' plane
+v = sum of u_j over j != k stays,
+
+    max over alpha_k of b_k - |u_k + v|^2 / (2 l2),
+
+which is a problem like any other but for the shift v of u (`Problem.with_shift`), and writes the dual variables again.
+w = (u_k + v) / l2 goes on to the next batch. With the same order of visits this is the inner solver in memory.
+
+Groups. Batches are divided into `groups`, each with its own walk from the round's first weights w, on as many workers
+as there are; the changes d_g = w_g - w of all groups are added up at the end. To keep D from falling a group sees its
+own changes `scaling` times over, l2 / sigma in place of l2: with v = l2 w / sigma - u_g the group's gain is G_g, w
+moves by the sum of d_g / sigma, and D gains
+
+    sum_g G_g + l2 / (2 sigma) (sum_g |d_g|^2 - |sum_g d_g|^2 / sigma),
+
+which is no less than the sum of G_g for sigma = groups, whatever the data are. Where groups share few features a
+smaller sigma does: rounds begin with sigma = 1 (scaling "auto"), and a round in which D would fall is made again, from
+the old files, with twice that, at most `groups`. So D never falls.
+
+Proximity. Of eg-prox, the centre z and rho around all blocks: l2 + rho in place of l2 and rho z added to u (see
+`eg_prox`).
+
+Batches that were never visited have the gold labellings' plane, (0, 0).
+
+Stopping rule. gap = P(w) - D <= tol |P|, both summed again over all batches and files; checked when it may be near, at
+least every fifth round (after round 100: every twentieth part of the rounds made).
+
+Files. `block_files`, in a folder beside the batches with the run's name; a round writes new ones and then removes the
+old ones, but for those of the last checkpoint. Where there is room for all dual variables in memory they are kept there
+besides, and every `EVERY`-th round writes files (`block_walks`). Without a checkpoint the folder is removed with the
+run.
+
+Source. Ma, Smith, Jaggi, Jordan, Richtarik, Takac 2015 (CoCoA+, adding with sigma' = gamma K); block-coordinate ascent
+for one group. Departures: any inner solver; sigma below K with rounds made again; proximal points.
+"""
+
+import json
+import os
+import re
+import secrets
+import shutil
+import weakref
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field, fields, replace
+from math import inf, isfinite
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arrays import Floats, Ints
+from ..capabilities import Capability, listed
+from ..dual import DualPoint
+from ..io.files import sync_folder
+from ..penalties import L2
+from ..problem import Problem
+from ..result import DivergenceError
+from .base import Certified, Solver, WarmStart, option, start_weights
+from .block_solver import InBlocks
+from .block_walks import BlockWalk, Certify, Moved, Past, Plane, Round, Save, Visit, forget
+from .eg_prox import EGProx, settled
+from .registry import SOLVERS, describe, get_solver, register
+from .scheduled import ScheduledSolver
+from .state import State
+
+#: A fall of D, over 1 + its gains, that is rounding.
+ROUNDING = 1e-12
+#: What follows a sigma with which D would fall.
+LARGER = 2.0
+#: Rounds from files to files where blocks are kept besides.
+EVERY = 10
+
+
+@dataclass(kw_only=True)
+class BlockDualState(State):
+    """weights: (d,), those of certificates. plane: (d,), u. center: (d,), z, or empty without a proximity.
+
+    written: (batches,), the attempt in which a batch's file was written, 0: there is none. digests: of these files.
+    attempts: rounds tried. scaling: sigma. repeated: rounds made again. seed: of the batches' generators. run: what the
+    folder of the files is called by.
+    """
+
+    positive: ClassVar[frozenset[str]] = frozenset({"scaling", "groups"})
+
+    weights: Floats
+    plane: Floats
+    center: Floats
+    written: Ints
+    digests: NDArray[np.uint8]
+    proximity: float
+    scaling: float
+    groups: int
+    seed: int
+    run: str
+    attempts: int = 0
+    repeated: int = 0
+    #: The rounds since files were written; the files that a checkpoint refers to, and what removes the folder where
+    #: there is none.
+    since: list[Past] = field(default_factory=list, init=False, compare=False)
+    saved: Ints = field(init=False)
+    cleanup: Any = field(default=None, init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self.saved = self.written.copy()
+
+    def complaint(self, fresh: Any) -> str:
+        if self.proximity != fresh.proximity:
+            return "its proximity is not that of this run"
+        if not re.fullmatch("[0-9a-f]{16}", self.run) or self.groups > len(self.written):
+            return "its files are not those of a run"
+        if (self.written > self.attempts).any() or not 1 <= self.scaling <= self.groups:
+            return "its rounds or scaling are invalid"
+        return super().complaint(fresh)
+
+
+@register(place=7)
+@dataclass(frozen=True)
+class BlockDual(ScheduledSolver[BlockDualState]):
+    """Dual methods on one batch after the other (see the module's docstring)."""
+
+    name: ClassVar[str] = "block-dual"
+    requires: ClassVar[frozenset[Capability]] = frozenset(
+        {
+            Capability.EXAMPLE_BLOCKS,
+            Capability.LOSS_ORACLE,
+            Capability.EXPLICIT_WEIGHTS,
+            Capability.L2,
+            Capability.SMOOTH_PENALTY,
+            Capability.BLOCK_FILES,
+        }
+    )
+    rate: ClassVar[str] = "linear"
+    proof: ClassVar[str] = "Ma et al. 2015 (CoCoA+): that of its inner solver, O(log 1/eps); O(1/eps) at temperature 0"
+    advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
+    default_max_passes: ClassVar[int] = 1000
+
+    inner: str = option("auto", "the solver that works on a batch; auto: sdca, eg-prox or bcfw, as it is in memory")
+    settings: str = option("", "options of the inner solver, as JSON")
+    passes: int = option(1, "steps of the inner solver on a batch before the next one")
+    groups: int = option(0, "groups of batches that are worked on at the same time (0: as many as there are workers)")
+    scaling: str | float = option("auto", "sigma of CoCoA+, between 1 and the number of groups, or auto")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.passes < 1 or self.groups < 0:
+            raise ValueError("passes must be at least 1 and groups at least 0")
+        if isinstance(self.scaling, str):
+            if self.scaling != "auto":
+                raise ValueError(f"scaling must be auto or a number, got {self.scaling!r}")
+        elif not (isfinite(self.scaling) and self.scaling >= 1):
+            raise ValueError(f"scaling must be at least 1, got {self.scaling}")
+        if self.inner == "auto":
+            if self.settings:
+                raise ValueError("settings need an inner solver that is named")
+        elif self._named().in_blocks() is None:
+            can = [name for name, cls in SOLVERS.items() if cls.in_blocks is not Solver.in_blocks]
+            raise ValueError(f"solver {self.inner!r} with these options cannot work on blocks; {', '.join(can)} can")
+
+    @classmethod
+    def around(cls, solver: Solver[Any]) -> "BlockDual":
+        """This solver on one batch after the other."""
+        changed = {
+            item.name: getattr(solver, item.name)
+            for item in fields(solver)
+            if getattr(solver, item.name) != item.default and item.name != "check_every"
+        }
+        settings = json.dumps(changed, sort_keys=True) if changed else ""
+        return cls(inner=solver.name, settings=settings, check_every=getattr(solver, "check_every", None))
+
+    def _named(self) -> Solver[Any]:
+        try:
+            options = json.loads(self.settings) if self.settings else {}
+        except ValueError as error:
+            raise ValueError(f"settings are not JSON ({error})") from None
+        if not isinstance(options, dict):
+            raise ValueError("settings must be a JSON object: names of options and their values")
+        return get_solver(self.inner, **options)
+
+    def form(self, problem: Problem) -> InBlocks:
+        """The solver for blocks; ValueError if it does not fit."""
+        have = problem.capabilities()
+        if self.inner == "auto":
+            smooth = "sdca" if Capability.DIAGONAL_BLOCKS in have else "eg-prox"
+            solver = get_solver(smooth if problem.loss.smooth else "bcfw")
+        else:
+            solver = self._named()
+        missing = solver.requires - have - {Capability.IN_MEMORY}
+        if missing:
+            raise ValueError(
+                f"block-dual: inner solver {solver.name!r} needs {listed(missing)}, which this problem does not have "
+                f"({describe(problem)})"
+            )
+        form: InBlocks = solver.in_blocks()
+        return form
+
+    def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> BlockDualState:
+        form, n = self.form(problem), problem.n_weights
+        rho = EGProx(proximity=form.proximity).rho(problem) if form.proximity else 0.0
+        groups = min(self.groups, problem.n_batches) or problem.places
+        state = BlockDualState(
+            weights=np.zeros(n),
+            plane=np.zeros(n),
+            center=np.zeros(n if rho else 0),
+            written=np.zeros(problem.n_batches, dtype=np.int64),
+            digests=np.zeros((problem.n_batches, 32), dtype=np.uint8),
+            proximity=rho,
+            scaling=1.0 if isinstance(self.scaling, str) else min(float(self.scaling), float(groups)),
+            groups=groups,
+            seed=int(rng.integers(2**52)),
+            run=secrets.token_hex(8),
+        )
+        if warm_start is not None:
+            self._start(problem, state, warm_start)
+        return state
+
+    def _start(self, problem: Problem, state: BlockDualState, warm_start: WarmStart) -> None:
+        """Dual variables of the oracle at some weights, on all batches."""
+        if not problem.loss.smooth:
+            raise ValueError("block-dual at temperature 0 cannot start from an earlier result")
+        weights = start_weights(problem, warm_start)
+        state.attempts += 1
+        start = Past(state.attempts, np.zeros_like(weights), problem.l2, 0, weights)
+        found = self._round(problem, state, start)
+        self._accept(problem, state, start, found)
+        for each in found:
+            state.plane += problem.l2 * each.moved
+        state.weights = weights
+        if state.proximity:
+            state.center = weights.copy()
+
+    def step(self, problem: Problem, state: BlockDualState) -> None:
+        rho = state.proximity
+        pulled = problem.with_penalty(L2(problem.l2 + rho))
+        start = pulled.weights_of_plane(state.plane + rho * state.center if rho else state.plane)
+        while True:
+            state.attempts += 1
+            sigma = state.scaling
+            now = Past(state.attempts, start, pulled.l2 / sigma, self.passes)
+            found = self._round(problem, state, now)
+            state.visits += sum(each.visits for each in found)
+            moved = found[0].moved if len(found) == 1 else np.sum([each.moved for each in found], axis=0)
+            gains = sum(each.gain for each in found)
+            gain = gains
+            if len(found) > 1:
+                apart = sum(problem.norm2(each.moved) for each in found) - problem.norm2(moved) / sigma
+                gain += pulled.l2 / (2.0 * sigma) * apart
+            if not isfinite(gain):
+                raise DivergenceError(f"block-dual: the dual rose by {gain} after {state.epoch} rounds")
+            if gain >= -ROUNDING * (1.0 + abs(gains)) or sigma >= state.groups:
+                break
+            _remove(self._path(problem, state, number, state.attempts) for number in range(problem.n_batches))
+            state.scaling = min(LARGER * sigma, float(state.groups))
+            state.repeated += 1
+        self._accept(problem, state, now, found)
+        state.plane += pulled.l2 / sigma * moved
+        state.weights = start + moved / sigma
+        state.gain = sum(each.measure for each in found)
+        state.epoch += 1
+        if rho:
+            ratio = rho / problem.l2 if problem.l2 > 0 else inf
+            if gain <= settled(state.epoch, ratio) * rho * problem.norm2(state.weights - state.center):
+                state.center = state.weights.copy()
+
+    def _round(self, problem: Problem, state: BlockDualState, now: Past) -> list[Moved]:
+        folder = self._folder(problem, state)
+        if not os.path.isdir(folder):
+            os.makedirs(folder, exist_ok=True)
+            state.cleanup = weakref.finalize(state, shutil.rmtree, folder, ignore_errors=True)
+            weakref.finalize(state, forget, folder)
+        write = not problem.roomy or len(state.since) + 1 >= EVERY
+        found: list[Moved] = self._walk(problem, state, Round, now=now, write=write)
+        return found
+
+    def _walk(self, problem: Problem, state: BlockDualState, kind: type[BlockWalk], **more: Any) -> list[Any]:
+        """What walks of a kind find in each group."""
+        groups, inner, since = _groups(problem.n_batches, state.groups), self.form(problem).inner, tuple(state.since)
+
+        def walk(number: int, since: tuple[Past, ...] | None) -> BlockWalk:
+            return kind(
+                loss=problem.loss,
+                inner=inner,
+                n_jobs=problem.n_jobs,
+                folder=self._folder(problem, state),
+                group=number,
+                visits=self._visits(problem, state, groups[number]),
+                last=since[-1].attempt if since else int(state.written.max()),
+                since=since,
+                keep=problem.roomy,
+                **more,
+            )
+
+        # The rounds since are as many vectors of weights: they are sent to those who ask for them.
+        last = since[-1].attempt if since else 0
+        first = [replace(walk(number, since), since=None if last else ()) for number in range(len(groups))]
+        found = problem.walk(first, groups)
+        lost = [number for number, answer in enumerate(found) if answer is None]
+        if lost:
+            again = problem.walk([walk(number, since) for number in lost], [groups[number] for number in lost])
+            for number, answer in zip(lost, again, strict=True):
+                found[number] = answer
+        return found
+
+    def _accept(self, problem: Problem, state: BlockDualState, now: Past, found: list[Moved]) -> None:
+        """The blocks of this round take the place of those before."""
+        digests = [digest for each in found for digest in each.digests]
+        if any(digests):
+            self._replace(problem, state, digests)
+        else:
+            state.since.append(now)
+
+    def _replace(self, problem: Problem, state: BlockDualState, digests: list[bytes]) -> None:
+        """The files of this attempt take the place of those before."""
+        before = state.written.copy()
+        for number, digest in enumerate(digests):
+            if digest:
+                state.written[number] = state.attempts
+                state.digests[number] = np.frombuffer(digest, dtype=np.uint8)
+        state.since.clear()
+        self._forget(problem, state, before, (before != state.saved) & (before != state.written))
+
+    def _forget(self, problem: Problem, state: BlockDualState, written: Ints, which: NDArray[np.bool_]) -> None:
+        numbers = np.flatnonzero(which & (written > 0)).tolist()
+        _remove(self._path(problem, state, number, int(written[number])) for number in numbers)
+
+    def certificate(self, problem: Problem, state: BlockDualState) -> Certified:
+        value, u, b = 0.0, np.zeros_like(state.weights), 0.0
+        own: Plane
+        for own in self._walk(problem, state, Certify, weights=state.weights):
+            value, b = value + own.losses, b + own.b
+            u += own.u
+        primal = value + problem.penalty_value(state.weights)
+        certificate = problem.certificate_of(primal, u, b, state.weights)
+        return Certified(certificate, state.weights.copy(), DualPoint.of_plane(u, b))
+
+    def weights(self, problem: Problem, state: BlockDualState) -> Floats:
+        return state.weights.copy()
+
+    def before_save(self, problem: Problem, state: BlockDualState) -> None:
+        if state.since:
+            found: list[list[bytes]] = self._walk(problem, state, Save)
+            self._replace(problem, state, [digest for digests in found for digest in digests])
+        for number in np.flatnonzero(state.written).tolist():
+            if state.written[number] != state.saved[number]:
+                with open(self._path(problem, state, number, int(state.written[number])), "rb") as file:
+                    os.fsync(file.fileno())
+        if state.written.any():
+            sync_folder(self._folder(problem, state))
+
+    def after_save(self, problem: Problem, state: BlockDualState) -> None:
+        self._forget(problem, state, state.saved, state.saved != state.written)
+        state.saved = state.written.copy()
+        if state.cleanup is not None:
+            state.cleanup.detach()
+
+    def remark(self, problem: Problem, state: BlockDualState) -> str:
+        inner = self.form(problem).inner.name
+        batches = f"{inner} on {problem.n_batches} batches"
+        groups = f" in {state.groups} groups, sigma {state.scaling:g}, {state.repeated} rounds made again"
+        return batches + (groups if state.groups > 1 else "")
+
+    def _visits(self, problem: Problem, state: BlockDualState, group: list[int]) -> list[Visit]:
+        sizes = problem.batch_sizes
+        return [
+            Visit(
+                self._path(problem, state, number, int(state.written[number])) if state.written[number] else None,
+                state.digests[number].tobytes(),
+                sizes[number],
+                problem.n_weights,
+                self._path(problem, state, number, state.attempts),
+                (state.seed, number),
+            )
+            for number in group
+        ]
+
+    @staticmethod
+    def _folder(problem: Problem, state: BlockDualState) -> str:
+        return os.path.join(problem.files, f"duals-{state.run}")
+
+    def _path(self, problem: Problem, state: BlockDualState, number: int, attempt: int) -> str:
+        return os.path.join(self._folder(problem, state), f"{number:06d}-{attempt:06d}.pwd")
+
+
+def _groups(n_batches: int, groups: int) -> list[list[int]]:
+    """Batches by their numbers, neighbours together."""
+    return [part.tolist() for part in np.array_split(np.arange(n_batches), groups)]
+
+
+def _remove(paths: Iterable[str]) -> None:
+    for path in paths:
+        with suppress(FileNotFoundError):
+            os.remove(path)

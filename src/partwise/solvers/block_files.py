@@ -1,0 +1,157 @@
+"""Files of dual blocks: what a solver knows of one batch's examples between two visits to it.
+
+    8 bytes    length of the header, little-endian
+    header     JSON: format, version, numbers of the state, (name, type, shape) of each array
+    data       the arrays end to end, little-endian
+
+A file is read by those who know its digest alone: the SHA-256 of the header and of sums of 64 words of the data each (a
+digest of all bytes would take as long as the work on them). Vectors with a number per weight are not in it, but for the
+block's own plane u_k, of which those other than 0 are written where they are few.
+"""
+
+import hashlib
+import json
+import math
+import os
+import struct
+from dataclasses import fields
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arrays import Floats
+from ..io.files import atomic_write
+from ..model_files.errors import PartitionError
+from .block_solver import BlockSolver
+from .kept_labellings import KeptLabellings
+from .online import OnlineState
+from .state import generator_of, pack
+
+Array = NDArray[Any]
+
+FORMAT, VERSION = "partwise dual block", 1
+#: Types of arrays; words that are added up for the digest; bytes of a header, at most.
+_TYPES = {"<f8", "<i8"}
+_WORDS = 64
+_MOST_HEADER = 1 << 24
+_PLANE = "block plane"
+
+
+class Block(NamedTuple):
+    """A state without its vectors, and the block's plane u_k."""
+
+    state: Any
+    plane: Floats
+
+
+def write_block(path: str, solver: BlockSolver[Any], block: Block) -> bytes:
+    """Write it in one step; the digest. It may be lost with the machine until `os.fsync`."""
+    arrays, scalars = pack(block.state)
+    arrays = {name: array for name, array in arrays.items() if name not in solver.vectors}
+    used = np.flatnonzero(block.plane)
+    if 2 * len(used) < len(block.plane):
+        arrays |= {f"{_PLANE}.indices": used, f"{_PLANE}.values": block.plane[used]}
+    else:
+        arrays[_PLANE] = block.plane
+    plain = {name: np.ascontiguousarray(array, array.dtype.newbyteorder("<")) for name, array in arrays.items()}
+    described = [(name, array.dtype.str, array.shape) for name, array in plain.items()]
+    text = json.dumps({"format": FORMAT, "version": VERSION, "numbers": scalars, "arrays": described})
+    header = text.encode() + b" " * (-len(text.encode()) % 8)
+    digest = hashlib.sha256(header)
+    with atomic_write(path, sync=False) as file:
+        file.write(struct.pack("<Q", len(header)) + header)
+        for array in plain.values():
+            _add(digest, array)
+            file.write(array.reshape(-1).view(np.uint8).data)
+    return digest.digest()
+
+
+def read_block(path: str, digest: bytes, solver: BlockSolver[Any], n_examples: int, n_weights: int) -> Block:
+    """What was written. `weights` of the state is empty; other vectors are zero.
+
+    Raises
+    ------
+    PartitionError
+        If the file is missing, damaged, or another one.
+    """
+    try:
+        with open(path, "rb") as file:
+            numbers, arrays, found = _read(file)
+        if found != digest:
+            raise ValueError("is damaged, or is not the file that was written")
+        plane = _plane(arrays, n_weights)
+        return Block(_state(solver, arrays, numbers, n_examples, n_weights), plane)
+    except FileNotFoundError:
+        raise PartitionError("is missing: dual variables of the run lie there", path) from None
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError, struct.error) as error:
+        raise PartitionError(str(error) or "cannot be read", path) from None
+
+
+def _read(file: BinaryIO) -> tuple[dict[str, Any], dict[str, Array], bytes]:
+    size = os.fstat(file.fileno()).st_size
+    (length,) = struct.unpack("<Q", file.read(8))
+    if length > min(_MOST_HEADER, size):
+        raise ValueError("is cut off or damaged")
+    header = file.read(length)
+    found = json.loads(header)
+    if found.get("format") != FORMAT or found.get("version") != VERSION:
+        raise ValueError("is not a file of dual blocks of this version")
+    digest, arrays = hashlib.sha256(header), {}
+    described = [(str(name), str(kind), tuple(map(int, shape))) for name, kind, shape in found["arrays"]]
+    sizes = [8 * math.prod(shape) for _, _, shape in described]
+    if min((min(shape, default=0) for _, _, shape in described), default=0) < 0 or 8 + length + sum(sizes) != size:
+        raise ValueError("is cut off or damaged")
+    for name, kind, shape in described:
+        if kind not in _TYPES or name in arrays:
+            raise ValueError("is damaged")
+        array = np.empty(shape, dtype=kind)
+        if file.readinto(array.reshape(-1).view(np.uint8).data) != array.nbytes:  # type: ignore[attr-defined]
+            raise ValueError("is cut off: it became shorter while it was read")
+        _add(digest, array)
+        arrays[name] = array
+    return dict(found["numbers"]), arrays, digest.digest()
+
+
+def _add(digest: Any, array: Array) -> None:
+    words = array.reshape(-1).view(np.uint64)
+    whole = len(words) // _WORDS * _WORDS
+    digest.update(np.add.reduce(words[:whole].reshape(-1, _WORDS), axis=1).data)
+    digest.update(words[whole:].data)
+
+
+def _plane(arrays: dict[str, Array], n_weights: int) -> Floats:
+    if _PLANE in arrays:
+        plane: Floats = arrays.pop(_PLANE)
+    else:
+        indices, values = arrays.pop(f"{_PLANE}.indices"), arrays.pop(f"{_PLANE}.values")
+        plane = np.zeros(n_weights)
+        if indices.min(initial=0) < 0 or indices.max(initial=0) >= n_weights:
+            raise ValueError("has a plane of other weights")
+        plane[indices] = values
+    if plane.shape != (n_weights,) or not np.isfinite(plane).all():
+        raise ValueError("has a plane of other weights")
+    return plane
+
+
+def _state(
+    solver: BlockSolver[Any], arrays: dict[str, Array], numbers: dict[str, Any], n_examples: int, n_weights: int
+) -> OnlineState:
+    values: dict[str, Any] = dict(numbers)
+    sets: dict[str, dict[str, Array]] = {}
+    for key, array in arrays.items():
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise ValueError(f"has an invalid number in {key}")
+        name, _, part = key.partition(".")
+        if part:
+            sets.setdefault(name, {})[part] = array
+        else:
+            values[name] = array
+    values |= {name: KeptLabellings.from_arrays([n_examples], **parts) for name, parts in sets.items()}
+    values["rng"] = generator_of(values["rng"])
+    for cls in solver.state_types:
+        vectors = {item.name for item in fields(cls) if item.name in solver.vectors}
+        if {item.name for item in fields(cls) if item.init} == {*values, *vectors}:
+            values |= {name: np.zeros(0 if name == "weights" else n_weights) for name in vectors}
+            return cls(**values)
+    raise ValueError(f"is not of solver {solver.name!r}")

@@ -1,0 +1,244 @@
+"""What `block_dual` does on batches, wherever they lie: walks that read and write dual blocks.
+
+Dual blocks are in files, and where there is room also kept by the process that worked on them last. Then files are
+written now and then only: what was done since is known by the weights that each round began with (`Past`), and whoever
+has not kept the blocks makes these rounds again, from the files, to the same bits. So a process may die at any time.
+
+While a batch is worked on, the next one's file is read on a thread, and that of the one before is written on another.
+"""
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..arrays import Floats
+from ..losses import Loss
+from ..penalties import L2
+from ..problem import BatchSums, Problem, Walk
+from .base import WarmStart
+from .block_files import Block, read_block, write_block
+from .block_solver import BlockSolver
+
+#: Blocks that this process keeps: by folder and group the attempt that they are of, and a block per batch.
+_KEPT: dict[tuple[str, int], tuple[int, list[Block | None]]] = {}
+
+#: Goes over a walk's batches once.
+Batches = Callable[[], Generator[BatchSums]]
+
+
+class Visit(NamedTuple):
+    """A batch to be visited: the file of its dual variables (None: it was never written), its digest, its sizes.
+
+    new: where its dual variables are to be written. seed: of the batch's own random numbers.
+    """
+
+    path: str | None
+    digest: bytes
+    n_examples: int
+    n_weights: int
+    new: str = ""
+    seed: tuple[int, int] = (0, 0)
+
+    def read(self, inner: BlockSolver[Any]) -> Block | None:
+        """Its dual variables; None: those of the gold labellings."""
+        if self.path is None:
+            return None
+        return read_block(self.path, self.digest, inner, self.n_examples, self.n_weights)
+
+
+class Past(NamedTuple):
+    """A round: its number, the weights that it began with, l2, steps on each batch, and the weights of a warm start."""
+
+    attempt: int
+    weights: Floats
+    l2: float
+    passes: int
+    warm_start: WarmStart | None = None
+
+
+class Moved(NamedTuple):
+    """After a walk: how far the weights moved, the gain of the walk's own dual, sums over the batches, new digests.
+
+    measure: of the inner solver's own measure of progress. A batch that was not written has the digest b"".
+    """
+
+    moved: Floats
+    gain: float
+    measure: float
+    visits: int
+    digests: list[bytes]
+
+
+class Plane(NamedTuple):
+    """Losses at some weights, and the plane (u, b) of the dual variables."""
+
+    losses: float
+    u: Floats
+    b: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlockWalk(Walk):
+    """A walk over the batches of one group.
+
+    last: the round that the blocks are to be of (0: none was made). since: the rounds from the files to that one, None
+    if they are to be asked for by those who need them: then the walk's answer is None. keep: whether blocks are kept.
+    """
+
+    loss: Loss
+    inner: BlockSolver[Any]
+    n_jobs: int
+    folder: str
+    group: int
+    visits: Sequence[Visit]
+    last: int
+    since: tuple[Past, ...] | None
+    keep: bool
+
+    def over(self, batches: Batches) -> Any:
+        known = _KEPT.get((self.folder, self.group))
+        blocks = known[1] if known is not None and known[0] == self.last else None
+        if blocks is None and self.since is None:
+            return None
+        if blocks is None and self.since:
+            blocks = self._made_again(batches)
+        with ThreadPoolExecutor(1, "partwise-read") as reader, closing(batches()) as opened:
+            given = iter(blocks) if blocks is not None else self._read_ahead(reader)
+            return self.work(opened, given)
+
+    def work(self, batches: Iterator[BatchSums], blocks: Iterator[Block | None]) -> Any:
+        """What is to be done, with each batch's block."""
+        raise NotImplementedError
+
+    def _read_ahead(self, reader: ThreadPoolExecutor) -> Iterator[Block | None]:
+        ahead: Future[Block | None] | None = None
+        for visit in (*self.visits, None):
+            following = None if visit is None else reader.submit(visit.read, self.inner)
+            if ahead is not None:
+                yield ahead.result()
+            ahead = following
+
+    def _made_again(self, batches: Batches) -> list[Block | None]:
+        """The blocks of the last round, from the files and the rounds since."""
+        blocks = [visit.read(self.inner) for visit in self.visits]
+        for past in self.since or ():
+            with closing(batches()) as opened:
+                blocks = [block for block, _ in _visited(self, past, opened, iter(blocks))]
+        return blocks
+
+
+@dataclass(frozen=True, kw_only=True)
+class Round(BlockWalk):
+    """Steps of the inner solver on each batch in turn, as `now` says; `write`: to files, too."""
+
+    now: Past
+    write: bool
+
+    def work(self, batches: Iterator[BatchSums], blocks: Iterator[Block | None]) -> Moved:
+        _KEPT.pop((self.folder, self.group), None)  # they are changed in place
+        weights, gain, measure, made = self.now.weights, 0.0, 0.0, 0
+        kept: list[Block | None] = []
+        written: list[Future[bytes] | None] = []
+        with ThreadPoolExecutor(1, "partwise-write") as writer:
+            for visit, (block, step) in zip(self.visits, _visited(self, self.now, batches, blocks), strict=True):
+                weights = step.weights
+                gain, measure, made = gain + step.gain, measure + step.measure, made + step.visits
+                if written and written[-1] is not None:
+                    written[-1].result()  # no more than one is held while it is written
+                write = self.write and block is not None
+                written.append(writer.submit(write_block, visit.new, self.inner, block) if write else None)  # type: ignore[arg-type]
+                if self.keep:
+                    kept.append(block)
+                del block, step
+            digests = [b"" if each is None else each.result() for each in written]
+        if self.keep:
+            _KEPT[self.folder, self.group] = self.now.attempt, kept
+        return Moved(weights - self.now.weights, gain, measure, made, digests)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Save(BlockWalk):
+    """Blocks as they are, written to files: their digests."""
+
+    def work(self, batches: Iterator[BatchSums], blocks: Iterator[Block | None]) -> list[bytes]:
+        found = []
+        for visit, block in zip(self.visits, blocks, strict=True):
+            found.append(b"" if block is None else write_block(visit.new, self.inner, block))
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Certify(BlockWalk):
+    """The losses at some weights, and the plane of the dual variables, all summed anew."""
+
+    weights: Floats
+
+    def work(self, batches: Iterator[BatchSums], blocks: Iterator[Block | None]) -> Plane:
+        value, u, b = 0.0, np.zeros_like(self.weights), 0.0
+        for _ in self.visits:
+            part, block = Problem.on(next(batches), L2(1.0), self.n_jobs), next(blocks)
+            value += part.losses(self.weights)
+            if block is not None:
+                own_u, own_b = part.dual_terms(self.inner.dual_point(part, block.state))
+                u += own_u
+                b += own_b
+            del part, block
+        return Plane(value, u, b)
+
+
+def forget(folder: str) -> None:
+    """Drop what this process keeps of the blocks whose files are in this folder."""
+    for key in [key for key in _KEPT if key[0] == folder]:
+        _KEPT.pop(key, None)
+
+
+class _Step(NamedTuple):
+    """After a visit: the weights that go on to the next batch, the gain of the dual, and what `Moved` adds up."""
+
+    weights: Floats
+    gain: float = 0.0
+    measure: float = 0.0
+    visits: int = 0
+
+
+def _visited(
+    walk: BlockWalk, round_: Past, batches: Iterator[BatchSums], blocks: Iterator[Block | None]
+) -> Iterator[tuple[Block | None, _Step]]:
+    """The batches' blocks after the steps of a round, one after the other; they are changed in place.
+
+    With u_k the plane of batch k and w the weights that all blocks together have by now, the batch sees the dual
+    b_k - |u_k + v|^2 / (2 l2), v = l2 w - u_k: it begins at w and takes it to (u_k + v) / l2.
+    """
+    weights = round_.weights
+    for visit in walk.visits:
+        sums, block = next(batches), next(blocks)
+        if not sums.sample_weight.any():
+            yield None, _Step(weights)
+            continue
+        part, gain = Problem.on(sums, L2(round_.l2), walk.n_jobs), 0.0
+        if block is None:
+            block, gain = _begun(walk, round_, part, visit, weights)
+            weights = block.state.weights
+        state = block.state
+        before, raised = state.visits, state.raised
+        part = part.with_shift(round_.l2 * weights - block.plane)
+        state.weights = weights.copy()
+        for _ in range(round_.passes):
+            walk.inner.step(part, state)
+        weights, state.weights = state.weights, np.zeros(0)
+        step = _Step(weights, gain + state.raised - raised, state.gain, state.visits - before)
+        yield Block(state, part.plane_of_weights(weights)), step
+        del sums, part, block, state
+
+
+def _begun(walk: BlockWalk, round_: Past, part: Problem, visit: Visit, weights: Floats) -> tuple[Block, float]:
+    """A batch's first dual variables, and what the step to them from the gold labellings, (0, 0), gains."""
+    part = part.with_shift(round_.l2 * weights)
+    state = walk.inner.init_state(part, np.random.default_rng(visit.seed), round_.warm_start)
+    u, b = part.dual_terms(walk.inner.dual_point(part, state))
+    state.weights = part.weights_of_plane(u)
+    return Block(state, u), part.dual_of_plane(u, b) - part.dual_of_plane(np.zeros_like(u), 0.0)

@@ -1,0 +1,370 @@
+"""Dual methods on one batch after the other: what they find, that the dual never falls, and files that are damaged."""
+
+from __future__ import annotations
+
+import gc
+import os
+import warnings
+
+import numpy as np
+import pytest
+from partitioncases import CASES
+from smallproblems import Small
+
+from oracles.objective import LOSSES
+from partwise import CheckpointError, ConvergenceWarning, PartitionError, Problem, partitions, solve
+from partwise.features import maxent_map
+from partwise.partitions.sizes import Plan
+from partwise.problem import Batch, LabelledBatch
+from partwise.solvers import BlockDual, Checkpoint
+from partwise.structures import Multiclass
+
+#: Inner solvers, with a loss that they are for.
+INNER = [
+    ("eg", "log"),
+    ("eg", "hinge"),
+    ("eg-prox", "log"),
+    ("eg-prox", "smoothed-hinge"),
+    ("sdca", "log"),
+    ("bcfw", "hinge"),
+    ("bcfw", "squared-hinge"),
+    ("dcd", "squared-hinge"),
+    ("dcd-light", "squared-hinge"),
+    ("cpd", "squared-hinge"),
+]
+
+
+@pytest.fixture(params=["names-weights", "rows"])
+def folder(request, tmp_path, monkeypatch):
+    """A partition whose batches are read for every piece of work, and its case."""
+    case = CASES[request.param]
+    found = partitions.write(
+        tmp_path / "dir", case.make(), case.blocks(), batch_size=8000 if request.param == "names-weights" else 4000
+    )
+    assert found.n_batches == 4
+    monkeypatch.setattr("partwise.partitions.folder.plan", lambda *_: Plan(frozenset({0}), False))
+    return found
+
+
+def case_of(folder):
+    return CASES["rows" if "Maxent" in type(folder.estimator()).__name__ else "names-weights"]
+
+
+def problem_of(folder, loss: str = "log", l2: float = 30.0) -> Problem:
+    batches = folder.batches()
+    return Problem.of(batches, loss, l2, executor=folder.executor(batches))
+
+
+def several(loss: str = "log", n: int = 40, parts: int = 4, l2: float = 0.1) -> Problem:
+    """Single labels in batches whose examples have all features in common."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(n, 6)) + 2.0
+    labels = rng.integers(3, size=n)
+    batches = []
+    for rows in np.array_split(np.arange(n), parts):
+        structure = Multiclass(len(rows), 3)
+        features = maxent_map(structure, x[rows])
+        batches.append(LabelledBatch(Batch(structure, features), structure.encode(labels[rows])))
+    return Problem.of(batches, loss, l2)
+
+
+def left(folder) -> list[str]:
+    return [name for name in os.listdir(folder.folder) if name.startswith("duals-")]
+
+
+@pytest.mark.parametrize(("solver", "loss"), INNER)
+def test_on_files_as_in_memory(solver, loss, folder):
+    case = case_of(folder)
+    tol = 0.2 if (solver, loss) == ("eg", "hinge") else 1e-2
+    fitted = case.make(solver=solver, loss=loss, tol=tol, max_passes=300, C=0.03).fit(folder)
+    result = fitted.result_
+    assert (result.status, result.solver) == ("converged", "block-dual")
+    expected = case.fitted(solver=solver, loss=loss, tol=tol, max_passes=300, C=0.03).result_
+    assert abs(result.primal - expected.primal) <= max(result.gap, expected.gap) + 1e-9
+    assert result.dual <= expected.primal + 1e-9
+    assert expected.dual <= result.primal + 1e-9
+    del fitted, result
+    assert not left(folder)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("kind", ["chain-tied", "multiclass"])
+def test_each_certificate_is_the_enumerated_one(kind, loss):
+    """One example per batch: every sum goes over files."""
+    small = Small(kind, loss, n=6)
+    parts = []
+    for i in range(6):
+        weight = np.where(np.arange(6) == i, small.case.sample_weight, 0.0)
+        parts.append(LabelledBatch(Batch(small.structure, small.case.features), small.case.gold, weight))
+    problem = Problem.of(parts, small.loss, 0.7)
+    method = BlockDual(check_every=1)
+    state = method.init_state(problem, np.random.default_rng(0), None)
+    for _ in range(4):
+        certified = method.certificate(problem, state)
+        assert certified.certificate.primal == pytest.approx(small.dense.primal(certified.weights), rel=1e-10)
+        assert certified.certificate.dual <= certified.certificate.primal + 1e-10
+        assert problem.dual_value(certified.point) == pytest.approx(certified.certificate.dual, abs=1e-9)
+        np.testing.assert_allclose(state.plane, certified.point.u, atol=1e-9)
+        method.step(problem, state)
+    tol = 1e-3 if small.loss.smooth else 1e-1
+    result = solve(problem, method, tol=tol, max_passes=300)
+    assert result.status == "converged"
+
+
+def test_one_group_is_the_solver_in_memory():
+    """Batches are visited in the same order, each by its own generator: passes to a gap differ little."""
+    problem = several("log", n=60, parts=3, l2=20.0)
+    here, blocks = (solve(problem, solver, tol=1e-2) for solver in ("eg", BlockDual(inner="eg")))
+    assert blocks.status == here.status == "converged"
+    assert blocks.passes < 1.5 * here.passes + 5
+
+
+@pytest.mark.parametrize(
+    ("inner", "loss"), [("eg", "log"), ("sdca", "log"), ("bcfw", "hinge"), ("dcd", "squared-hinge")]
+)
+@pytest.mark.parametrize("groups", [2, 4])
+def test_the_dual_never_falls(inner, loss, groups):
+    """Without a proximity: the examples have all features in common, so that added changes overshoot."""
+    problem = several(loss)
+    method = BlockDual(inner=inner, groups=groups, passes=3)
+    state = method.init_state(problem, np.random.default_rng(0), None)
+    duals = [0.0]
+    for _ in range(12):
+        method.step(problem, state)
+        duals.append(method.certificate(problem, state).certificate.dual)
+    assert np.diff(duals).min() >= -1e-10 * (1 + abs(duals[-1]))
+    assert state.scaling <= groups
+    if groups == 4:
+        assert state.repeated >= 1  # else this test is about nothing
+
+
+def test_without_repetition_the_dual_falls(monkeypatch):
+    """What the test above guards against."""
+    monkeypatch.setattr("partwise.solvers.block_dual.ROUNDING", 1e300)
+    with pytest.raises(AssertionError):
+        test_the_dual_never_falls("sdca", "log", 4)
+
+
+@pytest.mark.parametrize("groups", [1, 3])
+def test_the_gain_is_the_duals(groups):
+    problem = several("log")
+    method = BlockDual(inner="sdca", groups=groups, scaling=float(groups))
+    state = method.init_state(problem, np.random.default_rng(0), None)
+    for _ in range(3):
+        before = method.certificate(problem, state).certificate.dual
+        method.step(problem, state)
+        after = method.certificate(problem, state).certificate.dual
+        assert after > before
+    assert problem.dual_of_weights(state.weights, 0.0) == pytest.approx(-problem.half_square(state.plane), rel=1e-12)
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_groups_converge_to_the_same(groups, folder):
+    problem = problem_of(folder)
+    result = solve(problem, BlockDual(groups=groups), tol=1e-3)
+    other = solve(problem, "lbfgs", tol=1e-4)
+    assert result.status == "converged"
+    assert abs(result.primal - other.primal) <= max(result.gap, other.gap)
+
+
+@pytest.mark.parametrize(
+    ("inner", "loss"), [("eg-prox", "log"), ("bcfw", "hinge"), ("dcd", "squared-hinge"), ("sdca", "log")]
+)
+@pytest.mark.parametrize("groups", [1, 2])
+def test_a_resumed_run_gives_the_same_bits(inner, loss, groups, folder, tmp_path):
+    problem = problem_of(folder, loss)
+    method = BlockDual(inner=inner, groups=groups, check_every=2)
+    options = {"tol": 0.0, "random_state": 3}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        whole = solve(problem, method, max_passes=9, **options)
+        path = tmp_path / "run.ckpt"
+        for passes in (2, 5, 9):
+            part = solve(problem_of(folder, loss), method, max_passes=passes, checkpoint=path, **options)
+    np.testing.assert_array_equal(part.weights, whole.weights)
+    assert (part.gap, part.passes) == (whole.gap, whole.passes)
+    assert len(left(folder)) == 1  # the checkpoint's
+
+
+def test_a_run_that_dies_after_its_checkpoint(folder, tmp_path):
+    """The steps made since are made again; their files are in the way of nobody."""
+    problem, path = problem_of(folder), tmp_path / "run.ckpt"
+    method = BlockDual(check_every=3)
+
+    class Died(Exception):
+        pass
+
+    def die(progress):
+        if progress.epoch == 3:
+            raise Died
+
+    with pytest.raises(Died):
+        solve(problem, method, tol=1e-5, checkpoint=Checkpoint(path, 1e9, every_passes=1.5), callback=die)
+    assert path.exists()
+    (name,) = left(folder)
+    numbers = {int(file.split("-")[0]) for file in os.listdir(os.path.join(folder.folder, name))}
+    assert len(numbers) == folder.n_batches
+    resumed = solve(problem_of(folder), method, tol=1e-5, checkpoint=path)
+    whole = solve(problem_of(folder), method, tol=1e-5)
+    np.testing.assert_array_equal(resumed.weights, whole.weights)
+    assert len(os.listdir(os.path.join(folder.folder, name))) == folder.n_batches
+
+
+def test_a_warm_start_begins_near_the_end(folder):
+    problem = problem_of(folder)
+    first = solve(problem, "block-dual", tol=1e-3)
+    again = solve(problem, "block-dual", tol=1e-3, warm_start=first)
+    assert again.passes < 0.6 * first.passes + 1
+    with pytest.raises(ValueError, match="temperature 0 cannot start"):
+        solve(problem_of(folder, "hinge"), "block-dual", warm_start=first)
+
+
+class TestDamage:
+    @pytest.fixture
+    def stopped(self, folder, tmp_path):
+        path = tmp_path / "run.ckpt"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            solve(problem_of(folder), BlockDual(), tol=0.0, max_passes=2, checkpoint=path)
+        (name,) = left(folder)
+        inside = os.path.join(folder.folder, name)
+        return folder, path, [os.path.join(inside, file) for file in sorted(os.listdir(inside))]
+
+    def resume(self, folder, path):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return solve(problem_of(folder), BlockDual(), tol=0.0, max_passes=4, checkpoint=path)
+
+    def test_whole(self, stopped):
+        folder, path, _ = stopped
+        assert self.resume(folder, path).passes >= 4
+
+    def test_missing(self, stopped):
+        folder, path, files = stopped
+        os.remove(files[1])
+        with pytest.raises(CheckpointError, match=r"000001-00000.*is missing"):
+            self.resume(folder, path)
+
+    def test_cut_and_flipped(self, stopped, rng):
+        folder, path, files = stopped
+        with open(files[0], "rb") as file:
+            data = file.read()
+        for trial in range(18):
+            broken = bytearray(data)
+            at = int(rng.integers(len(data)))
+            if trial % 3 == 0:
+                broken = broken[:at]
+            elif trial % 3 == 1:
+                broken[at] ^= int(rng.integers(1, 256))
+            else:
+                broken[at : at + 16] = rng.bytes(16)
+            if bytes(broken) == data:
+                continue
+            with open(files[0], "wb") as file:
+                file.write(broken)
+            with pytest.raises(CheckpointError, match="000000-"):
+                self.resume(folder, path)
+
+    def test_exchanged(self, stopped):
+        folder, path, files = stopped
+        os.replace(files[0], files[1])
+        with pytest.raises(CheckpointError):
+            self.resume(folder, path)
+
+    def test_in_the_midst_of_a_run(self, folder):
+        problem = problem_of(folder)
+
+        def damage(progress):
+            (name,) = left(folder)
+            inside = os.path.join(folder.folder, name)
+            with open(os.path.join(inside, sorted(os.listdir(inside))[0]), "r+b") as file:
+                file.seek(-9, 2)
+                file.write(b"!")
+
+        def run() -> str:
+            try:
+                solve(problem, BlockDual(), tol=1e-9, callback=damage)
+            except PartitionError as error:
+                return str(error)
+            return ""
+
+        assert "is damaged" in run()
+        gc.collect()  # the error's frames had the state
+        assert not left(folder)
+
+
+def test_a_full_disk(folder, tmp_path, monkeypatch):
+    """The error of the system's comes out with the file's name, nothing half-written stays, and a checkpoint serves."""
+    problem, path = problem_of(folder), tmp_path / "run.ckpt"
+    method = BlockDual(check_every=3)
+    real, calls = os.replace, []
+
+    def replace(source, target):
+        if str(target).endswith(".pwd"):
+            calls.append(target)
+            if len(calls) > 2 * folder.n_batches:
+                raise OSError(28, "No space left on device", str(target))
+        real(source, target)
+
+    monkeypatch.setattr(os, "replace", replace)
+    with pytest.raises(OSError, match="No space left"):
+        solve(problem, method, tol=1e-2, checkpoint=Checkpoint(path, every_seconds=0.0))
+    monkeypatch.setattr(os, "replace", real)
+    (name,) = left(folder)
+    assert not [file for file in os.listdir(os.path.join(folder.folder, name)) if file.endswith(".tmp")]
+    resumed = solve(problem_of(folder), method, tol=1e-2, checkpoint=path)
+    np.testing.assert_array_equal(resumed.weights, solve(problem_of(folder), method, tol=1e-2).weights)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"passes": 0}, "passes must be at least 1"),
+        ({"groups": -1}, "groups at least 0"),
+        ({"scaling": "much"}, "scaling must be auto or a number"),
+        ({"scaling": 0.5}, "scaling must be at least 1"),
+        ({"inner": "lbfgs"}, "cannot work on blocks; eg, bcfw, eg-prox"),
+        ({"inner": "nobody"}, "unknown solver 'nobody'"),
+        ({"inner": "eg", "settings": "{"}, "settings are not JSON"),
+        ({"inner": "eg", "settings": "[1]"}, "must be a JSON object"),
+        ({"inner": "eg", "settings": '{"anneal": 10}'}, "cannot work on blocks"),
+        ({"settings": "{}"}, "inner solver that is named"),
+    ],
+)
+def test_bad_options(options, message):
+    with pytest.raises(ValueError, match=message):
+        BlockDual(**options)
+
+
+def test_an_inner_solver_that_does_not_fit():
+    with pytest.raises(ValueError, match="inner solver 'bcfw' needs temperature 0"):
+        solve(several(), BlockDual(inner="bcfw"))
+    with pytest.raises(TypeError, match="no option nothing"):
+        BlockDual(inner="eg", settings='{"nothing": 1}')
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_blocks_that_were_lost_are_made_again(groups, monkeypatch):
+    """Where there is room blocks stay in memory; a process that has lost them makes the same bits of files and weights."""
+    from partwise.solvers import block_walks
+
+    problem = several("log", l2=5.0)
+    method = BlockDual(inner="eg", groups=groups)
+    kept, lost = (method.init_state(problem, np.random.default_rng(0), None) for _ in range(2))
+    for k in range(13):
+        method.step(problem, kept)
+        if k in (0, 4, 9, 11):
+            block_walks.forget(method._folder(problem, lost))
+        method.step(problem, lost)
+        assert len(kept.since) == (k + 1) % 10  # files are written in every tenth round
+        if k == 6:
+            block_walks.forget(method._folder(problem, lost))
+            one, two = (method.certificate(problem, state).certificate for state in (kept, lost))
+            assert repr(one) == repr(two)
+    np.testing.assert_array_equal(kept.weights, lost.weights)
+    folder = method._folder(problem, kept)
+    assert os.path.isdir(folder)
+    assert any(key[0] == folder for key in block_walks._KEPT)
+    del kept
+    assert not os.path.exists(folder)
+    assert not any(key[0] == folder for key in block_walks._KEPT)
