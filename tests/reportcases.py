@@ -1,14 +1,17 @@
-"""A report with every part in it, and strings that try to break out of it."""
+"""A report with every part in it, strings that try to break out of it, and readers of pages and pictures."""
 
 from __future__ import annotations
 
+import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
 from typing import Any
 
 import numpy as np
 from modelcases import as_names, sequences
 
 from partwise import SequenceTagger
-from partwise.report import draw_arcs, draw_tags, draw_tree
+from partwise.metrics import calibration
+from partwise.report import Drawing, draw_arcs, draw_curve, draw_tags, draw_tree
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -46,6 +49,8 @@ def all_parts(words: list[str] | None = None) -> dict[str, Any]:
             **{f"text {k}": name for k, name in enumerate(names)},
             "per label": {f"{name} {k}": {"f1": 0.25, f"{name} column": 3} for k, name in enumerate(names)},
         },
+        "plots": [draw_curve([(1, 0.5), (2, 0.75), (4, 0.7)], "F1 by passes", names[0])],
+        "calibration": calibration([["a", "b", "a"]], [[[0.9, 0.1], [0.6, 0.4], [0.3, 0.7]]], ["a", "b"]),
         "confusion": (names, rng.integers(0, 9, size=(n, n))),
         "top_features": {f"{name} {k}": [(name, 1.5), (names[0], -0.5)] for k, name in enumerate(names)},
         "examples": [
@@ -56,3 +61,42 @@ def all_parts(words: list[str] | None = None) -> dict[str, Any]:
         ],
         "settings": {f"{name} {k}": name for k, name in enumerate(names)},
     }
+
+
+class Reader(HTMLParser):
+    """Notes elements, attributes and text, and that all elements are closed."""
+
+    VOID = ("meta", "link", "rect", "path", "circle")
+
+    def __init__(self):
+        super().__init__(convert_charrefs=True)
+        self.found, self.attributes, self.ids, self.texts, self.open = [], [], [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append(tag)
+        self.attributes += [name for name, _ in attrs]
+        self.ids += [value for name, value in attrs if name == "id"]
+        if tag not in ("meta", "link"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.found.append(tag)
+        self.attributes += [name for name, _ in attrs]
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+def read(text: str) -> Reader:
+    reader = Reader()
+    reader.feed(text)
+    reader.close()
+    assert reader.open == []
+    return reader
+
+
+def texts_of(drawing: Drawing) -> list[str]:
+    return ["".join(e.itertext()) for e in ET.fromstring(str(drawing)).iter() if e.tag.endswith("}text")]

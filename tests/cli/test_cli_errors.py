@@ -304,6 +304,9 @@ def test_report_that_cannot_be_written(cli, files, tmp_path):
     cli("inspect", out)
     error = refused(cli, "evaluate", out, files / "treebank" / "test.txt", "--report", "/dev/full")
     assert error.startswith("error: /dev/full: ")
+    grid = ("--grid", "0.1,1", "--tol", "0.1")
+    error = refused(cli, "path", "tag", files / "treebank" / "train.txt", "-o", out, *grid, "--report", "/dev/full")
+    assert error.endswith(f"(the model is in {out})")
 
 
 def test_one_class(cli, tmp_path):

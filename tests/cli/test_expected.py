@@ -203,7 +203,7 @@ def test_a_report_on_hundreds_of_labels_lists_the_frequent_ones(cli, files, tmp_
     cli("train", "tag", path, "-o", tmp_path / "m.pw", "--report", report, "-q", "--tol", "0.1")
     text = report.read_text()
     table = text[text.index("the 50 most frequent labels") :]
-    table = table[: table.index("</table>")]
+    table = table[: table.index("</section>")]
     assert ">T49<" in table
     assert ">T50<" not in table
 
@@ -222,3 +222,42 @@ def test_nothing_gives_nothing(cli, files, chunker, classifier, tmp_path, text):
         cli("predict", model, path, "-o", out)
         assert out.read_text() == ""
         assert "there are no " in cli("evaluate", model, path, status=2).stderr
+
+
+def test_the_report_of_train_begins_with_scores(cli, files, tmp_path):
+    """The file's name and no path; a curve of the scores on development data, and calibration, where there are some."""
+    train, dev, report = files / "treebank" / "train.txt", files / "treebank" / "test.txt", tmp_path / "r.html"
+    common = ("train", "tag", train, "-o", tmp_path / "m.pw", "-q", "--report", report)
+    cli(*common, "--dev", dev, "--early-stopping", "3")
+    page = report.read_text()
+    assert "<title>train.txt</title>" in page
+    assert "<h1>train.txt</h1>" in page
+    assert "Scored on test.txt" in page
+    assert str(files) not in page
+    parts = ("scores", "summary", "confusion", "calibration", "weights")
+    order = [page.index(f'<section id="{name}"') for name in parts]
+    assert order == sorted(order)
+    assert "F1 on development data by passes" in page
+    assert "expected calibration error" in page
+    cli(*common, "--dev", dev, "--solver", "lbfgs")
+    assert "F1 on development data by passes" in report.read_text()
+    cli(*common, "--dev", dev, "--loss", "hinge", "--tol", "0.1")
+    assert 'id="calibration"' not in report.read_text()
+    cli(*common, "--tol", "0.1")
+    page = report.read_text()
+    assert "on development data" not in page
+    assert 'id="calibration"' not in page  # what a model says of its own training data is no test of it
+
+
+def test_the_report_of_path(cli, cli_json, files, tmp_path):
+    train, dev, report = files / "treebank" / "train.txt", files / "treebank" / "test.txt", tmp_path / "r.html"
+    common = ("path", "tag", train, "-o", tmp_path / "m.pw", "--grid", "0.01,0.1,1", "--tol", "0.1", "--report", report)
+    told = cli_json(*common, "--dev", dev)
+    page = report.read_text()
+    assert told["report"] == str(report)
+    assert "F1 by C" in page
+    assert f"{told['score']:.4f}" in page
+    assert 'id="calibration"' in page
+    assert all(f'<th scope="row">{value}</th>' in page for value in ("0.01", "0.1", "1"))
+    cli(*common)
+    assert 'id="calibration"' not in report.read_text()  # the model was trained on what was held out, in the end

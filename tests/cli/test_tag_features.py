@@ -75,7 +75,7 @@ def test_summary_inspect_and_report_name_the_features(cli, cli_json, names, tmp_
     assert "(features ner of columns 1, 2)" in cli("inspect", model).stdout
     said = cli_json("inspect", model)
     assert (said["features"], said["feature_columns"]) == ("ner", [1, 2])
-    assert "feature_columns" in report.read_text()
+    assert "feature columns" in report.read_text()
     said = cli_json("path", "tag", train, "-o", model, *QUICK, "--points", 2, "--C-max", 1)
     assert partwise.load(model).input_settings_["features"] == "ner"
     assert said["score"] > 0.5

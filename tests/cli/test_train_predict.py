@@ -401,7 +401,7 @@ def test_development_data_with_other_columns(cli_json, files, tmp_path, columns)
 def test_the_report_says_what_was_scored(cli, files, tmp_path):
     train, dev = files / "treebank" / "train.txt", files / "treebank" / "dev.txt"
     report = tmp_path / "r.html"
-    for more, where in (((), "the training data"), (("--dev", dev), str(dev))):
+    for more, where in (((), "the training data"), (("--dev", dev), dev.name)):
         cli("train", "tag", train, "-o", tmp_path / "m.pw", "-q", "--tol", "0.1", "--report", report, *more)
         assert f"Scored on {where}" in report.read_text()
     size = partwise.load(tmp_path / "m.pw").result_.weights

@@ -15,29 +15,36 @@ from partwise.solvers import Progress
 
 #: What a score may take of the time spent so far.
 SHARE = 0.1
+#: Seconds that they may take for a report.
+FOR_REPORT = 2.0
 
 
 class DevScore(TrainingCallback):
     """Scores a model on the way, after every step by which scoring takes less than a tenth of the time spent so far.
 
-    What is shown has no influence on what is learnt, so it may depend on the clock.
+    What is shown has no influence on what is learnt, so it may depend on the clock. `seen`: (passes, score) of each.
+    `free`: seconds that scores may take in any case, so that there is a curve of a short run, too.
     """
 
-    def __init__(self, task: Task, data: Data) -> None:
+    def __init__(self, task: Task, data: Data, free: float = 0.0) -> None:
         self.task = task
         self.data = data
+        self.free = free
 
     def begin(self, session: Session) -> None:
         self.session = session
-        self.cost = 0.0
+        self.cost = self.spent = 0.0
+        self.seen: list[tuple[float, float]] = []
 
     def __call__(self, progress: Progress) -> Any:
-        if self.cost > SHARE * progress.seconds:
+        if self.cost > SHARE * progress.seconds and self.spent > self.free:
             return None
         begin = time.perf_counter()
         model = self.session.preview(progress.weights().copy())
         progress.scores["dev"] = self.task.main_score(self.task.evaluate(model, self.data))[1]
+        self.seen.append((progress.passes, progress.scores["dev"]))
         self.cost = time.perf_counter() - begin
+        self.spent += self.cost
         return None
 
 

@@ -66,7 +66,7 @@ def command(
     if report:
         from partwise.cli.reporting import write
 
-        write(report, task, fitted, data, evaluation, None, gold)
+        write(report, task, fitted, data, evaluation, gold)
     if as_json:
         run = result_fields(fitted.result_)
         run["seconds"] = time.perf_counter() - begin

@@ -9,13 +9,13 @@ import click
 import numpy as np
 from click.core import ParameterSource
 
-from partwise.cli.errors import UserError
+from partwise.cli.errors import UserError, message_of
 from partwise.cli.flags import File, Strengths
 from partwise.cli.objective import penalty_settings
 from partwise.cli.output import check_outputs, json_flag, peak_memory, print_json, table, threads_flag, unpack_flag
 from partwise.cli.summary import result_fields, size_text
 from partwise.cli.taskgroup import TaskGroup
-from partwise.cli.tasks import TASKS, Data, Task
+from partwise.cli.tasks import TASKS, Data, Evaluation, Task
 from partwise.cli.train import default_output, default_strength, estimator_settings, training_flags
 
 
@@ -68,6 +68,9 @@ def make_command(task: Task) -> click.Command:
             ["--l2"], type=float, help=f"With --l1-min: strength of the penalty l2 / 2 |w|^2 [default: {l2:g}]."
         ),
         *training_flags(task),
+        click.Option(
+            ["--report"], type=File(), metavar="FILE.html", help="Write a report: every point, and the model kept."
+        ),
     ]
     return json_flag(
         threads_flag(
@@ -76,7 +79,9 @@ def make_command(task: Task) -> click.Command:
     )
 
 
-def path(task: Task, *, data: str, output: str | None, dev: str | None, as_json: bool, **flags: Any) -> None:
+def path(
+    task: Task, *, data: str, output: str | None, dev: str | None, report: str | None, as_json: bool, **flags: Any
+) -> None:
     """Fit along the path, score each point, save the best."""
     begin = time.perf_counter()
     output = output or default_output(data)
@@ -86,7 +91,7 @@ def path(task: Task, *, data: str, output: str | None, dev: str | None, as_json:
     _check_solver(flags["solver"])
     over = _over_l1(task, settings, flags) if flags["l1_min"] is not None else _over_strengths(flags)
     beside = task.beside(flags, output)
-    check_outputs(output, *beside, inputs=(data, dev))
+    check_outputs(output, report, *beside, inputs=(data, dev))
     task.estimator(**settings).check_parameters()
     whole = task.read(data, flags, labelled=True)
     held = None if dev is None else task.read(dev, {**flags, **task.remember(flags, whole)}, labelled=True)
@@ -97,11 +102,12 @@ def path(task: Task, *, data: str, output: str | None, dev: str | None, as_json:
         where = f"{held.n_examples} {task.unit} held out"
 
     model = task.make(flags, training, settings)
-    points = []
+    points, evaluations = [], []
     results = over.fit(model, training)
     for result, named in zip(results, over.names(results), strict=True):
         model.use(result)
-        name, score = task.main_score(task.evaluate(model, held))
+        evaluations.append(task.evaluate(model, held))
+        name, score = task.main_score(evaluations[-1])
         points.append({**named, **result_fields(result), "n_nonzero": task.n_nonzero(model), "score": score})
     # of equal scores the first, with the strongest penalty
     best = max(range(len(points)), key=lambda k: (points[k]["score"], -k))
@@ -112,11 +118,19 @@ def path(task: Task, *, data: str, output: str | None, dev: str | None, as_json:
         over.fit_again(model, whole, results, best)
     model.input_settings_ = {"task": task.name, **task.remember(flags, training)}
     model.save(output)
-    for name, other in zip(beside, others, strict=True):
-        other.save(name)
+    for place, other in zip(beside, others, strict=True):
+        other.save(place)
+    if report:
+        try:
+            _report(
+                report, task, model, held, evaluations[best], data, where, over.name, name, points, training is whole
+            )
+        except (OSError, UserError) as error:
+            raise UserError(f"{message_of(error)} (the model is in {output})") from None
     fields = {
         "task": task.name,
         "model": output,
+        "report": report,
         "C": model.C,
         "score": points[best]["score"],
         "score_name": name,
@@ -148,6 +162,49 @@ def path(task: Task, *, data: str, output: str | None, dev: str | None, as_json:
     click.echo(table(rows, left=0), err=output == "-")
     text = f"\nbest {name} on {where}: {over.name} = {points[best][over.name]:.4g}; model {output}{size_text(output)}"
     click.echo(text, err=output == "-")
+
+
+def _report(
+    report: str,
+    task: Task,
+    model: Any,
+    held: Data,
+    evaluation: Evaluation,
+    data: str,
+    where: str | None,
+    over: str,
+    score: str,
+    points: list[dict[str, Any]],
+    held_out: bool,
+) -> None:
+    """The model kept, with its scores when it was chosen; the points as a curve and a table.
+
+    held_out: whether it was not trained on the data that it was chosen by after that.
+    """
+    from partwise.cli import reporting
+    from partwise.report import draw_curve
+    from partwise.report.words import titled
+
+    columns = ("score", "relative_gap", "passes", "seconds", "n_nonzero")
+    rows = {f"{point[over]:.4g}": {name: _said(name, point[name]) for name in columns} for point in points}
+    title = f"{titled(score)} by {over}"
+    reporting.write(
+        report,
+        task,
+        model,
+        held,
+        evaluation,
+        data,
+        where,
+        plots=[draw_curve([(point[over], point["score"]) for point in points], title, over, logarithmic=True)],
+        held_out=held_out,
+        tables={f"by {over}": rows},
+    )
+
+
+def _said(name: str, value: Any) -> Any:
+    formats = {"relative_gap": ".1e", "passes": ".4g", "seconds": ".3g"}
+    return f"{value:{formats[name]}}" if name in formats else value
 
 
 class _OverC:

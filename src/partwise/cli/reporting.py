@@ -1,7 +1,9 @@
-"""The report of ``train --report`` and ``evaluate --report``."""
+"""The report of ``train --report``, ``evaluate --report`` and ``path --report``."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import PurePath
 from typing import Any
 
 from partwise.cli.tasks import Data, Evaluation, Task
@@ -10,6 +12,10 @@ from partwise.cli.tasks import Data, Evaluation, Task
 EXAMPLES, TOP = 6, 10
 #: Labels in the table of scores.
 LABELS = 50
+#: Scores on development data that make a curve.
+ENOUGH = 3
+#: Parameters that say nothing of the model.
+UNSAID = ("callbacks", "verbose", "warm_start")
 
 
 def write(
@@ -18,32 +24,77 @@ def write(
     model: Any,
     scored: Data,
     evaluation: Evaluation,
-    baseline: tuple[str, float] | None,
     data: str,
     where: str | None = None,
+    *,
+    baseline: tuple[str, float] | None = None,
+    held_out: bool = True,
+    plots: Sequence[Any] = (),
+    tables: dict[str, Any] | None = None,
 ) -> None:
-    """Everything there is to say about a model, on one page; `where`: what was scored, if not the data."""
+    """Everything there is to say about a model, on one page.
+
+    Parameters
+    ----------
+    data : the file that the page is about
+    where : what was scored, if not the data
+    baseline : what the main score is compared with
+    held_out : whether the scores are of data that the model was not trained on, so that its probabilities are put to
+        the test
+    plots, tables : more of the scores
+    """
     from partwise.report import write_report
 
-    scores: dict[str, Any] = dict(evaluation.scores)
+    name = task.main_score(evaluation)[0]
+    # The main score is the first one, and what it is compared with is next to it.
+    scores: dict[str, Any] = {name: evaluation.scores[name]} if name in evaluation.scores else {}
     if baseline is not None:
-        scores[f"{task.main_score(evaluation)[0]}, {baseline[0]}"] = baseline[1]
+        scores[f"baseline: {baseline[0]}"] = baseline[1]
+    scores |= evaluation.scores
+    scores |= tables or {}
     if evaluation.by_label:
         rows = evaluation.by_label
         if len(rows) > LABELS:
             rows = sorted(rows, key=lambda row: -row["gold"])[:LABELS]  # all are in what `evaluate --json` says
         called = "by label" if rows is evaluation.by_label else f"the {LABELS} most frequent labels"
         scores[called] = {row["label"]: {key: row[key] for key in row if key != "label"} for row in rows}
-    settings = {name: value for name, value in model.get_params(deep=False).items() if value is not None}
+    settings = model.get_params(deep=False)
+    settings = {key: value for key, value in settings.items() if value is not None and key not in UNSAID}
     settings |= task.features(model)
     write_report(
         path,
         result=model.result_,
-        title=f"partwise {task.name}: {data}",
-        subtitle=f"Scored on {where or f'{scored.n_examples} {task.unit}'}",
+        title=file_name(data),
+        subtitle=f"Task {task.name}. Scored on {file_name(where) if where else f'{scored.n_examples} {task.unit}'}",
         scores=scores,
+        plots=plots,
+        calibration=_calibration(task, model, scored) if held_out else None,
         confusion=evaluation.confusion,
         top_features=task.strongest(model, TOP, scored),
         examples=task.examples(model, scored, EXAMPLES),
         settings=settings,
     )
+
+
+def dev_curve(name: str, scores: Sequence[tuple[float, float]]) -> list[Any]:
+    """The plot of scores on development data, (passes, score) each, if there are enough of them."""
+    from partwise.report import draw_curve
+    from partwise.report.words import titled
+
+    if len(scores) < ENOUGH:
+        return []
+    return [draw_curve(scores, f"{titled(name)} on development data by passes", "passes")]
+
+
+def file_name(path: str) -> str:
+    """A file's name without its folders; other texts as they are."""
+    return "standard input" if path == "-" else PurePath(path).name or path
+
+
+def _calibration(task: Task, model: Any, scored: Data) -> Any:
+    from partwise.models import NotAvailable
+
+    try:
+        return task.calibration(model, scored)
+    except NotAvailable:
+        return None

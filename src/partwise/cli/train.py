@@ -265,7 +265,19 @@ def train(
         if flags["report"]:
             from partwise.cli import reporting
 
-            reporting.write(flags["report"], task, model, scored, evaluation, baseline, data, where)
+            name, score = task.main_score(evaluation)
+            reporting.write(
+                flags["report"],
+                task,
+                model,
+                scored,
+                evaluation,
+                data,
+                where,
+                baseline=baseline,
+                held_out=held is not None,
+                plots=reporting.dev_curve(name, _dev_scores(callbacks, model.result_.passes, score)),
+            )
         if flags["folds"]:
             folds = crossval.cross_validate(task, flags, training, settings, flags["folds"])
     except (OSError, UserError) as error:
@@ -302,19 +314,29 @@ def train(
 
 def _callbacks(task: Task, flags: dict[str, Any], training: Data, held: Data | None, quiet: bool) -> list[Any]:
     from partwise.callbacks import EarlyStopping, HistoryWriter, ProgressLine
-    from partwise.cli.devscore import DevScore
+    from partwise.cli.devscore import FOR_REPORT, DevScore
 
     found: list[Any] = []
     if held is not None and flags["early_stopping"]:
         data = task.align(held, training)
         found.append(EarlyStopping(data.X, data.y, flags["early_stopping"], task.metric(data)))
-    elif held is not None and not quiet and is_terminal():
-        found.append(DevScore(task, held))
+    elif held is not None and (flags["report"] or (not quiet and is_terminal())):
+        found.append(DevScore(task, held, FOR_REPORT if flags["report"] else 0.0))
     if flags["history_file"]:
         found.append(HistoryWriter(flags["history_file"]))
     if not quiet:
         found.append(ProgressLine())
     return found
+
+
+def _dev_scores(callbacks: list[Any], passes: float, score: float) -> list[tuple[float, float]]:
+    """(passes, score) of development data: those of --early-stopping, or those seen on the way and the last one."""
+    for each in callbacks:
+        if getattr(each, "scores_", None):
+            return list(each.scores_)
+        if getattr(each, "seen", None):
+            return [*(point for point in each.seen if point[0] < passes), (passes, score)]
+    return []
 
 
 def _early_stopping(callbacks: list[Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Predictions as pictures, from plain lists: tags as strips, dependencies as arcs."""
+"""Predictions as pictures, from plain lists: tags as strips."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from .svg import Drawing, clean, colour_of, picture, safe, shorten, text, text_w
 
 WRONG = "#c62828"
 INK = "#1f2933"
-_GREY = "#7b8794"
 SIZE = 14.0
 LONGEST = 40  # letters of a word that are shown
 
@@ -35,7 +34,7 @@ def draw_tags(
         Where lines are broken.
     """
     n = len(tokens)
-    _check_lengths(n, tags=tags, gold=gold, probabilities=probabilities)
+    check_lengths(n, tags=tags, gold=gold, probabilities=probabilities)
     words = [shorten(clean(token), LONGEST) for token in tokens]
     names = [shorten(clean(tag), LONGEST) for tag in tags]
     right = names if gold is None else [shorten(clean(tag), LONGEST) for tag in gold]
@@ -78,80 +77,6 @@ def draw_tags(
     return picture(widest + 2, y + row_height if n else 20.0, [STYLE, *body], label)
 
 
-def draw_arcs(
-    tokens: Sequence[Any],
-    heads: Sequence[int],
-    labels: Sequence[Any] | None = None,
-    gold_heads: Sequence[int] | None = None,
-) -> Drawing:
-    """A dependency tree: arcs from heads to their words, above the sentence.
-
-    Arcs that differ from `gold_heads` are red, with the gold ones below the sentence, dashed.
-
-    Parameters
-    ----------
-    tokens : sequence of words
-    heads : sequence of int
-        Head of each word, counted from 1; 0 is the root.
-    labels : sequence, optional
-    gold_heads : sequence of int, optional
-    """
-    n = len(tokens)
-    _check_lengths(n, heads=heads, labels=labels, gold_heads=gold_heads)
-    for name, given in (("heads", heads), ("gold_heads", gold_heads or ())):
-        bad = [int(head) for head in given if not 0 <= int(head) <= n]
-        if bad:
-            raise ValueError(f"{name}: {bad[0]} is not one of the words 1 to {n}, nor 0 for the root")
-    words = [shorten(clean(token), LONGEST) for token in tokens]
-    names = [""] * n if labels is None else [shorten(clean(label), 16) for label in labels]
-    widths = [max(text_width(word, SIZE) + 22, 46.0) for word in words]
-    for k, head in enumerate(heads):  # a label must fit under its arc
-        if labels is not None and head and abs(int(head) - 1 - k) == 1:
-            widths[k] = max(widths[k], text_width(names[k], 11) + 14)
-    middles, x = [], 6.0
-    for width in widths:
-        middles.append(x + width / 2)
-        x += width
-    above = _levels([(int(head) - 1, k) for k, head in enumerate(heads) if head])
-    missed = (
-        {}
-        if gold_heads is None
-        else {
-            (int(gold) - 1, k)
-            for k, (gold, head) in enumerate(zip(gold_heads, heads, strict=True))
-            if gold and gold != head
-        }
-    )
-    below = _levels(sorted(missed))
-    step = 30.0 if labels is not None else 24.0
-    base = 34.0 + step * max([0, *above.values()])
-    lowest = base + 30 + 22 * max([0, *below.values()]) + 6
-    body: list[str] = []
-    for k, head in enumerate(heads):
-        wrong = gold_heads is not None and int(gold_heads[k]) != int(head)
-        colour = WRONG if wrong else "#3e6fb0"
-        if not head:
-            top = 10.0
-            body.append(f'<path d="M{middles[k]:.1f} {top:.1f}V{base - 5:.1f}" stroke="{colour}" fill="none"/>')
-            body.append(_tip(middles[k], base - 4, colour, down=True))
-            body.append(text(middles[k] + 4, top + 4, names[k] or "root", anchor="start", cls="pw-small", fill=colour))
-            continue
-        level = above[int(head) - 1, k]
-        body.append(_arc(middles, int(head) - 1, k, base - 4, base - 4 - step * level, colour))
-        body.append(_tip(_landing(middles, int(head) - 1, k), base - 4, colour, down=True))
-        if names[k]:
-            place = (middles[k] + middles[int(head) - 1]) / 2
-            body.append(text(place, base - 8 - step * level, names[k], cls="pw-small", fill=colour))
-    for head, k in sorted(missed):
-        depth = base + 24 + 22 * below[head, k]
-        body.append(_arc(middles, head, k, base + 24, depth, _GREY, dashed=True))
-        body.append(_tip(_landing(middles, head, k), base + 24, _GREY, down=False))
-    for k, word in enumerate(words):
-        body.append(text(middles[k], base + 14, word, cls="pw-word", fill=INK))
-    label = "Dependencies: " + " ".join(f"{word}<-{head}" for word, head in zip(words[:50], heads, strict=False))
-    return picture(max(x + 6, 60), lowest, [STYLE, *body], label)
-
-
 STYLE = (
     "<style>.pw-word{font-size:14px;unicode-bidi:isolate}.pw-tag{font-size:12px;font-weight:600;unicode-bidi:isolate}"
     ".pw-small{font-size:11px;unicode-bidi:isolate}</style>"
@@ -163,47 +88,8 @@ def _kind(tag: str) -> str:
     return tag[2:] if len(tag) > 2 and tag[0] in "BIESLUM" and tag[1] in "-_" else tag
 
 
-def _check_lengths(n: int, **given: Any) -> None:
+def check_lengths(n: int, **given: Any) -> None:
+    """ValueError, with its name, if one of these is not of the tokens' length."""
     for name, values in given.items():
         if values is not None and len(values) != n:
             raise ValueError(f"there are {n} tokens but {len(values)} {name}")
-
-
-def _levels(arcs: list[tuple[int, int]]) -> dict[tuple[int, int], int]:
-    """How high each arc goes: one more than the highest it spans."""
-    levels: dict[tuple[int, int], int] = {}
-    for arc in sorted(arcs, key=lambda arc: abs(arc[0] - arc[1])):
-        low, high = min(arc), max(arc)
-        inside = [
-            level for other, level in levels.items() if (low <= min(other) and max(other) <= high) or _cross(other, arc)
-        ]
-        levels[arc] = 1 + max(inside, default=0)
-    return levels
-
-
-def _cross(a: tuple[int, int], b: tuple[int, int]) -> bool:
-    (p, q), (r, s) = sorted(a), sorted(b)
-    return p < r < q < s or r < p < s < q
-
-
-def _landing(middles: list[float], head: int, word: int) -> float:
-    """Where an arc comes down: a little to the side its head is on."""
-    return middles[word] + (6 if head > word else -6)
-
-
-def _arc(middles: list[float], head: int, word: int, base: float, top: float, colour: str, dashed: bool = False) -> str:
-    start = middles[head] + (6 if word > head else -6)
-    end = _landing(middles, head, word)
-    bend = 10.0 if end > start else -10.0
-    turn = 10.0 if top < base else -10.0
-    dash = ' stroke-dasharray="4 3"' if dashed else ""
-    return (
-        f'<path d="M{start:.1f} {base:.1f}V{top + turn:.1f}Q{start:.1f} {top:.1f} {start + bend:.1f} {top:.1f}'
-        f'H{end - bend:.1f}Q{end:.1f} {top:.1f} {end:.1f} {top + turn:.1f}V{base:.1f}" '
-        f'stroke="{colour}" stroke-width="1.4" fill="none"{dash}/>'
-    )
-
-
-def _tip(x: float, y: float, colour: str, down: bool) -> str:
-    back = -7 if down else 7
-    return f'<path d="M{x:.1f} {y:.1f}l-3.5 {back}h7z" fill="{colour}"/>'

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import math
-import numbers
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from markupsafe import Markup
 
 from ..io.files import atomic_write
+from ..result import HISTORY, Result
 from ..solvers.registry import has_certificates
+from . import parts as shown
+from .parts import number
 from .plots import convergence_plots
-from .svg import Drawing, clean, safe, shorten
+from .svg import Drawing, clean, safe
+from .words import STATUS
 
-if TYPE_CHECKING:
-    from ..result import Result
-
-#: Labels of a confusion matrix and groups of weights that are shown at most.
-_MOST_LABELS, _MOST_GROUPS = 30, 60
-_LONGEST = 60  # letters of a label in the table of confusions, where it stands many times
+#: Certificates that a plot is worth; fewer are a table.
+_ENOUGH = 6
 
 
 def write_report(
@@ -32,6 +31,8 @@ def write_report(
     title: str = "Training report",
     subtitle: str = "",
     scores: Mapping[str, Any] | None = None,
+    plots: Iterable[Any] = (),
+    calibration: Any = None,
     confusion: tuple[Sequence[Any], Any] | None = None,
     top_features: Any = None,
     examples: Iterable[Any] = (),
@@ -40,16 +41,22 @@ def write_report(
 ) -> None:
     """Write a report to an HTML file; every part is optional, and all text is escaped.
 
+    Names such as `relative_gap` of scores and settings are shown in words.
+
     Parameters
     ----------
     path : path
         Replaced in one step, or left as it was.
     result : Result, optional
-        Certificate and convergence plots.
+        Certificate and convergence: plots, or a table where there are few points.
     title, subtitle : str
     scores : mapping, optional
         Numbers by name, and tables as mappings of row names to mappings of column names to numbers: either
         ``{"f1": 0.93, "per label": {"NP": {"precision": 0.9}}}``, or such a table by itself.
+    plots : iterable, optional
+        Drawings (`draw_curve`) that belong to the scores.
+    calibration : Calibration, optional
+        What `metrics.calibration` gives: its numbers and a reliability diagram.
     confusion : (labels, matrix), optional
         Counts: rows are the right labels, columns the predicted ones.
     top_features : TopFeatures or mapping, optional
@@ -68,6 +75,8 @@ def write_report(
                 title=title,
                 subtitle=subtitle,
                 scores=scores,
+                plots=plots,
+                calibration=calibration,
                 confusion=confusion,
                 top_features=top_features,
                 examples=examples,
@@ -81,9 +90,7 @@ def render(result: Result | None = None, **parts: Any) -> str:
     """The report as text; see `write_report`."""
     import partwise
 
-    cards, tables = _scores(parts.get("scores") or {})
-    groups, left_out = _weights(parts.get("top_features"))
-    settings = parts.get("settings") or {}
+    cards, tables = shown.scores(parts.get("scores") or {})
     page: str = _template().render(
         version=partwise.__version__,
         title=parts.get("title", "Training report"),
@@ -91,29 +98,30 @@ def render(result: Result | None = None, **parts: Any) -> str:
         result=None if result is None else summary(result),
         score_cards=cards,
         score_tables=tables,
-        confusion=_confusion(parts.get("confusion")),
-        weights=groups,
-        weights_left_out=left_out,
+        plots=[plot if isinstance(plot, Drawing) else clean(plot) for plot in parts.get("plots") or ()],
+        calibration=shown.calibration(parts.get("calibration")),
+        confusion=shown.confusion(parts.get("confusion")),
+        weights=shown.weights(parts.get("top_features")),
         examples=[_example(example) for example in parts.get("examples") or ()],
         sections=[_section(*section) for section in parts.get("sections") or ()],
-        settings=[(name, _setting(value)) for name, value in settings.items()],
+        settings=shown.settings(parts.get("settings") or {}),
     )
     return page
 
 
-def summary(result: Result, plots: bool = True) -> dict[str, Any]:
+def summary(result: Result) -> dict[str, Any]:
     """What a report says of a result."""
     certified = math.isfinite(result.gap)
-    mood = "good" if result.status == "converged" else "open"
+    status = STATUS.get(result.status, result.status)
     cards: list[dict[str, str]] = [
-        {"name": "status", "value": result.status, "mood": mood},
+        {"name": "status", "value": status, "mood": "good" if result.status == "converged" else "open"},
         {"name": "solver", "value": result.solver},
         {"name": "primal", "value": number(result.primal)},
     ]
     if certified:
         cards += [
             {"name": "dual", "value": number(result.dual)},
-            {"name": "gap / primal", "value": f"{result.relative_gap:.1e}"},
+            {"name": "relative gap", "value": f"{result.relative_gap:.1e}"},
         ]
         dual, primal = _apart(result)
         where = (
@@ -142,9 +150,27 @@ def summary(result: Result, plots: bool = True) -> dict[str, Any]:
         {"name": "seconds", "value": f"{result.seconds:.3g}"},
         {"name": "weights not zero", "value": weights},
     ]
-    long_enough = len(result.history.get("passes", ())) > 1
-    drawings = convergence_plots(result.history) if plots and long_enough else []
-    return {"cards": cards, "sentence": sentence, "message": result.message, "plots": drawings}
+    n_points = len(result.history.get("passes", ()))
+    return {
+        "cards": cards,
+        "sentence": sentence,
+        "message": result.message.replace(f"{result.status} after", f"{status} after"),
+        "plots": convergence_plots(result.history) if n_points >= _ENOUGH else [],
+        "history": _history(result) if 1 < n_points < _ENOUGH else None,
+    }
+
+
+def _history(result: Result) -> dict[str, Any]:
+    """The certificates as a table."""
+    columns = [[float(value) for value in result.history[name]] for name in HISTORY]
+    rows = [
+        (
+            f"{passes:.4g}",
+            [f"{seconds:.3g}", number(primal), number(dual), f"{gap:.2e}" if math.isfinite(gap) else "–"],
+        )
+        for passes, seconds, primal, dual, gap in zip(*columns, strict=True)
+    ]
+    return {"title": "", "corner": HISTORY[0], "columns": HISTORY[1:], "parts": [rows]}
 
 
 def notebook_view(result: Result) -> str:
@@ -160,11 +186,6 @@ def notebook_view(result: Result) -> str:
         f"<div><table><tbody>{''.join(rows)}</tbody></table><p>{safe(found['sentence'])}</p>"
         f'<div style="display:flex;flex-wrap:wrap;gap:8px">{plots}</div></div>'
     )
-
-
-def number(value: float) -> str:
-    """Seven digits at most."""
-    return f"{value:,.2f}" if 1e3 <= abs(value) < 1e9 else f"{value:.6g}"
 
 
 def _apart(result: Result) -> tuple[str, str]:
@@ -192,93 +213,6 @@ def _finalize(value: Any) -> Any:
     return value if isinstance(value, Markup) else clean(value)
 
 
-def _scores(scores: Mapping[str, Any]) -> tuple[list[tuple[str, str]], list[dict[str, Any]]]:
-    if scores and all(isinstance(value, Mapping) for value in scores.values()):
-        flat = all(not isinstance(cell, Mapping) for row in scores.values() for cell in row.values())
-        if flat:
-            return [], [_table("", scores)]
-    cards = [(name, _cell(value)) for name, value in scores.items() if not isinstance(value, Mapping)]
-    return cards, [_table(name, value) for name, value in scores.items() if isinstance(value, Mapping)]
-
-
-def _table(title: str, rows: Mapping[str, Any]) -> dict[str, Any]:
-    if not all(isinstance(row, Mapping) for row in rows.values()):
-        return {
-            "title": title,
-            "columns": ["value"],
-            "rows": [(name, [_cell(row)]) for name, row in rows.items()],
-        }
-    columns = list(dict.fromkeys(column for row in rows.values() for column in row))
-    cells = [(name, [_cell(row[c]) if c in row else "" for c in columns]) for name, row in rows.items()]
-    return {"title": title, "columns": columns, "rows": cells}
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        return str(value)
-    if isinstance(value, numbers.Integral):
-        return f"{int(value):,}"
-    plain = float(value)
-    return f"{plain:.4f}" if abs(plain) <= 1 else number(plain)
-
-
-def _confusion(given: tuple[Sequence[Any], Any] | None) -> dict[str, Any] | None:
-    if given is None:
-        return None
-    import numpy as np
-
-    labels, matrix = [shorten(clean(label), _LONGEST) for label in given[0]], np.asarray(given[1], dtype=np.float64)
-    if matrix.shape != (len(labels), len(labels)):
-        raise ValueError(f"confusion: {len(labels)} labels and a matrix of shape {matrix.shape}")
-    if not np.isfinite(matrix).all() or (matrix < 0).any():
-        raise ValueError("confusion: counts must be finite and not negative")
-    chosen = np.arange(len(labels))
-    if len(labels) > _MOST_LABELS:
-        chosen = np.sort(np.argsort(-(matrix.sum(axis=0) + matrix.sum(axis=1)), kind="stable")[:_MOST_LABELS])
-    rows = []
-    for i in chosen.tolist():
-        total = matrix[i].sum()
-        cells = []
-        for j in chosen.tolist():
-            share = float(matrix[i, j] / total) if total else 0.0
-            # Errors are rare: their colours rise faster than their shares.
-            strength = share if i == j else min(1.0, 1.6 * share**0.6)
-            colour = _blend((255, 255, 255), (37, 99, 176) if i == j else (217, 119, 6), 0.9 * strength)
-            ink = "#ffffff" if strength > 0.6 else "#1f2933" if matrix[i, j] else "#b8c0ca"
-            count = f"{matrix[i, j]:,.0f}" if matrix[i, j] == int(matrix[i, j]) else number(float(matrix[i, j]))
-            cells.append({"label": labels[j], "count": count, "share": f"{share:.1%}", "colour": colour, "ink": ink})
-        rows.append({"label": labels[i], "cells": cells})
-    return {"labels": [labels[j] for j in chosen.tolist()], "rows": rows, "left_out": len(labels) - len(chosen)}
-
-
-def _blend(a: tuple[int, int, int], b: tuple[int, int, int], share: float) -> str:
-    return "#" + "".join(f"{round(p + (q - p) * share):02x}" for p, q in zip(a, b, strict=True))
-
-
-def _weights(given: Any) -> tuple[list[dict[str, Any]], int]:
-    if given is None:
-        return [], 0
-    groups = given.groups() if hasattr(given, "groups") else given
-    listed = [(title, [(name, float(weight)) for name, weight in rows]) for title, rows in groups.items() if rows]
-    largest = max((abs(weight) for _, rows in listed for _, weight in rows), default=0.0) or 1.0
-    found = [
-        {
-            "title": title,
-            "bars": [
-                {
-                    "name": name,
-                    "value": f"{weight:+.3f}",
-                    "side": "plus" if weight >= 0 else "minus",
-                    "width": f"{100 * abs(weight) / largest:.1f}",
-                }
-                for name, weight in rows
-            ],
-        }
-        for title, rows in listed[:_MOST_GROUPS]
-    ]
-    return found, max(0, len(listed) - _MOST_GROUPS)
-
-
 def _example(given: Any) -> dict[str, Any]:
     if isinstance(given, tuple) and len(given) == 2:
         return {"title": given[0], "drawing": given[1]}
@@ -286,10 +220,5 @@ def _example(given: Any) -> dict[str, Any]:
 
 
 def _section(title: str, scores: Mapping[str, Any], examples: Iterable[Any]) -> dict[str, Any]:
-    cards, tables = _scores(scores)
+    cards, tables = shown.scores(scores)
     return {"title": title, "cards": cards, "tables": tables, "examples": [_example(each) for each in examples]}
-
-
-def _setting(value: Any) -> str:
-    text = repr(value) if not isinstance(value, str) else value
-    return text if len(text) <= 400 else text[:400] + "…"

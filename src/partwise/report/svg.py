@@ -82,6 +82,6 @@ def picture(width: float, height: float, body: list[str], label: str, style: str
 def colour_of(name: str) -> tuple[str, str]:
     """(light, strong) colours that belong to a name, the same everywhere."""
     if name in ("O", "_", ""):
-        return "#eef0f3", "#8a94a3"
+        return "#eef0f3", "#52606d"
     hue = zlib.crc32(clean(name).encode()) * 137.508 % 360
-    return f"hsl({hue:.0f},70%,90%)", f"hsl({hue:.0f},55%,42%)"
+    return f"hsl({hue:.0f},70%,90%)", f"hsl({hue:.0f},55%,28%)"

@@ -123,8 +123,8 @@ def _section(rows: Sequence[Row]) -> tuple[dict[str, Any], list[Any]]:
             "whole": row.wholes,
             "primal": row.result.primal,
             "dual": row.result.dual,
-            "gap / primal": f"{row.result.relative_gap:.0e}",
-            "passes": row.result.passes,
+            "relative gap": f"{row.result.relative_gap:.0e}",
+            "passes": f"{row.result.passes:.4g}",
         }
         for row in rows
     }

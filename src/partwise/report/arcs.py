@@ -1,0 +1,188 @@
+"""Dependency trees as pictures: arcs above the words, broken into lines as the words are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .drawings import INK, LONGEST, SIZE, STYLE, WRONG, check_lengths
+from .svg import Drawing, clean, picture, shorten, text, text_width
+
+_BLUE, _GREY = "#3e6fb0", "#6b7785"
+_MARGIN = 12.0  # at both ends of a line, where arcs come in from another one
+_BELOW = 22.0  # from one level of dashed arcs to the next
+
+
+@dataclass(frozen=True)
+class _Arc:
+    head: int
+    word: int
+    name: str
+    colour: str
+    below: bool = False  # the gold one of a wrong arc: dashed, under the words
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        return min(self.head, self.word), max(self.head, self.word)
+
+
+def draw_arcs(
+    tokens: Sequence[Any],
+    heads: Sequence[int],
+    labels: Sequence[Any] | None = None,
+    gold_heads: Sequence[int] | None = None,
+    *,
+    max_width: float = 860.0,
+) -> Drawing:
+    """A dependency tree: arcs from heads to their words, above the sentence.
+
+    Arcs that differ from `gold_heads` are red, with the gold ones below the sentence, dashed. Where a sentence is
+    broken into lines, an arc between two lines leaves the one at its end and comes in at the beginning of the other.
+
+    Parameters
+    ----------
+    tokens : sequence of words
+    heads : sequence of int
+        Head of each word, counted from 1; 0 is the root.
+    labels : sequence, optional
+    gold_heads : sequence of int, optional
+    max_width : float
+        Where lines are broken.
+    """
+    n = len(tokens)
+    check_lengths(n, heads=heads, labels=labels, gold_heads=gold_heads)
+    for name, given in (("heads", heads), ("gold_heads", gold_heads or ())):
+        bad = [int(head) for head in given if not 0 <= int(head) <= n]
+        if bad:
+            raise ValueError(f"{name}: {bad[0]} is not one of the words 1 to {n}, nor 0 for the root")
+    words = [shorten(clean(token), LONGEST) for token in tokens]
+    names = [""] * n if labels is None else [shorten(clean(label), 16) for label in labels]
+    widths = [max(text_width(word, SIZE) + 22, 46.0) for word in words]
+    arcs: list[_Arc] = []
+    for k, head in enumerate(int(head) for head in heads):
+        gold = head if gold_heads is None else int(gold_heads[k])
+        # A root is an arc from the word to itself, which has no level.
+        arcs.append(_Arc(head - 1 if head else k, k, names[k], WRONG if gold != head else _BLUE))
+        if gold != head and gold:
+            arcs.append(_Arc(gold - 1, k, "", _GREY, below=True))
+        if head and abs(head - 1 - k) == 1:  # a label must fit under its arc
+            widths[k] = max(widths[k], text_width(names[k], 11) + 14 if names[k] else 0.0)
+    step = 30.0 if labels is not None else 24.0
+    body: list[str] = []
+    y, widest = 0.0, 60.0
+    for begin, end in _lines(widths, max_width):
+        line = _Line(begin, end, widths[begin:end], y, step)
+        body += line.shapes(arcs, words)
+        y, widest = line.bottom, max(widest, line.right)
+    label = "Dependencies: " + " ".join(f"{word}<-{head}" for word, head in zip(words[:50], heads, strict=False))
+    return picture(widest, max(y, 20.0), [STYLE, *body], label)
+
+
+def _lines(widths: Sequence[float], most: float) -> list[tuple[int, int]]:
+    """Ranges of words that fit into a line; all lines but the last are about as long."""
+    n_lines = max(1, -(-int(sum(widths)) // int(max(most - 2 * _MARGIN, 1))))
+    goal = max(sum(widths) / n_lines, 1.0)
+    found: list[tuple[int, int]] = []
+    begin, used = 0, 0.0
+    for k, width in enumerate(widths):
+        full = used + width > most - 2 * _MARGIN or (used + width / 2 > goal and len(found) < n_lines - 1)
+        if k > begin and full:
+            found.append((begin, k))
+            begin, used = k, 0.0
+        used += width
+    return [*found, (begin, len(widths))] if widths else []
+
+
+class _Line:
+    """Words from `begin` up to, not including, `end`, and the arcs over them, from y = `top` down."""
+
+    def __init__(self, begin: int, end: int, widths: Sequence[float], top: float, step: float) -> None:
+        self.begin, self.end, self.top, self.step = begin, end, top, step
+        self.middles: list[float] = []
+        x = _MARGIN
+        for width in widths:
+            self.middles.append(x + width / 2)
+            x += width
+        self.right = x + _MARGIN
+        self.base = self.bottom = 0.0  # where the words begin, and the line ends
+
+    def shapes(self, arcs: Sequence[_Arc], words: Sequence[str]) -> list[str]:
+        mine = [arc for arc in arcs if arc.ends[0] < self.end and arc.ends[1] >= self.begin]
+        above = self._levels([arc for arc in mine if not arc.below])
+        below = self._levels([arc for arc in mine if arc.below])
+        self.base = self.top + 34.0 + self.step * max([0, *above.values()])
+        self.bottom = self.base + 30 + _BELOW * max([0, *below.values()]) + 6
+        body: list[str] = []
+        for arc in mine:
+            if arc.head == arc.word:
+                body += self._root(arc)
+            elif arc.below:
+                body += self._shapes(arc, self.base + 24, self.base + 24 + _BELOW * below[arc])
+            else:
+                body += self._shapes(arc, self.base - 4, self.base - 4 - self.step * above[arc])
+        for k in range(self.begin, self.end):
+            body.append(text(self.middles[k - self.begin], self.base + 14, words[k], cls="pw-word", fill=INK))
+        return body
+
+    def _levels(self, arcs: Sequence[_Arc]) -> dict[_Arc, int]:
+        """How high each arc goes: one more than the highest it spans or crosses in this line."""
+        levels: dict[_Arc, int] = {}
+        placed: list[tuple[tuple[int, int], int]] = []
+        cut = [(self._cut(arc), arc) for arc in arcs if arc.head != arc.word]
+        for (low, high), arc in sorted(cut, key=lambda pair: (pair[0][1] - pair[0][0], pair[1].ends)):
+            inside = [
+                level
+                for (a, b), level in placed
+                if (low <= a and b <= high) or a < low < b < high or low < a < high < b
+            ]
+            levels[arc] = 1 + max(inside, default=0)
+            placed.append(((low, high), levels[arc]))
+        return levels
+
+    def _cut(self, arc: _Arc) -> tuple[int, int]:
+        """The part of an arc in this line; one word beyond it where it goes on."""
+        low, high = arc.ends
+        return max(low, self.begin - 1), min(high, self.end)
+
+    def _root(self, arc: _Arc) -> list[str]:
+        x, top = self.middles[arc.word - self.begin], self.top + 10.0
+        return [
+            f'<path d="M{x:.1f} {top:.1f}V{self.base - 5:.1f}" stroke="{arc.colour}" fill="none"/>',
+            _tip(x, self.base - 4, arc.colour, down=True),
+            text(x + 4, top + 4, arc.name or "root", anchor="start", cls="pw-small", fill=arc.colour),
+        ]
+
+    def _shapes(self, arc: _Arc, base: float, top: float) -> list[str]:
+        """The arc from its head's place at `base` over `top` to its word's; to the edge, where these are elsewhere."""
+        low, high = arc.ends
+        left = self._place(low, 6) if low >= self.begin else None
+        right = self._place(high, -6) if high < self.end else None
+        turn = 10.0 if top < base else -10.0
+        path = f"M{left:.1f} {base:.1f}V{top + turn:.1f}Q{left:.1f} {top:.1f} {left + 10:.1f} {top:.1f}" if left else ""
+        path = path or f"M2 {top:.1f}"
+        path += (
+            f"H{right - 10:.1f}Q{right:.1f} {top:.1f} {right:.1f} {top + turn:.1f}V{base:.1f}"
+            if right
+            else f"H{self.right - 2:.1f}"
+        )
+        dash = ' stroke-dasharray="4 3"' if arc.below else ""
+        body = [f'<path d="{path}" stroke="{arc.colour}" stroke-width="1.4" fill="none"{dash}/>']
+        tip = right if arc.word == high else left
+        if tip is not None:
+            body.append(_tip(tip, base, arc.colour, down=not arc.below))
+            if arc.name:
+                middle = ((left or 2.0) + (right or self.right - 2)) / 2
+                half = text_width(arc.name, 11) / 2 + 2  # not beyond the edge, where the arc's end is in another line
+                place = min(max(middle, half), self.right - half)
+                body.append(text(place, top - 4, arc.name, cls="pw-small", fill=arc.colour))
+        return body
+
+    def _place(self, word: int, aside: float) -> float:
+        """Where an arc meets a word: a little to the side its other end is on."""
+        return self.middles[word - self.begin] + aside
+
+
+def _tip(x: float, y: float, colour: str, down: bool) -> str:
+    back = -7 if down else 7
+    return f'<path d="M{x:.1f} {y:.1f}l-3.5 {back}h7z" fill="{colour}"/>'

@@ -1,0 +1,189 @@
+"""What the page shows of scores, confusions, weights and settings: texts and colours for the template."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .svg import clean, shorten
+from .words import in_words
+
+#: Labels of a confusion matrix and groups of weights that are shown at most, and of these without being asked.
+MOST_LABELS, MOST_GROUPS, OPEN_GROUPS = 30, 60, 12
+_LONGEST = 60  # letters of a label in the table of confusions, where it stands many times
+#: Rows above which a table goes on in another column.
+_LONG = 14
+
+
+def number(value: float) -> str:
+    """Seven digits at most."""
+    if not math.isfinite(value):
+        return "–"
+    return f"{value:,.2f}" if 1e3 <= abs(value) < 1e9 else f"{value:.6g}"
+
+
+def cell(value: Any) -> str:
+    """A number of a table as text: four decimals for shares."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        return str(value)
+    if isinstance(value, numbers.Integral):
+        return f"{int(value):,}"
+    plain = float(value)
+    return f"{plain:.4f}" if abs(plain) <= 1 else number(plain)
+
+
+def scores(given: Mapping[str, Any]) -> tuple[list[tuple[str, str]], list[dict[str, Any]]]:
+    """Cards and tables."""
+    if given and all(isinstance(value, Mapping) for value in given.values()):
+        flat = all(not isinstance(each, Mapping) for row in given.values() for each in row.values())
+        if flat:
+            return [], [table("", given)]
+    cards = [(in_words(name), cell(value)) for name, value in given.items() if not isinstance(value, Mapping)]
+    return cards, [table(in_words(name), value) for name, value in given.items() if isinstance(value, Mapping)]
+
+
+def table(title: str, rows: Mapping[str, Any]) -> dict[str, Any]:
+    """Rows by name; names of rows may be labels, and stay as they are."""
+    if not all(isinstance(row, Mapping) for row in rows.values()):
+        rows = {name: {"value": row} for name, row in rows.items()}
+    columns = list(dict.fromkeys(column for row in rows.values() for column in row))
+    cells = [(name, [cell(row[c]) if c in row else "" for c in columns]) for name, row in rows.items()]
+    return {"title": title, "columns": list(map(in_words, columns)), "parts": in_columns(cells)}
+
+
+def in_columns(rows: Sequence[Any]) -> list[Sequence[Any]]:
+    """A long list of rows in two or three parts of about the same length."""
+    n_parts = 1 if len(rows) <= _LONG else 2 if len(rows) <= 2 * _LONG else 3
+    size = max(1, -(-len(rows) // n_parts))
+    return [rows[k : k + size] for k in range(0, len(rows), size)] or [rows]
+
+
+def confusion(given: tuple[Sequence[Any], Any] | None) -> dict[str, Any] | None:
+    """Rows of counts with their colours."""
+    if given is None:
+        return None
+    import numpy as np
+
+    labels, matrix = [shorten(clean(label), _LONGEST) for label in given[0]], np.asarray(given[1], dtype=np.float64)
+    if matrix.shape != (len(labels), len(labels)):
+        raise ValueError(f"confusion: {len(labels)} labels and a matrix of shape {matrix.shape}")
+    if not np.isfinite(matrix).all() or (matrix < 0).any():
+        raise ValueError("confusion: counts must be finite and not negative")
+    chosen = np.arange(len(labels))
+    if len(labels) > MOST_LABELS:
+        chosen = np.sort(np.argsort(-(matrix.sum(axis=0) + matrix.sum(axis=1)), kind="stable")[:MOST_LABELS])
+    rows = []
+    for i in chosen.tolist():
+        total = matrix[i].sum()
+        cells = []
+        for j in chosen.tolist():
+            share = float(matrix[i, j] / total) if total else 0.0
+            # Errors are rare: their colours rise faster than their shares.
+            strength = share if i == j else min(1.0, 1.6 * share**0.6)
+            colour = _blend((255, 255, 255), (37, 99, 176) if i == j else (180, 83, 9), 0.9 * strength)
+            count = f"{matrix[i, j]:,.0f}" if matrix[i, j] == int(matrix[i, j]) else number(float(matrix[i, j]))
+            cells.append(
+                {
+                    "label": labels[j],
+                    "count": count if matrix[i, j] else "",  # most are zero, and none of them is news
+                    "share": f"{share:.1%}",
+                    "colour": "#" + "".join(f"{part:02x}" for part in colour),
+                    "ink": _ink(colour),
+                }
+            )
+        rows.append({"label": labels[i], "cells": cells})
+    return {"labels": [labels[j] for j in chosen.tolist()], "rows": rows, "left_out": len(labels) - len(chosen)}
+
+
+Colour = tuple[int, int, int]
+
+
+def _blend(a: Colour, b: Colour, share: float) -> Colour:
+    red, green, blue = (round(p + (q - p) * share) for p, q in zip(a, b, strict=True))
+    return red, green, blue
+
+
+def _ink(paper: Colour) -> str:
+    """Black or white, whichever is easier to read: one of them has a contrast of 4.5 with any colour."""
+    return max("#000000", "#ffffff", key=lambda ink: contrast(paper, _rgb(ink)))
+
+
+def _rgb(text: str) -> Colour:
+    return int(text[1:3], 16), int(text[3:5], 16), int(text[5:7], 16)
+
+
+def contrast(a: Colour, b: Colour) -> float:
+    """The ratio of the Web Content Accessibility Guidelines, which ask for 4.5."""
+    low, high = sorted(map(_luminance, (a, b)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def _luminance(colour: Colour) -> float:
+    red, green, blue = (
+        part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4
+        for part in (value / 255 for value in colour)
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def weights(given: Any) -> dict[str, Any]:
+    """Groups of bars: those with the largest weights, and the others, in the order given."""
+    groups = {} if given is None else given.groups() if hasattr(given, "groups") else given
+    listed = [(title, [(name, float(weight)) for name, weight in rows]) for title, rows in groups.items() if rows]
+    sizes = [max(abs(weight) for _, weight in rows) for _, rows in listed]
+    largest = max(sizes, default=0.0) or 1.0
+    order = sorted(range(len(listed)), key=lambda k: -sizes[k])
+    first, others = sorted(order[:OPEN_GROUPS]), sorted(order[OPEN_GROUPS:MOST_GROUPS])
+    return {
+        "first": [_group(*listed[k], largest) for k in first],
+        "others": [_group(*listed[k], largest) for k in others],
+        "left_out": max(0, len(listed) - MOST_GROUPS),
+    }
+
+
+def _group(title: str, rows: Sequence[tuple[str, float]], largest: float) -> dict[str, Any]:
+    bars = [
+        {
+            "name": name,
+            "value": f"{weight:+.3f}",
+            "side": "plus" if weight >= 0 else "minus",
+            "width": f"{100 * abs(weight) / largest:.1f}",
+        }
+        for name, weight in rows
+    ]
+    return {"title": title, "bars": bars}
+
+
+def calibration(given: Any) -> dict[str, Any] | None:
+    """The two numbers, the diagram and its table."""
+    if given is None:
+        return None
+    from .plots import draw_reliability
+
+    rows = {
+        f"{given.edges[b]:g} to {given.edges[b + 1]:g}": {
+            "tokens": int(given.count[b]),
+            "mean confidence": float(given.confidence[b]),
+            "right": float(given.accuracy[b]),
+        }
+        for b in given.count.nonzero()[0].tolist()
+    }
+    return {
+        "cards": [("expected calibration error", cell(given.ece)), ("Brier score", cell(given.brier))],
+        "table": table("", rows),
+        "plot": draw_reliability(given),
+    }
+
+
+def settings(given: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Names and values in words."""
+    return [(in_words(name), _setting(value)) for name, value in given.items()]
+
+
+def _setting(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    text = repr(value) if not isinstance(value, str) else value
+    return text if len(text) <= 400 else text[:400] + "…"
