@@ -94,7 +94,7 @@ class ClassesModel(Model):
         self.one_sided = training.l1 > 0 and len(classes) == 2
         examples = self._examples(encoded, training.by_features)
         factor = 1.0 if self.one_sided else self.l2_factor
-        return Learnt(examples, (len(y), len(classes), self.one_sided), l2_factor=factor)
+        return Learnt(examples, (len(classes), self.one_sided), l2_factor=factor)
 
     def further(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> LabelledBatch:
         weight = check_sample_weight(sample_weight, X.shape[0], "sample")
@@ -199,13 +199,24 @@ class ClassesModel(Model):
         return weights.ravel()
 
     def carried(self, old: ClassesModel) -> Floats | None:
-        last = copy.copy(old)
-        last.fit_intercept = self.fit_intercept  # an intercept that it did not have is 0
-        if not np.array_equal(self.classes, old.classes) or old.coef.shape[1] + self.fit_intercept != self.n_attributes:
+        """Weights of the same columns, which may be followed by others, and of the same labels."""
+        n_old, n_columns = old.coef.shape[1], self.n_attributes - self.fit_intercept
+        if n_old > n_columns:
             return None
         if self.one_sided:
-            return np.append(old.coef[0], old.intercept[:1] if self.fit_intercept else [])
-        return last.weights
+            if not np.array_equal(self.classes, old.classes):
+                return None
+            found = np.zeros(self.n_attributes)
+            found[:n_old] = old.coef[0]
+            found[n_columns:] = old.intercept[:1]  # an intercept that it did not have is 0
+            return found
+        _, here, there = np.intersect1d(self.classes, old.classes, assume_unique=True, return_indices=True)
+        coef, intercept = old.label_weights()
+        weights = np.zeros((self.n_attributes, padded_width(len(self.classes))))
+        weights[:n_old, here] = coef[there].T
+        if self.fit_intercept:
+            weights[n_columns, here] = intercept[there]
+        return weights.ravel()
 
     # prediction
 
