@@ -1,13 +1,16 @@
-"""How certificates are shown, in JSON and in words."""
+"""How certificates and runs are shown, in JSON and in words."""
 
 from __future__ import annotations
 
 import math
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from partwise.losses import get_loss
 from partwise.result import Result
+
+if TYPE_CHECKING:
+    from partwise.cli.tasks import Task
 
 
 def result_fields(result: Result) -> dict[str, Any]:
@@ -93,3 +96,40 @@ def size_text(path: str) -> str:
     size = os.path.getsize(path)
     power = min((len(str(size)) - 1) // 3, 3)
     return f" ({size / 1000**power:.3g} {('bytes', 'kB', 'MB', 'GB')[power]})"
+
+
+def _early_text(found: dict[str, Any]) -> str:
+    n, last = len(found["scores"]), found["scores"][-1]["passes"]
+    best = f"{found['best_score']:.2%} at pass {found['best_passes']:.4g}"
+    return f"{best}, the best of {n} scores up to pass {last:.4g}"
+
+
+def training_text(task: Task, fields: dict[str, Any], main: tuple[str, float], notes: list[tuple[str, str]]) -> str:
+    """The summary of `train`."""
+    from partwise.cli.crossval import as_text
+    from partwise.cli.going_on import start_text
+
+    name, value = main
+    sizes = [f"{fields['n_examples']} {task.unit}"]
+    if fields["n_tokens"] != fields["n_examples"]:
+        sizes.append(f"{fields['n_tokens']} tokens")
+    if fields["n_labels"]:
+        sizes.append(f"{fields['n_labels']} labels")
+    sizes.append(weights_text(fields))
+    score = f"{name} {value:.2%} on {fields['scored_on']}"
+    if fields["baseline"]:
+        score += f"; {fields['baseline']['name']}: {fields['baseline']['score']:.2%}"
+    looks = f"; {features_text(fields)}" if "features" in fields else ""
+    where = fields["model"] if fields["model"] != "-" else "standard output"
+    lines = [
+        ("trained", f"{task.name} from {', '.join(sizes)}{looks}; loss {loss_text(fields)}, {penalty_text(fields)}"),
+        *([("from", start_text(fields["from"]))] if "from" in fields else []),
+        *certificate_lines(fields),
+        *([("dev", _early_text(fields["early_stopping"]))] if "early_stopping" in fields else []),
+        *notes,
+        ("score", score),
+        *([("folds", as_text(fields["cross_validation"]))] if "cross_validation" in fields else []),
+        *([("beside", " ".join(fields["beside"]) + ": to be given before the model")] if "beside" in fields else []),
+        ("model", f"{where}{size_text(where)}" + (f", report {fields['report']}" if fields["report"] else "")),
+    ]
+    return "\n".join(f"{head:10}{text}" for head, text in lines)

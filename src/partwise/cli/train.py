@@ -15,6 +15,7 @@ from partwise.cli import crossval
 from partwise.cli.checkpoints import checkpoint_of
 from partwise.cli.errors import UserError, message_of
 from partwise.cli.flags import RENAMED, TRAINING, File, estimator_options, solver_options
+from partwise.cli.going_on import load_start, widened
 from partwise.cli.objective import check_sparse, loss_flags, loss_settings, penalty_flags, penalty_settings
 from partwise.cli.output import (
     check_outputs,
@@ -29,14 +30,9 @@ from partwise.cli.output import (
 )
 from partwise.cli.partitioned import train_on_partition
 from partwise.cli.summary import (
-    certificate_lines,
-    features_text,
     loss_fields,
-    loss_text,
-    penalty_text,
     result_fields,
-    size_text,
-    weights_text,
+    training_text,
 )
 from partwise.cli.taskgroup import TaskGroup
 from partwise.cli.tasks import TASKS, Data, Task
@@ -90,6 +86,12 @@ def make_command(task: Task) -> click.Command:
             help="Where the model goes [default: DATA's name with .pw, here].",
         ),
         click.Option(["--dev"], type=File(), metavar="FILE", help="Labelled data to score on."),
+        click.Option(
+            ["--from", "start"],
+            type=File(),
+            metavar="MODEL",
+            help="Go on from a model: its features, loss and penalty, its weights as the start.",
+        ),
         click.Option(
             ["--memory"], metavar="BYTES", help="DATA is a partition: train in about so much memory; 500M, 2G."
         ),
@@ -197,6 +199,7 @@ def train(
     dev: str | None,
     memory: str | None,
     scheduler: str | None,
+    start: str | None,
     as_json: bool,
     quiet: bool,
     **flags: Any,
@@ -210,6 +213,8 @@ def train(
     if as_json and output == "-":
         raise UserError("--json cannot be combined with a model on standard output")
     if os.path.isdir(data):
+        if start is not None:
+            raise UserError("--from is not available with a partition")
         settings = _checked_settings(task, flags)
         shared: dict[str, Any] = {
             "data": data,
@@ -234,23 +239,29 @@ def train(
     beside = task.beside(flags, output)
     check_outputs(output, *beside, flags["report"], flags["history_file"], inputs=(data, dev))
     settings = _checked_settings(task, flags)
-    training = task.read(data, flags, labelled=True)
+    begun = None if start is None else load_start(task, start, settings, flags)
+    reading = flags if begun is None else begun.reading(task, flags)
+    training = task.read(data, reading, labelled=True)
     if flags["folds"]:
         crossval.check_folds(task, training, flags["folds"])
-    known = {**flags, **task.remember(flags, training)}  # --dev is read as a model's input is
+    remembered = task.remember(flags, training) if begun is None else task.recall(begun.estimator)
+    known = {**reading, **remembered}  # --dev is read as a model's input is
     held = task.read(dev, known, labelled=True) if dev is not None else None
     training, held, others = task.prepared(flags, training, held)
 
     from partwise.cli.devscore import TrainingAnswers
 
-    model = task.make(flags, training, settings)
+    if begun is None:
+        model = task.make(flags, training, settings)
+    else:
+        model, training = begun.estimator, widened(task, training, begun)
     callbacks = _callbacks(task, flags, training, held, quiet or as_json)
     answers = TrainingAnswers(_some(task, training) if held is None else ())
     model.set_params(callbacks=[*callbacks, *([answers] if held is None else [])])
     with nothing_left_of(flags["history_file"]):
         model.fit(training.X, training.y, checkpoint=checkpoint_of(flags))
     model.set_params(callbacks=None)
-    model.input_settings_ = {"task": task.name, **task.remember(flags, training)}
+    model.input_settings_ = {"task": task.name, **remembered}
 
     scored, where = (held, dev) if held is not None else _taken(task, training, answers.which)
     assert scored is not None
@@ -293,7 +304,8 @@ def train(
         "n_features": task.size(model),
         "n_nonzero": task.n_nonzero(model),
         **task.features(model),
-        **loss_fields(settings["loss"]),
+        **({"from": begun.fields(task, model)} if begun is not None else {}),
+        **loss_fields(model.loss),
         "C": model.C,
         **result_fields(model.result_),
         "total_seconds": time.perf_counter() - begin,
@@ -309,7 +321,7 @@ def train(
         print_json(fields)
     elif not quiet:
         notes = task.notes(model, training, evaluation)
-        click.echo(_summary(task, fields, task.main_score(evaluation), notes), err=output == "-")
+        click.echo(training_text(task, fields, task.main_score(evaluation), notes), err=output == "-")
 
 
 def _callbacks(task: Task, flags: dict[str, Any], training: Data, held: Data | None, quiet: bool) -> list[Any]:
@@ -375,35 +387,3 @@ def _baseline(
             raise UserError(f"--baseline maxent: {task.name} is without structure itself")
         return found
     return task.baseline(training, scored, score)
-
-
-def _early_text(found: dict[str, Any]) -> str:
-    n, last = len(found["scores"]), found["scores"][-1]["passes"]
-    best = f"{found['best_score']:.2%} at pass {found['best_passes']:.4g}"
-    return f"{best}, the best of {n} scores up to pass {last:.4g}"
-
-
-def _summary(task: Task, fields: dict[str, Any], main: tuple[str, float], notes: list[tuple[str, str]]) -> str:
-    name, value = main
-    sizes = [f"{fields['n_examples']} {task.unit}"]
-    if fields["n_tokens"] != fields["n_examples"]:
-        sizes.append(f"{fields['n_tokens']} tokens")
-    if fields["n_labels"]:
-        sizes.append(f"{fields['n_labels']} labels")
-    sizes.append(weights_text(fields))
-    score = f"{name} {value:.2%} on {fields['scored_on']}"
-    if fields["baseline"]:
-        score += f"; {fields['baseline']['name']}: {fields['baseline']['score']:.2%}"
-    looks = f"; {features_text(fields)}" if "features" in fields else ""
-    where = fields["model"] if fields["model"] != "-" else "standard output"
-    lines = [
-        ("trained", f"{task.name} from {', '.join(sizes)}{looks}; loss {loss_text(fields)}, {penalty_text(fields)}"),
-        *certificate_lines(fields),
-        *([("dev", _early_text(fields["early_stopping"]))] if "early_stopping" in fields else []),
-        *notes,
-        ("score", score),
-        *([("folds", crossval.as_text(fields["cross_validation"]))] if "cross_validation" in fields else []),
-        *([("beside", " ".join(fields["beside"]) + ": to be given before the model")] if "beside" in fields else []),
-        ("model", f"{where}{size_text(where)}" + (f", report {fields['report']}" if fields["report"] else "")),
-    ]
-    return "\n".join(f"{head:10}{text}" for head, text in lines)

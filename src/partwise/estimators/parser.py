@@ -198,7 +198,11 @@ class DependencyParser(StructuredEstimator):
         # parser's weights are not worth that. Weak penalties are left to its rule.
         quick = self.solver == "auto" and not self.solver_options and get_loss(self.loss).smooth and self.C <= MOST_EG
         quick = quick and self.penalty == "l2"
-        return get_solver("eg") if quick else super()._make_solver()
+        if not quick:
+            return super()._make_solver()
+        # From weights alone, such as a model file's, eg starts at distributions that are far from its optimum.
+        by_weights = self.warm_start and hasattr(self, "_model") and self.result_.dual_point is None
+        return get_solver("eg-prox" if by_weights else "eg")
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, checkpoint: Any = None) -> DependencyParser:
         """Train on sentences `X` with trees `y` (None: their own); `sample_weight` is one weight per sentence.

@@ -113,8 +113,9 @@ class SequenceTagger(StructuredEstimator):
     solver, solver_options, tol, max_seconds, max_passes, n_jobs, random_state, verbose
         As for `MaxentClassifier`.
     warm_start : bool
-        Start `fit` from the weights of the last one, feature by feature; with a hinge loss from its dual point, if
-        loss, solver, labels and the sequences' lengths are the same.
+        Start `fit` from the weights of the last one (or of a model file), feature by feature, and from its dual point
+        if the data begin with those of the last one and loss and labels are the same. With a hinge loss the dual point
+        is the only start, for the same solver (`sgd`, `perceptron` and `mira` start from weights).
     callbacks : callable or list of callables, optional
         As for `MaxentClassifier`.
 

@@ -24,15 +24,17 @@ from sklearn.utils.validation import check_is_fitted
 from partwise.arrays import Floats, Ints
 from partwise.callbacks.base import Callbacks, Session, check_callbacks
 from partwise.checks import check_choice, check_count, check_positive, count_jobs, seed_of
+from partwise.estimators.warm_start import FitKey, answer_numbers, start_of
 from partwise.losses import Loss, get_loss
 from partwise.metrics.scorers import register_if_loaded, register_scorers
-from partwise.models.base import Ability, InputReport, Labellings, Learnt, Model, Reading, Training
+from partwise.models.base import InputReport, Labellings, Learnt, Model, Reading, Training
 from partwise.partitions.folder import Partitions
 from partwise.penalties import L2, ElasticNet, Penalty
 from partwise.problem import BatchReference, Problem
 from partwise.problem.inference import best_labellings
 from partwise.result import HISTORY, Result
 from partwise.solvers import Checkpoint, Solver, get_solver, largest_l1, solve, solve_path
+from partwise.solvers.base import WarmStart
 
 
 @contextmanager
@@ -54,7 +56,7 @@ class _Prepared:
     model: Model
     reading: Reading | None
     problem: Problem
-    key: tuple[Any, ...]
+    key: FitKey
     options: dict[str, Any]
 
 
@@ -71,8 +73,8 @@ class TrainedEstimator(BaseEstimator):
     result_: Result
     _model: Model
     _last: LastInput
-    #: Loss, solver and shape of the data of the last fit: what a dual point belongs to.
-    _fit_key: tuple[Any, ...] | None = None
+    #: What the dual point of the last fit belongs to.
+    _fit_key: FitKey | None = None
     #: What `partial_fit` keeps for its next call; anything else that gives a model other weights ends it.
     _stream: Any = None
 
@@ -238,7 +240,7 @@ class TrainedEstimator(BaseEstimator):
             files = X.batches(training.by_features)
             batches: Sequence[BatchReference] = files
             executor = X.executor(files)
-            l2_factor, free, shape = model.l2_factor, None, ("partition", X.digest)
+            l2_factor, free, shape = model.l2_factor, None, (X.digest,)
         else:
             learnt = model.learn(*self._check_data(model, X, y), sample_weight, training)
             if not isinstance(learnt, Learnt):
@@ -246,17 +248,19 @@ class TrainedEstimator(BaseEstimator):
             if training.max_seconds is not None and learnt.seconds:
                 training = replace(training, max_seconds=max(0.0, training.max_seconds - learnt.seconds))
             batches, reading, l2_factor, free = [learnt.examples], learnt.reading, learnt.l2_factor, learnt.free
-            shape = (learnt.examples.batch.slot_offsets, *learnt.shape)
+            shape = learnt.shape
         penalty = replace(training, l2=l2_factor * training.l2, free=free).penalty
         problem = Problem.of(batches, training.loss, penalty, executor=executor, n_jobs=training.n_jobs)
-        key = (type(model), training.loss, training.solver, *shape)
+        key = FitKey(type(model), training.loss, training.solver, penalty, shape)
+        if not isinstance(X, Partitions):
+            key = replace(key, slots=problem.slot_offsets, answers=answer_numbers(problem))
         options = {
             "solver": training.solver,
             "tol": training.tol,
             "max_passes": self.max_passes,
             "max_seconds": training.max_seconds,
             "random_state": training.seed(),
-            "warm_start": self._start(training, model, problem, key) if self.warm_start else None,
+            "warm_start": self._start(model, problem, key) if self.warm_start else None,
             "verbose": self.verbose,
         }
         return _Prepared(model, reading, problem, key, options)
@@ -324,27 +328,10 @@ class TrainedEstimator(BaseEstimator):
             raise ValueError(f"solver must be a name or a Solver, got {self.solver!r}")
         return self.solver
 
-    def _start(
-        self, training: Training, model: Model, problem: Problem, key: tuple[Any, ...]
-    ) -> Result | Floats | None:
+    def _start(self, model: Model, problem: Problem, key: FitKey) -> WarmStart | None:
         """Where the last fit ended, as far as that is a start for this one."""
         last: Model | None = getattr(self, "_model", None)
-        if last is None:
-            return None
-        if training.loss.smooth:
-            can = type(last) is type(model) and Ability.CARRYING in model.abilities()
-            carried = model.carried(last) if can else None
-            if carried is not None and np.shape(carried) != (problem.n_weights,):
-                raise ValueError(
-                    f"{type(model).__name__}.carried gave weights of shape {np.shape(carried)} for {problem.n_weights} "
-                    "features: it must return None where features differ"
-                )
-            return carried
-        # max-margin solvers start from a dual point, which belongs to a loss, a solver and a shape of data
-        old = self._fit_key
-        if old is None or self.result_.dual_point is None or len(old) != len(key):
-            return None
-        return self.result_ if all(np.array_equal(a, b) for a, b in zip(old, key, strict=True)) else None
+        return None if last is None else start_of(last, self._fit_key, self.result_, model, key, problem)
 
     def _keep(self, prepared: _Prepared, result: Result) -> None:
         self._fit_key = prepared.key

@@ -120,7 +120,7 @@ class ClassesModel(Model):
         examples = self._examples(encoded, training.by_features)
         factor = 1.0 if self.one_sided else self.l2_factor
         free = free_intercepts(self, encoded, training.loss) if self.free_intercept else None
-        return Learnt(examples, (len(y), len(classes), self.one_sided), l2_factor=factor, free=free)
+        return Learnt(examples, (len(classes), self.one_sided), l2_factor=factor, free=free)
 
     def _learn_columns(self, X: Any) -> Any:
         """The training rows as a matrix; of items, the attributes that occur often enough are its columns."""
@@ -237,22 +237,35 @@ class ClassesModel(Model):
         return weights.ravel()
 
     def carried(self, old: ClassesModel) -> Floats | None:
-        last = copy.copy(old)
-        last.fit_intercept = self.fit_intercept  # an intercept that it did not have is 0
-        if (self.reader is None) != (old.reader is None):
+        """Weights of the same attributes, or columns, which others may follow, and of the same labels."""
+        n_columns, columns = self.n_attributes - self.fit_intercept, self._columns_in(old)
+        if columns is None:
             return None
+        own, theirs = columns
+        if self.one_sided:
+            if not np.array_equal(self.classes, old.classes):
+                return None
+            found = np.zeros(self.n_attributes)
+            found[own] = old.coef[0, theirs]
+            found[n_columns:] = old.intercept[:1]  # an intercept that it did not have is 0
+            return found
+        _, here, there = np.intersect1d(self.classes, old.classes, assume_unique=True, return_indices=True)
+        coef, intercept = old.label_weights()
+        weights = np.zeros((self.n_attributes, padded_width(len(self.classes))))
+        weights[np.ix_(own, here)] = coef[np.ix_(there, theirs)].T
+        if self.fit_intercept:
+            weights[n_columns, here] = intercept[there]
+        return weights.ravel()
+
+    def _columns_in(self, old: ClassesModel) -> tuple[Ints, Ints] | None:
+        """Columns that an older model had, too, and their numbers there; None if the rows are of another form."""
         if self.reader is not None and old.reader is not None:
             numbers = self.reader.numbers_in(old.reader)
             assert numbers is not None
-            last.coef = np.where(numbers >= 0, old.coef[:, numbers], 0.0)
-        if (
-            not np.array_equal(self.classes, old.classes)
-            or last.coef.shape[1] + self.fit_intercept != self.n_attributes
-        ):
-            return None
-        if self.one_sided:
-            return np.append(last.coef[0], old.intercept[:1] if self.fit_intercept else [])
-        return last.weights
+            return np.flatnonzero(numbers >= 0), numbers[numbers >= 0]
+        columns = np.arange(old.coef.shape[1], dtype=np.int64)
+        alike = self.reader is old.reader and len(columns) <= self.n_attributes - self.fit_intercept
+        return (columns, columns) if alike else None
 
     # prediction
 

@@ -46,11 +46,16 @@ class ArcFeatures:
         """How many features of the arcs from these heads have no weight, and of how many."""
         return self.table.unknown(tokens, self.index, heads)
 
-    def carried(self, weights: Floats, old: ArcFeatures) -> Floats:
-        """Another model's weights for the features of this one; 0 for features that it did not have."""
+    def carried(self, weights: Floats, old: ArcFeatures) -> Floats | None:
+        """Another model's weights for the features of this one; 0 for features that it did not have.
+
+        None for other templates, or hashed ones of another number of bits.
+        """
+        if self.table.templates != old.table.templates or self.index.bits != old.index.bits:
+            return None
+        if self.index.bits:
+            return weights.copy()
         out = np.zeros(self.index.num_weights)
-        if self.index.bits or old.index.bits:
-            return weights.copy() if self.index.bits == old.index.bits else out
         order = np.argsort(old.index.keys)
         keys, mine = old.index.keys[order], self.index.keys
         at = np.minimum(np.searchsorted(keys, mine), max(len(keys) - 1, 0))

@@ -1,0 +1,143 @@
+"""``partwise train --from MODEL``: training that starts from a model.
+
+What the model is (features, structure, loss, penalty) is taken from it; how it is trained (solver, tolerance, limits,
+threads) from the flags. The loss and the penalty may be other ones, the features not: their weights are the start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import click
+import numpy as np
+from click.core import ParameterSource
+
+from partwise.cli.errors import UserError
+from partwise.cli.flags import RENAMED
+from partwise.cli.tasks import Data, Task, task_of
+
+#: Flags that say how a file is read: the model remembers them, but the new file may be another.
+READING = ("format", "columns", "separator", "lenient", "zero_based", "max_columns")
+#: Parameters that say how to train.
+TRAINED = ("solver", "solver_options", "tol", "max_seconds", "max_passes", *RENAMED)
+LOSS = ("loss", "temperature", "cost_scale", "cost")
+PENALTY = ("penalty", "l1_ratio", "C", "l1", "l2")
+
+
+@dataclass(frozen=True)
+class Start:
+    """A model to start from, with its weights as they were."""
+
+    path: str
+    estimator: Any
+    model: Any
+    labels: list[Any]
+
+    def reading(self, task: Task, flags: Mapping[str, Any]) -> dict[str, Any]:
+        """The flags, with what the model remembers of its own training data."""
+        kept = {name: value for name, value in task.recall(self.estimator).items() if not _given(name)}
+        return {**flags, **kept}
+
+    def fields(self, task: Task, fitted: Any) -> dict[str, Any]:
+        """How much of the fitted model is new, and how much of the old one is not used any more."""
+        known = _n_carried(fitted._model, self.model)
+        n_features = _n_carried(fitted._model, fitted._model)
+        labels = task.labels(fitted)
+        return {
+            "model": self.path,
+            "n_new_labels": len(set(labels) - set(self.labels)),
+            "n_new_features": n_features - known,
+            "n_unused_features": _n_carried(self.model, self.model) - known,
+            "n_features": n_features,
+            "n_labels": len(labels),
+        }
+
+
+def start_text(fields: dict[str, Any]) -> str:
+    """The same in words."""
+    labels = f"{fields['n_new_labels']} of {fields['n_labels']} labels and " if fields["n_labels"] else ""
+    unused = (
+        f"; {fields['n_unused_features']} of its features are not in the data" if fields["n_unused_features"] else ""
+    )
+    return f"{fields['model']}: {labels}{fields['n_new_features']} of {fields['n_features']} features are new{unused}"
+
+
+def load_start(task: Task, path: str, settings: dict[str, Any], flags: dict[str, Any]) -> Start:
+    """The model, with parameters for the run to come; settings: those that the flags give alone.
+
+    UserError for a model of another task, for one whose weights cannot start anything, and for flags that would make
+    other features of the data.
+    """
+    from partwise import load
+    from partwise.losses import get_loss
+    from partwise.models.base import Ability
+
+    for flag, value in (("--folds", flags["folds"]), ("--baseline maxent", flags["baseline"] == "maxent")):
+        if value:
+            raise UserError(f"{flag} cannot be combined with --from")
+    found = load(path)
+    own = task_of(found)
+    if own.name != task.name:
+        raise UserError(f"--from {path}: is a model of task {own.name!r}, not of {task.name!r}")
+    if Ability.CARRYING not in found._model.abilities():
+        raise UserError(f"--from {path}: a model of this kind cannot be gone on from")
+    _refuse_features(task, path, found)
+    changed = {name: settings[name] for name in TRAINED}
+    if any(map(_given, LOSS)):
+        from partwise.cli.objective import loss_settings
+
+        named = flags if _given("loss") else {**flags, "loss": get_loss(found.loss).name}
+        changed |= loss_settings(task, named)
+    if any(map(_given, PENALTY)):
+        changed |= {name: settings[name] for name in ("penalty", "l1_ratio", "C") if name in settings}
+    start = Start(path, found.set_params(**changed, warm_start=True), found._model, task.labels(found))
+    found.check_parameters()
+    if not (get_loss(found.loss).smooth or getattr(found._make_solver(), "incremental", False)):
+        raise UserError(
+            f"--from {path}: the loss {get_loss(found.loss).name!r} starts from a dual point, which model files do not "
+            "have; losses that fit: log, softmax-margin, smoothed-hinge (or --solver sgd, perceptron, mira)"
+        )
+    return start
+
+
+def _refuse_features(task: Task, path: str, found: Any) -> None:
+    for option in task.flags():
+        if option.name not in READING and _given(str(option.name)):
+            raise UserError(f"{option.opts[0]}: with --from it is as in {path}; leave it out")
+    for name in task.parameters:
+        value, late = click.get_current_context().params[name], (*found._model.late, "memory_limit")
+        if _given(name) and name not in late and value != getattr(found, name):
+            flag = f"--{name.replace('_', '-')} {value}"
+            raise UserError(f"{flag}: {path} has {getattr(found, name)}; leave it out, or train without --from")
+
+
+def _given(name: str) -> bool:
+    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
+
+
+def _n_carried(model: Any, old: Any) -> int:
+    """How many features of a model another one has, too."""
+    marked = old.with_weights(np.random.default_rng(0).uniform(1.0, 2.0, len(old.weights)))
+    found = model.carried(marked)
+    return 0 if found is None else int(np.count_nonzero(found))
+
+
+def widened(task: Task, data: Data, start: Start) -> Data:
+    """Training data with at least the model's columns, where examples are rows."""
+    n = getattr(start.estimator, "n_features_in_", None)
+    if n is None or not hasattr(data.X, "shape") or data.X.shape[1] >= n:
+        return data
+    return task.align(data, replace(data, X=_Wide(n)))
+
+
+@dataclass(frozen=True)
+class _Wide:
+    """Stands for rows of so many columns."""
+
+    n: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return 0, self.n

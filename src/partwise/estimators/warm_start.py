@@ -1,0 +1,102 @@
+"""Where a fit starts that goes on from another one.
+
+Weights are carried over by the model, feature by feature: one that is new starts at 0. Dual points belong to examples:
+they are kept where the new data begin with the old ones, answers included; examples after them start at their answers.
+For smooth losses either is a start, both together the best one: a distribution made of weights that are near the
+optimum may be far from it, since u = l2 w holds for it at the optimum alone. At temperature 0 weights give none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partwise.arrays import Floats, Ints
+from partwise.losses import Loss
+from partwise.models.base import Ability, Model
+from partwise.penalties import Penalty
+from partwise.problem import Problem
+from partwise.result import Result
+from partwise.solvers.base import WarmStart
+from partwise.solvers.extending import extended
+
+
+@dataclass(frozen=True, eq=False)
+class FitKey:
+    """What a fit was about, as far as its dual point depends on it.
+
+    model, shape: the model's class, and what labellings depend on (`Learnt.shape`). slots: where each example's slots
+    begin. answers: a number per example that tells its answer from others. Both are None for a partition, which `shape`
+    tells from others.
+    """
+
+    model: type[Model]
+    loss: Loss
+    solver: Any
+    penalty: Penalty
+    shape: tuple[Any, ...]
+    slots: Ints | None = None
+    answers: NDArray[np.uint64] | None = None
+
+    def known_in(self, other: FitKey) -> int | None:
+        """How many examples this fit had, if the other one has the same ones first (-1: all of its own); else None."""
+        same = (self.model, self.loss) == (other.model, other.loss) and len(self.shape) == len(other.shape)
+        if not same:
+            return None
+        if self.slots is None or self.answers is None or other.slots is None or other.answers is None:
+            return -1 if self.slots is other.slots and self.shape == other.shape else None
+        n, more = len(self.answers), len(other.answers)
+        if n > more or not np.array_equal(self.slots, other.slots[: n + 1]):
+            return None
+        for mine, theirs in zip(self.shape, other.shape, strict=True):
+            if np.shape(mine) == (n,) and np.shape(theirs) == (more,):
+                theirs = theirs[:n]  # of each example
+            if not np.array_equal(mine, theirs):
+                return None
+        return n if np.array_equal(self.answers, other.answers[:n]) else None
+
+
+def answer_numbers(problem: Problem) -> NDArray[np.uint64]:
+    """A number per example made of the slots of its gold labelling."""
+    indptr, slots, counts = problem.gold
+    mixed = (slots.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(29))) * counts.astype(np.uint64)
+    sums = np.append(np.uint64(0), np.cumsum(mixed, dtype=np.uint64))  # modulo 2^64
+    found: NDArray[np.uint64] = sums[indptr[1:]] - sums[indptr[:-1]]
+    return found
+
+
+def start_of(
+    last: Model, key: FitKey | None, result: Result, model: Model, new: FitKey, problem: Problem
+) -> WarmStart | None:
+    """Where the last fit ended, as far as that is a start for the new one."""
+    smooth = new.loss.smooth
+    by_weights = smooth or getattr(new.solver, "incremental", False)
+    weights = carried_weights(model, last, problem) if by_weights else None
+    if by_weights and (weights is None or not smooth or key is None or key.penalty != new.penalty):
+        return weights  # of another penalty they are the better start
+    known = None if key is None else key.known_in(new)
+    if key is None or known is None or not (smooth or key.solver == new.solver):
+        return weights
+    point = extended(problem, result.dual_point, known)
+    if point is None:
+        return weights
+    if weights is None:
+        return result if point is result.dual_point and len(result.weights) == problem.n_weights else point
+    return replace(result, dual_point=point, weights=weights)
+
+
+def carried_weights(model: Model, last: Model, problem: Problem) -> Floats | None:
+    """Weights of another model for the features of this one; None where nothing can agree."""
+    if type(last) is not type(model) or Ability.CARRYING not in model.abilities():
+        return None
+    found = model.carried(last)
+    if found is not None and np.shape(found) != (problem.n_weights,):
+        raise ValueError(
+            f"{type(model).__name__}.carried gave weights of shape {np.shape(found)} for {problem.n_weights} "
+            "features: it must return None where features differ"
+        )
+    return found

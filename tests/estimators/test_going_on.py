@@ -1,0 +1,127 @@
+"""Going on from another fit: weights and dual points are kept where they apply, and results are certified."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+from partwise import MaxentClassifier, SequenceTagger
+from partwise.losses import get_loss
+from partwise.solvers import get_solver, solve
+from partwise.solvers.compatibility import fitting_solvers
+from partwise.solvers.extending import extended
+from partwise.solvers.registry import SOLVERS
+
+WORDS = [["the", "cat", "sat"], ["a", "dog", "ran"], ["the", "dog", "sat"], ["she", "ran"], ["a", "cat", "ran"]]
+TAGS = [["D", "N", "V"], ["D", "N", "V"], ["D", "N", "V"], ["N", "V"], ["D", "N", "V"]]
+MORE = [["the", "old", "dog", "sat"], ["she", "sat"], ["old", "cats", "ran"]]
+MORE_TAGS = [["D", "N", "N", "V"], ["N", "V"], ["N", "N", "V"]]
+
+
+def attributes(sentences):
+    return [[[f"w={w}", f"last={w[-1]}"] for w in words] for words in sentences]
+
+
+OLD, NEW = attributes(WORDS), attributes(WORDS + MORE)
+OLD_Y, NEW_Y = TAGS, TAGS + MORE_TAGS
+
+
+def certified(loss):
+    """Solvers of chains that end with a certificate."""
+    return [name for name in fitting_solvers(get_loss(loss)) if SOLVERS[name].certified]
+
+
+@pytest.mark.parametrize(
+    ("loss", "solver"), [(loss, name) for loss in ("log", "hinge", "squared-hinge") for name in certified(loss)]
+)
+def test_more_data_with_every_solver(loss, solver):
+    """Every solver goes on from its own end, on the same data and on more, to the certified optimum."""
+    options = {"loss": loss, "solver": solver, "C": 0.5, "tol": 1e-2, "max_passes": 20000, "random_state": 0}
+    model = SequenceTagger(warm_start=True, **options).fit(OLD, OLD_Y)
+    assert model.fit(OLD, OLD_Y).result_.relative_gap <= 1e-2
+    found = model.fit(NEW, NEW_Y).result_
+    best = SequenceTagger(**{**options, "solver": "auto", "tol": 1e-6}).fit(NEW, NEW_Y).result_
+    assert found.status == "converged"
+    assert found.dual <= best.primal + 1e-9
+    assert best.dual <= found.primal + 1e-9
+    assert found.primal - best.primal <= found.gap + best.gap
+
+
+@pytest.mark.parametrize(("loss", "solver"), [("hinge", "bcfw"), ("squared-hinge", "dcd"), ("hinge", "excessive-gap")])
+def test_new_examples_leave_the_dual_value_as_it_is(loss, solver):
+    """At their gold labellings they add nothing to u and b."""
+    make = {"loss": loss, "solver": solver, "C": 0.5, "tol": 1e-3, "features": "all"}
+    old = SequenceTagger(**make).fit(OLD, OLD_Y).result_
+    problem = SequenceTagger(**make).prepare(NEW, NEW_Y).problem
+    point = extended(problem, old.dual_point, len(OLD))
+    assert point is not None
+    assert problem.dual_value(point) == pytest.approx(
+        old.dual, rel=1e-9 if loss != "hinge" or solver == "bcfw" else 1e-2
+    )
+
+
+@pytest.mark.parametrize("solver", ["eg", "sdca"])
+def test_distributions_of_new_examples_are_near_their_answers(solver):
+    make = {"solver": solver, "tol": 1e-6, "features": "all"}  # those of old examples stay as they are
+    old = SequenceTagger(**make).fit(OLD, OLD_Y).result_
+    problem = SequenceTagger(**make).prepare(NEW, NEW_Y).problem
+    point = extended(problem, old.dual_point, len(OLD))
+    assert problem.dual_value(point) == pytest.approx(old.dual, rel=1e-3)
+    assert extended(problem, old.dual_point, -1) is old.dual_point
+    assert solve(problem, solver, tol=1e-9, warm_start=point).status == "converged"
+
+
+def test_duals_are_kept_for_the_same_answers_alone():
+    model = SequenceTagger(solver="eg", tol=1e-6, warm_start=True).fit(OLD, OLD_Y)
+
+    def starts(X, y):
+        start = model._prepare_fit(X, y, None).options["warm_start"]
+        return getattr(start, "dual_point", None)
+
+    assert starts(OLD, OLD_Y) is model.result_.dual_point
+    longer = starts(NEW, NEW_Y)
+    assert len(longer.scores) > len(model.result_.dual_point.scores)
+    assert np.array_equal(longer.scores[: len(model.result_.dual_point.scores)], model.result_.dual_point.scores)
+    assert starts(NEW[1:], NEW_Y[1:]) is None  # other examples first
+    assert starts(OLD, [["V", "N", "D"], *OLD_Y[1:]]) is None  # another answer
+    assert starts(OLD[:3], OLD_Y[:3]) is None  # fewer
+    assert starts(NEW, [*OLD_Y, ["X"] * 4, *MORE_TAGS[1:]]) is None  # another label: other slots
+    model.set_params(C=2.0)
+    assert starts(OLD, OLD_Y) is None  # another penalty: weights are the better start
+    loaded = pickle.loads(pickle.dumps(model.set_params(C=1.0)))  # which has no dual point
+    weights = loaded._prepare_fit(NEW, NEW_Y, None).options["warm_start"]
+    assert isinstance(weights, np.ndarray)
+    assert np.count_nonzero(weights) == np.count_nonzero(model.coef_)
+
+
+def test_eg_goes_on_where_it_ended():
+    """From weights alone it would begin at other distributions, and had to find its way back."""
+    model = SequenceTagger(solver="eg", tol=1e-8, warm_start=True).fit(OLD, OLD_Y)
+    assert model.fit(OLD, OLD_Y).result_.passes == 0
+
+
+@pytest.mark.parametrize("solver", ["perceptron", "sgd", "mira"])
+def test_online_solvers_start_from_weights_of_any_loss(solver):
+    model = SequenceTagger("hinge", solver=solver, max_passes=30, tol=1.0, warm_start=True).fit(OLD, OLD_Y)
+    start = pickle.loads(pickle.dumps(model))._prepare_fit(NEW, NEW_Y, None).options["warm_start"]
+    assert np.count_nonzero(start) == np.count_nonzero(model.coef_)
+    assert get_solver(solver).incremental
+
+
+@pytest.mark.parametrize("labels", [[0, 1, 2], [0, 1], [1, 2]])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_classifiers_grow_labels_and_columns(labels, intercept, rng):
+    X, y = rng.normal(size=(60, 4)), rng.integers(0, 3, 60)
+    some = np.isin(y, labels)
+    options = {"solver": "lbfgs", "tol": 1e-10, "fit_intercept": intercept}
+    model = MaxentClassifier(warm_start=True, **options).fit(X[some][:, :3], y[some])
+    old = model.predict_proba(X[:, :3])
+    start = model._prepare_fit(*model._check_data(model._make_model(), X, y), None)
+    begun = start.options["warm_start"]
+    first = start.model.with_weights(getattr(begun, "weights", begun))
+    scores = first.scores(X)[:, labels]
+    assert np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True) == pytest.approx(old, abs=1e-9)
+    cold = MaxentClassifier(**options).fit(X, y)
+    assert model.fit(X, y).coef_ == pytest.approx(cold.coef_, abs=1e-4)
