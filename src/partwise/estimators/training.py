@@ -27,7 +27,7 @@ from partwise.checks import check_choice, check_count, check_positive, count_job
 from partwise.estimators.warm_start import FitKey, answer_numbers, start_of
 from partwise.losses import Loss, get_loss
 from partwise.metrics.scorers import register_if_loaded, register_scorers
-from partwise.models.base import InputReport, Labellings, Learnt, Model, Reading, Training
+from partwise.models.base import Ability, InputReport, Labellings, Learnt, Model, Reading, Training
 from partwise.partitions.folder import Partitions
 from partwise.penalties import L2, ElasticNet, Penalty
 from partwise.problem import BatchReference, Problem
