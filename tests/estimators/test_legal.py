@@ -255,7 +255,7 @@ def test_answers_for_training_data():
     X, y = data(seed=4)
     X = [[[f"b{label == 'O'}"] for label in labels] for labels in y]  # nothing says whether a chunk begins
     answers = Answers()
-    tagger = SequenceTagger(loss="hinge", C=0.01, tol=1e-1, callbacks=answers).fit(X, y)
+    tagger = SequenceTagger(loss="hinge", C=0.01, tol=1e-3, callbacks=answers).fit(X, y)
     assert answers.found == tagger.predict(X)
     assert all(map(is_legal, answers.found))
     assert not all(map(is_legal, copied(tagger, legal=False).predict(X)))

@@ -345,7 +345,7 @@ def test_an_inner_solver_that_does_not_fit():
 
 @pytest.mark.parametrize("groups", [1, 2])
 def test_blocks_that_were_lost_are_made_again(groups, monkeypatch):
-    """Blocks stay in memory where there is room; a process that has lost them makes the same bits of files and weights."""
+    """Blocks stay in memory where there is room; lost ones are made again from files and weights, to the same bits."""
     from partwise.solvers import block_walks
 
     problem = several("log", l2=5.0)
