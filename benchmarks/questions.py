@@ -23,6 +23,7 @@ QUESTIONS = {
     "maxent-is": "benchmarks.maxent_is",
     "passes": "benchmarks.passes",
     "rates": "benchmarks.rates",
+    "scale": "benchmarks.scale",
     "score": "benchmarks.score",
     "maxent-auto": "benchmarks.maxent_auto",
     "maxent-sparse": "benchmarks.maxent_sparse",
