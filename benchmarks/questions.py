@@ -24,6 +24,7 @@ QUESTIONS = {
     "passes": "benchmarks.passes",
     "predict": "benchmarks.predict",
     "rates": "benchmarks.rates",
+    "scale": "benchmarks.scale",
     "score": "benchmarks.score",
     "maxent-auto": "benchmarks.maxent_auto",
     "maxent-sparse": "benchmarks.maxent_sparse",

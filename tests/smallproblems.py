@@ -39,7 +39,7 @@ def loss_for(solver: str) -> str:
     """A loss that the solver fits: the log loss, or the first one that it does."""
     rest = {"max oracle", "expectation oracle", "covariance", "cliques", "k_best", "sample", "explicit weights"}
     rest |= {"one part", "diagonal blocks", "l1 > 0", "column access", "non-negative features"}
-    rest |= {"batches in memory", "one batch", "oracle of the loss", "clique support"}
+    rest |= {"batches in memory", "one batch", "oracle of the loss", "clique support", "files for blocks"}
     for name, parameters in LOSSES.items():
         if SOLVERS[solver].requires <= rest | Loss(name, *parameters).capabilities() | L2(1.0).capabilities():
             return name

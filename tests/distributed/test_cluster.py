@@ -13,6 +13,7 @@ from partitioncases import CASES, TEMPLATE, words
 
 from partwise import SequenceTagger, distributed, partitions
 from partwise.features import Template
+from partwise.solvers import BlockDual
 
 dask = pytest.importorskip("dask.distributed")
 
@@ -44,16 +45,52 @@ def test_hinge_and_little_memory(client, tmp_path):
     here = partitions.write(tmp_path / "dir", case.make(), case.blocks(), batch_size=3000)
     expected = case.make(solver="excessive-gap", loss="hinge", tol=0.3, max_passes=20).fit(here)
     cluster = distributed.open(tmp_path / "dir", client, memory=1)  # every batch is read each time
-    found = case.make(solver="auto", loss="hinge", tol=0.3, max_passes=20).fit(cluster)
-    assert found.result_.solver == "excessive-gap"
+    found = case.make(solver="excessive-gap", loss="hinge", tol=0.3, max_passes=20).fit(cluster)
     np.testing.assert_array_equal(found.result_.weights, expected.result_.weights)
 
 
-def test_single_examples_are_elsewhere(client, tmp_path):
+@pytest.mark.parametrize(("solver", "loss", "memory"), [("eg-prox", "log", None), ("bcfw", "hinge", 1)])
+def test_dual_methods_have_the_bits_of_one_process(client, solver, loss, memory, tmp_path):
+    """Two groups here and there: workers write dual variables beside the batches, each round or now and then."""
+    case = CASES["names-weights"]
+    here = partitions.write(tmp_path / "dir", case.make(), case.blocks(), batch_size=8000)
+    few = {"loss": loss, "tol": 5e-2, "C": 0.03}
+    expected = case.make(solver=BlockDual(inner=solver, groups=2), **few).fit(here).result_
+    found = case.make(solver=solver, **few).fit(distributed.open(tmp_path / "dir", client, memory)).result_
+    assert (found.status, found.solver) == ("converged", "block-dual")
+    np.testing.assert_array_equal(found.weights, expected.weights)
+    assert (found.gap, found.passes) == (expected.gap, expected.passes)
+    del found, expected
+    assert not [name for name in os.listdir(tmp_path / "dir") if name.startswith("duals-")]
+
+
+@pytest.mark.parametrize("memory", [None, 1])
+def test_a_worker_killed_in_a_dual_method(client, memory, tmp_path):
+    X, y = words(200)
+    blocks = [(X[k : k + 50], y[k : k + 50]) for k in range(0, 200, 50)]
+    make = {"template": Template(TEMPLATE), "tol": 1e-3, "C": 0.03}
+    here = partitions.write(tmp_path / "dir", SequenceTagger(**make), blocks, batch_size=20_000)
+    solver = BlockDual(inner="eg-prox", groups=2)
+    expected = SequenceTagger(**make, solver=solver).fit(here)
+    assert expected.result_.passes > 6
+    killed = []
+
+    def kill(progress):
+        if progress.epoch == 3:
+            killed.append(sorted(client.run(os.getpid).values())[0])
+            os.kill(killed[-1], signal.SIGKILL)
+
+    found = SequenceTagger(**make, solver=solver, callbacks=kill)
+    found.fit(distributed.open(tmp_path / "dir", client, memory))
+    assert killed
+    np.testing.assert_array_equal(found.result_.weights, expected.result_.weights)
+
+
+def test_what_cannot_be_done_in_blocks_is_refused(client, tmp_path):
     case = CASES["names"]
     partitions.write(tmp_path / "dir", case.make(), case.blocks(), batch_size=3000)
     with pytest.raises(ValueError, match="needs batches in memory"):
-        case.make(solver="eg").fit(distributed.open(tmp_path / "dir", client))
+        case.make(solver="annealed", loss="hinge").fit(distributed.open(tmp_path / "dir", client))
 
 
 def test_errors_come_out(client, tmp_path):

@@ -95,10 +95,18 @@ def test_auto_takes_what_the_batches_allow(tmp_path, monkeypatch):
             some_kept(patched)
             fitted = case.make(solver="auto", tol=1e-2).fit(found)
             assert (fitted.result_.status, fitted.result_.solver) == ("converged", "lbfgs")
+            fitted = case.make(solver="auto", loss="hinge", tol=1e-1).fit(found)
+            assert (fitted.result_.status, fitted.result_.solver) == ("converged", "block-dual")
+            patched.setattr("partwise.partitions.folder.plan", lambda *_: Plan(frozenset(), False, False))
             with pytest.raises(ValueError, match="needs batches in memory"):
                 case.make(solver="eg").fit(found)
             fitted = case.make(solver="auto", loss="hinge", tol=1e-1).fit(found)
             assert (fitted.result_.status, fitted.result_.solver) == ("converged", "excessive-gap")
+            with patched.context() as large:
+                some_kept(large)
+                large.setattr("partwise.solvers.auto.TINY", 0.0)
+                fitted = case.make(solver="auto", tol=1e-1, C=0.03).fit(found)
+                assert (fitted.result_.status, fitted.result_.solver) == ("converged", "block-dual")
         for solver, loss in (("eg", "log"), ("bcfw", "hinge")):
             assert case.make(solver=solver, loss=loss, tol=1e-1).fit(found).result_.status == "converged"
 

@@ -27,6 +27,7 @@ def problem_for(solver: str, l2: float = 0.01) -> Problem:
 
 def bits(state):
     arrays, scalars = pack(state)
+    scalars.pop("run", None)  # the name of a run's files, drawn anew for each
     return {name: (array.shape, array.tobytes()) for name, array in arrays.items()}, repr(scalars)
 
 
@@ -84,7 +85,8 @@ def saved_states(solver, problem, path, **options):
 @pytest.mark.parametrize(
     ("solver", "tol"),
     [
-        *((solver, 1e-2) for solver in SOLVERS),
+        # block-dual: files of dual variables are those of the last checkpoint (tests/solvers/test_block_dual.py)
+        *((solver, 1e-2) for solver in SOLVERS if solver != "block-dual"),
         *((solver, 1e-30) for solver in ("lbfgs", "newton", "cd", "scgis", "gis")),
     ],
 )

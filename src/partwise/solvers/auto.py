@@ -6,7 +6,7 @@ The rule of "auto", by loss and by a look at some examples (`look`); the first l
     l1 > 0                            eg-prox
     l1 > 0, batches not in memory     owlqn
     hinge, squared hinge              bcfw, with draws by gaps (see `_max_margin`)
-    hinge, batches not in memory      excessive-gap
+    hinge, batches not in memory      block-dual with bcfw, or excessive-gap where there are no files for dual variables
     hinge, kernels                    eg
     hinge, kernels, weak penalty      excessive-gap (curvature above `WEAK_HINGE`)
     else at temperature 0             one-slack
@@ -21,6 +21,7 @@ The rule of "auto", by loss and by a look at some examples (`look`); the first l
     smooth, weak penalty              lbfgs
     smooth, one part per labelling    sdca
     smooth, else                      eg-prox
+    the last two, not in memory       block-dual with them, or lbfgs where there are no files for dual variables
 
 Every choice runs to `tol`. On tiny problems the run continues to a relative gap of 1e-18 or the rounding floor (weights
 to about 1e-8) while its work is below `FREE`, some ten milliseconds in all: scikit-learn expects of classifiers that
@@ -115,6 +116,9 @@ def choose(problem: Problem) -> Choice:
         return _sparse(problem, fitting)
     if fits(BCFW):
         return Choice(_max_margin(problem), f"loss {problem.loss.name!r}, examples drawn by their gaps")
+    in_files = Capability.IN_MEMORY not in problem.capabilities() and fits(BlockDual)
+    if in_files and not problem.loss.smooth:
+        return Choice(BlockDual(), f"loss {problem.loss.name!r}, and batches are not in memory")
     look = Look(problem)
     if not problem.loss.smooth and not (fits(ExcessiveGap) or fits(EG)):
         return Choice(OneSlack(), f"loss {problem.loss.name!r}, for which there are only planes")
@@ -132,6 +136,8 @@ def choose(problem: Problem) -> Choice:
         newton = Newton(preconditioner="diagonal")
         return Choice(newton, "smooth, weights without a penalty", FREE / (look.work + PASS) if tiny else 0.0)
     exact_passes = FREE / (look.work + PASS) if tiny else 0.0
+    if in_files and not tiny and look.curvature <= WEAK:
+        return Choice(BlockDual(), "smooth, and batches are not in memory")
     if not fits(EGProx):
         return Choice(LBFGS(), "smooth, and no dual method fits", exact_passes)
     one_part = fits(SDCA) and Capability.DIAGONAL_BLOCKS in problem.capabilities()

@@ -132,6 +132,7 @@ class BlockDual(ScheduledSolver[BlockDualState]):
             Capability.LOSS_ORACLE,
             Capability.EXPLICIT_WEIGHTS,
             Capability.L2,
+            Capability.ALL_PENALISED,
             Capability.SMOOTH_PENALTY,
             Capability.BLOCK_FILES,
         }

@@ -23,6 +23,7 @@ OF_MARGINS = frozenset(
         Capability.TEMPERATURE_0,
         Capability.IDENTITY_LINK,
         Capability.SQUARED_LINK,
+        Capability.EXAMPLE_BLOCKS,
     }
 )
 #: Where a solver stands in lists that says nothing of it: at their end.
