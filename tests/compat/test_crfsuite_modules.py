@@ -8,6 +8,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -284,3 +285,47 @@ def test_install_after_the_original_was_imported_is_refused():
     assert sys.modules["pycrfsuite"] is original
     with pytest.raises(RuntimeError, match="imported already"):
         partwise.compat.install()
+
+
+def test_threads_share_a_tagger(tmp_path):
+    """Each thread has the labels of the sequence that it gave, whichever sequence was set last."""
+    xs, ys = made_up(60)
+    trained(pycrfsuite, tmp_path / "model", {}, xs, ys)
+    tagger = pycrfsuite.Tagger()
+    tagger.open(tmp_path / "model")
+    expected, wrong = [tagger.tag(x) for x in xs], []
+    prepared = [pycrfsuite.ItemSequence(x) for x in xs]
+
+    def work(seed):
+        for i in np.random.default_rng(seed).integers(len(xs), size=100):
+            given = xs[i] if seed % 2 else prepared[i]
+            if tagger.tag(given) != expected[i]:
+                wrong.append(i)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_what_is_asked_of_one_sequence_is_the_originals(tmp_path):
+    xs, ys = made_up(60)
+    theirs = trained(pycrfsuite, tmp_path / "model", {"c1": 0.1}, xs, ys)
+    ours = pycrfsuite.Tagger()
+    ours.open(tmp_path / "model")
+    for x, y in zip(xs, ys, strict=True):
+        for given, other in ((x, x), (pycrfsuite.ItemSequence(x), original.ItemSequence(x))):
+            ours.set(given)
+            theirs.set(other)
+            assert ours.tag() == theirs.tag()
+            assert ours.probability(y) == pytest.approx(theirs.probability(y), abs=1e-9)
+            for t in range(len(x)):
+                assert ours.marginal(y[t], t) == pytest.approx(theirs.marginal(y[t], t), abs=1e-9)
+    with pytest.raises(ValueError, match="labels"):
+        ours.probability([*ys[-1], "0"])
+    with pytest.raises(ValueError, match="no label 'none'"):
+        ours.marginal("none", 0)
+    with pytest.raises(ValueError, match="the model's labels are"):
+        ours.probability(["none" for _ in ys[-1]])

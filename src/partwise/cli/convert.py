@@ -21,8 +21,9 @@ from partwise.cli.output import check_outputs
 def command(source: str, target: str, format: str | None) -> None:
     """Write the model of SOURCE to TARGET, in partwise's format or in CRFsuite's.
 
-    What SOURCE is shows in the file itself. CRFsuite's files hold first-order chains over named attributes, without a
-    template, a certificate or parameters of training.
+    What SOURCE is shows in the file itself: a model of partwise, of CRFsuite, of Wapiti, or of CRF++ (as text).
+    CRFsuite's files hold first-order chains over named attributes, without a template, a certificate or parameters of
+    training.
     """
     from partwise.model_files import load
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import click
@@ -62,10 +63,11 @@ def command(model: str, top: int, dump: str | None, as_json: bool) -> None:
         return
     labels = ", ".join(map(str, fields["labels"][:30])) + (", ..." if len(fields["labels"]) > 30 else "")
     looks = f" ({features_text(fields)})" if "features" in fields else ""
-    l1 = f"l1 = {fields['l1']:g}, " if fields["l1"] else ""
+    penalty = f", l1 = {fields['l1']:g}" if fields["l1"] else ""
+    penalty = "" if math.isnan(fields["l2"]) else f"{penalty}, l2 = {fields['l2']:g}"
     lines = [
         ("model", f"{model}{size_text(model)}, a {fields['estimator']} (task {task.name})"),
-        ("loss", f"{loss_text(fields)}, {l1}l2 = {fields['l2']:g}"),
+        ("loss", f"{loss_text(fields)}{penalty}"),
         *certificate_lines(fields),
         ("features", f"{fields['n_features']}{looks}, {fields['n_nonzero']} weights not zero"),
         ("labels", f"{len(fields['labels'])}: {labels}" if fields["labels"] else "-"),

@@ -32,6 +32,8 @@ def result_fields(result: Result) -> dict[str, Any]:
 def certificate_lines(fields: dict[str, Any]) -> list[tuple[str, str]]:
     """The same in words, as (heading, text)."""
     share = fields["relative_gap"]
+    if math.isnan(fields["passes"]):  # another tool's file
+        return [("trained", f"by {fields['solver']}, whose files hold no certificate")]
     if fields["status"] == "no certificate" or not math.isfinite(fields["gap"]):
         certificate = f"none ({_reason(fields)}); primal {fields['primal']:.6g}"
     else:

@@ -34,7 +34,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from partwise._core import CodedColumn, Extractor, Sentences
 from partwise.features.macros import COUNTED, PLAIN, Gazetteer, cluster_function, feature_function
@@ -62,6 +62,12 @@ class Template:
     gazetteers : name -> phrases, for ``%gazetteer``
     names : names that the lines may use for columns 0, 1, ...; they are not kept
     """
+
+    #: Its kind of lines, for model files.
+    dialect: ClassVar[str] = "crfpp"
+    #: What attributes of pairs of labels start with; and those of them that are of no label alone.
+    edge_prefixes: ClassVar[tuple[str, ...]] = ("B",)
+    edge_only_prefixes: ClassVar[tuple[str, ...]] = ("B",)
 
     text: str
     clusters: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -120,7 +126,7 @@ class Template:
 
     @property
     def edges(self) -> bool:
-        """Whether label pairs have weights for attributes; those are the attributes that start with B."""
+        """Whether label pairs have weights for attributes, those that start with one of `edge_prefixes`."""
         return any(edge for edge, _ in self._lines)
 
     def extractor(self, sentences: Sentences) -> Extractor:
@@ -132,6 +138,10 @@ class Template:
             )
         if not sentences.n_tokens:
             return Extractor([], [], sentences.lengths)
+        return Extractor(self._lines, self._columns(sentences), sentences.lengths)
+
+    def _columns(self, sentences: Sentences) -> list[CodedColumn]:
+        """The columns that lines refer to, by the numbers that they have there."""
         plain: dict[int, CodedColumn] = {}
         columns = []
         for j, macro, argument in self._sources:
@@ -150,7 +160,7 @@ class Template:
             else:
                 function = PLAIN[macro] if argument is None else COUNTED[macro](argument)
             columns.append(plain[j].mapped([function(name) for name in plain[j].names()]))
-        return Extractor(self._lines, columns, sentences.lengths)
+        return columns
 
     def attributes(self, X: Sentences | Iterable[Iterable[Any]]) -> list[list[list[str]]]:
         """The attributes of every token, written out: for looking at, and for other programs."""

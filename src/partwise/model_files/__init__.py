@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..io.files import atomic_write
-from . import container, crfsuite
+from . import container, crfsuite, foreign
 from .errors import ModelFormatError
 from .parts import Array, ModelParts
 
@@ -119,7 +119,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     """The estimator that `save` wrote to a file ("-": standard input), ready to predict.
 
     Nothing in the file is executed, and nothing in it is used before its digest, shapes and ranges were checked. A
-    model file of CRFsuite gives a `SequenceTagger` with the same answers; such files have no digest to check.
+    model file of CRFsuite, of Wapiti or of CRF++ (its text form) gives a `SequenceTagger` with the same answers; such
+    files have no digest to check.
 
     Raises
     ------
@@ -128,9 +129,10 @@ def load(path: str | os.PathLike[str]) -> Any:
     OSError
         If it cannot be read.
     """
-    if _begins_with(path, crfsuite.MAGIC):
-        return _load_crfsuite(path)
-    metadata, arrays = container.read(path)
+    given = foreign.read_once(path)
+    if foreign.is_foreign(foreign.peek(path) if given is None else given):
+        return foreign.load(path, given)
+    metadata, arrays = container.read(path, data=given)
     try:
         kind = metadata.get("kind", "")
         cls = class_of(kind)
@@ -150,20 +152,6 @@ def load(path: str | os.PathLike[str]) -> Any:
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
         # What a loss, a solver, a layout or an option refuses.
         raise ModelFormatError(f"does not hold a valid model ({error})", path) from error
-
-
-def _begins_with(path: str | os.PathLike[str], magic: bytes) -> bool:
-    if not os.path.isfile(path):  # standard input, a pipe, or what `container.read` has words for
-        return False
-    with open(path, "rb") as file:
-        return file.read(len(magic)) == magic
-
-
-def _load_crfsuite(path: str | os.PathLike[str]) -> Any:
-    try:
-        return crfsuite.to_tagger(*crfsuite.read(path))
-    except ModelFormatError as error:
-        raise ModelFormatError(error.message, path) from None
 
 
 def class_of(kind: str) -> type[Any]:

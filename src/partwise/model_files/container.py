@@ -11,6 +11,7 @@ an index depends on, so that a program that writes to the file meanwhile does no
 """
 
 import hashlib
+import io
 import json
 import math
 import mmap
@@ -98,8 +99,12 @@ def digest_of(path: str | os.PathLike[str]) -> str:
         return file.read(_DIGEST.stop)[_DIGEST].decode("ascii")
 
 
-def read(path: str | os.PathLike[str], kind: Kind = MODEL) -> tuple[dict[str, str], dict[str, Array]]:
+def read(
+    path: str | os.PathLike[str], kind: Kind = MODEL, data: bytes | None = None
+) -> tuple[dict[str, str], dict[str, Array]]:
     """(metadata, arrays) of a file of this kind. Arrays are read-only views of one block of memory.
+
+    data: its bytes, if they were read already.
 
     Raises
     ------
@@ -109,7 +114,9 @@ def read(path: str | os.PathLike[str], kind: Kind = MODEL) -> tuple[dict[str, st
         If it cannot be read.
     """
     try:
-        if os.fspath(path) == "-":
+        if data is not None:
+            block, size = _read_checked(io.BytesIO(data), kind)
+        elif os.fspath(path) == "-":
             block, size = _read_checked(standard_input(), kind)
         else:
             with open(path, "rb") as file:
@@ -144,8 +151,10 @@ def _read_checked(file: BinaryIO, kind: Kind) -> tuple[Array, int]:
     if len(start) < _DIGEST.stop:
         raise ContainerError("is cut off")
     (size,) = struct.unpack("<Q", start[:8])
-    status = os.fstat(file.fileno())
-    length = status.st_size if stat.S_ISREG(status.st_mode) else None
+    length = None
+    if not isinstance(file, io.BytesIO):
+        status = os.fstat(file.fileno())
+        length = status.st_size if stat.S_ISREG(status.st_mode) else None
     if size > MAX_HEADER or (length is not None and 8 + size > length) or size < len(_PREFIX) + 64:
         raise ContainerError(f"is damaged: its header claims {size} bytes")
     if length is None:  # a pipe

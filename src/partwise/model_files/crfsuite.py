@@ -51,15 +51,8 @@ Bytes = NDArray[np.uint8]
 # reading
 
 
-def read(path: str | os.PathLike[str]) -> tuple[LinearChain, int]:
-    """The chain in a file, and the file's size; ModelFormatError if anything in it contradicts anything else."""
-    with open(path, "rb") as file:
-        data = file.read()
-    return parse(data), len(data)
-
-
 def parse(data: bytes) -> LinearChain:
-    """The chain in the bytes of a file."""
+    """The chain in the bytes of a file; ModelFormatError if anything in it contradicts anything else."""
     return _Reader(np.frombuffer(data, dtype=np.uint8)).chain()
 
 
@@ -166,6 +159,11 @@ class _Reader:
         four = self.data[places[:, None] + np.arange(4)].astype(np.int64)
         out: Ints = four @ (256 ** np.arange(4, dtype=np.int64))
         return out
+
+
+def parse_tagger(data: bytes) -> Any:
+    """The `SequenceTagger` of a file's bytes."""
+    return to_tagger(parse(data), len(data))
 
 
 def to_tagger(chain: LinearChain, size: int) -> Any:

@@ -1,17 +1,19 @@
 """A linear chain as other tools keep it, and as a `SequenceTagger`: names, labels, and weights of pairs.
 
 Readers and writers of other tools' files work on `LinearChain`; what becomes of it here is one place. A chain has no
-weights for the beginning and the end of a sequence, and none that join an attribute to a pair of labels.
+weights for the beginning and the end of a sequence.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ..arrays import Floats, Ints, pointers
+from ..features import Vocabulary
+from ..features.template import Template
 from .errors import ModelFormatError
 from .names import encode_names, read_names
 from .parts import Array, ModelParts
@@ -24,7 +26,8 @@ TABLE, RATIO = 1 << 26, 100
 @dataclass(frozen=True)
 class LinearChain:
     """Attributes' names as their UTF-8 bytes end to end and where each begins; `states` and `transitions` are the
-    numbers of (attribute, label) and (label, next label), one column per weight, no pair twice.
+    numbers of (attribute, label) and (label, next label), one column per weight, no pair twice; `edges` those of
+    (attribute, label, next label). template: what makes attributes of words, where that is not the user.
     """
 
     labels: list[str]
@@ -34,6 +37,9 @@ class LinearChain:
     state_weights: Floats
     transitions: Ints
     transition_weights: Floats
+    edges: Ints = field(default_factory=lambda: np.empty((3, 0), dtype=np.int64))
+    edge_weights: Floats = field(default_factory=lambda: np.empty(0))
+    template: Template | None = None
 
     @property
     def n_attributes(self) -> int:
@@ -51,6 +57,8 @@ def to_tagger(chain: LinearChain, size: int, tool: str, separator: str = "=") ->
     Its certificate is empty: the file does not say what was trained on which data.
     """
     from ..estimators import SequenceTagger
+    from ..models.sequences.name_reader import NameReader
+    from ..models.sequences.template_reader import TemplateReader
     from .estimators import from_parts
 
     n = len(chain.labels)
@@ -70,8 +78,11 @@ def to_tagger(chain: LinearChain, size: int, tool: str, separator: str = "=") ->
     place = np.empty(n, dtype=np.int64)
     place[order] = np.arange(n)
     parts.settings["labels"] = {"dtype": "str", "values": [encode(chain.labels[k], "label") for k in order]}
-    reader = {"bytes": chain.names, "offsets": chain.offsets}
-    parts.add("reader", ModelParts("names", {} if separator == "=" else {"separator": separator}, reader))
+    vocabulary = Vocabulary(np.ascontiguousarray(chain.names), chain.offsets)
+    if chain.template is None:
+        parts.add("reader", NameReader(vocabulary, separator).to_parts())
+    else:
+        parts.add("reader", TemplateReader(chain.template, vocabulary).to_parts())
     parts.add("model", _weights(chain, place))
     return from_parts(SequenceTagger, parts)
 
@@ -86,11 +97,32 @@ def _weights(chain: LinearChain, place: Ints) -> ModelParts:
     nodes.arrays["offsets"] = pointers(np.bincount(attributes, minlength=chain.n_attributes))
     parts = ModelParts("chain", {"ends": False})
     parts.add("nodes", nodes)
+    if len(chain.edge_weights):
+        _add_edges(chain, place, parts)
+        return parts
     table, known = np.zeros((n, n)), np.zeros((n, n), dtype=np.uint8)
     cells = place[chain.transitions[0]], place[chain.transitions[1]]
     table[cells], known[cells] = chain.transition_weights, 1
     parts.arrays |= {"transitions": known, "transition_weights": table}
     return parts
+
+
+def _add_edges(chain: LinearChain, place: Ints, parts: ModelParts) -> None:
+    """Weights of pairs of labels: of edge attribute 0, which every edge has, and of the attributes that have some."""
+    n = len(place)
+    chosen = np.zeros(chain.n_attributes, dtype=np.uint8)
+    chosen[chain.edges[0]] = 1
+    number = np.cumsum(chosen, dtype=np.int64)
+    attributes = np.concatenate([np.zeros(len(chain.transition_weights), dtype=np.int64), number[chain.edges[0]]])
+    before, after = place[np.concatenate([chain.transitions, chain.edges[1:]], axis=1)]
+    weights = np.concatenate([chain.transition_weights, chain.edge_weights])
+    order = np.lexsort((before * n + after, attributes))
+    edges = ModelParts("triples", {"all": False, "n_attributes": int(chosen.sum()) + 1})
+    edges.arrays["weights"] = weights[order]
+    edges.arrays["columns"] = (before * n + after)[order]
+    edges.arrays["offsets"] = pointers(np.bincount(attributes, minlength=int(chosen.sum()) + 1))
+    parts.add("edges", edges)
+    parts.arrays["on_edges"] = chosen
 
 
 def of_tagger(tagger: Any, tool: str, separator: str) -> LinearChain:

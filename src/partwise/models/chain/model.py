@@ -62,7 +62,7 @@ class ChainModel(ChainBase):
         shared: dict[str, Any] = {"min_count": int(self.min_count)}
         observed, plain = self.observed_transitions, self.reader.plain_transitions
         self.nodes = node_layout(
-            rows, labels, self.n_labels, observed=self.observed, edge_only=self.reader.edge_attributes(), **shared
+            rows, labels, self.n_labels, observed=self.observed, edge_only=self.reader.edge_only(), **shared
         )
         self.edges, self.edge_ids = None, self.reader.edge_ids(self.chosen)
         if self.edge_ids is not None:

@@ -66,7 +66,7 @@ class ChainPartitioner(Partitioner):
                 observed=model.observed,
                 observed_transitions=model.observed_transitions,
                 min_count=int(model.min_count),
-                edge_only=reader.edge_attributes(),
+                edge_only=reader.edge_only(),
                 edge_ids=reader.edge_ids(model.chosen),
                 plain=reader.plain_transitions,
             )

@@ -60,8 +60,12 @@ class Reader(ABC):
         """Which attributes `transition_features`, or another parameter, names: "all" or a list."""
 
     def edge_attributes(self) -> Booleans | None:
-        """Which attributes are about pairs of labels alone, if any."""
+        """Which attributes are about pairs of labels by themselves, if any."""
         return None
+
+    def edge_only(self) -> Booleans | None:
+        """Which of these have no weights for labels alone, if there are any."""
+        return self.edge_attributes()
 
     def edge_ids(self, chosen: Any) -> Ints | None:
         """Attribute -> edge attribute, counted from 1, or -1; None for transitions tied together.

@@ -9,6 +9,7 @@ import numpy as np
 from partwise.arrays import Booleans, Ints
 from partwise.features import Attributes, Vocabulary
 from partwise.features.macros import Gazetteer
+from partwise.features.patterns import Patterns
 from partwise.features.template import Template
 from partwise.io import Sentences
 from partwise.model_files.errors import ModelFormatError
@@ -45,6 +46,17 @@ class TextSequences(Sequences):
     def lengths(self, name: str = "X") -> Ints:
         """Number of tokens of each."""
         return self.table.lengths
+
+
+#: Kinds of templates in model files.
+DIALECTS: dict[str, type[Template]] = {kind.dialect: kind for kind in (Template, Patterns)}
+
+
+def _dialect(parts: ModelParts) -> str:
+    dialect = parts.text("dialect") if parts.has("dialect") else Template.dialect
+    if dialect not in DIALECTS:
+        raise ModelFormatError(f"has a template of an unknown kind ({dialect[:40]!r})")
+    return dialect
 
 
 def get_template(template: Any) -> Template:
@@ -90,10 +102,17 @@ class TemplateReader(VocabularyReader):
         """Which attributes are about pairs of labels (boolean), or None if the template has no such lines."""
         if not self.template.edges:
             return None
-        return self.known.starts_with(["B"]).astype(np.bool_)
+        return self.known.starts_with(self.template.edge_prefixes).astype(np.bool_)
+
+    def edge_only(self) -> Booleans | None:
+        if not self.template.edges:
+            return None
+        return self.known.starts_with(self.template.edge_only_prefixes).astype(np.bool_)
 
     def to_parts(self) -> ModelParts:
         parts = ModelParts(self.kind, {"text": self.template.text, "gazetteers": list(self.template.gazetteers)})
+        if self.template.dialect != Template.dialect:
+            parts.settings["dialect"] = self.template.dialect
         parts.arrays |= {"bytes": self.known.bytes, "offsets": self.known.offsets}
         for k, gazetteer in enumerate(self.template.gazetteers.values()):
             parts.add(f"gazetteer{k}", ModelParts("names", {}, encode_names(gazetteer.phrases)))
@@ -117,7 +136,7 @@ class TemplateReader(VocabularyReader):
             resources["gazetteers"] = {
                 name: Gazetteer(read_names(parts.part(f"gazetteer{k}"))) for k, name in enumerate(listed)
             }
-            template = Template(parts.text("text"), **resources)
+            template = DIALECTS[_dialect(parts)](parts.text("text"), **resources)
         except ModelFormatError:
             raise
         except ValueError as error:

@@ -1,0 +1,189 @@
+"""Text models of CRF++ (``crf_learn -t``): chains with templates.
+
+    version: 100
+    cost-factor: 1
+    maxid: number of weights
+    xsize: number of columns
+                                      a blank line after each part
+    labels                            one per line
+    templates                         U lines, then B lines
+    number name                       of a U line: one weight per label from this number on; of a B line one per pair
+    weights                           one per line
+
+Scores are cost-factor times sums of weights. `maxid` weights are all that a file has; numbers must lie within them, and
+no two names may share a weight.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import takewhile
+from typing import Any
+
+import numpy as np
+
+from ..arrays import Ints
+from ..features.template import Template
+from .errors import ModelFormatError
+from .linear_chain import LinearChain, names_of, to_tagger
+
+MAGIC = b"version: "
+_VERSION = "100"
+_MACRO = re.compile(r"%x\[-?[0-9]{1,3},[0-9]{1,4}\]")
+_FARTHEST = 8
+
+
+def parse_tagger(data: bytes) -> Any:
+    """The `SequenceTagger` of a file's bytes; ModelFormatError with the line if anything is wrong with it."""
+    try:
+        lines = data.decode("utf-8").split("\n")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ModelFormatError(f"line {line}: is not UTF-8: convert the file first (iconv)") from None
+    return _Reader(lines).tagger(len(data))
+
+
+class _Reader:
+    def __init__(self, lines: list[str]) -> None:
+        self.lines = lines
+        self.at = 0
+
+    def tagger(self, size: int) -> Any:
+        header = self._header()
+        labels, label_line = self._part("labels")
+        if len(labels) < 2 or len(set(labels)) != len(labels):
+            raise self._error("has fewer than two labels, or one of them twice", label_line)
+        template = self._template(header["xsize"])
+        names, starts, name_line = self._names()
+        weights = self._weights(header["maxid"]) * header["cost-factor"]
+        n = len(labels)
+        edge = np.array([name[0] == "B" for name in names], dtype=bool)
+        sizes = np.where(edge, n * n, n)
+        order = np.argsort(starts, kind="stable")
+        ends = (starts + sizes)[order]
+        wrong = ends > len(weights)
+        wrong[:-1] |= ends[:-1] > starts[order][1:]
+        if wrong.any():
+            k = int(order[np.flatnonzero(wrong)[0]])
+            raise self._error(f"{names[k][:60]!r} has weights that are others' or none", name_line + k)
+        return _chain(labels, names, starts, edge, weights, template, size)
+
+    def _error(self, message: str, line: int) -> ModelFormatError:
+        return ModelFormatError(f"line {line}: {message}")
+
+    def _part(self, what: str) -> tuple[list[str], int]:
+        """Lines up to the next blank one, and the number of the first."""
+        begin = self.at
+        found = list(takewhile(bool, (self.lines[k].removesuffix("\r") for k in range(begin, len(self.lines)))))
+        self.at = begin + len(found) + 1
+        if self.at > len(self.lines):
+            raise self._error(f"the file ends in its {what}", len(self.lines))
+        return found, begin + 1
+
+    def _header(self) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        lines, first = self._part("header")
+        for number, line in enumerate(lines, first):
+            name, colon, text = line.partition(": ")
+            if not colon or name in found:
+                raise self._error("is not a line of a header", number)
+            try:
+                found[name] = text if name == "version" else float(text) if name == "cost-factor" else int(text)
+            except ValueError:
+                raise self._error(f"{name} is not a number: {text[:40]!r}", number) from None
+        if found.get("version") != _VERSION:
+            raise self._error(f"is a model of CRF++ of version {found.get('version')!r:.40}: {_VERSION} is known", 1)
+        if set(found) != {"version", "cost-factor", "maxid", "xsize"}:
+            raise self._error("the header must say version, cost-factor, maxid and xsize", 1)
+        if not np.isfinite(found["cost-factor"]) or found["maxid"] < 1 or not 1 <= found["xsize"] < 10_000:
+            raise self._error("the header has numbers that make no sense", 1)
+        return found
+
+    def _template(self, n_columns: int) -> Template:
+        lines, first = self._part("templates")
+        for number, line in enumerate(lines, first):
+            if line[0] not in "UB":
+                raise self._error("a template starts with U or B", number)
+            if "%" in _MACRO.sub("", line):
+                raise self._error("has a macro that CRF++ does not have", number)
+            for place in re.findall(r"%x\[(-?\d+),(\d+)\]", line):
+                if abs(int(place[0])) > _FARTHEST or int(place[1]) >= n_columns:
+                    raise self._error(f"looks at row {place[0]}, column {place[1]} of {n_columns}", number)
+        if not lines:
+            raise self._error("has no templates", first)
+        return Template("\n".join(lines) + "\n")
+
+    def _names(self) -> tuple[list[str], Ints, int]:
+        lines, first = self._part("names")
+        names, starts = [], np.zeros(len(lines), dtype=np.int64)
+        for k, line in enumerate(lines):
+            start, _, name = line.partition(" ")
+            if not start.isascii() or not start.isdigit() or len(start) > 15 or name[:1] not in ("U", "B"):
+                raise self._error("a feature is a number and a name that starts with U or B", first + k)
+            starts[k] = int(start)
+            names.append(name)
+        if len(set(names)) != len(names):
+            raise self._error("a name occurs twice", first)
+        return names, starts, first
+
+    def _weights(self, expected: int) -> Any:
+        lines = self.lines[self.at :]
+        while lines and not lines[-1].strip():
+            lines.pop()
+        if len(lines) != expected:
+            raise self._error(f"has {len(lines)} weights, its header says {expected}", self.at + len(lines))
+        try:
+            found = np.array(list(map(float, lines)))
+        except ValueError:
+            k = next(k for k, line in enumerate(lines) if not _is_number(line))
+            raise self._error(f"is not a weight: {lines[k][:40]!r}", self.at + k + 1) from None
+        odd = np.flatnonzero(~np.isfinite(found))
+        if len(odd):
+            raise self._error("has a weight that is not finite", self.at + int(odd[0]) + 1)
+        return found
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _chain(
+    labels: list[str], names: list[str], starts: Ints, edge: Any, weights: Any, template: Template, size: int
+) -> Any:
+    n = len(labels)
+    # The first B line without macros is on every edge.
+    plain = next((line for line in template.text.split("\n") if line[:1] == "B" and "%" not in line), None)
+    number = {name: k for k, name in enumerate(names)}
+    everywhere = -1 if plain is None else number.get(plain, -1)
+    kept = np.array([k for k in range(len(names)) if k != everywhere], dtype=np.int64)
+    place = np.full(len(names), -1, dtype=np.int64)
+    place[kept] = np.arange(len(kept))
+    nodes, edges = np.flatnonzero(~edge), np.flatnonzero(edge & (place >= 0))
+    states = np.stack([np.repeat(place[nodes], n), np.tile(np.arange(n), len(nodes))])
+    pairs = np.stack(np.divmod(np.arange(n * n), n))
+    table = np.zeros(n * n) if everywhere < 0 else weights[starts[everywhere] + np.arange(n * n)]
+    return to_tagger(
+        LinearChain(
+            labels,
+            *names_of([names[k] for k in kept.tolist()]),
+            *_used(states, weights[(starts[nodes][:, None] + np.arange(n)).ravel()]),
+            *_used(pairs, table),
+            *_used(
+                np.concatenate([np.repeat(place[edges], n * n)[None], np.tile(pairs, len(edges))]),
+                weights[(starts[edges][:, None] + np.arange(n * n)).ravel()],
+            ),
+            template,
+        ),
+        size,
+        "CRF++",
+    )
+
+
+def _used(places: Ints, weights: Any) -> tuple[Ints, Any]:
+    """Without weights of 0."""
+    some = weights != 0
+    return places[:, some], weights[some]

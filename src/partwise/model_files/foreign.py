@@ -1,0 +1,82 @@
+"""Model files of other tools: which there are, by their first bytes, and what can be done with them."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from ..io.files import standard_input
+from . import crfpp, crfsuite, wapiti
+from .errors import ModelFormatError
+
+#: What others' files begin with, and what to say of them.
+_OTHERS: tuple[tuple[bytes, str], ...] = (
+    (b"d\0\0\0\0\0\0\0", "is a binary model of CRF++: give its text form, MODEL.txt of crf_learn -t"),
+    (b"\xac\xed\0\x05", "is a serialised Java object (MALLET, Stanford NER, OpenNLP): train again on the same data"),
+    (b"FILEHEADER = {", "is a dump of a CRFsuite model: give the model file itself"),
+    (b"solver_type ", "is a model of LIBLINEAR: train again (partwise train maxent)"),
+    (b"svm_type ", "is a model of LIBSVM: train again"),
+    (b"PK\x03\x04", "is a zip archive (skops, PyTorch, NumPy): load it with the library that wrote it, then save()"),
+    (b"\x1f\x8b", "is compressed by gzip: unpack it first"),
+    (b"x\x01", "is compressed by zlib (joblib): load it with joblib, then save()"),
+    (b"x\x9c", "is compressed by zlib (joblib): load it with joblib, then save()"),
+    (b"BZh", "is compressed by bzip2: unpack it first"),
+    (b"\xfd7zXZ", "is compressed by xz: unpack it first"),
+    (b"\x89HDF", "is an HDF5 file (Keras, PyTables), not a model file of partwise"),
+)  # fmt: skip
+_PICKLE = "is a pickle, which may run any code: load it with pickle or joblib if you trust it, then save()"
+_LONGEST = 16
+
+
+def _known(data: bytes) -> Any:
+    for tool in (crfsuite, wapiti, crfpp):
+        if data.startswith(tool.MAGIC):
+            return tool
+    return None
+
+
+def _other(data: bytes) -> str | None:
+    if data[:1] == b"\x80" and data[1:2] in (b"\2", b"\3", b"\4", b"\5"):
+        return _PICKLE
+    return next((what for magic, what in _OTHERS if data.startswith(magic)), None)
+
+
+def read_once(path: str | os.PathLike[str]) -> bytes | None:
+    """All bytes of standard input ("-") or of a pipe, which give them once; None for a file, and for what is none."""
+    if os.fspath(path) == "-":
+        return standard_input().read()
+    if os.path.isfile(path) or os.path.isdir(path):
+        return None
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def peek(path: str | os.PathLike[str]) -> bytes:
+    """The first bytes of a file; none of a folder, for which `container.read` has words."""
+    if os.path.isdir(path):
+        return b""
+    with open(path, "rb") as file:
+        return file.read(_LONGEST)
+
+
+def is_foreign(data: bytes) -> bool:
+    """Whether a file that begins like this is another tool's."""
+    if data[8:10] == b'{"':  # after a length, the header of ours: its length may be anything
+        return False
+    return _known(data) is not None or _other(data) is not None
+
+
+def load(path: str | os.PathLike[str], data: bytes | None = None) -> Any:
+    """The `SequenceTagger` of another tool's file; ModelFormatError if there is none. data: its bytes, if known."""
+    try:
+        if data is None:
+            with open(path, "rb") as file:
+                data = file.read()
+        tool = _known(data)
+        if tool is None:
+            raise ModelFormatError(_other(data) or "is not a model file")
+        return tool.parse_tagger(data)
+    except ModelFormatError as error:
+        raise ModelFormatError(error.message, path) from None
+    except (ValueError, OverflowError) as error:  # what a layout or a model refuses
+        raise ModelFormatError(f"does not hold a valid model ({error})", path) from error

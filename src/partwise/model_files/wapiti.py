@@ -1,0 +1,155 @@
+"""Models of Wapiti: chains with patterns. Text with lengths in bytes, so that names may hold anything.
+
+    #mdl#TYPE#N                  2: CRF, 1: MEMM, 0: maximum entropy; N: number of weights that are not zero
+    #rdr#PATTERNS/COLUMNS/AUTO
+    length:pattern,              one per line
+    #qrk#LABELS
+    length:label,
+    #qrk#NAMES
+    length:name,                 of attributes: u... has one weight per label, b... one per pair of labels, *... both
+    number=weight                by the order of names; hexadecimal floats
+
+Older files have no TYPE and no AUTO. Without patterns the words of a line are the names themselves.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import numpy as np
+
+from ..features.patterns import Patterns, text_of
+from ..io.errors import FormatError
+from .errors import ModelFormatError
+from .linear_chain import LinearChain, names_of, to_tagger
+
+MAGIC = b"#mdl#"
+_HEAD = re.compile(rb"#mdl#(?:([0-9]{1,3})#)?([0-9]{1,15})\n")
+_READER = re.compile(rb"#rdr#([0-9]{1,9})/([0-9]{1,9})(?:/([0-9]{1,3}))?\n")
+_TABLE = re.compile(rb"#qrk#([0-9]{1,15})\n")
+_LENGTH = re.compile(rb"([0-9]{1,9}):")
+_WEIGHT = re.compile(rb"([0-9]{1,18})=([^\n]{1,60})\n?")
+_MEMM = 1
+
+
+def parse_tagger(data: bytes) -> Any:
+    """The `SequenceTagger` of a file's bytes; ModelFormatError with the line if anything is wrong with it."""
+    return _Reader(data).tagger()
+
+
+class _Reader:
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.at = 0
+
+    def tagger(self) -> Any:
+        kind, n_weights = self._head(_HEAD, "a header #mdl#TYPE#N")
+        if kind is not None and int(kind) == _MEMM:
+            raise self._error("is a MEMM, whose labels are normalised one after another: train a CRF (-T crf)")
+        n_patterns, _, automatic = self._head(_READER, "a reader #rdr#...")
+        if automatic is not None and int(automatic):
+            raise self._error("is a maximum entropy model of single lines (wapiti train --me): not available")
+        patterns = [text_of(pattern) for pattern in self._strings(int(n_patterns))]
+        template = None
+        if patterns:
+            if any("\n" in pattern or not pattern for pattern in patterns):
+                raise self._error("has a pattern of several lines, or of none")
+            try:
+                template = Patterns("\n".join(patterns) + "\n", path="<patterns>")
+            except FormatError as error:
+                raise self._error(f"has a wrong pattern: {error.message}") from None
+        labels = self._table("labels")
+        if len(labels) < 2:
+            raise self._error("has fewer than two labels")
+        names = self._table("names")
+        return self._chain(labels, names, template, int(n_weights))
+
+    def _error(self, message: str) -> ModelFormatError:
+        return ModelFormatError(f"line {self.data.count(10, 0, self.at) + 1}: {message}")
+
+    def _head(self, expected: re.Pattern[bytes], what: str) -> tuple[Any, ...]:
+        found = expected.match(self.data, self.at)
+        if found is None:
+            raise self._error(f"expected {what}")
+        self.at = found.end()
+        return found.groups()
+
+    def _strings(self, count: int) -> list[bytes]:
+        found = []
+        for _ in range(count):
+            match = _LENGTH.match(self.data, self.at)
+            if match is None:
+                raise self._error("expected a string as length:string,")
+            begin = match.end()
+            end = begin + int(match[1])
+            if self.data[end : end + 2] != b",\n":
+                raise self._error("a string is cut off or of another length")
+            found.append(self.data[begin:end])
+            self.at = end + 2
+        return found
+
+    def _table(self, what: str) -> list[str]:
+        (count,) = self._head(_TABLE, f"a table of {what} #qrk#N")
+        found = [text_of(string) for string in self._strings(int(count))]
+        if len(set(found)) != len(found):
+            raise self._error(f"has one of its {what} twice")
+        return found
+
+    def _chain(self, labels: list[str], names: list[str], template: Patterns | None, n_weights: int) -> Any:
+        n, known = len(labels), {"u": 1, "b": 2, "*": 3}
+        kinds = np.array([known.get(name[:1], 0) for name in names], dtype=np.int64)
+        if not kinds.all():
+            raise self._error(f"the name {names[int(np.argmin(kinds))][:40]!r} starts with none of u, b, *")
+        on_nodes, on_edges = kinds & 1, kinds >> 1
+        starts = np.concatenate([[0], np.cumsum(on_nodes * n + on_edges * n * n)])
+        numbers, weights = self._weights(n_weights, int(starts[-1]))
+        owner = np.searchsorted(starts, numbers, side="right") - 1
+        within = numbers - starts[owner]
+        node = (on_nodes[owner] > 0) & (within < n)
+        cells = within - np.where(on_nodes[owner] > 0, n, 0)
+        # The first pattern b... without macros is on every edge.
+        plain = None
+        if template is not None and template.transitions:
+            plain = next(line for line in template.text.split("\n") if line[:1] == "b" and "%" not in line)
+        everywhere = np.array([name == plain for name in names], dtype=bool)
+        place = np.cumsum(~everywhere) - 1
+        pair, other = ~node & everywhere[owner], ~node & ~everywhere[owner]
+        kept = [name for name, gone in zip(names, everywhere.tolist(), strict=True) if not gone]
+        chain = LinearChain(
+            labels,
+            *names_of(kept),
+            np.stack([place[owner[node]], within[node]]),
+            weights[node],
+            np.stack([cells[pair] // n, cells[pair] % n]),
+            weights[pair],
+            np.stack([place[owner[other]], cells[other] // n, cells[other] % n]),
+            weights[other],
+            template,
+        )
+        return to_tagger(chain, len(self.data), "Wapiti")
+
+    def _weights(self, count: int, size: int) -> tuple[Any, Any]:
+        numbers: list[int] = []
+        values: list[float] = []
+        for _ in range(count):
+            match = _WEIGHT.match(self.data, self.at)
+            if match is None:
+                raise self._error("expected a weight as number=value")
+            try:
+                text = match[2].decode("ascii").strip()
+                value = float.fromhex(text) if "0x" in text else float(text)
+            except (ValueError, OverflowError):
+                raise self._error("has a weight that is not a number") from None
+            if int(match[1]) >= size or not math.isfinite(value):
+                raise self._error(f"has a weight that is not finite, or of no feature ({size} there are)")
+            numbers.append(int(match[1]))
+            values.append(value)
+            self.at = match.end()
+        if self.data[self.at :].strip():
+            raise self._error(f"has more than {count} weights, or something else after them")
+        found = np.array(numbers, dtype=np.int64)
+        if len(np.unique(found)) != len(found):
+            raise self._error("has a weight twice")
+        return found, np.array(values, dtype=np.float64)
