@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import PurePath
 from typing import Any
 
@@ -64,13 +65,7 @@ def with_predicted_tags(
     for name in tag_columns(settings):
         columns = ConlluColumns("form", LEMMA_RULE if name == "lemma" else name)
 
-        def make(kind: str = "pos" if name in ("upos", "xpos") else "morph") -> Any:
-            from partwise.estimators import SequenceTagger
-
-            return SequenceTagger(
-                template=kind, tol=TOL, n_jobs=settings.get("threads"), random_state=settings.get("seed", 0)
-            )
-
+        make = partial(_tagger, name, settings)
         X = jackknife(columns, make, X, folds, settings.get("seed", 0))
         tagger = columns.fit(make(), training.X)
         tagger.input_settings_ = {"task": "tag", **tagger.input_settings_}
@@ -78,6 +73,16 @@ def with_predicted_tags(
         others = None if others is None else columns.annotate(tagger, others)
     found = _changed(training, X, folds, settings)
     return found, None if held is None or others is None else _changed(held, others, folds, settings), taggers
+
+
+def _tagger(column: str, settings: Mapping[str, Any]) -> Any:
+    """A tagger for a column, not yet fitted. Hundreds of labels, as lists of features are, take long in a chain."""
+    from partwise.estimators import SequenceTagger
+
+    chosen: dict[str, Any] = (
+        {"template": "pos"} if column in ("upos", "xpos") else {"template": "morph", "model": "maxent"}
+    )
+    return SequenceTagger(tol=TOL, n_jobs=settings.get("threads"), random_state=settings.get("seed", 0), **chosen)
 
 
 def _changed(data: Data, X: Sequence[ConlluSentence], folds: int, settings: Mapping[str, Any]) -> Data:
