@@ -42,7 +42,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._core import FeatureMap, Structure, dot
+from .._core import FeatureMap, Structure
 from ..arrays import Floats
 from ..capabilities import Capability
 from ..dual import DualPoint
@@ -51,6 +51,7 @@ from ..penalties import L2, ElasticNet, Penalty
 from ..result import Certificate
 from ..threads import count_threads
 from .batch import Batch, Gold, LabelledBatch
+from .box import dual_of_box
 from .executor import BatchReference, Executor, ThreadExecutor
 from .free_weights import bound, free_part, penalised, settled
 from .rounding import Rounding
@@ -362,7 +363,7 @@ class Problem(Sums):
         """D = b - R*(u): b - |u|^2 / (2 l2) for the L2 penalty, -inf if l2 = 0."""
         u, b = settled(self.penalty, u, b)
         if self.l1:
-            return self._dual_of_box(u, b)
+            return dual_of_box(u, b, self.l1, self.l2)
         return b - self.half_square(u) if self.l2 > 0 else float("-inf")
 
     def dual_as_it_is(self, u: Floats, b: float) -> float:
@@ -383,25 +384,6 @@ class Problem(Sums):
     def change_of_dual(self, weights: Floats, other: "Problem") -> float:
         """D under the other problem's l2 less D under this one's, for the plane with weights w(alpha) here."""
         return 0.5 * self.l2 * self.norm2(weights) * (1.0 - self.l2 / other.l2)
-
-    def _dual_of_box(self, u: Floats, b: float) -> float:
-        """max over 0 <= s <= 1 of s b - R*(s u), a concave function of s."""
-        far = np.abs(u[np.abs(u) > self.l1])  # the others are inside for every s
-        if not far.size:
-            return b
-        inside = self.l1 / float(far.max())
-
-        def value(s: float) -> float:
-            excess = np.maximum(s * far - self.l1, 0.0)
-            return s * b - (dot(excess, excess) / (2.0 * self.l2) if s > inside else 0.0)
-
-        if self.l2 == 0 or b <= 0:
-            return value(inside) if b > 0 else 0.0
-        low, high = inside, 1.0  # below `inside` D rises with s
-        for _ in range(60):
-            left, right = low + (high - low) / 3.0, high - (high - low) / 3.0
-            low, high = (left, high) if value(left) < value(right) else (low, right)
-        return max(value(inside), value(1.0), value(0.5 * (low + high)))
 
     def _check_penalty(self) -> None:
         if self.penalty.l1 and not self.explicit_weights:
