@@ -235,7 +235,7 @@ class TrainedEstimator(BaseEstimator):
                 raise ValueError("cost is not available with a partition")
             if y is not None or sample_weight is not None:
                 raise ValueError("a partition has its labels and weights: give it alone")
-            model.needs(Ability.PARTITIONS, "training on a partition")
+            model.needs(Ability.PARTITIONS, "partitions")
             model = X.model_like(model)
             files = X.batches(training.by_features)
             batches: Sequence[BatchReference] = files

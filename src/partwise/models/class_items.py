@@ -1,4 +1,4 @@
-"""Rows of a classifier that are no matrix: dicts, and lists of strings."""
+"""Rows of a classifier that are no matrix: dicts, and lists of strings; and which labels rows may have."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from partwise.arrays import Ints
 from partwise.features import Attributes
+from partwise.models.base import Reading
+from partwise.models.errors import ConstraintError
 from partwise.models.sequences.inputs import Sequences
 from partwise.models.sequences.name_reader import NameReader
 
@@ -76,3 +79,24 @@ def n_rows(X: Any) -> int:
 def take_rows(X: Any, which: Ints) -> Any:
     """Some of the examples."""
     return [X[i] for i in which.tolist()] if isinstance(X, list) else X[which]
+
+
+def set_allowed(reading: Reading, allowed: Any, classes: NDArray[Any]) -> None:
+    """`allowed` of `MaxentClassifier`, as masks of the reading's structure."""
+    if isinstance(allowed, (str, dict)) or len(allowed) != reading.n_examples:
+        raise ValueError(f"allowed must hold one entry for each of {reading.n_examples} rows")
+    index = {label: i for i, label in enumerate(classes.tolist())}
+    structure: Any = reading.batch.structure
+    for i, labels in enumerate(allowed):
+        if labels is None:
+            continue
+        if isinstance(labels, str) or not hasattr(labels, "__iter__"):
+            raise ValueError(f"allowed: row {i} must be None or a collection of labels, got {labels!r}")
+        mask = np.zeros(structure.width, dtype=np.uint8)
+        for label in labels:
+            if label not in index:
+                raise ValueError(f"allowed: row {i}: label {label!r} was not in the training data")
+            mask[index[label]] = 1
+        if not mask.any():
+            raise ConstraintError(f"allowed: row {i} has no label left", i)
+        structure.set_mask(i, mask)

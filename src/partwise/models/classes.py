@@ -27,21 +27,13 @@ from partwise.model_files.names import decode_names, encode_names
 from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import decode_labels, encode, encode_labels, string_array
 from partwise.models.base import Ability, InputReport, Labellings, Learnt, Model, Reading, Training
-from partwise.models.class_items import ClassRows, item_rows, n_rows, take_rows
+from partwise.models.class_explaining import explain_row
+from partwise.models.class_items import ClassRows, item_rows, n_rows, set_allowed, take_rows
 from partwise.models.class_partitioner import ClassesPartitioner
 from partwise.models.class_weight import with_class_weight
 from partwise.models.costs import LabelCost, row_costs
 from partwise.models.encoded import EncodedRows
-from partwise.models.errors import ConstraintError
-from partwise.models.inspection import (
-    Contribution,
-    Explanation,
-    TopFeatures,
-    choose_kept,
-    counts_of,
-    explanation,
-    largest,
-)
+from partwise.models.inspection import Explanation, TopFeatures, choose_kept, counts_of, largest
 from partwise.models.intercepts import free_intercepts
 from partwise.models.rows import Rows, csr_attributes
 from partwise.models.saved import coefficient_arrays, read_coefficients
@@ -321,23 +313,7 @@ class ClassesModel(Model):
 
     def constrain(self, reading: Reading, allowed: Any) -> None:
         """`allowed` of `MaxentClassifier`."""
-        if isinstance(allowed, (str, dict)) or len(allowed) != reading.n_examples:
-            raise ValueError(f"allowed must hold one entry for each of {reading.n_examples} rows")
-        index = {label: i for i, label in enumerate(self.classes.tolist())}
-        structure: Any = reading.batch.structure
-        for i, labels in enumerate(allowed):
-            if labels is None:
-                continue
-            if isinstance(labels, str) or not hasattr(labels, "__iter__"):
-                raise ValueError(f"allowed: row {i} must be None or a collection of labels, got {labels!r}")
-            mask = np.zeros(structure.width, dtype=np.uint8)
-            for label in labels:
-                if label not in index:
-                    raise ValueError(f"allowed: row {i}: label {label!r} was not in the training data")
-                mask[index[label]] = 1
-            if not mask.any():
-                raise ConstraintError(f"allowed: row {i} has no label left", i)
-            structure.set_mask(i, mask)
+        set_allowed(reading, allowed, self.classes)
 
     def marginals(self, reading: Reading, counts: Floats) -> Floats:
         """Probabilities of labels: shape (n, n_classes)."""
@@ -345,7 +321,8 @@ class ClassesModel(Model):
 
     # inspection
 
-    def _name(self, column: int) -> Any:
+    def column_name(self, column: int) -> Any:
+        """What a column is called, or its number."""
         if self.reader is not None:
             return self.reader.name(column)
         names = self.names if self.given_names is None else self.given_names
@@ -365,31 +342,11 @@ class ClassesModel(Model):
     def top_features(self, n: int = 10) -> TopFeatures:
         ids = np.arange(self.coef.shape[1], dtype=np.int64)
         rows = zip(self.classes.tolist(), self.label_weights()[0], strict=True)
-        return TopFeatures({label: largest(self._name, ids, row, n) for label, row in rows})
+        return TopFeatures({label: largest(self.column_name, ids, row, n) for label, row in rows})
 
     def explain(self, reading: Reading, label: Any = None, against: Any = None) -> Explanation:
         """Which features make the best label of a row, or this one, better than the best other one, or that one."""
-        row = reading.source.matrix
-        values = row.toarray().ravel() if sparse.issparse(row) else row.ravel()
-        weights, intercepts = self.label_weights()
-        scores = weights @ values + intercepts
-        ranked, place = np.argsort(-scores, kind="stable").tolist(), {k: i for i, k in enumerate(self.classes.tolist())}
-        for name, given in (("label", label), ("against", against)):
-            if given is not None and given not in place:
-                raise ValueError(f"explain: {name}: the label {given!r} was not in the training data")
-        one = ranked[0] if label is None else place[label]
-        two = next(k for k in ranked if k != one) if against is None else place[against]
-        if one == two:
-            raise ValueError(f"explain: the label {against!r} cannot be compared with itself")
-        best, second = self.classes[one], self.classes[two]
-        amounts = values * (weights[one] - weights[two])
-        found = [
-            Contribution("attribute", self._name(j), None, best, second, float(amounts[j]))
-            for j in np.flatnonzero(amounts).tolist()
-        ]
-        bias = float(intercepts[one] - intercepts[two])
-        found.append(Contribution("intercept", None, None, best, second, bias))
-        return explanation(best, second, (float(scores[one]), float(scores[two])), found)
+        return explain_row(self, reading.source.matrix, label, against)
 
     def pruned(self, threshold: float | None, keep: float | None) -> tuple[ClassesModel, tuple[int, int, float]]:
         """Small weights are zero, intercepts excepted; files hold nonzero weights alone where most are zero."""

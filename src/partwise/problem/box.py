@@ -1,4 +1,4 @@
-"""The dual of the elastic net at the best multiple of a plane."""
+"""The dual with an l1 term: a box for u, and a plane's best multiple (see `problem`)."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from .._core import dot
 from ..arrays import Floats
 
 
-def dual_of_box(l1: float, l2: float, u: Floats, b: float) -> float:
+def dual_of_box(u: Floats, b: float, l1: float, l2: float) -> float:
     """max over 0 <= s <= 1 of s b - R*(s u), a concave function of s."""
     far = np.abs(u[np.abs(u) > l1])  # the others are inside for every s
     if not far.size:

@@ -406,7 +406,7 @@ class Problem(Sums):
         """D = b - R*(u): b - |u + shift|^2 / (2 l2) for the L2 penalty, -inf if l2 = 0."""
         u, b = settled(self.penalty, u, b)
         if self.l1:
-            return dual_of_box(self.l1, self.l2, u, b)
+            return dual_of_box(u, b, self.l1, self.l2)
         return b - self.half_square(self._shifted(u)) if self.l2 > 0 else float("-inf")
 
     def dual_as_it_is(self, u: Floats, b: float) -> float:

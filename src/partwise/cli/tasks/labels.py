@@ -117,7 +117,7 @@ def class_weight_of(
         except ValueError:
             raise UserError(f"--class-weight: expected LABEL=WEIGHT with {what}, or balanced, got {text!r}") from None
         if label in found:
-            raise UserError(f"--class-weight: label {name} has two weights")
+            raise UserError(f"--class-weight: label {label} has two weights")
         found[label] = value
     return found or None
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from partwise.arrays import Booleans, Ints
 from partwise.models.errors import ConstraintError
+from partwise.models.sequences.legal import LabelRule, named_rule
 
 
 def no_labelling(number: int, error: ValueError, legal: bool = False) -> ConstraintError:
@@ -34,6 +35,17 @@ def label_masks(allowed: Any, lengths: Ints, classes: NDArray[Any]) -> Sequence[
             raise ConstraintError(message, number, position)
         found.append(rows)
     return found
+
+
+def transition_rule(allowed: Any, classes: NDArray[Any]) -> LabelRule | None:
+    """`allowed_transitions` of `SequenceTagger`: the name of a scheme, or a table of pairs."""
+    if allowed is None or isinstance(allowed, str):
+        return None if allowed is None else named_rule(allowed, tuple(classes.tolist()))
+    n = len(classes)
+    pairs = as_booleans(allowed, (n, n))
+    if pairs is None:
+        raise ValueError(f"allowed_transitions must be a boolean array of shape ({n}, {n}), or the name of a scheme")
+    return LabelRule.of_pairs(pairs)
 
 
 def as_booleans(value: Any, shape: tuple[int, ...]) -> Booleans | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,7 +36,7 @@ def contrasted(
         if len(both) < 2:
             raise ValueError("the sequence has one labelling: there is nothing to compare it with")
         return both[0], both[1]
-    if isinstance(position, bool) or not isinstance(position, numbers.Integral) or not 0 <= position < length:
+    if isinstance(position, bool) or not isinstance(position, (int, np.integer)) or not 0 <= position < length:
         raise ValueError(f"explain: position must be between 0 and {length - 1}, got {position!r}")
     classes = model.classes.tolist()
     for name, given in (("label", label), ("against", against)):

@@ -23,11 +23,11 @@ from partwise.models.class_weight import sequence_weights
 from partwise.models.costs import LabelCost, row_costs
 from partwise.models.rows import Rows
 from partwise.models.sequences.column_reader import ColumnReader
-from partwise.models.sequences.constraints import as_booleans, label_masks, no_labelling
+from partwise.models.sequences.constraints import label_masks, no_labelling, transition_rule
 from partwise.models.sequences.contrast import contrasted, labels_of
 from partwise.models.sequences.inputs import Sequences, input_form
 from partwise.models.sequences.labels import Targets, all_labels, label_dicts, label_lists
-from partwise.models.sequences.legal import LabelRule, check_legal, kept_scheme, named_rule, rule_of, scheme_of
+from partwise.models.sequences.legal import LabelRule, check_legal, kept_scheme, rule_of, scheme_of
 from partwise.models.sequences.name_reader import NameReader
 from partwise.models.sequences.reader import Reader
 from partwise.models.sequences.template_reader import TemplateReader, TextSequences, get_template
@@ -286,7 +286,7 @@ class SequenceModel(Model):
     def constrain(self, reading: Reading, allowed: Any = None, allowed_transitions: Any = None) -> None:
         """`allowed` and `allowed_transitions` of `SequenceTagger`."""
         n_labels, structure = self.n_labels, self._structure(reading)
-        rule = self._transition_rule(allowed_transitions)
+        rule = transition_rule(allowed_transitions, self.classes)
         rows = label_masks(allowed, reading.source.lengths, self.classes)
         if rule is not None:
             rule = rule & reading.source.rule
@@ -303,16 +303,6 @@ class SequenceModel(Model):
                 structure.set_mask(i, mask)
             except ValueError as error:
                 raise no_labelling(number, error, self.kept_scheme() is not None) from None
-
-    def _transition_rule(self, allowed: Any) -> LabelRule | None:
-        """`allowed_transitions` of `SequenceTagger`: the name of a scheme, or a table of pairs."""
-        if allowed is None or isinstance(allowed, str):
-            return None if allowed is None else named_rule(allowed, tuple(self.classes.tolist()))
-        pairs = as_booleans(allowed, (self.n_labels, self.n_labels))
-        if pairs is None:
-            size = f"({self.n_labels}, {self.n_labels})"
-            raise ValueError(f"allowed_transitions must be a boolean array of shape {size}, or the name of a scheme")
-        return LabelRule.of_pairs(pairs)
 
     def rows_of_labels(self, reading: Reading, values: Floats) -> list[Floats]:
         """The rows of labels cut out of slot vectors of all examples: (length, n_labels) per sequence."""
