@@ -218,6 +218,11 @@ class ClassesModel(Model):
             weights[n_columns, here] = intercept[there]
         return weights.ravel()
 
+    def joined(self, old: ClassesModel) -> ClassesModel:
+        if old.coef.shape[1] > self.n_attributes - self.fit_intercept:
+            raise ValueError(f"X has {self.n_attributes - self.fit_intercept} features, the model {old.coef.shape[1]}")
+        return self
+
     # prediction
 
     def read(self, X: Any, n_jobs: int = 1) -> Reading:
