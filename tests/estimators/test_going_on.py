@@ -9,6 +9,7 @@ import pytest
 
 from partwise import MaxentClassifier, SequenceTagger
 from partwise.losses import get_loss
+from partwise.models import NotAvailable
 from partwise.solvers import get_solver, solve
 from partwise.solvers.compatibility import fitting_solvers
 from partwise.solvers.extending import extended
@@ -125,3 +126,69 @@ def test_classifiers_grow_labels_and_columns(labels, intercept, rng):
     assert np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True) == pytest.approx(old, abs=1e-9)
     cold = MaxentClassifier(**options).fit(X, y)
     assert model.fit(X, y).coef_ == pytest.approx(cold.coef_, abs=1e-4)
+
+
+@pytest.mark.parametrize("solver", ["sgd", "perceptron", "mira"])
+@pytest.mark.parametrize("template", [None, "pos"])
+def test_partial_fit_grows_a_tagger(solver, template):
+    """Old weights stay by name, and what is new has weights; labels that are not there any more stay."""
+    first, more = (OLD, attributes(MORE)) if template is None else (WORDS, MORE)
+    options = {"template": template, "solver": solver, "loss": "log" if solver == "sgd" else "hinge"}
+    model = SequenceTagger(**options).partial_fit(first, OLD_Y).partial_fit(first, OLD_Y)
+    labels = [["X", "N", "N", "V"], ["Y", "V"], ["X", "N", "V"]]
+    with pytest.raises(ValueError, match="an answer that this model cannot give"):
+        model.partial_fit(more, labels)
+    before = pickle.loads(pickle.dumps(model))
+    joined = model._grown(model._check_training(), more, labels, ["Z"], None)[0]
+    tables = ("state_features", "transition_features")
+    for table in tables:
+        old, new = getattr(before._model, table)(), getattr(joined, table)()
+        assert set(old) < set(new)
+        assert new == {key: old.get(key, 0.0) for key in new}
+    model.partial_fit(more, labels, classes=["Z"], grow=True)
+    assert model.classes_.tolist() == ["D", "N", "V", "X", "Y", "Z"]
+    assert model.result_.passes == 3  # the solver's state went on
+    for _ in range(30):
+        model.partial_fit(first + more, OLD_Y + labels, grow=True)
+    assert len(model.coef_) >= len(joined.weights)
+    assert model.score(first + more, OLD_Y + labels) > 0.8
+
+
+def test_growing_with_nothing_new_is_the_same_as_going_on():
+    one = SequenceTagger(solver="sgd").partial_fit(NEW, NEW_Y)
+    two = pickle.loads(pickle.dumps(one)).partial_fit(NEW, NEW_Y, grow=True)
+    one.partial_fit(NEW, NEW_Y)
+    assert two.state_features_ == pytest.approx(one.state_features_)
+
+
+def test_partial_fit_grows_a_classifier(rng):
+    X, y = rng.normal(size=(80, 4)), rng.integers(0, 3, 80)
+    some = y < 2
+    model = MaxentClassifier(solver="sgd").partial_fit(X[some], y[some])
+    before = model.predict_proba(X)
+    with pytest.raises(ValueError, match="label 2, which is not among"):
+        model.partial_fit(X, y)
+    grown = model._grown(model._check_training(), X, y, None, None)[0]
+    scores = np.exp(grown.scores(X)[:, :2])
+    assert scores / scores.sum(axis=1, keepdims=True) == pytest.approx(before)
+    for _ in range(20):
+        model.partial_fit(X, y, grow=True)
+    assert model.classes_.tolist() == [0, 1, 2]
+    assert model.score(X, y) >= MaxentClassifier().fit(X, y).score(X, y) - 0.1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"order": 2}, "not available with order=2"),
+        ({"transition_features": ["w="]}, "not available with transitions conditioned on attributes"),
+    ],
+)
+def test_what_cannot_grow(options, message):
+    model = SequenceTagger(solver="perceptron", loss="hinge", **options).partial_fit(OLD, OLD_Y)
+    with pytest.raises(NotAvailable, match=message):
+        model.partial_fit(NEW, NEW_Y, grow=True)
+    arrays = [np.ones((len(words), 2)) for words in WORDS]
+    model = SequenceTagger(solver="perceptron", loss="hinge").partial_fit(arrays, OLD_Y)
+    with pytest.raises(NotAvailable, match="attributes need names"):
+        model.partial_fit(arrays, OLD_Y, grow=True)

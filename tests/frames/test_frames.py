@@ -207,6 +207,7 @@ def test_partial_fit_names_labels_that_are_new():
     frame.loc[7, "tag"] = "X"
     with pytest.raises(FrameError, match="row 7, column 'tag': the model has no label 'X'"):
         frames.partial_fit(tagger, frame, **by_tag())
+    assert "X" in frames.partial_fit(tagger, frame, **by_tag(), grow=True).classes_
 
 
 def with_value(name, row, value):

@@ -90,8 +90,9 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
     verbose : int
         How much is logged.
     warm_start : bool
-        Start `fit` where the last one ended, if it had the same labels and as many features; with a hinge loss, if
-        it also had the same loss, solver and number of rows.
+        Start `fit` from the weights of the last one, of the same labels and columns (there may be more of both), and
+        from its dual point if the rows begin with those of the last one. With a hinge loss the dual point is the only
+        start, for the same loss and solver.
     callbacks : callable or list of callables, optional
         Called with a `Progress` after each epoch, see `partwise.callbacks`; returning a true value stops training.
         (`RegularizationPathCV` calls none.)

@@ -42,7 +42,9 @@ class IncrementalEstimator(AnsweringEstimator):
 
     _stream: Stream | None = None
 
-    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None, *, grow: bool = False
+    ) -> Self:
         """Train on these examples once, from where the last call (or `fit`, or a model file) ended.
 
         The solver must be one that keeps nothing of single examples: `perceptron`, `mira` or `sgd`, which "auto" stands
@@ -57,15 +59,21 @@ class IncrementalEstimator(AnsweringEstimator):
             All labels that there will be, on the first call.
         sample_weight : array, optional
             One weight per example.
+        grow : bool
+            Later calls add the features and labels of their examples (and `classes`) to the model, with weights 0.
+            Taggers of named attributes with `order=1`, classifiers.
         """
         begin = time.perf_counter()
         with unchanged_on_failure(self):
             training = self._check_training()
             training = replace(training, solver=self._incremental_solver(training.solver))
-            model, examples = self._examples(training, X, y, classes, sample_weight)
+            if grow and hasattr(self, "_model"):
+                model, examples = self._grown(training, X, y, classes, sample_weight)
+            else:
+                model, examples = self._examples(training, X, y, classes, sample_weight)
             penalty = replace(training, l2=model.l2_factor * training.l2).penalty
             problem = Problem.of([examples], training.loss, penalty, n_jobs=training.n_jobs)
-            stream = self._step(training, problem)
+            stream = self._step(training, model, problem)
             weights = stream.solver.weights(problem, stream.state)
             stream = replace(stream, seconds=stream.seconds + time.perf_counter() - begin)
             self._fit_key = None
@@ -101,21 +109,53 @@ class IncrementalEstimator(AnsweringEstimator):
         given = replace(training, classes=classes)
         return model, model.learn(*self._check_data(model, X, y), sample_weight, given).examples
 
+    def _grown(
+        self, training: Training, X: Any, y: Any, classes: Any, sample_weight: Any
+    ) -> tuple[Model, LabelledBatch]:
+        """The model with what is new in these examples, and the examples on its features."""
+        old, new = self._fitted(), self._make_model()
+        for ability in (Ability.GROWING, Ability.CARRYING, Ability.FURTHER):
+            new.needs(ability, "partial_fit with grow=True")
+        known = getattr(self, "classes_", None)
+        data = self._check_data(new, X, y)
+        learnt = replace(training, classes=None)
+        if known is not None:
+            labels = np.asarray(data[1]) if isinstance(data[1], np.ndarray) else None
+            own = set(labels.tolist()) if labels is not None else {each for row in data[1] for each in row}
+            union = own | set(known.tolist()) | set(() if classes is None else classes)
+            learnt = replace(training, classes=sorted(union, key=lambda label: (str(type(label)), label)))
+        new.learn(*data, sample_weight, learnt)
+        grown = new.joined(old)
+        weights = grown.carried(old)
+        assert weights is not None
+        grown = grown.with_weights(weights)
+        return grown, grown.further(*data, sample_weight, training.n_jobs)
+
     def _check_more(self, X: Any, y: Any) -> tuple[Any, Any]:
         """Training data of a later call as the model takes them."""
         return self._check_input(X), y
 
-    def _step(self, training: Training, problem: Problem) -> Stream:
-        """One epoch over the problem's examples."""
+    def _step(self, training: Training, model: Model, problem: Problem) -> Stream:
+        """One epoch over the problem's examples; what the state has per weight follows a model that has grown."""
         solver, last = training.solver, self._stream
         check_fits(solver, problem)
         if last is not None and (last.solver, last.loss) == (solver, training.loss):
             state, seconds = copy.deepcopy(last.state), last.seconds
+            if len(self._model.weights) != problem.n_weights:
+                _follow(state, self._model, model)
         else:
-            start = self._model.weights.copy() if hasattr(self, "_model") else None
+            start = model.weights.copy() if hasattr(self, "_model") else None
             state, seconds = solver.init_state(problem, generator(training.seed()), start), 0.0
         solver.step(problem, state)
         return Stream(solver, training.loss, state, seconds)
+
+
+def _follow(state: State, old: Model, model: Model) -> None:
+    """Arrays with a value per weight of the old model as those of the one that grew out of it, 0 for new features."""
+    n = len(old.weights)
+    for name, value in vars(state).items():
+        if isinstance(value, np.ndarray) and value.shape == (n,):
+            setattr(state, name, model.carried(old.with_weights(value)))
 
 
 def _result(stream: Stream, problem: Problem, weights: Any) -> Result:

@@ -237,11 +237,11 @@ def partial_fit(
 ) -> Any:
     """`fit` by the model's `partial_fit`, whose `options` (`classes`, ...) it takes. Gives the model.
 
-    FrameError for a label that a fitted tagger does not have.
+    FrameError for a label that a fitted tagger does not have, unless the model is to grow (``grow=True``).
     """
     fitted = hasattr(model, "result_")
     form, table = _labelled(form_of(model, fitted), frame, by, columns, label, head, relation, interleaved)
-    if label is not None and fitted:
+    if label is not None and fitted and not options.get("grow"):
         form.allowed(table, label)
     return model.partial_fit(form.read(table), table.y, **options)
 

@@ -53,6 +53,7 @@ class Ability(Enum):
     FILES = "to_parts"
     PARTITIONS = "partitioner"
     FURTHER = "further"
+    GROWING = "joined"
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -289,6 +290,13 @@ class Model(HasCosts, ABC):
 
     def carried(self, old: Self) -> Floats | None:
         """Weights to start training from: those of a model of the same class where features agree, else 0."""
+        raise NotImplementedError
+
+    def joined(self, old: Self) -> Self:
+        """This model, learnt from other data with at least the labels of the old one, with the old one's features too.
+
+        No weights yet: `carried` gives them. NotAvailable where features are not of one kind.
+        """
         raise NotImplementedError
 
     @property

@@ -259,6 +259,20 @@ class ClassesModel(Model):
         alike = self.reader is old.reader and len(columns) <= self.n_attributes - self.fit_intercept
         return (columns, columns) if alike else None
 
+    def joined(self, old: ClassesModel) -> ClassesModel:
+        if (self.reader is None) != (old.reader is None):
+            raise ValueError("X has rows of another form than the model: numbers, or dicts and lists of strings")
+        if self.reader is not None and old.reader is not None:
+            numbers = old.reader.numbers_in(self.reader)
+            assert numbers is not None
+            other = copy.copy(self)
+            other.reader = self.reader.with_names_of(old.reader, np.flatnonzero(numbers < 0))
+            other.use_columns(other.reader.n_attributes)
+            return other
+        if old.coef.shape[1] > self.n_attributes - self.fit_intercept:
+            raise ValueError(f"X has {self.n_attributes - self.fit_intercept} features, the model {old.coef.shape[1]}")
+        return self
+
     # prediction
 
     def rows(self, X: Any) -> ClassRows:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import copy
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from partwise.arrays import Floats, Ints
-from partwise.models.layout import expand_pairs, look_up
+from partwise.models.errors import NotAvailable
+from partwise.models.layout import PairLayout, expand_pairs, layout_of, look_up
+from partwise.models.sequences.reader import VocabularyReader
 
 if TYPE_CHECKING:
     from partwise.models.chain.model import ChainModel
+
+Model = TypeVar("Model", bound="ChainModel")
 
 
 def carry_weights(old: ChainModel, new: ChainModel) -> Floats | None:
@@ -48,6 +53,38 @@ def carry_weights(old: ChainModel, new: ChainModel) -> Floats | None:
             rows[:, : len(labels)] = np.where(labels >= 0, ends.reshape(2, old_width)[:, labels], 0.0)
         parts.append(rows.ravel())
     return np.concatenate(parts)
+
+
+def join_features(new: Model, old: ChainModel) -> Model:
+    """`new` with the attributes and the pairs of `old`, whose labels it has; old attributes keep their numbers."""
+    numbers = new.reader.numbers_in(old.reader)
+    readers = (new.reader, old.reader)
+    if numbers is None or not isinstance(readers[0], VocabularyReader) or not isinstance(readers[1], VocabularyReader):
+        raise NotAvailable("partial_fit with grow=True: attributes need names, columns of numbers have none")
+    if new.edges is not None or old.edges is not None:
+        raise NotAvailable("partial_fit with grow=True: not available with transitions conditioned on attributes")
+    n_old, fresh = old.n_attributes, np.flatnonzero(numbers < 0)
+    own = numbers.copy()
+    own[fresh] = n_old + np.arange(len(fresh))
+    place = {label: k for k, label in enumerate(new.classes.tolist())}
+    labels = np.array([place[label] for label in old.classes.tolist()], dtype=np.int64)
+
+    joined = copy.copy(new)
+    joined.reader = readers[1].with_names_of(readers[0], fresh)
+    n, width = n_old + len(fresh), new.width
+    if new.nodes.all_pairs:
+        joined.nodes = PairLayout.every(n, new.n_labels, width)
+    else:
+        ids, columns = expand_pairs(*new.nodes.core.pairs())
+        old_ids, old_columns = expand_pairs(*old.nodes.core.pairs())
+        cells = np.concatenate([own[ids] * width + columns, old_ids * width + labels[old_columns]])
+        cells = np.unique(cells)
+        joined.nodes = layout_of(n, new.n_labels, width, cells // width, cells % width)
+    assert new.transition_mask is not None
+    joined.transition_mask = new.transition_mask.copy()
+    before = old.edge_pairs()[1]
+    joined.transition_mask[labels[before // old.width] * width + labels[before % old.width]] = 1
+    return joined
 
 
 def _map_edge_attributes(old: ChainModel, new: ChainModel, attributes: Ints) -> Ints:

@@ -22,7 +22,7 @@ from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import encode
 from partwise.models.base import Learnt, Reading, Training
 from partwise.models.chain.base import ChainBase
-from partwise.models.chain.carrying import carry_weights
+from partwise.models.chain.carrying import carry_weights, join_features
 from partwise.models.chain.explaining import explain_edges, explain_ends, explain_positions
 from partwise.models.chain.layout import edge_attributes, edge_layout, node_layout, transition_mask
 from partwise.models.chain.partitioner import ChainPartitioner
@@ -147,6 +147,9 @@ class ChainModel(ChainBase):
 
     def carried(self, old: ChainModel) -> Floats | None:
         return carry_weights(old, self)
+
+    def joined(self, old: ChainModel) -> Self:
+        return join_features(self, old)
 
     # weights by name
 

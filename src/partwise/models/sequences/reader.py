@@ -147,6 +147,13 @@ class VocabularyReader(Reader):
         data = np.ascontiguousarray(self.known.bytes[np.repeat(used, lengths)])
         return self.with_vocabulary(Vocabulary(data, pointers(lengths[used]))), number
 
+    def with_names_of(self, other: VocabularyReader, chosen: Ints) -> Self:
+        """The same reader with some attributes of another one behind its own."""
+        more, _ = other.keep(np.isin(np.arange(other.n_attributes), chosen))
+        data = np.concatenate([self.known.bytes, more.known.bytes])
+        lengths = np.concatenate([np.diff(self.known.offsets), np.diff(more.known.offsets)])
+        return self.with_vocabulary(Vocabulary(np.ascontiguousarray(data), pointers(lengths)))
+
     @abstractmethod
     def with_vocabulary(self, vocabulary: Vocabulary) -> Self:
         """The same reader with other attributes."""
