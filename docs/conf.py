@@ -1,5 +1,6 @@
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed_version
+from importlib.util import find_spec
 
 project = "partwise"
 author = "the partwise developers"
@@ -21,6 +22,8 @@ html_theme_options = {"description": "Linear structured prediction with certific
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
+# What partwise works inside of need not be there to be documented.
+autodoc_mock_imports = [name for name in ("mlflow", "skops", "spacy", "srsly") if find_spec(name) is None]
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 # `name` in a docstring is code, not a reference.

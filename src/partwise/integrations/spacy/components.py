@@ -31,11 +31,13 @@ ANY_RELATION = "dep"
 
 
 class _Component(Pipe):
-    """A model in a pipeline. It is read when it is first used: where a pipeline is loaded, the file it was made from
-    may be gone, and the pipeline's own copy takes its place.
+    """A model in a pipeline.
+
+    A model file that is not there is an error when the component is first used: where a saved pipeline is loaded, the
+    file that it was made from may be gone, and the pipeline's own copy takes its place.
     """
 
-    #: Kinds of models that it takes, by what they have.
+    #: Which models it takes, in words, and a method that only those have.
     kinds: str = ""
     needs: str = ""
     #: Options of it, which are saved with the model.
@@ -57,10 +59,9 @@ class _Component(Pipe):
     def estimator(self) -> Any:
         """The fitted estimator."""
         if self._model is None:
-            reason = "no model was given: config={'model': 'FILE.pw'}" if self._path is None else (
-                f"there is no file {str(self._path)!r}"
-            )  # fmt: skip
-            raise ValueError(f"{self.name}: {reason}")
+            if self._path is None:
+                raise ValueError(f"{self.name}: no model was given: config={{'model': 'FILE.pw'}}")
+            raise ValueError(f"{self.name}: there is no file {str(self._path)!r}")
         return self._model
 
     def use(self, model: Any) -> None:
@@ -182,7 +183,7 @@ class _Labels(_Component):
 
 
 class PartwiseTagger(_Labels):
-    """Sets token.tag_ or token.pos_ by a `SequenceTagger` (`partwise_tagger`)."""
+    """Sets `token.tag_` or `token.pos_` by a `SequenceTagger` (`partwise_tagger`)."""
 
     options = ("columns", "attribute")
 
@@ -229,7 +230,7 @@ class PartwiseTagger(_Labels):
 
 
 class PartwiseNER(_Labels):
-    """Sets doc.ents by a tagger of chunk labels (B-PER, ...) or a `SegmentTagger` (`partwise_ner`)."""
+    """Sets `doc.ents` by a tagger of chunk labels (B-PER, ...) or a `SegmentTagger` (`partwise_ner`)."""
 
     def __init__(self, nlp: Language, name: str, model: Any = None, columns: Any = None, features: Any = None) -> None:
         super().__init__(nlp, name, model, columns, features)
@@ -264,7 +265,7 @@ class PartwiseNER(_Labels):
 
 
 class PartwiseParser(_Component):
-    """Sets token.head and token.dep_, and with them sentence boundaries, by a `DependencyParser` (`partwise_parser`).
+    """Sets `token.head`, `token.dep_` and sentence boundaries by a `DependencyParser` (`partwise_parser`).
 
     Sentences are those that the Doc has; put a sentencizer before it where texts have several.
     """
