@@ -10,7 +10,7 @@ void bind_cd_l1(nb::module_& m) {
     nb::class_<Columns>(m, "WorkingColumns")
         .def(
             "__init__",
-            [](Columns* self, const Objective& o, const Ints& selected) {
+            [](Columns* self, const Objective& o, const Ints& selected, bool rows) {
                 check_one_part(o);
                 if (!o.features().explicit_weights()) throw InputError("columns need explicit weights");
                 Index last = -1;
@@ -22,9 +22,9 @@ void bind_cd_l1(nb::module_& m) {
                 }
                 Interrupt interrupt = python_interrupt();
                 const nb::gil_scoped_release release;
-                new (self) Columns(o, span_of(selected), interrupt);
+                new (self) Columns(o, span_of(selected), rows, interrupt);
             },
-            "objective"_a, "selected"_a.noconvert(), nb::keep_alive<1, 2>())
+            "objective"_a, "selected"_a.noconvert(), "rows"_a = true, nb::keep_alive<1, 2>())
         .def_prop_ro("num_entries", &Columns::num_entries);
 
     nb::class_<CdReport>(m, "CdL1Report")

@@ -251,7 +251,7 @@ class RowReader {
 
 }  // namespace
 
-Columns::Columns(const Objective& objective, std::span<const Index> selected, Interrupt& interrupt)
+Columns::Columns(const Objective& objective, std::span<const Index> selected, bool rows, Interrupt& interrupt)
     : objective_(objective) {
     const std::size_t n = selected.size();
     std::vector<std::int32_t> number(idx(objective.features().num_weights()), -1);
@@ -264,7 +264,7 @@ Columns::Columns(const Objective& objective, std::span<const Index> selected, In
     } else {
         find(number, interrupt);
     }
-    make_rows();
+    if (rows) make_rows();
 }
 
 void Columns::copy(const ColumnAccess& access, const std::vector<std::int32_t>& number, Interrupt& interrupt) {

@@ -58,8 +58,9 @@ class Columns {
         double value;
     };
 
-    // selected: ascending, without repetition. The objective must outlive the columns.
-    Columns(const Objective& objective, std::span<const Index> selected, Interrupt& interrupt);
+    // selected: ascending, without repetition. rows: keep them, where the model gains by that. The objective must outlive
+    // the columns.
+    Columns(const Objective& objective, std::span<const Index> selected, bool rows, Interrupt& interrupt);
 
     const Objective& objective() const { return objective_; }
     Index size() const { return len(ptr_.size()) - 1; }

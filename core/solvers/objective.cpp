@@ -154,14 +154,29 @@ void Objective::check_gold() const {
     }
 }
 
+namespace {
+
+// As they are where most solvers start.
+bool all_zero(const double* w, Index n) {
+    return std::all_of(w, w + n, [](double x) { return x == 0.0; });
+}
+
+}  // namespace
+
+void Objective::scores_of(Index begin, Index end, const double* w, double* out) const {
+    if (w) return features_->scores_of(begin, end, w, out);
+    fill(out, offset(end) - offset(begin), 0.0);
+}
+
 template <class F>
 double Objective::sum_margins(const double* w, double temperature, int n_jobs, Interrupt& interrupt, F&& f) const {
+    const bool zero = all_zero(w, features_->num_weights());
     return sum_runs(*this, n_jobs, interrupt, false,
                     [&](Index begin, Index end, double*, Workspace& ws) {
                         const Index first = offset(begin);
                         Workspace::Frame frame(ws);
                         double* scores = frame.take(offset(end) - first);
-                        features_->scores_of(begin, end, w, scores);
+                        scores_of(begin, end, zero ? nullptr : w, scores);
                         double* gold_scores = frame.take(end - begin);
                         for (Index i = begin; i < end; ++i) {
                             double* augmented = scores + (offset(i) - first);
@@ -196,6 +211,7 @@ Plane Objective::plane(const double* w, int n_jobs, Interrupt& interrupt) const 
 Plane Objective::plane_at(const double* w, double temperature, double* marginals, int n_jobs,
                           Interrupt& interrupt) const {
     const bool fixed_mass = loss_.link.fixed_mass();
+    const bool zero = all_zero(w, features_->num_weights());
     return sum_runs(*this, n_jobs, interrupt, true, [&](Index begin, Index end, double* directions, Workspace& ws) {
         const Index first = offset(begin);
         const Index all = offset(end) - first;
@@ -204,7 +220,7 @@ Plane Objective::plane_at(const double* w, double temperature, double* marginals
         double* gold_scores = frame.take(end - begin);
         double* values = frame.take(end - begin);
         double* entropies = frame.take(end - begin);
-        features_->scores_of(begin, end, w, scores);
+        scores_of(begin, end, zero ? nullptr : w, scores);
         for (Index i = begin; i < end; ++i) {
             double* augmented = scores + (offset(i) - first);
             gold_scores[i - begin] = dot_gold(i, augmented);

@@ -122,6 +122,8 @@ class Objective {
     void check_cost(Index i, const double* cost) const;
     // b's share of expected counts s mu; they are replaced by s g - s mu.
     Term dual_term(Index i, double mass, double entropy, double* counts, Workspace& ws) const;
+    // Scores of the examples [begin, end), slots end to end; w null: of weights that are all 0.
+    void scores_of(Index begin, Index end, const double* w, double* out) const;
     // sum over examples of f(i, margin of i)
     template <class F>
     double sum_margins(const double* w, double temperature, int n_jobs, Interrupt& interrupt, F&& f) const;

@@ -186,6 +186,27 @@ def test_sweeps_from_far_away_lose_no_digits(loss, rng):
     assert part.max() < 39.0
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+def test_no_sweep_raises_the_objective(loss, rng):
+    """Steps that are made without a search for their length fall within the bound that makes it needless."""
+    n, d, n_labels = 30, 6, 3
+    structure = Multiclass(n, n_labels)
+    gold = structure.encode(rng.integers(n_labels, size=n))
+    rows = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-2.0, 1.0, size=d)
+    problem = Problem(multiclass_map(structure, rows), structure, gold, loss, ElasticNet(0.01, 0.001))
+    some = np.arange(problem.n_weights)
+    weights = rng.normal(size=problem.n_weights)
+    unscaled, _ = problem.marginals_of_scores(problem.oracle_point(weights).scores)
+    columns = _core.WorkingColumns(problem.in_memory()[0].native, some)
+    state = _core.CdL1State(columns, weights=weights, unscaled=unscaled, sums=np.ones(n))
+    before = problem.value(weights)
+    for seed in range(8):
+        _core.cd_l1(state, _core.CdL1Options(l1=0.01, l2=0.001, max_sweeps=1, tol=0.0, seed=seed))
+        now = problem.value(weights)
+        assert now <= before * (1 + 1e-12)
+        before = now
+
+
 @pytest.mark.parametrize("options", [{"inner": 1.0}, {"max_sweeps": 0}, {"growth": 0.0}, {"least": 0}, {"few": -1}])
 def test_bad_options(options):
     with pytest.raises(ValueError, match=next(iter(options))):

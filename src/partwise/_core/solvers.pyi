@@ -269,9 +269,12 @@ def sdca_line_epoch(state: SdcaLineState, order: Ints, options: SdcaLineOptions)
     """One pass of line searches over the examples of `order`."""
 
 class WorkingColumns:
-    """The columns of some weights (ascending): where they meet slots of examples. One part per labelling only."""
+    """The columns of some weights (ascending): where they meet slots of examples. One part per labelling only.
 
-    def __init__(self, objective: Objective, selected: Ints) -> None: ...
+    rows: keep entries by example, too, where `cd_l1_model` gains by that.
+    """
+
+    def __init__(self, objective: Objective, selected: Ints, rows: bool = True) -> None: ...
     @property
     def num_entries(self) -> int: ...
 

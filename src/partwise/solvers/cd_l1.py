@@ -126,9 +126,10 @@ class CDL1(Solver[CDL1State]):
     def step(self, problem: Problem, state: CDL1State) -> None:
         violation = problem.violations(state.weights, state.u)
         chosen = self._working_set(state.weights, violation, state.u)
+        by_model = Capability.BINARY_FEATURES in problem.capabilities() if self.model is None else self.model
         if state.columns is None or state.chosen is None or not np.array_equal(chosen, state.chosen):
             (part,) = problem.in_memory()
-            state.chosen, state.columns = chosen, _core.WorkingColumns(part.native, chosen)
+            state.chosen, state.columns = chosen, _core.WorkingColumns(part.native, chosen, rows=by_model)
         if state.marginals is None:  # the run was resumed
             state.marginals = np.zeros(problem.n_slots)
             _plane(problem, state.weights, state.marginals)
@@ -141,7 +142,6 @@ class CDL1(Solver[CDL1State]):
             tol=self.inner * float(violation.max(initial=0.0)),
             seed=int(state.rng.integers(2**63)),
         )
-        by_model = Capability.BINARY_FEATURES in problem.capabilities() if self.model is None else self.model
         entropies = np.zeros(problem.n_examples)
         report = _core.cd_l1_model(inner, options, entropies) if by_model else None
         planes = []
