@@ -64,6 +64,7 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "write_computation_times": False,
     "min_reported_time": 30,
+    "within_subsection_order": "ExampleTitleSortKey",
 }
 
 # Docstrings say types in words; signatures stay as they are in the source.
@@ -75,6 +76,7 @@ numpydoc_xref_param_type = False
 # `name` in a docstring is code, not a reference.
 default_role = "code"
 autosummary_generate = False
+toc_object_entries_show_parents = "hide"
 # An attribute that is a property is listed with the class, and nowhere else.
 nitpick_ignore_regex = [("py:obj", r"\w+_")]
 
