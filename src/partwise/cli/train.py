@@ -262,7 +262,7 @@ def train(
             from partwise.cli import reporting
 
             curve = reporting.dev_curve(*task.main_score(evaluation), callbacks, model.result_.passes)
-            more = {"baseline": baseline, "held_out": held is not None, "plots": curve}
+            more: dict[str, Any] = {"baseline": baseline, "held_out": held is not None, "plots": curve}
             reporting.write(flags["report"], task, model, scored, evaluation, data, where, **more)
         if flags["folds"]:
             folds = crossval.cross_validate(task, flags, training, settings, flags["folds"])
