@@ -1,6 +1,15 @@
+import sys
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed_version
 from importlib.util import find_spec
+from pathlib import Path
+
+import matplotlib
+
+sys.path.insert(0, str(Path(__file__).parent))
+import reference_pages
+
+matplotlib.use("agg")
 
 project = "partwise"
 author = "the partwise developers"
@@ -10,13 +19,54 @@ try:
 except PackageNotFoundError:  # built from a source tree that is not installed
     version = release = "0+unknown"
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "numpydoc"]
-source_suffix = {".md": "markdown"}
-exclude_patterns = ["_build"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+exclude_patterns = [
+    "_build",
+    "gallery/*.ipynb",
+    "gallery/*.py",
+    "sg_execution_times.rst",
+    "gallery/sg_execution_times.rst",
+]
 myst_enable_extensions = ["amsmath", "deflist", "dollarmath"]
 myst_heading_anchors = 3
-html_theme = "alabaster"
-html_theme_options = {"description": "Linear structured prediction with certificates", "page_width": "1080px"}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "partwise"
+html_theme_options = {
+    "logo": {"text": "partwise"},
+    "header_links_before_dropdown": 7,
+    "navigation_with_keys": False,
+    "show_toc_level": 2,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"\.py$",
+    "ignore_pattern": r"word_alignment",  # its page is the how-to on structures, which quotes it
+    "image_scrapers": ("matplotlib", "gallery_drawings.scrape"),
+    "capture_repr": (),
+    "download_all_examples": False,
+    "plot_gallery": "True",
+    "show_memory": False,
+    "write_computation_times": False,
+    "min_reported_time": 30,
+    "within_subsection_order": "ExampleTitleSortKey",
+}
 
 # Docstrings say types in words; signatures stay as they are in the source.
 autodoc_typehints = "none"
@@ -29,6 +79,7 @@ numpydoc_xref_param_type = False
 # `name` in a docstring is code, not a reference.
 default_role = "code"
 autosummary_generate = False
+toc_object_entries_show_parents = "hide"
 # An attribute that is a property is listed with the class, and nowhere else.
 nitpick_ignore_regex = [("py:obj", r"\w+_")]
 
@@ -43,3 +94,5 @@ def escape_bars(app, what, name, obj, options, lines):
 
 def setup(app):
     app.connect("autodoc-process-docstring", escape_bars)
+    app.connect("builder-inited", reference_pages.write)
+    app.connect("source-read", reference_pages.replace)

@@ -294,6 +294,46 @@ def test_names_in_the_reference_are_there():
     assert missing == []
 
 
+def test_every_name_of_the_reference_has_a_page():
+    spec = importlib.util.spec_from_file_location("reference_pages", DOCS / "reference_pages.py")
+    reference = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(reference)
+    text = text_of("api.md")
+    pages, table = reference.pages(text), reference.table(text)
+    assert len(pages) == len(re.findall(r"^\.\. auto(?!module)\w+::", text, re.MULTILINE)) > 100
+    tagger = pages["partwise.SequenceTagger.rst"]
+    assert tagger.startswith("SequenceTagger\n==============\n\n.. currentmodule:: partwise\n")
+    assert ".. autoclass:: SequenceTagger\n   :members: predict_single," in tagger
+    assert set(re.findall(r"^   generated/(.*)$", table, re.MULTILINE)) == {name[:-4] for name in pages}
+    assert "autoclass" not in table
+    assert ".. automodule:: partwise.methods" in table  # its text stays where it is
+    assert all(pydoc.locate(name[:-4]) is not None for name in pages)
+
+
+def test_every_page_is_in_the_navigation():
+    named = {"index"}
+    for path in DOCS.glob("*.md"):
+        for tree in re.findall(
+            r"^```\{toctree\}\n(.*?)^```$", path.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+        ):
+            named |= {line for line in tree.splitlines() if line and not line.startswith(":")}
+    assert {path.stem for path in DOCS.glob("*.md")} == named - {"gallery/index"}
+
+
+def test_no_code_block_scrolls_sideways():
+    """Lines of code are broken by the style; drawings made of text are not, and have a width that fits."""
+    style = (DOCS / "_static" / "site.css").read_text(encoding="utf-8")
+    assert re.search(r"div.highlight pre \{[^}]*white-space: pre-wrap", style)
+    for path in DOCS.glob("*.md"):
+        for block in re.findall(r"^```text\n(.*?)^```$", path.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE):
+            assert max(map(len, block.splitlines())) <= 128, path.name
+
+
+def test_the_first_page_runs(run_page):
+    page = run_page("getting_started.md")
+    assert page["tagger"].result_.status == "converged"
+
+
 def test_every_experiment_is_on_its_page():
     from partwise.reproduce import EXPERIMENTS
 

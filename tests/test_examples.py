@@ -10,7 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from partwise.report import Drawing
+
 ROOT = Path(__file__).parents[1]
+#: The programs of the gallery; the other one is a how-to's.
+GALLERY = sorted(path.stem for path in (ROOT / "examples").glob("*.py") if path.stem != "word_alignment")
 
 
 def program(name):
@@ -18,6 +22,31 @@ def program(name):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def test_the_gallery_has_one_of_each():
+    assert {"tagging", "parsing", "constituents", "graphs", "paths", "kernels", "solvers"} <= set(GALLERY)
+
+
+@pytest.mark.parametrize("name", GALLERY)
+def test_examples_run_and_end_with_a_picture(name, monkeypatch, capsys):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    monkeypatch.setattr(pyplot, "show", lambda: None)
+    module = program(name)
+    title, line = module.__doc__.strip().splitlines()[:2]
+    assert line == "=" * len(title)
+    assert capsys.readouterr().out
+    if hasattr(module, "drawing"):
+        assert isinstance(module.drawing, Drawing)
+    else:
+        assert module.figure.axes
+        pyplot.close(module.figure)
+    results = [value for value in vars(module).values() if hasattr(value, "result_")]
+    results = [each.result_ for each in results] or module.results
+    assert all(0 <= result.gap < 0.1 * result.primal for result in results)
 
 
 @pytest.fixture(scope="module")

@@ -76,11 +76,20 @@ def write(
     )
 
 
-def dev_curve(name: str, scores: Sequence[tuple[float, float]]) -> list[Any]:
-    """The plot of scores on development data, (passes, score) each, if there are enough of them."""
+def dev_curve(name: str, score: float, callbacks: Sequence[Any], passes: float) -> list[Any]:
+    """The plot of scores on development data by passes, if there are enough of them.
+
+    They are those of --early-stopping, or those seen on the way (`DevScore`) and the last one.
+    """
     from partwise.report import draw_curve
     from partwise.report.words import titled
 
+    scores: list[tuple[float, float]] = []
+    for each in callbacks:
+        if getattr(each, "scores_", None):
+            scores = list(each.scores_)
+        elif getattr(each, "seen", None):
+            scores = [*(point for point in each.seen if point[0] < passes), (passes, score)]
     if len(scores) < ENOUGH:
         return []
     return [draw_curve(scores, f"{titled(name)} on development data by passes", "passes")]

@@ -276,19 +276,9 @@ def train(
         if flags["report"]:
             from partwise.cli import reporting
 
-            name, score = task.main_score(evaluation)
-            reporting.write(
-                flags["report"],
-                task,
-                model,
-                scored,
-                evaluation,
-                data,
-                where,
-                baseline=baseline,
-                held_out=held is not None,
-                plots=reporting.dev_curve(name, _dev_scores(callbacks, model.result_.passes, score)),
-            )
+            curve = reporting.dev_curve(*task.main_score(evaluation), callbacks, model.result_.passes)
+            more: dict[str, Any] = {"baseline": baseline, "held_out": held is not None, "plots": curve}
+            reporting.write(flags["report"], task, model, scored, evaluation, data, where, **more)
         if flags["folds"]:
             folds = crossval.cross_validate(task, flags, training, settings, flags["folds"])
     except (OSError, UserError) as error:
@@ -339,16 +329,6 @@ def _callbacks(task: Task, flags: dict[str, Any], training: Data, held: Data | N
     if not quiet:
         found.append(ProgressLine())
     return found
-
-
-def _dev_scores(callbacks: list[Any], passes: float, score: float) -> list[tuple[float, float]]:
-    """(passes, score) of development data: those of --early-stopping, or those seen on the way and the last one."""
-    for each in callbacks:
-        if getattr(each, "scores_", None):
-            return list(each.scores_)
-        if getattr(each, "seen", None):
-            return [*(point for point in each.seen if point[0] < passes), (passes, score)]
-    return []
 
 
 def _early_stopping(callbacks: list[Any]) -> dict[str, Any]:
