@@ -11,11 +11,11 @@ from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 
 import partwise
-from partwise import MaxentClassifier, solve
+from partwise import ConvergenceWarning, MaxentClassifier, solve
 from partwise.models.errors import NotAvailable
 from partwise.penalties import L2, ElasticNet, Free
 from partwise.problem.free_weights import balanced
-from partwise.solvers import regularization_path
+from partwise.solvers import CheckpointError, regularization_path
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(60, 4)) + np.array([0, 1, 5, 0])
@@ -204,3 +204,17 @@ def test_weak_penalties_and_rare_labels():
 def test_several_threads_have_the_same_bits():
     one, two = (MaxentClassifier(penalize_intercept=False, n_jobs=n).fit(X, Y3) for n in (1, 2))
     np.testing.assert_array_equal(one.coef_, two.coef_)
+
+
+@pytest.mark.parametrize("solver", ["newton", "lbfgs"])
+def test_checkpoints(tmp_path, solver):
+    """A run that is continued has the same bits; one with another penalty is refused."""
+    options = {"solver": solver, "penalize_intercept": False, "tol": 1e-10}
+    whole = MaxentClassifier(**options).fit(X, Y3)
+    with pytest.warns(ConvergenceWarning):
+        MaxentClassifier(**options, max_passes=8).fit(X, Y3, checkpoint=tmp_path / "c")
+    with pytest.raises(CheckpointError, match="free"):
+        MaxentClassifier(solver=solver, tol=1e-10).fit(X, Y3, checkpoint=tmp_path / "c")
+    again = MaxentClassifier(**options).fit(X, Y3, checkpoint=tmp_path / "c")
+    np.testing.assert_array_equal(again.coef_, whole.coef_)
+    assert again.result_.dual == whole.result_.dual

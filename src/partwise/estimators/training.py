@@ -26,7 +26,7 @@ from partwise.callbacks.base import Callbacks, Session, check_callbacks
 from partwise.checks import check_choice, check_count, check_positive, count_jobs, seed_of
 from partwise.estimators.warm_start import FitKey, answer_numbers, start_of
 from partwise.losses import Loss, get_loss
-from partwise.metrics.scorers import register_if_loaded, register_scorers
+from partwise.metrics.scorers import register_if_loaded
 from partwise.models.base import Ability, InputReport, Labellings, Learnt, Model, Reading, Training
 from partwise.partitions.folder import Partitions
 from partwise.penalties import L2, ElasticNet, Penalty
@@ -142,7 +142,6 @@ class TrainedEstimator(BaseEstimator):
             A file for the state of the run, saved from time to time and at the end. If it exists, the run continues
             from it and ends with the same bits as one that was not interrupted.
         """
-        register_scorers()
         with unchanged_on_failure(self):
             prepared = self._prepare_fit(X, y, sample_weight)
             with Callbacks(self.callbacks, self._session(prepared)) as callbacks:

@@ -63,8 +63,8 @@ def get_scorer(scoring: Any) -> Any:
 def register_scorers() -> bool:
     """Make these names known to scikit-learn; whether that was possible.
 
-    It is done when an estimator is made, if scikit-learn's metrics are imported, and when one is trained. Where it is
-    not possible, `get_scorer` gives what to use in place of the string.
+    It is done when an estimator is made, if scikit-learn's metrics are imported by then (this does not import them:
+    that takes a tenth of a second). Where it is not possible, `get_scorer` gives what to use in place of the string.
     """
     try:
         from sklearn.metrics import _scorer

@@ -21,7 +21,7 @@ ROUNDING = 1e-12
 
 def constants(problem: Problem) -> dict[str, Any]:
     """Sizes, loss and penalty."""
-    loss = problem.loss
+    loss, free = problem.loss, problem.penalty.free
     return {
         "n_examples": problem.n_examples,
         "n_weights": problem.n_weights,
@@ -32,6 +32,7 @@ def constants(problem: Problem) -> dict[str, Any]:
         "cost_scale": float(loss.cost_scale),
         "link": loss.link,
         **({} if loss.rescaling == "margin" else {"rescaling": loss.rescaling}),
+        **({} if free is None else {"first_free": free.start, "n_free": free.stop - free.start}),
     }
 
 

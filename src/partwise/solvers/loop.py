@@ -309,7 +309,8 @@ class Run:
                 raise CheckpointError(f"was written with {key} {theirs}, this run has {value}", path)
         constants, data = self._identity
         if json.dumps(saved.problem, sort_keys=True) != json.dumps(constants, sort_keys=True):
-            changed = [name for name, value in constants.items() if saved.problem.get(name) != value]
+            names = dict.fromkeys([*constants, *saved.problem])
+            changed = [name for name in names if saved.problem.get(name) != constants.get(name)]
             raise CheckpointError(f"was written for another problem ({', '.join(changed)} differ)", path)
         where = identity.difference(saved.data, data)
         if where:
