@@ -126,7 +126,7 @@ def test_one_group_is_the_solver_in_memory():
 def test_the_dual_never_falls(inner, loss, groups):
     """Without a proximity: the examples have all features in common, so that added changes overshoot."""
     problem = several(loss)
-    method = BlockDual(inner=inner, groups=groups, passes=3)
+    method = BlockDual(inner=inner, groups=groups, passes=3, scaling=1.0)
     state = method.init_state(problem, np.random.default_rng(0), None)
     duals = [0.0]
     for _ in range(12):
@@ -344,8 +344,8 @@ def test_an_inner_solver_that_does_not_fit():
 
 
 @pytest.mark.parametrize("groups", [1, 2])
-def test_blocks_that_were_lost_are_made_again(groups, monkeypatch):
-    """Blocks stay in memory where there is room; lost ones are made again from files and weights, to the same bits."""
+def test_blocks_that_were_lost_are_made_again(groups):
+    """Where there is room blocks stay in memory; a process that lost them makes the same bits of files and weights."""
     from partwise.solvers import block_walks
 
     problem = several("log", l2=5.0)

@@ -13,6 +13,7 @@ the same; another one may take it over.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -81,18 +82,20 @@ class DaskExecutor(Executor):
 
     def walk(self, walks: Sequence[Walk], references: Sequence[Sequence[BatchReference]]) -> Iterator[Any]:
         client, known = self._client, self._workers()
-        futures = [
-            client.submit(
-                _walk,
-                each,
-                [Sized(reference, self._sizes[reference]) for reference in own],
-                self._memory,
-                pure=False,
-                workers=[known[number % len(known)]] if known else None,
-                allow_other_workers=bool(known),
-            )
-            for number, (each, own) in enumerate(zip(walks, references, strict=True))
-        ]
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Sending large graph")  # weights are large, and travel once
+            futures = [
+                client.submit(
+                    _walk,
+                    each,
+                    [Sized(reference, self._sizes[reference]) for reference in own],
+                    self._memory,
+                    pure=False,
+                    workers=[known[number % len(known)]] if known else None,
+                    allow_other_workers=bool(known),
+                )
+                for number, (each, own) in enumerate(zip(walks, references, strict=True))
+            ]
         try:
             yield from results(client, futures, self._patience)
         finally:

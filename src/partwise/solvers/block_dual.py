@@ -19,9 +19,10 @@ moves by the sum of d_g / sigma, and D gains
 
     sum_g G_g + l2 / (2 sigma) (sum_g |d_g|^2 - |sum_g d_g|^2 / sigma),
 
-which is no less than the sum of G_g for sigma = groups, whatever the data are. Where groups share few features a
-smaller sigma does: rounds begin with sigma = 1 (scaling "auto"), and a round in which D would fall is made again, from
-the old files, with twice that, at most `groups`. So D never falls.
+which is no less than the sum of G_g for sigma = groups (scaling "auto"), whatever the data are. With a smaller sigma a
+round in which D would fall is made again, from the old files, with twice that, at most `groups`. So D never falls.
+Measured on CoNLL-2000, 10 batches in 2 groups, log loss, l2 = 2, inner eg-prox, passes to a gap of 3e-2: sigma = 2:
+10.7; from 1 on: 12.7, one round made again; from 1 on, by factors of 1.4: 24; 1.3: 110 % away after 41, though D rises.
 
 Proximity. Of eg-prox, the centre z and rho around all blocks: l2 + rho in place of l2 and rho z added to u (see
 `eg_prox`).
@@ -146,7 +147,7 @@ class BlockDual(ScheduledSolver[BlockDualState]):
     settings: str = option("", "options of the inner solver, as JSON")
     passes: int = option(1, "steps of the inner solver on a batch before the next one")
     groups: int = option(0, "groups of batches that are worked on at the same time (0: as many as there are workers)")
-    scaling: str | float = option("auto", "sigma of CoCoA+, between 1 and the number of groups, or auto")
+    scaling: str | float = option("auto", "sigma of CoCoA+ at first, from 1 to the number of groups; auto: that number")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -212,7 +213,7 @@ class BlockDual(ScheduledSolver[BlockDualState]):
             written=np.zeros(problem.n_batches, dtype=np.int64),
             digests=np.zeros((problem.n_batches, 32), dtype=np.uint8),
             proximity=rho,
-            scaling=1.0 if isinstance(self.scaling, str) else min(float(self.scaling), float(groups)),
+            scaling=float(groups) if isinstance(self.scaling, str) else min(float(self.scaling), float(groups)),
             groups=groups,
             seed=int(rng.integers(2**52)),
             run=secrets.token_hex(8),
