@@ -56,6 +56,7 @@ class _Set:
 
     rows: Any
     sums: tuple[list[list[float]], float] | None = None
+    marginals: list[dict[str, float]] | None = None
 
 
 class _OneLabel:
@@ -155,12 +156,14 @@ class Tagger:
     def marginal(self, y: str, pos: int) -> float:
         """The probability that the item at `pos` of the sequence that was set has the label `y`."""
         current = self._current()
-        marginals, label = (current.sums or self._sums(current))[0], self._labels.get(y)
-        if label is None:
-            raise ValueError(f"the model has no label {y!r}")
-        if not 0 <= pos < len(marginals):
-            raise ValueError(f"there is no item {pos} in a sequence of {len(marginals)}")
-        return marginals[pos][label]
+        if current.marginals is None:
+            current.marginals = [dict(zip(self._labels, row, strict=True)) for row in self._sums(current)[0]]
+        if not 0 <= pos < len(current.marginals):
+            raise ValueError(f"there is no item {pos} in a sequence of {len(current.marginals)}")
+        try:
+            return current.marginals[pos][y]
+        except KeyError:
+            raise ValueError(f"the model has no label {y!r}") from None
 
     def _read(self, X: Sequence[Any], calls: Any) -> Any:
         """Sequences for calls; what the core does not read is brought into its form (bytes, nested sets, ...)."""
