@@ -121,7 +121,7 @@ class BlockDualState(State):
         return super().complaint(fresh)
 
 
-@register(place=7)
+@register(place=31)
 @dataclass(frozen=True)
 class BlockDual(ScheduledSolver[BlockDualState]):
     """Dual methods on one batch after the other (see the module's docstring)."""
