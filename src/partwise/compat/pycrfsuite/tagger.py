@@ -50,7 +50,7 @@ class ParsedDump:
         }
 
 
-@dataclass
+@dataclass(slots=True)
 class _Set:
     """A sequence that was read, and its sums once they were asked for."""
 
@@ -155,15 +155,18 @@ class Tagger:
 
     def marginal(self, y: str, pos: int) -> float:
         """The probability that the item at `pos` of the sequence that was set has the label `y`."""
-        current = self._current()
-        if current.marginals is None:
+        current = self._set
+        if current is None or current.marginals is None:
+            current = self._current()
             current.marginals = [dict(zip(self._labels, row, strict=True)) for row in self._sums(current)[0]]
-        if not 0 <= pos < len(current.marginals):
-            raise ValueError(f"there is no item {pos} in a sequence of {len(current.marginals)}")
-        try:
-            return current.marginals[pos][y]
-        except KeyError:
-            raise ValueError(f"the model has no label {y!r}") from None
+        try:  # asked once for each label of each item: every step counts
+            if pos >= 0:
+                return current.marginals[pos][y]
+        except (KeyError, IndexError):
+            pass
+        if y not in self._labels:
+            raise ValueError(f"the model has no label {y!r}")
+        raise ValueError(f"there is no item {pos} in a sequence of {len(current.marginals)}")
 
     def _read(self, X: Sequence[Any], calls: Any) -> Any:
         """Sequences for calls; what the core does not read is brought into its form (bytes, nested sets, ...)."""
