@@ -77,7 +77,7 @@ faults: $(VENV)/.package $(VENV)/.extra-dev
 	$(BIN)/python -m tests.faults $(FAULTS_ARGS)
 
 clean:
-	rm -rf $(VENV) build dist docs/_build .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf $(VENV) build dist docs/_build docs/gallery docs/generated .pytest_cache .ruff_cache .mypy_cache .hypothesis
 
 # Stamps: each says that what its rule installs is in place.
 
