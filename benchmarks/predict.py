@@ -270,9 +270,12 @@ def _cpu(call: Call) -> float:
 @click.option("--train", default=2000, show_default=True, type=click.IntRange(min=1), help="Sentences of the model.")
 @click.option("--test", default=500, show_default=True, type=click.IntRange(min=1), help="Sentences to label.")
 @click.option("--repeat", default=5, show_default=True, type=click.IntRange(min=1), help="Runs of each, in turn.")
+@click.option("--quick", is_flag=True, help="A small part of the data, to see that all runs.")
 @click.option("--json", "json_file", type=click.Path(dir_okay=False), help="Write records as JSON lines.")
-def command(data: str | None, train: int, test: int, repeat: int, json_file: str | None) -> None:
+def command(data: str | None, train: int, test: int, repeat: int, quick: bool, json_file: str | None) -> None:
     """What does a label cost, by the way it is asked for?"""
+    if quick:
+        train, test, repeat = 100, 20, 1
     found = run_apart("benchmarks.predict:measure", 1, data=data, train=train, test=test, repeat=repeat)
     rows = []
     for record in found["records"]:

@@ -88,6 +88,7 @@ def _answer(result: Any, wall: float, cpu: float, mb: float) -> dict[str, Any]:
 @click.option("--tol", default=1e-2, show_default=True, help="Relative gap to reach.")
 @click.option("--solver", default="auto", show_default=True, help="The solver of all runs.")
 @click.option("--repeat", default=1, show_default=True, type=click.IntRange(min=1), help="Runs of each, in turn.")
+@click.option("--quick", is_flag=True, help="A small part of the data, to see that all runs.")
 @click.option("--json", "json_file", type=click.Path(dir_okay=False), help="Write records as JSON lines.")
 def command(
     data: str | None,
@@ -98,9 +99,12 @@ def command(
     tol: float,
     solver: str,
     repeat: int,
+    quick: bool,
     json_file: str | None,
 ) -> None:
     """What do partitions and Dask cost beside training in memory?"""
+    if quick:
+        tokens, batch_size, repeat = 20_000, "1M", 1
     data = data or os.environ.get("PARTWISE_DATA") or str(Path(__file__).resolve().parents[2] / "shared" / "data")
     common = {"l2": l2, "tol": tol, "solver": solver}
     systems = {

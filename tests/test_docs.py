@@ -213,7 +213,9 @@ def test_the_page_of_answers(run_page):
     """Every estimator that has model files is in the table, and does what the table says."""
     page = run_page("answers.md")
     classes = {type(estimator).__name__ for estimator, *_ in page["fitted"].values()}
-    assert classes == {name for module, name in model_files.KINDS.values() if module.startswith("partwise.")}
+    pipelines = {"ConlluPipeline"}  # several estimators in one file
+    kinds = {name for module, name in model_files.KINDS.values() if module.startswith("partwise.")}
+    assert classes == kinds - pipelines
     head, _, *rows = re.search(r"<!-- generated: answers -->\n(.*?)<!-- end", text_of("answers.md"), re.DOTALL)[
         1
     ].split("\n")[:-1]

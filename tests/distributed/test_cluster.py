@@ -72,7 +72,7 @@ def test_a_worker_killed_in_a_dual_method(client, memory, tmp_path):
     here = partitions.write(tmp_path / "dir", SequenceTagger(**make), blocks, batch_size=20_000)
     solver = BlockDual(inner="eg-prox", groups=2)
     expected = SequenceTagger(**make, solver=solver).fit(here)
-    assert expected.result_.passes > 6
+    assert expected.result_.passes > 4
     killed = []
 
     def kill(progress):

@@ -91,7 +91,7 @@ def test_other_mistakes_are_named():
         reading = MatchingModel().read(X)
         LabelledBatch(reading.batch, MatchingModel().encode(MatchingModel().read(X[:5]), y[:5])[0])
     for ask in (fitted.predict, fitted.predict_marginals, fitted.sample, lambda X: fitted.predict_k_best(X, 2)):
-        with pytest.raises(ValueError, match="the features of X have 2 weights, the model has 3"):
+        with pytest.raises(ValueError, match="rows of input for 2 weights, expected 3"):
             ask([x[:, :, :2] for x in X])
     with pytest.raises(ValueError, match="X has 6 examples but y has 5"):
         fitted.score(X, y[:5])

@@ -70,7 +70,13 @@ def test_auto_and_its_look_at_examples_work_elsewhere(elsewhere):
 
 def test_visits_of_single_examples_need_batches_in_memory(elsewhere):
     here, there = both(elsewhere, "chain-tied", "log")
-    assert set(suitable_solvers(here)) - set(suitable_solvers(there)) == {"eg", "eg-prox", "sdca", "sgd"}
+    assert set(suitable_solvers(here)) - set(suitable_solvers(there)) == {
+        "block-dual",
+        "eg",
+        "eg-prox",
+        "sdca",
+        "sgd",
+    }
     with pytest.raises(ValueError, match="'eg' needs batches in memory, which this problem does not have"):
         solve(there, "eg")
     with pytest.raises(ValueError, match="do not lie in memory"):
@@ -107,6 +113,7 @@ def test_every_task_travels(rng):
     np.testing.assert_array_equal(there.slot_offsets, here.slot_offsets)
     np.testing.assert_array_equal(there.psi2_bounds(here.active), here.psi2_bounds(here.active))
     np.testing.assert_array_equal(there.gold[1], here.gold[1])
+    np.testing.assert_array_equal(there.gold_sizes(here.active), here.gold_sizes(here.active))
     assert there.lacks("column access") == here.lacks("column access")
     for start in (there, here):
         assert start.certificate(w, points[0]) == here.certificate(w, points[0])

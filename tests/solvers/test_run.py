@@ -23,11 +23,11 @@ from partwise import (
     get_solver,
     solve,
 )
-from partwise.deadline import OutOfTime, deadline
 from partwise.features import maxent_map, multiclass_map
+from partwise.problem.deadline import OutOfTime, deadline
 from partwise.solvers import EG, Checkpoint, loop
 from partwise.solvers.online import OnlineSolver
-from partwise.solvers.state import copied
+from partwise.solvers.state import State
 from partwise.structures import Multiclass
 
 SOLVERS = list(filter(certified, available_solvers()))
@@ -131,8 +131,8 @@ class TestLimitOfTimeInsideAStep:
         assert (late.primal, late.dual) == (two.primal, two.dual)
 
     def test_steps_known_to_be_short_are_not_watched(self, monkeypatch):
-        copies = []
-        monkeypatch.setattr(loop, "copied", lambda state: copies.append(1) or copied(state))
+        copies, copied = [], State.copied
+        monkeypatch.setattr(State, "copied", lambda state: copies.append(1) or copied(state))
         unreached("eg", fitting("eg").problem, max_passes=20, max_seconds=1e6)
         assert len(copies) == 1  # before the first step, of which nothing is known
         unreached("eg", fitting("eg").problem, max_passes=20)

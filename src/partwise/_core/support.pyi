@@ -17,8 +17,8 @@ def cpu_level() -> int:
     """The x86-64 level (1 to 4) this machine runs; 0 on other machines."""
 
 def set_deadline(seconds: float | None) -> None:
-    """Calls of this thread that still work so many seconds from now raise `partwise.deadline.OutOfTime` (None: none
-    does). They look at the clock about ten times a second."""
+    """Calls of this thread that still work so many seconds from now raise `partwise.problem.deadline.OutOfTime`; None:
+    none does. They look at the clock about ten times a second."""
 
 def out_of_time() -> bool:
     """Whether this thread's deadline has passed."""

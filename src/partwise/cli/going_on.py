@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import numpy as np
 from click.core import ParameterSource
 
 from partwise.cli.errors import UserError
 from partwise.cli.flags import RENAMED
 from partwise.cli.tasks import Data, Task, task_of
+
+if TYPE_CHECKING:
+    from partwise.estimators.warm_start import Former
 
 #: Flags that say how a file is read: the model remembers them, but the new file may be another.
 READING = ("format", "columns", "separator", "lenient", "zero_based", "max_columns")
@@ -32,7 +34,7 @@ class Start:
 
     path: str
     estimator: Any
-    model: Any
+    former: Former
     labels: list[Any]
 
     def reading(self, task: Task, flags: Mapping[str, Any]) -> dict[str, Any]:
@@ -42,14 +44,16 @@ class Start:
 
     def fields(self, task: Task, fitted: Any) -> dict[str, Any]:
         """How much of the fitted model is new, and how much of the old one is not used any more."""
-        known = _n_carried(fitted._model, self.model)
-        n_features = _n_carried(fitted._model, fitted._model)
+        from partwise.estimators.warm_start import Former
+
+        now = Former.of(fitted)
+        known, n_features = self.former.n_shared(now), now.n_shared(now)
         labels = task.labels(fitted)
         return {
             "model": self.path,
             "n_new_labels": len(set(labels) - set(self.labels)),
             "n_new_features": n_features - known,
-            "n_unused_features": _n_carried(self.model, self.model) - known,
+            "n_unused_features": self.former.n_shared(self.former) - known,
             "n_features": n_features,
             "n_labels": len(labels),
         }
@@ -71,8 +75,8 @@ def load_start(task: Task, path: str, settings: dict[str, Any], flags: dict[str,
     other features of the data.
     """
     from partwise import load
+    from partwise.estimators.warm_start import Former
     from partwise.losses import get_loss
-    from partwise.models.base import Ability
 
     for flag, value in (("--folds", flags["folds"]), ("--baseline maxent", flags["baseline"] == "maxent")):
         if value:
@@ -81,9 +85,10 @@ def load_start(task: Task, path: str, settings: dict[str, Any], flags: dict[str,
     own = task_of(found)
     if own.name != task.name:
         raise UserError(f"--from {path}: is a model of task {own.name!r}, not of {task.name!r}")
-    if Ability.CARRYING not in found._model.abilities():
+    former = Former.of(found)
+    if not former.can_start:
         raise UserError(f"--from {path}: a model of this kind cannot be gone on from")
-    _refuse_features(task, path, found)
+    _refuse_features(task, path, found, former.late)
     changed = {name: settings[name] for name in TRAINED}
     if any(map(_given, LOSS)):
         from partwise.cli.objective import loss_settings
@@ -92,7 +97,7 @@ def load_start(task: Task, path: str, settings: dict[str, Any], flags: dict[str,
         changed |= loss_settings(task, named)
     if any(map(_given, PENALTY)):
         changed |= {name: settings[name] for name in ("penalty", "l1_ratio", "C") if name in settings}
-    start = Start(path, found.set_params(**changed, warm_start=True), found._model, task.labels(found))
+    start = Start(path, found.set_params(**changed, warm_start=True), former, task.labels(found))
     found.check_parameters()
     if not (get_loss(found.loss).smooth or getattr(found._make_solver(), "incremental", False)):
         raise UserError(
@@ -102,26 +107,19 @@ def load_start(task: Task, path: str, settings: dict[str, Any], flags: dict[str,
     return start
 
 
-def _refuse_features(task: Task, path: str, found: Any) -> None:
+def _refuse_features(task: Task, path: str, found: Any, late: tuple[str, ...]) -> None:
     for option in task.flags():
         if option.name not in READING and _given(str(option.name)):
             raise UserError(f"{option.opts[0]}: with --from it is as in {path}; leave it out")
     for name in task.parameters:
-        value, late = click.get_current_context().params[name], (*found._model.late, "memory_limit")
-        if _given(name) and name not in late and value != getattr(found, name):
+        value = click.get_current_context().params[name]
+        if _given(name) and name not in (*late, "memory_limit") and value != getattr(found, name):
             flag = f"--{name.replace('_', '-')} {value}"
             raise UserError(f"{flag}: {path} has {getattr(found, name)}; leave it out, or train without --from")
 
 
 def _given(name: str) -> bool:
     return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
-
-
-def _n_carried(model: Any, old: Any) -> int:
-    """How many features of a model another one has, too."""
-    marked = old.with_weights(np.random.default_rng(0).uniform(1.0, 2.0, len(old.weights)))
-    found = model.carried(marked)
-    return 0 if found is None else int(np.count_nonzero(found))
 
 
 def widened(task: Task, data: Data, start: Start) -> Data:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..deadline import check_deadline
+from ..problem.deadline import check_deadline
 
 #: Seconds between looks at the cluster while a task is waited for.
 LOOK = 0.5

@@ -62,7 +62,7 @@ class DependencyParser(StructuredEstimator):
     templates, label_templates : str, optional
         Tables of templates; see `partwise.features.arcs`.
     inputs : str, optional
-        The columns of words to look at, such as "form,upos". None: form,lemma,upos,xpos,feats.
+        The columns of words to look at, such as "form,upos"; by default form,lemma,upos,xpos,feats.
     features : {"gold", "all", "hashed"}
         Weights for the features seen on gold arcs, for those seen on any arc, or for all, hashed to ``2 ** hash_bits``.
     hash_bits : int

@@ -100,3 +100,31 @@ def carried_weights(model: Model, last: Model, problem: Problem) -> Floats | Non
             "features: it must return None where features differ"
         )
     return found
+
+
+@dataclass(frozen=True)
+class Former:
+    """The model of a fitted estimator as it is now, to be compared with what comes of it."""
+
+    model: Model
+
+    @classmethod
+    def of(cls, estimator: Any) -> Former:
+        """Of an estimator, which may be fitted again."""
+        return cls(estimator._model)
+
+    @property
+    def can_start(self) -> bool:
+        """Whether a fit can start from its weights."""
+        return Ability.CARRYING in self.model.abilities()
+
+    @property
+    def late(self) -> tuple[str, ...]:
+        """Parameters that are about answers, not about training."""
+        return self.model.late
+
+    def n_shared(self, other: Former) -> int:
+        """How many of its features the other model has, too (of itself: all)."""
+        marked = self.model.with_weights(np.random.default_rng(0).uniform(1.0, 2.0, len(self.model.weights)))
+        found = other.model.carried(marked)
+        return 0 if found is None else int(np.count_nonzero(found))

@@ -32,6 +32,8 @@ class Column:
     @classmethod
     def named(cls, text: str) -> Column:
         """The column of this name; ValueError if there is none, or none that a model can look at."""
+        if not isinstance(text, str):
+            raise ValueError(f"there is no column {text!r} to look at: columns have names")
         name, dot, key = text.strip().partition(".")
         name = name.lower()
         if name not in READABLE:

@@ -111,6 +111,11 @@ class BlockDualState(State):
     def __post_init__(self) -> None:
         self.saved = self.written.copy()
 
+    def copied(self) -> "BlockDualState":
+        other = super().copied()
+        other.since, other.saved, other.cleanup = list(self.since), self.saved.copy(), self.cleanup
+        return other
+
     def complaint(self, fresh: Any) -> str:
         if self.proximity != fresh.proximity:
             return "its proximity is not that of this run"
@@ -224,9 +229,9 @@ class BlockDual(ScheduledSolver[BlockDualState]):
 
     def _start(self, problem: Problem, state: BlockDualState, warm_start: WarmStart) -> None:
         """Dual variables of the oracle at some weights, on all batches."""
-        if not problem.loss.smooth:
-            raise ValueError("block-dual at temperature 0 cannot start from an earlier result")
         weights = start_weights(problem, warm_start)
+        if not problem.loss.smooth:
+            return  # weights are no dual point, and results have none of the blocks: it starts from the gold labellings
         state.attempts += 1
         start = Past(state.attempts, np.zeros_like(weights), problem.l2, 0, weights)
         found = self._round(problem, state, start)

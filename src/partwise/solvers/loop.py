@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..deadline import OutOfTime, deadline
 from ..memory import check_weights
 from ..model_files.errors import CheckpointError
 from ..problem import Problem
+from ..problem.deadline import OutOfTime, deadline
 from ..result import HISTORY, Certificate, CertificateError, ConvergenceWarning, DivergenceError, Result, Status
 from . import checkpoint as files
 from . import identity
@@ -26,7 +26,7 @@ from .base import Callback, Certified, Progress, Solver, WarmStart, generator, l
 from .checkpoint import Checkpoint, Saved
 from .look import Look
 from .registry import SOLVERS, check_fits, suitable_solvers
-from .state import State, copied, pack, unpack
+from .state import State, pack, unpack
 
 #: A run that ended so did not reach its tolerance.
 UNFINISHED = ("max_passes", "max_seconds", "stalled")
@@ -161,7 +161,7 @@ class Run:
         left = inf if self.limits.max_seconds is None else max(self.limits.max_seconds - self.seconds, LEAST_STEP)
         # Only where the step may be late: what is copied for nothing takes time and memory.
         late = left < inf and self.longest_step * SLOWER >= left
-        kept = copied(state) if late else None
+        kept = state.copied() if late else None
         try:
             with self._blaming_the_file(), deadline(left) if late else contextlib.nullcontext():
                 self.solver.step(self.problem, state)

@@ -3,7 +3,7 @@
 import math
 from copy import deepcopy
 from dataclasses import Field, dataclass, fields
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,10 @@ class State:
     checked_gap: float = float("inf")
     checked_primal: float = 0.0
     checked_gain: float = 0.0
+
+    def copied(self) -> Self:
+        """The state as it is now, with arrays of its own."""
+        return type(self)(**{field.name: deepcopy(getattr(self, field.name)) for field in _saved(self)})
 
     def complaint(self, fresh: Any) -> str:
         """What makes no sense in a state that was read from a file ("": nothing). fresh: one before the first step."""
@@ -106,11 +110,6 @@ def unpack(fresh: S, arrays: dict[str, Array], scalars: dict[str, Any]) -> S:
     if complaint:
         raise ValueError(complaint)
     return state
-
-
-def copied(state: S) -> S:
-    """The state as it is now, with arrays of its own."""
-    return type(state)(**{field.name: deepcopy(getattr(state, field.name)) for field in _saved(state)})
 
 
 def _saved(state: State) -> "list[Field[Any]]":
