@@ -75,7 +75,8 @@ NB_MODULE(PARTWISE_MODULE, m) {
             // The signal handler that ran inside the poll has usually set its exception already.
             if (PyErr_Occurred()) return;
             if (out_of_time()) {
-                PyErr_SetString(nb::module_::import_("partwise.problem.deadline").attr("OutOfTime").ptr(), "out of time");
+                PyErr_SetString(nb::module_::import_("partwise.problem.deadline").attr("OutOfTime").ptr(),
+                                "out of time");
             } else {
                 PyErr_SetNone(PyExc_KeyboardInterrupt);
             }

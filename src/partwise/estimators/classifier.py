@@ -105,6 +105,8 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         The columns of a data frame; predictions refuse others.
+    takes_items_ : bool
+        Whether rows are dicts or lists of strings.
     attributes_ : list of str or None
         What features are called: attributes, a data frame's columns, or the names of `set_feature_names`.
     unknown_rate_ : float
@@ -222,6 +224,12 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
             names = given_names(names, int(self._model.coef.shape[1]))
         self._model = self._model.with_options(given_names=names)
         return self
+
+    @property
+    def takes_items_(self) -> bool:
+        """Whether rows are dicts or lists of strings."""
+        check_is_fitted(self)
+        return self._fitted().reader is not None
 
     @property
     def attributes_(self) -> list[str] | None:

@@ -134,9 +134,8 @@ class MaxentTask(Task):
 
     def unknown(self, model: Any, data: Data) -> tuple[int, int]:
         if isinstance(data.X, list):
-            rows = model._model.rows(data.X)
-            unknown: tuple[int, int] = rows.unknown
-            return unknown
+            counts: tuple[int, int] = model.unknown_counts_
+            return counts
         return int(np.count_nonzero(data.X.indices >= model.n_features_in_)), data.X.nnz
 
     def calibration(self, model: Any, data: Data) -> Any:
@@ -278,7 +277,8 @@ def _item_blocks(path: str, size: int) -> Iterator[Data]:
 
 
 def _reads_items(model: Any) -> bool:
-    return model._model.reader is not None
+    found: bool = model.takes_items_
+    return found
 
 
 def _number(text: str) -> float:
