@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from partwise.io.conllu_columns import split_feats
+from partwise.metrics.ratios import Ratios
 
 #: The features that the CoNLL 2018 shared task's UFeats counts (those of layers such as Number[psor] are not).
 UNIVERSAL = frozenset(
@@ -17,7 +18,7 @@ UNIVERSAL = frozenset(
 
 
 @dataclass(frozen=True)
-class FeatureCounts:
+class FeatureCounts(Ratios):
     """How often a feature is there in truth, is predicted, and both with the same value; of `n_words` words.
 
     `n_same`: words where its value, or its absence, is right.
@@ -28,19 +29,6 @@ class FeatureCounts:
     n_right: int
     n_same: int
     n_words: int
-
-    @property
-    def precision(self) -> float:
-        return self.n_right / self.n_predicted if self.n_predicted else 0.0
-
-    @property
-    def recall(self) -> float:
-        return self.n_right / self.n_gold if self.n_gold else 0.0
-
-    @property
-    def f1(self) -> float:
-        both = self.n_gold + self.n_predicted
-        return 2 * self.n_right / both if both else 0.0
 
     @property
     def accuracy(self) -> float:

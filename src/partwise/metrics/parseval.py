@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from partwise.metrics.ratios import Ratios
 from partwise.trees.cleaning import EMPTY
 from partwise.trees.nodes import Tree, check_tree, is_leaf, is_parsed, leaves
 
@@ -30,7 +31,7 @@ Bracket = tuple[str, int, int]
 
 
 @dataclass
-class ParsevalScores:
+class ParsevalScores(Ratios):
     """Counts of brackets and tags; shares are between 0 and 1.
 
     Attributes
@@ -60,19 +61,6 @@ class ParsevalScores:
     max_length: int = 40
     short: ParsevalScores | None = None
     labels: dict[str, tuple[int, int, int]] = field(default_factory=dict)
-
-    @property
-    def precision(self) -> float:
-        return self.n_right / self.n_predicted if self.n_predicted else 0.0
-
-    @property
-    def recall(self) -> float:
-        return self.n_right / self.n_gold if self.n_gold else 0.0
-
-    @property
-    def f1(self) -> float:
-        total = self.n_gold + self.n_predicted
-        return 2.0 * self.n_right / total if total else 0.0
 
     @property
     def exact(self) -> float:
