@@ -10,7 +10,7 @@ The same problem by several solvers: how fast the certified gap falls.
 
 import matplotlib.pyplot as plt
 
-from partwise import SequenceTagger, solve
+from partwise import SequenceTagger, compare, solve
 from partwise.datasets import make_treebank
 
 bank = make_treebank(150, seed=0)
@@ -28,12 +28,7 @@ lower, upper = max(result.dual for result in results), min(result.primal for res
 print(f"the optimum lies between {lower:.6f} and {upper:.6f}")
 
 # %%
-figure, panels = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained", sharey=True)
-for panel, axis in zip(panels, ("passes", "seconds"), strict=True):
-    for result in results:
-        panel.loglog(result.history[axis], result.history["gap"] / result.primal, marker=".", label=result.solver)
-    panel.set(xlabel=axis)
-    panel.grid(alpha=0.3)
-panels[0].set(ylabel="gap / primal")
-panels[1].legend()
+# All of them in one figure: gaps, and primal values above the best bound, against passes and seconds.
+
+figure = compare(dict(zip(names, results, strict=True))).plot()
 plt.show()
