@@ -55,7 +55,8 @@ def _limits() -> Iterator[float]:
         yield sum(found.values())
     most, used = _text("/sys/fs/cgroup/memory.max").strip(), _text("/sys/fs/cgroup/memory.current").strip()
     if most.isdigit() and used.isdigit():
-        yield max(float(most) - float(used), 0.0)
+        cached = re.findall(r"^(?:in)?active_file (\d+)$", _text("/sys/fs/cgroup/memory.stat"), re.M)
+        yield max(float(most) - float(used) + sum(map(float, cached)), 0.0)  # files that were read can be dropped
     try:
         import resource
     except ImportError:  # there are no such limits here

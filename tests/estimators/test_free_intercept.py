@@ -218,3 +218,24 @@ def test_checkpoints(tmp_path, solver):
     again = MaxentClassifier(**options).fit(X, Y3, checkpoint=tmp_path / "c")
     np.testing.assert_array_equal(again.coef_, whole.coef_)
     assert again.result_.dual == whole.result_.dual
+
+
+def test_entries_that_are_rounding_need_no_mixture():
+    """Where what is left of the counts' difference has no negative entry there is nothing to mix with."""
+    for seed in (34, 126, 135):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(30, 3)), np.arange(30) % 3
+        result = MaxentClassifier(penalize_intercept=False, tol=1e-9).fit(X, y).result_
+        assert result.dual <= result.primal + result.rounding
+    X, y = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 2
+    weight = np.where(y == 0, 1e-9, 1.0)
+    fitted = MaxentClassifier(penalize_intercept=False, tol=1e-5).fit(X, y, sample_weight=weight)
+    assert np.isfinite(fitted.coef_).all()
+
+
+def test_a_plane_whose_entries_are_positive_rounding():
+    X, y = np.random.default_rng(1).normal(size=(20, 2)), np.arange(20) % 3
+    problem = MaxentClassifier(penalize_intercept=False).prepare(X, y).problem
+    u = np.zeros(problem.n_weights)
+    u[problem.penalty.free.start] = 5.6e-17
+    assert balanced(problem, u, 1.0) is None

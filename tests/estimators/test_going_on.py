@@ -192,3 +192,27 @@ def test_what_cannot_grow(options, message):
     model = SequenceTagger(solver="perceptron", loss="hinge").partial_fit(arrays, OLD_Y)
     with pytest.raises(NotAvailable, match="attributes need names"):
         model.partial_fit(arrays, OLD_Y, grow=True)
+
+
+@pytest.mark.parametrize("solver", ["perceptron", "sgd", "mira"])
+def test_growing_with_as_many_weights_as_before(solver):
+    """Widths are padded, labels sorted, names renumbered: as many weights are not the same weights."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(3, size=300)
+    items = [{"word": f"w{label}{rng.integers(4)}", "bias": True} for label in labels]
+    named = MaxentClassifier(loss="hinge" if solver != "sgd" else "log", solver=solver)
+    y = np.array(["a", "b", "c"])[labels]
+    for _ in range(5):
+        named.partial_fit(items, y, classes=["a", "b", "c"])
+    before = named.score(items, y)
+    named.partial_fit(items[:1], y[:1], grow=True)
+    assert before > 0.95
+    assert named.score(items, y) > 0.9
+    rows = np.eye(3)[labels] + 0.1 * rng.normal(size=(300, 3))
+    numbered = MaxentClassifier(loss="hinge" if solver != "sgd" else "log", solver=solver)
+    for _ in range(5):
+        numbered.partial_fit(rows, labels, classes=[0, 1, 2])
+    numbered.partial_fit(rows[:1], [-1], grow=True)
+    assert numbered.score(rows, labels) > 0.8
+    with pytest.raises(ValueError, match="strings and labels that are not"):
+        numbered.partial_fit(rows[:1], ["x"], grow=True)

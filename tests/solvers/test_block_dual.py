@@ -16,7 +16,8 @@ from partwise import CheckpointError, ConvergenceWarning, PartitionError, Proble
 from partwise.features import maxent_map
 from partwise.partitions.sizes import Plan
 from partwise.problem import Batch, LabelledBatch
-from partwise.solvers import BlockDual, Checkpoint
+from partwise.solvers import BlockDual, Checkpoint, get_solver
+from partwise.solvers.block_files import read_block
 from partwise.structures import Multiclass
 
 #: Inner solvers, with a loss that they are for.
@@ -264,6 +265,16 @@ class TestDamage:
                 file.write(broken)
             with pytest.raises(CheckpointError, match="000000-"):
                 self.resume(folder, path)
+
+    @pytest.mark.parametrize("header", [b"[]      ", b"null    "])
+    def test_headers_that_are_no_objects(self, header, tmp_path):
+        path = tmp_path / "block.pwd"
+        path.write_bytes(len(header).to_bytes(8, "little") + header)
+        with pytest.raises(PartitionError, match="is not a file of dual blocks"):
+            read_block(str(path), b"", get_solver("eg"), 1, 1)
+        path.write_bytes(b"")
+        with pytest.raises(PartitionError, match="is cut off"):
+            read_block(str(path), b"", get_solver("eg"), 1, 1)
 
     def test_exchanged(self, stopped):
         folder, path, files = stopped

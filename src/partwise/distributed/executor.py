@@ -13,6 +13,7 @@ the same; another one may take it over.
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -64,7 +65,7 @@ class DaskExecutor(Executor):
 
     @property
     def files(self) -> str | None:
-        return self._folder
+        return self._folder if self._folder and os.access(self._folder, os.W_OK) else None
 
     @property
     def roomy(self) -> bool:

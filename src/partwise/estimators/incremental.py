@@ -67,13 +67,14 @@ class IncrementalEstimator(AnsweringEstimator):
         with unchanged_on_failure(self):
             training = self._check_training()
             training = replace(training, solver=self._incremental_solver(training.solver))
-            if grow and hasattr(self, "_model"):
+            grown = grow and hasattr(self, "_model")
+            if grown:
                 model, examples = self._grown(training, X, y, classes, sample_weight)
             else:
                 model, examples = self._examples(training, X, y, classes, sample_weight)
             penalty = replace(training, l2=model.l2_factor * training.l2).penalty
             problem = Problem.of([examples], training.loss, penalty, n_jobs=training.n_jobs)
-            stream = self._step(training, model, problem)
+            stream = self._step(training, model, problem, grown)
             weights = stream.solver.weights(problem, stream.state)
             stream = replace(stream, seconds=stream.seconds + time.perf_counter() - begin)
             self._fit_key = None
@@ -123,6 +124,8 @@ class IncrementalEstimator(AnsweringEstimator):
             labels = np.asarray(data[1]) if isinstance(data[1], np.ndarray) else None
             own = set(labels.tolist()) if labels is not None else {each for row in data[1] for each in row}
             union = own | set(known.tolist()) | set(() if classes is None else classes)
+            if len({isinstance(label, str) for label in union}) > 1:
+                raise ValueError("y: labels that are strings and labels that are not cannot be in one model")
             learnt = replace(training, classes=sorted(union, key=lambda label: (str(type(label)), label)))
         new.learn(*data, sample_weight, learnt)
         grown = new.joined(old)
@@ -135,13 +138,13 @@ class IncrementalEstimator(AnsweringEstimator):
         """Training data of a later call as the model takes them."""
         return self._check_input(X), y
 
-    def _step(self, training: Training, model: Model, problem: Problem) -> Stream:
+    def _step(self, training: Training, model: Model, problem: Problem, grown: bool) -> Stream:
         """One epoch over the problem's examples; what the state has per weight follows a model that has grown."""
         solver, last = training.solver, self._stream
         check_fits(solver, problem)
         if last is not None and (last.solver, last.loss) == (solver, training.loss):
             state, seconds = copy.deepcopy(last.state), last.seconds
-            if len(self._model.weights) != problem.n_weights:
+            if grown:  # also where there are as many weights: widths are padded, and names may have moved
                 _follow(state, self._model, model)
         else:
             start = model.weights.copy() if hasattr(self, "_model") else None

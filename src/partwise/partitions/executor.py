@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from threading import Thread
@@ -23,7 +24,7 @@ class PartitionExecutor(Executor):
     def __init__(self, references: Sequence[BatchReference], plan: Plan, folder: str) -> None:
         self._kept = {references[number] for number in plan.kept}
         self._everything = plan.everything
-        self._files = folder if plan.blocks else None
+        self._files = folder if plan.blocks and os.access(folder, os.W_OK) else None
         self._open: dict[tuple[BatchReference, Loss], BatchSums] = {}
 
     @property

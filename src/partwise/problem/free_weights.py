@@ -62,8 +62,8 @@ def balanced(problem: "Problem", u: Floats, b: float) -> tuple[Floats, float] | 
     counts = gold - loose
     if not loose.any():
         return u, b
-    if not counts.min() > 0 or not (share := 2.0 * float((-loose / counts).max())) < 1:
-        return None
+    if not counts.min() > 0 or not 0 < (share := 2.0 * float((-loose / counts).max())) < 1:
+        return None  # too far off; or so near that only rounding is left
     log_q = np.log((counts + loose / share) / gold.sum())
     weights = np.zeros(problem.n_weights)
     weights[free.start : free.stop] = log_q if free.for_all else log_q[1:] - log_q[0]

@@ -107,13 +107,16 @@ class BlockDualState(State):
     since: list[Past] = field(default_factory=list, init=False, compare=False)
     saved: Ints = field(init=False)
     cleanup: Any = field(default=None, init=False, compare=False)
+    #: Whether the end of the state is the end of what this process keeps of its blocks.
+    known: bool = field(default=False, init=False, compare=False)
 
     def __post_init__(self) -> None:
         self.saved = self.written.copy()
 
     def copied(self) -> "BlockDualState":
         other = super().copied()
-        other.since, other.saved, other.cleanup = list(self.since), self.saved.copy(), self.cleanup
+        other.since, other.saved = list(self.since), self.saved.copy()
+        other.cleanup, other.known = self.cleanup, self.known
         return other
 
     def complaint(self, fresh: Any) -> str:
@@ -148,7 +151,7 @@ class BlockDual(ScheduledSolver[BlockDualState]):
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 1000
 
-    inner: str = option("auto", "the solver that works on a batch; auto: sdca, eg-prox or bcfw, as it is in memory")
+    inner: str = option("auto", "the solver that works on a batch; auto: sdca, eg-prox or bcfw, by loss and structure")
     settings: str = option("", "options of the inner solver, as JSON")
     passes: int = option(1, "steps of the inner solver on a batch before the next one")
     groups: int = option(0, "groups of batches that are worked on at the same time (0: as many as there are workers)")
@@ -156,12 +159,14 @@ class BlockDual(ScheduledSolver[BlockDualState]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.passes < 1 or self.groups < 0:
-            raise ValueError("passes must be at least 1 and groups at least 0")
+        for name, least in (("passes", 1), ("groups", 0)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
         if isinstance(self.scaling, str):
             if self.scaling != "auto":
                 raise ValueError(f"scaling must be auto or a number, got {self.scaling!r}")
-        elif not (isfinite(self.scaling) and self.scaling >= 1):
+        elif isinstance(self.scaling, bool) or not (isfinite(self.scaling) and self.scaling >= 1):
             raise ValueError(f"scaling must be at least 1, got {self.scaling}")
         if self.inner == "auto":
             if self.settings:
@@ -277,10 +282,12 @@ class BlockDual(ScheduledSolver[BlockDualState]):
 
     def _round(self, problem: Problem, state: BlockDualState, now: Past) -> list[Moved]:
         folder = self._folder(problem, state)
+        if not state.known:
+            state.known = True
+            weakref.finalize(state, forget, folder)
         if not os.path.isdir(folder):
             os.makedirs(folder, exist_ok=True)
             state.cleanup = weakref.finalize(state, shutil.rmtree, folder, ignore_errors=True)
-            weakref.finalize(state, forget, folder)
         write = not problem.roomy or len(state.since) + 1 >= EVERY
         found: list[Moved] = self._walk(problem, state, Round, now=now, write=write)
         return found

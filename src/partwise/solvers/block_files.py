@@ -4,8 +4,8 @@
     header     JSON: format, version, numbers of the state, (name, type, shape) of each array
     data       the arrays end to end, little-endian
 
-A file is read by those who know its digest alone: the SHA-256 of the header and of sums of 64 words of the data each (a
-digest of all bytes would take as long as the work on them). Vectors with a number per weight are not in it, but for the
+A file is read by those who know its digest alone: the SHA-256 of the header and of each array's CRC-32, against
+damage, not against forgery (a SHA-256 of all bytes would take as long as the work on them). Vectors with a number per weight are not in it, but for the
 block's own plane u_k, of which those other than 0 are written where they are few.
 """
 
@@ -14,6 +14,7 @@ import json
 import math
 import os
 import struct
+import zlib
 from dataclasses import fields
 from typing import Any, BinaryIO, NamedTuple
 
@@ -31,9 +32,8 @@ from .state import generator_of, pack
 Array = NDArray[Any]
 
 FORMAT, VERSION = "partwise dual block", 1
-#: Types of arrays; words that are added up for the digest; bytes of a header, at most.
+#: Types of arrays; bytes of a header, at most.
 _TYPES = {"<f8", "<i8"}
-_WORDS = 64
 _MOST_HEADER = 1 << 24
 _PLANE = "block plane"
 
@@ -84,18 +84,22 @@ def read_block(path: str, digest: bytes, solver: BlockSolver[Any], n_examples: i
         return Block(_state(solver, arrays, numbers, n_examples, n_weights), plane)
     except FileNotFoundError:
         raise PartitionError("is missing: dual variables of the run lie there", path) from None
+    except OSError as error:
+        raise PartitionError(f"cannot be read ({(error.strerror or str(error)).lower()})", path) from None
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError, struct.error) as error:
         raise PartitionError(str(error) or "cannot be read", path) from None
 
 
 def _read(file: BinaryIO) -> tuple[dict[str, Any], dict[str, Array], bytes]:
     size = os.fstat(file.fileno()).st_size
+    if size < 8:
+        raise ValueError("is cut off or damaged")
     (length,) = struct.unpack("<Q", file.read(8))
     if length > min(_MOST_HEADER, size):
         raise ValueError("is cut off or damaged")
     header = file.read(length)
     found = json.loads(header)
-    if found.get("format") != FORMAT or found.get("version") != VERSION:
+    if not isinstance(found, dict) or found.get("format") != FORMAT or found.get("version") != VERSION:
         raise ValueError("is not a file of dual blocks of this version")
     digest, arrays = hashlib.sha256(header), {}
     described = [(str(name), str(kind), tuple(map(int, shape))) for name, kind, shape in found["arrays"]]
@@ -114,10 +118,7 @@ def _read(file: BinaryIO) -> tuple[dict[str, Any], dict[str, Array], bytes]:
 
 
 def _add(digest: Any, array: Array) -> None:
-    words = array.reshape(-1).view(np.uint64)
-    whole = len(words) // _WORDS * _WORDS
-    digest.update(np.add.reduce(words[:whole].reshape(-1, _WORDS), axis=1).data)
-    digest.update(words[whole:].data)
+    digest.update(struct.pack("<I", zlib.crc32(array.reshape(-1).view(np.uint8).data)))
 
 
 def _plane(arrays: dict[str, Array], n_weights: int) -> Floats:

@@ -7,6 +7,7 @@ has not kept the blocks makes these rounds again, from the files, to the same bi
 While a batch is worked on, the next one's file is read on a thread, and that of the one before is written on another.
 """
 
+import os
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
@@ -100,6 +101,8 @@ class BlockWalk(Walk):
     keep: bool
 
     def over(self, batches: Batches) -> Any:
+        for folder in {folder for folder, _ in _KEPT if not os.path.isdir(folder)}:
+            forget(folder)  # a run that has ended, perhaps in another process
         known = _KEPT.get((self.folder, self.group))
         blocks = known[1] if known is not None and known[0] == self.last else None
         if blocks is None and self.since is None:
