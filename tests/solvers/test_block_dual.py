@@ -330,8 +330,8 @@ def test_a_full_disk(folder, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"passes": 0}, "passes must be at least 1"),
-        ({"groups": -1}, "groups at least 0"),
+        ({"passes": 0}, "passes must be an integer of at least 1"),
+        ({"groups": -1}, "groups must be an integer of at least 0"),
         ({"scaling": "much"}, "scaling must be auto or a number"),
         ({"scaling": 0.5}, "scaling must be at least 1"),
         ({"inner": "lbfgs"}, "cannot work on blocks; eg, bcfw, eg-prox"),

@@ -4,9 +4,9 @@
     header     JSON: format, version, numbers of the state, (name, type, shape) of each array
     data       the arrays end to end, little-endian
 
-A file is read by those who know its digest alone: the SHA-256 of the header and of each array's CRC-32, against
-damage, not against forgery (a SHA-256 of all bytes would take as long as the work on them). Vectors with a number per weight are not in it, but for the
-block's own plane u_k, of which those other than 0 are written where they are few.
+A file is read by those who know its digest alone: the SHA-256 of the header and of each array's CRC-32, against damage,
+not against forgery (a SHA-256 of all bytes would take as long as the work on them). Vectors with a number per weight
+are not in it, but for the block's own plane u_k, of which those other than 0 are written where they are few.
 """
 
 import hashlib
