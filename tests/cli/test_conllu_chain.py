@@ -129,6 +129,33 @@ def test_models_that_do_not_fit(cli, bank, tmp_path, names, message):
     assert not out.exists()
 
 
+def test_pipelines_are_converted_to_partwise_alone(cli, bank, tmp_path):
+    path, again, theirs = tmp_path / "all.pw", tmp_path / "again.pw", tmp_path / "all.crfsuite"
+    ConlluPipeline([partwise.load(bank / "tags.pw"), partwise.load(bank / "words.pw")]).save(path)
+    cli("convert", path, again)
+    assert again.read_bytes() == path.read_bytes()
+    answer = cli("convert", path, theirs, status=2)
+    assert answer.stderr == f"error: {path}: files of CRFsuite hold one tagger, not several models\n"
+    assert not theirs.exists()
+    with pytest.raises(ValueError, match="one tagger, not several models"):
+        partwise.load(path).save(theirs, format="crfsuite")
+    answer = cli("convert", path, path, status=2)
+    assert answer.stderr == f"error: {path}: is an input, which would be overwritten\n"
+
+
+def test_notes_on_what_crfsuite_does_not_keep(cli, bank, chunker, tmp_path):
+    out = tmp_path / "m.crfsuite"
+    template = f"{out}: the template is not kept: the input is items with attributes now\n"
+    assert cli("convert", bank / "tags.pw", out).stderr == template
+    both = cli("convert", chunker, out).stderr
+    assert both == f"{out}: chunk labels are no longer kept to their scheme, which CRFsuite does not know\n" + template
+    assert cli("convert", chunker, tmp_path / "m.pw").stderr == ""
+    SequenceTagger(ends=True).fit([[["a"], ["b"]]], [["B-x", "I-x"]]).save(tmp_path / "ends.pw")
+    answer = cli("convert", tmp_path / "ends.pw", out, status=2)
+    assert "no place for the weights of ends=True" in answer.stderr
+    assert answer.stderr.count("\n") == 1
+
+
 def test_models_of_other_kinds(cli, bank, chunker, classifier):
     for path, message in ((chunker, "was not trained on CoNLL-U"), (classifier, "MaxentClassifier reads and fills no")):
         answer = cli("predict", bank / "tags.pw", path, bank / "dev.txt", status=2)

@@ -162,11 +162,11 @@ class ConlluPipeline:
 
     # model files
 
-    def save(self, path: str | os.PathLike[str], dtype: str = "float64") -> None:
-        """All models as one file, which `partwise.load` reads."""
+    def save(self, path: str | os.PathLike[str], dtype: str = "float64", format: str = "partwise") -> None:
+        """All models as one file, which `partwise.load` reads; ValueError for formats of other tools."""
         from partwise import model_files
 
-        model_files.save(self, path, dtype)
+        model_files.save(self, path, dtype, format)
 
     def to_parts(self) -> ModelParts:
         """For a model file."""
