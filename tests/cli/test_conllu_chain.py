@@ -214,6 +214,13 @@ def test_a_key_that_is_filled_is_that_key_alone(bank):
     assert "reads feats.Number, which neither" in ConlluPipeline([fills_case, number]).why_not_text()
 
 
+def test_a_model_is_no_input(cli, bank):
+    for command in ("predict", "evaluate"):
+        answer = cli(command, bank / "tags.pw", bank / "parser.pw", status=2)
+        assert answer.stderr == f"error: {bank}/parser.pw: is a model; the input is missing\n"
+    assert "nothing.pw: no such file" in cli("predict", bank / "tags.pw", bank / "nothing.pw", status=2).stderr
+
+
 def test_columns_that_the_input_leaves_blank(cli, bank, tmp_path):
     path = tmp_path / "blank.conllu"
     path.write_text(text_of([s.with_columns({4: ["_"] * len(s)}) for s in read_conllu(bank / "dev.conllu")]))

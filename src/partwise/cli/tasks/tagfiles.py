@@ -137,7 +137,7 @@ def tagged_blocks(path: str, settings: Mapping[str, Any], size: int, labelled: b
     """
     kind = _kind(path, settings)
     first, n_columns = 0, 0
-    guess = TextGuess(kind, int(settings.get("n_columns") or 1) + 1, CUTS[kind], settings.get("text", False))
+    guess = TextGuess(kind, int(settings.get("n_columns") or 1) + 1, CUTS[kind], settings.get("text", False), path)
     for block in text_blocks(path, guess.cut, size):
         if guess.look(block.data):
             if settings.get("why_not_text"):
