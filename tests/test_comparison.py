@@ -163,5 +163,6 @@ def test_estimators_take_it_and_the_interval():
     assert len(passes(EachPass())) > len(passes(EachPass(4.0))) >= len(passes())
     once = EachPass()
     assert len(passes(once)) == len(passes(once))  # another run begins anew
-    with pytest.raises(ValueError, match="every must be a number of passes above 0"):
-        EachPass(0)
+    for bad in (0, -1, float("nan"), "a", None):
+        with pytest.raises(ValueError, match="every must be a number of passes above 0"):
+            EachPass(bad)

@@ -1,5 +1,7 @@
 """Several models in one command and in one object."""
 
+import re
+
 import numpy as np
 import pytest
 from conlluwords import rich_sentences, text_of
@@ -7,6 +9,7 @@ from conlluwords import rich_sentences, text_of
 import partwise
 from partwise import SequenceTagger
 from partwise.conllu import ConlluColumns, ConlluPipeline, jackknife
+from partwise.features import Template
 from partwise.io import read_conllu
 from partwise.metrics import attachment_scores
 from partwise.model_files import ModelFormatError
@@ -106,6 +109,18 @@ def test_one_object_and_one_file(cli, cli_json, bank, tmp_path):
     with pytest.raises(ModelFormatError, match="damaged"):
         partwise.load(path)
     assert pipeline.annotate([]) == []
+    for bad, message in (
+        ("", "the form is empty"),
+        (("", "a"), "the form is empty"),
+        (1, "expected a string or a tuple of strings, got 1"),
+        (None, "expected a string or a tuple of strings, got None"),
+        (("a", None), "expected a string or a tuple of strings"),
+        ((), "expected (form, lemma, upos, xpos, feats) or less, got 0 columns"),
+        (("a",) * 6, "expected (form, lemma, upos, xpos, feats) or less, got 6 columns"),
+        ("a\tb", "cannot be a column"),
+    ):
+        with pytest.raises(ValueError, match=f"^sentence 1, word 2: .*{re.escape(message)}"):
+            pipeline.annotate([["a"], ["b", "c", bad]])
     for bad in ("the cat", [["the", "cat"], "sat"], [[]], 3):
         with pytest.raises(ValueError, match="sentence"):
             pipeline.annotate(bad)
@@ -129,6 +144,33 @@ def test_models_that_do_not_fit(cli, bank, tmp_path, names, message):
     assert not out.exists()
 
 
+def test_pipelines_are_converted_to_partwise_alone(cli, bank, tmp_path):
+    path, again, theirs = tmp_path / "all.pw", tmp_path / "again.pw", tmp_path / "all.crfsuite"
+    ConlluPipeline([partwise.load(bank / "tags.pw"), partwise.load(bank / "words.pw")]).save(path)
+    cli("convert", path, again)
+    assert again.read_bytes() == path.read_bytes()
+    answer = cli("convert", path, theirs, status=2)
+    assert answer.stderr == f"error: {path}: files of CRFsuite hold one tagger, not several models\n"
+    assert not theirs.exists()
+    with pytest.raises(ValueError, match="one tagger, not several models"):
+        partwise.load(path).save(theirs, format="crfsuite")
+    answer = cli("convert", path, path, status=2)
+    assert answer.stderr == f"error: {path}: is an input, which would be overwritten\n"
+
+
+def test_notes_on_what_crfsuite_does_not_keep(cli, bank, chunker, tmp_path):
+    out = tmp_path / "m.crfsuite"
+    template = f"{out}: the template is not kept: the input is items with attributes now\n"
+    assert cli("convert", bank / "tags.pw", out).stderr == template
+    both = cli("convert", chunker, out).stderr
+    assert both == f"{out}: chunk labels are no longer kept to their scheme, which CRFsuite does not know\n" + template
+    assert cli("convert", chunker, tmp_path / "m.pw").stderr == ""
+    SequenceTagger(ends=True).fit([[["a"], ["b"]]], [["B-x", "I-x"]]).save(tmp_path / "ends.pw")
+    answer = cli("convert", tmp_path / "ends.pw", out, status=2)
+    assert "no place for the weights of ends=True" in answer.stderr
+    assert answer.stderr.count("\n") == 1
+
+
 def test_models_of_other_kinds(cli, bank, chunker, classifier):
     for path, message in ((chunker, "was not trained on CoNLL-U"), (classifier, "MaxentClassifier reads and fills no")):
         answer = cli("predict", bank / "tags.pw", path, bank / "dev.txt", status=2)
@@ -139,6 +181,44 @@ def test_models_of_other_kinds(cli, bank, chunker, classifier):
     assert "MODEL" in cli("predict", bank / "dev.txt", status=2).stderr
     with pytest.raises(ValueError, match="there are no models"):
         ConlluPipeline([])
+    tagger = partwise.load(bank / "tags.pw")
+    with pytest.raises(ValueError, match="models must be a list of models, got SequenceTagger"):
+        ConlluPipeline(tagger)
+    with pytest.raises(ValueError, match=r"model 1 must be a model or a pair \(name, model\), got a tuple of 3"):
+        ConlluPipeline([("a", tagger, 1)])
+
+
+def test_a_key_that_is_filled_is_that_key_alone(bank):
+    sentences = read_conllu(bank / "train.conllu")[:40]
+
+    def tagger(inputs, target):
+        return ConlluColumns(inputs, target).fit(SequenceTagger(template="morph", tol=0.1), sentences)
+
+    def reads(key):
+        template = f"U0:%x[0,0]\nU1:%x[0,{key}]\n"
+        columns = ConlluColumns(f"form,{key}", "xpos")
+        return columns.fit(SequenceTagger(template=Template(template, names=columns.names), tol=0.1), sentences)
+
+    case, number, whole = reads("feats.Case"), reads("feats.Number"), reads("feats")
+    fills_case, fills_all = tagger("form", "feats.Case"), tagger("form", "feats")
+    for models, inputs in (
+        ((fills_case, case), ["form"]),
+        ((fills_case, number), ["form", "feats"]),
+        ((fills_case, whole), ["form", "feats"]),
+        ((fills_all, number), ["form"]),
+        ((fills_all, whole), ["form"]),
+    ):
+        pipeline = ConlluPipeline(models)
+        assert pipeline.inputs == inputs
+        assert (pipeline.why_not_text() is None) is (inputs == ["form"])
+    assert "reads feats.Number, which neither" in ConlluPipeline([fills_case, number]).why_not_text()
+
+
+def test_a_model_is_no_input(cli, bank):
+    for command in ("predict", "evaluate"):
+        answer = cli(command, bank / "tags.pw", bank / "parser.pw", status=2)
+        assert answer.stderr == f"error: {bank}/parser.pw: is a model; the input is missing\n"
+    assert "nothing.pw: no such file" in cli("predict", bank / "tags.pw", bank / "nothing.pw", status=2).stderr
 
 
 def test_columns_that_the_input_leaves_blank(cli, bank, tmp_path):

@@ -162,6 +162,12 @@ def test_the_same_in_python(bank, train):
         ConlluColumns.of(SequenceTagger())
     with pytest.raises(ValueError, match="first input column must be form"):
         ConlluColumns("upos", "XPOS")
+    with pytest.raises(ValueError, match="there is no target None: take UPOS"):
+        ConlluColumns("form", None)
+    with pytest.raises(ValueError, match="columns must be names as in 'form,upos', got None"):
+        ConlluColumns(None, "UPOS")
+    with pytest.raises(ValueError, match="no word has Nope in MISC, an input"):
+        ConlluColumns("form,misc.Nope").fit(SequenceTagger(template="pos"), read_conllu(bank / "train.conllu"))
 
 
 @pytest.mark.parametrize(
@@ -173,12 +179,34 @@ def test_the_same_in_python(bank, train):
         (("--target", "lemma"), "target 'lemma': lemmas are learnt as rules"),
         (("--columns", "1,2"), "use --inputs and --target"),
         (("--target", "misc.Kind"), "train.conllu: no word has Kind in MISC, the target"),
+        (("--inputs", "form,feats.Nope"), "train.conllu: no word has Nope in FEATS, an input"),
+        (("--target", ""), "there is no target '': take UPOS"),
+        (("--inputs", ""), "there is no column '' to look at"),
     ],
 )
 def test_wrong_names(cli, bank, tmp_path, options, message):
     answer = cli("train", "tag", bank / "train.conllu", "-o", tmp_path / "m.pw", *options, status=2)
     assert message in answer.stderr
     assert answer.stderr.count("\n") == 1
+
+
+def test_keys_that_other_data_do_not_have(cli, bank, train):
+    """Only what is learnt from must have a key that is an input."""
+    sentences = [s.with_columns({5: ["_"] * len(s)}) for s in read_conllu(bank / "dev.conllu")]
+    (bank / "bare.conllu").write_text(text_of(sentences))
+    cli("evaluate", train("--inputs", "form,feats.Case"), bank / "bare.conllu")
+    cli(
+        "train",
+        "tag",
+        bank / "train.conllu",
+        "--dev",
+        bank / "bare.conllu",
+        "--inputs",
+        "form,feats.Case",
+        "-o",
+        bank / "bare.pw",
+        *QUICK,
+    )
 
 
 def test_bad_columns_are_named(cli, bank, train, tmp_path):

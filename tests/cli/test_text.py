@@ -80,6 +80,25 @@ def test_a_missing_column_is_no_text(cli, taggers, tmp_path):
     assert f"{path}:2:" in cli("predict", taggers / "columns.pw", path, status=2).stderr
 
 
+def test_columns_are_no_text_for_models_of_conllu(cli, files, taggers, tmp_path):
+    path, out = tmp_path / "in.txt", tmp_path / "out.conllu"
+    for content, n in (
+        ((files / "treebank" / "test.txt").read_text().replace("\t", " "), 3),
+        ("the DT\nold JJ\ncat NN\n\na DT\ndog NN\n", 2),
+        ("the DT\nold JJ\ncat NN\nsat VB\n. .\n\n", 2),
+    ):
+        path.write_text(content)
+        answer = cli("predict", taggers / "conllu.pw", path, "-o", out, status=2)
+        message = f"every line has {n} columns (--format text says otherwise)"
+        assert answer.stderr == f"error: {path}: is neither CoNLL-U nor plain text: {message}\n"
+        assert not out.exists()
+        again = cli("predict", taggers / "conllu.pw", path, "--json", "--format", "text").stdout.splitlines()
+        assert {len(json.loads(line)["labels"]) for line in again} == {n}
+    for content in ("a cat\n" * 9, "a cat\n\n" * 9, "a\n\nb\nc\n" * 9, "a cat\n\na cat\na cat\n"):
+        path.write_text(content)
+        assert "read as plain text" in cli("predict", taggers / "conllu.pw", path).stderr
+
+
 def test_models_of_more_than_words_refuse_text(cli, files, taggers, classifier, tmp_path):
     path = tmp_path / "text.txt"
     path.write_text(TEXT)

@@ -160,6 +160,8 @@ def test_options_reach_the_solver(clean_registry):
         (None, "there is no such file"),
         ("x = 1\ny = (", "SyntaxError"),
         ("x = 1\n\nraise KeyError('x')", "line 3: KeyError: 'x'"),
+        ("import sys\nsys.exit(3)", "line 2: SystemExit: 3"),
+        ("raise SystemExit", "line 1: SystemExit: "),
         ("from partwise import nothing_of_this_name", "line 1: ImportError"),
     ],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ..solvers.base import Progress
 from .base import Session, TrainingCallback
 
@@ -20,8 +22,8 @@ class EachPass(TrainingCallback):
     """
 
     def __init__(self, every: float = 1.0) -> None:
-        if not every > 0:
-            raise ValueError(f"every must be a number of passes above 0, got {every}")
+        if not isinstance(every, int | float | np.number) or not every > 0:
+            raise ValueError(f"every must be a number of passes above 0, got {every!r}")
         self.every = every
         self._last = 0.0
 

@@ -29,12 +29,17 @@ def command(source: str, target: str, format: str | None) -> None:
 
     if format is None:
         format = "crfsuite" if target.endswith(".crfsuite") else "partwise"
-    check_outputs(target)
+    check_outputs(target, inputs=(source,))
     model = load(source)
-    if format == "crfsuite" and model.get_params().get("legal"):
+    notes = []
+    if format == "crfsuite" and getattr(model, "scheme_", None) is not None:
         model.set_params(legal=False)
-        click.echo(f"{target}: chunk labels are no longer kept to their scheme, which CRFsuite does not know", err=True)
+        notes.append("chunk labels are no longer kept to their scheme, which CRFsuite does not know")
+    if format == "crfsuite" and getattr(model, "template_", None) is not None:
+        notes.append("the template is not kept: the input is items with attributes now")
     try:
         model.save(target, format=format)
     except ValueError as error:
         raise UserError(f"{source}: {error}") from None
+    for note in notes:
+        click.echo(f"{target}: {note}", err=True)

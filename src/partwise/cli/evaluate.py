@@ -9,7 +9,7 @@ import click
 from partwise.cli.chain import evaluate_chain
 from partwise.cli.errors import UserError
 from partwise.cli.flags import File
-from partwise.cli.loading import length_flag, load_models
+from partwise.cli.loading import length_flag, load_models, refuse_model
 from partwise.cli.output import (
     check_outputs,
     json_flag,
@@ -50,6 +50,7 @@ def command(
     """
     begin = time.perf_counter()
     check_outputs(report, inputs=(*models, gold))
+    refuse_model(gold)
     loaded = load_models(models, threads, max_length)
     if len(loaded) > 1:
         if calibration or report:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -24,6 +25,17 @@ class Loaded(NamedTuple):
     path: str
     model: Any
     task: Task
+
+
+def refuse_model(path: str) -> None:
+    """UserError if a file that is to be read as data is a model: then the data's name was forgotten."""
+    if not os.path.isfile(path):  # standard input and pipes can be read only once; what is missing is told later
+        return
+    with open(path, "rb") as file:
+        start = file.read(10)
+    # the length of a header in JSON, which text in its place would make larger than any file
+    if start[8:] == b'{"' and int.from_bytes(start[:8], "little") < os.path.getsize(path):
+        raise UserError(f"{path}: is a model; the input is missing")
 
 
 def load_models(paths: Sequence[str], threads: int, max_length: int | None) -> list[Loaded]:

@@ -29,7 +29,7 @@ def load(name: str) -> None:
             _load_file(path)
         else:
             importlib.import_module(name)
-    except Exception as error:  # whatever the user's code does
+    except (Exception, SystemExit) as error:  # whatever the user's code does
         raise UserError(f"--plugin {name}: {_where(error, path)}{type(error).__name__}: {error}") from error
 
 

@@ -11,7 +11,7 @@ import click
 from partwise.cli.chain import annotate_file
 from partwise.cli.errors import UserError
 from partwise.cli.flags import File
-from partwise.cli.loading import length_flag, load_models
+from partwise.cli.loading import length_flag, load_models, refuse_model
 from partwise.cli.output import check_outputs, json_flag, threads_flag, unpack_flag, warn_blank
 from partwise.cli.summary import unknown_text
 from partwise.cli.tasks import NoExamples, Request
@@ -100,6 +100,7 @@ def command(
     from partwise.scoring import is_table
 
     check_outputs(output, inputs=(*models, data, constraints))
+    refuse_model(data)
     loaded = load_models(models, threads, max_length)
     if len(loaded) > 1:
         if marginals or k_best or constraints or as_json or is_table(data) or is_table(output):

@@ -10,7 +10,7 @@ from typing import Any
 from partwise.conllu.tagging import ConlluColumns
 from partwise.io import ConlluSentence, FormatError, make_sentence
 from partwise.io.conllu_columns import Column, is_blank
-from partwise.io.conllu_sentence import COLUMNS, DEPREL, HEAD
+from partwise.io.conllu_sentence import COLUMNS, DEPREL, FEATS, HEAD, check_fields
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 
@@ -77,10 +77,13 @@ class ConlluPipeline:
     """
 
     def __init__(self, models: Iterable[Any]) -> None:
-        named = [
-            each if isinstance(each, tuple) else (f"model {k} ({type(each).__name__})", each)
-            for k, each in enumerate(models, 1)
-        ]
+        if not isinstance(models, Iterable):
+            raise ValueError(f"models must be a list of models, got {type(models).__name__}")
+        named = []
+        for k, each in enumerate(models, 1):
+            if isinstance(each, tuple) and len(each) != 2:
+                raise ValueError(f"model {k} must be a model or a pair (name, model), got a tuple of {len(each)}")
+            named.append(each if isinstance(each, tuple) else (f"model {k} ({type(each).__name__})", each))
         if not named:
             raise ValueError("there are no models")
         self.steps = [step_of(model, str(name)) for name, model in named]
@@ -103,14 +106,17 @@ class ConlluPipeline:
                     )
 
     def missing(self, given: Iterable[str]) -> list[tuple[Step, list[Column]]]:
-        """The columns that steps read and that are neither given (names of columns) nor filled by a step before."""
-        there = {COLUMNS.index(name) for name in given}
+        """The columns that steps read and that are neither given (names of columns) nor filled by a step before.
+
+        A key of FEATS or MISC that is filled is there, and neither the column's other keys nor the column as a whole.
+        """
+        there = {Column(COLUMNS.index(name)) for name in given}
         found = []
         for step in self.steps:
-            lacking = [column for column in step.reads if column.number not in there]
+            lacking = [column for column in step.reads if not there & {column, Column(column.number)}]
             if lacking:
                 found.append((step, lacking))
-            there |= {column.number for column in step.fills}
+            there |= set(step.fills)
         return found
 
     @property
@@ -124,7 +130,7 @@ class ConlluPipeline:
         if not lacking:
             return None
         step, columns = lacking[0]
-        names = ", ".join(dict.fromkeys(column.base for column in columns))
+        names = ", ".join(dict.fromkeys(column.name for column in columns))
         return f"{step.name} reads {names}, which neither text nor a model before it fills"
 
     def check_filled(self, sentences: Sequence[ConlluSentence]) -> None:
@@ -150,6 +156,9 @@ class ConlluPipeline:
         for i, each in enumerate(X):
             if isinstance(each, str) or not isinstance(each, ConlluSentence | Sequence) or not len(each):
                 raise ValueError(f"sentence {i} must be a ConlluSentence or a list of words, got {each!r:.60}")
+            if not isinstance(each, ConlluSentence):
+                for j, word in enumerate(each):
+                    _check_word(word, f"sentence {i}, word {j}")
             sentences.append(each if isinstance(each, ConlluSentence) else make_sentence(each))
         self.check_filled(sentences)
         return self.run(sentences)
@@ -162,11 +171,11 @@ class ConlluPipeline:
 
     # model files
 
-    def save(self, path: str | os.PathLike[str], dtype: str = "float64") -> None:
-        """All models as one file, which `partwise.load` reads."""
+    def save(self, path: str | os.PathLike[str], dtype: str = "float64", format: str = "partwise") -> None:
+        """All models as one file, which `partwise.load` reads; ValueError for formats of other tools."""
         from partwise import model_files
 
-        model_files.save(self, path, dtype)
+        model_files.save(self, path, dtype, format)
 
     def to_parts(self) -> ModelParts:
         """For a model file."""
@@ -199,6 +208,21 @@ class ConlluPipeline:
 
     def __repr__(self) -> str:
         return f"ConlluPipeline([{', '.join(type(model).__name__ for model in self.models)}])"
+
+
+def _check_word(word: Any, where: str) -> None:
+    """ValueError unless it is a form, or the first columns of a word from the form on."""
+    fields = [word] if isinstance(word, str) else word
+    if not isinstance(fields, Sequence) or not all(isinstance(field, str) for field in fields):
+        raise ValueError(f"{where}: expected a string or a tuple of strings, got {word!r:.60}")
+    if not 1 <= len(fields) <= FEATS:
+        raise ValueError(f"{where}: expected (form, lemma, upos, xpos, feats) or less, got {len(fields)} columns")
+    if not fields[0]:
+        raise ValueError(f"{where}: the form is empty")
+    try:
+        check_fields(fields)
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
 
 
 def _overlap(one: Column, other: Column) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from partwise.conllu.targets import Target, get_target
 from partwise.io import CodedSequences, ConlluSentence, Sentences
-from partwise.io.conllu_columns import Column, column_values, feats_at, is_blank, parse_columns_list
+from partwise.io.conllu_columns import Column, column_values, feats_at, has_value, is_blank, parse_columns_list
 from partwise.io.conllu_sentence import FEATS, FORM
 from partwise.io.errors import FormatError
 
@@ -43,7 +43,8 @@ class ConlluColumns:
     @classmethod
     def of_settings(cls, settings: Mapping[str, Any]) -> ConlluColumns:
         """Those that a model remembers, or flags name; words and UPOS where nothing is said."""
-        return cls(str(settings.get("inputs") or "form"), str(settings.get("target") or "upos"))
+        inputs, target = settings.get("inputs"), settings.get("target")
+        return cls("form" if inputs is None else str(inputs), "upos" if target is None else str(target))
 
     @classmethod
     def of(cls, tagger: Any) -> ConlluColumns:
@@ -77,12 +78,17 @@ class ConlluColumns:
                         known.add(cells[at])
         return Sentences.from_lists(rows)
 
-    def check(self, sentences: Sequence[ConlluSentence], path: str) -> None:
-        """FormatError if the target, or an input in which every word has a value, is blank everywhere."""
+    def check(self, sentences: Sequence[ConlluSentence], path: str, learn: bool = False) -> None:
+        """FormatError if the target, or an input in which every word has a value, is blank everywhere.
+
+        learn: also if a key that is an input is nowhere, which may be so in other data than those to learn from
+        """
         self.target.check(sentences, path)
         for column in self.inputs:
             if is_blank(sentences, column):
                 raise FormatError(f"column {column.base.upper()}, an input, is blank (_) in every word", path)
+            if learn and column.key is not None and not has_value(sentences, column):
+                raise FormatError(f"no word has {column.key} in {column.base.upper()}, an input", path)
 
     def labels(self, sentences: Sequence[ConlluSentence]) -> CodedSequences:
         """The labels that the sentences have."""
@@ -96,7 +102,7 @@ class ConlluColumns:
         """Train a tagger that has a template on these sentences; it remembers the columns."""
         if not sentences:
             raise FormatError("there are no sentences")
-        self.check(sentences, sentences[0].path)
+        self.check(sentences, sentences[0].path, learn=True)
         tagger.fit(self.table(sentences), self.training_labels(sentences))
         tagger.input_settings_ = {"format": "conllu", **self.settings()}
         return tagger

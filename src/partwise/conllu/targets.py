@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from partwise.io.conllu_columns import BLANK, Column, column_values, feats_at, join_feats
+from partwise.io.conllu_columns import Column, column_values, feats_at, has_value, join_feats
 from partwise.io.conllu_sentence import FEATS, LEMMA, MISC, UPOS, XPOS, ConlluSentence
 from partwise.io.errors import FormatError
 from partwise.io.lemma_rules import apply_lemma_rule, lemma_rule
@@ -49,9 +49,8 @@ class Target:
 
     def check(self, sentences: Sequence[ConlluSentence], path: str) -> None:
         """FormatError if the column is blank in every word."""
-        for sentence in sentences:
-            if any(value != BLANK for (value,) in column_values([sentence], [self.column])[0]):
-                return
+        if has_value(sentences, self.column):
+            return
         if self.column.key is None:
             raise FormatError(f"column {self.column.base.upper()}, the target, is blank (_) in every word", path)
         raise FormatError(f"no word has {self.column.key} in {self.column.base.upper()}, the target", path)
@@ -92,7 +91,7 @@ class LemmaTarget(Target):
 
 def get_target(text: str) -> Target:
     """A target by its name, in upper or lower case. ValueError if there is none of this name."""
-    name = text.strip()
+    name = text.strip() if isinstance(text, str) else ""
     if name.lower() == LEMMA_RULE:
         return LemmaTarget(LEMMA_RULE, Column(LEMMA))
     if name.lower() == "lemma":
@@ -102,7 +101,7 @@ def get_target(text: str) -> Target:
     except ValueError:
         column = None
     if column is None or (column.key is None and column.number not in (UPOS, XPOS, FEATS)):
-        raise ValueError(f"there is no target {name!r}: take UPOS, XPOS, FEATS, LEMMA-rule, FEATS.KEY or MISC.KEY")
+        raise ValueError(f"there is no target {text!r}: take UPOS, XPOS, FEATS, LEMMA-rule, FEATS.KEY or MISC.KEY")
     if column.number == FEATS and column.key is None:
         return FeatsTarget(column.name, column)
     assert column.number in (UPOS, XPOS, FEATS, MISC)

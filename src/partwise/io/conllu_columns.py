@@ -80,6 +80,8 @@ class Column:
 
 def parse_columns_list(text: str | Iterable[str]) -> tuple[Column, ...]:
     """Columns of a list such as "form,upos,feats.Case"; ValueError for one that is none, or comes twice."""
+    if not isinstance(text, Iterable):
+        raise ValueError(f"columns must be names as in 'form,upos', got {text!r}")
     names = text.split(",") if isinstance(text, str) else list(text)
     found = tuple(Column.named(name) for name in names)
     for k, column in enumerate(found):
@@ -160,3 +162,8 @@ def is_blank(sentences: Iterable[ConlluSentence], column: Column) -> bool:
     if column.number not in (LEMMA, UPOS, XPOS):
         return False
     return all(value == BLANK for sentence in sentences for value in sentence.column(column.number))
+
+
+def has_value(sentences: Iterable[ConlluSentence], column: Column) -> bool:
+    """Whether a word has something else than a blank there."""
+    return any(value != BLANK for each in sentences for (value,) in column_values([each], [column])[0])

@@ -92,6 +92,8 @@ def save(estimator: Any, path: str | os.PathLike[str], dtype: str = "float64", f
     if format == "crfsuite":
         if dtype != "float64":
             raise ValueError("files of CRFsuite hold float64")
+        if hasattr(estimator, "to_parts"):
+            raise ValueError("files of CRFsuite hold one tagger, not several models")
         crfsuite.write(crfsuite.of_tagger(estimator), path)
         return
     from .estimators import to_parts

@@ -25,7 +25,7 @@ def sentence_blocks(
     text : whether it is plain text, one sentence per line; None: look (see `tagtext`), and say so
     why_not_text : why text will not do (UserError), or None
     """
-    guess = TextGuess("conllu", 2, before_sentences, text)
+    guess = TextGuess("conllu", 2, before_sentences, text, path)
     known, seen = dialect, False
     for block in text_blocks(path, guess.cut, size):
         if guess.look(block.data):

@@ -118,9 +118,10 @@ def read_tagged(path: str, settings: Mapping[str, Any], labelled: bool) -> Data:
     elif kind == "conllu":
         # a model knows how many columns it reads; what is yet to be learnt does not
         sentences = read_conllu(path)
+        learn = not settings.get("n_columns")
         if labelled and sentences:
-            conllu_columns(settings).check(sentences, path)
-        found = _conllu(sentences, settings, labelled, learn=not settings.get("n_columns"))
+            conllu_columns(settings).check(sentences, path, learn)
+        found = _conllu(sentences, settings, labelled, learn)
     else:
         table = read_columns(path, SEPARATORS[settings.get("separator") or "any"])
         found = _table(table, path, settings, labelled)
@@ -136,7 +137,7 @@ def tagged_blocks(path: str, settings: Mapping[str, Any], size: int, labelled: b
     """
     kind = _kind(path, settings)
     first, n_columns = 0, 0
-    guess = TextGuess(kind, int(settings.get("n_columns") or 1) + 1, CUTS[kind], settings.get("text", False))
+    guess = TextGuess(kind, int(settings.get("n_columns") or 1) + 1, CUTS[kind], settings.get("text", False), path)
     for block in text_blocks(path, guess.cut, size):
         if guess.look(block.data):
             if settings.get("why_not_text"):
@@ -168,7 +169,7 @@ def _kind(path: str, settings: Mapping[str, Any]) -> str:
         raise ValueError(f"invalid input settings: {dict(settings)!r}")  # of a model file that was tampered with
     found = detect(path) if kind == "auto" else str(kind)
     for flag in ("inputs", "target"):
-        if settings.get(flag) and found != "conllu":
+        if settings.get(flag) is not None and found != "conllu":
             raise UserError(f"--{flag} is for CoNLL-U; {path} is read as {found} (--format conllu says otherwise)")
     return found
 

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Sequence
+from itertools import pairwise
 
 from partwise.io import FormatError
 from partwise.io.blocks import Block, Cut, after_lines
 from partwise.io.conllu_sentence import COLUMNS
+
+#: So many lines that are equally wide, with blank lines between some of them, are not taken for sentences.
+MANY = 5
 
 
 class TextGuess:
@@ -23,13 +27,15 @@ class TextGuess:
     width : the most columns that lines of words and labels have
     cut : where a file of that format may be cut
     text : True, False, or None to look at the lines
+    path : the input's name, for messages
     """
 
-    def __init__(self, format: str, width: int, cut: Cut, text: bool | None) -> None:
+    def __init__(self, format: str, width: int, cut: Cut, text: bool | None, path: str) -> None:
         self.format = format
         self.width = width
         self._cut = cut
         self.text = text
+        self.path = path
 
     def cut(self, held: bytearray, first: int) -> int:
         """Where to cut: behind any line of text."""
@@ -38,10 +44,19 @@ class TextGuess:
         return after_lines(held, first) if self.text else self._cut(held, first)
 
     def look(self, data: bytes) -> bool:
-        """Decide, if these lines are enough for that; whether it is text as far as they show."""
+        """Decide, if these lines are enough for that; whether it is text as far as they show.
+
+        FormatError for columns where CoNLL-U is expected: lines of words and labels are no sentences.
+        """
         if self.text is None:
-            lines = [line for line in data.removeprefix(codecs.BOM_UTF8).split(b"\n") if line.strip()]
+            every = data.removeprefix(codecs.BOM_UTF8).split(b"\n")
+            lines = [line for line in every if line.strip()]
             self.text = self._of_conllu(lines) if self.format == "conllu" else self._of_columns(lines)
+            if self.text and self.format == "conllu" and (n := _number_of_columns(every)):
+                message = (
+                    f"is neither CoNLL-U nor plain text: every line has {n} columns (--format text says otherwise)"
+                )
+                raise FormatError(message, self.path)
         return bool(self.text)
 
     def _of_conllu(self, lines: Sequence[bytes]) -> bool | None:
@@ -60,6 +75,18 @@ class TextGuess:
             return None
         # A single line of several words is not a sentence of one token and its labels.
         return True if len(counts) > 1 or len(lines) == 1 else None
+
+
+def _number_of_columns(lines: Sequence[bytes]) -> int:
+    """How many columns lines have that are many, as wide as each other, and parted by blank lines; 0 for others."""
+    widths = [len(line.split()) for line in lines]
+    counts = set(widths) - {0}
+    if len(counts) != 1 or counts == {1} or len(widths) - widths.count(0) < MANY:
+        return 0
+    (count,) = counts
+    together = any(one == other == count for one, other in pairwise(widths))
+    parted = 0 in widths[widths.index(count) : -1]  # the last one is what follows the end of the last line
+    return count if together and parted else 0
 
 
 def _is_first_word(fields: Sequence[bytes]) -> bool:
