@@ -103,6 +103,11 @@ def test_one_object_and_one_file(cli, cli_json, bank, tmp_path):
     assert rows[2]["fills"] == ["head", "deprel"]
     assert rows[2]["primal"] == named[2][1].result_.primal
     assert "several models" in cli("inspect", path, "--dump", "-", status=2).stderr
+    for command in (
+        ("bound", path, bank / "dev.conllu"),
+        ("train", "tag", bank / "dev.conllu", "--from", path, "-o", tmp_path / "more.pw"),
+    ):
+        assert "is a pipeline, which this command does not take; give one of" in cli(*command, status=2).stderr
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     path.write_bytes(data)

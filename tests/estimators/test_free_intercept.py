@@ -240,3 +240,11 @@ def test_a_plane_whose_entries_are_positive_rounding():
     u = np.zeros(problem.n_weights)
     u[problem.penalty.free.start] = 5.6e-17
     assert balanced(problem, u, 1.0) is None
+
+
+def test_a_stream_refuses_intercepts_that_are_set_free_later():
+    streamed = MaxentClassifier().partial_fit(X, Y3).set_params(penalize_intercept=False)
+    for more in ({}, {"grow": True}):
+        with pytest.raises(NotAvailable, match="penalize_intercept=False"):
+            streamed.partial_fit(X, Y3, **more)
+    streamed.set_params(penalize_intercept=True).partial_fit(X, Y3)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from partwise import SequenceTagger
 from partwise.checks import check_sample_weight
 from partwise.models.sequences.column_reader import ColumnReader
 from partwise.models.sequences.inputs import Sequences, input_form
@@ -188,6 +189,13 @@ def test_bad_input_is_named(X, message):
         sequences = Sequences.of(X)
         sequences.lengths()
         (NameReader() if input_form(sequences) == "names" else ColumnReader()).read(sequences)
+
+
+def test_no_input_is_named_by_predictions():
+    fitted = SequenceTagger().fit([[["a"], ["b"]]], [["A", "B"]])
+    for method in (fitted.predict, fitted.predict_marginals):
+        with pytest.raises(ValueError, match="X must be a list of sequences, got NoneType"):
+            method(None)
 
 
 def test_numbers_in_messages_are_the_callers():

@@ -305,14 +305,50 @@ def test_refusals(tagger):
             TokenTable(frame, **{**ask, **options})
 
 
+def test_heads_that_make_no_tree():
+    ask = {"by": "sentence", "columns": "word"}
+    with pytest.raises(FrameError, match=r"row 3, column 'head': the heads of word 1 .* go round") as caught:
+        frames.fit(DependencyParser(), with_value("head", 4, 1), **ask, head="head")
+    assert caught.value.row == 3
+    mixed = with_value("head", 4, 1).iloc[::-1]
+    with pytest.raises(FrameError, match="row 6, column 'head': the heads of word 2"):
+        frames.fit(DependencyParser(), mixed.assign(head=[2, 0, 2, 0, 2, 0, 3, 2, 2, 0, 2]), **ask, head="head")
+    fitted = frames.fit(DependencyParser(tol=0.1), pd.DataFrame(data()), **ask, head="head")
+    given = {**data(), "given": [None, None, None, 2, 1, *[None] * 6]}
+    with pytest.raises(FrameError, match=r"row 3, column 'given': .*no tree is allowed"):
+        frames.predict(fitted, pl.DataFrame(given), **ask, known="given")
+    given["given"] = [*[None] * 4, 2, *[None] * 6]
+    with pytest.raises(FrameError, match=r"row 4, column 'given': .*no head left"):
+        frames.predict(fitted, pl.DataFrame(given), **ask, known="given")
+
+
+def test_names_must_be_strings_of_their_own(tagger):
+    frame, ask = pd.DataFrame(data()), {"by": "sentence", "columns": "word"}
+    numbered = pd.DataFrame({0: data()["sentence"], 1: data()["word"], 2: data()["tag"]})
+    for options in ({"by": 0, "columns": [1]}, {"by": [0], "columns": [1]}, {"by": "0", "columns": 1}):
+        with pytest.raises(FrameError, match="names of columns must be strings, got"):
+            frames.predict(tagger, numbered, **options)
+    for into in (5, [5], None):
+        with pytest.raises(FrameError, match="names of columns must be strings, got"):
+            frames.predict(tagger, frame, **ask, into=into)
+    for into in ("", [""], []):
+        with pytest.raises(ValueError, match="into: the name of a column must not be empty"):
+            frames.predict(tagger, frame, **ask, into=into)
+    with pytest.raises(FrameError, match="column 'sentence': is what tells sentences apart as well as"):
+        frames.fit(SequenceTagger(template="pos"), frame, **by_tag(label="sentence"))
+    with pytest.raises(ValueError, match="g: expected a list of values for sentence 's0', got 'abc'"):
+        TokenTable(frame, **ask).with_columns(g=["abc", *TAGS[1:]])
+
+
 @pytest.mark.parametrize("maker", MAKERS)
 def test_frames_without_rows(maker, tagger):
     none = nw.from_native(MAKERS[maker](data()), eager_only=True).head(0).to_native()
     found = frames.predict(tagger, none, by="sentence", columns="word", probabilities=True)
     assert names(found)[-2:] == ["prediction", "prediction_probability"]
     assert column(found, "prediction") == []
-    with pytest.raises(ValueError):
-        frames.fit(SequenceTagger(template="pos"), none, **by_tag())
+    for learn in (frames.fit, frames.partial_fit):
+        with pytest.raises(FrameError, match="the frame has no rows to learn from"):
+            learn(SequenceTagger(template="pos"), none, **by_tag())
 
 
 def test_classifiers_take_frames_of_polars():

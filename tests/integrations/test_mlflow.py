@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from partwise import DependencyParser, MaxentClassifier, ModelFormatError, SequenceTagger
+from partwise.conllu import ConlluColumns, ConlluPipeline
+from partwise.datasets import make_treebank
+from partwise.io import parse_conllu
 
 mlflow = pytest.importorskip("mlflow")
 pandas = pytest.importorskip("pandas")
@@ -64,6 +67,20 @@ def test_pyfunc_models_take_lists_arrays_and_frames(tagger, classifier, tmp_path
     served = mlflow.pyfunc.load_model(str(tmp_path / "classes"))
     rows = pandas.DataFrame({"p": [0.0, 1.0], "q": [1.0, 0.0]})
     assert (served.predict(rows) == classifier.predict_proba([[0.0, 1.0], [1.0, 0.0]])).all()
+
+
+def test_pipelines_annotate(tmp_path):
+    columns = ConlluColumns("form", "upos")
+    model = columns.fit(SequenceTagger(template="pos", tol=1e-2), parse_conllu(make_treebank(20).conllu().encode()))
+    pipeline, words = ConlluPipeline([model]), [["the", "cat"], ["a", "dog", "sat"]]
+    flavour.save_model(pipeline, tmp_path / "pipeline")
+    again = flavour.load_model(str(tmp_path / "pipeline"))
+    texts = ["".join(sentence.lines) for sentence in pipeline.annotate(words)]
+    assert ["".join(sentence.lines) for sentence in again.annotate(words)] == texts
+    served = mlflow.pyfunc.load_model(str(tmp_path / "pipeline"))
+    assert served.predict(words) == served.predict(pandas.DataFrame({"words": words})) == texts
+    with pytest.raises(ValueError, match="ConlluPipeline has no method 'predict_proba'"):
+        flavour.save_model(pipeline, tmp_path / "other", pyfunc_predict_fn="predict_proba")
 
 
 def test_what_is_no_model_is_refused(tagger, tmp_path):

@@ -6,8 +6,10 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from conlluwords import rich_sentences
 
 from partwise import DependencyParser, ModelFormatError, SegmentTagger, SequenceTagger
+from partwise.conllu import ConlluColumns
 from partwise.datasets import make_treebank
 from partwise.integrations import model_from_bytes, model_to_bytes
 
@@ -131,6 +133,55 @@ def test_which_attribute_the_tagger_sets(nlp, tagger):
         ours.PartwiseTagger(nlp, "x", fine, attribute="pos")
     with pytest.raises(ValueError, match="attribute must be 'auto', 'tag' or 'pos', got 'lemma'"):
         ours.PartwiseTagger(nlp, "x", fine, attribute="lemma")
+
+
+@pytest.fixture(scope="module")
+def rich():
+    return rich_sentences(80, 3)
+
+
+def learnt(sentences, target, inputs="form"):
+    return ConlluColumns(inputs, target).fit(SequenceTagger(template="pos", tol=1e-2), sentences)
+
+
+@pytest.mark.parametrize(
+    ("target", "attribute", "column"),
+    [("upos", "pos", "upos"), ("xpos", "tag", "xpos"), ("lemma-rule", "lemma", "lemma"), ("feats", "morph", "feats")],
+)
+def test_taggers_of_conllu_set_what_their_target_is(nlp, rich, target, attribute, column):
+    model = learnt(rich, target)
+    component = ours.PartwiseTagger(nlp, "x", model)
+    doc = component(doc_of(nlp, *(sentence.forms for sentence in rich[:10])))
+    assert component.target == attribute
+    expected = [value for s in ConlluColumns.of(model).annotate(model, rich[:10]) for value in s.column(column)]
+    assert ours.token_columns([doc], [column])[0] != [("_",)] * len(doc)
+    assert [value for s in ours.token_columns([doc], [column]) for (value,) in s] == expected
+    others = {"pos", "tag", "lemma"} - {attribute}
+    assert {getattr(token, f"{name}_") for token in doc for name in others} == {""}
+    assert component.score([Example(doc, doc)])[f"{attribute}_acc"] == 1.0
+
+
+def test_targets_that_tokens_do_not_have_are_refused(nlp, rich):
+    key = learnt(rich, "feats.Case")
+    with pytest.raises(
+        ValueError, match=r"x: the model fills feats.Case, tokens take UPOS, XPOS, FEATS and LEMMA-rule"
+    ):
+        ours.PartwiseTagger(nlp, "x", key)
+    with pytest.raises(ValueError, match=r"x: the model fills lemma-rule, which is no token.tag_"):
+        ours.PartwiseTagger(nlp, "x", learnt(rich, "lemma-rule"), attribute="tag")
+
+
+def test_models_of_conllu_know_their_columns(nlp, rich, tmp_path):
+    columns = ConlluColumns("form,upos,feats.Case", "xpos")
+    model = columns.fit(SequenceTagger(template="chunk", tol=1e-2), rich)
+    model.save(tmp_path / "m.pw")
+    nlp.add_pipe("partwise_tagger", config={"model": str(tmp_path / "m.pw")})
+    words = rich[0]
+    doc = nlp(Doc(nlp.vocab, words=words.forms, pos=words.column("upos"), morphs=words.column("feats")))
+    assert [token.tag_ for token in doc] == columns.annotate(model, [words])[0].column("xpos")
+    odd = ConlluColumns("form,deprel", "xpos").fit(SequenceTagger(template="chunk", tol=1e-2), rich)
+    with pytest.raises(ValueError, match="x: unknown column 'deprel'"):
+        ours.PartwiseTagger(nlp, "x", odd)
 
 
 def test_columns_reach_the_model(nlp, chunker):

@@ -15,6 +15,7 @@ from click.core import ParameterSource
 
 from partwise.cli.errors import UserError
 from partwise.cli.flags import RENAMED
+from partwise.cli.loading import load_one
 from partwise.cli.tasks import Data, Task, task_of
 
 if TYPE_CHECKING:
@@ -74,14 +75,13 @@ def load_start(task: Task, path: str, settings: dict[str, Any], flags: dict[str,
     UserError for a model of another task, for one whose weights cannot start anything, and for flags that would make
     other features of the data.
     """
-    from partwise import load
     from partwise.estimators.warm_start import Former
     from partwise.losses import get_loss
 
     for flag, value in (("--folds", flags["folds"]), ("--baseline maxent", flags["baseline"] == "maxent")):
         if value:
             raise UserError(f"{flag} cannot be combined with --from")
-    found = load(path)
+    found = load_one(path, f"--from {path}")
     own = task_of(found)
     if own.name != task.name:
         raise UserError(f"--from {path}: is a model of task {own.name!r}, not of {task.name!r}")

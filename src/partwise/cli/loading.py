@@ -58,9 +58,18 @@ def load_models(paths: Sequence[str], threads: int, max_length: int | None) -> l
 
 def load_model(path: str, threads: int, max_length: int | None) -> tuple[Any, Task]:
     """A model, ready to predict, and its task."""
-    from partwise import load
+    return _ready(load_one(path, path), threads, max_length)
 
-    return _ready(load(path), threads, max_length)
+
+def load_one(path: str, what: str) -> Any:
+    """A model; `what` begins the UserError for a pipeline."""
+    from partwise import load
+    from partwise.conllu import ConlluPipeline
+
+    found = load(path)
+    if isinstance(found, ConlluPipeline):
+        raise UserError(f"{what}: is a pipeline, which this command does not take; give one of its models")
+    return found
 
 
 def _ready(fitted: Any, threads: int, max_length: int | None) -> tuple[Any, Task]:

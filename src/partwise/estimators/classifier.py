@@ -22,7 +22,7 @@ from partwise.estimators.class_data import feature_names as given_names
 from partwise.estimators.training import unchanged_on_failure
 from partwise.features.sparse_inputs import own_sparse
 from partwise.losses import get_loss
-from partwise.models.base import Model, Training
+from partwise.models.base import Ability, Model, Training
 from partwise.models.class_items import as_items, could_be_items
 from partwise.models.classes import ClassesModel
 from partwise.models.inspection import Explanation, TopFeatures
@@ -257,6 +257,7 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
         return X, y
 
     def _check_more(self, X: Any, y: Any) -> tuple[Any, Any]:
+        self._make_model().needs(Ability.FURTHER, "partial_fit")  # parameters may have been set since
         X = self._check_input(X)
         return X, checked_labels(X, y)
 

@@ -38,10 +38,25 @@ def eager(frame: Any) -> Any:
     return found
 
 
+def check_string(name: Any) -> None:
+    """FrameError for a name that is no string, as pandas has them."""
+    if not isinstance(name, str):
+        raise FrameError(f"names of columns must be strings, got {name!r}: rename them first")
+
+
+def names_of(given: Any) -> list[str]:
+    """One name or several, as a list; FrameError for what is none."""
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        check_string(given)
+        return [given]
+    return list(given)
+
+
 def check_names(frame: Any, names: Iterable[str]) -> None:
-    """FrameError for a column that is not there or is named twice."""
+    """FrameError for a column that is not there or is named twice, and for names that are no strings."""
     taken: set[str] = set()
     for name in names:
+        check_string(name)
         if name in taken:
             raise FrameError("is named twice", name)
         taken.add(name)
@@ -106,7 +121,9 @@ def finite_numbers(frame: Any, name: str) -> list[float]:
 def labels(frame: Any, name: str) -> list[Any]:
     """A column of labels: strings, whole numbers or bools; numbers that are whole are ints."""
     found = [int(v) if isinstance(v, float) and v.is_integer() else v for v in values(frame, name)]
-    return checked(name, found, lambda v: isinstance(v, (str, bool, Integral)), "a label (text or a whole number)")
+    return checked(
+        name, found, lambda v: isinstance(v, (str, bool, Integral)), "a label (text, a whole number or a bool)"
+    )
 
 
 def heads(frame: Any, name: str, places: Sequence[int], lengths: Sequence[int]) -> list[int]:
@@ -131,6 +148,8 @@ def fields_of(columns: Any) -> dict[str, str] | list[str]:
     elif isinstance(columns, Sequence):
         found = list(columns)
     else:
+        if isinstance(columns, Integral):
+            check_string(columns)
         raise ValueError(f"columns must be names of columns or a mapping to them, got {columns!r}")
     if not found:
         raise ValueError("columns: name at least one")

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from partwise.model_files import kind_of
+from partwise.models.errors import ConstraintError
 from partwise.models.sequences import get_template
 
-from .columns import fields_of
+from .columns import check_string, fields_of, names_of
 from .errors import FrameError
 from .table import TokenTable
 
@@ -251,9 +252,10 @@ def _labelled(
 ) -> tuple[Form, TokenTable]:
     form.check_target(label, head)
     names = form.fields(columns)
-    return form, TokenTable(
-        frame, by=by, columns=names, label=label, head=head, relation=relation, interleaved=interleaved
-    )
+    table = TokenTable(frame, by=by, columns=names, label=label, head=head, relation=relation, interleaved=interleaved)
+    if not len(table):
+        raise FrameError("the frame has no rows to learn from")
+    return form, table
 
 
 def predict(
@@ -297,12 +299,19 @@ def predict(
     if probabilities and not hasattr(model, "predict_marginals"):
         raise ValueError(f"probabilities: the loss {model.loss!r} gives none (log and softmax-margin do)")
     endings = [*form.endings, *(["_probability"] if probabilities else [])]
-    names = [into + ending for ending in endings] if isinstance(into, str) else list(into)
+    names = [into + ending for ending in endings] if isinstance(into, str) else names_of(into)
+    for name in names:
+        check_string(name)
+    if not into or not all(names):
+        raise ValueError("into: the name of a column must not be empty")
     if len(names) != len(endings) or len(set(names)) != len(names):
         raise ValueError(f"into: {len(endings)} different names of columns, or one, got {into!r}")
     table = TokenTable(frame, by=by, columns=form.fields(columns), interleaved=interleaved)
     table.check_free(names)
     constraints = {} if known is None else {"allowed": form.allowed(table, known)}
-    found = form.answers(form.read(table), probabilities, **constraints)
+    try:
+        found = form.answers(form.read(table), probabilities, **constraints)
+    except ConstraintError as error:
+        raise FrameError(str(error), known, table.row(error.sequence, error.position or 0)) from None
     rows = {name: (table.rows(each, name), kind) for name, (each, kind) in zip(names, found, strict=True)}
     return table.with_rows(rows)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from partwise.arrays import Ints, pointers
+from partwise.io.conllu_sentence import find_cycle
 
 from . import columns as column
 from .errors import FrameError
@@ -58,7 +59,7 @@ class TokenTable:
         interleaved: bool = False,
     ) -> None:
         self._frame = column.eager(frame)
-        self._by = [by] if isinstance(by, str) else list(by)
+        self._by = column.names_of(by)
         if not self._by:
             raise ValueError("by: name the columns that tell sentences apart")
         self._fields = column.fields_of(columns)
@@ -75,6 +76,8 @@ class TokenTable:
         for name in targets:
             if name in names:
                 raise FrameError("is what X is made of as well as what is to be predicted", name)
+            if name in self._by:
+                raise FrameError("is what tells sentences apart as well as what is to be predicted", name)
         self._group(interleaved)
 
     def __len__(self) -> int:
@@ -118,6 +121,8 @@ class TokenTable:
         if len(sentences) != len(self):
             raise ValueError(f"{name}: values for {len(sentences)} sentences, the table has {len(self)}")
         for key, length, own in zip(self.keys, self.lengths.tolist(), sentences, strict=True):
+            if isinstance(own, str):
+                raise ValueError(f"{name}: expected a list of values for sentence {key!r}, got {own!r:.40}")
             if len(own) != length:
                 raise ValueError(f"{name}: {len(own)} values for sentence {key!r}, which has {length} words")
         flat = [value for sentence in sentences for value in sentence]
@@ -168,6 +173,12 @@ class TokenTable:
         places = self.rows([range(1, n + 1) for n in self.lengths.tolist()])
         lengths = self.rows([[n] * n for n in self.lengths.tolist()])
         heads = column.heads(self._frame, self._head, places, lengths)
+        for i, own in enumerate(self.sentences(heads)):
+            word = find_cycle(own)
+            if word:
+                raise FrameError(
+                    f"the heads of word {word} and those above it go round", self._head, self.row(i, word - 1)
+                )
         if self._relation is None:
             return self.sentences(heads)
         return self.sentences(list(zip(heads, column.texts(self._frame, self._relation), strict=True)))

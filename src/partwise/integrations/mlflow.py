@@ -44,6 +44,7 @@ except ImportError as error:
     raise ImportError("partwise.integrations.mlflow needs MLflow: pip install 'partwise[mlflow]'") from error
 
 from .. import __version__, load
+from ..conllu import ConlluPipeline
 from ..model_files import kind_of
 
 __all__ = ["FLAVOR_NAME", "get_default_pip_requirements", "load_model", "log_model", "save_model"]
@@ -75,10 +76,11 @@ def save_model(
 
     Parameters
     ----------
-    model : a fitted estimator of partwise
+    model : a fitted estimator of partwise, or a `ConlluPipeline` of some
     path : a folder that does not exist, or is empty
     pyfunc_predict_fn : str
         The method that `predict` of the loaded `pyfunc` model calls: "predict", "predict_proba", "predict_marginals".
+        A pipeline's is `annotate`, and its answers are sentences in CoNLL-U's format.
     conda_env, code_paths, mlflow_model, signature, input_example, pip_requirements, extra_pip_requirements, metadata
         As for MLflow's own flavours.
 
@@ -87,6 +89,8 @@ def save_model(
     ValueError
         If it is no fitted estimator of partwise, or has no such method.
     """
+    if isinstance(model, ConlluPipeline) and pyfunc_predict_fn == "predict":
+        pyfunc_predict_fn = "annotate"
     _check(model, pyfunc_predict_fn)
     _validate_env_arguments(conda_env, pip_requirements, extra_pip_requirements)
     _validate_and_prepare_target_save_path(path)
@@ -169,7 +173,8 @@ class _PyFunc:
 
     def predict(self, model_input: Any, params: dict[str, Any] | None = None) -> Any:
         """Answers to examples as the estimator takes them; frames and arrays are taken apart first."""
-        return getattr(self.model, self.method)(_examples(model_input, kind_of(self.model)))
+        found = getattr(self.model, self.method)(_examples(model_input, kind_of(self.model)))
+        return ["".join(each.lines) for each in found] if isinstance(self.model, ConlluPipeline) else found
 
 
 def _examples(given: Any, kind: str) -> Any:
@@ -194,7 +199,7 @@ def _load_pyfunc(path: str) -> _PyFunc:
 
 
 def _check(model: Any, method: str) -> None:
-    if not hasattr(model, "result_"):
+    if not hasattr(model, "result_") and not isinstance(model, ConlluPipeline):
         raise ValueError(f"{type(model).__name__} is no fitted estimator of partwise")
     kind_of(model)  # ValueError if there are no files for it
     if not hasattr(model, method):

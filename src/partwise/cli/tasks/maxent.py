@@ -113,6 +113,8 @@ class MaxentTask(Task):
 
     def make(self, settings: Mapping[str, Any], data: Data, training: dict[str, Any]) -> Any:
         if isinstance(data.X, list):
+            if not any(data.X):
+                raise UserError("no row of the data has an attribute")
             weights = class_weight_of(settings["class_weights"], str)
             return self.estimator(class_weight=weights, **training)
         n_labels, n_columns, most = len(np.unique(data.y)), data.X.shape[1], settings.get("max_columns")

@@ -39,16 +39,17 @@ __all__ = [
 
 @Language.factory(
     "partwise_tagger",
-    assigns=["token.tag", "token.pos"],
+    assigns=["token.tag", "token.pos", "token.lemma", "token.morph"],
     default_config={"model": None, "columns": None, "attribute": "auto", "features": None},
     default_score_weights={"tag_acc": 0.5, "pos_acc": 0.5},
 )
 def make_tagger(nlp: Language, name: str, model: Any, columns: Any, attribute: str, features: Any) -> PartwiseTagger:
     """The component "partwise_tagger".
 
-    Config: `model`, a model file; `columns`, names of the columns that it reads (`token_columns`; by default the form);
-    `attribute`, "tag" or "pos" (by default "pos" if all labels are universal parts of speech); `features`, a
-    registered function from a sentence's tokens to their attributes, for models without a template.
+    Config: `model`, a model file; `columns`, names of the columns that it reads (`token_columns`; by default those that
+    it was trained on, if that was CoNLL-U, else the form); `attribute`, "tag" or "pos" (by default what the target of a
+    model of CoNLL-U says, else "pos" if all labels are universal parts of speech); `features`, a registered function
+    from a sentence's tokens to their attributes, for models without a template.
     """
     return PartwiseTagger(nlp, name, model, columns, attribute, features)
 

@@ -17,9 +17,11 @@ from spacy.tokens import Doc, Span, Token
 from spacy.util import minibatch, raise_error
 
 from ... import load
+from ...conllu import ConlluColumns
+from ...io.lemma_rules import apply_lemma_rule
 from ...metrics.chunks import chunk_spans
 from .. import model_from_bytes, model_to_bytes
-from .docs import COLUMNS, WORD, columns_of, reader_of, sentences
+from .docs import BLANK, COLUMNS, WORD, columns_of, reader_of, sentences
 
 #: The universal parts of speech: a tagger whose labels are among them sets token.pos_.
 UPOS = frozenset(
@@ -28,6 +30,8 @@ UPOS = frozenset(
 )
 #: The relation of spaces to the word beside them, and that of arcs without a name, which spaCy would take for missing.
 ANY_RELATION = "dep"
+#: What taggers of CoNLL-U set, by the names of their targets.
+TARGETS = {"upos": "pos", "xpos": "tag", "lemma-rule": "lemma", "feats": "morph"}
 
 
 class _Component(Pipe):
@@ -155,9 +159,27 @@ class _Labels(_Component):
         self.features = features
         super().__init__(nlp, name, model)
 
+    @property
+    def conllu(self) -> ConlluColumns | None:
+        """What the model reads and fills, if it was trained on CoNLL-U."""
+        try:
+            return ConlluColumns.of(self.estimator)
+        except ValueError:
+            return None
+
+    @property
+    def names(self) -> list[str] | None:
+        """The columns that are given, or those that the model was trained on; None if nobody says."""
+        if self.columns is not None or self.conllu is None:
+            return self.columns
+        return self.conllu.names
+
     def _check(self) -> None:
-        for column in self.columns or ():
-            reader_of(column)
+        for column in (self.names if self.features is None else self.columns) or ():
+            try:
+                reader_of(column)
+            except ValueError as error:
+                raise ValueError(f"{self.name}: {error}") from None
         if self.features is not None:
             return
         template = self.estimator.template_
@@ -167,23 +189,26 @@ class _Labels(_Component):
                 "list of tokens to the attributes of each"
             )
         needed = max(template.columns, default=0) + 1
-        if self.columns is None and needed > 1:
+        if self.names is None and needed > 1:
             raise ValueError(
                 f"{self.name}: the model reads {needed} columns; name them, as in columns=['form', 'tag'] "
                 f"(there are {', '.join(COLUMNS)})"
             )
-        if self.columns is not None and len(self.columns) < needed:
-            raise ValueError(f"{self.name}: the model reads {needed} columns, got {', '.join(self.columns)}")
+        if self.names is not None and len(self.names) < needed:
+            raise ValueError(f"{self.name}: the model reads {needed} columns, got {', '.join(self.names)}")
 
     def read(self, words: list[list[Token]]) -> Any:
         """Sentences as the model's input."""
         if self.features is not None:
             return [self.features(sentence) for sentence in words]
-        return columns_of(words, self.columns or ("form",))
+        return columns_of(words, self.names or ("form",))
 
 
 class PartwiseTagger(_Labels):
-    """Sets `token.tag_` or `token.pos_` by a `SequenceTagger` (`partwise_tagger`)."""
+    """Sets `token.tag_` or `token.pos_` by a `SequenceTagger` (`partwise_tagger`).
+
+    One that was trained on CoNLL-U sets what its target says: also `token.lemma_` or `token.morph`.
+    """
 
     options = ("columns", "attribute")
 
@@ -203,13 +228,25 @@ class PartwiseTagger(_Labels):
 
     @property
     def target(self) -> str:
-        """Which of "tag" and "pos" it sets."""
+        """Which of "tag", "pos", "lemma" and "morph" it sets."""
+        own = None if self.conllu is None else TARGETS.get(self.conllu.target.name)
+        if own in ("lemma", "morph"):
+            return own
         if self.attribute != "auto":
             return self.attribute
+        if own == "tag":
+            return own
         return "pos" if UPOS.issuperset(self.estimator.classes_.tolist()) else "tag"
 
     def _check(self) -> None:
         super()._check()
+        filled = "upos" if self.conllu is None else self.conllu.target.name
+        if filled not in TARGETS:
+            raise ValueError(
+                f"{self.name}: the model fills {filled}, tokens take UPOS, XPOS, FEATS and LEMMA-rule alone"
+            )
+        if self.attribute not in ("auto", self.target):
+            raise ValueError(f"{self.name}: the model fills {filled}, which is no token.{self.attribute}_")
         strange = sorted(set(map(str, self.estimator.classes_.tolist())) - UPOS) if self.target == "pos" else []
         if strange:
             raise ValueError(f"{self.name}: {strange[0]!r} is no universal part of speech; use attribute='tag'")
@@ -218,15 +255,25 @@ class PartwiseTagger(_Labels):
         words = sentences(docs)
         if not words:
             return
-        name = f"{self.target}_"
+        target = self.target
         for sentence, labels in zip(words, self.estimator.predict(self.read(words)), strict=True):
             for token, label in zip(sentence, labels, strict=True):
-                setattr(token, name, str(label))
+                if target == "morph":
+                    token.set_morph("" if label == BLANK else str(label))
+                else:
+                    value = apply_lemma_rule(label, token.text) if target == "lemma" else str(label)
+                    setattr(token, f"{target}_", value)
 
     def score(self, examples: Iterable[Any], **options: Any) -> dict[str, Any]:
         """Accuracy, for `nlp.evaluate`."""
-        found: dict[str, Any] = Scorer.score_token_attr(examples, self.target)
+        getter = _morph_key if self.target == "morph" else getattr
+        found: dict[str, Any] = Scorer.score_token_attr(examples, self.target, getter=getter)
         return found
+
+
+def _morph_key(token: Token, attribute: str) -> Any:
+    """Features as a number, which scores compare."""
+    return token.morph.key
 
 
 class PartwiseNER(_Labels):

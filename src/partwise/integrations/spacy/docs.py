@@ -48,8 +48,8 @@ def token_columns(
     docs : Doc, Span or several
     columns : names
         "form", "lemma", "upos", "xpos", "feats" (CoNLL-U's names), "text", "pos", "tag", "morph" (spaCy's for the
-        same), "lower", "norm", "shape", "ent"; or "_.name", an extension attribute of tokens. What a token does not
-        have is "_". A parser takes ("form", "lemma", "upos", "xpos", "feats").
+        same), "lower", "norm", "shape", "ent", "feats.KEY"; or "_.name", an extension attribute of tokens. What a
+        token does not have is "_". A parser takes ("form", "lemma", "upos", "xpos", "feats").
     """
     return columns_of(sentences(docs), columns)
 
@@ -92,6 +92,9 @@ def reader_of(name: str) -> Callable[[Token], str]:
         if not Token.has_extension(extension):
             raise ValueError(f"column {name!r}: tokens have no extension attribute {extension!r}")
         return lambda token: str(getattr(token._, extension) or "")
+    if name.startswith("feats."):
+        key = name.removeprefix("feats.")
+        return lambda token: ",".join(token.morph.get(key))
     if name not in COLUMNS:
-        raise ValueError(f"unknown column {name!r}; there are {', '.join(COLUMNS)} and _.EXTENSION")
+        raise ValueError(f"unknown column {name!r}; there are {', '.join(COLUMNS)}, feats.KEY and _.EXTENSION")
     return COLUMNS[name]

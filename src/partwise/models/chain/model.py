@@ -133,7 +133,7 @@ class ChainModel(ChainBase):
         return self._named[1]
 
     def shortcut(self, X: Any) -> ChainShortcut | None:
-        chain = self.named_chain()
+        chain = None if X is None else self.named_chain()
         rows = None if chain is None else chain.read(X)
         return None if chain is None or rows is None else ChainShortcut(chain, self.classes.tolist(), rows)
 
