@@ -49,6 +49,7 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
+html_sidebars = {"getting_started": []}
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
