@@ -1,3 +1,4 @@
+import re
 import sys
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed_version
@@ -49,6 +50,7 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
+html_sidebars = {"getting_started": []}
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
@@ -85,8 +87,9 @@ nitpick_ignore_regex = [("py:obj", r"\w+_")]
 
 
 def escape_bars(app, what, name, obj, options, lines):
-    """|w| in a docstring is a norm, not a substitution."""
+    """|w| in a docstring is a norm, not a substitution; what scikit-learn's docstrings refer to is not here."""
     for number, line in enumerate(lines):
+        line = re.sub(r":ref:`([^<`]+) <[^`]*>`", r"\1", line)
         parts = line.split("``")
         parts[::2] = [part.replace("|", r"\|") for part in parts[::2]]
         lines[number] = "``".join(parts)

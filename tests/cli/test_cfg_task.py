@@ -139,7 +139,7 @@ def test_sentences_without_a_parse(cli, cli_json, trees, parser, tmp_path):
     cli("train", "cfg", trees / "train.mrg", "-o", model, "--no-parse", "raise", "-q", "--tol", "0.2")
     assert "no parse" in cli("predict", model, "-", stdin=text, status=2).stderr
     said = cli("train", "cfg", trees / "train.mrg", "-o", model, "--dev", gold, "--tol", "0.2").stdout
-    assert "1 sentences; their brackets count as missed" in said
+    assert "1 sentence; its brackets count as missed" in said
 
 
 def test_constraints_file(cli, parser, tmp_path):

@@ -391,3 +391,8 @@ def test_report_names_features_and_confusions(cli, trees, parser, tmp_path):
     assert sum(map(sum, counts)) == sum(sentence.heads[m - 1] == head for sentence, m, head in arcs)
     assert {*names} <= {relation for sentence in dev for relation in sentence.deprels} | {*model.classes_}
     assert "Confusion" in page
+    assert "Of words whose head is right." in page
+    assert "Certificate of heads" in page
+    assert "Certificate of relations" in page
+    assert ">None<" not in page
+    assert "4 GB" in page

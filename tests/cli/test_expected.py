@@ -230,9 +230,9 @@ def test_the_report_of_train_begins_with_scores(cli, files, tmp_path):
     common = ("train", "tag", train, "-o", tmp_path / "m.pw", "-q", "--report", report)
     cli(*common, "--dev", dev, "--early-stopping", "3")
     page = report.read_text()
-    assert "<title>train.txt</title>" in page
-    assert "<h1>train.txt</h1>" in page
-    assert "Scored on test.txt" in page
+    assert "<title>Sequence tagger</title>" in page
+    assert "<h1>Sequence tagger</h1>" in page
+    assert "Trained on train.txt, scored on test.txt" in page
     assert str(files) not in page
     parts = ("scores", "summary", "confusion", "calibration", "weights")
     order = [page.index(f'<section id="{name}"') for name in parts]
@@ -256,7 +256,7 @@ def test_the_report_of_path(cli, cli_json, files, tmp_path):
     page = report.read_text()
     assert told["report"] == str(report)
     assert "F1 by C" in page
-    assert f"{told['score']:.4f}" in page
+    assert f"{told['score']:.2%}" in page
     assert 'id="calibration"' in page
     assert all(f'<th scope="row">{value}</th>' in page for value in ("0.01", "0.1", "1"))
     cli(*common)

@@ -403,7 +403,7 @@ def test_the_report_says_what_was_scored(cli, files, tmp_path):
     report = tmp_path / "r.html"
     for more, where in (((), "the training data"), (("--dev", dev), dev.name)):
         cli("train", "tag", train, "-o", tmp_path / "m.pw", "-q", "--tol", "0.1", "--report", report, *more)
-        assert f"Scored on {where}" in report.read_text()
+        assert f"scored on {where}" in report.read_text()
     size = partwise.load(tmp_path / "m.pw").result_.weights
     assert f"{(size != 0).sum():,}</" in report.read_text()
     assert f" of {len(size):,}" not in report.read_text()  # some weights belong to no feature

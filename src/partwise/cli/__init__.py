@@ -19,7 +19,7 @@ from partwise.cli.errors import run_safely
 #: Where each command is, and what the list of commands says of it.
 COMMANDS = {
     "bound": ("partwise.cli.bound", "Bound a model's loss on examples yet to come."),
-    "convert": ("partwise.cli.convert", "Write a model file in another format (CRFsuite's, or back)."),
+    "convert": ("partwise.cli.convert", "Convert model files: CRFsuite's both ways, Wapiti's and CRF++'s to ours."),
     "data": ("partwise.cli.data", "List, fetch and check data sets."),
     "demo": ("partwise.cli.demo", "Train every estimator on built-in data and write a report."),
     "evaluate": ("partwise.cli.evaluate", "Score a model on labelled data."),

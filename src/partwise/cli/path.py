@@ -203,7 +203,7 @@ def _report(
 
 
 def _said(name: str, value: Any) -> Any:
-    formats = {"relative_gap": ".1e", "passes": ".4g", "seconds": ".3g"}
+    formats = {"score": ".2%", "relative_gap": ".1e", "passes": ".4g", "seconds": ".3g"}
     return f"{value:{formats[name]}}" if name in formats else value
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any
@@ -16,6 +17,14 @@ LABELS = 50
 ENOUGH = 3
 #: Parameters that say nothing of the model.
 UNSAID = ("callbacks", "verbose", "warm_start")
+#: Titles of pages by task.
+TITLES = {
+    "tag": "Sequence tagger",
+    "segment": "Segment tagger",
+    "maxent": "Classifier",
+    "dep": "Dependency parser",
+    "cfg": "Constituency parser",
+}
 
 
 def write(
@@ -36,7 +45,7 @@ def write(
 
     Parameters
     ----------
-    data : the file that the page is about
+    data : the file that the model was trained on, or that was scored if nothing else was
     where : what was scored, if not the data
     baseline : what the main score is compared with
     held_out : whether the scores are of data that the model was not trained on, so that its probabilities are put to
@@ -47,32 +56,38 @@ def write(
 
     name = task.main_score(evaluation)[0]
     # The main score is the first one, and what it is compared with is next to it.
-    scores: dict[str, Any] = {name: evaluation.scores[name]} if name in evaluation.scores else {}
+    scores: dict[str, Any] = {name: percent(evaluation.scores[name])} if name in evaluation.scores else {}
     if baseline is not None:
-        scores[f"baseline: {baseline[0]}"] = baseline[1]
-    scores |= evaluation.scores
+        scores[f"baseline: {baseline[0]}"] = percent(baseline[1])
+    scores |= {key: percent(value) for key, value in evaluation.scores.items()}
+    scores |= task.cards(evaluation)
     scores |= tables or {}
     if evaluation.by_label:
         rows = evaluation.by_label
+        called = "by label" if len(rows) <= LABELS else f"the {LABELS} most frequent labels"
         if len(rows) > LABELS:
             rows = sorted(rows, key=lambda row: -row["gold"])[:LABELS]  # all are in what `evaluate --json` says
-        called = "by label" if rows is evaluation.by_label else f"the {LABELS} most frequent labels"
-        scores[called] = {row["label"]: {key: row[key] for key in row if key != "label"} for row in rows}
+        numbers = _numbers([row["label"] for row in rows])
+        if numbers:
+            rows = [row for _, row in sorted(zip(numbers, rows, strict=True), key=lambda pair: pair[0])]
+        scores[called] = {row["label"]: {key: percent(row[key]) for key in row if key != "label"} for row in rows}
     settings = model.get_params(deep=False)
-    settings = {key: value for key, value in settings.items() if value is not None and key not in UNSAID}
-    settings |= task.features(model)
+    settings = {key: value for key, value in settings.items() if key not in UNSAID} | task.features(model)
+    settings = {key: value for key, value in settings.items() if value is not None}
+    first = file_name(data)
     write_report(
         path,
-        result=model.result_,
-        title=file_name(data),
-        subtitle=f"Task {task.name}. Scored on {file_name(where) if where else f'{scored.n_examples} {task.unit}'}",
+        result=task.results(model),
+        title=TITLES[task.name],
+        subtitle=f"Trained on {first}, scored on {file_name(where)}" if where else f"Scored on {first}",
         scores=scores,
         plots=plots,
         calibration=_calibration(task, model, scored) if held_out else None,
-        confusion=evaluation.confusion,
+        confusion=_ordered(evaluation.confusion),
         top_features=task.strongest(model, TOP, scored),
         examples=task.examples(model, scored, EXAMPLES),
         settings=settings,
+        notes=task.report_notes,
     )
 
 
@@ -93,6 +108,28 @@ def dev_curve(name: str, score: float, callbacks: Sequence[Any], passes: float) 
     if len(scores) < ENOUGH:
         return []
     return [draw_curve(scores, f"{titled(name)} on development data by passes", "passes")]
+
+
+def percent(value: Any) -> Any:
+    """A share as the terminal shows it; other values as they are."""
+    return f"{value:.2%}" if isinstance(value, float) and math.isfinite(value) else value
+
+
+def _numbers(labels: Sequence[str]) -> list[float] | None:
+    """Labels as numbers, if all of them are."""
+    try:
+        return [float(label) for label in labels]
+    except ValueError:
+        return None
+
+
+def _ordered(confusion: tuple[list[str], list[list[int]]] | None) -> tuple[list[str], list[list[int]]] | None:
+    """Labels that are numbers, by their size."""
+    numbers = _numbers(confusion[0]) if confusion is not None else None
+    if confusion is None or numbers is None:
+        return confusion
+    order = sorted(range(len(numbers)), key=lambda k: numbers[k])
+    return [confusion[0][k] for k in order], [[confusion[1][i][j] for j in order] for i in order]
 
 
 def file_name(path: str) -> str:

@@ -26,7 +26,7 @@ _ENOUGH = 6
 
 def write_report(
     path: str | os.PathLike[str],
-    result: Result | None = None,
+    result: Result | Mapping[str, Result] | None = None,
     *,
     title: str = "Training report",
     subtitle: str = "",
@@ -38,6 +38,7 @@ def write_report(
     examples: Iterable[Any] = (),
     sections: Iterable[tuple[str, Mapping[str, Any], Iterable[Any]]] = (),
     settings: Mapping[str, Any] | None = None,
+    notes: Mapping[str, str] | None = None,
 ) -> None:
     """Write a report to an HTML file; every part is optional, and all text is escaped.
 
@@ -47,8 +48,9 @@ def write_report(
     ----------
     path : path
         Replaced in one step, or left as it was.
-    result : Result, optional
-        Certificate and convergence: plots, or a table where there are few points.
+    result : Result or mapping, optional
+        Certificate and convergence: plots, or a table where there are few points. Several results are given by what
+        they are of: ``{"heads": ..., "relations": ...}``.
     title, subtitle : str
     scores : mapping, optional
         Numbers by name, and tables as mappings of row names to mappings of column names to numbers: either
@@ -67,6 +69,8 @@ def write_report(
         A section each, for a page on several models.
     settings : mapping, optional
         Shown as a table.
+    notes : mapping, optional
+        More to say about "confusion" and "weights": a sentence each.
     """
     with atomic_write(path, "w") as file:
         file.write(
@@ -82,29 +86,34 @@ def write_report(
                 examples=examples,
                 sections=sections,
                 settings=settings,
+                notes=notes,
             )
         )
 
 
-def render(result: Result | None = None, **parts: Any) -> str:
+def render(result: Result | Mapping[str, Result] | None = None, **parts: Any) -> str:
     """The report as text; see `write_report`."""
     import partwise
 
     cards, tables = shown.scores(parts.get("scores") or {})
+    results = result if isinstance(result, Mapping) else {} if result is None else {"": result}
+    examples = [_example(example) for example in parts.get("examples") or ()]
     page: str = _template().render(
         version=partwise.__version__,
         title=parts.get("title", "Training report"),
         subtitle=parts.get("subtitle", ""),
-        result=None if result is None else summary(result),
+        results=[{"of": of, **summary(each)} for of, each in results.items()],
         score_cards=cards,
         score_tables=tables,
         plots=[plot if isinstance(plot, Drawing) else clean(plot) for plot in parts.get("plots") or ()],
         calibration=shown.calibration(parts.get("calibration")),
         confusion=shown.confusion(parts.get("confusion")),
         weights=shown.weights(parts.get("top_features")),
-        examples=[_example(example) for example in parts.get("examples") or ()],
+        examples=examples,
+        drawn=any(isinstance(each["drawing"], Drawing) for each in examples),
         sections=[_section(*section) for section in parts.get("sections") or ()],
         settings=shown.settings(parts.get("settings") or {}),
+        notes=parts.get("notes") or {},
     )
     return page
 
@@ -154,10 +163,22 @@ def summary(result: Result) -> dict[str, Any]:
     return {
         "cards": cards,
         "sentence": sentence,
-        "message": result.message.replace(f"{result.status} after", f"{status} after"),
+        "message": _unsaid(result),
         "plots": convergence_plots(result.history) if n_points >= _ENOUGH else [],
         "history": _history(result) if 1 < n_points < _ENOUGH else None,
     }
+
+
+def _unsaid(result: Result) -> str:
+    """The remarks of a result's message: the cards and the sentence say the rest."""
+    said = f"{result.solver}: {result.status} after "
+    remarks = []
+    for remark in result.message.split("; "):
+        if not remark.startswith(said):
+            remarks.append(remark)
+        elif ", of which rounding" in remark:
+            remarks.append("of the gap" + remark[remark.index(", of which rounding") + len(", of which") :])
+    return "; ".join(remarks)
 
 
 def _history(result: Result) -> dict[str, Any]:

@@ -164,7 +164,7 @@ def calibration(given: Any) -> dict[str, Any] | None:
 
     rows = {
         f"{given.edges[b]:g} to {given.edges[b + 1]:g}": {
-            "tokens": int(given.count[b]),
+            "answers": int(given.count[b]),
             "mean confidence": float(given.confidence[b]),
             "right": float(given.accuracy[b]),
         }
@@ -179,11 +179,18 @@ def calibration(given: Any) -> dict[str, Any] | None:
 
 def settings(given: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Names and values in words."""
-    return [(in_words(name), _setting(value)) for name, value in given.items()]
+    texts = {name: _bytes(value) if name == "memory_limit" else _setting(value) for name, value in given.items()}
+    return [(in_words(name), text) for name, text in texts.items()]
+
+
+def _bytes(value: Any) -> str:
+    return f"{value / 1e9:g} GB" if isinstance(value, numbers.Real) else _setting(value)
 
 
 def _setting(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, (list, tuple)):
+        value = ", ".join(map(str, value))
     text = repr(value) if not isinstance(value, str) else value
     return text if len(text) <= 400 else text[:400] + "…"

@@ -119,8 +119,8 @@ def _section(rows: Sequence[Row]) -> tuple[dict[str, Any], list[Any]]:
     """What the report says of the runs of one kind: their scores with certificates, and drawings."""
     scores = {
         f"{row.name}, {row.data}": {
-            "right": row.tokens,
-            "whole": row.wholes,
+            "right": f"{row.tokens:.1%}",
+            "whole": f"{row.wholes:.1%}",
             "primal": row.result.primal,
             "dual": row.result.dual,
             "relative gap": f"{row.result.relative_gap:.0e}",

@@ -132,6 +132,8 @@ class Task(ABC):
     partitioned: ClassVar[tuple[str, ...]] = ()
     #: Whether labels may have costs from a file.
     label_costs: ClassVar[bool] = False
+    #: What a report says in addition of its parts (`partwise.report.write_report`).
+    report_notes: ClassVar[Mapping[str, str]] = {}
     #: File formats, the default first; "auto" looks at the file.
     formats: ClassVar[tuple[str, ...]] = ("auto",)
 
@@ -219,6 +221,14 @@ class Task(ABC):
     @abstractmethod
     def evaluate(self, model: Any, data: Data, guess: Any = None) -> Evaluation:
         """Scores of the model's predictions; `guess`: these, if they are known already."""
+
+    def results(self, model: Any) -> Any:
+        """The certificate for the report, or several by what they are of."""
+        return model.result_
+
+    def cards(self, evaluation: Evaluation) -> dict[str, str]:
+        """What the report shows beside the scores."""
+        return {}
 
     def notes(self, model: Any, training: Data, evaluation: Evaluation) -> list[tuple[str, str]]:
         """More lines of the summary of `train`: (heading, text)."""

@@ -158,8 +158,13 @@ class CfgTask(Task):
         ]
         failed = evaluation.details["n_without_parse"]
         if failed:
-            found.append(("no parse", f"{failed} sentences; their brackets count as missed"))
+            whose = "its" if failed == 1 else "their"
+            found.append(("no parse", f"{_sentences(failed)}; {whose} brackets count as missed"))
         return found
+
+    def cards(self, evaluation: Evaluation) -> dict[str, str]:
+        failed = evaluation.details["n_without_parse"]
+        return {"without a parse": _sentences(failed)} if failed else {}
 
     def main_score(self, evaluation: Evaluation) -> tuple[str, float]:
         return "f1", evaluation.scores["f1"]
@@ -239,6 +244,10 @@ def _data(sentences: list[list[str]], trees: Any, settings: Mapping[str, Any], p
             raise UserError(f"{path}: sentence {i} has {len(words)} words, more than --max-length {most}")
     shape = {name: settings[name] for name in ("horizontal", "vertical", "binarise", "rare") if name in settings}
     return Data(sentences, trees, len(sentences), sum(map(len, sentences)), shape, first)
+
+
+def _sentences(n: int) -> str:
+    return f"{n} sentence{'s' * (n != 1)}"
 
 
 def _by_label(found: ParsevalScores) -> list[dict[str, Any]]:

@@ -42,6 +42,11 @@ class DepTask(Task):
         "max_length", "memory_limit",
     )  # fmt: skip
     formats: ClassVar[tuple[str, ...]] = ("auto", "conllu", "conllx")
+    report_notes: ClassVar[Mapping[str, str]] = {
+        "confusion": "Of words whose head is right.",
+        "weights": "A feature is what is seen at the head | at the modifier | between them; "
+        "upos+1 is of the word after it, upos-1 of the word before it.",
+    }
 
     @property
     def estimator(self) -> type[Any]:
@@ -200,6 +205,10 @@ class DepTask(Task):
 
     def blank(self, model: Any) -> set[str]:
         return set(model.blank_columns_)
+
+    def results(self, model: Any) -> Any:
+        relations = {} if model.label_result_ is None else {"relations": model.label_result_}
+        return {"heads": model.result_, **relations}
 
     def notes(self, model: Any, training: Data, evaluation: Evaluation) -> list[tuple[str, str]]:
         """The certificate of relations, trees with crossing arcs, the score that is not the main one."""
