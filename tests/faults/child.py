@@ -1,4 +1,7 @@
-"""Runs trials and prints a JSON line after each: ``python -m tests.faults.child MODULES ROW:FIRST:LAST ...``."""
+"""Runs trials: ``python -m tests.faults.child MODULE FOLDER``.
+
+Orders come as JSON lines, [row's name, numbers]; there is a line when it is ready, and one after each trial.
+"""
 
 from __future__ import annotations
 
@@ -6,34 +9,42 @@ import json
 import os
 import shutil
 import sys
-import tempfile
 import time
 import traceback
 import warnings
 from pathlib import Path
 
-from .rows import all_rows
+from . import digest
+from .rows import REPORT, all_rows, reported
 
 
-def main(modules: str, *orders: str) -> None:
-    out = os.fdopen(os.dup(1), "w")
+def main(module: str, scratch: str) -> None:
+    orders, out = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)  # what a trial prints is no result
     warnings.simplefilter("ignore")
-    rows = all_rows(tuple(modules.split(",")))
-    for order in orders:
-        name, numbers = order.split(":", 1)
-        for number in map(int, numbers.split(",")):
-            folder = Path(tempfile.mkdtemp(prefix="faults-"))
-            print(json.dumps({"row": name, "trial": number, "begin": True}), file=out, flush=True)
-            begin = time.process_time()
-            try:
-                outcome, detail = rows[name].trial(number, folder)
-            except Exception as error:
-                outcome, detail = f"unexpected {type(error).__name__}", traceback.format_exc()[-600:]
-            finally:
-                shutil.rmtree(folder, ignore_errors=True)
-            record = {"row": name, "trial": number, "outcome": outcome, "detail": detail[:600]}
-            print(json.dumps(record | {"cpu": round(time.process_time() - begin, 3)}), file=out, flush=True)
+    rows = all_rows((module,))
+    print(json.dumps({"ready": digest.of_package()}), file=out, flush=True)
+    try:
+        for order in orders:
+            name, numbers = json.loads(order)
+            for number in numbers:
+                folder = Path(scratch) / f"{name}-{number}"
+                folder.mkdir()
+                begin, cpu = time.monotonic(), time.process_time()
+                try:
+                    outcome, detail = rows[name].trial(number, folder)
+                except Exception as error:
+                    outcome, detail = f"unexpected {type(error).__name__}", traceback.format_exc()[-600:]
+                finally:
+                    shutil.rmtree(folder, ignore_errors=True)
+                text = reported(Path(scratch)) if rows[name].core else ""
+                outcome, detail = (REPORT, text) if text else (outcome, detail[:600])
+                used = {"cpu": round(time.process_time() - cpu, 4), "seconds": round(time.monotonic() - begin, 4)}
+                record = {"row": name, "trial": number, "outcome": outcome, "detail": detail} | used
+                print(json.dumps(record), file=out, flush=True)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)  # who gave the orders may have been killed
 
 
 if __name__ == "__main__":

@@ -102,6 +102,7 @@ ROWS = [
         worker_killed,
         ("bit-identical",),
         300,
+        alone=True,
     ),
     Row(
         "cluster-gone",
@@ -112,5 +113,6 @@ ROWS = [
         cluster_gone,
         ("ClusterError", "had ended"),
         300,
+        alone=True,
     ),
 ] * (importlib.util.find_spec("distributed") is not None)

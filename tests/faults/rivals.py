@@ -1,36 +1,53 @@
-"""The same damage to model files of other systems, each load in a process of its own. A comparison, no requirement."""
+"""The same damage to model files of other systems. A comparison, no requirement.
+
+Each file is loaded and used in a process of its own, forked from one that has imported the package and done nothing.
+"""
 
 from __future__ import annotations
 
+import base64
+import importlib
 import importlib.util
-import os
-import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .models import damaged
+from .damage import damaged
 from .rows import Row, apart
 
+#: Seconds of CPU time after which a load hangs.
+LIMIT = 3.0
+POINT = [1.0, 2.0, 0.0, 1.0, 0.5, 0.1]
 
-@cache
-def crfsuite() -> bytes:
+
+@dataclass(frozen=True)
+class Rival:
+    title: str
+    module: str  # that is imported beforehand
+    files: tuple[str, ...]  # names of files, by turns
+    train: Callable[[str], Any]  # to a file
+    use: Callable[[str], Any]
+
+
+def points() -> tuple[list[list[float]], list[int]]:
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(50, 6)).tolist(), rng.integers(3, size=50).tolist()
+
+
+def train_crfsuite(path: str) -> None:
     import pycrfsuite
 
     rng = np.random.default_rng(0)
     trainer = pycrfsuite.Trainer(verbose=False)
     for _ in range(30):
-        trainer.append(
-            [[f"w={k}", "bias"] for k in rng.integers(20, size=5)], [f"L{k}" for k in rng.integers(4, size=5)]
-        )
+        words, tags = rng.integers(20, size=5), rng.integers(4, size=5)
+        trainer.append([[f"w={k}", "bias"] for k in words], [f"L{k}" for k in tags])
     trainer.set_params({"max_iterations": 20})
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "model")
-        trainer.train(path)
-        return Path(path).read_bytes()
+    trainer.train(path)
 
 
 def use_crfsuite(path: str) -> None:
@@ -41,55 +58,109 @@ def use_crfsuite(path: str) -> None:
     tagger.tag([[f"w={k}", "bias"] for k in range(5)])
 
 
-@cache
-def liblinear() -> bytes:
+def train_liblinear(path: str) -> None:
     from liblinear.liblinearutil import save_model, train
 
-    rng = np.random.default_rng(0)
-    model = train(rng.integers(3, size=50).tolist(), rng.normal(size=(50, 6)).tolist(), "-q")
-    with tempfile.TemporaryDirectory() as folder:
-        save_model(os.path.join(folder, "model"), model)
-        return (Path(folder) / "model").read_bytes()
+    X, y = points()
+    save_model(path, train(y, X, "-q"))
 
 
 def use_liblinear(path: str) -> None:
     from liblinear.liblinearutil import load_model, predict
 
-    model = load_model(path)
+    predict([0.0], [POINT], _there(load_model(path)), "-q")
+
+
+def train_libsvm(path: str) -> None:
+    from libsvm.svmutil import svm_save_model, svm_train
+
+    X, y = points()
+    svm_save_model(path, svm_train(y, X, "-q"))
+
+
+def use_libsvm(path: str) -> None:
+    from libsvm.svmutil import svm_load_model, svm_predict
+
+    svm_predict([0.0], [POINT], _there(svm_load_model(path)), "-q")
+
+
+def train_xgboost(path: str) -> None:
+    import xgboost
+
+    X, y = points()
+    options = {"objective": "multi:softmax", "num_class": 3, "max_depth": 3, "nthread": 1}
+    xgboost.train(options, xgboost.DMatrix(np.array(X), np.array(y)), 5).save_model(path)
+
+
+def use_xgboost(path: str) -> None:
+    import xgboost
+
+    model = xgboost.Booster({"nthread": 1})
+    model.load_model(path)
+    model.predict(xgboost.DMatrix(np.array([POINT]), nthread=1))
+
+
+def _there(model: Any) -> Any:
     if model is None:
         raise ValueError("no model")
-    predict([0.0], [[1.0, 2.0, 0.0, 1.0, 0.5, 0.1]], model, "-q")
+    return model
 
 
-def damaged_rival(make: Callable[[], bytes], use: Callable[[str], Any], number: int, folder: Path) -> tuple[str, str]:
-    data = make()
-    wrong = damaged(np.random.default_rng([3, number]), data, data)
-    if wrong == data:
-        return "unchanged", ""
-    path = folder / "model"
-    path.write_bytes(wrong)
-    ended = apart(lambda: use(str(path)), 10)
+RIVALS = {
+    "crfsuite": Rival("python-crfsuite", "pycrfsuite", ("model",), train_crfsuite, use_crfsuite),
+    "liblinear": Rival("LIBLINEAR", "liblinear.liblinearutil", ("model",), train_liblinear, use_liblinear),
+    "libsvm": Rival("LIBSVM", "libsvm.svmutil", ("model",), train_libsvm, use_libsvm),
+    "xgboost": Rival("XGBoost (UBJSON, JSON)", "xgboost", ("model.ubj", "model.json"), train_xgboost, use_xgboost),
+}
+
+
+@cache
+def saved(name: str, file: str) -> bytes:
+    """A file of a model that was trained in another process."""
+    importlib.import_module(RIVALS[name].module)
+
+    def train() -> str:
+        import tempfile
+
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / file
+            RIVALS[name].train(str(path))
+            RIVALS[name].use(str(path))
+            return base64.b64encode(path.read_bytes()).decode()
+
+    ended = apart(train, 60)
+    if not isinstance(ended.answer, str):
+        raise RuntimeError(f"no model of {name}: {ended}")
+    return base64.b64decode(ended.answer)
+
+
+def damaged_rival(name: str, number: int, folder: Path) -> tuple[str, str]:
+    rival = RIVALS[name]
+    file = rival.files[number % len(rival.files)]
+    data, path = saved(name, file), folder / file
+    path.write_bytes(damaged(np.random.default_rng([3, number]), data, data))
+    ended = apart(lambda: rival.use(str(path)), LIMIT)
     if ended.how == "hang":
         return "hang", ""
-    if ended.how.startswith("signal"):
-        return "crash", ended.how
-    refused = ended.how != "answer" or ended.answer is not None
-    return ("error" if refused else "loaded as if whole"), str(ended)
+    if ended.how == "answer":
+        return ("loaded as if whole" if ended.answer is None else "error"), str(ended.answer)
+    return "crash", ended.how
+
+
+def installed(module: str) -> bool:
+    return importlib.util.find_spec(module.partition(".")[0]) is not None
 
 
 ROWS = [
     Row(
         f"rival-{name}",
-        f"model damaged: {title}",
+        f"model damaged in the same way: {rival.title}",
         "",
         1000,
         0,
-        partial(damaged_rival, make, use),
+        partial(damaged_rival, name),
         None,
+        missing="" if installed(rival.module) else rival.title,
     )
-    for name, module, title, make, use in (
-        ("crfsuite", "pycrfsuite", "python-crfsuite", crfsuite, use_crfsuite),
-        ("liblinear", "liblinear", "LIBLINEAR", liblinear, use_liblinear),
-    )
-    if importlib.util.find_spec(module) is not None
+    for name, rival in RIVALS.items()
 ]

@@ -11,19 +11,20 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-#: The tests' own helpers are imported from their folder.
 TESTS = Path(__file__).resolve().parents[1]
-if str(TESTS) not in sys.path:
-    sys.path.insert(0, str(TESTS))
 
 #: A process hangs when it has used so many seconds of CPU time, or this many times as many have gone by.
 WAIT = 10
 #: Bytes that a trial's own process may take.
 MOST = 4 << 30
+#: A sanitizer wrote something.
+REPORT = "sanitizer's report"
+#: Where it does so, in the folder of a process.
+LOGS = "logs"
 MODULES = ("models", "checkpoints", "formats", "killed", "writing", "numbers", "sizes", "limits", "clusters", "rivals")
 
 
@@ -41,6 +42,11 @@ class Row:
     trial : number, empty folder -> (outcome, detail); the same number is the same trial
     good : outcomes that are as required; None: a comparison, without a requirement
     seconds : of CPU time after which a trial hangs; or WAIT times as long on the clock
+    core : the core's build: "" as it is installed, "asan" (with AddressSanitizer and UndefinedBehaviorSanitizer) or
+        "tsan" (with ThreadSanitizer); a report of theirs is the outcome REPORT
+    alone : nothing else runs at the same time, as the trials have processes of their own that share the machine
+    missing : the package without which there is nothing to run
+    module : where the row is from (`all_rows` says so)
     """
 
     name: str
@@ -51,6 +57,10 @@ class Row:
     trial: Callable[[int, Path], tuple[str, str]]
     good: tuple[str, ...] | None
     seconds: float = 60.0
+    core: str = ""
+    alone: bool = False
+    missing: str = ""
+    module: str = ""
 
 
 def all_rows(modules: tuple[str, ...] = MODULES) -> dict[str, Row]:
@@ -58,8 +68,17 @@ def all_rows(modules: tuple[str, ...] = MODULES) -> dict[str, Row]:
     found: dict[str, Row] = {}
     for name in modules:
         module = importlib.import_module(name if "." in name else f"tests.faults.{name}")
-        found |= {row.name: row for row in module.ROWS}
+        found |= {row.name: replace(row, module=name) for row in module.ROWS}
     return found
+
+
+def reported(folder: Path) -> str:
+    """What sanitizers have written in the process of this folder, which is then removed."""
+    paths = sorted((folder / LOGS).iterdir())
+    text = "\n".join(path.read_text(errors="replace") for path in paths)
+    for path in paths:
+        path.unlink()
+    return text[:3000]
 
 
 @dataclass(frozen=True)
@@ -84,6 +103,7 @@ def apart(function: Callable[[], Any], seconds: float, during: Callable[[int], N
         status = 1
         try:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
             resource.setrlimit(resource.RLIMIT_AS, (used + MOST, resource.RLIM_INFINITY))
             quiet = os.open(os.devnull, os.O_RDWR)

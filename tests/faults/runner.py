@@ -2,94 +2,98 @@
 
 from __future__ import annotations
 
-import json
-import os
 import select
-import subprocess
-import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
-from .rows import MODULES, TESTS, WAIT, Row
+from sanitizers import site
 
-Record = dict[str, Any]
+from .plan import Plan
+from .process import Process, Record
+from .rows import Row
+
+
+def cannot(row: Row) -> str:
+    """Why the row cannot be run here, or ""."""
+    if row.missing:
+        return f"{row.missing} is not installed"
+    if row.core and not site(row.core).is_dir():
+        return f"there is no {row.core} build (`make faults` makes it)"
+    return ""
 
 
 def run(
     rows: Mapping[str, Row],
-    orders: Iterable[tuple[str, list[int]]],
-    modules: Iterable[str] = MODULES,
+    orders: Mapping[str, Sequence[int]],
+    jobs: int = 1,
     deadline: float = float("inf"),
     slack: float = 30.0,
+    cost: Mapping[str, float] | None = None,
 ) -> Iterator[Record]:
-    """Results of trials, (row's name, numbers) by order, until the clock (`time.monotonic`) says `deadline`.
+    """Results of trials, numbers by row, until the clock (`time.monotonic`) says `deadline`.
 
-    A trial hangs if it has not ended after WAIT times the row's seconds, and `slack`.
+    A trial hangs if it has not ended after WAIT times the row's seconds, and `slack`. `cost`: seconds per trial as far
+    as they are known. Rows that cannot be run here are left out.
     """
-    left = [(name, list(numbers)) for name, numbers in orders if numbers]
-    while left and time.monotonic() < deadline:
-        for record in _one_process(rows, left, ",".join(modules), deadline, slack):
-            yield record
-            numbers = next(numbers for name, numbers in left if name == record["row"])
-            numbers.remove(record["trial"])
-        left = [(name, numbers) for name, numbers in left if numbers]
-
-
-def _one_process(
-    rows: Mapping[str, Row], left: list[tuple[str, list[int]]], modules: str, deadline: float, slack: float
-) -> Iterator[Record]:
-    orders = [f"{name}:{','.join(map(str, numbers[:2000]))}" for name, numbers in left]
-    command = [sys.executable, "-m", "tests.faults.child", modules, *orders]
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    child = subprocess.Popen(command, cwd=TESTS.parent, stdout=subprocess.PIPE, env=environment)
-    assert child.stdout is not None
-    descriptor, held, running = child.stdout.fileno(), b"", None
+    plan = Plan(
+        rows, {name: numbers for name, numbers in orders.items() if not cannot(rows[name])}, jobs, deadline, cost or {}
+    )
+    team: list[Process | None] = [None] * jobs
     try:
-        while True:
-            limit = WAIT * rows[running["row"]].seconds + slack if running else 1800.0
-            ready, _, _ = select.select([descriptor], [], [], min(limit, max(0.0, deadline - time.monotonic())))
-            if not ready:
-                if time.monotonic() < deadline:
-                    if running is None:
-                        raise RuntimeError("the process of the trials does not begin")
-                    yield _result(running, "hang", f"no answer after {limit:.0f} s")
+        while time.monotonic() < deadline:
+            for k in range(jobs):
+                team[k] = _employed(plan, rows, team, k)
+            busy = [process for process in team if process is not None and process.order[1]]
+            if not busy:
                 return
-            piece = os.read(descriptor, 1 << 16)
-            if not piece:
-                child.wait(timeout=60)  # the pipe is closed before the process has ended
-                break
-            held += piece
-            *lines, held = held.split(b"\n")
-            for line in lines:
-                record = json.loads(line)
-                running = record if record.pop("begin", False) else None
-                if running is None:
+            wait = min([deadline - time.monotonic(), *(each.left(rows[each.order[0]], slack) for each in busy)])
+            ready, _, _ = select.select([each.answers for each in busy], [], [], min(max(0.0, wait), 3600.0))
+            for process in busy:
+                for record in _seen(process, process.answers in ready, rows, slack, plan):
+                    plan.note(record["row"], record["seconds"])
                     yield record
+                if process.child.returncode is not None:
+                    team[team.index(process)] = None
+                    process.forget()
     finally:
-        if child.poll() is None:
-            child.kill()
-        status = child.wait()
-        child.stdout.close()
-    if running:
-        yield _result(running, "crash", f"the process ended with {status}")
-    elif status:
-        raise RuntimeError(f"the process of the trials failed before it began one (status {status})")
+        for process in team:
+            if process is not None:
+                process.forget()
 
 
-def _result(running: Record, outcome: str, detail: str) -> Record:
-    return {"row": running["row"], "trial": running["trial"], "outcome": outcome, "detail": detail, "cpu": None}
+def _employed(plan: Plan, rows: Mapping[str, Row], team: list[Process | None], k: int) -> Process | None:
+    """A process with work in this place, the one that was there if it will do; None: there is no work for it."""
+    process = team[k]
+    if process is not None and process.order[1]:
+        return process
+    others = sum(bool(each and each.order[1]) for each in team)
+    piece = plan.next(process.order[0] if process else "", others)
+    if piece is None:
+        return process
+    name, numbers = piece
+    if process is not None and not process.fits(rows[name]):
+        process.forget()
+        process = None
+    if process is None:
+        process = Process(rows[name].module, rows[name].core)
+    process.give(name, numbers)
+    return process
 
 
-def read(path: Path) -> list[Record]:
-    """Results that were kept; a last line that was cut off is left out."""
-    if not path.exists():
-        return []
-    found = []
-    for line in path.read_text().splitlines():
-        try:
-            found.append(json.loads(line))
-        except ValueError:
-            continue
-    return found
+def _seen(process: Process, ready: bool, rows: Mapping[str, Row], slack: float, plan: Plan) -> Iterator[Record]:
+    """What a process has to tell; one that has died or hangs is ended, and the rest of its work given back."""
+    if ready:
+        found = process.read()
+        if found is not None:
+            yield from found
+            return
+        record = process.ended()
+    elif process.left(rows[process.order[0]], slack) > 0:
+        return
+    else:
+        record = process.hangs()
+        process.end()
+    plan.give_back(*process.order)
+    process.order[1].clear()
+    if record is not None:
+        yield record

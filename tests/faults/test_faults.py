@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 
@@ -10,20 +11,26 @@ import pytest
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks, limits and /proc as Linux has them")
 if sys.platform == "linux":
-    from tests.faults import page, runner
-    from tests.faults.rows import all_rows
+    import sanitizers
+
+    from tests.faults import __main__ as command
+    from tests.faults import digest, page, runner
+    from tests.faults.kept import Kept, mend, read
+    from tests.faults.plan import Plan
+    from tests.faults.rows import REPORT, TESTS, Row, all_rows
 
 
 def wrong_of(rows, results):
-    return [each for each in results if each["outcome"] not in (rows[each["row"]].good or [each["outcome"]])]
+    return [each for each in results if page.wrong(rows[each["row"]], [each["outcome"]])]
 
 
 def test_a_sample_of_each_row():
+    """Rows with a sanitized core are skipped where there is no such build."""
     rows = all_rows()
-    orders = [(name, spread(row.trials, row.sample)) for name, row in rows.items()]
+    orders = {name: spread(row.trials, row.sample) for name, row in rows.items() if not runner.cannot(row)}
     results = list(runner.run(rows, orders))
     assert not wrong_of(rows, results)
-    assert len(results) == sum(len(numbers) for _, numbers in orders)
+    assert len(results) == sum(map(len, orders.values()))
 
 
 def spread(n, k):
@@ -31,9 +38,9 @@ def spread(n, k):
 
 
 @pytest.mark.faults
-def test_the_whole_table(tmp_path):
+def test_the_whole_table():
     rows = all_rows()
-    results = list(runner.run(rows, [(name, list(range(row.trials))) for name, row in rows.items()]))
+    results = list(runner.run(rows, {name: list(range(row.trials)) for name, row in rows.items()}))
     assert not wrong_of(rows, results)
 
 
@@ -48,25 +55,156 @@ def trial(number, folder):
         time.sleep(60)
     if number == 5:
         raise KeyError("x")
+    (folder / "file").write_text("x")
     return "fine", ""
 
-ROWS = [Row("fake", "made up", "fine", 7, 1, trial, ("fine",), 0.5)]
+def beside(number, folder):
+    begin = time.monotonic()
+    time.sleep(0.2)
+    return "fine", f"{begin} {time.monotonic()}"
+
+def told(number, folder):
+    if number == 1:
+        (folder.parent / "logs" / "report.1").write_text("ERROR: made up")
+    if number == 2:
+        (folder.parent / "logs" / "report.2").write_text("ERROR: and aborted")
+        os.abort()
+    return "fine", ""
+
+ROWS = [
+    Row("told", "reports", "fine", 4, 1, told, ("fine",), core="fake"),
+    Row("fake", "made up", "fine", 7, 1, trial, ("fine",), 0.5),
+    Row("long", "two at a time", "fine", 6, 1, beside, ("fine",)),
+    Row("alone", "nothing beside it", "fine", 3, 1, beside, ("fine",), alone=True),
+    Row("absent", "not there", "", 3, 1, beside, None, missing="nothing"),
+]
 """
 
 
-def test_the_runner_sees_crashes_and_hangs(tmp_path, monkeypatch):
+@pytest.fixture
+def fake_rows(tmp_path, monkeypatch):
     (tmp_path / "fakes").mkdir()
     (tmp_path / "fakes" / "fake.py").write_text(FAKE)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
     monkeypatch.syspath_prepend(tmp_path)
-    rows = all_rows(("fakes.fake",))
-    results = list(runner.run(rows, [("fake", list(range(7)))], ("fakes.fake",), slack=0.0))
+    monkeypatch.setitem(sanitizers.CORES, "fake", (str(tmp_path), "libstdc++.so", {"ASAN_OPTIONS": "x=1"}))
+    monkeypatch.delitem(sys.modules, "fakes", raising=False)
+    monkeypatch.delitem(sys.modules, "fakes.fake", raising=False)
+    return all_rows(("fakes.fake",))
+
+
+def kept_of(rows, results):
+    kept = Kept(rows)
+    for each in results:
+        kept.add(each | {"digest": digest.of_row(rows[each["row"]]), "date": "2020-02-20"})
+    return kept
+
+
+def test_the_runner_sees_crashes_and_hangs(fake_rows):
+    results = list(runner.run(fake_rows, {"fake": list(range(7))}, slack=0.0))
     outcomes = {each["trial"]: each["outcome"] for each in results}
     assert outcomes == {0: "fine", 1: "fine", 2: "crash", 3: "fine", 4: "hang", 5: "unexpected KeyError", 6: "fine"}
-    text = page.written(rows, results)
+    text = page.written(fake_rows, kept_of(fake_rows, results))
     assert "| made up | 7 (7) | fine | fine 4, crash 1, hang 1, unexpected KeyError 1 | **no**: 3 |" in text
-    assert "| fine 1 | yes, so far |" in page.written(rows, results[:1])
-    kept = tmp_path / "results.jsonl"
-    kept.write_text("".join(json.dumps(each) + "\n" for each in results[:2]) + '{"row": "fa')
-    assert [each["trial"] for each in runner.read(kept)] == [0, 1]
-    assert not list(runner.run(rows, [("fake", [0])], ("fakes.fake",), deadline=time.monotonic() - 1))
+    assert "| not there | 0 (3) |  | nothing is not installed | (comparison) |" in text
+    assert "| fine 1 | yes, so far |" in page.written(fake_rows, kept_of(fake_rows, results[:1]))
+    assert not list(runner.run(fake_rows, {"fake": [0]}, deadline=time.monotonic() - 1))
+
+
+def test_what_sanitizers_write_is_an_outcome(fake_rows, tmp_path):
+    assert runner.cannot(fake_rows["told"])
+    (tmp_path / "site").mkdir()
+    results = {each["trial"]: each for each in runner.run(fake_rows, {"told": range(4)})}
+    assert [results[k]["outcome"] for k in range(4)] == ["fine", REPORT, REPORT, "fine"]
+    assert [results[k]["detail"] for k in (1, 2)] == ["ERROR: made up", "ERROR: and aborted"]
+
+
+def test_a_sanitized_build_of_other_sources_is_refused(fake_rows, tmp_path):
+    (tmp_path / "site" / "partwise").mkdir(parents=True)
+    (tmp_path / "site" / "partwise" / "__init__.py").write_text("")
+    with pytest.raises(RuntimeError, match="the package of the fake build is another one"):
+        list(runner.run(fake_rows, {"told": [0]}))
+
+
+def test_rows_run_side_by_side_except_those_that_must_not(fake_rows):
+    results = list(runner.run(fake_rows, {"long": range(6), "alone": range(3), "absent": range(3)}, jobs=2))
+    times = {(each["row"], each["trial"]): tuple(map(float, each["detail"].split())) for each in results}
+    assert sorted(times) == [("alone", k) for k in range(3)] + [("long", k) for k in range(6)]
+
+    def overlaps(one):
+        return [
+            other
+            for other in times
+            if other != one and times[other][0] < times[one][1] > times[one][0] < times[other][1]
+        ]
+
+    assert not any(overlaps(("alone", k)) for k in range(3))
+    assert any(overlaps(("long", k)) for k in range(6))
+
+
+def test_results_are_kept_and_those_of_other_sources_not_counted(fake_rows, tmp_path, monkeypatch, capsys):
+    path, target = tmp_path / "kept.jsonl", tmp_path / "page.md"
+    monkeypatch.setattr(command, "all_rows", lambda: fake_rows)
+
+    def call(*more):
+        arguments = ["--resume", str(path), "--page", str(target), "--jobs", "1", "--row", "long", *more]
+        with pytest.raises(SystemExit) as ended:
+            command.main(arguments)
+        return ended.value.code
+
+    assert call("--trials", "2") == 0
+    path.write_text(path.read_text() + '{"row": "lo')  # killed while it wrote
+    assert call("--trials", "3") == 0
+    assert [each["trial"] for each in read(path)] == [0, 1, 2]
+    head = target.read_text()
+    assert f"sources `{digest.of_code()}`" in head
+    assert ": 3 trials;" in head
+    other = [each | {"digest": "another"} for each in read(path)]
+    path.write_text("".join(json.dumps(each) + "\n" for each in other))
+    mend(path)
+    assert call("--list") == 0
+    assert re.search(r"^long +0 of +6 .*3 of other sources, not counted$", capsys.readouterr().out, re.MULTILINE)
+    assert call("--trials", "1") == 0
+    assert ": 1 trials;" in target.read_text()
+    assert len(path.read_text().splitlines()) == 4  # what was there stays
+
+
+def test_a_digest_is_of_contents_not_of_places(tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name / "inner").mkdir(parents=True)
+        (tmp_path / name / "inner" / "a.py").write_text("a")
+    one, two = (digest.of_files(tmp_path / name, (tmp_path / name).rglob("*.py")) for name in ("one", "two"))
+    assert one == two
+    (tmp_path / "two" / "inner" / "a.py").write_text("b")
+    assert digest.of_files(tmp_path / "two", (tmp_path / "two").rglob("*.py")) != one
+
+
+def test_the_page_says_what_it_was_written_for():
+    text = (TESTS.parent / "docs" / "reliability.md").read_text()
+    assert re.search(
+        r"^partwise \S+, sources `[0-9a-f]{12}`, [-0-9]+( to [-0-9]+)?: [\d,]+ trials; ", text, re.MULTILINE
+    )
+
+
+def test_short_rows_end_and_long_ones_have_equal_parts():
+    """60 s for rows of 2, 1000 and 2000 s: 2, 29 and 29."""
+
+    def row(name, n):
+        return Row(name, "", "", n, 0, lambda k, f: ("", ""), ("",))
+
+    rows = {"b": row("b", 1000), "a": row("a", 20), "c": row("c", 2000)}
+    clock = [0.0]
+    plan = Plan(
+        rows, {name: range(each.trials) for name, each in rows.items()}, 1, 60.0, {"a": 0.1, "b": 1.0, "c": 1.0}
+    )
+    plan.clock = lambda: clock[0]
+    name, used = "", dict.fromkeys(rows, 0.0)
+    while clock[0] < 60:
+        name, numbers = plan.next(name, 0)
+        for _ in numbers:
+            seconds = 0.1 if name == "a" else 1.0
+            clock[0] += seconds
+            used[name] += seconds
+            plan.note(name, seconds)
+    assert used["a"] == pytest.approx(2.0)
+    assert abs(used["b"] - used["c"]) <= 4

@@ -1,0 +1,59 @@
+"""What was tested, as a short digest: results of other sources are not counted.
+
+It is one of files' names and contents, wherever they lie: the package that is imported and the core's sources; and for
+a row the tests' helpers and the modules of this package that it is made of.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+import partwise
+
+from .rows import TESTS, Row
+
+#: Of this package, what every trial is run by.
+COMMON = ("rows", "child")
+
+
+def of_files(root: Path, paths: Iterable[Path]) -> str:
+    total = hashlib.sha256()
+    for path in sorted(paths):
+        content = hashlib.sha256(path.read_bytes()).hexdigest()
+        total.update(f"{path.relative_to(root).as_posix()} {content}\n".encode())
+    return total.hexdigest()
+
+
+@cache
+def of_package() -> str:
+    """Of the package's Python files: what is imported, in this process."""
+    root = Path(partwise.__file__).resolve().parent
+    return of_files(root, root.rglob("*.py"))
+
+
+@cache
+def of_code() -> str:
+    """Of the package and the core."""
+    core = TESTS.parent / "core"
+    sources = [path for path in core.rglob("*") if path.suffix in (".cpp", ".h")]
+    return hashlib.sha256((of_package() + of_files(core, sources)).encode()).hexdigest()[:12]
+
+
+@cache
+def of_row(row: Row) -> str:
+    """Of the code, and of what this row's trials are made of."""
+    folder = TESTS / "faults"
+    names, left = set(COMMON), [row.module]
+    while left:
+        name = left.pop()
+        if "." in name or name in names or not (folder / f"{name}.py").exists():
+            continue
+        names.add(name)
+        left += re.findall(r"^from \.(\w+) import", (folder / f"{name}.py").read_text(), re.MULTILINE)
+    helpers = [path for path in TESTS.glob("*.py") if not path.name.startswith("test_")]
+    paths = [*helpers, *(TESTS / "oracles").glob("*.py"), *(folder / f"{name}.py" for name in names)]
+    return f"{of_code()}-{of_files(TESTS, paths)[:6]}"
