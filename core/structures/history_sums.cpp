@@ -112,7 +112,8 @@ bool HistorySums<Num>::forward() {
         if (log_sum == kLogOfZero) return false;
         log_constant_ += log_sum;
     }
-    if (!constrained()) log_constant_ = 0;  // all labels together have probability 1: the rest is rounding
+    // All labels together have probability 1: the rest is rounding, unless scores overflow.
+    if (!constrained() && std::isfinite(log_constant_)) log_constant_ = 0;
     return true;
 }
 

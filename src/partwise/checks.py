@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from partwise.arrays import Floats
+from partwise.arrays import Floats, Ints
 from partwise.threads import count_threads
 
 
@@ -52,6 +52,14 @@ def seed_of(random_state: Any) -> int | None:
 
 #: The largest weight of an example.
 MOST_WEIGHT = 1e100
+
+
+def check_sums(values: Floats, examples: Ints | None = None) -> None:
+    """ValueError unless sums over the answers of each example are finite: huge weights or features leave them none."""
+    wrong = np.flatnonzero(~np.isfinite(values))
+    if wrong.size:
+        number = int(wrong[0]) if examples is None else int(examples[wrong[0]])
+        raise ValueError(f"X: the scores of example {number} are beyond double precision: no answer has a probability")
 
 
 def check_sample_weight(sample_weight: Any, n_examples: int, what: str = "sequence") -> Floats | None:

@@ -10,7 +10,7 @@ import pytest
 from modelcases import remade
 
 import partwise
-from partwise import SegmentTagger
+from partwise import ModelFormatError, SegmentTagger
 from partwise.features import Template
 from partwise.io import CodedSequences, Sentences
 from partwise.metrics import chunk_f1, chunk_spans
@@ -164,6 +164,24 @@ def test_files_and_pickles(tmp_path):
     assert len(after) <= pruning.weights_after < 0.21 * pruning.weights_before
     model.save(path)
     assert partwise.load(path).predict(X) == model.predict(X)
+
+
+def test_lists_in_files_are_not_read_when_a_model_is(tmp_path):
+    """A file's lists= was a path that `load` read: gone on another machine, and any path in a forged file."""
+    listed, path = tmp_path / "cities.txt", tmp_path / "model.pw"
+    listed.write_text("\n".join(CITIES))
+    model = SegmentTagger(template="ner", tol=1e-2, lists=str(listed)).fit(*sentences(0))
+    model.save(path)
+    listed.unlink()
+    again = partwise.load(path)
+    assert again.predict(sentences(4)[0]) == model.predict(sentences(4)[0])
+    assert again.lists == {"cities": [city.lower() for city in CITIES]}
+    listed.write_text("secret")
+    for wrong in (str(listed), [str(listed)], {"tuple": [str(listed)]}):
+        data = remade(path.read_bytes(), lambda m, s, a, wrong=wrong: s["parameters"].update(lists=wrong))
+        (tmp_path / "forged.pw").write_bytes(data)
+        with pytest.raises(ModelFormatError, match="has no phrases in its parameter lists"):
+            partwise.load(tmp_path / "forged.pw")
 
 
 @pytest.mark.parametrize(

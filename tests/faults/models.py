@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from modelmutants import CASES, fitted, forged
+from modelkinds import MODELS
+from modelmutants import forged
 
 import partwise
 from partwise import ModelFormatError
@@ -15,11 +17,23 @@ from partwise import ModelFormatError
 from .damage import damaged
 from .rows import Row, peak
 
+NAMES = list(MODELS)
+#: What is asked of a model that was loaded, as far as it has it.
+QUESTIONS: dict[str, tuple[Any, ...]] = {
+    "predict": (),
+    "annotate": (),
+    "predict_marginals": (),
+    "predict_k_best": (3,),
+    "predict_proba": (),
+    "entropy": (),
+    "sample": (2,),
+}
+
 
 @cache
 def saved(name: str) -> tuple[bytes, object]:
     """A model file, and input for the model."""
-    case, path = fitted(name), Path(f"/tmp/faults-model-{os.getpid()}.pw")
+    case, path = MODELS[name](), Path(f"/tmp/faults-model-{os.getpid()}.pw")
     try:
         case.estimator.save(path)
         return path.read_bytes(), case.X
@@ -28,24 +42,49 @@ def saved(name: str) -> tuple[bytes, object]:
 
 
 def damaged_model(number: int, folder: Path) -> tuple[str, str]:
-    rng = np.random.default_rng([1, number])
-    data, _ = saved(CASES[number % len(CASES)])
-    other, _ = saved(CASES[(number + 1) % len(CASES)])
-    wrong = damaged(rng, data, other)
+    name, other = NAMES[number % len(NAMES)], NAMES[(number * 7 + 1) % len(NAMES)]
     path = folder / "model.pw"
-    path.write_bytes(wrong)
+    path.write_bytes(damaged(np.random.default_rng([1, number]), saved(name)[0], saved(other)[0]))
     try:
         partwise.load(path)
     except ModelFormatError:
         return "refused", ""
-    return "loaded", CASES[number % len(CASES)]
+    return "loaded", name
+
+
+def values_in(answer: Any) -> Any:
+    """The numbers in dicts, arrays and lists of them."""
+    if isinstance(answer, dict):
+        return [value for value in answer.values() if isinstance(value, float)]
+    if isinstance(answer, list | tuple):
+        return np.concatenate([np.ravel(values_in(each)) for each in answer] or [np.zeros(0)])
+    return np.ravel(answer) if isinstance(answer, np.ndarray) else np.zeros(0)
+
+
+def asked(model: Any, X: Any) -> tuple[str, str]:
+    """Whether a model answers all questions."""
+    told = []
+    for question, arguments in QUESTIONS.items():
+        if not hasattr(model, question):
+            continue
+        try:
+            with np.errstate(all="ignore"):  # weights of 1e308 are finite
+                answers = getattr(model, question)(X, *arguments)
+        except ValueError as error:
+            told.append(f"{question}: {error}")
+            continue
+        if len(answers) != len(X):
+            return "wrong answers", f"{question}: {len(answers)} for {len(X)}"
+        if question in ("entropy", "predict_proba", "predict_marginals") and not np.isfinite(values_in(answers)).all():
+            return "not finite", question
+    return ("loaded, and refuses the input", "; ".join(told)) if told else ("valid model", "")
 
 
 def forged_model(memory: bool, number: int, folder: Path) -> tuple[str, str]:
     """The digest is right; memory is that of loading, beyond what the process had."""
-    rng = np.random.default_rng([2, number])
-    data, X = saved(CASES[number % len(CASES)])
-    wrong, path = forged(rng, data), folder / "model.pw"
+    name = NAMES[number % len(NAMES)]
+    data, X = saved(name)
+    wrong, path = forged(np.random.default_rng([2, number]), data), folder / "model.pw"
     path.write_bytes(wrong)
     before = peak(reset=True) if memory else 0
     try:
@@ -54,15 +93,9 @@ def forged_model(memory: bool, number: int, folder: Path) -> tuple[str, str]:
         model = None
     used = peak() - before if memory else 0
     if used > 2 * len(wrong) + (64 << 20):
-        return "too much memory", f"{used:,} bytes for a file of {len(wrong):,}"
-    if model is None:
-        return "refused", ""
-    with np.errstate(all="ignore"):  # weights of 1e308 are finite
-        try:
-            predicted = model.predict(X)
-        except ValueError as error:  # a length or memory limit that was changed
-            return "loaded, and refuses the input", str(error)
-    return ("valid model", "") if len(predicted) == len(X) else ("wrong answers", CASES[number % len(CASES)])
+        return "too much memory", f"{name}: {used:,} bytes for a file of {len(wrong):,}"
+    outcome, detail = ("refused", "") if model is None else asked(model, X)
+    return outcome, detail and f"{name}: {detail}"
 
 
 FORGED = ("refused", "valid model", "loaded, and refuses the input")

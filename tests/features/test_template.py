@@ -175,6 +175,8 @@ def test_gazetteers_match_the_longest_phrase():
     assert names.mark(["a", "b", " ", "c"]) == ["B", "I", None, None]
     with pytest.raises(ValueError, match="empty phrase"):
         Gazetteer([" "])
+    with pytest.raises(ValueError, match="must hold phrases, got 7"):
+        Gazetteer(["a", 7])
 
 
 def test_gazetteers_of_long_phrases_take_linear_time():

@@ -9,7 +9,15 @@ import pytest
 from modelmutants import CASES, fitted
 
 METHODS = [("predict", ()), ("predict_marginals", ()), ("predict_k_best", (3,)), ("sample", (3,))]
+METHODS += [("entropy", ()), ("predict_proba", ())]
 LARGE = [1e308, -1e308, 1.7e308, 1e200, -1e200, 1e155]
+
+
+def values_of(answer):
+    """Numbers of dicts, arrays or lists of them."""
+    if isinstance(answer, dict):
+        return list(answer.values())
+    return np.concatenate([np.ravel(values_of(each)) for each in answer]) if isinstance(answer, list) else answer
 
 
 # Coefficients of a kernel on edges are dropped where they are zero: others in their places are no model.
@@ -31,6 +39,8 @@ def test_huge_weights(name):
                 with np.errstate(all="ignore"), contextlib.suppress(ValueError):
                     answers = getattr(estimator, method)(case.X, *options)
                     assert len(answers) == len(case.X)
+                    if method in ("predict_marginals", "entropy", "predict_proba"):
+                        assert all(np.isfinite(values_of(each)).all() for each in answers)
                     answered += 1
     finally:
         estimator._model = model

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from partwise.arrays import Floats
 from partwise.capabilities import Capability
-from partwise.checks import check_count, count_jobs, seed_of
+from partwise.checks import check_count, check_sums, count_jobs, seed_of
 from partwise.estimators.training import TrainedEstimator, decode
 from partwise.losses import get_loss
 from partwise.metrics.scorers import get_measure
@@ -119,7 +119,8 @@ class AnsweringEstimator(TrainedEstimator):
         if short is not None:
             return short.marginals(temperature, count_jobs(self.n_jobs), **options)
         model, reading, n_jobs = self._read(X, constraints)
-        counts, _ = expectations(reading.batch, model.weights, temperature, n_jobs)
+        counts, values = expectations(reading.batch, model.weights, temperature, n_jobs)
+        check_sums(values, reading.numbers)
         return model.marginals(reading, counts, **options)
 
     def predict_k_best(
@@ -205,7 +206,9 @@ class AnsweringEstimator(TrainedEstimator):
         model, reading, n_jobs = self._read(X, constraints)
         temperature = get_loss(self.loss).temperature
         found = np.zeros(reading.n_examples)
-        found[reading.numbers] = np.maximum(entropies_of(reading.batch, model.weights, temperature, n_jobs), 0.0)
+        entropies = entropies_of(reading.batch, model.weights, temperature, n_jobs)
+        check_sums(entropies, reading.numbers)
+        found[reading.numbers] = np.maximum(entropies, 0.0)
         found[reading.failed] = np.nan
         return found
 
@@ -223,7 +226,9 @@ class AnsweringEstimator(TrainedEstimator):
             possible = np.asarray(possible, dtype=bool) & _allowed(reading.batch.structure, labellings)
         temperature = get_loss(self.loss).temperature
         values = values_of(reading.batch, model.weights, labellings, n_jobs)
-        values -= expectations(reading.batch, model.weights, temperature, n_jobs)[1]
+        sums = expectations(reading.batch, model.weights, temperature, n_jobs)[1]
+        check_sums(sums, reading.numbers)
+        values -= sums
         values /= temperature
         values[~np.asarray(possible, dtype=bool)] = -np.inf
         found = np.zeros(reading.n_examples)

@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from partwise.arrays import Floats
-from partwise.checks import check_count, count_jobs
+from partwise.checks import check_count, check_sums, count_jobs
 from partwise.estimators.answers import needs_probabilities
 from partwise.estimators.base import StructuredEstimator
 from partwise.estimators.class_data import checked_labels, validated
@@ -313,6 +313,7 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
         if scores.ndim == 1:
             scores = np.column_stack([np.zeros_like(scores), scores])
         out: Floats = log_softmax(scores / get_loss(self.loss).temperature, axis=1)
+        check_sums(out.max(axis=1, initial=-np.inf))
         return out
 
     @needs_probabilities

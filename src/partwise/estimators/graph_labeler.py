@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, cast
 
-from partwise.checks import check_choice
+from partwise.checks import check_choice, check_sums
 from partwise.estimators.answers import needs_probabilities
 from partwise.estimators.base import StructuredEstimator
 from partwise.losses import get_loss
@@ -187,7 +187,8 @@ class GraphLabeler(StructuredEstimator):
         # Edges that share a table of slots have no counts of their own.
         untied = self._fitted().with_options(untied=True)
         _, reading, n_jobs = self._read(X, constraints, model=untied)
-        counts, _ = expectations(reading.batch, untied.weights, get_loss(self.loss).temperature, n_jobs)
+        counts, values = expectations(reading.batch, untied.weights, get_loss(self.loss).temperature, n_jobs)
+        check_sums(values, reading.numbers)
         return untied.edge_marginals(reading, counts)
 
     def explain(self, x: Any) -> Explanation:

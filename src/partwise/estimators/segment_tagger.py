@@ -149,6 +149,7 @@ class SegmentTagger(StructuredEstimator):
         self.class_weight = class_weight
 
     _model: SegmentModel
+    _phrases = ("lists",)
     __metadata_request__predict: ClassVar = dict.fromkeys(SegmentModel.constraints)  # for scikit-learn's routing
 
     def __sklearn_tags__(self) -> Any:

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -73,6 +73,8 @@ class TrainedEstimator(BaseEstimator):
     result_: Result
     _model: Model
     _last: LastInput
+    #: Parameters that may name files of phrases, as attributes of the model too: model files hold the phrases.
+    _phrases: ClassVar[tuple[str, ...]] = ()
     #: What the dual point of the last fit belongs to.
     _fit_key: FitKey | None = None
     #: What `partial_fit` keeps for its next call; anything else that gives a model other weights ends it.

@@ -70,6 +70,10 @@ class Gazetteer:
     """
 
     def __init__(self, phrases: Iterable[str]) -> None:
+        phrases = list(phrases)
+        for phrase in phrases:
+            if not isinstance(phrase, str):
+                raise ValueError(f"a gazetteer must hold phrases, got {phrase!r:.60}")
         self.phrases = tuple(dict.fromkeys(" ".join(phrase.lower().split()) for phrase in phrases))
         self._next: _Words = {}
         for phrase in self.phrases:

@@ -7,6 +7,7 @@ from typing import Any, get_args
 import numpy as np
 
 from partwise.arrays import Floats
+from partwise.features.presets import read_gazetteers
 from partwise.features.template import Template
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
@@ -32,6 +33,8 @@ def to_parts(estimator: Any, kind: str) -> ModelParts:
             value = None  # a generator has moved on; its state would mean nothing to the next fit
         if isinstance(value, Template):
             value = None  # it is stored with the reader
+        if name in estimator._phrases and value is not None:  # not the names of files, which may not be there
+            value = {key: list(each.phrases) for key, each in read_gazetteers(getattr(model, name)).items()}
         if name == "cost":  # what was given may be a function
             value = table.as_mapping() if table is not None else None if callable(value) else value
         parameters[name] = encode(value, f"the parameter {name}")
@@ -48,7 +51,11 @@ def from_parts(cls: type[Any], parts: ModelParts) -> Any:
     found = parts.settings.get("parameters")
     if not isinstance(found, dict) or not set(found) <= set(cls._get_param_names()):
         raise ModelFormatError(f"has parameters that {cls.__name__} does not know")
-    estimator = cls(**{name: decode(value) for name, value in found.items()})
+    values = {name: decode(value) for name, value in found.items()}
+    for name in cls._phrases:
+        if not isinstance(values.get(name), dict | None):  # names of files that would be read
+            raise ModelFormatError(f"has no phrases in its parameter {name}")
+    estimator = cls(**values)
     if parts.has("input"):
         estimator.input_settings_ = _read_input_settings(parts.settings["input"])
     estimator._check_training()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from partwise.checks import check_sums
 from partwise.models.sequences.labels import label_dicts
 from partwise.models.sequences.name_reader import NameReader
 from partwise.models.shortcut import Shortcut
@@ -40,4 +41,6 @@ class ChainShortcut(Shortcut):
         return self._chain.best(self._rows, n_jobs)
 
     def marginals(self, temperature: float, n_jobs: int = 1, output: str = "dict") -> list[Any]:
-        return label_dicts(self._chain.sums(self._rows, temperature, n_jobs)[0], self._labels, output)
+        marginals, values = self._chain.sums(self._rows, temperature, n_jobs)
+        check_sums(values)
+        return label_dicts(marginals, self._labels, output)

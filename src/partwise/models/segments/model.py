@@ -138,7 +138,9 @@ class SegmentModel(SequenceModel):
 
     def _first_reading(self, sequences: Sequences, n_jobs: int) -> WordRows:
         rows = super()._first_reading(sequences, n_jobs)
-        self.whole = WholeFeatures(self._families(), {} if self.lists is None else read_gazetteers(self.lists))
+        if self.lists is not None:
+            self.lists = read_gazetteers(self.lists)  # files may change
+        self.whole = WholeFeatures(self._families(), self.lists or {})
         return self._with_words(rows, sequences)
 
     def _with_words(self, rows: Rows, sequences: Sequences) -> WordRows:
