@@ -355,9 +355,11 @@ def test_an_inner_solver_that_does_not_fit():
 
 
 @pytest.mark.parametrize("groups", [1, 2])
-def test_blocks_that_were_lost_are_made_again(groups):
+def test_blocks_that_were_lost_are_made_again(groups, monkeypatch):
     """Where there is room blocks stay in memory; a process that lost them makes the same bits of files and weights."""
-    from partwise.solvers import block_walks
+    from partwise.solvers import block_dual, block_walks
+
+    monkeypatch.setattr(block_dual, "SECONDS", 0.0)
 
     problem = several("log", l2=5.0)
     method = BlockDual(inner="eg", groups=groups)

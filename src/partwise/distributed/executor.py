@@ -1,8 +1,8 @@
 """Work on batches of a partition, done by the workers of a Dask cluster.
 
-Tasks have no state: (work, batch's reference, block) -> partial sum. The scheduler keeps what it takes to do a task
-again, so that a worker that is killed loses nothing; partial sums are added up here in the order of the batches.
-Which worker does what, and how many there are, changes no bit.
+Tasks have no state: (work, some batches' references, blocks) -> a partial sum for each of these batches. The scheduler
+keeps what it takes to do a task again, so that a worker that is killed loses nothing; partial sums are added up here in
+the order of the batches. Which worker does what, and how many there are, changes no bit.
 
 A walk goes over several batches, which are one task. It may write files into the partition's folder: a walk that is
 done again writes the same ones.
@@ -22,6 +22,10 @@ from typing import Any
 from ..losses import Loss
 from ..problem import BatchReference, BatchSums, Executor, Walk, Work
 from .cluster import ClusterError, results, workers
+
+#: Batches that are worked on in one task, at most: a task costs the scheduler as much as 10,000 tokens a worker. Of
+#: answers with a number per weight a task holds so many numbers, or one answer.
+SEVERAL, MOST_NUMBERS = 8, 4_000_000
 
 #: Batches that are open in this worker process, and their bytes.
 _OPEN: dict[tuple[BatchReference, Loss], tuple[BatchSums, int]] = {}
@@ -107,32 +111,46 @@ class DaskExecutor(Executor):
         # The work, weights and all, travels once and is passed on between workers. It is a task, not scattered data:
         # the scheduler can make it again.
         shared = client.submit(_given, work, pure=False)
+        several = max(1, min(SEVERAL, MOST_NUMBERS // references[0].n_weights))
         futures = [
             client.submit(
                 _do,
                 shared,
-                Sized(reference, self._sizes[reference]),
-                block,
+                [Sized(references[number], self._sizes[references[number]]) for number in numbers],
+                [blocks[number] for number in numbers],
                 self._memory,
                 pure=False,
-                workers=[known[number % len(known)]] if known else None,
+                workers=[known[place]] if known else None,
                 allow_other_workers=bool(known),
             )
-            for number, (reference, block) in enumerate(zip(references, blocks, strict=True))
+            for place, numbers in _tasks(len(references), max(1, len(known)), several)
         ]
         try:
-            yield from results(client, futures, self._patience)
+            for answers in results(client, futures, self._patience):
+                yield from answers
         finally:
             client.cancel([shared, *futures])
+
+
+def _tasks(n_batches: int, n_places: int, several: int) -> Iterator[tuple[int, range]]:
+    """Which batches are done where: neighbours in the same place, as walks over them are, `several` in a task."""
+    size, more = divmod(n_batches, n_places)
+    first = 0
+    for place in range(n_places):
+        last = first + size + (place < more)
+        for begin in range(first, last, several):
+            yield place, range(begin, min(begin + several, last))
+        first = last
 
 
 def _given(work: Work) -> Work:
     return work
 
 
-def _do(work: Work, batch: Sized, block: tuple[Any, ...], memory: int | None) -> Any:
+def _do(work: Work, batches: list[Sized], blocks: list[tuple[Any, ...]], memory: int | None) -> list[Any]:
     """In a worker."""
-    return work.on(_opened(work.loss, batch, memory), block)
+    pairs = zip(batches, blocks, strict=True)
+    return [work.on(_opened(work.loss, batch, memory), block) for batch, block in pairs]
 
 
 def _walk(walk: Walk, batches: list[Sized], memory: int | None) -> Any:

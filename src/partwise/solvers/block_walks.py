@@ -8,11 +8,12 @@ While a batch is worked on, the next one's file is read on a thread, and that of
 """
 
 import os
+import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -26,6 +27,9 @@ from .block_solver import BlockSolver
 
 #: Blocks that this process keeps: by folder and group the attempt that they are of, and a block per batch.
 _KEPT: dict[tuple[str, int], tuple[int, list[Block | None]]] = {}
+
+T = TypeVar("T")
+_END = object()
 
 #: Goes over a walk's batches once.
 Batches = Callable[[], Generator[BatchSums]]
@@ -74,6 +78,20 @@ class Moved(NamedTuple):
     digests: list[bytes]
 
 
+class Spent(NamedTuple):
+    """Seconds of a walk in all, and those of them that it waited for batches, for blocks, and for files to be written.
+
+    again: in which rounds were made again. processor: seconds of the processor, all threads.
+    """
+
+    total: float = 0.0
+    opening: float = 0.0
+    reading: float = 0.0
+    writing: float = 0.0
+    again: float = 0.0
+    processor: float = 0.0
+
+
 class Plane(NamedTuple):
     """Losses at some weights, and the plane (u, b) of the dual variables."""
 
@@ -100,7 +118,13 @@ class BlockWalk(Walk):
     since: tuple[Past, ...] | None
     keep: bool
 
-    def over(self, batches: Batches) -> Any:
+    def over(self, batches: Batches) -> tuple[Any, Spent]:
+        """What `work` finds (None: the rounds since are needed), and where the time went."""
+        clock = Clock()
+        found = self._over(batches, clock)
+        return found, clock.spent()
+
+    def _over(self, batches: Batches, clock: "Clock") -> Any:
         for folder in {folder for folder, _ in _KEPT if not os.path.isdir(folder)}:
             forget(folder)  # a run that has ended, perhaps in another process
         known = _KEPT.get((self.folder, self.group))
@@ -108,12 +132,13 @@ class BlockWalk(Walk):
         if blocks is None and self.since is None:
             return None
         if blocks is None and self.since:
-            blocks = self._made_again(batches)
+            with clock.during("again"):
+                blocks = self._made_again(batches)
         with ThreadPoolExecutor(1, "partwise-read") as reader, closing(batches()) as opened:
             given = iter(blocks) if blocks is not None else self._read_ahead(reader)
-            return self.work(opened, given)
+            return self.work(clock.waiting("opening", opened), clock.waiting("reading", given), clock)
 
-    def work(self, batches: Iterator[BatchSums], blocks: Iterator[Block | None]) -> Any:
+    def work(self, batches: Iterator[BatchSums], blocks: Iterator[Block | None], clock: "Clock") -> Any:
         """What is to be done, with each batch's block."""
         raise NotImplementedError
 
@@ -141,7 +166,7 @@ class Round(BlockWalk):
     now: Past
     write: bool
 
-    def work(self, batches: Iterator[BatchSums], blocks: Iterator[Block | None]) -> Moved:
+    def work(self, batches: Iterator[BatchSums], blocks: Iterator[Block | None], clock: "Clock") -> Moved:
         _KEPT.pop((self.folder, self.group), None)  # they are changed in place
         weights, gain, measure, made = self.now.weights, 0.0, 0.0, 0
         kept: list[Block | None] = []
@@ -151,13 +176,15 @@ class Round(BlockWalk):
                 weights = step.weights
                 gain, measure, made = gain + step.gain, measure + step.measure, made + step.visits
                 if written and written[-1] is not None:
-                    written[-1].result()  # no more than one is held while it is written
+                    with clock.during("writing"):
+                        written[-1].result()  # no more than one is held while it is written
                 write = self.write and block is not None
                 written.append(writer.submit(write_block, visit.new, self.inner, block) if write else None)  # type: ignore[arg-type]
                 if self.keep:
                     kept.append(block)
                 del block, step
-            digests = [b"" if each is None else each.result() for each in written]
+            with clock.during("writing"):
+                digests = [b"" if each is None else each.result() for each in written]
         if self.keep:
             _KEPT[self.folder, self.group] = self.now.attempt, kept
         return Moved(weights - self.now.weights, gain, measure, made, digests)
@@ -167,10 +194,11 @@ class Round(BlockWalk):
 class Save(BlockWalk):
     """Blocks as they are, written to files: their digests."""
 
-    def work(self, batches: Iterator[BatchSums], blocks: Iterator[Block | None]) -> list[bytes]:
+    def work(self, batches: Iterator[BatchSums], blocks: Iterator[Block | None], clock: "Clock") -> list[bytes]:
         found = []
         for visit, block in zip(self.visits, blocks, strict=True):
-            found.append(b"" if block is None else write_block(visit.new, self.inner, block))
+            with clock.during("writing"):
+                found.append(b"" if block is None else write_block(visit.new, self.inner, block))
         return found
 
 
@@ -180,7 +208,7 @@ class Certify(BlockWalk):
 
     weights: Floats
 
-    def work(self, batches: Iterator[BatchSums], blocks: Iterator[Block | None]) -> Plane:
+    def work(self, batches: Iterator[BatchSums], blocks: Iterator[Block | None], clock: "Clock") -> Plane:
         value, u, b = 0.0, np.zeros_like(self.weights), 0.0
         for _ in self.visits:
             part, block = Problem.on(next(batches), L2(1.0), self.n_jobs), next(blocks)
@@ -191,6 +219,34 @@ class Certify(BlockWalk):
                 b += own_b
             del part, block
         return Plane(value, u, b)
+
+
+class Clock:
+    """Where a walk's time goes."""
+
+    def __init__(self) -> None:
+        self._began, self._processor = time.perf_counter(), time.process_time()
+        self._parts: dict[str, float] = {}
+
+    @contextmanager
+    def during(self, part: str) -> Iterator[None]:
+        before = time.perf_counter()
+        yield
+        self._parts[part] = self._parts.get(part, 0.0) + time.perf_counter() - before
+
+    def waiting(self, part: str, things: Iterator[T]) -> Iterator[T]:
+        """The things; what they take to come is that part's."""
+        while True:
+            with self.during(part):
+                thing = next(things, _END)
+            if thing is _END:
+                return
+            yield thing  # type: ignore[misc]
+            del thing
+
+    def spent(self) -> Spent:
+        total, processor = time.perf_counter() - self._began, time.process_time() - self._processor
+        return Spent(total, processor=processor, **self._parts)
 
 
 def forget(folder: str) -> None:
@@ -211,12 +267,13 @@ class _Step(NamedTuple):
 def _visited(
     walk: BlockWalk, round_: Past, batches: Iterator[BatchSums], blocks: Iterator[Block | None]
 ) -> Iterator[tuple[Block | None, _Step]]:
-    """The batches' blocks after the steps of a round, one after the other; they are changed in place.
+    """The batches' blocks after the steps of a round, one after the other; they are changed in place, as are weights.
 
     With u_k the plane of batch k and w the weights that all blocks together have by now, the batch sees the dual
     b_k - |u_k + v|^2 / (2 l2), v = l2 w - u_k: it begins at w and takes it to (u_k + v) / l2.
     """
-    weights = round_.weights
+    weights = round_.weights.copy()
+    shift = np.empty_like(weights)  # vectors are large: new ones for each batch would take as long as some of its steps
     for visit in walk.visits:
         sums, block = next(batches), next(blocks)
         if not sums.sample_weight.any():
@@ -226,16 +283,20 @@ def _visited(
         if block is None:
             block, gain = _begun(walk, round_, part, visit, weights)
             weights = block.state.weights
-        state = block.state
+        state, plane = block
         before, raised = state.visits, state.raised
-        part = part.with_shift(round_.l2 * weights - block.plane)
-        state.weights = weights.copy()
+        np.multiply(round_.l2, weights, out=shift)
+        shift -= plane
+        part = part.with_shift(shift)
+        state.weights = weights
         for _ in range(round_.passes):
             walk.inner.step(part, state)
         weights, state.weights = state.weights, np.zeros(0)
         step = _Step(weights, gain + state.raised - raised, state.gain, state.visits - before)
-        yield Block(state, part.plane_of_weights(weights)), step
-        del sums, part, block, state
+        np.multiply(round_.l2, weights, out=plane)  # u_k = l2 w - v
+        plane -= shift
+        yield block, step
+        del sums, part, block, state, plane
 
 
 def _begun(walk: BlockWalk, round_: Past, part: Problem, visit: Visit, weights: Floats) -> tuple[Block, float]:
