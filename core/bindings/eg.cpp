@@ -6,6 +6,25 @@ namespace partwise::bindings {
 
 using namespace nb::literals;
 
+namespace {
+
+// The states of all batches, which must have the same weights.
+std::vector<EgState> of_one_problem(const std::vector<const Held<EgState>*>& held) {
+    if (held.empty()) throw InputError("at least one state is needed");
+    std::vector<EgState> states;
+    for (const auto* each : held) {
+        const EgState& state = each->state;
+        const EgState& first = held[0]->state;
+        const bool same = state.weights == first.weights && state.plane == first.plane &&
+                          state.objective.features().num_weights() == first.objective.features().num_weights();
+        if (!same) throw InputError("states of several batches need the same weights and plane");
+        states.push_back(state);
+    }
+    return states;
+}
+
+}  // namespace
+
 void bind_eg(nb::module_& m) {
     nb::class_<EgReport>(m, "EgReport")
         .def_ro("visits", &EgReport::visits)
@@ -49,13 +68,19 @@ void bind_eg(nb::module_& m) {
             "max_step"_a = usual.max_step, "n_jobs"_a = usual.n_jobs, "round_size"_a = usual.round_size,
             "l1"_a = usual.l1, "temperature"_a = nb::none());
 
+    const auto epoch = [](const std::vector<const State*>& held, const Ints& order, const EgOptions& options) {
+        const std::vector<EgState> states = of_one_problem(held);
+        Index num_examples = 0;
+        for (const EgState& state : states) num_examples += state.objective.num_examples();
+        for (const Index i : span_of(order)) check_index(i, num_examples);
+        check_plane(options.l1, states[0].plane);
+        return run_kernel([&](auto& interrupt) { return eg_epoch(states, span_of(order), options, interrupt); });
+    };
+    m.def("eg_epoch", epoch, "states"_a, "order"_a.noconvert(), "options"_a);
     m.def(
         "eg_epoch",
-        [](const State& held, const Ints& order, const EgOptions& options) {
-            check_order(held.state.objective, order);
-            check_plane(options.l1, held.state.plane);
-            return run_kernel(
-                [&](auto& interrupt) { return eg_epoch(held.state, span_of(order), options, interrupt); });
+        [epoch](const State& held, const Ints& order, const EgOptions& options) {
+            return epoch({&held}, order, options);
         },
         "state"_a, "order"_a.noconvert(), "options"_a);
 }

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "solvers/dual_weights.h"
+#include "solvers/eg_batches.h"
 #include "support/vector_math.h"
 
 namespace partwise {
@@ -29,28 +30,30 @@ struct Update {  // what a lane did to one example, so that other lanes can foll
 
 class Lane {
    public:
-    Lane(const EgState& state, const EgOptions& options, Interrupt& interrupt)
-        : objective_(state.objective), l2_(options.l2), state_(state), options_(options), interrupt_(interrupt) {}
+    Lane(const EgBatches& batches, const EgOptions& options, Interrupt& interrupt)
+        : batches_(batches), l2_(options.l2), options_(options), interrupt_(interrupt) {}
 
     EgReport report;
 
-    // Visits example i with these weights. record (may be null) receives the change.
-    bool visit(Index i, const DualWeights& weights, Update* record) {
-        const double omega = objective_.weight(i);
+    // Visits an example with these weights. record (may be null) receives the change.
+    bool visit(Index example, const DualWeights& weights, Update* record) {
+        const auto [state, i] = batches_.find(example);
+        const Objective& objective = state.objective;
+        const double omega = objective.weight(i);
         if (omega == 0.0) return false;
-        const Index n = objective_.num_slots(i);
-        const double tau = options_.temperature.value_or(objective_.loss().temperature);
-        double* __restrict scores = state_.scores + objective_.offset(i);
-        double* __restrict marginals = state_.marginals + objective_.offset(i);
+        const Index n = objective.num_slots(i);
+        const double tau = options_.temperature.value_or(objective.loss().temperature);
+        double* __restrict scores = state.scores + objective.offset(i);
+        double* __restrict marginals = state.marginals + objective.offset(i);
         Workspace::Frame frame(ws_);
         double* __restrict target = frame.take(n);  // theta + kappa c
         double* __restrict trial = frame.take(n);
         double* __restrict mu = frame.take(n);
         double* __restrict d = frame.take(n);
-        objective_.features().scores(i, weights.w, 1.0, target);
-        objective_.add_cost(i, objective_.loss().cost_scale, target);
+        objective.features().scores(i, weights.w, 1.0, target);
+        objective.add_cost(i, objective.loss().cost_scale, target);
 
-        double eta = std::min(state_.step_sizes[i], options_.max_step);
+        double eta = std::min(state.step_sizes[i], options_.max_step);
         double safe_step = 0;  // up to here the dual cannot fall (000 eq. 19); known once a step is refused
         for (;;) {
             interrupt_.check();
@@ -58,16 +61,16 @@ class Lane {
             const double keep = 1.0 - eta * tau;
             for (Index r = 0; r < n; ++r) trial[r] = keep * scores[r] + eta * target[r];
             double entropy = 0;
-            objective_.structure().log_partition(i, trial, 1.0, mu, &entropy, ws_);
+            objective.structure().log_partition(i, trial, 1.0, mu, &entropy, ws_);
             for (Index r = 0; r < n; ++r) d[r] = marginals[r] - mu[r];
             // The step is taken at once, because its norm comes with it, and taken back in the few cases it is refused.
-            const Added added = weights.move(objective_.features(), i, d, omega);
-            const double entropy_change = tau * (state_.entropies[i] - entropy);
+            const Added added = weights.move(objective.features(), i, d, omega);
+            const double entropy_change = tau * (state.entropies[i] - entropy);
             const double linear = dot(target, d, n);
             const double quadratic = 0.5 * omega / l2_ * added.norm2;
             const double change = entropy_change + linear + quadratic;
             // Below this the change is rounding: the parts are differences of larger sums.
-            const double noise = 1e-13 * (1.0 + tau * (state_.entropies[i] + entropy) + std::abs(linear) + quadratic);
+            const double noise = 1e-13 * (1.0 + tau * (state.entropies[i] + entropy) + std::abs(linear) + quadratic);
             // An entropy is log Z - <mu, s>, which is exact to the rounding of its parts. Near a single labelling they
             // are much larger than it: to refuse steps for their rounding would shrink them until the example stands
             // still.
@@ -79,60 +82,62 @@ class Lane {
             if (options_.adaptive && !(eta <= safe_step) &&
                 (!finite || (!(change <= noise) && !(change <= noise + rounding())))) {
                 ++report.rejected;
-                safe_step = 1.0 / (tau + omega / l2_ * objective_.features().psi2_bound(i));
-                const Added back = weights.move(objective_.features(), i, d, -omega);
+                safe_step = 1.0 / (tau + omega / l2_ * objective.features().psi2_bound(i));
+                const Added back = weights.move(objective.features(), i, d, -omega);
                 // Halving ends at the safe step, so there must be one; and weights that are NaN stay so.
-                const bool lost = objective_.features().explicit_weights() && !std::isfinite(back.dot);
-                if (!(safe_step > 0.0) || lost) not_finite(i);
+                const bool lost = objective.features().explicit_weights() && !std::isfinite(back.dot);
+                if (!(safe_step > 0.0) || lost) not_finite(example);
                 eta = std::max(0.5 * eta, std::min(safe_step, options_.max_step));
                 continue;
             }
-            if (!finite) not_finite(i);
+            if (!finite) not_finite(example);
             const double gain = -omega * change;
             report.dual_gain += gain;
             if (record) {
-                record->example = i;
+                record->example = example;
                 record->omega = omega;
                 record->added = added;
                 record->gain = gain;
-                record->old_entropy = state_.entropies[i];
+                record->old_entropy = state.entropies[i];
                 record->d.assign(d, d + n);
                 record->old_scores.assign(scores, scores + n);
             }
             copy(trial, scores, n);
             copy(mu, marginals, n);
-            state_.entropies[i] = entropy;
-            if (options_.adaptive) state_.step_sizes[i] = std::min(eta * options_.growth, options_.max_step);
+            state.entropies[i] = entropy;
+            if (options_.adaptive) state.step_sizes[i] = std::min(eta * options_.growth, options_.max_step);
             return true;
         }
     }
 
     // Makes an update (sign 1) or takes it back (-1) in another copy of the weights.
     Added follow(const Update& update, double sign, const DualWeights& weights) const {
-        return weights.move(objective_.features(), update.example, update.d.data(), sign * update.omega);
+        const auto [state, i] = batches_.find(update.example);
+        return weights.move(state.objective.features(), i, update.d.data(), sign * update.omega);
     }
 
     // Gives the example the distribution it had before.
     void undo(const Update& update) {
-        const Index i = update.example;
-        const Index n = objective_.num_slots(i);
-        copy(update.old_scores.data(), state_.scores + objective_.offset(i), n);
-        axpy(1.0, update.d.data(), state_.marginals + objective_.offset(i), n);
-        state_.entropies[i] = update.old_entropy;
+        const auto [state, i] = batches_.find(update.example);
+        const Index n = state.objective.num_slots(i);
+        copy(update.old_scores.data(), state.scores + state.objective.offset(i), n);
+        axpy(1.0, update.d.data(), state.marginals + state.objective.offset(i), n);
+        state.entropies[i] = update.old_entropy;
     }
 
    private:
-    [[noreturn]] void not_finite(Index i) const {
+    [[noreturn]] void not_finite(Index example) const {
+        const auto [state, i] = batches_.find(example);
         std::ostringstream out;
-        out << "eg: the dual's change at example " << i << " is not finite in double precision: its sample weight is "
-            << objective_.weight(i) << ", l2 " << l2_ << ", its squared features up to "
-            << objective_.features().psi2_bound(i) << ", the step size " << state_.step_sizes[i];
+        out << "eg: the dual's change at example " << example
+            << " is not finite in double precision: its sample weight is " << state.objective.weight(i) << ", l2 "
+            << l2_ << ", its squared features up to " << state.objective.features().psi2_bound(i) << ", the step size "
+            << state.step_sizes[i];
         throw NumberError(out.str());
     }
 
-    const Objective& objective_;
+    const EgBatches& batches_;
     double l2_;
-    EgState state_;
     EgOptions options_;
     Interrupt& interrupt_;
     Workspace ws_;
@@ -145,21 +150,21 @@ class Lane {
 // sequential run). Where that happens too often the examples depend on each other too much, and lane 0 continues alone.
 class Rounds {
    public:
-    Rounds(const EgState& state, std::span<const Index> order, const EgOptions& options, Interrupt& interrupt)
+    Rounds(const EgBatches& batches, std::span<const Index> order, const EgOptions& options, Interrupt& interrupt)
         : order_(order),
-          state_(state),
+          batches_(batches),
           interrupt_(interrupt),
           options_(options),
           n_lanes_(options.n_jobs),
           round_(options.round_size),
           sync_(n_lanes_, EndOfPhase{this}) {
-        const Index d = state.objective.features().num_weights();
+        const Index d = batches.features().num_weights();
         for (int k = 0; k < n_lanes_; ++k) {
-            lanes_.push_back(std::make_unique<Lane>(state, options, interrupt));
+            lanes_.push_back(std::make_unique<Lane>(batches, options, interrupt));
             copies_.emplace_back();
             planes_.emplace_back();
-            if (k > 0) copies_.back().assign(state.weights, state.weights + d);
-            if (k > 0 && state.plane) planes_.back().assign(state.plane, state.plane + d);
+            if (k > 0) copies_.back().assign(batches.weights(), batches.weights() + d);
+            if (k > 0 && batches.plane()) planes_.back().assign(batches.plane(), batches.plane() + d);
             updates_.emplace_back(idx(round_ * n_lanes_));
         }
         counts_.assign(idx(n_lanes_), 0);
@@ -198,8 +203,8 @@ class Rounds {
 
     DualWeights weights(int k) {
         const auto own = static_cast<std::size_t>(k);
-        return {options_.l1, options_.l2, k == 0 ? state_.weights : copies_[own].data(),
-                k == 0 ? state_.plane : planes_[own].data()};
+        return {options_.l1, options_.l2, k == 0 ? batches_.weights() : copies_[own].data(),
+                k == 0 ? batches_.plane() : planes_[own].data()};
     }
     std::span<Update> updates(int k) {
         return std::span(updates_[static_cast<std::size_t>(k)]).first(idx(counts_[static_cast<std::size_t>(k)]));
@@ -305,7 +310,7 @@ class Rounds {
     }
 
     std::span<const Index> order_;
-    EgState state_;
+    const EgBatches& batches_;
     Interrupt& interrupt_;
     EgOptions options_;
     int n_lanes_;
@@ -334,23 +339,22 @@ class Rounds {
 // other's work, a pass costs threads and copies of the weights: below some work it is slower on several lanes. What
 // counts as work is the number of slots, which is known beforehand and the same in every run (times are not): about
 // 30 ns each. Measured on text chunking: long rounds and many lanes cost passes (conflicts on frequent rows).
-void choose_lanes(const Objective& objective, Index visits, EgOptions& options) {
+void choose_lanes(const EgBatches& batches, Index visits, EgOptions& options) {
     constexpr int kMostLanes = 8;
     constexpr Index kTogether = 16;              // examples of a round, all lanes together
     constexpr double kRoundSlots = 1 << 11;      // of a lane
     constexpr double kPassSlots = 1 << 19;       // of all examples: shorter passes were slower by up to a half
     constexpr double kSlotsPerWeight = 1.0 / 4;  // of a pass, for the copies of the weights
-    options.n_jobs = objective.jobs(options.n_jobs);
+    options.n_jobs = batches.jobs(options.n_jobs);
     // Without explicit weights a lane would work as long on the others' changes as on its own.
-    if (!objective.features().explicit_weights()) options.n_jobs = 1;
+    if (!batches.features().explicit_weights()) options.n_jobs = 1;
     if (options.round_size <= 0 && options.n_jobs > 1) {
         options.n_jobs = std::min(options.n_jobs, kMostLanes);
         options.round_size = kTogether / options.n_jobs;
-        const double slots =
-            static_cast<double>(objective.total_slots()) / static_cast<double>(objective.num_examples());
+        const double slots = static_cast<double>(batches.total_slots()) / static_cast<double>(batches.num_examples());
         const double pass = slots * static_cast<double>(visits);
         const bool worth = slots * static_cast<double>(options.round_size) >= kRoundSlots && pass >= kPassSlots &&
-                           pass >= kSlotsPerWeight * static_cast<double>(objective.features().num_weights());
+                           pass >= kSlotsPerWeight * static_cast<double>(batches.features().num_weights());
         if (!worth) options.n_jobs = 1;
     }
     if (visits <= 4 * options.n_jobs * options.round_size) options.n_jobs = 1;
@@ -358,13 +362,15 @@ void choose_lanes(const Objective& objective, Index visits, EgOptions& options) 
 
 }  // namespace
 
-EgReport eg_epoch(const EgState& state, std::span<const Index> order, const EgOptions& options, Interrupt& interrupt) {
+EgReport eg_epoch(std::span<const EgState> states, std::span<const Index> order, const EgOptions& options,
+                  Interrupt& interrupt) {
+    const EgBatches batches(states);
     EgOptions settled = options;
-    choose_lanes(state.objective, len(order.size()), settled);
-    if (settled.n_jobs > 1) return Rounds(state, order, settled, interrupt).run();
-    Lane lane(state, settled, interrupt);
-    const DualWeights weights{settled.l1, settled.l2, state.weights, state.plane};
-    for (const Index i : order) lane.visit(i, weights, nullptr);
+    choose_lanes(batches, len(order.size()), settled);
+    if (settled.n_jobs > 1) return Rounds(batches, order, settled, interrupt).run();
+    Lane lane(batches, settled, interrupt);
+    const DualWeights weights{settled.l1, settled.l2, batches.weights(), batches.plane()};
+    for (const Index example : order) lane.visit(example, weights, nullptr);
     return lane.report;
 }
 

@@ -41,7 +41,8 @@ struct EgReport {
     Index taken_back = 0;  // of them, those that made the dual worse
 };
 
-// What a pass updates in place. scores and marginals: slots end to end; entropies and step_sizes: a value per example.
+// What a pass updates in place on one batch. scores and marginals: slots end to end; entropies and step_sizes: a value
+// per example. All batches of a pass have the same weights and plane.
 struct EgState {
     const Objective& objective;
     double* weights;
@@ -52,6 +53,10 @@ struct EgState {
     double* step_sizes;
 };
 
-EgReport eg_epoch(const EgState& state, std::span<const Index> order, const EgOptions& options, Interrupt& interrupt);
+// Examples are numbered through all batches (at least one), so that `order` may go to and fro between them: visits are
+// those of one batch with all examples. Batch after batch would take more passes: the weights at the end of a pass would
+// be those of the last batch above all.
+EgReport eg_epoch(std::span<const EgState> states, std::span<const Index> order, const EgOptions& options,
+                  Interrupt& interrupt);
 
 }  // namespace partwise

@@ -12,11 +12,14 @@ from smallproblems import BARE_COLUMNS, KINDS, TOLERANCE, certified, checked_oft
 
 from oracles.objective import LOSSES
 from partwise import Problem, available_solvers, get_solver, solve
+from partwise._core import EgOptions, EgState, eg_epoch
 from partwise.dual import DualPoint
 from partwise.kernels import kernel_map
 from partwise.losses import Loss
+from partwise.penalties import L2, ElasticNet
 from partwise.problem import Batch, LabelledBatch
 from partwise.solvers import BCFW, suitable_solvers
+from partwise.solvers.eg import Chain, visit_all
 from partwise.structures import Multiclass
 
 #: The third example has no weight; in the second partition it is a batch of its own.
@@ -140,6 +143,34 @@ def test_batch_methods_have_the_bits_of_the_partition(solver, kind, loss):
         assert (run.primal, run.dual, run.gap) == (runs[0].primal, runs[0].dual, runs[0].gap)
 
 
+@pytest.mark.parametrize("n_jobs", [1, 3])
+@pytest.mark.parametrize("penalty", [L2(0.7), ElasticNet(0.1, 0.7)])
+@pytest.mark.parametrize("kind", ["multiclass", "chain-tied", "segments"])
+def test_a_pass_of_eg_is_that_of_one_batch(kind, penalty, n_jobs):
+    """The order goes to and fro between batches; the second one has a single example."""
+    sizes = (7, 1, 16)
+    one, several = whole(kind, "log", penalty, sizes), parted(kind, "log", penalty, sizes)
+    scores = np.random.default_rng(3).normal(size=one.n_slots)
+    marginals, entropies = one.marginals_of_scores(scores)
+    u = one.terms_of_counts(marginals, None, entropies)[0]
+    first = Chain(one.weights_of_plane(u), u, scores, marginals, entropies, np.full(24, 0.9))
+    order = np.random.default_rng(4).integers(24, size=72)
+    options = EgOptions(l2=one.l2, l1=one.l1, max_step=1.0, n_jobs=n_jobs, round_size=2 if n_jobs > 1 else 0)
+    chains = [Chain(*(array.copy() for array in first)) for _ in range(2)]
+    reports = [visit_all(problem, chain, order, options) for problem, chain in zip((one, several), chains, strict=True)]
+    assert reports[1] == pytest.approx(reports[0], rel=1e-12)
+    for mine, theirs, before in zip(*chains, first, strict=True):
+        np.testing.assert_allclose(theirs, mine, rtol=1e-10, atol=1e-12)
+        assert one.l1 == 0 or not np.array_equal(mine, before)
+
+
+@pytest.mark.parametrize("solver", ["eg", "eg-prox"])
+def test_eg_takes_the_passes_of_one_batch(solver):
+    one, several = (solve(make("chain-tied", "log", 0.7, (9, 1, 14)), solver) for make in (whole, parted))
+    assert several.passes == one.passes
+    np.testing.assert_allclose(several.weights, one.weights, atol=1e-9)
+
+
 @pytest.mark.parametrize("solver", available_solvers())
 def test_one_batch_is_the_short_form(solver):
     kind, loss = kind_for(solver), Loss(loss_for(solver), *LOSSES[loss_for(solver)])
@@ -205,6 +236,26 @@ class TestBadInput:
         labelled = LabelledBatch(batch, structure.encode(np.array([0, 1, 0])))
         with pytest.raises(ValueError, match=r"kernel .* one batch in memory"):
             Problem.of([labelled, labelled], "log", 1.0)
+
+    def test_states_of_eg_that_do_not_belong_together(self):
+        problem = parted("chain-tied", "log")
+        options, order = EgOptions(l2=0.7), np.arange(6)
+
+        def state(part, weights):
+            slots, examples = (np.zeros(each.stop - each.start) for each in (part.slots, part.examples))
+            return EgState(
+                part.native, weights=weights, scores=slots, marginals=slots, entropies=examples, step_sizes=examples
+            )
+
+        weights = np.zeros(problem.n_weights)
+        with pytest.raises(ValueError, match="at least one state"):
+            eg_epoch([], order, options)
+        with pytest.raises(ValueError, match="the same weights and plane"):
+            eg_epoch([state(part, weights.copy()) for part in problem.in_memory()], order, options)
+        states = [state(part, weights) for part in problem.in_memory()]
+        for beyond in (-1, 6):
+            with pytest.raises(ValueError, match=rf"no example {beyond} \(there are 6\)"):
+                eg_epoch(states, np.array([beyond]), options)
 
     def test_arrays_of_the_wrong_size(self):
         problem = parted("chain-tied", "log")

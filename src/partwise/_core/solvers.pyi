@@ -49,8 +49,9 @@ class EgOptions:
         temperature: float | None = None,
     ) -> None: ...
 
-def eg_epoch(state: EgState, order: Ints, options: EgOptions) -> EgReport:
-    """One pass of online EG over the examples of `order`."""
+def eg_epoch(states: EgState | list[EgState], order: Ints, options: EgOptions) -> EgReport:
+    """One pass of online EG over the examples of `order`, numbered through all batches: a state each, with the same
+    weights and plane."""
 
 def eg_batch_step(
     objective: Objective, weights: Floats, step: float, scores: Floats, moved: Floats, n_jobs: int = 1

@@ -103,10 +103,9 @@ class Chain(NamedTuple):
 
 
 def visit_all(problem: Problem, chain: Chain, order: Ints, options: _core.EgOptions) -> tuple[int, float]:
-    """Visit these examples, batch after batch: (trial steps made, the dual's gain)."""
-    visits, gain = 0, 0.0
-    for part, own in problem.visits(order):
-        blocks = _core.EgState(
+    """Visit these examples, in this order across all batches: (trial steps made, the dual's gain)."""
+    blocks = [
+        _core.EgState(
             part.native,
             weights=chain.weights,
             scores=chain.scores[part.slots],
@@ -115,10 +114,10 @@ def visit_all(problem: Problem, chain: Chain, order: Ints, options: _core.EgOpti
             step_sizes=chain.step_sizes[part.examples],
             plane=chain.plane if problem.l1 else None,
         )
-        report = _core.eg_epoch(blocks, own, options)
-        visits += report.visits
-        gain += report.dual_gain
-    return visits, gain
+        for part in problem.in_memory()
+    ]
+    report = _core.eg_epoch(blocks, order, options)
+    return report.visits, report.dual_gain
 
 
 @register(place=2)
