@@ -17,8 +17,8 @@ pq = pytest.importorskip("pyarrow.parquet")
 
 from partwise import scoring  # noqa: E402
 from partwise.scoring import Scorer, ScoringError  # noqa: E402
-from partwise.scoring import files as scoring_files  # noqa: E402
 from partwise.scoring import scorer as scoring_scorer  # noqa: E402
+from partwise.scoring import tables as scoring_tables  # noqa: E402
 
 WORDS = [["the", "cat", "sat"], ["a", "dög", "ran"], ["the", "dög", "sat"], ["she", "ran"]]
 TAGS = [["DET", "NOUN", "VERB"], ["DET", "NOUN", "VERB"], ["DET", "NOUN", "VERB"], ["PRON", "VERB"]]
@@ -33,9 +33,8 @@ def tagger():
 @pytest.fixture
 def pieces(monkeypatch):
     """Files in many small pieces."""
-    monkeypatch.setattr(scoring_files, "ROWS", 3)
     monkeypatch.setattr(scoring_scorer, "ROWS", 3)
-    monkeypatch.setattr(scoring_files, "GROUP_ROWS", 5)
+    monkeypatch.setattr(scoring_tables, "GROUP_ROWS", 5)
 
 
 def write(table, path):
@@ -305,7 +304,7 @@ class TestCommand:
             (["in.parquet"], "predictions for a table are a table"),
             (["in.parquet", "-o", "x.txt"], "x.txt: expected a name that ends in"),
             (["in.txt", "-o", "x.parquet"], "in.txt: expected a name"),
-            (["in.parquet", "-o", "x.parquet", "--k-best", "2"], "not available for tables"),
+            (["in.parquet", "-o", "x.parquet", "--json"], "not available for tables"),
             (["in.txt", "--column", "w"], "for Parquet and Arrow files"),
         ):
             told = [str(tmp_path / each) if "." in each else each for each in arguments]

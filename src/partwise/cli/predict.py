@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
@@ -35,11 +36,12 @@ BLOCK = 1 << 20
 )
 @click.option(
     "--format",
-    type=click.Choice(["auto", "text"]),
+    type=click.Choice(["auto", "text", "arrow"]),
     default="auto",
     show_default=True,
     help="text: one sentence per line, tokens separated by white space (taggers that look at words alone, "
-    "parsers of phrases); auto: as the training data, or text if it can be nothing else.",
+    "parsers of phrases); arrow: standard input and output are Arrow streams; auto: as the training data, or text if "
+    "it can be nothing else.",
 )
 @click.option(
     "--column",
@@ -59,6 +61,12 @@ BLOCK = 1 << 20
     show_default=True,
     help="Tables: rows without input are refused, or have no prediction either.",
 )
+@click.option(
+    "--by",
+    metavar="NAME",
+    multiple=True,
+    help="Tables: a row is a word, and rows that have the same in this column (in all that are named) are a sentence.",
+)
 @length_flag
 @threads_flag
 @unpack_flag
@@ -75,6 +83,7 @@ def command(
     keep: tuple[str, ...],
     into: str,
     nulls: str,
+    by: tuple[str, ...],
     max_length: int | None,
     threads: int,
     as_json: bool,
@@ -91,7 +100,8 @@ def command(
     and write CoNLL-U: each fills its columns, which the next ones read.
 
     Parquet and Arrow files (.parquet, .arrow, .feather; extra "arrow") are read and written some rows at a time: the
-    output is such a file, too, with predictions as one more column (docs/scoring.md).
+    output is such a file, too, with predictions as one more column (docs/scoring.md). The input may be a folder of them
+    or a pattern in quotes ("parts/*.parquet"), the output one file for all or a folder.
     """
     import numpy as np
 
@@ -99,28 +109,32 @@ def command(
     from partwise.io import atomic_write
     from partwise.scoring import is_table
 
-    check_outputs(output, inputs=(*models, data, constraints))
+    tables = format == "arrow" or any(is_table(path) or os.path.isdir(path) for path in (data, output))
+    if tables and os.path.isdir(output):
+        check_outputs(os.path.join(output, os.path.basename(data)), inputs=(*models, data, constraints))
+    else:
+        check_outputs(output, inputs=(*models, data, constraints))
     refuse_model(data)
     loaded = load_models(models, threads, max_length)
+    if not tables and (columns or keep or into != "prediction" or nulls != "error" or by):
+        raise UserError("--column, --keep, --into, --nulls and --by are for Parquet and Arrow files")
     if len(loaded) > 1:
-        if marginals or k_best or constraints or as_json or is_table(data) or is_table(output):
+        if marginals or k_best or constraints or as_json or tables:
             raise UserError(
                 "--marginals, --k-best, --constraints, --json and tables are not available for several models"
             )
-        if columns or keep or into != "prediction" or nulls != "error":
-            raise UserError("--column, --keep, --into and --nulls are for Parquet and Arrow files")
         annotate_file(loaded, data, output, True if format == "text" else None, BLOCK)
         return
     model, fitted, task = loaded[0]
-    if is_table(data) or is_table(output):
-        if k_best or constraints or as_json or format != "auto":
-            raise UserError("--k-best, --constraints, --json and --format are not available for tables")
-        if output == "-":
-            raise UserError(f"{data}: predictions for a table are a table: give its name, for example -o out.parquet")
-        _label_table(fitted, data, output, columns, keep, into, nulls, marginals)
+    if tables:
+        if constraints or as_json or format == "text":
+            raise UserError("--constraints, --json and --format text are not available for tables")
+        if format == "auto" and "-" in (data, output):
+            told = "give its name, for example -o out.parquet, or say --format arrow for a stream"
+            raise UserError(f"{data}: predictions for a table are a table: {told}")
+        options = {"columns": columns or None, "into": into, "nulls": nulls, "by": by or None}
+        _label_table(fitted, data, output, keep, {**options, "probabilities": marginals, "k_best": k_best})
         return
-    if columns or keep or into != "prediction" or nulls != "error":
-        raise UserError("--column, --keep, --into and --nulls are for Parquet and Arrow files")
     words_only = task.words_only(fitted)
     why_not = task.why_not_text(fitted, model)
     if format == "text" and not words_only:
@@ -152,29 +166,11 @@ def command(
     _tell_unknown(fitted, unknown)
 
 
-def _label_table(
-    fitted: Any,
-    data: str,
-    output: str,
-    columns: tuple[str, ...],
-    keep: tuple[str, ...],
-    into: str,
-    nulls: str,
-    marginals: bool,
-) -> None:
+def _label_table(fitted: Any, data: str, output: str, keep: tuple[str, ...], options: dict[str, Any]) -> None:
     from partwise.scoring import predict_file
 
     try:
-        done = predict_file(
-            fitted,
-            data,
-            output,
-            columns=columns or None,
-            keep=keep or None,
-            into=into,
-            nulls=nulls,
-            probabilities=marginals,
-        )
+        done = predict_file(fitted, data, output, keep=keep or None, **options)
     except ImportError as error:
         raise UserError(str(error)) from None
     _tell_unknown(fitted, done.unknown)

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from partwise.arrays import Floats
+from partwise.arrays import Floats, Ints
 from partwise.capabilities import Capability
 from partwise.checks import check_count, check_sums, count_jobs, seed_of
 from partwise.estimators.training import TrainedEstimator, decode
@@ -104,6 +104,24 @@ class AnsweringEstimator(TrainedEstimator):
         best, answers = _best_answers(model, reading, n_jobs)
         self._note(model, reading, best)
         return answers
+
+    def _predict_numbers(self, X: Any, probabilities: bool = False) -> tuple[Ints, Any] | None:
+        """Labels of `predict` as numbers in `classes_`, all positions end to end, without a Python object for each.
+
+        In addition their probabilities, as `predict_marginals` has them (None if not asked for); None where the model
+        has no such numbers.
+        """
+        model, reading, n_jobs = self._read(X, note=False)
+        best = model.best(reading, n_jobs)
+        numbers = model.label_numbers(reading, best)
+        if numbers is None:
+            return None
+        self._note(model, reading, best)
+        if not probabilities:
+            return numbers, None
+        counts, _ = expectations(reading.batch, model.weights, get_loss(self.loss).temperature, n_jobs)
+        rows = model.marginals(reading, counts, output="array")
+        return numbers, np.concatenate(rows)[np.arange(len(numbers)), numbers] if rows else np.empty(0)
 
     @needs_probabilities
     def predict_marginals(self, X: Any, **options: Any) -> Any:

@@ -350,6 +350,10 @@ class Model(HasCosts, ABC):
     def decode(self, reading: Reading, which: Ints, labellings: Labellings, n_jobs: int = 1) -> Any:
         """Labellings in the user's terms: the k-th is one of example `which[k]` of the batch."""
 
+    def label_numbers(self, reading: Reading, labellings: Labellings) -> Ints | None:
+        """What `decode` says of one labelling per example as numbers in `classes`, end to end; None if it cannot be."""
+        return None
+
     def best(self, reading: Reading, n_jobs: int = 1) -> Labellings:
         """The best labelling of each example of the batch."""
         return Labellings(*best_labellings(reading.batch, self.weights, n_jobs))

@@ -9,7 +9,8 @@ A file is read, labelled and written some rows at a time, so that memory does no
 """
 
 from .errors import ScoringError
-from .files import is_table, predict_file
+from .files import predict_file
 from .scorer import Scorer
+from .tables import is_table
 
 __all__ = ["Scorer", "ScoringError", "is_table", "predict_file"]

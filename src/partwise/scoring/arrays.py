@@ -55,6 +55,11 @@ def lists(column: str, array: Any) -> tuple[Any, Ints]:
     return flat, lengths
 
 
+def list_array(flat: Any, lengths: Ints) -> Any:
+    """Items end to end as a column of lists of these lengths."""
+    return pa.ListArray.from_arrays(pa.array(pointers(lengths), type=pa.int32()), flat)
+
+
 def row_of(lengths: Ints, item: int) -> int:
     """The row that an item lies in when the items of all rows lie end to end."""
     return int(np.searchsorted(np.cumsum(lengths), item, side="right"))

@@ -2,52 +2,52 @@
 
 from __future__ import annotations
 
+import copy
+import glob
 import os
+from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
+from partwise.checks import count_jobs
 from partwise.io.files import atomic_write
 
 from .errors import ScoringError
-from .scorer import ROWS, Scorer, need_pyarrow
+from .scorer import Scorer, need_pyarrow
+from .tables import ARROW, PARQUET, Groups, is_table, opened, whole_sentences
 
-PARQUET = (".parquet", ".pq")
-ARROW = (".arrow", ".feather", ".ipc")
-#: Rows, and bytes, of a row group or record batch that is written.
-GROUP_ROWS, GROUP_BYTES = 1 << 17, 1 << 25
-#: Bytes of a column of a Parquet file that are read at a time.
-_BUFFER = 1 << 20
-
-
-def is_table(path: str) -> bool:
-    """Whether a file's name is that of a Parquet or Arrow (Feather) file."""
-    return path.lower().endswith((*PARQUET, *ARROW))
+Path = str | os.PathLike[str]
 
 
 def predict_file(
     model: Any,
-    source: str | os.PathLike[str],
-    target: str | os.PathLike[str],
+    source: Path | Sequence[Path],
+    target: Path,
     *,
-    columns: Sequence[str] | None = None,
-    into: str = "prediction",
     keep: Sequence[str] | None = None,
-    probabilities: bool = False,
-    nulls: str = "error",
     n_jobs: int | None = None,
+    **options: Any,
 ) -> Scorer:
-    """Label a Parquet or Arrow (Feather) file; the answers are more columns of another one.
+    """Label Parquet or Arrow (Feather) files; the answers are more columns of another one.
 
     Parameters
     ----------
-    model, columns, into, probabilities, nulls, n_jobs
-        As for `Scorer`.
-    source, target : path
-        Their names tell the formats: .parquet, .pq; .arrow, .feather, .ipc. The target is written in full or not at
-        all.
+    model : path or fitted estimator
+    source : path, or list of paths
+        A file, a folder (its tables, in the order of their names), or a pattern such as "parts/*.parquet". Names tell
+        the formats: .parquet, .pq; .arrow, .feather, .ipc. "-" is an Arrow stream on standard input.
+    target : path
+        A file that has all rows in their order, or a folder (it exists, or its name ends in a separator), where each
+        input has a file of its own name. Files are written in full or not at all. "-" is an Arrow stream on standard
+        output.
     keep : list of str, optional
         The columns of the source that the target has, too; by default all.
+    n_jobs : int, optional
+        Threads, each with some rows of its own; by default as the estimator has it.
+    **options
+        `columns`, `into`, `probabilities`, `nulls`, `k_best` and `by` of `Scorer`.
 
     Returns
     -------
@@ -60,25 +60,133 @@ def predict_file(
         With the file, the row (counted from 0) and the column, if the model cannot read them.
     """
     need_pyarrow()
-    path, out = os.fspath(source), os.fspath(target)
-    for name in (path, out):
-        if not is_table(name):
-            raise ScoringError(f"expected a name that ends in {', '.join((*PARQUET, *ARROW))}", path=name)
-    scorer = Scorer(model, columns, into=into, probabilities=probabilities, nulls=nulls, n_jobs=n_jobs)
-    with _naming(path), ExitStack() as opened:
-        table = opened.enter_context(_opened(path))
-        needed = scorer.columns(table.schema)
-        kept = list(table.schema.names if keep is None else keep)
-        for name in kept:
-            if name not in table.schema.names:
-                raise ScoringError("there is no such column to keep", name)
-        read = [name for name in table.schema.names if name in {*needed, *kept}]
-        schema, first = scorer.schema(table.schema, None if keep is None else kept), 0
-        with atomic_write(out) as file, _Groups(file, schema, out.lower().endswith(PARQUET)) as groups:
-            for batch in table.batches(read):
-                groups.add(scorer.batch(batch, None if keep is None else kept, first))
-                first += batch.num_rows
+    out = os.fspath(target)
+    paths = sources(source)
+    scorer = Scorer(model, **options)
+    jobs = count_jobs(scorer.model.n_jobs if n_jobs is None else n_jobs)
+    if jobs > 1:  # each of the threads labels rows of its own
+        scorer = Scorer(_alone(scorer.model), **options)
+    if not _is_folder(out):
+        if out != "-" and not is_table(out):
+            raise ScoringError(_ENDINGS, path=out)
+        _label(scorer, paths, out, keep, jobs)
+        return scorer
+    os.makedirs(out, exist_ok=True)
+    targets = [os.path.join(out, os.path.basename(path)) for path in paths]
+    for k, (path, each) in enumerate(zip(paths, targets, strict=True)):
+        if path == "-" or each in targets[:k]:
+            raise ScoringError("needs an output file of its own: two inputs have the same name", path=path)
+        if os.path.realpath(each) in map(os.path.realpath, paths):
+            raise ScoringError("is an input, too: choose another folder for the output", path=each)
+    for path, each in zip(paths, targets, strict=True):
+        _label(scorer, [path], each, keep, jobs)
     return scorer
+
+
+_ENDINGS = f"expected a name that ends in {', '.join((*PARQUET, *ARROW))}"
+
+
+def _is_folder(path: str) -> bool:
+    return os.path.isdir(path) or path.endswith((os.sep, "/"))
+
+
+def sources(source: Path | Sequence[Path]) -> list[str]:
+    """The files that a name, a folder, a pattern, or a list of these stands for."""
+    if not isinstance(source, (str, os.PathLike)):
+        found = [path for each in source for path in sources(each)]
+        if not found:
+            raise ScoringError("there is no input: the list of files is empty")
+        return found
+    path = os.fspath(source)
+    if os.path.isdir(path):
+        names = sorted(name for name in os.listdir(path) if is_table(name) and not name.startswith((".", "_")))
+        if not names:
+            raise ScoringError("the folder has no Parquet or Arrow files", path=path)
+        return [os.path.join(path, name) for name in names]
+    if path != "-" and not is_table(path):
+        raise ScoringError(_ENDINGS, path=path)
+    if glob.has_magic(path) and not os.path.exists(path):
+        matches = sorted(glob.glob(path, recursive=True))
+        if not matches:
+            raise FileNotFoundError(2, "no file has a name like this", path)
+        return matches
+    return [path]
+
+
+def _alone(model: Any) -> Any:
+    """The same model, on one thread."""
+    other = copy.copy(model)
+    other.n_jobs = 1
+    return other
+
+
+def _label(scorer: Scorer, paths: list[str], out: str, keep: Sequence[str] | None, jobs: int) -> None:
+    """Files end to end, to one file."""
+    kept, schema = None if keep is None else list(keep), None
+    with ExitStack() as outer:
+        for path in paths:
+            with _naming(path), opened(path) as table:
+                read = _columns(scorer, table.schema, kept)
+                own = scorer.schema(table.schema, kept)
+                if schema is None:
+                    schema, groups = own, outer.enter_context(_groups(out, own))
+                _compare(own, schema, paths[0])
+                batches = table.batches(read)
+                if scorer.by:
+                    batches = whole_sentences(batches, scorer)
+                for batch in _answered(scorer, batches, kept, jobs):
+                    groups.add(batch.cast(schema) if batch.schema != schema else batch)
+
+
+@contextmanager
+def _groups(out: str, schema: Any) -> Iterator[Groups]:
+    with atomic_write(out) as file, Groups(file, schema, out) as groups:
+        yield groups
+
+
+def _columns(scorer: Scorer, schema: Any, kept: list[str] | None) -> list[str]:
+    """The columns that are read of a file."""
+    needed = {*scorer.columns(schema), *(schema.names if kept is None else kept)}
+    for name in needed:
+        if name not in schema.names:
+            raise ScoringError("there is no such column to keep", name)
+    return [name for name in schema.names if name in needed]
+
+
+def _compare(schema: Any, first: Any, path: str) -> None:
+    """ScoringError unless a file has the columns of the first one."""
+    if schema.names != first.names:
+        odd = next(
+            (name for name in (*schema.names, *first.names) if (name in schema.names) != (name in first.names)), None
+        )
+        what = "columns are in another order than" if odd is None else f"column {odd!r} is not in both this file and"
+        raise ScoringError(f"{what} in {path}" if odd is None else f"{what} {path}")
+    for field, other in zip(schema, first, strict=True):
+        if field.type != other.type:
+            raise ScoringError(f"is of type {field.type}, in {path} of type {other.type}", field.name)
+
+
+def _answered(scorer: Scorer, batches: Iterator[Any], kept: list[str] | None, jobs: int) -> Iterator[Any]:
+    """Record batches with their answers, in their order; a few at a time are in work."""
+    first = 0
+    if jobs == 1:
+        for batch in batches:
+            yield scorer.batch(batch, kept, first)
+            first += batch.num_rows
+        return
+    waiting: deque[Future[Any]] = deque()
+    with ThreadPoolExecutor(jobs) as pool:
+        try:
+            for batch in batches:
+                waiting.append(pool.submit(scorer.batch, batch, kept, first))
+                first += batch.num_rows
+                if len(waiting) > jobs:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for each in waiting:
+                each.cancel()
 
 
 @contextmanager
@@ -89,87 +197,8 @@ def _naming(path: str) -> Iterator[None]:
     try:
         yield
     except ScoringError as error:
-        raise error.placed(path=path) from error.__cause__
+        raise error.placed(path="standard input" if path == "-" else path) from error.__cause__
     except FileNotFoundError:
         raise
     except pa.ArrowException as error:
-        raise ScoringError(f"cannot be read: {error}", path=path) from None
-
-
-class _Parquet:
-    def __init__(self, file: Any) -> None:
-        import pyarrow.parquet as pq
-
-        # Without a buffer a column of a whole row group would be held.
-        self._file = pq.ParquetFile(file, buffer_size=_BUFFER, pre_buffer=False)
-        self.schema = self._file.schema_arrow
-
-    def batches(self, names: list[str]) -> Iterator[Any]:
-        yield from self._file.iter_batches(batch_size=ROWS, columns=names, use_threads=False)
-
-
-class _Arrow:
-    def __init__(self, file: Any) -> None:
-        from pyarrow import ipc
-
-        magic = bytes(file.read(6))
-        file.seek(0)
-        self._batches: Any
-        if magic == b"ARROW1":
-            reader = ipc.open_file(file)
-            self._batches = (reader.get_batch(k) for k in range(reader.num_record_batches))
-        else:
-            reader = self._batches = ipc.open_stream(file)
-        self.schema = reader.schema
-
-    def batches(self, names: list[str]) -> Iterator[Any]:
-        for batch in self._batches:
-            some = batch.select(names)
-            for first in range(0, some.num_rows, ROWS):
-                yield some.slice(first, ROWS)
-
-
-@contextmanager
-def _opened(path: str) -> Iterator[Any]:
-    import pyarrow as pa
-
-    with open(path, "rb"):  # errors as for any file
-        pass
-    with pa.OSFile(path, "rb") if path.lower().endswith(PARQUET) else pa.memory_map(path, "rb") as file:
-        yield (_Parquet if path.lower().endswith(PARQUET) else _Arrow)(file)
-
-
-class _Groups:
-    """Collects record batches and writes them as row groups of a reasonable size."""
-
-    def __init__(self, file: Any, schema: Any, parquet: bool) -> None:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        self._schema = schema
-        self._writer = pq.ParquetWriter(file, schema) if parquet else pa.ipc.new_file(file, schema)
-        self._held: list[Any] = []
-
-    def __enter__(self) -> _Groups:
-        return self
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if kind is None:
-            self._write()
-            self._writer.close()
-        else:  # the file is taken away
-            with suppress(Exception):
-                self._writer.close()
-
-    def add(self, batch: Any) -> None:
-        """More rows."""
-        self._held.append(batch)
-        if sum(b.num_rows for b in self._held) >= GROUP_ROWS or sum(b.nbytes for b in self._held) >= GROUP_BYTES:
-            self._write()
-
-    def _write(self) -> None:
-        import pyarrow as pa
-
-        if self._held:
-            self._writer.write_table(pa.Table.from_batches(self._held, schema=self._schema))
-            self._held = []
+        raise ScoringError(f"cannot be read: {error}", path="standard input" if path == "-" else path) from None

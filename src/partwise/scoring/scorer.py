@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from threading import Lock
 from typing import Any
 
 import numpy as np
 
 from .errors import ScoringError
 
-#: Rows that are labelled at a time.
-ROWS = 10_000
+#: Rows that are labelled at a time, and bytes of what is read of them.
+ROWS, BYTES = 20_000, 1 << 22
 
 
 def need_pyarrow() -> None:
@@ -44,6 +45,13 @@ class Scorer:
         What to do with a row that is null in one of the columns: refuse it, or answer null.
     n_jobs : int, optional
         Threads; by default as the estimator has it.
+    k_best : int, optional
+        Also give the k best answers with their probabilities (where the loss gives none: scores), best first: lists of
+        structs.
+    by : list of str, optional
+        A table has a word per row, and these columns say which sentence it belongs to: words of a sentence are rows
+        that follow one another and have the same values there. Columns then hold strings (numbers, ...) and answers,
+        too, are one per row. For taggers and dependency parsers.
 
     Raises
     ------
@@ -60,28 +68,36 @@ class Scorer:
         probabilities: bool = False,
         nulls: str = "error",
         n_jobs: int | None = None,
+        k_best: int | None = None,
+        by: Sequence[str] | None = None,
     ) -> None:
         need_pyarrow()
-        from partwise.checks import check_choice
+        from partwise.checks import check_choice, check_count
         from partwise.model_files import load
 
         from .forms import form_of
 
         check_choice("nulls", nulls, ("error", "keep"))
-        if isinstance(columns, str):
-            raise ValueError(f"columns must be a list of names, got {columns!r}")
+        for what, given in (("columns", columns), ("by", by)):
+            if isinstance(given, str):
+                raise ValueError(f"{what} must be a list of names, got {given!r}")
         self.model = load(model) if isinstance(model, (str, os.PathLike)) else model
         if n_jobs is not None:
             self.model.n_jobs = n_jobs
         self._form = form_of(self.model, columns)
-        self._fields = [(into + suffix, kind) for suffix, kind in self._form.fields(probabilities)]
+        self._k_best = None if k_best is None else check_count("k_best", k_best)
+        self._fields = [(into + suffix, kind) for suffix, kind in self._form.fields(probabilities, self._k_best)]
         self._probabilities, self._keep_nulls = probabilities, nulls == "keep"
+        self.by = list(by or ())
+        if self.by:
+            self._fields = _per_word(self.model, self._fields, self._k_best, self._keep_nulls)
+        self._counting = Lock()
         #: (unknown features, all features) of what was labelled so far, where the model counts them.
         self.unknown = np.zeros(2, dtype=np.int64)
 
     def columns(self, schema: Any) -> list[str]:
         """The columns of a table that are read. ScoringError if one is missing or of another type."""
-        names = self._form.choose(schema)
+        names = [*self._choose(schema), *self.by]
         for name, _ in self._fields:
             if name in schema.names:
                 raise ScoringError("is there already: choose another name for the predictions", name)
@@ -95,11 +111,27 @@ class Scorer:
         metadata = schema.metadata if keep is None else None
         return pa.schema([*own, *(pa.field(name, kind) for name, kind in self._fields)], metadata=metadata)
 
+    def _choose(self, schema: Any) -> list[str]:
+        """The columns that the model reads."""
+        if not self.by:
+            return self._form.choose(schema)
+        import pyarrow as pa
+
+        for name in self.by:
+            if name not in schema.names:
+                raise ScoringError(
+                    f"there is no such column; there are {', '.join(map(repr, schema.names[:20]))}", name
+                )
+        words = [field for field in schema if field.name not in self.by]
+        return self._form.choose(pa.schema([(field.name, pa.list_(field.type)) for field in words]))
+
     def answers(self, batch: Any, first: int = 0) -> list[Any]:
         """The columns of answers for a table or record batch; `first` rows come before it, for messages."""
         import pyarrow as pa
 
-        names = self._form.choose(batch.schema)
+        from .arrays import list_array
+
+        names = self._choose(batch.schema)
         columns = [_whole(batch.column(name)) for name in names]
         present = np.ones(batch.num_rows, dtype=bool)
         for name, column in zip(names, columns, strict=True):
@@ -112,8 +144,12 @@ class Scorer:
         rows = np.flatnonzero(present)
         if len(rows) < len(present):
             columns = [column.take(pa.array(rows)) for column in columns]
+        if self.by:
+            rows = self.starts(batch, first)  # from here on a row is a sentence
+            lengths = np.diff(np.append(rows, batch.num_rows))
+            columns = [list_array(column, lengths) for column in columns]
         try:
-            found = self._form.answers(self._form.read(names, columns), self._probabilities)
+            found = self._form.answers(self._form.read(names, columns), self._probabilities, self._k_best)
         except ScoringError as error:  # whose row is one of those that are present
             row = None if error.row is None else int(rows[error.row])
             raise ScoringError(error.message, error.column, row).placed(first) from None
@@ -121,15 +157,32 @@ class Scorer:
             last = first + batch.num_rows - 1
             raise ScoringError(f"in rows {first} to {last}, which are counted from 0 here: {error}") from error
         self._count()
+        if self.by:
+            return [column.flatten() for column in found]
         if len(rows) == len(present):
             return found
         place = np.cumsum(present) - 1
         return [column.take(pa.array(place, mask=~present)) for column in found]
 
+    def starts(self, batch: Any, first: int = 0) -> Any:
+        """The first row of each sentence, by the columns `by`."""
+        import pyarrow.compute as pc
+
+        new = np.zeros(batch.num_rows, dtype=bool)
+        new[:1] = True
+        for name in self.by:
+            column = _whole(batch.column(name))
+            if column.null_count:
+                row = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
+                raise ScoringError("is null", name, first + row)
+            new[1:] |= pc.not_equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False)
+        return np.flatnonzero(new)
+
     def _count(self) -> None:
         counts = getattr(self.model, "unknown_counts_", None)
         if counts is not None:
-            self.unknown += counts
+            with self._counting:
+                self.unknown += counts
 
     def batch(self, batch: Any, keep: Sequence[str] | None = None, first: int = 0) -> Any:
         """A record batch with its answers."""
@@ -145,7 +198,9 @@ class Scorer:
         import pandas as pd
         import pyarrow as pa
 
-        names = self._form.columns
+        if self.by:
+            raise ScoringError("by: partwise.frames labels frames with a word per row")
+        names = self._form.given
         if names is None:
             try:
                 schema = pa.Schema.from_pandas(frame, preserve_index=False)
@@ -161,11 +216,28 @@ class Scorer:
         out = frame.copy(deep=False)
         parts = [self.answers(part, first) for first, part in _parts(frame, names)]
         for k, (name, kind) in enumerate(self._fields):
-            column = pa.chunked_array([part[k] for part in parts], type=kind).to_pandas()
-            values = [None if v is None else v.tolist() for v in column] if pa.types.is_list(kind) else column
-            dtype = object if pa.types.is_list(kind) else column.dtype
-            out[name] = pd.Series(list(values), index=frame.index, dtype=dtype)
+            column = pa.chunked_array([part[k] for part in parts], type=kind)
+            if not pa.types.is_list(kind):
+                values = column.to_pandas()
+                out[name] = pd.Series(values.to_numpy(), index=frame.index, dtype=values.dtype)
+                continue
+            if pa.types.is_struct(kind.value_type):
+                lists = column.to_pylist()
+            else:  # which takes a tenth of the time
+                lists = [None if v is None else v.tolist() for v in column.to_pandas()]
+            out[name] = pd.Series(lists, index=frame.index, dtype=object)
         return out
+
+
+def _per_word(model: Any, fields: list[Any], k_best: int | None, keep_nulls: bool) -> list[Any]:
+    """Fields of answers for tables with a word per row."""
+    import pyarrow as pa
+
+    if k_best is not None or keep_nulls:
+        raise ScoringError("k_best and nulls='keep' are for tables with a sentence per row, without `by`")
+    if not all(pa.types.is_list(kind) for _, kind in fields):
+        raise ScoringError(f"by: {type(model).__name__} does not answer word by word")
+    return [(name, kind.value_type) for name, kind in fields]
 
 
 def _whole(column: Any) -> Any:

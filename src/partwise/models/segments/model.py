@@ -291,6 +291,9 @@ class SegmentModel(SequenceModel):
         found = self.segments_of(reading, which, labellings)
         return self.types.numbers(self.classes)[found.types, 1 - found.begins.astype(np.int64)]
 
+    def label_numbers(self, reading: Reading, labellings: Labellings) -> Ints | None:
+        return super().label_numbers(reading, labellings) if self.scheme == "iob2" else None
+
     def decode(self, reading: Reading, which: Ints, labellings: Labellings, n_jobs: int = 1) -> list[list[Any]]:
         found = self.segments_of(reading, which, labellings)
         flat, ends = self.types.labels(found, self.scheme), pointers(found.lengths).tolist()

@@ -269,6 +269,9 @@ class SequenceModel(Model):
         labels[pointers(lengths)[owner[nodes]] + position] = label
         return labels
 
+    def label_numbers(self, reading: Reading, labellings: Labellings) -> Ints | None:
+        return self.labels_of(reading, np.arange(reading.batch.n_examples), labellings)
+
     def decode(self, reading: Reading, which: Ints, labellings: Labellings, n_jobs: int = 1) -> list[list[Any]]:
         labels = self.labels_of(reading, which, labellings)
         return label_lists(labels, self.classes, reading.source.rows.lengths[which])
