@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from partwise import MaxentClassifier, SequenceTagger, memory
+from partwise import (
+    ConstituencyParser,
+    ConvergenceWarning,
+    DependencyParser,
+    GraphLabeler,
+    MaxentClassifier,
+    SequenceTagger,
+    memory,
+)
 from partwise.cli.errors import message_of
 from partwise.memory import TooLarge, available, check_room
 
@@ -27,11 +35,40 @@ def wide_rows() -> None:
     MaxentClassifier(tol=0.1, max_passes=1).fit(X, np.arange(3000) % 1400)
 
 
+def graphs(n_labels: int) -> None:
+    nodes, edges = [["a"]] * n_labels, np.column_stack([np.arange(n_labels - 1), np.arange(1, n_labels)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        GraphLabeler(tol=0.1, max_passes=1).fit([(nodes, edges)], [list(range(n_labels))])
+
+
+def long_sentence() -> None:
+    parser = DependencyParser(tol=0.1, max_passes=1, max_length=30_000)
+    parser.fit([[("a", "N")] * 20_000], [list(range(20_000))])
+
+
+def dual_variables() -> None:
+    X = sparse.csr_array((np.ones(20_000), np.arange(20_000) % 10, np.arange(20_001)), (20_000, 10))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        MaxentClassifier(tol=0.1, max_passes=1, solver="eg").fit(X, np.arange(20_000))
+
+
+def chart() -> None:
+    parser = ConstituencyParser(tol=0.5, max_length=30_000)
+    trees = [(root, ("NP", ("D", "the"), ("N", "cat")), ("V", "sat")) for root in "SSSX"]
+    parser.fit(trees, None).predict([["the"] * 20_000])
+
+
 @pytest.mark.parametrize(
     ("work", "what"),
     [
         (lambda: many_labels(40_000), r"1,600,000,000 weights \(a table of 40,000 labels"),
         (lambda: many_labels(2000, order=2), r"8,000,000,000 weights \(a table of 2,000 labels"),
+        (lambda: graphs(40_000), r"1,600,000,000 weights \(a table of 40,000 labels"),
+        (long_sentence, "sentence 0, of 20,000 words,"),
+        (chart, "the chart of 20,000 words and 6 symbols"),
+        (dual_variables, "eg: dual variables of 400,000,000 slots"),
         (wide_rows, r"14,000,001,400 weights \(10,000,001 features, 1,400 classes\)"),
     ],
 )
@@ -67,6 +104,35 @@ def test_labels_that_may_be_none_are_warned_about():
 
 
 def test_slow_passes_are_warned_about(monkeypatch):
-    monkeypatch.setattr("partwise.models.sequences.model.SLOW_PASS", 10_000)
+    monkeypatch.setattr("partwise.models.label_counts.SLOW_PASS", 10_000)
     with pytest.warns(UserWarning, match="a pass goes through 120 pairs of them at each of 200 positions"):
         SequenceTagger(tol=0.5).fit([[["a"]] * 10] * 20, [[f"{k}" for k in range(10)] for _ in range(20)])
+
+
+@pytest.mark.parametrize("kind", ["graphs", "arcs", "phrases"])
+def test_every_model_warns_of_and_refuses_labels_that_are_none(kind, monkeypatch):
+    def fit(n: int) -> None:
+        labels = [f"x{k}" for k in range(n)]
+        if kind == "graphs":
+            GraphLabeler(tol=0.5, max_passes=1).fit([([["a"]], [])] * n, [[label] for label in labels])
+        elif kind == "arcs":
+            words = [("a", "N"), ("b", "V")]
+            DependencyParser(tol=0.5, max_passes=1).fit([words] * n, [[(0, "top"), (1, label)] for label in labels])
+        else:
+            trees = [("S", ("NP", ("D", "the"), (label, "cat")), ("V", "sat")) for label in labels]
+            ConstituencyParser(tol=0.5, max_passes=1).fit(trees, None)
+
+    what = "names of arcs" if kind == "arcs" else "labels"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        with pytest.warns(UserWarning, match=f"different {what}; 150 of them occur once: are they {what}"):
+            fit(150)
+        monkeypatch.setattr("partwise.models.label_counts.FEW_LABELS", 1000)
+        fit(150)
+    from partwise.models import label_counts
+    from partwise.models.sequences.labels import Targets
+
+    monkeypatch.setattr(label_counts.check_distinct, "__defaults__", (100,))
+    monkeypatch.setattr(Targets.check_count, "__defaults__", (100,))
+    with pytest.raises(ValueError, match=f"different {what}, more than 100: tables of pairs of {what}"):
+        fit(150)

@@ -242,3 +242,10 @@ def test_failed_refit_leaves_the_model():
         model.fit(X[:, :2], np.zeros(len(X)))
     assert vars(model) == before
     assert clone(model).get_params() == model.get_params()
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_no_items_have_no_probabilities(n_classes):
+    model = MaxentClassifier().fit([["a"], ["b"], ["c"]] * 4, np.arange(12) % n_classes)
+    assert model.predict_marginals([]).shape == model.predict_proba([]).shape == (0, n_classes)
+    assert len(model.predict([])) == 0

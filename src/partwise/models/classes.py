@@ -331,7 +331,7 @@ class ClassesModel(Model):
 
     def marginals(self, reading: Reading, counts: Floats) -> Floats:
         """Probabilities of labels: shape (n, n_classes)."""
-        return counts.reshape(reading.n_examples, -1)[:, : len(self.classes)].copy()
+        return counts.reshape(reading.n_examples, padded_width(len(self.classes)))[:, : len(self.classes)].copy()
 
     # inspection
 

@@ -89,6 +89,7 @@ class Annealed(OnlineSolver[AnnealedState]):
     proof: ClassVar[str] = "none for the annealing; it ends as `bcfw` does"
     advice: ClassVar[str] = BCFW.advice
     default_max_passes: ClassVar[int] = 1000
+    slot_vectors: ClassVar[int] = 2
 
     temperature: float = option(1.0, "the first temperature, in units of the cost")
     factor: float = option(0.5, "factor on the temperature when a pass gained little")

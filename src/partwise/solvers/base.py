@@ -110,6 +110,8 @@ class Solver(ABC, Generic[S]):
     traced: ClassVar[tuple[str, ...]] = ()
     #: Whether its certificates have a dual value. Where not, a run ends after its passes, with "no certificate".
     certified: ClassVar[bool] = True
+    #: How many numbers per slot its state holds, for the estimate of memory.
+    slot_vectors: ClassVar[int] = 0
     #: Whether its state has nothing of single examples: a step may then visit other ones than the step before.
     incremental: ClassVar[bool] = False
 

@@ -141,6 +141,7 @@ class EG(BlockSolver[EGState]):
     proof: ClassVar[str] = "Collins et al. 2008, Theorem 2: O(log 1/eps); O(1/eps) at temperature 0"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 500
+    slot_vectors: ClassVar[int] = 2
 
     step_size: str | float = option("adaptive", "adaptive, theorem, or a number")
     start: Start = option("gold", "where to start: gold (near the gold labelling) or uniform")

@@ -110,6 +110,7 @@ class BatchEG(ScheduledSolver[S], ABC):
     proof: ClassVar[str] = "Collins et al. 2008, Theorem 1: O(log 1/eps); O(1/eps) at temperature 0"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 2000
+    slot_vectors: ClassVar[int] = 1
 
     step_size: str | float = option("search", "search, theorem, or a number")
     start: Start = option("gold", "where to start: gold (near the gold labelling) or uniform")

@@ -110,6 +110,7 @@ class EGProx(OnlineSolver[EGProxState]):
     proof: ClassVar[str] = "Rockafellar 1976: O(log 1/eps)"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l1 or l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 1000
+    slot_vectors: ClassVar[int] = 2
 
     proximity: str | float = option("auto", "rho, the strength of the pull to the last pass's weights, or auto")
     start: Start = option("gold", "where to start: gold (near the gold labelling) or uniform")

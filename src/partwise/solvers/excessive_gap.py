@@ -124,6 +124,7 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
         "Raise max_passes or tol (the gap falls like 1 / passes^2), or take a larger l2 (a smaller C)"
     )
     default_max_passes: ClassVar[int] = 2000
+    slot_vectors: ClassVar[int] = 2
 
     smoothing: Smoothing = option("adaptive", "how fast the smoothing falls: adaptive, or as in the theorem")
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..memory import check_weights
+from ..memory import check_room, check_weights
 from ..model_files.errors import CheckpointError
 from ..problem import Problem
 from ..problem.deadline import OutOfTime, deadline
@@ -79,6 +79,9 @@ class Run:
     ) -> None:
         check_fits(solver, problem)
         check_weights(problem.n_weights, problem.facts.structure)
+        if solver.slot_vectors:
+            slots = problem.n_slots
+            check_room(8.0 * solver.slot_vectors * slots, f"{solver.name}: dual variables of {slots:,} slots")
         self.solver = solver
         self.problem = problem
         self.limits = limits

@@ -64,6 +64,7 @@ class SDCA(BlockSolver[BlockState | LineState]):
     proof: ClassVar[str] = "Shalev-Shwartz, Zhang 2013: O(log 1/eps)"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 1000
+    slot_vectors: ClassVar[int] = 2
 
     start: Start = option("gold", "where to start: gold (near the gold labelling) or uniform")
     sharpness: float = option(11.0, "start gold: how far the scores of wrong parts lie below those of gold parts")

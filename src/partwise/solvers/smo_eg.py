@@ -67,6 +67,7 @@ class SMOEG(OnlineSolver[SMOEGState]):
     proof: ClassVar[str] = "Collins et al. 2008, Theorem 2, once `eg` goes on: O(1/eps)"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 1000
+    slot_vectors: ClassVar[int] = 2
 
     smo_passes: int = option(5, "passes of smo before eg takes over")
     memory_mb: float = option(4096.0, "limit of the clique marginals, in MB; a problem with more is refused")

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from partwise.arrays import Ints, pointers
+from partwise.memory import check_room
+from partwise.models.constituents.sentences import chart_bytes
 from partwise.structures import Grammar
 from partwise.trees import TreebankGrammar
 from partwise.trees.pcfg import Lexicon, relative_frequencies
@@ -97,6 +99,8 @@ class ParsingGrammar:
 
     def structure(self, sentences: Sequence[Sequence[str]], **options: Any) -> Grammar:
         """The derivations of sentences."""
+        longest, n_symbols = max(map(len, sentences), default=0), self.read_off.n_symbols
+        check_room(chart_bytes(longest, n_symbols), f"the chart of {longest:,} words and {n_symbols:,} symbols")
         word_ptr, word_columns = self._word_columns(sentences)
         return Grammar(
             np.array([len(words) for words in sentences], dtype=np.int64),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sized
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -24,6 +24,7 @@ from partwise.models.constituents.tables import Table, Tables
 from partwise.models.constituents.words import WordCodes
 from partwise.models.errors import ConstraintError
 from partwise.models.inspection import Explanation, TopFeatures, choose_kept, counts_of
+from partwise.models.label_counts import check_distinct, node_labels, warn_of_many_labels
 from partwise.problem import Batch, LabelledBatch
 from partwise.structures import Grammar
 from partwise.trees import TreeTransform, common_root, flat_tree, read_off
@@ -87,7 +88,10 @@ class ConstituencyModel(Model):
     # training
 
     def learn(self, X: Any, y: Any, sample_weight: Any, training: Training) -> Learnt:
+        given = X if y is None else y
+        check_distinct(node_labels(given if isinstance(given, list) else ()), "labels")
         trees = read_gold(X, y, self._make_transform(None), int(self.max_length))
+        warn_of_many_labels(np.array(list(Counter(node_labels(trees)).values())))
         weight = check_sample_weight(sample_weight, len(trees), "sentence")
         if weight is not None:
             trees = [tree for tree, w in zip(trees, weight.tolist(), strict=True) if w > 0]

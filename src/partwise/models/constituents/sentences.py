@@ -21,6 +21,11 @@ def as_list(X: Any, name: str) -> list[Any]:
     return items
 
 
+def chart_bytes(n_words: int, n_symbols: int) -> float:
+    """Memory of a chart: two triangles of values and two of slopes for each symbol."""
+    return 16.0 * n_words * (n_words + 1) * n_symbols
+
+
 def read_sentences(X: Any, transform: TreeTransform, max_length: int) -> list[list[str]]:
     """Words of all sentences; of trees, which may stand in their place, those that `transform` leaves."""
     sentences = []
@@ -36,8 +41,9 @@ def read_sentences(X: Any, transform: TreeTransform, max_length: int) -> list[li
                     raise ValueError(f"sentence {i}, word {k + 1}: a word must be a string, not empty; got {word!r}")
         if len(words) > max_length:
             raise ValueError(
-                f"sentence {i} has {len(words)} words, more than max_length = {max_length}: time grows with the third "
-                "power of the length and memory with the second; leave it out or raise that limit"
+                f"sentence {i} has {len(words)} words, more than max_length = {max_length}: it would take about "
+                f"{chart_bytes(len(words), 1) / 1e6:.2g} MB for each symbol of the grammar, and time grows with the "
+                "third power of the length; leave it out or raise that limit"
             )
         sentences.append(words)
     return sentences

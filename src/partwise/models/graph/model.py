@@ -10,6 +10,7 @@ import numpy as np
 
 from partwise.arrays import Booleans, Floats, Ints, pointers
 from partwise.checks import check_choice, check_positive, check_sample_weight
+from partwise.memory import check_weights
 from partwise.models.base import InputReport, Labellings, Learnt, Reading, Training
 from partwise.models.costs import LabelCost, row_costs
 from partwise.models.errors import ConstraintError
@@ -20,6 +21,7 @@ from partwise.models.graph.inputs import Graphs, Keys, targets_of
 from partwise.models.graph.kinds import Kinds
 from partwise.models.graph.weights import GraphWeights
 from partwise.models.inspection import Explanation, explanation
+from partwise.models.label_counts import warn_of_many_labels
 from partwise.models.rows import Rows
 from partwise.models.sequences.column_reader import ColumnReader
 from partwise.models.sequences.inputs import Sequences, input_form
@@ -80,6 +82,7 @@ class GraphModel(GraphWeights):
             raise ValueError("X holds no graphs")
         lengths = graphs.nodes.lengths()
         targets: Targets = targets_of(y, graphs)
+        targets.check_count()
         targets.check(lengths)
         weight = check_sample_weight(sample_weight, n_graphs, "graph")
         if weight is not None and not weight.all():
@@ -91,7 +94,10 @@ class GraphModel(GraphWeights):
         self.classes = all_labels(targets.classes(), training.classes)
         if self.n_labels < 2:
             raise ValueError(f"y holds one label only ({self.classes.tolist()[0]!r}): there is nothing to learn")
+        pairs = self.n_labels * padded_width(self.n_labels)
+        check_weights(pairs, f"a table of {self.n_labels:,} labels with those of neighbours")
         labels, table = targets.encode(self.classes), self.costs_of(self.classes.tolist())
+        warn_of_many_labels(np.bincount(labels, minlength=self.n_labels), pairs, place="node")
         self.reader = _reader_for(graphs.nodes)
         nodes = self.reader.read(graphs.nodes)
         if not self.reader.n_attributes:

@@ -14,6 +14,7 @@ from partwise.arrays import Floats, Ints
 from partwise.checks import check_choice
 from partwise.io.coded import CodedSequences
 from partwise.model_files.values import object_array, string_array
+from partwise.models.label_counts import MOST_LABELS, too_many
 from partwise.models.sequences.inputs import Sequences
 
 
@@ -49,7 +50,7 @@ class Targets(Sequences):
         """All labels end to end."""
         return list(chain.from_iterable(self.items))
 
-    def check_count(self, most: int) -> None:
+    def check_count(self, most: int = MOST_LABELS) -> None:
         """ValueError for more distinct labels than `most`, before they are put in order and have numbers."""
         try:
             count = len(set(self.flat)) if len(self.flat) > most else 0
@@ -91,7 +92,7 @@ class CodedTargets(Targets):
     def lengths(self, name: str = "y") -> Ints:
         return self.coded.lengths
 
-    def check_count(self, most: int) -> None:
+    def check_count(self, most: int = MOST_LABELS) -> None:
         count = len(self.coded.distinct())
         if count > most:
             raise ValueError(too_many(count, most))
@@ -101,11 +102,6 @@ class CodedTargets(Targets):
 
     def encode(self, classes: NDArray[Any]) -> Ints:
         return self.coded.numbers_in(classes.tolist())
-
-
-def too_many(count: int, most: int) -> str:
-    """The message for more labels than a model can have."""
-    return f"y has {count} different labels, more than {most}: tables of pairs of labels would be too large"
 
 
 def sorted_labels(distinct: Iterable[Any]) -> NDArray[Any]:

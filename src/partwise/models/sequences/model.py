@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -21,6 +20,7 @@ from partwise.model_files.values import decode_labels, encode_labels
 from partwise.models.base import Ability, InputReport, Labellings, Learnt, Model, Reading, Training
 from partwise.models.class_weight import sequence_weights
 from partwise.models.costs import LabelCost, row_costs
+from partwise.models.label_counts import warn_of_many_labels
 from partwise.models.rows import Rows
 from partwise.models.sequences.column_reader import ColumnReader
 from partwise.models.sequences.constraints import label_masks, no_labelling, transition_rule
@@ -44,12 +44,6 @@ class SequenceSource:
     lengths: Ints
     rows: Rows
     rule: LabelRule | None = None  # what the structure was told of neighbouring labels
-
-
-#: Labels that a model of sequences may have: a table of all pairs of them takes 20 GB.
-MOST_LABELS = 50_000
-#: Up to so many are not looked at; products of positions and pairs of labels from which on a pass takes minutes.
-FEW_LABELS, SLOW_PASS = 100, 1e11
 
 
 class SequenceModel(Model):
@@ -120,7 +114,7 @@ class SequenceModel(Model):
         self.use_labels(all_labels(targets.classes(), training.classes))
         check_weights(self.label_table, f"a table of {self.n_labels:,} labels with their neighbours")
         labels = targets.encode(self.classes)
-        self._warn_of_many_labels(labels)
+        warn_of_many_labels(np.bincount(labels, minlength=self.n_labels), self.label_table)
         self.label_scheme = (
             kept_scheme(tuple(self.classes.tolist()), labels, sequences.lengths()) if self.ruled else None
         )
@@ -130,17 +124,6 @@ class SequenceModel(Model):
         rows = self._first_reading(sequences, training.n_jobs)
         learnt = self._learn_features(rows, labels, weight, training)
         return replace(learnt, reading=learnt.reading if len(rows.lengths) == n_sequences else None)
-
-    def _warn_of_many_labels(self, labels: Ints) -> None:
-        """Where labels may be something else by mistake, or a pass over the data takes minutes."""
-        once = int(np.count_nonzero(np.bincount(labels, minlength=self.n_labels) == 1))
-        if self.n_labels > FEW_LABELS and 2 * once > self.n_labels:
-            what = f"{once:,} of them occur once: are they labels?"
-        elif len(labels) * self.label_table > SLOW_PASS:
-            what = f"a pass goes through {self.label_table:,} pairs of them at each of {len(labels):,} positions"
-        else:
-            return
-        warnings.warn(f"y has {self.n_labels:,} different labels; {what}", UserWarning, stacklevel=2)
 
     def cost_labels(self) -> list[Any]:
         """What costs are given for."""
@@ -165,7 +148,7 @@ class SequenceModel(Model):
         """
         sequences = Sequences.of(X) if self.template is None else TextSequences.of(X)
         targets = Targets.of(y)
-        targets.check_count(MOST_LABELS)
+        targets.check_count()
         if not len(sequences.items):
             raise ValueError("X holds no sequences")
         lengths, n_sequences = sequences.lengths(), len(sequences.items)

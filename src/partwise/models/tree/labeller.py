@@ -12,6 +12,7 @@ from partwise.arrays import Floats, Ints
 from partwise.features import ArcIndex, ArcTokens, RowLayout, multiclass_map
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
+from partwise.models.label_counts import warn_of_many_labels
 from partwise.models.layout import PairLayout, expand_pairs, few, layout_of
 from partwise.models.saved import layout_parts, read_layout
 from partwise.models.sequences.labels import encode_flat, label_array
@@ -46,6 +47,7 @@ class ArcLabeller:
         """Train on gold arcs, one example per word; options as for `solve`, with `penalty` and `n_jobs`."""
         classes = label_array(sorted(set(relations)))
         labels = encode_flat(relations, classes)
+        warn_of_many_labels(np.bincount(labels), what="names of arcs")
         rows = model.attributes(tokens, heads)
         structure = Multiclass(len(heads), len(classes))
         layout = RowLayout.observed(

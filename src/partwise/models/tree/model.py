@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,6 +21,7 @@ from partwise.models.base import InputReport, Labellings, Learnt, Model, Reading
 from partwise.models.costs import LabelCost, head_costs
 from partwise.models.errors import ConstraintError
 from partwise.models.inspection import choose_kept, counts_of
+from partwise.models.label_counts import check_distinct
 from partwise.models.saved import coefficient_arrays, read_coefficients
 from partwise.models.tree.arcs import ArcFeatures, fitted_table
 from partwise.models.tree.constraints import arc_mask
@@ -30,6 +32,8 @@ from partwise.problem import Batch, LabelledBatch
 from partwise.result import Result
 from partwise.structures import ProjectiveTree, SpanningTree, Tree
 
+#: What labels are called in messages.
+NAMES = "names of arcs"
 #: What the names of arcs may take of `max_seconds`.
 NAMES_SHARE = 0.25
 
@@ -136,11 +140,15 @@ class TreeModel(Model):
             raise ValueError(f"X has {len(sentences)} sentences, y has {len(trees)} trees")
         weight = check_sample_weight(sample_weight, len(sentences), "sentence")
         keep = range(len(sentences)) if weight is None else np.flatnonzero(weight).tolist()
+        if trees is not None and self.labels:
+            arcs = chain.from_iterable(tree for tree in trees if isinstance(tree, (list, tuple)))
+            check_distinct((arc[1] for arc in arcs if isinstance(arc, (list, tuple)) and len(arc) == 2), NAMES)
         words = read_words([sentences[i] for i in keep], keep, int(self.max_length))
         empty = np.flatnonzero(words.lengths == 0)
         if len(empty):
             raise ValueError(f"{words.name(int(empty[0]))} has no words: leave it out")
         gold = read_trees(None if trees is None else [trees[i] for i in keep], words)
+        check_distinct(gold.relations if gold.relations and self.labels else (), NAMES)
         return words, gold, None if weight is None else weight[keep]
 
     def _learn_trees(self, words: Words, gold: Trees, weight: Floats | None, training: Training) -> Learnt:
@@ -194,7 +202,7 @@ class TreeModel(Model):
         return kept, heads, len(crossing)
 
     def _is_named(self, gold: Trees) -> bool:
-        n_names = len(set(gold.relations)) if gold.relations else 0
+        n_names = len(set(gold.relations)) if gold.relations and self.labels else 0
         if self.labels is True and n_names < 2:
             raise ValueError(f"labels=True needs trees with at least two names of arcs; y has {n_names}")
         return bool(self.labels) and n_names >= 2

@@ -19,11 +19,14 @@ from partwise.features.arcs import COLUMNS, arc_tokens
 from partwise.io.conllu_columns import parse_columns_list, split_feats
 from partwise.io.conllu_sentence import FEATS, FORM, LEMMA, UPOS, XPOS, ConlluSentence
 from partwise.io.errors import FormatError
+from partwise.memory import check_room
 
 #: The columns that a word may have.
 FIELDS = COLUMNS[:5]
 _PLACES = (FORM, LEMMA, UPOS, XPOS, FEATS)
 _BLANK = "_"
+#: Measured: 150 bytes per arc, and 4 more for each of its features.
+ARC_BYTES = 400
 
 
 @dataclass(frozen=True)
@@ -141,13 +144,17 @@ def check_lengths(sentences: Sequence[Any], numbers: Sequence[int], max_length: 
             raise ValueError(f"sentence {numbers[i]} must be a list of words, got {type(sentence).__name__}")
         lengths[i] = len(sentence)
     words = Words(lengths, [[] for _ in FIELDS], numbers, list(sentences))
+    if len(lengths):
+        i = int(np.argmax(lengths))
+        if lengths[i] <= max_length:
+            check_room(ARC_BYTES * float(lengths[i]) ** 2, f"{words.name(i)}, of {lengths[i]:,} words,")
     long = np.flatnonzero(lengths > max_length)
     if len(long):
         n = int(lengths[long[0]])
-        # Measured: 150 bytes per arc and 4 more for each of its features, and 3 n^3 nanoseconds for marginals.
+        # Measured: 3 n^3 nanoseconds for marginals.
         raise ValueError(
             f"{words.name(int(long[0]))} has {n} words, more than max_length = {max_length}: it would take about "
-            f"{4e-4 * n * n:.2g} MB and {3e-9 * n**3:.2g} s per visit; leave it out or raise that limit"
+            f"{ARC_BYTES * n * n / 1e6:.2g} MB and {3e-9 * n**3:.2g} s per visit; leave it out or raise that limit"
         )
     return words
 

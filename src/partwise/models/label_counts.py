@@ -1,0 +1,63 @@
+"""More labels than can be meant: refused before anything is built for them, or warned about."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from partwise.arrays import Ints
+
+#: Labels that a model may have whose parts are pairs of labels: a table of all pairs takes 20 GB.
+MOST_LABELS = 50_000
+#: Up to so many are not looked at; products of positions and pairs of labels from which on a pass takes minutes.
+FEW_LABELS, SLOW_PASS = 100, 1e11
+
+
+def too_many(count: int | str, most: int = MOST_LABELS, what: str = "labels") -> str:
+    """The message for more labels than a model can have."""
+    return f"y has {count} different {what}, more than {most}: tables of pairs of {what} would be too large"
+
+
+def check_distinct(labels: Iterable[Any], what: str, most: int = MOST_LABELS) -> None:
+    """ValueError as soon as more than `most` different labels have come; what is no label is left to others to say."""
+    found = set()
+    for label in labels:
+        if isinstance(label, str):
+            found.add(label)
+            if len(found) > most:
+                raise ValueError(too_many(f"more than {most}", most, what))
+
+
+def node_labels(trees: Iterable[Any]) -> Iterator[Any]:
+    """First entries of all tuples within tuples."""
+    left = [iter(trees)]
+    while left:
+        for node in left[-1]:
+            if isinstance(node, tuple) and node:
+                yield node[0]
+                left.append(iter(node[1:]))
+                break
+        else:
+            left.pop()
+
+
+def warn_of_many_labels(counts: Ints, label_table: int = 0, what: str = "labels", place: str = "position") -> None:
+    """Warn where labels may be something else by mistake, or a pass over the data takes minutes.
+
+    Parameters
+    ----------
+    counts : how often each label occurs
+    label_table : numbers in a table of what labels go with each other, which each position looks at
+    """
+    n_labels, n_places = len(counts), int(counts.sum())
+    once = int(np.count_nonzero(counts == 1))
+    if n_labels > FEW_LABELS and 2 * once > n_labels:
+        why = f"{once:,} of them occur once: are they {what}?"
+    elif n_places * label_table > SLOW_PASS:
+        why = f"a pass goes through {label_table:,} pairs of them at each of {n_places:,} {place}s"
+    else:
+        return
+    warnings.warn(f"y has {n_labels:,} different {what}; {why}", UserWarning, stacklevel=3)
