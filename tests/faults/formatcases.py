@@ -111,6 +111,19 @@ def _same(one: Any, two: Any, what: str) -> None:
         raise AssertionError(f"{what}: {str(one)[:200]} became {str(two)[:200]}")
 
 
+#: What may be refused when what was read is trained on.
+UNTRAINABLE = ("nothing to learn", "must lie between", "at least two", "one label only", "two labels", "no tree")
+
+
+def _trained(estimator: Any, *data: Any) -> Any:
+    """The fitted estimator, or None where it says why there is none."""
+    try:
+        return estimator.fit(*data)
+    except ValueError as error:
+        _same(any(words in str(error) for words in UNTRAINABLE), True, str(error))
+        return None
+
+
 def _use_columns(table: Any, path: Path, number: int) -> None:
     if not len(table):
         return
@@ -123,7 +136,9 @@ def _use_columns(table: Any, path: Path, number: int) -> None:
     _same(list(table), list(read_columns(_again(path), "\t")), "columns")
     if number % TRAINED == 1 and table.n_columns > 1:
         X, y = table.without(-1), table.column(-1)
-        tagger = SequenceTagger(template=Template("U:%x[0,0]\nB\n"), max_passes=2, tol=0.5).fit(X, y)
+        tagger = _trained(SequenceTagger(template=Template("U:%x[0,0]\nB\n"), max_passes=2, tol=0.5), X, y)
+        if tagger is None:
+            return
         _same([len(one) for one in tagger.predict(X)], table.lengths.tolist(), "labels of columns")
 
 
@@ -149,10 +164,8 @@ def _use_items(found: Any, path: Path, number: int) -> None:
     write_items(_again(path), X, y)
     _same(found, read_items(_again(path)), "items")
     if number % TRAINED == 1:
-        try:
-            tagger = SequenceTagger(max_passes=2, tol=0.5).fit(X, y)
-        except ValueError as error:  # values that are too large for sums of squares
-            _same("must lie between" in str(error), True, str(error))
+        tagger = _trained(SequenceTagger(max_passes=2, tol=0.5), X, y)
+        if tagger is None:
             return
         _same([len(one) for one in tagger.predict(X)], [len(one) for one in X], "labels of items")
 
