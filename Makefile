@@ -7,6 +7,8 @@ PYTEST_ARGS ?=
 BENCH ?= crf maxent
 MUTANTS_ARGS ?=
 FAULTS_ARGS ?=
+FUZZ_SECONDS ?= 60
+FUZZ_ARGS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -29,10 +31,10 @@ pip_install = $(BIN)/python -m pip install --quiet
 # Without isolation the compiler sees the same paths every time, so that build/ stays valid.
 install_package = $(pip_install) --no-build-isolation --no-deps
 
-.PHONY: help demo test lint format bench docs sanitize mutants faults clean
+.PHONY: help demo test lint format bench docs sanitize fuzz mutants faults clean
 
 help:
-	@echo "make demo | test | lint | format | bench | docs | sanitize | mutants | faults | clean"
+	@echo "make demo | test | lint | format | bench | docs | sanitize | fuzz | mutants | faults | clean"
 
 demo: $(VENV)/.package
 	mkdir -p build
@@ -45,12 +47,12 @@ lint: $(VENV)/.extra-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/clang-format --dry-run -Werror $(CORE_FILES)
+	$(BIN)/clang-format --dry-run -Werror $(CORE_FILES) $(wildcard fuzz/*.h fuzz/*.cpp)
 
 format: $(VENV)/.extra-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/clang-format -i $(CORE_FILES)
+	$(BIN)/clang-format -i $(CORE_FILES) $(wildcard fuzz/*.h fuzz/*.cpp)
 
 bench: $(VENV)/.package $(VENV)/.extra-bench
 	for question in $(BENCH); do $(BIN)/python -m benchmarks $$question || exit 1; done
@@ -62,6 +64,10 @@ docs: $(VENV)/.package $(VENV)/.extra-docs
 sanitize: build/sanitize/.package $(VENV)/.extra-dev
 	CXX="$(CXX)" $(BIN)/python tests/sanitizers.py asan \
 		$(BIN)/python -m pytest --capture=sys $(PYTEST_ARGS) tests/structures tests/features $(wildcard tests/solvers*)
+
+# The core's drivers of fuzz/, under libFuzzer where there is Clang; FUZZ_SECONDS=0 replays the kept corpora.
+fuzz: $(VENV)/.build
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python fuzz/run.py --seconds $(FUZZ_SECONDS) $(FUZZ_ARGS)
 
 # Small faults in copies of the sources, each of which the tests must notice.
 mutants: $(VENV)/.build $(VENV)/.extra-dev

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "support/extremes.h"
 #include "support/vector_math.h"
 
 namespace partwise {
@@ -94,7 +95,7 @@ class Block {
     // The first of those that are largest up to rounding: an exact step leaves two values equal.
     std::size_t best() const {
         double largest = -kInfinity;
-#pragma omp simd reduction(max : largest)
+        PARTWISE_SIMD_MAX(largest)
         for (std::size_t k = 0; k < n_; ++k) largest = std::max(largest, v_[k]);
         std::size_t s = 0;
         while (!(v_[s] >= largest - noise_) && s + 1 < n_) ++s;
@@ -103,7 +104,7 @@ class Block {
     // The same for the smallest of those with weight.
     std::size_t worst() const {
         double smallest = kInfinity;
-#pragma omp simd reduction(min : smallest)
+        PARTWISE_SIMD_MIN(smallest)
         for (std::size_t k = 0; k < n_; ++k) smallest = std::min(smallest, x_[k] > 0.0 ? v_[k] : kInfinity);
         std::size_t a = 0;
         while (!(x_[a] > 0.0 && v_[a] <= smallest + noise_) && a + 1 < n_) ++a;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "support/extremes.h"
 #include "support/parallel.h"
 #include "support/types.h"
 #include "support/vector_math.h"
@@ -171,7 +172,7 @@ inline double spread(const double* rows, Index n_rows, Index n_labels, Index wid
     double high = -kInfinity;
     for (Index a = 0; a < n_rows; ++a) {
         const double* __restrict row = rows + a * width;
-#pragma omp simd reduction(min : low) reduction(max : high)
+        PARTWISE_SIMD_RANGE(low, high)
         for (Index b = 0; b < n_labels; ++b) {
             const double x = row[b];
             const double y = x == -kInfinity ? kInfinity : x;
@@ -184,7 +185,7 @@ inline double spread(const double* rows, Index n_rows, Index n_labels, Index wid
 
 inline double largest(const double* __restrict row, Index n) {
     double high = -kInfinity;
-#pragma omp simd reduction(max : high)
+    PARTWISE_SIMD_MAX(high)
     for (Index b = 0; b < n; ++b) high = row[b] > high ? row[b] : high;
     return high;
 }

@@ -26,6 +26,7 @@
 
 #include <vector>
 
+#include "support/extremes.h"
 #include "support/parallel.h"
 #include "support/types.h"
 #include "support/vector_math.h"
@@ -111,7 +112,7 @@ template <class Edges>
     const auto score = edge_scores(e, chart, scores);
     const Index n = e.count();
     double best = -kInfinity;
-#pragma omp simd reduction(max : best)
+    PARTWISE_SIMD_MAX(best)
     for (Index k = 0; k < n; ++k) {
         const double x = score(k);
         best = x > best ? x : best;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "structures/chart.h"
+#include "support/extremes.h"
 #include "support/workspace.h"
 
 namespace partwise::chart {
@@ -32,7 +33,7 @@ struct LeastAmongBest {
         const double best = best_edge(e, chart, scores);
         const Index n = e.count();
         double found = kInfinity;
-#pragma omp simd reduction(min : found)
+        PARTWISE_SIMD_MIN(found)
         for (Index k = 0; k < n; ++k) {
             const double sum = x(k) == best ? of_edge(e, k) : kInfinity;
             found = sum < found ? sum : found;

@@ -27,9 +27,9 @@ Grammar::Grammar(std::vector<Index> lengths, grammar::RuleTable rules, Options o
         if (n < 1) refuse(i, n == 0 ? "is empty" : "has a negative length");
         // Values and slopes of all symbols by begin and by end.
         const double bytes = 2.0 * sizeof(double) * static_cast<double>(rules_.n_symbols) * static_cast<double>(n) *
-                             static_cast<double>(n + 1);
+                             (static_cast<double>(n) + 1.0);
         check_bytes(i, bytes, "sums over its derivations");
-        first_word_.push_back(first_word_.back() + n);
+        first_word_.push_back(checked_sum(first_word_.back(), n, "the number of words"));
     }
     set_words();
     auto& costs = options_.span_costs;

@@ -5,6 +5,7 @@
 
 #include "structures/history_search.h"
 #include "structures/history_sums.h"
+#include "support/sizes.h"
 
 namespace partwise {
 
@@ -57,6 +58,11 @@ HistoryChain::HistoryChain(std::vector<Index> lengths, Index n_labels, Index his
       beam_width_(beam_width),
       pairs_(std::move(pairs)) {
     if (beam_width < 0) throw InputError("beam_width must be 1 or more, or 0 for all histories");
+    Index total = 0;
+    for (const Index length : this->lengths()) {
+        const Index slots = checked_product(length, width(), "the number of a sequence's slots");
+        total = checked_sum(total, slots, "the number of slots");
+    }
     const Index tags = n_labels + 1;
     check_count(first, tags * n_labels, "scores after one tag");
     check_count(second, len(pairs_.size()) * n_labels, "scores after two tags");

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "support/extremes.h"
 #include "support/vector_math.h"
 
 namespace partwise {
@@ -13,7 +14,7 @@ constexpr double kLeastPartition = 1e-250;
 
 double largest(const double* x, Index n) {
     double high = -kInfinity;
-#pragma omp simd reduction(max : high)
+    PARTWISE_SIMD_MAX(high)
     for (Index k = 0; k < n; ++k) high = x[k] > high ? x[k] : high;
     return high;
 }

@@ -4,6 +4,7 @@
 #include <queue>
 
 #include "structures/numbers.h"
+#include "support/extremes.h"
 #include "support/parallel.h"
 #include "support/vector_math.h"
 
@@ -70,7 +71,7 @@ struct Column {
 // One column alone: the rows lie side by side.
 Column normalise_one(double* t, Index rows) {
     double high = t[0];
-#pragma omp simd reduction(max : high)
+    PARTWISE_SIMD_MAX(high)
     for (Index r = 0; r < rows; ++r) high = t[r] > high ? t[r] : high;
     double total = 0;
     double energy = 0;

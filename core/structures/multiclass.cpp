@@ -6,6 +6,7 @@
 
 #include "structures/entropy_along.h"
 #include "structures/width_dispatch.h"
+#include "support/extremes.h"
 #include "support/vector_math.h"
 
 namespace partwise {
@@ -43,7 +44,7 @@ void partition_rows(Index n, Index n_labels, Index padded, const double* __restr
         const double* __restrict x = scores + k * width;
         double* __restrict below = marginals + k * width;
         double high = kNowhere;
-#pragma omp simd reduction(max : high)
+        PARTWISE_SIMD_MAX(high)
         for (Index a = 0; a < width; ++a) {
             const double here = a < n_labels ? x[a] : kNowhere;
             high = here > high ? here : high;

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "support/extremes.h"
 #include "support/types.h"
 #include "support/vector_math.h"
 
@@ -78,7 +79,7 @@ void add_scaled(Num c, const Num* __restrict x, Num* __restrict y, Index n) {
 inline double dot_of(const double* x, const double* y, Index n) { return dot(x, y, n); }
 inline LogNumber dot_of(const LogNumber* __restrict x, const LogNumber* __restrict y, Index n) {
     double high = kLogOfZero;
-#pragma omp simd reduction(max : high)
+    PARTWISE_SIMD_MAX(high)
     for (Index k = 0; k < n; ++k) {
         const double z = x[k].log + y[k].log;
         high = z > high ? z : high;

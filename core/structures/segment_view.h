@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <span>
 
+#include "support/extremes.h"
 #include "support/parallel.h"
 #include "support/types.h"
 #include "support/vector_math.h"
@@ -61,7 +62,7 @@ constexpr Index row_width(const View& v) {
 // The largest finite value of a row; 0 if there is none.
 inline double finite_max(const double* __restrict row, Index n) {
     double high = -kInfinity;
-#pragma omp simd reduction(max : high)
+    PARTWISE_SIMD_MAX(high)
     for (Index b = 0; b < n; ++b) high = row[b] > high ? row[b] : high;
     return high == -kInfinity ? 0.0 : high;
 }

@@ -9,7 +9,16 @@ import numpy as np
 import pytest
 from reportcases import HOSTILE, all_parts, fitted, read, texts_of
 
-from partwise.report import Drawing, convergence_plots, draw_arcs, draw_tags, draw_tree, write_report
+from partwise.report import (
+    Drawing,
+    convergence_plots,
+    draw_arcs,
+    draw_curve,
+    draw_spans,
+    draw_tags,
+    draw_tree,
+    write_report,
+)
 from partwise.report.axes import log_ticks
 from partwise.result import Result
 from partwise.trees import flat_tree
@@ -88,13 +97,15 @@ def test_drawings_are_xml(words):
         draw_tags(words, words, words[::-1], [0.5] * n),
         draw_arcs(words, [0, *range(1, n)], words),
         draw_tree(("S", *[(word or "x", word) for word in words])),
+        draw_spans(words, [(words[0], 0, 1), (words[1], 1, 2, 0.5)], [(words[-1], 1, 2)]),
+        draw_curve([(1, 0.5), (2, 0.75)], words[0], words[1]),
     ]
     for drawing in drawings:
         assert isinstance(drawing, Drawing)
         assert drawing._repr_html_() == str(drawing)
         root = ET.fromstring(str(drawing))
         names = {element.tag.split("}")[1] for element in root.iter()}
-        assert names <= {"svg", "style", "text", "rect", "path", "title"}
+        assert names <= {"svg", "style", "text", "rect", "path", "title", "circle"}
 
 
 def test_tags_say_what_is_wrong():
@@ -292,6 +303,9 @@ def test_sections_of_several_models(tmp_path):
         ("One <b>", {"first": {"right": 0.5, "passes": 3}, "second": {"right": 0.75}}, [("seen", drawing)]),
         ("Two", {"f1": 0.25}, []),
     ]
+    hostile = [(words, {words: 0.5, "table": {words: {words: 1}}}, [(words, drawing)]) for words in HOSTILE]
+    write_report(path, sections=hostile)
+    assert set(read(path.read_text(encoding="utf-8")).found) <= TAGS
     write_report(path, sections=sections)
     page = path.read_text(encoding="utf-8")
     one, two = page.split('<section id="section-2">')

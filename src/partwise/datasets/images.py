@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable
 
@@ -21,7 +22,7 @@ def read_idx(path: str | os.PathLike[str]) -> NDArray[np.uint8]:
     rank = raw[3]
     shape = np.frombuffer(raw, dtype=">u4", count=rank, offset=4) if len(raw) >= 4 + 4 * rank else np.zeros(0)
     values = np.frombuffer(raw, dtype=np.uint8, offset=min(4 + 4 * rank, len(raw)))
-    if len(shape) != rank or values.size != int(np.prod(shape, dtype=np.int64)):
+    if len(shape) != rank or values.size != math.prod(shape.tolist()):
         raise ValueError(f"{path}: {values.size} values do not fill the shape {tuple(shape.tolist())}")
     return values.reshape(shape.astype(np.int64))
 

@@ -213,7 +213,7 @@ def parse_templates(table: str) -> list[ArcTemplate]:
     """The templates of a table; blank lines and lines that begin with # are passed over."""
     if not isinstance(table, str):
         raise ValueError(f"a table of templates must be a string, got {table!r}")
-    lines = [line for line in table.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    lines = [line for line in table.split("\n") if line.strip() and not line.lstrip().startswith("#")]
     if not lines:
         raise ValueError("the table holds no template")
     return list(dict.fromkeys(map(ArcTemplate.from_line, lines)))

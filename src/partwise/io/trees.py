@@ -65,6 +65,8 @@ def parse_trees(text: str, path: Path = "<input>", *, line: int = 1) -> Iterator
             start = starts.pop()
             if len(node) < 2:
                 raise error("a node without children", start)
+            if node[0] == "" and any(isinstance(child, str) for child in node[1:]):
+                raise error("a label is missing: a word follows a phrase", start)
             tree = tuple(node)
             if open_nodes:
                 open_nodes[-1].append(tree)

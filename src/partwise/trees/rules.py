@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from partwise.io.errors import FormatError
 from partwise.io.files import Path, read_text
@@ -28,7 +28,7 @@ def read_rules(path: Path, start: str | Sequence[str] | None = None) -> Treebank
 
     Where the grammar as a whole is wrong, the message names the file.
     """
-    return _grammar(read_text(path).splitlines(), start, path)
+    return _grammar(read_text(path).split("\n"), start, path)
 
 
 def grammar_of_rules(rules: str | Iterable[str], start: str | Sequence[str] | None = None) -> TreebankGrammar:
@@ -45,16 +45,19 @@ def grammar_of_rules(rules: str | Iterable[str], start: str | Sequence[str] | No
         If there is no start symbol, a rule is not in normal form, a symbol has no rules, or no sentence can be derived;
         the message names the rule or the symbol.
     """
-    return _grammar(rules.splitlines() if isinstance(rules, str) else list(rules), start, "<rules>")
+    return _grammar(rules.split("\n") if isinstance(rules, str) else list(rules), start, "<rules>")
 
 
 def _grammar(lines: Sequence[str], start: str | Sequence[str] | None, path: Path) -> TreebankGrammar:
     roots = [start] if isinstance(start, str) else list(start or ())
     binary: defaultdict[tuple[str, str, str], float] = defaultdict(float)
     lexical: defaultdict[tuple[str, str, bool], float] = defaultdict(float)
+    seen: dict[tuple[str, str, str] | str, int] = {}  # the lines of rules and of start symbols
     for number, line in enumerate(lines, 1):
         if line.strip().startswith("%start"):
-            roots += line.partition("#")[0].split()[1:]
+            named = line.partition("#")[0].split()[1:]
+            roots += named
+            seen = {**dict.fromkeys(named, number), **seen}
             continue
         try:
             for parent, right, is_word, weight in _rules_of(line):
@@ -62,12 +65,10 @@ def _grammar(lines: Sequence[str], start: str | Sequence[str] | None, path: Path
                     lexical[parent, right[0], False] += weight
                 else:
                     binary[parent, right[0], right[1]] += weight
+                    seen.setdefault((parent, right[0], right[1]), number)
         except ValueError as error:
             raise FormatError(str(error), path, number) from None
-    try:
-        _check(binary, lexical, roots)
-    except ValueError as error:
-        raise FormatError(str(error), path) from None
+    _check(binary, lexical, roots, lambda message, of=None: FormatError(message, path, seen.get(of)))
     return numbered_grammar(binary, dict.fromkeys(roots, 1.0), lexical)
 
 
@@ -120,20 +121,24 @@ def _weight(text: str) -> float:
 
 
 def _check(
-    binary: Mapping[tuple[str, str, str], float], lexical: Mapping[tuple[str, str, bool], float], roots: list[str]
+    binary: Mapping[tuple[str, str, str], float],
+    lexical: Mapping[tuple[str, str, bool], float],
+    roots: list[str],
+    error: Callable[..., FormatError],
 ) -> None:
+    """`error` takes a message, and the rule or start symbol whose line is to be named."""
     if not roots:
-        raise ValueError("the grammar has no start symbol: give start, or a line '%start S'")
+        raise error("the grammar has no start symbol: give start, or a line '%start S'")
     if not lexical:
-        raise ValueError("the grammar has no words: expected rules like \"N -> 'cat'\"")
+        raise error("the grammar has no words: expected rules like \"N -> 'cat'\"")
     parents = {rule[0] for rule in binary} | {leaf[0] for leaf in lexical}
     for root in roots:
         if root not in parents:
-            raise ValueError(f"the start symbol {root!r} has no rules")
+            raise error(f"the start symbol {root!r} has no rules", root)
     for rule in binary:
         for symbol in rule[1:]:
             if symbol not in parents:
-                raise ValueError(f"the rule '{rule[0]} -> {rule[1]} {rule[2]}': the symbol {symbol!r} has no rules")
+                raise error(f"the rule '{rule[0]} -> {rule[1]} {rule[2]}': the symbol {symbol!r} has no rules", rule)
     productive = {leaf[0] for leaf in lexical}
     uses: defaultdict[str, list[tuple[str, str, str]]] = defaultdict(list)
     for rule in binary:
@@ -147,4 +152,4 @@ def _check(
                 waiting.append(parent)
     for root in roots:
         if root not in productive:
-            raise ValueError(f"no sentence can be derived from the start symbol {root!r}")
+            raise error(f"no sentence can be derived from the start symbol {root!r}", root)

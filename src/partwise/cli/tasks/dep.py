@@ -152,7 +152,7 @@ class DepTask(Task):
         if settings.get("baseline") == "maxent":
             raise UserError("--baseline maxent is not available for trees")
         labels: Any = False if settings.get("unlabelled") else "auto"
-        tables = {name: _read_table(settings.get(name)) for name in ("templates", "label_templates")}
+        tables = {name: read_table(settings.get(name)) for name in ("templates", "label_templates")}
         if tables["label_templates"] and not labels:
             raise UserError("--label-templates cannot be combined with --unlabelled")
         if settings.get("predicted_tags") and not training.get("inputs"):
@@ -315,12 +315,12 @@ class DepTask(Task):
         return [draw_arcs(some[i].forms, *guess[i], gold_heads=some[i].heads) for i in chosen]
 
 
-def _read_table(path: str | None) -> str | None:
+def read_table(path: str | None) -> str | None:
     """A table of templates; FormatError with the line of one that is none."""
     if path is None:
         return None
     text = read_text(path)
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         if line.strip() and not line.lstrip().startswith("#"):
             try:
                 ArcTemplate.from_line(line)

@@ -1,0 +1,16 @@
+// Maxima and minima in loops that vectorise, of numbers that may be infinite.
+//
+// A reduction begins at its identity. GCC's identity of max is -infinity; Clang's is the lowest finite number, which
+// would then stand for "nothing is allowed". There the loops are left to the compiler as they are.
+#pragma once
+
+#if defined(__GNUC__) && !defined(__clang__)
+#define PARTWISE_PRAGMA(text) _Pragma(#text)
+#define PARTWISE_SIMD_MAX(high) PARTWISE_PRAGMA(omp simd reduction(max : high))
+#define PARTWISE_SIMD_MIN(low) PARTWISE_PRAGMA(omp simd reduction(min : low))
+#define PARTWISE_SIMD_RANGE(low, high) PARTWISE_PRAGMA(omp simd reduction(min : low) reduction(max : high))
+#else
+#define PARTWISE_SIMD_MAX(high)
+#define PARTWISE_SIMD_MIN(low)
+#define PARTWISE_SIMD_RANGE(low, high)
+#endif

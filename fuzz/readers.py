@@ -1,0 +1,50 @@
+"""Python's readers of files under atheris, guided by coverage: ``python -m fuzz.readers FORMAT [libFuzzer's options]``.
+
+The formats, and what is done with what was read, are those of tests/faults/formatcases.py. Corpora are in
+fuzz/corpus/readers; tests/faults/test_fuzz_corpora.py replays them without atheris.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+CORPUS = Path(__file__).resolve().parent / "corpus" / "readers"
+
+
+def check(name: str, data: bytes, folder: Path) -> tuple[str, str]:
+    """How reading these bytes ends; an exception of another kind than the format's is not caught."""
+    from tests.faults.formats import FORMATS, judged
+
+    path = folder / f"file{FORMATS[name].suffix}"
+    path.write_bytes(data)
+    return judged(name, path, 0)
+
+
+def main() -> None:
+    """Run until something breaks, or as long as the options say."""
+    import atheris  # type: ignore[import-not-found,unused-ignore]
+
+    name = sys.argv[1]
+    with atheris.instrument_imports(include=["partwise"]):
+        from tests.faults.formats import FORMATS, GOOD
+    os.fsync = lambda _: None  # type: ignore[assignment]
+    folder = Path(tempfile.mkdtemp(prefix="fuzz-"))
+
+    def one(data: bytes) -> None:
+        outcome, detail = check(name, data, folder)
+        if outcome not in GOOD:
+            raise AssertionError(f"{outcome}: {detail}")
+
+    corpus = CORPUS / name
+    corpus.mkdir(parents=True, exist_ok=True)
+    if not any(corpus.iterdir()):
+        (corpus / "small").write_bytes(FORMATS[name].make())
+    atheris.Setup([sys.argv[0], *sys.argv[2:], str(corpus)], one)
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()

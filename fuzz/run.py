@@ -1,0 +1,76 @@
+"""Build the drivers, run each on its corpus for a while, and say what broke: ``make fuzz FUZZ_SECONDS=60``.
+
+With Clang the drivers are libFuzzer's; with another compiler, or ``--seconds 0``, the kept corpora are replayed. What
+is found on the way goes to build/fuzz/found; ``--keep`` adds what covers more to fuzz/corpus, as few and as short files
+as there can be.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+CORPUS = HERE / "corpus"
+OPTIONS = ["-max_len=400", "-timeout=20", "-rss_limit_mb=2500", "-print_final_stats=1"]
+
+
+def build(folder: Path, compiler: str, jobs: int) -> list[Path]:
+    """The programs, by name."""
+    settings = ["-DPARTWISE_FUZZ=ON", "-DPARTWISE_WERROR=OFF", f"-DCMAKE_CXX_COMPILER={compiler}"]
+    subprocess.run(["cmake", "-S", str(ROOT), "-B", str(folder), "-G", "Ninja", *settings], check=True)
+    subprocess.run(["cmake", "--build", str(folder), "--parallel", str(jobs)], check=True)
+    return sorted(path for path in (folder / "fuzz").glob("fuzz_*") if os.access(path, os.X_OK) and path.is_file())
+
+
+def run(program: Path, seconds: int, found: Path, keep: bool) -> bool:
+    """Whether the driver ran through."""
+    name = program.name.removeprefix("fuzz_")
+    corpus, own = CORPUS / name, found / name
+    own.mkdir(parents=True, exist_ok=True)
+    if seconds == 0:
+        command = [str(program), "-runs=0", *OPTIONS, str(corpus)]
+    else:
+        limits = [f"-max_total_time={seconds}", f"-artifact_prefix={found}/{name}-"]
+        command = [str(program), *limits, *OPTIONS, str(own), str(corpus)]
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+    lines = done.stderr.splitlines()
+    counts = [line.split()[-1] for line in lines if "number_of_executed_units" in line]
+    print(
+        f"{name}: {'ok' if done.returncode == 0 else 'BROKEN'} ({counts[0] if counts else len(lines)} runs)", flush=True
+    )
+    if done.returncode != 0:
+        print("\n".join(lines[-60:]))
+    elif keep:
+        merged = found / f"{name}-merged"
+        shutil.rmtree(merged, ignore_errors=True)
+        merged.mkdir()
+        subprocess.run([str(program), "-merge=1", *OPTIONS, str(merged), str(corpus), str(own)], check=True)
+        shutil.rmtree(corpus)
+        shutil.copytree(merged, corpus)
+    return done.returncode == 0
+
+
+def main() -> int:
+    """0 if nothing broke."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=int, default=60, help="per driver; 0: replay the corpora")
+    parser.add_argument("--compiler", default=shutil.which("clang++") or os.environ.get("CXX", "c++"))
+    parser.add_argument("--build", type=Path, default=ROOT / "build" / "fuzz")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--keep", action="store_true", help="add what covers more to the corpora")
+    parser.add_argument("--driver", action="append", help="only these")
+    given = parser.parse_args()
+    programs = build(given.build, given.compiler, given.jobs)
+    chosen = [path for path in programs if not given.driver or path.name.removeprefix("fuzz_") in given.driver]
+    results = [run(path, given.seconds, given.build / "found", given.keep) for path in chosen]
+    return 0 if results and all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
