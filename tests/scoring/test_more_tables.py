@@ -265,6 +265,18 @@ def test_long_rows_are_labelled_few_at_a_time(tagger, tmp_path, monkeypatch):
     assert max(seen) <= 5
 
 
+def test_dictionaries_that_change(tagger, tmp_path, pieces):
+    """From one record batch to the next, as streams may have them."""
+    parts = [pa.table({"id": pa.array(ids).dictionary_encode(), "w": WORDS[:2]}) for ids in (["a", "b"], ["x", "y"])]
+    with pa.OSFile(str(tmp_path / "in.arrow"), "wb") as file, pa.ipc.new_stream(file, parts[0].schema) as writer:
+        for part in parts:
+            writer.write_table(part)
+    for name in ("out.arrow", "out.parquet"):
+        scoring.predict_file(tagger, tmp_path / "in.arrow", tmp_path / name)
+    for found in (pa.ipc.open_file(tmp_path / "out.arrow").read_all(), pq.read_table(tmp_path / "out.parquet")):
+        assert found["id"].to_pylist() == ["a", "b", "x", "y"]
+
+
 def test_labels_are_written_as_numbers(tagger, tmp_path):
     """Of a dictionary, on disk: a byte or so per label."""
     write(pa.table({"w": WORDS * 3000}), tmp_path / "in.parquet")

@@ -5,14 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Sequence
-from threading import Lock
 from typing import Any, cast
 
 import numpy as np
 
-#: The model that this process read last, with what tells its file from another: a worker serves many partitions.
-_READ: dict[tuple[str, int, int], Any] = {}
-_READING = Lock()
+from partwise.scoring.cache import load_cached
 
 
 def predict(
@@ -93,19 +90,7 @@ def _is(data: Any, module: str, name: str) -> bool:
 
 def _opened(model: Any) -> Any:
     """A model from its file, or itself."""
-    if not isinstance(model, str):
-        return model
-    status = os.stat(model)
-    key = model, status.st_mtime_ns, status.st_size
-    with _READING:  # threads of a worker begin at the same time
-        found = _READ.get(key)
-        if found is None:
-            from partwise.model_files import load
-
-            found = load(model)
-            _READ.clear()
-            _READ[key] = found
-    return found
+    return load_cached(model) if isinstance(model, str) else model
 
 
 # In a worker:

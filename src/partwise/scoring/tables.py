@@ -40,11 +40,19 @@ class _Parquet:
 
     def batches(self, names: list[str], most: int) -> Iterator[Any]:
         """Record batches of some columns, of at most so many rows."""
-        meta = self._file.metadata
-        size = sum(meta.row_group(k).total_byte_size for k in range(meta.num_row_groups))  # of all columns
-        rows = max(1, min(most, BYTES * meta.num_rows // max(size, 1)))
+        rows = max(1, min(most, BYTES // self._row_bytes(names)))
         for batch in self._file.iter_batches(batch_size=rows, columns=names, use_threads=False):
             yield from _pieces(batch, most)
+
+    def _row_bytes(self, names: list[str]) -> int:
+        """Bytes of these columns per row, by the first row groups; words of a dictionary count as numbers."""
+        meta, size, rows = self._file.metadata, 0, 0
+        for k in range(min(meta.num_row_groups, 20)):
+            group = meta.row_group(k)
+            columns = (group.column(j) for j in range(group.num_columns))
+            size += sum(c.total_uncompressed_size for c in columns if c.path_in_schema.startswith(tuple(names)))
+            rows += group.num_rows
+        return int(max(1, size // max(rows, 1)))
 
 
 class _Arrow:
@@ -138,12 +146,17 @@ class Groups:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        self._schema = schema
+        self._schema = self._written = schema
         self._live = path == "-"  # someone may wait for it at the other end
         if is_parquet(path):
             self._writer = pq.ParquetWriter(file, schema)
-        else:
-            self._writer = (pa.ipc.new_stream if self._live else pa.ipc.new_file)(file, schema)
+        elif self._live:
+            self._writer = pa.ipc.new_stream(file, schema)
+        else:  # such a file has one dictionary per column, and the next rows may have another
+            for j, field in enumerate(schema):
+                if pa.types.is_dictionary(field.type):
+                    self._written = self._written.set(j, field.with_type(field.type.value_type))
+            self._writer = pa.ipc.new_file(file, self._written)
         self._held: list[Any] = []
 
     def __enter__(self) -> Groups:
@@ -168,5 +181,6 @@ class Groups:
         import pyarrow as pa
 
         if self._held:
-            self._writer.write_table(pa.Table.from_batches(self._held, schema=self._schema))
+            table = pa.Table.from_batches(self._held, schema=self._schema)
+            self._writer.write_table(table if self._written is self._schema else table.cast(self._written))
             self._held = []
