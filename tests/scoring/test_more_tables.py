@@ -23,6 +23,7 @@ pq = pytest.importorskip("pyarrow.parquet")
 from partwise import scoring  # noqa: E402
 from partwise.scoring import Scorer, ScoringError  # noqa: E402
 from partwise.scoring import scorer as scoring_scorer  # noqa: E402
+from partwise.scoring import tables as scoring_tables  # noqa: E402
 
 WORDS = [["the", "cat", "sat"], ["a", "dog", "ran"], ["the", "dog", "sat"], ["she", "ran"]]
 TAGS = [["DET", "NOUN", "VERB"], ["DET", "NOUN", "VERB"], ["DET", "NOUN", "VERB"], ["PRON", "VERB"]]
@@ -43,6 +44,7 @@ def saved(tagger, tmp_path_factory):
 @pytest.fixture
 def pieces(monkeypatch):
     monkeypatch.setattr(scoring_scorer, "ROWS", 3)
+    monkeypatch.setattr(scoring_scorer, "WORD_ROWS", 3)
 
 
 @pytest.fixture
@@ -132,7 +134,7 @@ class TestWordsInRows:
     @pytest.mark.parametrize("jobs", [1, 2])
     @pytest.mark.parametrize("rows", [1, 2, 3, 5, 100])
     def test_taggers(self, tagger, tmp_path, monkeypatch, rows, jobs):
-        monkeypatch.setattr(scoring_scorer, "ROWS", rows)
+        monkeypatch.setattr(scoring_scorer, "WORD_ROWS", rows)
         sentences = [*(WORDS[k % 4] for k in range(12)), ["the"] * 9, ["she"]]
         write(self.table(sentences), tmp_path / "in.parquet")
         options = {"by": ["doc", "s"], "columns": ["word"], "probabilities": True, "n_jobs": jobs}
@@ -250,7 +252,7 @@ def test_threads_keep_the_order(tagger, tmp_path, pieces, jobs):
 
 
 def test_long_rows_are_labelled_few_at_a_time(tagger, tmp_path, monkeypatch):
-    monkeypatch.setattr(scoring_scorer, "BYTES", 1000)
+    monkeypatch.setattr(scoring_tables, "BYTES", 1000)
     seen = []
     answers = Scorer.answers
     monkeypatch.setattr(Scorer, "answers", lambda self, b, first=0: seen.append(b.num_rows) or answers(self, b, first))
@@ -261,6 +263,18 @@ def test_long_rows_are_labelled_few_at_a_time(tagger, tmp_path, monkeypatch):
         assert pq.read_table(tmp_path / "out.parquet")["prediction"].to_pylist() == tagger.predict(rows)
     assert sum(seen) == 60
     assert max(seen) <= 5
+
+
+def test_dictionaries_that_change(tagger, tmp_path, pieces):
+    """From one record batch to the next, as streams may have them."""
+    parts = [pa.table({"id": pa.array(ids).dictionary_encode(), "w": WORDS[:2]}) for ids in (["a", "b"], ["x", "y"])]
+    with pa.OSFile(str(tmp_path / "in.arrow"), "wb") as file, pa.ipc.new_stream(file, parts[0].schema) as writer:
+        for part in parts:
+            writer.write_table(part)
+    for name in ("out.arrow", "out.parquet"):
+        scoring.predict_file(tagger, tmp_path / "in.arrow", tmp_path / name)
+    for found in (pa.ipc.open_file(tmp_path / "out.arrow").read_all(), pq.read_table(tmp_path / "out.parquet")):
+        assert found["id"].to_pylist() == ["a", "b", "x", "y"]
 
 
 def test_labels_are_written_as_numbers(tagger, tmp_path):

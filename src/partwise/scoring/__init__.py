@@ -8,9 +8,10 @@
 A file is read, labelled and written some rows at a time, so that memory does not grow with it.
 """
 
+from .cache import load_cached
 from .errors import ScoringError
 from .files import predict_file
 from .scorer import Scorer
 from .tables import is_table
 
-__all__ = ["Scorer", "ScoringError", "is_table", "predict_file"]
+__all__ = ["Scorer", "ScoringError", "is_table", "load_cached", "predict_file"]

@@ -64,13 +64,13 @@ def predict_file(
     paths = sources(source)
     scorer = Scorer(model, **options)
     jobs = count_jobs(scorer.model.n_jobs if n_jobs is None else n_jobs)
-    if jobs > 1:  # each of the threads labels rows of its own
-        scorer = Scorer(_alone(scorer.model), **options)
+    # Each thread has an estimator of its own, which remembers what its last input was like; the weights are shared.
+    team = [Scorer(_alone(scorer.model), **options) for _ in range(jobs)] if jobs > 1 else [scorer]
     if not _is_folder(out):
         if out != "-" and not is_table(out):
             raise ScoringError(_ENDINGS, path=out)
-        _label(scorer, paths, out, keep, jobs)
-        return scorer
+        _label(team, paths, out, keep)
+        return _counted(scorer, team)
     os.makedirs(out, exist_ok=True)
     targets = [os.path.join(out, os.path.basename(path)) for path in paths]
     for k, (path, each) in enumerate(zip(paths, targets, strict=True)):
@@ -79,8 +79,8 @@ def predict_file(
         if os.path.realpath(each) in map(os.path.realpath, paths):
             raise ScoringError("is an input, too: choose another folder for the output", path=each)
     for path, each in zip(paths, targets, strict=True):
-        _label(scorer, [path], each, keep, jobs)
-    return scorer
+        _label(team, [path], each, keep)
+    return _counted(scorer, team)
 
 
 _ENDINGS = f"expected a name that ends in {', '.join((*PARQUET, *ARROW))}"
@@ -120,9 +120,15 @@ def _alone(model: Any) -> Any:
     return other
 
 
-def _label(scorer: Scorer, paths: list[str], out: str, keep: Sequence[str] | None, jobs: int) -> None:
+def _counted(scorer: Scorer, team: list[Scorer]) -> Scorer:
+    """The scorer with what all have counted."""
+    scorer.unknown = sum((each.unknown for each in team[1:]), team[0].unknown)
+    return scorer
+
+
+def _label(team: list[Scorer], paths: list[str], out: str, keep: Sequence[str] | None) -> None:
     """Files end to end, to one file."""
-    kept, schema = None if keep is None else list(keep), None
+    scorer, kept, schema = team[0], None if keep is None else list(keep), None
     with ExitStack() as outer:
         for path in paths:
             with _naming(path), opened(path) as table:
@@ -131,10 +137,10 @@ def _label(scorer: Scorer, paths: list[str], out: str, keep: Sequence[str] | Non
                 if schema is None:
                     schema, groups = own, outer.enter_context(_groups(out, own))
                 _compare(own, schema, paths[0])
-                batches = table.batches(read)
+                batches = table.batches(read, scorer.rows)
                 if scorer.by:
                     batches = whole_sentences(batches, scorer)
-                for batch in _answered(scorer, batches, kept, jobs):
+                for batch in _answered(team, batches, kept):
                     groups.add(batch.cast(schema) if batch.schema != schema else batch)
 
 
@@ -166,21 +172,29 @@ def _compare(schema: Any, first: Any, path: str) -> None:
             raise ScoringError(f"is of type {field.type}, in {path} of type {other.type}", field.name)
 
 
-def _answered(scorer: Scorer, batches: Iterator[Any], kept: list[str] | None, jobs: int) -> Iterator[Any]:
+def _answered(team: list[Scorer], batches: Iterator[Any], kept: list[str] | None) -> Iterator[Any]:
     """Record batches with their answers, in their order; a few at a time are in work."""
     first = 0
-    if jobs == 1:
+    if len(team) == 1:
         for batch in batches:
-            yield scorer.batch(batch, kept, first)
+            yield team[0].batch(batch, kept, first)
             first += batch.num_rows
         return
-    waiting: deque[Future[Any]] = deque()
-    with ThreadPoolExecutor(jobs) as pool:
+    idle, waiting = list(team), deque[Future[Any]]()
+
+    def label(batch: Any, first: int) -> Any:
+        scorer = idle.pop()  # there are as many as threads
+        try:
+            return scorer.batch(batch, kept, first)
+        finally:
+            idle.append(scorer)
+
+    with ThreadPoolExecutor(len(team)) as pool:
         try:
             for batch in batches:
-                waiting.append(pool.submit(scorer.batch, batch, kept, first))
+                waiting.append(pool.submit(label, batch, first))
                 first += batch.num_rows
-                if len(waiting) > jobs:
+                if len(waiting) > len(team):
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from threading import Lock
 from typing import Any
 
 import numpy as np
 
 from .errors import ScoringError
 
-#: Rows that are labelled at a time, and bytes of what is read of them.
-ROWS, BYTES = 20_000, 1 << 22
+#: Rows that are labelled at a time: sentences, or words.
+ROWS, WORD_ROWS = 20_000, 100_000
 
 
 def need_pyarrow() -> None:
@@ -91,9 +90,13 @@ class Scorer:
         self.by = list(by or ())
         if self.by:
             self._fields = _per_word(self.model, self._fields, self._k_best, self._keep_nulls)
-        self._counting = Lock()
         #: (unknown features, all features) of what was labelled so far, where the model counts them.
         self.unknown = np.zeros(2, dtype=np.int64)
+
+    @property
+    def rows(self) -> int:
+        """How many rows of a large table to label at a time."""
+        return WORD_ROWS if self.by else ROWS
 
     def columns(self, schema: Any) -> list[str]:
         """The columns of a table that are read. ScoringError if one is missing or of another type."""
@@ -181,8 +184,7 @@ class Scorer:
     def _count(self) -> None:
         counts = getattr(self.model, "unknown_counts_", None)
         if counts is not None:
-            with self._counting:
-                self.unknown += counts
+            self.unknown += counts
 
     def batch(self, batch: Any, keep: Sequence[str] | None = None, first: int = 0) -> Any:
         """A record batch with its answers."""

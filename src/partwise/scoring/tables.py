@@ -8,12 +8,14 @@ from typing import Any
 
 from partwise.io.files import standard_input
 
-from . import scorer
+from .scorer import Scorer
 
 PARQUET = (".parquet", ".pq")
 ARROW = (".arrow", ".feather", ".ipc")
 #: Rows, and bytes, of a row group or record batch that is written.
 GROUP_ROWS, GROUP_BYTES = 1 << 17, 1 << 25
+#: Bytes of the rows that are labelled at a time, at most.
+BYTES = 1 << 22
 #: Bytes of a column of a Parquet file that are read at a time.
 _BUFFER = 1 << 20
 
@@ -36,13 +38,21 @@ class _Parquet:
         self._file = pq.ParquetFile(file, buffer_size=_BUFFER, pre_buffer=False)
         self.schema = self._file.schema_arrow
 
-    def batches(self, names: list[str]) -> Iterator[Any]:
-        """Record batches of some columns."""
-        meta = self._file.metadata
-        size = sum(meta.row_group(k).total_byte_size for k in range(meta.num_row_groups))  # of all columns
-        rows = max(1, min(scorer.ROWS, scorer.BYTES * meta.num_rows // max(size, 1)))
+    def batches(self, names: list[str], most: int) -> Iterator[Any]:
+        """Record batches of some columns, of at most so many rows."""
+        rows = max(1, min(most, BYTES // self._row_bytes(names)))
         for batch in self._file.iter_batches(batch_size=rows, columns=names, use_threads=False):
-            yield from _pieces(batch)
+            yield from _pieces(batch, most)
+
+    def _row_bytes(self, names: list[str]) -> int:
+        """Bytes of these columns per row, by the first row groups; words of a dictionary count as numbers."""
+        meta, size, rows = self._file.metadata, 0, 0
+        for k in range(min(meta.num_row_groups, 20)):
+            group = meta.row_group(k)
+            columns = (group.column(j) for j in range(group.num_columns))
+            size += sum(c.total_uncompressed_size for c in columns if c.path_in_schema.startswith(tuple(names)))
+            rows += group.num_rows
+        return int(max(1, size // max(rows, 1)))
 
 
 class _Arrow:
@@ -58,36 +68,36 @@ class _Arrow:
             self._batches = (reader.get_batch(k) for k in range(reader.num_record_batches))
         self.schema = reader.schema
 
-    def batches(self, names: list[str]) -> Iterator[Any]:
-        """Record batches of some columns."""
-        for batch in self._batches if self._live else _larger(self._batches):
-            yield from _pieces(batch.select(names))
+    def batches(self, names: list[str], most: int) -> Iterator[Any]:
+        """Record batches of some columns, of at most so many rows."""
+        for batch in self._batches if self._live else _larger(self._batches, most):
+            yield from _pieces(batch.select(names), most)
 
 
-def _larger(batches: Iterator[Any]) -> Iterator[Any]:
+def _larger(batches: Iterator[Any], most: int) -> Iterator[Any]:
     """Record batches of a few rows, joined: each that is labelled has its cost."""
     held: list[Any] = []
     for batch in batches:
-        if held and sum(b.num_rows for b in held) + batch.num_rows > scorer.ROWS:
+        if held and sum(b.num_rows for b in held) + batch.num_rows > most:
             yield _joined(held)
             held = []
         held.append(batch)
-        if sum(b.nbytes for b in held) > scorer.BYTES:
+        if sum(b.nbytes for b in held) > BYTES:
             yield _joined(held)
             held = []
     if held:
         yield _joined(held)
 
 
-def _pieces(batch: Any) -> Iterator[Any]:
+def _pieces(batch: Any, most: int) -> Iterator[Any]:
     """Parts of a record batch that are labelled at a time: neither many rows nor many bytes."""
     mean = max(1, batch.nbytes // max(batch.num_rows, 1))
-    rows = max(1, min(scorer.ROWS, scorer.BYTES // mean))
+    rows = max(1, min(most, BYTES // mean))
     for first in range(0, batch.num_rows, rows):
         yield batch.slice(first, rows)
 
 
-def whole_sentences(batches: Iterator[Any], labeller: scorer.Scorer) -> Iterator[Any]:
+def whole_sentences(batches: Iterator[Any], labeller: Scorer) -> Iterator[Any]:
     """The same rows in record batches that end where sentences end, for tables with a word per row."""
     import pyarrow as pa
 
@@ -136,12 +146,17 @@ class Groups:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        self._schema = schema
+        self._schema = self._written = schema
         self._live = path == "-"  # someone may wait for it at the other end
         if is_parquet(path):
             self._writer = pq.ParquetWriter(file, schema)
-        else:
-            self._writer = (pa.ipc.new_stream if self._live else pa.ipc.new_file)(file, schema)
+        elif self._live:
+            self._writer = pa.ipc.new_stream(file, schema)
+        else:  # such a file has one dictionary per column, and the next rows may have another
+            for j, field in enumerate(schema):
+                if pa.types.is_dictionary(field.type):
+                    self._written = self._written.set(j, field.with_type(field.type.value_type))
+            self._writer = pa.ipc.new_file(file, self._written)
         self._held: list[Any] = []
 
     def __enter__(self) -> Groups:
@@ -166,5 +181,6 @@ class Groups:
         import pyarrow as pa
 
         if self._held:
-            self._writer.write_table(pa.Table.from_batches(self._held, schema=self._schema))
+            table = pa.Table.from_batches(self._held, schema=self._schema)
+            self._writer.write_table(table if self._written is self._schema else table.cast(self._written))
             self._held = []
