@@ -91,6 +91,20 @@ void bind_arcs(nb::module_& m) {
                                       interrupt);
             },
             "templates"_a, "tokens"_a, "heads"_a.none(), "min_count"_a = 1)
+        .def_static(
+            "counted",
+            [](const Table& table, const ArcTokens& tokens, const std::optional<Ints>& heads) {
+                const std::vector<ArcTemplate> templates = templates_of(table);
+                Interrupt interrupt = python_interrupt();
+                std::pair<std::vector<Key>, std::vector<Index>> found;
+                {
+                    const nb::gil_scoped_release release;
+                    const std::span<const Index> given = heads ? span_of(*heads) : std::span<const Index>{};
+                    found = ArcIndex::counted(templates, tokens, given, interrupt);
+                }
+                return nb::make_tuple(numpy(std::move(found.first)), numpy(std::move(found.second)));
+            },
+            "templates"_a, "tokens"_a, "heads"_a.none())
         .def(
             "with_plain",
             [](const ArcIndex& index, const Bytes& kept) { return numpy(index.with_plain(span_of(kept))); }, "kept"_a)

@@ -32,6 +32,16 @@ class Counter {
     }
     void prefetch(Key key) const { __builtin_prefetch(keys_.data() + (key >> shift_), 1); }
 
+    // All keys, in no particular order, and how often each came.
+    std::pair<std::vector<Key>, std::vector<Index>> all() const {
+        std::pair<std::vector<Key>, std::vector<Index>> found;
+        for (std::size_t k = 0; k < keys_.size(); ++k) {
+            if (keys_[k] == 0) continue;
+            found.first.push_back(keys_[k]);
+            found.second.push_back(counts_[k]);
+        }
+        return found;
+    }
     // Keys that came min_count times, the most frequent first.
     std::vector<Key> frequent(std::uint32_t min_count) const {
         std::vector<std::pair<std::uint32_t, Key>> found;
@@ -70,30 +80,8 @@ class Counter {
     int shift_ = 0;
 };
 
-}  // namespace
-
-ArcIndex::ArcIndex(std::vector<Key> keys) : keys_(std::move(keys)) {
-    if (keys_.size() >= kUnknown) throw InputError("too many features");
-    Bucket empty;
-    std::fill(std::begin(empty.marks), std::end(empty.marks), 0U);
-    std::fill(std::begin(empty.ids), std::end(empty.ids), kUnknown);
-    table_.assign(keys_.size() / 4 + 1, empty);
-    for (std::size_t k = 0; k < keys_.size(); ++k) {
-        std::size_t at = bucket_of(keys_[k]);
-        while (table_[at].ids[Bucket::kSize - 1] != kUnknown) at = at + 1 < table_.size() ? at + 1 : 0;
-        const auto free = std::find(std::begin(table_[at].ids), std::end(table_[at].ids), kUnknown);
-        *free = static_cast<std::uint32_t>(k);
-        table_[at].marks[free - std::begin(table_[at].ids)] = static_cast<std::uint32_t>(keys_[k]);
-    }
-}
-
-std::unique_ptr<ArcIndex> ArcIndex::hashed(int bits) {
-    if (bits < 1 || bits > 31) throw InputError("features are hashed to between 1 and 31 bits");
-    return std::unique_ptr<ArcIndex>(new ArcIndex(Hashed{bits}));
-}
-
-std::unique_ptr<ArcIndex> ArcIndex::seen(const std::vector<ArcTemplate>& templates, const ArcTokens& tokens,
-                                         std::span<const Index> heads, Index min_count, Interrupt& interrupt) {
+Counter count_keys(const std::vector<ArcTemplate>& templates, const ArcTokens& tokens, std::span<const Index> heads,
+                   Interrupt& interrupt) {
     if (!heads.empty() && len(heads.size()) != tokens.num_words()) throw InputError("one head per word is needed");
     ArcKeys keys(templates, tokens);
     Counter counter;
@@ -125,8 +113,41 @@ std::unique_ptr<ArcIndex> ArcIndex::seen(const std::vector<ArcTemplate>& templat
         }
         count();
     }
+    return counter;
+}
+
+}  // namespace
+
+ArcIndex::ArcIndex(std::vector<Key> keys) : keys_(std::move(keys)) {
+    if (keys_.size() >= kUnknown) throw InputError("too many features");
+    Bucket empty;
+    std::fill(std::begin(empty.marks), std::end(empty.marks), 0U);
+    std::fill(std::begin(empty.ids), std::end(empty.ids), kUnknown);
+    table_.assign(keys_.size() / 4 + 1, empty);
+    for (std::size_t k = 0; k < keys_.size(); ++k) {
+        std::size_t at = bucket_of(keys_[k]);
+        while (table_[at].ids[Bucket::kSize - 1] != kUnknown) at = at + 1 < table_.size() ? at + 1 : 0;
+        const auto free = std::find(std::begin(table_[at].ids), std::end(table_[at].ids), kUnknown);
+        *free = static_cast<std::uint32_t>(k);
+        table_[at].marks[free - std::begin(table_[at].ids)] = static_cast<std::uint32_t>(keys_[k]);
+    }
+}
+
+std::unique_ptr<ArcIndex> ArcIndex::hashed(int bits) {
+    if (bits < 1 || bits > 31) throw InputError("features are hashed to between 1 and 31 bits");
+    return std::unique_ptr<ArcIndex>(new ArcIndex(Hashed{bits}));
+}
+
+std::unique_ptr<ArcIndex> ArcIndex::seen(const std::vector<ArcTemplate>& templates, const ArcTokens& tokens,
+                                         std::span<const Index> heads, Index min_count, Interrupt& interrupt) {
     const auto least = static_cast<std::uint32_t>(std::clamp<Index>(min_count, 1, 0x7fffffff));
-    return std::make_unique<ArcIndex>(counter.frequent(least));
+    return std::make_unique<ArcIndex>(count_keys(templates, tokens, heads, interrupt).frequent(least));
+}
+
+std::pair<std::vector<Key>, std::vector<Index>> ArcIndex::counted(const std::vector<ArcTemplate>& templates,
+                                                                  const ArcTokens& tokens, std::span<const Index> heads,
+                                                                  Interrupt& interrupt) {
+    return count_keys(templates, tokens, heads, interrupt).all();
 }
 
 std::vector<std::uint8_t> ArcIndex::with_plain(std::span<const std::uint8_t> kept) const {

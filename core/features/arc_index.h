@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "features/arc_keys.h"
@@ -26,6 +27,11 @@ class ArcIndex {
     // heads, on all arcs.
     static std::unique_ptr<ArcIndex> seen(const std::vector<ArcTemplate>& templates, const ArcTokens& tokens,
                                           std::span<const Index> heads, Index min_count, Interrupt& interrupt);
+
+    // All keys on these arcs and how often each occurs, for an index of several sets of sentences.
+    static std::pair<std::vector<Key>, std::vector<Index>> counted(const std::vector<ArcTemplate>& templates,
+                                                                   const ArcTokens& tokens,
+                                                                   std::span<const Index> heads, Interrupt& interrupt);
 
     Index num_weights() const { return bits_ > 0 ? Index{1} << bits_ : len(keys_.size()); }
     int bits() const { return bits_; }

@@ -191,5 +191,3 @@ def test_items_of_a_classifier(cli, cli_json, tmp_path):
     (tmp_path / "bare.items").write_text("x\ny\nx\n")
     bare = cli("train", "maxent", tmp_path / "bare.items", "--format", "items", "-o", model, status=2)
     assert "no row of the data has an attribute" in bare.stderr
-    partition = cli("partition", "maxent", path, "--format", "items", "-o", tmp_path / "parts", status=2)
-    assert "not available for partitions" in partition.stderr

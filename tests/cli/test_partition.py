@@ -8,6 +8,8 @@ import re
 
 import numpy as np
 import pytest
+from partitioncases import arcs, bags, brackets, words
+from partitioncases import chunks as chunks_of_words
 
 import partwise
 
@@ -62,6 +64,61 @@ def test_a_classifier(tmp_path, cli, rng):
     assert not (tmp_path / "wide").exists()
 
 
+def conllu_text() -> str:
+    X, y = arcs()
+    blocks = []
+    for sentence, tree in zip(X, y, strict=True):
+        rows = zip(sentence, tree, strict=True)
+        cells = [
+            f"{k}\t{word}\t_\t{tag}\t_\t_\t{head}\t{name}\t_\t_"
+            for k, ((word, tag), (head, name)) in enumerate(rows, 1)
+        ]
+        blocks.append("\n".join(cells) + "\n\n")
+    return "".join(blocks)
+
+
+def tree_text(tree) -> str:
+    return tree if isinstance(tree, str) else f"({' '.join(map(tree_text, tree))})"
+
+
+def column_text(data) -> str:
+    return "".join("".join(f"{a} {b}\n" for a, b in zip(*pair, strict=True)) + "\n" for pair in zip(*data, strict=True))
+
+
+def item_text() -> str:
+    return "".join("\t".join([label, *each]) + "\n" for each, label in zip(*bags(), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("task", "text", "flags", "training"),
+    [
+        ("tag", lambda: column_text(words()), ("--order", "2"), ()),
+        ("tag", lambda: column_text(words()), ("--model", "maxent", "--history", "1"), ()),
+        ("tag", conllu_text, ("--format", "conllu", "--inputs", "form", "--target", "UPOS"), ()),
+        ("segment", lambda: column_text(chunks_of_words()), ("--min-count", "2"), ()),
+        ("maxent", item_text, ("--format", "items", "--min-count", "2"), ()),
+        ("dep", conllu_text, ("--structure", "spanning"), ("--label-C", "0.5")),
+        ("cfg", lambda: "".join(tree_text(tree) + "\n" for tree in brackets()[0]), ("--horizontal", "1"), ()),
+    ],
+)
+def test_every_task(task, text, flags, training, tmp_path, cli):
+    """Partition and train: the model of `train` on the file itself, which reads its own training data."""
+    data = tmp_path / "data.txt"
+    data.write_text(text())
+    common = ("--solver", "lbfgs", "--tol", "1e-3", *training, "--json")
+    cli("train", task, data, "-o", tmp_path / "memory.pw", *flags, *common)
+    done = json.loads(cli("partition", task, data, "-o", tmp_path / "dir", *flags, "--json").stdout)
+    assert (done["n_batches"], done["task"]) == (1, task)
+    trained = json.loads(cli("train", task, tmp_path / "dir", "-o", tmp_path / "dir.pw", "--dev", data, *common).stdout)
+    assert trained["gap"] <= 1e-3 * trained["primal"]
+    expected, found = (partwise.load(tmp_path / name) for name in ("memory.pw", "dir.pw"))
+    np.testing.assert_array_equal(found.coef_, expected.coef_)
+    assert found.input_settings_ == expected.input_settings_
+    answers = [cli("predict", tmp_path / name, data).stdout for name in ("memory.pw", "dir.pw")]
+    assert answers[0] == answers[1]
+    assert len(answers[0]) > 60
+
+
 def test_a_cluster(tmp_path, cli):
     pytest.importorskip("dask.distributed")
     data = tmp_path / "rows.svm"
@@ -88,11 +145,9 @@ def test_errors(chunks, tmp_path, cli):
     for arguments, message in (
         (("partition", "tag", str(chunks), "-o", str(folder)), "is there already"),
         (("partition", "tag", "-", "-o", str(tmp_path / "x")), "read twice"),
-        (("partition", "segment", str(chunks), "-o", str(tmp_path / "x")), "not available for task 'segment'"),
-        (("partition", "cfg", str(chunks), "-o", str(tmp_path / "x")), "not available for task 'cfg'"),
-        (("partition", "tag", str(chunks), "-o", str(tmp_path / "x"), "--order", "2"), "not available with order=2"),
-        (("partition", "dep", str(chunks), "-o", str(tmp_path / "x")), "not available for task 'dep'"),
-        (("partition", "tag", str(chunks), "-o", str(tmp_path / "x"), "--model", "maxent"), "not available for Maxent"),
+        (("partition", "cfg", str(chunks), "-o", str(tmp_path / "x")), "train.txt"),
+        (("partition", "dep", str(chunks), "-o", str(tmp_path / "x")), "train.txt"),
+        (("partition", "dep", str(chunks), "-o", str(tmp_path / "x"), "--lenient"), "--lenient: not available"),
         (("partition", "tag", str(chunks), "-o", str(tmp_path / "x"), "--batch-size", "many"), "number of bytes"),
         (("train", "tag", str(folder), "--min-count", "2"), "--min-count: .* is a partition"),
         (("train", "tag", str(folder), "--features", "ner"), "--features: .* is a partition"),

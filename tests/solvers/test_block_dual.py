@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,7 +19,8 @@ from partwise.features import maxent_map
 from partwise.partitions.sizes import Plan
 from partwise.problem import Batch, LabelledBatch
 from partwise.solvers import BlockDual, Checkpoint, get_solver
-from partwise.solvers.block_files import read_block
+from partwise.solvers import checkpoint as checkpoint_files
+from partwise.solvers.block_files import Block, read_block, write_block
 from partwise.structures import Multiclass
 
 #: Inner solvers, with a loss that they are for.
@@ -302,6 +305,63 @@ class TestDamage:
         assert "is damaged" in run()
         gc.collect()  # the error's frames had the state
         assert not left(folder)
+
+    def test_planes_that_are_not_those_of_the_dual_variables(self, stopped):
+        """Forged with right digests: the state's plane, then a block's own."""
+        folder, path, files = stopped
+        saved = checkpoint_files.read(path)
+        checkpoint_files.write(path, replace(saved, arrays={**saved.arrays, "plane": saved.arrays["plane"] + 1.0}))
+        with pytest.raises(CheckpointError, match="its plane is not that of its dual variables"):
+            self.resume(folder, path)
+        inner = BlockDual().form(problem_of(folder)).inner
+        digest = saved.arrays["digests"][0].tobytes()
+        block = read_block(files[0], digest, inner, folder.size(0).n_examples, folder.n_weights)
+        digests = saved.arrays["digests"].copy()
+        forged = write_block(files[0], inner, Block(block.state, block.plane + 1.0))
+        digests[0] = np.frombuffer(forged, dtype=np.uint8)
+        checkpoint_files.write(path, replace(saved, arrays={**saved.arrays, "digests": digests}))
+        with pytest.raises(CheckpointError, match=r"000000-.*has a plane that is not that"):
+            self.resume(folder, path)
+
+    def test_a_copy_of_a_checkpoint_whose_run_has_gone_on(self, stopped, tmp_path):
+        folder, path, _ = stopped
+        shutil.copy(path, tmp_path / "copy.ckpt")
+        self.resume(folder, path)
+        with pytest.raises(CheckpointError, match="a copy of a checkpoint is of no use once the run has gone on"):
+            self.resume(folder, tmp_path / "copy.ckpt")
+
+
+def test_files_of_batches_in_memory_lie_beside_the_checkpoint(tmp_path, monkeypatch):
+    """Nothing stays among temporary files, with a checkpoint or without, and a checkpoint moves with its folder."""
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    options = {"tol": 0.0, "random_state": 3}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        whole = solve(several(), BlockDual(groups=2), max_passes=25, **options)
+        (tmp_path / "here").mkdir()
+        solve(several(), BlockDual(groups=2), max_passes=13, checkpoint=tmp_path / "here" / "run.ckpt", **options)
+        assert sorted(os.listdir(tmp_path / "here"))[0].startswith("duals-")
+        (tmp_path / "here").rename(tmp_path / "there")
+        path = tmp_path / "there" / "run.ckpt"
+        resumed = solve(several(), BlockDual(groups=2), max_passes=25, checkpoint=path, **options)
+    np.testing.assert_array_equal(resumed.weights, whole.weights)
+    gc.collect()
+    assert not os.listdir(tmp_path / "temporary")
+
+
+def test_two_runs_on_one_folder(folder):
+    """Each has files of its own, and the bits that it has alone."""
+    alone = [solve(problem_of(folder, loss), BlockDual(), tol=0.02) for loss in ("log", "hinge")]
+    found = {}
+
+    def other(progress):
+        if progress.epoch == 2:
+            found["inner"] = solve(problem_of(folder, "hinge"), BlockDual(), tol=0.02)
+
+    outer = solve(problem_of(folder), BlockDual(), tol=0.02, callback=other)
+    np.testing.assert_array_equal(outer.weights, alone[0].weights)
+    np.testing.assert_array_equal(found["inner"].weights, alone[1].weights)
 
 
 def test_a_full_disk(folder, tmp_path, monkeypatch):

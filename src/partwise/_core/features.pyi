@@ -192,6 +192,9 @@ class ArcIndex:
     @staticmethod
     def seen(templates: ArcTable, tokens: ArcTokens, heads: Ints | None, min_count: int = 1) -> ArcIndex:
         """Features seen at least min_count times on gold arcs (heads of all words end to end; None: on all arcs)."""
+    @staticmethod
+    def counted(templates: ArcTable, tokens: ArcTokens, heads: Ints | None) -> tuple[UInt64s, Ints]:
+        """Keys of all features on these arcs, and how often each occurs."""
     @property
     def num_weights(self) -> int: ...
     @property

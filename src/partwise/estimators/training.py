@@ -237,7 +237,11 @@ class TrainedEstimator(BaseEstimator):
             if y is not None or sample_weight is not None:
                 raise ValueError("a partition has its labels and weights: give it alone")
             model.needs(Ability.PARTITIONS, "partitions")
-            model = X.model_like(model)
+            given, model = model, X.model_like(model)
+            if model.aside is not None:
+                model, spent = model.learn_aside(given, partial(X.aside_problem, n_jobs=training.n_jobs), training)
+                if training.max_seconds is not None:
+                    training = replace(training, max_seconds=max(0.0, training.max_seconds - spent))
             files = X.batches(training.by_features)
             batches: Sequence[BatchReference] = files
             executor = X.executor(files)

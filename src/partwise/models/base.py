@@ -29,13 +29,14 @@ from partwise.checks import check_sample_weight
 from partwise.losses import Loss
 from partwise.model_files.parts import ModelParts
 from partwise.models.costs import HasCosts
+from partwise.models.encoded import Encoded, Size
 from partwise.models.errors import NotAvailable
 from partwise.models.inspection import Explanation
 from partwise.models.layout import DENSE, few
 from partwise.models.partitioner import Partitioner
 from partwise.models.shortcut import Shortcut
 from partwise.penalties import L2, ElasticNet, Free, Penalty
-from partwise.problem import Batch, LabelledBatch
+from partwise.problem import Batch, LabelledBatch, Problem
 from partwise.problem.inference import best_labellings
 from partwise.solvers import Solver
 
@@ -133,6 +134,13 @@ class Learnt:
             raise TypeError(f"Learnt takes a LabelledBatch, got {type(self.examples).__name__}")
         if not isinstance(self.shape, tuple):
             raise TypeError(f"the shape of Learnt must be a tuple, got {self.shape!r}")
+
+
+class AsideSizes(NamedTuple):
+    """Of `Model.aside`: labels of each row, and weights."""
+
+    n_labels: int
+    n_weights: int
 
 
 class Labellings(NamedTuple):
@@ -329,10 +337,31 @@ class Model(HasCosts, ABC):
         """What learns this model from blocks of data."""
         raise NotImplementedError
 
-    def labelled(self, parts: ModelParts, by_features: bool | None = False) -> LabelledBatch:
-        """The batch of examples that its partitioner encoded; ModelFormatError for arrays that are none.
+    def encoded(self, parts: ModelParts) -> Encoded:
+        """The examples that its partitioner encoded, from a file; ModelFormatError for arrays that are none."""
+        raise NotImplementedError
 
-        by_features: whether the solver goes by single features (`Training.by_features`).
+    def labelled(self, encoded: Any, by_features: bool | None = False) -> LabelledBatch:
+        """The batch of these examples. by_features: whether the solver goes by single features."""
+        raise NotImplementedError
+
+    def n_trained(self, size: Size) -> int:
+        """How many examples `labelled` makes of so many."""
+        return size.n_examples
+
+    @property
+    def aside(self) -> AsideSizes | None:
+        """Sizes of a problem of its own that it solves before the others are trained, on each row; None without one."""
+        return None
+
+    def labelled_aside(self, encoded: Any) -> LabelledBatch:
+        """The examples of that problem."""
+        raise NotImplementedError
+
+    def learn_aside(self, given: Model, problem: Callable[[Any], Problem], training: Training) -> tuple[Self, float]:
+        """The model with that problem solved, and the seconds that it took.
+
+        given: the model that the estimator made, with its parameters. problem: of a penalty.
         """
         raise NotImplementedError
 

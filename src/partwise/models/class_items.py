@@ -60,9 +60,14 @@ def could_be_items(X: Any) -> list[Any] | None:
     return items
 
 
+def items_of(items: list[Any]) -> Sequences:
+    """Examples as a reader takes them."""
+    return _Items([items], [0])
+
+
 def item_rows(reader: NameReader, items: list[Any], min_count: int = 1) -> ClassRows:
     """A row per example, a column per attribute that the reader knows; it learns them if it knows none."""
-    rows = reader.read(_Items([items], [0]), min_count)
+    rows = reader.read(items_of(items), min_count)
     table = rows.table
     assert isinstance(table, Attributes)
     known, row = table.attributes >= 0, np.repeat(np.arange(table.n_rows), np.diff(table.row_ptr))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,11 +11,13 @@ from scipy import sparse
 
 from partwise.arrays import Floats
 from partwise.checks import check_sample_weight
+from partwise.models.class_items import item_rows, items_of, n_rows, take_rows
 from partwise.models.class_weight import label_factors
 from partwise.models.encoded import EncodedRows
-from partwise.models.errors import NotAvailable
 from partwise.models.partitioner import ChangedData, Partitioner
 from partwise.models.rows import Density
+from partwise.models.sequences.name_reader import NameReader
+from partwise.models.sequences.partitioner import AttributeCounts
 
 if TYPE_CHECKING:
     from partwise.models.classes import ClassesModel
@@ -31,14 +34,11 @@ class ClassesPartitioner(Partitioner):
         self._sums = np.empty(0)
         self._n_features = 0
         self._density = Density()
+        self._items: bool | None = None  # whether rows are dicts or lists of strings
+        self._names = AttributeCounts()
 
     def look(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> None:
-        if isinstance(X, list):
-            raise NotAvailable(
-                "partitions of dicts or lists of strings: not available for MaxentClassifier; make matrices of them by "
-                "DictVectorizer or FeatureHasher"
-            )
-        weight = check_sample_weight(sample_weight, X.shape[0], "sample")
+        weight = check_sample_weight(sample_weight, n_rows(X), "sample")
         seen, labels = np.unique(y, return_inverse=True)
         sums = np.bincount(labels, weights=weight, minlength=len(seen)).astype(np.float64)
         if self._seen is not None:
@@ -48,32 +48,66 @@ class ClassesPartitioner(Partitioner):
             sums = np.bincount(places, weights=np.concatenate([self._sums, sums]), minlength=len(seen)).astype(
                 np.float64
             )
+        self._seen, self._sums = seen, sums
+        if self._items not in (None, isinstance(X, list)):
+            raise ValueError("blocks must be of one form: dicts or lists of strings, or numbers, in all of them")
+        self._items = isinstance(X, list)
+        if isinstance(X, list):
+            self._names.look(NameReader(), items_of(self._weighed(X, y, weight)), n_jobs)
+            return
+        if self.model.min_count > 1:
+            raise ValueError(f"min_count={self.model.min_count} is for rows that are dicts or lists of strings")
         if self._n_features not in (0, X.shape[1]) and not sparse.issparse(X):
             raise ValueError(f"X has {X.shape[1]} columns, a block before had {self._n_features}")
         self._n_features = max(self._n_features, int(X.shape[1]))
         self._density.add(self.model.plain_rows(X))
-        self._seen, self._sums = seen, sums
+
+    def _weighed(self, items: list[Any], y: Any, weight: Floats | None) -> list[Any]:
+        """Those of positive weight: nothing is learnt from the others."""
+        given = self.model.class_weight
+        factors = {label: value for label, value in given.items() if not value} if isinstance(given, Mapping) else {}
+        return [
+            item
+            for k, (item, label) in enumerate(zip(items, y.tolist(), strict=True))
+            if (weight is None or weight[k] > 0) and label not in factors
+        ]
 
     def settle(self) -> None:
         assert self._seen is not None
         self._factors = label_factors(self.model.class_weight, self._seen, self._sums)
         self._kept = self._seen[self._factors * self._sums > 0]
         self.model.use_labels(self._kept)
+        if self._items:
+            reader = self._names.settle(self.model.min_count)
+            assert isinstance(reader, NameReader)
+            self.model.reader, self._n_features = reader, reader.n_attributes
+            if not self._n_features:
+                least = self.model.min_count
+                raise ValueError("X has no attribute" + (f" that occurs {least} times" * (least > 1)))
         self.model.use_columns(self._n_features)
 
     def encode(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> EncodedRows | None:
         assert self._seen is not None
-        weight = check_sample_weight(sample_weight, X.shape[0], "sample")
+        weight = check_sample_weight(sample_weight, n_rows(X), "sample")
         labels = np.searchsorted(self._seen, y)
-        if X.shape[1] > self._n_features or (self._seen[np.minimum(labels, len(self._seen) - 1)] != y).any():
+        if isinstance(X, list) != bool(self._items):
+            raise ChangedData
+        if (not self._items and X.shape[1] > self._n_features) or (
+            self._seen[np.minimum(labels, len(self._seen) - 1)] != y
+        ).any():
             raise ChangedData
         if self.model.class_weight is not None:
             weight = (np.ones(len(labels)) if weight is None else weight) * self._factors[labels]
         if weight is not None and not weight.all():
             keep = np.flatnonzero(weight)
-            X, y, weight = X[keep], y[keep], weight[keep]
-        if not X.shape[0]:
+            X, y, weight = take_rows(X, keep), y[keep], weight[keep]
+        if not n_rows(X):
             return None
+        if self._items:
+            assert self.model.reader is not None
+            X, (unknown, _) = item_rows(self.model.reader, X)
+            if unknown and self.model.min_count == 1:
+                raise ChangedData
         rows = self._density.compact(self.model.plain_rows(X, self._n_features))
         return EncodedRows(rows, np.searchsorted(self._kept, y).astype(np.int64), weight)
 

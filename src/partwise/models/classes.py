@@ -189,14 +189,17 @@ class ClassesModel(Model):
     def feature_parameters(self) -> dict[str, Any]:
         weight = self.class_weight
         plain = dict(weight) if isinstance(weight, Mapping) else weight
-        return {"fit_intercept": self.fit_intercept, "class_weight": encode(plain, "class_weight")}
+        shared = {"fit_intercept": self.fit_intercept, "min_count": self.min_count}
+        return {**shared, "class_weight": encode(plain, "class_weight")}
 
     def partitioner(self) -> ClassesPartitioner:
         return ClassesPartitioner(self)
 
-    def labelled(self, parts: ModelParts, by_features: bool | None = False) -> LabelledBatch:
-        n_columns = self.n_attributes - self.fit_intercept
-        return self._examples(EncodedRows.from_parts(parts, n_columns, len(self.classes)), by_features)
+    def encoded(self, parts: ModelParts) -> EncodedRows:
+        return EncodedRows.from_parts(parts, self.n_attributes - self.fit_intercept, len(self.classes))
+
+    def labelled(self, encoded: EncodedRows, by_features: bool | None = False) -> LabelledBatch:
+        return self._examples(encoded, by_features)
 
     def with_weights(self, weights: Floats) -> ClassesModel:
         n_classes = len(self.classes)

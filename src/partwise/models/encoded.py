@@ -1,14 +1,15 @@
-"""Training examples as numbers alone: rows of attributes, a label per row, a weight per example.
+"""Training examples as numbers alone: what a file of a partition holds.
 
-It is what a file of a partition holds. Which pairs of attributes and labels have weights is not in it: that is known
-when all examples were seen.
+Which features have weights is not in it: that is known when all examples were seen. `EncodedRows`: rows of attributes,
+a label per row, a weight per example. Other forms are made of `encoded_tables`.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -27,20 +28,57 @@ class Size(NamedTuple):
     n_entries: int
 
 
+class Encoded(ABC):
+    """Examples as numbers."""
+
+    @abstractmethod
+    def ends(self) -> tuple[Ints, Ints]:
+        """(rows, entries) of the first k examples, at place k. An entry is what an attribute of a row takes in memory
+        (`partitions.sizes.ENTRY` bytes).
+        """
+
+    @property
+    def size(self) -> Size:
+        rows, entries = self.ends()
+        return Size(len(rows) - 1, int(rows[-1]), int(entries[-1]))
+
+    @property
+    def valued(self) -> bool:
+        """Whether entries have values, which take more."""
+        return False
+
+    @abstractmethod
+    def cut(self, start: int, stop: int) -> Self:
+        """Some of the examples."""
+
+    @classmethod
+    @abstractmethod
+    def joined(cls, parts: Sequence[Any]) -> Self:
+        """All examples of these parts, which are of one kind."""
+
+    @abstractmethod
+    def to_arrays(self) -> dict[str, Array]:
+        """For a file; whole numbers in the width that they need."""
+
+
 @dataclass(frozen=True, eq=False)
-class EncodedRows:
+class EncodedRows(Encoded):
     """Examples of `rows.lengths` rows each; weight: None where all are 1."""
 
     rows: Rows
     labels: Ints
     weight: Floats | None = None
 
+    def ends(self) -> tuple[Ints, Ints]:
+        ends, table = pointers(self.rows.lengths), self.rows.table
+        return ends, table.row_ptr[ends] if isinstance(table, Attributes) else ends * self.rows.n_attributes
+
     @property
-    def size(self) -> Size:
-        return Size(len(self.rows.lengths), self.rows.n_rows, self.rows.n_entries)
+    def valued(self) -> bool:
+        table = self.rows.table
+        return not isinstance(table, Attributes) or table.values is not None
 
     def cut(self, start: int, stop: int) -> EncodedRows:
-        """Some of the examples."""
         rows = self.rows
         ends = pointers(rows.lengths)
         first, last = int(ends[start]), int(ends[stop])
@@ -58,7 +96,6 @@ class EncodedRows:
 
     @classmethod
     def joined(cls, parts: Sequence[EncodedRows]) -> EncodedRows:
-        """All examples of these parts, whose tables are of one kind."""
         if len(parts) == 1:
             return parts[0]
         tables: list[Any] = [part.rows.table for part in parts]
@@ -83,12 +120,11 @@ class EncodedRows:
     # files
 
     def to_arrays(self) -> dict[str, Array]:
-        """For a file; whole numbers in the width that they need."""
-        found: dict[str, Array] = {"lengths": _narrow(self.rows.lengths), "labels": _narrow(self.labels)}
+        found: dict[str, Array] = {"lengths": narrow(self.rows.lengths), "labels": narrow(self.labels)}
         table = self.rows.table
         if isinstance(table, Attributes):
-            found["counts"] = _narrow(np.diff(table.row_ptr))
-            found["attributes"] = _narrow(table.attributes)
+            found["counts"] = narrow(np.diff(table.row_ptr))
+            found["attributes"] = narrow(table.attributes)
             if table.values is not None:
                 found["values"] = table.values
         else:
@@ -118,7 +154,7 @@ class EncodedRows:
         return cls(Rows(lengths, n_attributes, table), labels, weight)
 
 
-def _narrow(numbers: Ints) -> Array:
+def narrow(numbers: Ints) -> Array:
     """Whole numbers in 8, 16 or 32 bits, if they fit."""
     low, high = (int(numbers.min()), int(numbers.max())) if len(numbers) else (0, 0)
     for dtype in (np.uint8, np.uint16, np.int32):

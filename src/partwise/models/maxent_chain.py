@@ -24,6 +24,7 @@ from partwise.model_files.parts import ModelParts
 from partwise.models.base import Ability, Learnt, Reading, Training
 from partwise.models.chain.explaining import explain_positions
 from partwise.models.classes import classifier_map
+from partwise.models.encoded import EncodedRows, Size
 from partwise.models.inspection import (
     Contribution,
     Explanation,
@@ -34,10 +35,11 @@ from partwise.models.inspection import (
     largest,
 )
 from partwise.models.layout import PairLayout, expand_pairs, layout_of
+from partwise.models.maxent_partitioner import MaxentPartitioner
 from partwise.models.rows import Rows
 from partwise.models.saved import layout_parts, read_layout
 from partwise.models.sequences.model import SequenceModel
-from partwise.problem import Batch
+from partwise.problem import Batch, LabelledBatch
 from partwise.problem.inference import slot_scores
 from partwise.structures import HistoryChain, Multiclass, padded_width
 
@@ -103,9 +105,8 @@ class MaxentChainModel(SequenceModel):
     # features
 
     def _learn_features(self, rows: Rows, labels: Ints, weight: Floats | None, training: Training) -> Learnt:
-        n_labels = self.n_labels
-        width, found = padded_width(n_labels), with_history(rows, labels, n_labels, int(self.history))
-        self.n_attributes = rows.n_attributes
+        self.n_attributes, n_labels = rows.n_attributes, self.n_labels
+        width, found = padded_width(n_labels), self.with_history(rows, labels)
         if self.observed:
             core = RowLayout.observed(
                 found.num_attributes, n_labels, width, found.row_ptr, found.attributes, labels, int(self.min_count)
@@ -113,10 +114,41 @@ class MaxentChainModel(SequenceModel):
             self.nodes = PairLayout(core, all_pairs=False)
         else:
             self.nodes = PairLayout.every(found.num_attributes, n_labels, width)
-        structure = Multiclass(len(labels), n_labels)
-        batch = Batch(structure, classifier_map(structure, found, training.by_features, self.nodes.core))
-        each = None if weight is None else np.repeat(weight, rows.lengths)
-        return Learnt(self._examples(batch, labels, each), (n_labels, rows.lengths))
+        examples = self._positions(found, rows.lengths, labels, weight, training.by_features)
+        return Learnt(examples, (n_labels, rows.lengths))
+
+    def with_history(self, rows: Rows, labels: Ints) -> Attributes:
+        """Positions with the gold tags before them."""
+        return with_history(rows, labels, self.n_labels, int(self.history))
+
+    @property
+    def n_history_attributes(self) -> int:
+        """Attributes of positions, and of the tags before them."""
+        tags = self.n_labels + 1
+        return self.n_attributes + tags + (tags * tags if self.history == 2 else 0)
+
+    def _positions(
+        self, found: Attributes, lengths: Ints, labels: Ints, weight: Floats | None, by_features: bool | None
+    ) -> LabelledBatch:
+        structure = Multiclass(len(labels), self.n_labels)
+        batch = Batch(structure, classifier_map(structure, found, by_features, self.nodes.core))
+        return self._examples(batch, labels, None if weight is None else np.repeat(weight, lengths))
+
+    def feature_parameters(self) -> dict[str, Any]:
+        return {**super().feature_parameters(), "history": int(self.history)}
+
+    def partitioner(self) -> MaxentPartitioner:
+        return MaxentPartitioner(self)
+
+    def encoded(self, parts: ModelParts) -> EncodedRows:
+        return EncodedRows.from_parts(parts, self.n_attributes, self.n_labels)
+
+    def labelled(self, encoded: EncodedRows, by_features: bool | None = False) -> LabelledBatch:
+        found = self.with_history(encoded.rows, encoded.labels)
+        return self._positions(found, encoded.rows.lengths, encoded.labels, encoded.weight, by_features)
+
+    def n_trained(self, size: Size) -> int:
+        return size.n_rows
 
     def batch(self, rows: Rows) -> Batch:
         after = self.history_scores()
@@ -243,8 +275,8 @@ class MaxentChainModel(SequenceModel):
     def _from_parts(self, parts: ModelParts, n_attributes: int) -> None:
         self.history = parts.integer("history", 1, 2)
         self.nodes, self._weights = read_layout(parts.part("nodes"), self.n_labels)
-        self.n_attributes, tags = n_attributes, self.n_labels + 1
-        if self.nodes.core.num_attributes != n_attributes + tags + (tags * tags if self.history == 2 else 0):
+        self.n_attributes = n_attributes
+        if self.nodes.core.num_attributes != self.n_history_attributes:
             raise ModelFormatError(f"has weights for other attributes than the {n_attributes} it knows")
 
 

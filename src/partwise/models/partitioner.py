@@ -18,7 +18,7 @@ import numpy as np
 
 from partwise.arrays import Ints
 from partwise.features import Attributes
-from partwise.models.encoded import EncodedRows
+from partwise.models.encoded import Encoded
 
 
 class Partitioner(ABC):
@@ -33,7 +33,7 @@ class Partitioner(ABC):
         """Labels and vocabulary are known."""
 
     @abstractmethod
-    def encode(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> EncodedRows | None:
+    def encode(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> Encoded | None:
         """The second pass: the block's examples of positive weight, if it has any."""
 
     @abstractmethod
@@ -41,7 +41,7 @@ class Partitioner(ABC):
         """The model's features are known; it has no weights yet."""
 
     @abstractmethod
-    def n_slots(self, encoded: EncodedRows) -> int:
+    def n_slots(self, encoded: Any) -> int:
         """Slots of all these examples; known once the labels are."""
 
 
@@ -84,3 +84,46 @@ class PairCounts:
         self._merge()
         attributes, columns = np.divmod(self._keys[self._counts >= min_count], self.n_columns)
         return attributes, columns
+
+
+class KeyPairCounts:
+    """The same of pairs (key, column) where keys are any numbers of 64 bits."""
+
+    def __init__(self) -> None:
+        none = np.empty(0, dtype=np.int64)
+        self._found: tuple[Any, Ints, Ints] = (none, none, none)
+        self._new: list[tuple[Any, Ints, Ints]] = []
+        self._n_new = 0
+
+    def add(self, keys: Any, columns: Ints) -> None:
+        """Count pairs of a block."""
+        self._new.append(_counted(keys, columns, np.ones(len(columns), dtype=np.int64)))
+        self._n_new += len(columns)
+        if self._n_new > len(self._found[0]):
+            self._merge()
+
+    def _merge(self) -> None:
+        if not len(self._found[0]) and self._new:
+            self._found = tuple(part[:0] for part in self._new[0])  # type: ignore[assignment]
+        keys, columns, counts = (np.concatenate(each) for each in zip(self._found, *self._new, strict=True))
+        self._found, self._new, self._n_new = _counted(keys, columns, counts), [], 0
+
+    def keys(self) -> Any:
+        """All keys, in order."""
+        self._merge()
+        return np.unique(self._found[0])
+
+    def pairs(self, min_count: int) -> tuple[Any, Ints]:
+        """(keys, columns) of the pairs that occur so often, in order."""
+        self._merge()
+        kept = self._found[2] >= min_count
+        return self._found[0][kept], self._found[1][kept]
+
+
+def _counted(keys: Any, columns: Ints, counts: Ints) -> tuple[Any, Ints, Ints]:
+    order = np.lexsort((columns, keys))
+    keys, columns, counts = keys[order], columns[order], counts[order]
+    new = np.ones(len(keys), dtype=bool)
+    new[1:] = (keys[1:] != keys[:-1]) | (columns[1:] != columns[:-1])
+    first = np.flatnonzero(new)
+    return keys[first], columns[first], np.add.reduceat(counts, first) if len(first) else counts

@@ -12,11 +12,13 @@ from weakref import WeakValueDictionary
 from ..model_files import KINDS
 from ..model_files.errors import ContainerError, PartitionError
 from ..model_files.values import decode
-from ..models.base import Ability, Model
-from ..problem import Executor, LabelledBatch
+from ..models.base import Ability, AsideSizes, Model
+from ..models.encoded import Size
+from ..problem import Executor, LabelledBatch, Problem
+from ..structures import padded_width
 from .executor import PartitionExecutor
 from .files import MANIFEST, BatchSize, Manifest, batch_name, read_batch, read_manifest
-from .sizes import opened_bytes, parse_size, plan
+from .sizes import aside_bytes, opened_bytes, parse_size, plan
 
 #: Partitions that are open in this process, by folder, digest and limit: references that come by pickles share them.
 _OPEN: WeakValueDictionary[tuple[str, str, int | None], Partitions] = WeakValueDictionary()
@@ -136,29 +138,38 @@ class Partitions:
         """References of the batches, in their order."""
         return [FileBatch(self, number, by_features) for number in range(self.n_batches)]
 
+    def aside_problem(self, penalty: Any, n_jobs: int) -> Problem:
+        """What the model learns before the others (`Model.aside`), with the log loss."""
+        batches = [FileBatch(self, number, aside=True) for number in range(self.n_batches)]
+        return Problem.of(batches, "log", penalty, executor=self.executor(batches), n_jobs=n_jobs)
+
     def executor(self, batches: list[FileBatch]) -> Executor:
         """Who opens them within the limit; ValueError if it is too little."""
         sizes = [batch.opened_bytes for batch in batches]
         slots = [batch.n_slots for batch in batches]
-        found = plan(sizes, self.memory, self._manifest.n_bytes, self.n_weights, sum(slots), max(slots))
+        found = plan(sizes, self.memory, self._manifest.n_bytes, batches[0].n_weights, sum(slots), max(slots))
         return PartitionExecutor(batches, found, os.path.abspath(self.folder))
 
-    def read(self, number: int, by_features: bool | None = False) -> LabelledBatch:
-        """A batch, opened."""
+    def read(self, number: int, by_features: bool | None = False, aside: bool = False) -> LabelledBatch:
+        """A batch, opened; aside: for what the model learns before the others."""
         size = self.size(number)
         path = os.path.join(self.folder, batch_name(number))
         parts = read_batch(path, size.n_bytes, self._manifest.digests[number])
         try:
-            labelled = self.model.labelled(parts, by_features)
+            encoded = self.model.encoded(parts)
+            if encoded.size != size[:3] or encoded.valued != size.valued:
+                raise PartitionError("is of other sizes than the partition says", path)
+            if aside:
+                return self.model.labelled_aside(encoded)
+            labelled = self.model.labelled(encoded, by_features)
         except PartitionError:
             raise
         except ContainerError as error:
             raise PartitionError(error.message, path) from None
         except (ValueError, TypeError, OverflowError) as error:
             raise PartitionError(f"holds what makes no batch ({error})", path) from error
-        entries = parts.arrays["attributes" if "attributes" in parts.arrays else "table"].size
-        found = labelled.n_examples, len(parts.arrays["labels"]), entries, labelled.n_slots, labelled.n_weights
-        if found != (size.n_examples, size.n_rows, size.n_entries, size.n_slots, self.n_weights):
+        found = labelled.n_examples, labelled.n_slots, labelled.n_weights
+        if found != (self.model.n_trained(encoded.size), size.n_slots, self.n_weights):
             raise PartitionError("is of other sizes than the partition says", path)
         return labelled
 
@@ -173,6 +184,7 @@ class FileBatch:
     partitions: Partitions
     number: int
     by_features: bool | None = False
+    aside: bool = False
 
     @property
     def size(self) -> BatchSize:
@@ -180,25 +192,33 @@ class FileBatch:
         return self.partitions.size(self.number)
 
     @property
+    def _aside(self) -> AsideSizes | None:
+        return self.partitions.model.aside if self.aside else None
+
+    @property
     def opened_bytes(self) -> int:
         """What it takes in memory once it is open, about."""
+        if self.aside:
+            return aside_bytes(self.size.n_rows)
         return opened_bytes(*self.size[:3], valued=bool(self.size.valued))
 
     @property
     def n_examples(self) -> int:
-        return self.size.n_examples
+        return self.size.n_rows if self.aside else self.partitions.model.n_trained(Size(*self.size[:3]))
 
     @property
     def n_slots(self) -> int:
-        return self.size.n_slots
+        found = self._aside
+        return self.size.n_slots if found is None else self.size.n_rows * padded_width(found.n_labels)
 
     @property
     def n_weights(self) -> int:
-        return self.partitions.n_weights
+        found = self._aside
+        return self.partitions.n_weights if found is None else found.n_weights
 
     def open(self) -> LabelledBatch:
         """The batch in this process's memory."""
-        return self.partitions.read(self.number, self.by_features)
+        return self.partitions.read(self.number, self.by_features, self.aside)
 
 
 def open_folder(folder: str | os.PathLike[str], memory: str | float | None = None) -> Partitions:

@@ -50,6 +50,11 @@ def opened_bytes(n_examples: int, n_rows: int, n_entries: int, valued: bool) -> 
     return EXAMPLE * n_examples + ROW * n_rows + (ENTRY + VALUE * valued) * n_entries
 
 
+def aside_bytes(n_rows: int) -> int:
+    """The same of what a model learns aside, on each row: names of arcs, with about 50 features each."""
+    return (ROW + 50 * ENTRY) * n_rows
+
+
 @dataclass(frozen=True)
 class Plan:
     """Which batches stay open, by their numbers; the others are opened for each piece of work.

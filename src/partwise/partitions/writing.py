@@ -12,14 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import pointers
 from ..checks import count_jobs
-from ..features import Attributes
 from ..model_files import kind_of
 from ..model_files.parts import ModelParts
 from ..model_files.values import encode
 from ..models.base import Ability, Model
-from ..models.encoded import EncodedRows
+from ..models.encoded import Encoded
 from ..models.partitioner import ChangedData, Partitioner
 from .files import BatchSize, Manifest, batch_name, write_batch, write_manifest
 from .folder import Partitions, open_folder
@@ -103,7 +101,7 @@ class _Writer:
         self.n_jobs = count_jobs(estimator.n_jobs)
         self.sizes: list[BatchSize] = []
         self.digests: list[str] = []
-        self.first: ModelParts | None = None
+        self.first: Encoded | None = None
 
     def blocks(self) -> Iterator[tuple[Any, Any, Any]]:
         """Blocks as the model takes them; those without examples, or without one of weight above 0, left out."""
@@ -140,7 +138,7 @@ class _Writer:
         write_manifest(self.folder, Manifest(kind, settings, self.sizes, self.digests, parts))
 
     def _write_batches(self, partitioner: Partitioner, n_blocks: int) -> None:
-        held: list[EncodedRows] = []
+        held: list[Encoded] = []
         room = float(self.batch_size)
         n_seen = 0
         for block in self.blocks():
@@ -167,29 +165,20 @@ class _Writer:
         if held:
             self._write_batch(partitioner, held)
 
-    def _write_batch(self, partitioner: Partitioner, held: list[EncodedRows]) -> None:
-        encoded = EncodedRows.joined(held)
+    def _write_batch(self, partitioner: Partitioner, held: list[Encoded]) -> None:
+        encoded = type(held[0]).joined(held)
         path = os.path.join(self.folder, batch_name(len(self.sizes)))
-        arrays = encoded.to_arrays()
-        self.digests.append(write_batch(path, arrays))
+        self.digests.append(write_batch(path, encoded.to_arrays()))
         n_slots, n_bytes = partitioner.n_slots(encoded), os.stat(path).st_size
-        self.sizes.append(BatchSize(*encoded.size, int(_valued(encoded)), n_slots, n_bytes))
+        self.sizes.append(BatchSize(*encoded.size, int(encoded.valued), n_slots, n_bytes))
         if self.first is None:
-            self.first = ModelParts("batch", {}, arrays)
+            self.first = encoded
 
 
-def _valued(encoded: EncodedRows) -> bool:
-    table = encoded.rows.table
-    return not isinstance(table, Attributes) or table.values is not None
-
-
-def _costs(encoded: EncodedRows) -> Any:
+def _costs(encoded: Encoded) -> Any:
     """Bytes of the opened examples, added up: `opened_bytes` of the first k at place k."""
-    rows = encoded.rows
-    ends = pointers(rows.lengths)
-    table = rows.table
-    entries = table.row_ptr[ends] if isinstance(table, Attributes) else ends * rows.n_attributes
-    return EXAMPLE * np.arange(len(ends)) + ROW * ends + (ENTRY + VALUE * _valued(encoded)) * entries
+    rows, entries = encoded.ends()
+    return EXAMPLE * np.arange(len(rows)) + ROW * rows + (ENTRY + VALUE * encoded.valued) * entries
 
 
 def _parameters(estimator: Any) -> dict[str, Any]:

@@ -68,6 +68,11 @@ class Executor(ABC):
         return None
 
     @property
+    def files_anywhere(self) -> bool:
+        """Whether those files may lie in any other folder as well: whoever does the work is on this machine."""
+        return False
+
+    @property
     def roomy(self) -> bool:
         """Whether there is room for everything that walks find on batches, and on all of them."""
         return False
@@ -105,6 +110,10 @@ class ThreadExecutor(Executor):
     @property
     def files(self) -> str:
         return tempfile.gettempdir()
+
+    @property
+    def files_anywhere(self) -> bool:
+        return True
 
     @property
     def roomy(self) -> bool:

@@ -370,6 +370,11 @@ class Sums:
         return self._executor.files
 
     @property
+    def files_anywhere(self) -> bool:
+        """Whether they may lie in any other folder as well."""
+        return self._executor.files_anywhere
+
+    @property
     def roomy(self) -> bool:
         """Whether there is room for everything that walks find on batches, and on all of them."""
         return self._executor.roomy

@@ -171,6 +171,9 @@ class Solver(ABC, Generic[S]):
         """
         return None
 
+    def place(self, problem: Problem, state: S, folder: str) -> None:
+        """Called before the first step with the folder of the checkpoint that the run has: new or from a file."""
+
     def before_save(self, problem: Problem, state: S) -> None:
         """Called before the state is written to a checkpoint: what it refers to must last as long as the file."""
 

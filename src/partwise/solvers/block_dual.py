@@ -38,9 +38,10 @@ least every fifth round (after round 100: every twentieth part of the rounds mad
 of the inner solver's measure of progress, which is taken from the last two certificates: they cost four fifths of a
 pass each.
 
-Files. `block_files`, in a folder beside the batches with the run's name; a round writes new ones and then removes the
-old ones, but for those of the last checkpoint. Where there is room for all dual variables in memory they are kept there
-besides, and files are written every `SECONDS` and `EVERY` rounds (`block_walks`), which changes no bit. Without a
+Files. `block_files`, in a folder with the run's name beside the batches or, where these are in memory, the checkpoint; a
+round writes new ones and then removes the old ones, but for those of the last checkpoint. Where there is room for all
+dual variables in memory they are kept there besides, and files are written every `SECONDS` and `EVERY` rounds
+(`block_walks`), which changes no bit. Without a
 checkpoint the folder is removed with the run.
 
 Source. Ma, Smith, Jaggi, Jordan, Richtarik, Takac 2015 (CoCoA+, adding with sigma' = gamma K); block-coordinate ascent
@@ -71,6 +72,7 @@ from ..penalties import L2
 from ..problem import Problem
 from ..result import Certificate, DivergenceError
 from .base import Certified, Solver, WarmStart, logger, option, start_weights
+from .block_files import check_plane
 from .block_solver import InBlocks
 from .block_walks import BlockWalk, Certify, Moved, Past, Plane, Round, Save, Visit, forget
 from .eg_prox import EGProx, settled
@@ -125,6 +127,8 @@ class BlockDualState(State):
     cleanup: Any = field(default=None, init=False, compare=False)
     #: Whether the end of the state is the end of what this process keeps of its blocks.
     known: bool = field(default=False, init=False, compare=False)
+    #: Where the folder of files is, None: where the problem has it.
+    home: str | None = field(default=None, init=False, compare=False)
 
     def __post_init__(self) -> None:
         self.saved = self.written.copy()
@@ -132,7 +136,7 @@ class BlockDualState(State):
     def copied(self) -> "BlockDualState":
         other = super().copied()
         other.since, other.replaced, other.saved = list(self.since), self.replaced, self.saved.copy()
-        other.cleanup, other.known = self.cleanup, self.known
+        other.cleanup, other.known, other.home = self.cleanup, self.known, self.home
         return other
 
     def complaint(self, fresh: Any) -> str:
@@ -375,9 +379,11 @@ class BlockDual(ScheduledSolver[BlockDualState]):
     def certificate(self, problem: Problem, state: BlockDualState) -> Certified:
         value, u, b = 0.0, np.zeros_like(state.weights), 0.0
         own: Plane
-        for own in self._walk(problem, state, Certify, weights=state.weights):
+        for own in self._walk(problem, state, Certify, weights=state.weights, check=not state.known):
             value, b = value + own.losses, b + own.b
             u += own.u
+        if not state.known:
+            check_plane(state.plane, u, "its plane is not that of its dual variables")
         primal = value + problem.penalty_value(state.weights)
         certificate = problem.certificate_of(primal, u, b, state.weights)
         return Certified(certificate, state.weights.copy(), DualPoint.of_plane(u, b))
@@ -399,6 +405,10 @@ class BlockDual(ScheduledSolver[BlockDualState]):
 
     def weights(self, problem: Problem, state: BlockDualState) -> Floats:
         return state.weights.copy()
+
+    def place(self, problem: Problem, state: BlockDualState, folder: str) -> None:
+        if problem.files_anywhere:  # beside the checkpoint that needs them, not among temporary files
+            state.home = folder
 
     def before_save(self, problem: Problem, state: BlockDualState) -> None:
         if state.since:
@@ -439,7 +449,7 @@ class BlockDual(ScheduledSolver[BlockDualState]):
 
     @staticmethod
     def _folder(problem: Problem, state: BlockDualState) -> str:
-        return os.path.join(problem.files, f"duals-{state.run}")
+        return os.path.join(state.home or problem.files, f"duals-{state.run}")
 
     def _path(self, problem: Problem, state: BlockDualState, number: int, attempt: int) -> str:
         return os.path.join(self._folder(problem, state), f"{number:06d}-{attempt:06d}.pwd")

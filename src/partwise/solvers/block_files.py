@@ -36,6 +36,8 @@ FORMAT, VERSION = "partwise dual block", 1
 _TYPES = {"<f8", "<i8"}
 _MOST_HEADER = 1 << 24
 _PLANE = "block plane"
+#: How far a plane that was kept up to date may be from its dual variables', over its largest number.
+DRIFT = 1e-6
 
 
 class Block(NamedTuple):
@@ -83,11 +85,22 @@ def read_block(path: str, digest: bytes, solver: BlockSolver[Any], n_examples: i
         plane = _plane(arrays, n_weights)
         return Block(_state(solver, arrays, numbers, n_examples, n_weights), plane)
     except FileNotFoundError:
-        raise PartitionError("is missing: dual variables of the run lie there", path) from None
+        raise PartitionError(
+            "is missing: dual variables of the run lay there (a copy of a checkpoint is of no use once the run has "
+            "gone on, nor without the folder of its dual variables)",
+            path,
+        ) from None
     except OSError as error:
         raise PartitionError(f"cannot be read ({(error.strerror or str(error)).lower()})", path) from None
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError, struct.error) as error:
         raise PartitionError(str(error) or "cannot be read", path) from None
+
+
+def check_plane(kept: Floats, summed: Floats, message: str) -> None:
+    """ValueError unless a plane that was kept up to date is the one that the dual variables give, but for rounding."""
+    size = 1.0 + max(float(np.abs(kept).max(initial=0.0)), float(np.abs(summed).max(initial=0.0)))
+    if not float(np.abs(kept - summed).max(initial=0.0)) <= DRIFT * size:
+        raise ValueError(message)
 
 
 def _read(file: BinaryIO) -> tuple[dict[str, Any], dict[str, Array], bytes]:

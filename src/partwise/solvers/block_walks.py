@@ -22,7 +22,7 @@ from ..losses import Loss
 from ..penalties import L2
 from ..problem import BatchSums, Problem, Walk
 from .base import WarmStart
-from .block_files import Block, read_block, write_block
+from .block_files import Block, check_plane, read_block, write_block
 from .block_solver import BlockSolver
 
 #: Blocks that this process keeps: by folder and group the attempt that they are of, and a block per batch.
@@ -204,17 +204,23 @@ class Save(BlockWalk):
 
 @dataclass(frozen=True, kw_only=True)
 class Certify(BlockWalk):
-    """The losses at some weights, and the plane of the dual variables, all summed anew."""
+    """The losses at some weights, and the plane of the dual variables, all summed anew.
+
+    check: whether the blocks' own planes are compared with those of their dual variables (blocks from a checkpoint).
+    """
 
     weights: Floats
+    check: bool = False
 
     def work(self, batches: Iterator[BatchSums], blocks: Iterator[Block | None], clock: "Clock") -> Plane:
         value, u, b = 0.0, np.zeros_like(self.weights), 0.0
-        for _ in self.visits:
+        for visit in self.visits:
             part, block = Problem.on(next(batches), L2(1.0), self.n_jobs), next(blocks)
             value += part.losses(self.weights)
             if block is not None:
                 own_u, own_b = part.dual_terms(self.inner.dual_point(part, block.state))
+                if self.check:
+                    check_plane(block.plane, own_u, f"{visit.path}: has a plane that is not that of its dual variables")
                 u += own_u
                 b += own_b
             del part, block

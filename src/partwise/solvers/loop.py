@@ -119,6 +119,7 @@ class Run:
                 state, latest = found.state, self._certify(found.state)
             else:
                 state = self.solver.init_state(self.problem, generator(random_state), warm_start)
+                self._place(state)
                 due = warm_start is not None or self.solver.check_due(state, self._target(state))
                 latest = self._certify(state) if due else None
                 if latest is not None:
@@ -329,12 +330,18 @@ class Run:
         self.started = time.perf_counter() - saved.seconds
         return Resumed(state, saved.status is not None)
 
+    def _place(self, state: State) -> None:
+        if self.checkpoint is not None:
+            folder = os.path.dirname(os.path.realpath(self.checkpoint.path))
+            self.solver.place(self.problem, state, folder)
+
     def _restored(self, saved: Saved) -> State:
         """The state, whose certificate must be what its own dual point and weights give."""
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")  # the run warned about the data when it began
             fresh: State = self.solver.init_state(self.problem, np.random.default_rng(0), None)
             state = unpack(fresh, saved.arrays, saved.scalars)
+            self._place(state)
             if saved.history["passes"] and saved.history["passes"][-1] > self.passes(state):
                 raise ValueError("its history is longer than the run")
             certificate, weights, point = self.solver.certificate(self.problem, state)

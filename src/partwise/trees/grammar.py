@@ -101,27 +101,42 @@ def read_off(trees: Iterable[Tree], *, rare: int = 1, frequent_suffix: int = 30)
     ValueError
         If there are no trees, or a node is not in normal form; the message names the tree.
     """
-    if rare < 0:
-        raise ValueError(f"rare={rare} must be 0 or more")
-    rules: Counter[tuple[str, str, str]] = Counter()
-    roots: Counter[str] = Counter()
-    leaves: Counter[tuple[str, str, bool]] = Counter()
-    for number, tree in enumerate(trees):
-        roots[tree[0]] += 1
-        first = True
-        for node in postorder(tree):
-            if is_leaf(node):
-                leaves[node[0], node[1], first] += 1
-                first = False
-            elif len(node) == 3 and not isinstance(node[1], str) and not isinstance(node[2], str):
-                rules[node[0], node[1][0], node[2][0]] += 1
-            else:
-                raise ValueError(
-                    f"tree {number} is not in normal form: {node[0]!r} must have two phrases or one word below it"
-                )
-    if not roots:
-        raise ValueError("there are no trees to read a grammar off")
-    return numbered_grammar(rules, roots, leaves, rare, frequent_suffix)
+    counts = GrammarCounts()
+    counts.add(trees)
+    return counts.grammar(rare, frequent_suffix)
+
+
+class GrammarCounts:
+    """Rules, roots and words of trees in normal form, counted over sets of them."""
+
+    def __init__(self) -> None:
+        self._rules: Counter[tuple[str, str, str]] = Counter()
+        self._roots: Counter[str] = Counter()
+        self._leaves: Counter[tuple[str, str, bool]] = Counter()
+
+    def add(self, trees: Iterable[Tree]) -> None:
+        """Count trees; ValueError naming one that is not in normal form."""
+        for number, tree in enumerate(trees):
+            self._roots[tree[0]] += 1
+            first = True
+            for node in postorder(tree):
+                if is_leaf(node):
+                    self._leaves[node[0], node[1], first] += 1
+                    first = False
+                elif len(node) == 3 and not isinstance(node[1], str) and not isinstance(node[2], str):
+                    self._rules[node[0], node[1][0], node[2][0]] += 1
+                else:
+                    raise ValueError(
+                        f"tree {number} is not in normal form: {node[0]!r} must have two phrases or one word below it"
+                    )
+
+    def grammar(self, rare: int = 1, frequent_suffix: int = 30) -> TreebankGrammar:
+        """Of all trees so far; the parameters are those of `read_off`."""
+        if rare < 0:
+            raise ValueError(f"rare={rare} must be 0 or more")
+        if not self._roots:
+            raise ValueError("there are no trees to read a grammar off")
+        return numbered_grammar(self._rules, self._roots, self._leaves, rare, frequent_suffix)
 
 
 def numbered_grammar(

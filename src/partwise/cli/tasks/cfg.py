@@ -51,6 +51,7 @@ class CfgTask(Task):
     parameters: ClassVar[tuple[str, ...]] = (
         "vertical", "binarise", "rare", "min_count", "cost", "no_parse", "max_length",
     )  # fmt: skip
+    partitioned: ClassVar[tuple[str, ...]] = ("vertical", "binarise", "rare", "min_count", "max_length")
 
     @property
     def estimator(self) -> type[Any]:
@@ -82,10 +83,14 @@ class CfgTask(Task):
     def blocks(self, path: str, settings: Mapping[str, Any], size: int, labelled: bool = False) -> Iterator[Data]:
         from partwise.cli.tasks.treefiles import input_blocks
 
-        if labelled:
-            raise UserError("partitions are not available for task 'cfg'")
         first = 0
-        for items in input_blocks(path, settings.get("text"), size):
+        for items in input_blocks(path, False if labelled else settings.get("text"), size):
+            if labelled:
+                trees = [_cleaned(item, settings, path, i) for i, item in enumerate(items, first + 1)]
+                if trees:
+                    yield _data([words_of(tree) for tree in trees], trees, settings, path, first)
+                    first += len(trees)
+                continue
             sentences = [
                 words_of(_cleaned(item, settings, path, i)) if isinstance(item, tuple) else item
                 for i, item in enumerate(items, first + 1)
@@ -94,7 +99,7 @@ class CfgTask(Task):
                 yield _data(sentences, None, settings, path, first)
                 first += len(sentences)
         if not first:
-            raise NoExamples("there are no sentences", path)
+            raise NoExamples("there are no trees" if labelled else "there are no sentences", path)
 
     def words_only(self, model: Any) -> bool:
         return True

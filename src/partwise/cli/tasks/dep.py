@@ -41,6 +41,7 @@ class DepTask(Task):
         "structure", "single_root", "non_projective", "label_C", "inputs", "features", "hash_bits", "min_count",
         "max_length", "memory_limit",
     )  # fmt: skip
+    partitioned: ClassVar[tuple[str, ...]] = tuple(name for name in parameters if name != "label_C")
     formats: ClassVar[tuple[str, ...]] = ("auto", "conllu", "conllx")
     report_notes: ClassVar[Mapping[str, str]] = {
         "confusion": "Of words whose head is right.",
@@ -106,11 +107,26 @@ class DepTask(Task):
 
     def blocks(self, path: str, settings: Mapping[str, Any], size: int, labelled: bool = False) -> Iterator[Data]:
         if labelled:
-            raise UserError("partitions are not available for task 'dep'")
+            yield from self._labelled_blocks(path, settings, size)
+            return
         text = {name: settings.get(name) for name in ("text", "why_not_text") if name in settings}
         first = 0
         for sentences in sentence_blocks(path, size, dialect=settings.get("format") or "auto", **text):
             yield Data(sentences, None, len(sentences), sum(map(len, sentences)), sentences[0].dialect, first)
+            first += len(sentences)
+
+    def _labelled_blocks(self, path: str, settings: Mapping[str, Any], size: int) -> Iterator[Data]:
+        from partwise.models.tree.words import check_lengths
+
+        for name in ("lenient", "predicted_tags"):
+            if settings.get(name):
+                raise UserError(f"--{name.replace('_', '-')}: not available with partitions")
+        first = 0
+        for sentences in sentence_blocks(path, size, dialect=settings.get("format") or "auto"):
+            _check_trees(sentences, path)
+            check_lengths(sentences, range(first, first + len(sentences)), int(settings["max_length"]))
+            y = [list(zip(s.heads, s.deprels, strict=True)) for s in sentences]
+            yield Data(sentences, y, len(sentences), sum(map(len, sentences)), sentences[0].dialect, first)
             first += len(sentences)
 
     def words_only(self, model: Any) -> bool:

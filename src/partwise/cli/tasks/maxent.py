@@ -31,7 +31,7 @@ class MaxentTask(Task):
     name: ClassVar[str] = "maxent"
     unit: ClassVar[str] = "rows"
     parameters: ClassVar[tuple[str, ...]] = ("fit_intercept", "penalize_intercept", "min_count")
-    partitioned: ClassVar[tuple[str, ...]] = ("fit_intercept",)
+    partitioned: ClassVar[tuple[str, ...]] = ("fit_intercept", "min_count")
     formats: ClassVar[tuple[str, ...]] = ("svmlight", "items")
     label_costs: ClassVar[bool] = True
 
@@ -76,8 +76,6 @@ class MaxentTask(Task):
 
     def blocks(self, path: str, settings: Mapping[str, Any], size: int, labelled: bool = False) -> Iterator[Data]:
         if settings.get("format") == "items":
-            if labelled:
-                raise UserError("--format items: not available for partitions, whose columns have numbers")
             yield from _item_blocks(path, size)
             return
         first, seen = 0, _Seen()

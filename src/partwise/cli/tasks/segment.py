@@ -33,7 +33,7 @@ class SegmentTask(TagTask):
         "segment_cost",
         "scheme",
     )
-    partitioned: ClassVar[tuple[str, ...]] = ()
+    partitioned: ClassVar[tuple[str, ...]] = tuple(name for name in parameters if name != "scheme")
 
     @property
     def estimator(self) -> type[Any]:

@@ -131,8 +131,6 @@ class TagTask(Task):
         return read_tagged(path, settings, labelled)
 
     def blocks(self, path: str, settings: Mapping[str, Any], size: int, labelled: bool = False) -> Iterator[Data]:
-        if labelled and not self.partitioned:
-            raise UserError(f"partitions are not available for task {self.name!r}")
         return tagged_blocks(path, settings, size, labelled)
 
     def words_only(self, model: Any) -> bool:

@@ -68,14 +68,23 @@ def transition_counts(lengths: Ints, labels: Ints, n_labels: int) -> Ints:
 
 def label_triples(lengths: Ints, labels: Ints, n_labels: int, observed: bool, min_count: int) -> Bytes:
     """Which triples of labels have a weight: all of them, or those that occur `min_count` times."""
-    width = padded_width(n_labels)
     if not observed:
-        return np.tile(_label_columns(n_labels, width), n_labels * n_labels)
-    inner = has_left_neighbour(lengths)
+        return every_triple(n_labels)
+    return (triple_counts(lengths, labels, n_labels) >= min_count).astype(np.uint8)
+
+
+def every_triple(n_labels: int) -> Bytes:
+    """All triples of labels."""
+    return np.tile(_label_columns(n_labels, padded_width(n_labels)), n_labels * n_labels)
+
+
+def triple_counts(lengths: Ints, labels: Ints, n_labels: int) -> Ints:
+    """How often each triple of labels occurs, (n_labels * n_labels * width,)."""
+    width, inner = padded_width(n_labels), has_left_neighbour(lengths)
     both = inner[2:] & inner[1:-1]
     cells = (labels[:-2] * n_labels + labels[1:-1]) * width + labels[2:]
-    counts = np.bincount(cells[both], minlength=n_labels * n_labels * width)
-    return (counts >= min_count).astype(np.uint8)
+    counts: Ints = np.bincount(cells[both], minlength=n_labels * n_labels * width)
+    return counts
 
 
 def transitions(lengths: Ints, labels: Ints, width: int) -> Ints:

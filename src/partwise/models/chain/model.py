@@ -7,8 +7,6 @@ is on every edge.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self
 
@@ -16,7 +14,6 @@ import numpy as np
 
 from partwise.arrays import Floats, Ints
 from partwise.features import Attributes, chain_map
-from partwise.features.macros import Gazetteer
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import encode
@@ -89,13 +86,8 @@ class ChainModel(ChainBase):
         return replace(learnt, reading=Reading(batch, len(rows.lengths), source=source))
 
     def feature_parameters(self) -> dict[str, Any]:
-        template = self.template
-        lists = None if template is None else _digest(template.clusters, template.gazetteers)
         return {
-            "template": None if template is None else template.text,
-            "clusters and gazetteers": lists,
-            "features": self.features,
-            "min_count": int(self.min_count),
+            **super().feature_parameters(),
             "transitions": self.transitions,
             "transition_features": encode(self.chosen, "transition_features"),
             "ends": self.ends,
@@ -104,8 +96,10 @@ class ChainModel(ChainBase):
     def partitioner(self) -> ChainPartitioner:
         return ChainPartitioner(self)
 
-    def labelled(self, parts: ModelParts, by_features: bool | None = False) -> LabelledBatch:
-        encoded = EncodedRows.from_parts(parts, self.n_attributes, self.n_labels)
+    def encoded(self, parts: ModelParts) -> EncodedRows:
+        return EncodedRows.from_parts(parts, self.n_attributes, self.n_labels)
+
+    def labelled(self, encoded: EncodedRows, by_features: bool | None = False) -> LabelledBatch:
         return self._examples(self.batch(encoded.rows, once=False), encoded.labels, encoded.weight)
 
     def batch(self, rows: Rows, *, once: bool = True) -> Batch:
@@ -282,11 +276,3 @@ class ChainModel(ChainBase):
             raise ModelFormatError("has weights of transitions for other attributes than it says")
         self.edge_ids = np.where(chosen, np.cumsum(chosen), -1).astype(np.int64)
         self._weights = np.concatenate([run, others, *tail])
-
-
-def _digest(clusters: Mapping[str, str], gazetteers: Mapping[str, Gazetteer]) -> str | None:
-    """A short name of what a template looks words up in, None if there is nothing."""
-    if not clusters and not gazetteers:
-        return None
-    content = sorted(clusters.items()), sorted((name, sorted(found.phrases)) for name, found in gazetteers.items())
-    return hashlib.sha256(repr(content).encode("utf-8", "surrogatepass")).hexdigest()[:16]

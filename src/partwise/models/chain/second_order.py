@@ -18,6 +18,7 @@ from partwise.models.chain.carrying import carry_weights
 from partwise.models.chain.explaining import explain_edges, explain_positions
 from partwise.models.chain.layout import label_triples
 from partwise.models.chain.model import ChainModel
+from partwise.models.chain.partitioner import SecondOrderPartitioner
 from partwise.models.inspection import Contribution, Explanation, TopFeatures, choose_kept, counts_of, explanation
 from partwise.models.rows import Rows
 from partwise.models.saved import padded, unpadded
@@ -30,7 +31,6 @@ class SecondOrderModel(ChainModel):
 
     kind = "second-order chain"
     lacks: Mapping[Ability, str] = {
-        Ability.PARTITIONS: "partitions: not available with order=2",
         Ability.GROWING: "partial_fit with grow=True: not available with order=2",
     }
 
@@ -55,6 +55,9 @@ class SecondOrderModel(ChainModel):
         if not self.reader.plain_transitions:
             self.triple_mask[:] = 0
         return super()._training_batch(rows, labels)
+
+    def partitioner(self) -> SecondOrderPartitioner:
+        return SecondOrderPartitioner(self)
 
     def batch(self, rows: Rows, *, once: bool = True) -> Batch:
         structure = self.structure(rows.lengths)

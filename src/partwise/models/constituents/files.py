@@ -66,7 +66,7 @@ def read(model: ConstituencyModel, parts: ModelParts) -> None:
     root = parts.settings.get("root")
     if root is not None and type(root) is not str:
         raise ModelFormatError("has a root that is not text")
-    model.transform = model._make_transform(root)
+    model.transform = model.make_transform(root)
     model.grammar = ParsingGrammar(_read_grammar(parts))
     values = {prop: tuple(decode_names(parts.part(f"values_{prop}"))) for prop in (*PROPERTIES, MARKS)}
     codes = WordCodes(values, _read_classes(parts))

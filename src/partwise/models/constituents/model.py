@@ -13,15 +13,18 @@ from partwise.arrays import Booleans, Floats, Ints, pointers
 from partwise.checks import check_choice, check_sample_weight
 from partwise.metrics import parseval
 from partwise.model_files.parts import ModelParts
-from partwise.models.base import Labellings, Learnt, Model, Reading, Training
+from partwise.model_files.values import encode as encode_value
+from partwise.models.base import Ability, Labellings, Learnt, Model, Reading, Training
 from partwise.models.constituents import files
 from partwise.models.constituents.constraints import read_spans, span_mask
 from partwise.models.constituents.explaining import explained, top_weights
 from partwise.models.constituents.features import TABLES, keys_of, span_rows
 from partwise.models.constituents.grammar import ParsingGrammar
+from partwise.models.constituents.partitioner import ConstituencyPartitioner, read_encoded, sentences_of
 from partwise.models.constituents.sentences import as_list, check_same_words, read_gold, read_sentences
 from partwise.models.constituents.tables import Table, Tables
 from partwise.models.constituents.words import WordCodes
+from partwise.models.encoded_tables import EncodedTables
 from partwise.models.errors import ConstraintError
 from partwise.models.inspection import Explanation, TopFeatures, choose_kept, counts_of
 from partwise.models.label_counts import check_distinct, node_labels, warn_of_many_labels
@@ -69,6 +72,8 @@ class ConstituencyModel(Model):
         self.cost = cost
         self.no_parse = no_parse
         self.max_length = max_length
+        if cost == "rules":  # its slots depend on the loss, which a partition does not know
+            self.lacks = {Ability.PARTITIONS: "partitions: not available with cost='rules'"}
         self.check()
 
     def check(self) -> None:
@@ -80,9 +85,10 @@ class ConstituencyModel(Model):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not low <= value <= high:
                 raise ValueError(f"{name} must be an integer from {low} to {high}, got {value!r}")
-        self._make_transform(None)
+        self.make_transform(None)
 
-    def _make_transform(self, root: str | None) -> TreeTransform:
+    def make_transform(self, root: str | None) -> TreeTransform:
+        """What is done with trees; root: the node that all of them begin with."""
         return TreeTransform(self.horizontal, self.vertical, self.binarise, self.traces, self.functions, root)
 
     # training
@@ -90,7 +96,7 @@ class ConstituencyModel(Model):
     def learn(self, X: Any, y: Any, sample_weight: Any, training: Training) -> Learnt:
         given = X if y is None else y
         check_distinct(node_labels(given if isinstance(given, list) else ()), "labels")
-        trees = read_gold(X, y, self._make_transform(None), int(self.max_length))
+        trees = read_gold(X, y, self.make_transform(None), int(self.max_length))
         warn_of_many_labels(np.array(list(Counter(node_labels(trees)).values())))
         weight = check_sample_weight(sample_weight, len(trees), "sentence")
         if weight is not None:
@@ -98,7 +104,7 @@ class ConstituencyModel(Model):
             weight = weight[weight > 0]
         if not trees:
             raise ValueError("there are no trees to learn from")
-        self.transform = self._make_transform(common_root(trees))
+        self.transform = self.make_transform(common_root(trees))
         bare = replace(self.transform, traces=False, functions=False)  # they are cleaned already
         normal = [bare.binary(tree, f"y: tree {i}") for i, tree in enumerate(trees)]
         self.grammar = ParsingGrammar(read_off(normal, rare=int(self.rare)))
@@ -117,6 +123,16 @@ class ConstituencyModel(Model):
 
     def _observed(self, sentences: list[list[str]], nodes: Ints, codes: WordCodes) -> dict[str, Table]:
         """The tables' attributes and columns in gold trees."""
+        found = {}
+        for name, (keys, columns) in self.gold_attributes(sentences, nodes, codes).items():
+            n_columns = len(self.grammar.lexical if name == "word" else self.grammar.columns)
+            found[name] = Table.observed(keys, columns, max(n_columns, 1), int(self.min_count))
+        return found
+
+    def gold_attributes(
+        self, sentences: list[list[str]], nodes: Ints, codes: WordCodes
+    ) -> dict[str, tuple[Ints, Ints]]:
+        """By table: (attributes, one row per node of gold trees; columns of these nodes)."""
         lengths = np.array([len(words) for words in sentences], dtype=np.int64)
         owner = np.repeat(np.arange(len(sentences)), 2 * lengths - 1)
         symbol, begin, end = nodes.T
@@ -142,10 +158,27 @@ class ConstituencyModel(Model):
             columns = (
                 np.searchsorted(self.grammar.lexical, symbol[used]) if word else self.grammar.column_of[symbol[used]]
             )
-            n_columns = len(self.grammar.lexical if word else self.grammar.columns)
-            keys = keys_of(name, codes, sentences)[rows[name][used]]
-            found[name] = Table.observed(keys, columns, max(n_columns, 1), int(self.min_count))
+            found[name] = keys_of(name, codes, sentences)[rows[name][used]], columns
         return found
+
+    # partitions
+
+    def feature_parameters(self) -> dict[str, Any]:
+        names = ("horizontal", "vertical", "binarise", "traces", "functions", "rare", "min_count")
+        return {name: encode_value(getattr(self, name), name) for name in names}
+
+    def partitioner(self) -> ConstituencyPartitioner:
+        return ConstituencyPartitioner(self)
+
+    def encoded(self, parts: ModelParts) -> EncodedTables:
+        return read_encoded(self, parts)
+
+    def labelled(self, encoded: EncodedTables, by_features: bool | None = False) -> LabelledBatch:
+        sentences = sentences_of(encoded)
+        structure = self.grammar.structure(sentences)
+        features = self.tables.feature_map(sentences, once=False)
+        gold = structure.encode(encoded.columns["nodes/rows"])
+        return LabelledBatch(Batch(structure, features), gold, encoded.weight)
 
     def carried(self, old: ConstituencyModel) -> Floats | None:
         mine, theirs = self.grammar, old.grammar

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -82,16 +82,9 @@ class WordCodes:
     @classmethod
     def learnt(cls, sentences: Sequence[Sequence[str]], classes: WordClasses) -> WordCodes:
         """From training sentences."""
-        counts = Counter(word for words in sentences for word in words)
-        kinds = tuple(sorted(word for word, n in counts.items() if n >= FREQUENT))
-        bare = cls({"kind": kinds}, classes)
-        distinct: dict[str, set[str]] = {name: set() for name in PROPERTIES}
-        for words in sentences:
-            for k, word in enumerate(words):
-                for name, value in zip(PROPERTIES, bare.properties(word, k == 0), strict=True):
-                    distinct[name].add(value)
-        distinct[MARKS] = {shape for words in sentences for shape in span_shapes(words)}
-        return cls({name: tuple(sorted(own)) for name, own in distinct.items()}, classes)
+        counts = WordCounts()
+        counts.add(sentences)
+        return counts.codes(classes)
 
     def properties(self, word: str, first: bool) -> tuple[str, ...]:
         """The values of `PROPERTIES`; those of the kind begin with a space if it is a class."""
@@ -131,3 +124,30 @@ class WordCodes:
     def name(self, prop: str, code: int) -> str:
         """A value by its number."""
         return "<outside>" if code == OUTSIDE else self.values[prop][code - FIRST].strip()
+
+
+class WordCounts:
+    """What `WordCodes` are learnt from, over sets of sentences."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[str, bool]] = Counter()  # words, and whether they are the first of a sentence
+        self._shapes: set[str] = set()
+
+    def add(self, sentences: Iterable[Sequence[str]]) -> None:
+        """Count words."""
+        for words in sentences:
+            self._counts.update((word, k == 0) for k, word in enumerate(words))
+            self._shapes.update(span_shapes(words))
+
+    def codes(self, classes: WordClasses) -> WordCodes:
+        """Of all words so far."""
+        totals: Counter[str] = Counter()
+        for (word, _), n in self._counts.items():
+            totals[word] += n
+        bare = WordCodes({"kind": tuple(sorted(word for word, n in totals.items() if n >= FREQUENT))}, classes)
+        distinct: dict[str, set[str]] = {name: set() for name in PROPERTIES}
+        for word, first in self._counts:
+            for name, value in zip(PROPERTIES, bare.properties(word, first), strict=True):
+                distinct[name].add(value)
+        values = {name: tuple(sorted(own)) for name, own in distinct.items()}
+        return WordCodes({**values, MARKS: tuple(sorted(self._shapes))}, classes)

@@ -23,11 +23,9 @@ class Kinds:
     @classmethod
     def learn(cls, picked: Booleans, rows: Rows, labels: Ints, n_labels: int) -> Kinds:
         """From training nodes and their labels."""
-        number: dict[tuple[int, ...], int] = {}
-        own = np.array([number.setdefault(key, len(number)) for key in _keys(picked, rows)], dtype=np.int64)
-        table = np.zeros((len(number), n_labels), dtype=bool)
-        table[own, labels] = True
-        return cls(picked, list(number), table)
+        found = KindCounts(picked, n_labels)
+        found.add(rows, labels)
+        return found.kinds()
 
     def allowed(self, rows: Rows) -> Booleans:
         """(nodes, labels): those of the node's kind; all for a kind that training did not have."""
@@ -52,6 +50,25 @@ class Kinds:
         if len(set(keys)) != len(keys) or not labels.any(axis=1).all():
             raise ModelFormatError("has kinds of nodes that occur twice or have no label")
         return cls(picked, keys, labels)
+
+
+class KindCounts:
+    """Kinds over blocks of nodes."""
+
+    def __init__(self, picked: Booleans, n_labels: int) -> None:
+        self._picked, self._n_labels = picked, n_labels
+        self._seen: dict[tuple[int, ...], set[int]] = {}
+
+    def add(self, rows: Rows, labels: Ints) -> None:
+        """A block's nodes with their labels."""
+        for key, label in zip(_keys(self._picked, rows), labels.tolist(), strict=True):
+            self._seen.setdefault(key, set()).add(label)
+
+    def kinds(self) -> Kinds:
+        table = np.zeros((len(self._seen), self._n_labels), dtype=bool)
+        for k, labels in enumerate(self._seen.values()):
+            table[k, sorted(labels)] = True
+        return Kinds(self._picked, list(self._seen), table)
 
 
 def _keys(picked: Booleans, rows: Rows) -> list[tuple[int, ...]]:

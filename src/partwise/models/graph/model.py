@@ -7,18 +7,23 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from partwise.arrays import Booleans, Floats, Ints, pointers
 from partwise.checks import check_choice, check_positive, check_sample_weight
 from partwise.memory import check_weights
+from partwise.model_files.parts import ModelParts
+from partwise.model_files.values import encode as encode_value
 from partwise.models.base import InputReport, Labellings, Learnt, Reading, Training
 from partwise.models.costs import LabelCost, row_costs
+from partwise.models.encoded_tables import EncodedTables
 from partwise.models.errors import ConstraintError
 from partwise.models.graph.constraints import node_masks, refuse_empty
 from partwise.models.graph.explaining import explain_edges, explain_nodes
 from partwise.models.graph.features import GraphRows, edge_tables, graph_batch, mask_nodes
 from partwise.models.graph.inputs import Graphs, Keys, targets_of
 from partwise.models.graph.kinds import Kinds
+from partwise.models.graph.partitioner import GraphPartitioner, graph_rows, read_encoded
 from partwise.models.graph.weights import GraphWeights
 from partwise.models.inspection import Explanation, explanation
 from partwise.models.label_counts import warn_of_many_labels
@@ -76,7 +81,7 @@ class GraphModel(GraphWeights):
     # training
 
     def learn(self, X: Any, y: Any, sample_weight: Any, training: Training) -> Learnt:
-        graphs = self._graphs(X)
+        graphs = self.graphs_of(X)
         n_graphs = len(graphs.edges)
         if not n_graphs:
             raise ValueError("X holds no graphs")
@@ -91,11 +96,7 @@ class GraphModel(GraphWeights):
         if not lengths.all():
             number = graphs.numbers[int(np.flatnonzero(lengths == 0)[0])]
             raise ValueError(f"graph {number} has no nodes: leave it out")
-        self.classes = all_labels(targets.classes(), training.classes)
-        if self.n_labels < 2:
-            raise ValueError(f"y holds one label only ({self.classes.tolist()[0]!r}): there is nothing to learn")
-        pairs = self.n_labels * padded_width(self.n_labels)
-        check_weights(pairs, f"a table of {self.n_labels:,} labels with those of neighbours")
+        pairs = self.use_labels(all_labels(targets.classes(), training.classes))
         labels, table = targets.encode(self.classes), self.costs_of(self.classes.tolist())
         warn_of_many_labels(np.bincount(labels, minlength=self.n_labels), pairs, place="node")
         self.reader = _reader_for(graphs.nodes)
@@ -108,10 +109,10 @@ class GraphModel(GraphWeights):
             features = self.edge_reader.read(graphs.edge_rows)
         self.types = None
         if graphs.types is not None:
-            self.types = _distinct(graphs)
+            self.types = _distinct(graphs.types)
         self.kinds = None
         if self.kind_features is not None:
-            self.kinds = Kinds.learn(self._picked(), nodes, labels, self.n_labels)
+            self.kinds = Kinds.learn(self.picked(), nodes, labels, self.n_labels)
         rows = self._rows(graphs, nodes.compact(), features)
         batch = self._batch(rows, once=False)
         structure: Any = batch.structure
@@ -123,24 +124,29 @@ class GraphModel(GraphWeights):
             cost = row_costs(batch.slot_offsets, lengths, padded_width(self.n_labels), labels, table)
         return Learnt(LabelledBatch(batch, structure.encode(labels), weight, cost), shape, reading=reading)
 
-    def _picked(self) -> Booleans:
+    def picked(self) -> Booleans:
         """The attributes that `kind_features` names."""
         if isinstance(self.kind_features, (str, bytes)) or not isinstance(self.kind_features, Iterable):
             raise ValueError(f"kind_features must be None or a list, got {self.kind_features!r}")
         return self.reader.pick(self.kind_features, "kind_features")
 
-    def _graphs(self, X: Any) -> Graphs:
+    def graphs_of(self, X: Any) -> Graphs:
+        """Graphs as they were given."""
         return Graphs.of(X, Keys(self.node_key, self.edge_key, self.type_key), self.directed)
 
     def _rows(self, graphs: Graphs, nodes: Rows, features: Rows | None) -> GraphRows:
         """Rows of graphs that all have nodes."""
         counts = np.array([len(pairs) for pairs in graphs.edges], dtype=np.int64)
         edges = np.concatenate(graphs.edges) if len(graphs.edges) else np.empty((0, 2), dtype=np.int64)
+        return self.rows_from(nodes, counts, edges, self.type_numbers(graphs, len(edges)), features)
+
+    def rows_from(self, nodes: Rows, counts: Ints, edges: Ints, types: Ints, features: Rows | None) -> GraphRows:
+        """Nodes, and edges (so many of each graph) with their types and features."""
         allowed = None if self.kinds is None else self.kinds.allowed(nodes)
-        types = self._type_numbers(graphs, len(edges))
         return GraphRows(nodes.with_ones(), counts, edges, types, features, not self.directed, allowed)
 
-    def _type_numbers(self, graphs: Graphs, n_edges: int) -> Ints:
+    def type_numbers(self, graphs: Graphs, n_edges: int) -> Ints:
+        """The numbers of the types of all edges."""
         if self.types is None:
             return np.zeros(n_edges, dtype=np.int64)
         number = {each: k for k, each in enumerate(self.types)}
@@ -158,10 +164,59 @@ class GraphModel(GraphWeights):
         tied = self.edge_reader is None and not self.untied
         return graph_batch(rows, self.n_labels, self.n_types, float(self.memory_limit), tied=tied, once=once)
 
+    # partitions
+
+    def use_labels(self, classes: NDArray[Any]) -> int:
+        """Label nodes by these; the size of a table of pairs. ValueError if there is no choice, or too much of it."""
+        self.classes = classes
+        if self.n_labels < 2:
+            raise ValueError(f"y holds one label only ({classes.tolist()[0]!r}): there is nothing to learn")
+        pairs = self.n_labels * padded_width(self.n_labels)
+        check_weights(pairs, f"a table of {self.n_labels:,} labels with those of neighbours")
+        return pairs
+
+    def feature_parameters(self) -> dict[str, Any]:
+        kinds = self.kind_features if self.kind_features is None else [*self.kind_features]
+        return {"directed": bool(self.directed), "kind_features": encode_value(kinds, "kind_features")}
+
+    def partitioner(self) -> GraphPartitioner:
+        return GraphPartitioner(self)
+
+    def encoded(self, parts: ModelParts) -> EncodedTables:
+        return read_encoded(self, parts)
+
+    def labelled(self, encoded: EncodedTables, by_features: bool | None = False) -> LabelledBatch:
+        batch = self._batch(graph_rows(self, encoded), once=False)
+        structure: Any = batch.structure
+        return LabelledBatch(batch, structure.encode(encoded.columns["nodes/labels"]), encoded.weight)
+
+    def batch_of(self, rows: GraphRows) -> Batch:
+        """Graphs to train on."""
+        return self._batch(rows, once=False)
+
+    def refuse_wide(self, rows: GraphRows, numbers: Sequence[int]) -> None:
+        """ValueError for a graph beyond the memory limit, with its number."""
+        _refuse_wide(self._batch(rows, once=True).structure, numbers)  # type: ignore[arg-type]
+
+    def edge_rows_of(self, graphs: Graphs) -> Rows:
+        """Features of edges; graphs without edges have none."""
+        assert self.edge_reader is not None
+        return _edge_features(self.edge_reader, graphs)
+
+    @staticmethod
+    def reader_for(rows: Sequences) -> Reader:
+        """A reader of rows of this form, which has read nothing yet."""
+        return _reader_for(rows)
+
+    @staticmethod
+    def distinct_types(types: Sequence[Sequence[Any]]) -> list[Any]:
+        """Types of edges, in order."""
+        return _distinct(types)
+
     # prediction
 
     def read(self, X: Any, n_jobs: int = 1) -> Reading:
-        graphs = self._graphs(X)
+        graphs = self.graphs_of(X)
         lengths = graphs.nodes.lengths()
         kept = np.flatnonzero(lengths)
         some = graphs if len(kept) == len(lengths) else graphs.take(kept)
@@ -260,7 +315,7 @@ class GraphModel(GraphWeights):
 
     def score(self, X: Any, y: Any, predicted: Any, sample_weight: Any) -> float:
         """Share of nodes with the right label; a label that was not in the training data is an error."""
-        graphs = self._graphs(X)
+        graphs = self.graphs_of(X)
         lengths = graphs.nodes.lengths()
         truth = targets_of(y, graphs).check(lengths).encode(self.classes)
         found = targets_of(predicted, graphs).encode(self.classes)
@@ -318,11 +373,10 @@ def _edge_features(reader: Reader, graphs: Graphs) -> Rows:
     return Rows(np.zeros(len(graphs.edges), dtype=np.int64), reader.n_attributes, none)
 
 
-def _distinct(graphs: Graphs) -> list[Any]:
+def _distinct(types: Sequence[Sequence[Any]]) -> list[Any]:
     """Types of edges, in order."""
-    assert graphs.types is not None
     try:
-        found = set().union(*graphs.types)
+        found: set[Any] = set().union(*types)
     except TypeError:
         raise ValueError("X: types of edges must be hashable, as strings and numbers are") from None
     if any(each is None or each != each for each in found):

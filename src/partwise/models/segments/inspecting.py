@@ -85,7 +85,7 @@ def _contributions(model: SegmentModel, reading: Reading, counts: Floats, one: A
             found.append(Contribution(kind, title, None, first, second, float(own[a, b] * weights[a, b])))
         start += size
     if model.layouts["whole"].core.num_attributes:
-        listed = model._find(source)
+        listed = model.find(source)
         found += _of_rows(model, "whole", rows[start:], listed.rows, listed.listed[1], one, two)
     return found
 

@@ -14,7 +14,7 @@ Types are what stands behind B- and I-; O is one too, whose segments have one po
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,17 +26,20 @@ from partwise.features.presets import read_gazetteers
 from partwise.io.coded import CodedSequences
 from partwise.model_files.parts import ModelParts
 from partwise.models.base import Labellings, Learnt, Reading, Training
-from partwise.models.chain.layout import node_layout, transition_mask
+from partwise.models.encoded_tables import EncodedTables
 from partwise.models.inspection import Explanation, TopFeatures
-from partwise.models.layout import PairLayout, expand_pairs, layout_of
+from partwise.models.layout import PairLayout, expand_pairs
 from partwise.models.rows import Rows
 from partwise.models.saved import unpadded
 from partwise.models.segments.answering import best_spans, label_marginals
-from partwise.models.segments.choosing import costs_of_segments, segment_counts, some_rows, without_types
+from partwise.models.segments.choosing import costs_of_segments
 from partwise.models.segments.constraining import constrain_segments
+from partwise.models.segments.counting import SegmentCounts
 from partwise.models.segments.inspecting import explain_segments, prune_segments, top_features
+from partwise.models.segments.partitioner import SegmentPartitioner, lists_names, read_encoded, word_rows
+from partwise.models.segments.rows import WordRows
 from partwise.models.segments.spans import Segments, Span, Types
-from partwise.models.segments.storing import MOST_POSITIONS, TABLES, carry_segments, read_segment_parts, segment_parts
+from partwise.models.segments.storing import MOST_POSITIONS, carry_segments, read_segment_parts, segment_parts
 from partwise.models.segments.whole import FAMILIES, Listed, WholeFeatures
 from partwise.models.sequences.inputs import Sequences
 from partwise.models.sequences.labels import Targets
@@ -47,14 +50,6 @@ from partwise.structures import SegmentChain, padded_width
 
 SCHEMES = ("iob2", "iob1", "iobes")
 BORDERS = ("both", "first", "last", "none")
-
-
-@dataclass(frozen=True, eq=False)
-class WordRows(Rows):
-    """Rows with the words of the positions, if they are known, and the sequences' numbers, for messages."""
-
-    words: CodedSequences | None = None
-    numbers: Any = ()
 
 
 class SegmentModel(SequenceModel):
@@ -138,12 +133,17 @@ class SegmentModel(SequenceModel):
 
     def _first_reading(self, sequences: Sequences, n_jobs: int) -> WordRows:
         rows = super()._first_reading(sequences, n_jobs)
+        self.whole = self.make_whole()
+        return self.with_words(rows, sequences)
+
+    def make_whole(self) -> WholeFeatures:
+        """Features of whole segments, of which none is known yet."""
         if self.lists is not None:
             self.lists = read_gazetteers(self.lists)  # files may change
-        self.whole = WholeFeatures(self._families(), self.lists or {})
-        return self._with_words(rows, sequences)
+        return WholeFeatures(self._families(), self.lists or {})
 
-    def _with_words(self, rows: Rows, sequences: Sequences) -> WordRows:
+    def with_words(self, rows: Rows, sequences: Sequences) -> WordRows:
+        """Rows with their words, if there are features of whole segments."""
         words = None
         if self.whole.needs_words:
             if not isinstance(sequences, TextSequences):
@@ -162,28 +162,54 @@ class SegmentModel(SequenceModel):
         self.types = Types.of(given)
         codes = CodedSequences([str(label) for label in given], labels.astype(np.int32), rows.lengths)
         gold = self.types.segments(Targets.of(codes), rows.lengths)
-        self._choose_length(gold, rows)
+        self.choose_length(gold, rows)
         self.classes = self.types.classes(self.max_length)
         if self.whole.needs_words:
             assert rows.words is not None
             self.whole.learn(rows.words, gold, self.outside, int(self.min_count))
-        found = self._find(rows)
+        found = self.find(rows)
         self._choose_features(rows, gold, found)
-        batch = self._batch(rows, found, once=False)
-        structure: Any = batch.structure
-        slots = structure.encode(gold.types, gold.begins.astype(np.uint8))
-        cost = costs_of_segments(structure, slots, gold.types, self.cost_table)
-        learnt = Learnt(LabelledBatch(batch, slots, weight, cost), (self.n_types, self.max_length, rows.lengths))
+        examples = self._gold_examples(rows, found, gold, weight)
+        batch = examples.batch
+        learnt = Learnt(examples, (self.n_types, self.max_length, rows.lengths))
         if rows.unknown[0]:
             return learnt
         light = Rows(rows.lengths, rows.n_attributes, np.empty((0, rows.n_attributes)))
         source = SequenceSource(rows.lengths, light)
         return replace(learnt, reading=Reading(batch, len(rows.lengths), source=source))
 
+    def _gold_examples(self, rows: Rows, found: Listed, gold: Segments, weight: Floats | None) -> LabelledBatch:
+        batch = self._batch(rows, found, once=False)
+        structure: Any = batch.structure
+        slots = structure.encode(gold.types, gold.begins.astype(np.uint8))
+        return LabelledBatch(batch, slots, weight, costs_of_segments(structure, slots, gold.types, self.cost_table))
+
+    def feature_parameters(self) -> dict[str, Any]:
+        return {
+            **super().feature_parameters(),
+            "max_length": None if self.longest is None else int(self.longest),
+            "borders": self.borders,
+            "segment_features": list(self._families()),
+            "lists": lists_names(self.lists),
+            "segment_cost": self.segment_cost,
+            "transitions": self.transitions,
+        }
+
+    def partitioner(self) -> SegmentPartitioner:
+        return SegmentPartitioner(self)
+
+    def encoded(self, parts: ModelParts) -> EncodedTables:
+        return read_encoded(self, parts)
+
+    def labelled(self, encoded: EncodedTables, by_features: bool | None = False) -> LabelledBatch:
+        rows, gold = word_rows(self, encoded)
+        return self._gold_examples(rows, self.find(rows), gold, encoded.weight)
+
     def cost_labels(self) -> list[Any]:
         return [name or "O" for name in Types.of(self.classes.tolist()).names]
 
-    def _choose_length(self, gold: Segments, rows: WordRows) -> None:
+    def choose_length(self, gold: Segments, rows: WordRows) -> None:
+        """The longest segment; ValueError naming the one that is longer than it may be."""
         sizes = gold.sizes
         most = int(sizes.max())
         self.max_length = most if self.longest is None else int(self.longest)
@@ -199,24 +225,9 @@ class SegmentModel(SequenceModel):
         )
 
     def _choose_features(self, rows: Rows, gold: Segments, found: Listed) -> None:
-        options: dict[str, Any] = {"observed": self.observed, "min_count": int(self.min_count)}
-        n = self.n_types
-        none = layout_of(0, n, self.width, np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
-        self.layouts = dict.fromkeys(TABLES, none)
-        self.layouts["inside"] = node_layout(rows, gold.types, n, **options)
-        for name, places in (("first", gold.firsts), ("last", gold.lasts)):
-            if self.borders in ("both", name):
-                layout = node_layout(some_rows(rows, places), gold.types[places], n, **options)
-                self.layouts[name] = without_types(layout, self.outside)
-        if found.rows.num_attributes:
-            # every listed segment of training text may take a feature's weight, whose sign then says what it is not
-            self.layouts["whole"] = PairLayout.every(found.rows.num_attributes, n, self.width)
-        observed = (self.features if self.transitions == "auto" else self.transitions) == "observed"
-        self.transition_mask = transition_mask(
-            segment_counts(gold), gold.types[gold.firsts], n, observed, int(self.min_count)
-        )
-        if not self.reader.plain_transitions:
-            self.transition_mask[:] = 0
+        counts = SegmentCounts(self)
+        counts.add(rows, gold)
+        counts.choose()
 
     @property
     def length_mask(self) -> Bytes:
@@ -225,7 +236,7 @@ class SegmentModel(SequenceModel):
         mask[:, : self.n_types] = (np.arange(1, self.max_length + 1)[:, None] <= self.max_lengths()) & ~self.outside
         return mask.ravel()
 
-    def _find(self, rows: WordRows) -> Listed:
+    def find(self, rows: WordRows) -> Listed:
         """The segments of these sequences that have features of their own."""
         none = np.empty(0, dtype=np.int64)
         if rows.words is None:
@@ -233,10 +244,14 @@ class SegmentModel(SequenceModel):
             return Listed((ptr, none, none), Attributes(np.zeros(1, dtype=np.int64), none, 0))
         return self.whole.find(rows.words, rows.lengths, self.max_length)
 
-    def _batch(self, rows: Rows, found: Listed, *, once: bool) -> Batch:
-        structure = SegmentChain(
+    def structure_of(self, rows: Rows, found: Listed) -> SegmentChain:
+        """The segmentations of sequences."""
+        return SegmentChain(
             rows.lengths, self.n_types, self.max_length, self.max_lengths(), found.listed, self.segment_cost
         )
+
+    def _batch(self, rows: Rows, found: Listed, *, once: bool) -> Batch:
+        structure = self.structure_of(rows, found)
         dense = self.layouts["inside"].all_pairs and not isinstance(rows.table, Attributes)
         table = rows.table if dense else rows.attributes()
 
@@ -264,13 +279,13 @@ class SegmentModel(SequenceModel):
 
     def batch(self, rows: Rows) -> Batch:
         assert isinstance(rows, WordRows)
-        return self._batch(rows, self._find(rows), once=True)
+        return self._batch(rows, self.find(rows), once=True)
 
     # answers
 
     def read(self, X: Any, n_jobs: int = 1) -> Reading:
         sequences = self.reader.sequences(X)
-        rows = self._with_words(self.reader.read(sequences, n_jobs=n_jobs), sequences)
+        rows = self.with_words(self.reader.read(sequences, n_jobs=n_jobs), sequences)
         lengths, kept = rows.lengths, np.flatnonzero(rows.lengths)
         some = replace(rows, lengths=lengths[kept])
         return Reading(self.batch(some), len(lengths), kept, SequenceSource(lengths, some))

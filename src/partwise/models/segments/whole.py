@@ -46,6 +46,43 @@ class Known:
     longest: int
 
 
+class WholeCounts:
+    """Texts and shapes of gold segments of two words or more, counted over blocks: by key (count, name, words)."""
+
+    def __init__(self, families: tuple[str, ...]) -> None:
+        self._found: dict[str, dict[int, tuple[int, str, int]]] = {name: {} for name in families}
+
+    def add(self, words: CodedSequences, gold: Segments, outside: Booleans) -> None:
+        """A block; outside: which types are O."""
+        firsts, sizes = gold.firsts, gold.sizes
+        chosen = (sizes > 1) & ~outside[gold.types[firsts]]
+        firsts, sizes = firsts[chosen], sizes[chosen]
+        for family, known in self._found.items():
+            texts = [FAMILIES[family](name) for name in words.names]
+            codes = _keys(texts)[words.codes]
+            found = np.zeros(len(firsts), dtype=np.uint64)
+            for size, rolled in _rolled(codes, int(sizes.max(initial=0))):
+                own = sizes == size
+                found[own] = rolled[firsts[own]]
+            keys, where, counts = np.unique(found, return_index=True, return_counts=True)
+            for key, k, count in zip(keys.tolist(), where.tolist(), counts.tolist(), strict=True):
+                before = known.get(key)
+                if before is not None:
+                    known[key] = (before[0] + count, *before[1:])
+                    continue
+                a, n = int(firsts[k]), int(sizes[k])
+                known[key] = count, " ".join(texts[code] for code in words.codes[a : a + n].tolist()), n
+
+    def known(self, min_count: int) -> dict[str, Known]:
+        """Those that occur so often."""
+        out = {}
+        for family, found in self._found.items():
+            kept = sorted(item for item in found.items() if item[1][0] >= min_count)
+            keys = np.array([key for key, _ in kept], dtype=np.uint64)
+            out[family] = Known(keys, [each[1] for _, each in kept], max((each[2] for _, each in kept), default=0))
+        return out
+
+
 class WholeFeatures:
     """The features of whole segments that a model knows.
 
@@ -63,21 +100,9 @@ class WholeFeatures:
 
     def learn(self, words: CodedSequences, gold: Segments, outside: Booleans, min_count: int) -> None:
         """Know the texts and shapes of gold segments; outside: which types are O."""
-        firsts, sizes = gold.firsts, gold.sizes
-        chosen = (sizes > 1) & ~outside[gold.types[firsts]]
-        firsts, sizes = firsts[chosen], sizes[chosen]
-        for family in self.families:
-            texts = [FAMILIES[family](name) for name in words.names]
-            codes = _keys(texts)[words.codes]
-            found = np.zeros(len(firsts), dtype=np.uint64)
-            for size, rolled in _rolled(codes, int(sizes.max(initial=0))):
-                own = sizes == size
-                found[own] = rolled[firsts[own]]
-            keys, where, counts = np.unique(found, return_index=True, return_counts=True)
-            kept = counts >= min_count
-            places = [(int(firsts[k]), int(sizes[k])) for k in where[kept].tolist()]
-            names = [" ".join(texts[code] for code in words.codes[a : a + n].tolist()) for a, n in places]
-            self.known[family] = Known(keys[kept], names, max((n for _, n in places), default=0))
+        counts = WholeCounts(self.families)
+        counts.add(words, gold, outside)
+        self.known = counts.known(min_count)
 
     @property
     def names(self) -> list[str]:

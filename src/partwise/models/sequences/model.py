@@ -29,6 +29,7 @@ from partwise.models.sequences.inputs import Sequences, input_form
 from partwise.models.sequences.labels import Targets, all_labels, label_dicts, label_lists
 from partwise.models.sequences.legal import LabelRule, check_legal, kept_scheme, rule_of, scheme_of
 from partwise.models.sequences.name_reader import NameReader
+from partwise.models.sequences.partitioner import lists_digest
 from partwise.models.sequences.reader import Reader
 from partwise.models.sequences.template_reader import TemplateReader, TextSequences, get_template
 from partwise.problem import Batch, LabelledBatch
@@ -204,6 +205,15 @@ class SequenceModel(Model):
         if self.cost_table is not None:
             cost = row_costs(batch.slot_offsets, structure.lengths, structure.width, labels, self.cost_table.values)
         return LabelledBatch(batch, structure.encode(labels), weight, cost)
+
+    def feature_parameters(self) -> dict[str, Any]:
+        template = self.template
+        return {
+            "template": None if template is None else template.text,
+            "clusters and gazetteers": None if template is None else lists_digest(template),
+            "features": self.features,
+            "min_count": int(self.min_count),
+        }
 
     # prediction
 

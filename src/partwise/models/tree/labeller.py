@@ -25,6 +25,14 @@ from partwise.solvers import solve, suitable_solvers
 from partwise.structures import Multiclass
 
 
+def solve_names(problem: Problem, **options: Any) -> Result:
+    """Train; options as for `solve`."""
+    if problem.l1:
+        return solve(problem, "auto", **options)
+    # Blocks are diagonal unless an arc has the same feature twice (hashing); tiny problems need no exact answer.
+    return solve(problem, "sdca" if "sdca" in suitable_solvers(problem) else "eg", **options)
+
+
 @dataclass(frozen=True)
 class ArcLabeller:
     """A multinomial classifier of arcs: one label per word, given its head."""
@@ -56,10 +64,14 @@ class ArcLabeller:
         penalty, n_jobs = options.pop("penalty"), options.pop("n_jobs")
         batch = Batch(structure, multiclass_map(structure, rows, layout=layout))
         problem = Problem.of([LabelledBatch(batch, structure.encode(labels), weight)], "log", penalty, n_jobs=n_jobs)
-        # Blocks are diagonal unless an arc has the same feature twice (hashing); tiny problems need no exact answer.
-        plain = "sdca" if "sdca" in suitable_solvers(problem) else "eg"
-        result = solve(problem, "auto" if problem.l1 else plain, **options)
+        result = solve_names(problem, **options)
         return cls(model, PairLayout(layout, all_pairs=False), classes, result.weights), result
+
+    def examples(self, tokens: ArcTokens, heads: Ints, labels: Ints, weight: Floats | None) -> LabelledBatch:
+        """Gold arcs to train on, with the features that were chosen."""
+        structure = Multiclass(len(heads), len(self.classes))
+        features = multiclass_map(structure, self.model.attributes(tokens, heads), layout=self.layout.core)
+        return LabelledBatch(Batch(structure, features), structure.encode(labels), weight)
 
     def predict(self, words: Words, heads: Ints, n_jobs: int) -> list[str]:
         """The label of each word's arc."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, ClassVar
@@ -16,19 +18,21 @@ from partwise.metrics import attachment_scores
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.estimators import add_result, read_result
 from partwise.model_files.parts import ModelParts
-from partwise.model_files.values import decode_labels, encode_labels
-from partwise.models.base import InputReport, Labellings, Learnt, Model, Reading, Training
+from partwise.model_files.values import decode_labels, encode, encode_labels
+from partwise.models.base import AsideSizes, InputReport, Labellings, Learnt, Model, Reading, Training
 from partwise.models.costs import LabelCost, head_costs
+from partwise.models.encoded_tables import EncodedTables
 from partwise.models.errors import ConstraintError
 from partwise.models.inspection import choose_kept, counts_of
 from partwise.models.label_counts import check_distinct
 from partwise.models.saved import coefficient_arrays, read_coefficients
 from partwise.models.tree.arcs import ArcFeatures, fitted_table
 from partwise.models.tree.constraints import arc_mask
-from partwise.models.tree.labeller import ArcLabeller
+from partwise.models.tree.labeller import ArcLabeller, solve_names
+from partwise.models.tree.partitioner import TreePartitioner, read_encoded, words_of
 from partwise.models.tree.projective import lift, not_in_structure
 from partwise.models.tree.words import FIELDS, Trees, Words, as_sentences, input_columns, read_trees, read_words
-from partwise.problem import Batch, LabelledBatch
+from partwise.problem import Batch, LabelledBatch, Problem
 from partwise.result import Result
 from partwise.structures import ProjectiveTree, SpanningTree, Tree
 
@@ -116,21 +120,22 @@ class TreeModel(Model):
                 parse_templates(table)
         input_columns(self.inputs)
 
-    def _make_structure(self, lengths: Ints) -> Tree:
+    def make_structure(self, lengths: Ints) -> Tree:
+        """The trees of sentences of these lengths."""
         made: Tree = _STRUCTURES[self.structure](lengths, bool(self.single_root), int(self.max_length))
         return made
 
     # training
 
     def learn(self, X: Any, y: Any, sample_weight: Any, training: Training) -> Learnt:
-        return self._learn_trees(*self._given(X, y, sample_weight), training)
+        return self._learn_trees(*self.given(X, y, sample_weight), training)
 
     def further(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> LabelledBatch:
-        words, gold, weight = self._given(X, y, sample_weight)
-        kept, heads, _ = self._projective(words, gold.heads)
+        words, gold, weight = self.given(X, y, sample_weight)
+        kept, heads, _ = self.projective(words, gold.heads)
         return self._examples(words, kept, heads, weight, n_jobs)
 
-    def _given(self, X: Any, y: Any, sample_weight: Any) -> tuple[Words, Trees, Floats | None]:
+    def given(self, X: Any, y: Any, sample_weight: Any) -> tuple[Words, Trees, Floats | None]:
         """Sentences of positive weight, their trees and weights."""
         sentences = as_sentences(X)
         trees = None if y is None else as_sentences(y, "y")
@@ -152,11 +157,11 @@ class TreeModel(Model):
         return words, gold, None if weight is None else weight[keep]
 
     def _learn_trees(self, words: Words, gold: Trees, weight: Floats | None, training: Training) -> Learnt:
-        kept, heads, self.n_non_projective = self._projective(words, gold.heads)
+        kept, heads, self.n_non_projective = self.projective(words, gold.heads)
         self.n_skipped = int(len(kept) - kept.sum())
-        named = self._is_named(gold)
+        named = self.is_named(len(set(gold.relations)) if gold.relations and self.labels else 0)
         used, chosen = words.take(kept), np.repeat(kept, words.lengths)
-        self._check_trees(kept)
+        self.check_trees(kept)
         table = fitted_table(self.templates or ARC_TEMPLATES, used, self.inputs)
         self.arcs = ArcFeatures(table, self._make_index(table, used.tokens(table.keys), heads[chosen]))
         # Before the trees: what is wrong with it should not be found out after hours of training, and callbacks that
@@ -169,24 +174,25 @@ class TreeModel(Model):
         return Learnt(examples, (self.structure, bool(self.single_root), used.lengths), seconds=seconds)
 
     @staticmethod
-    def _check_trees(kept: Booleans) -> None:
+    def check_trees(kept: Booleans) -> None:
+        """ValueError if there are none left."""
         if not kept.any():
             raise ValueError("all gold trees have crossing arcs: use structure='spanning' or non_projective='lift'")
 
     def _examples(self, words: Words, kept: Booleans, heads: Ints, weight: Floats | None, n_jobs: int) -> LabelledBatch:
         """The sentences that are kept, with their heads, on the features that were chosen."""
-        self._check_trees(kept)
+        self.check_trees(kept)
         used = words.take(kept)
-        structure = self._make_structure(used.lengths)
+        structure = self.make_structure(used.lengths)
         features = self.arcs.features(self.arcs.tokens(used), float(self.memory_limit), n_jobs)
         own = heads[np.repeat(kept, words.lengths)]
         cost = None if self.label_cost is None else head_costs(used.lengths, own, self.label_cost)
         weight = None if weight is None else weight[kept]
         return LabelledBatch(Batch(structure, features), structure.encode(own), weight, cost)
 
-    def _projective(self, words: Words, heads: Ints) -> tuple[Booleans, Ints, int]:
+    def projective(self, words: Words, heads: Ints) -> tuple[Booleans, Ints, int]:
         """Which sentences to train on, heads of all, and how many trees the structure does not have."""
-        crossing = not_in_structure(self._make_structure(words.lengths), words, heads)
+        crossing = not_in_structure(self.make_structure(words.lengths), words, heads)
         kept = np.ones(len(words.lengths), dtype=bool)
         if len(crossing) and self.non_projective == "error":
             raise ValueError(
@@ -201,8 +207,8 @@ class TreeModel(Model):
                 heads[offsets[i] : offsets[i + 1]] = lift(heads[offsets[i] : offsets[i + 1]])
         return kept, heads, len(crossing)
 
-    def _is_named(self, gold: Trees) -> bool:
-        n_names = len(set(gold.relations)) if gold.relations and self.labels else 0
+    def is_named(self, n_names: int) -> bool:
+        """Whether arcs get names, of which the trees have so many; ValueError if that is wanted of trees without."""
         if self.labels is True and n_names < 2:
             raise ValueError(f"labels=True needs trees with at least two names of arcs; y has {n_names}")
         return bool(self.labels) and n_names >= 2
@@ -237,12 +243,60 @@ class TreeModel(Model):
             gold.relations,
             None if weight is None else np.repeat(weight, words.lengths),
             penalty=training.penalty_of(float(self.label_C)),
-            tol=training.tol,
-            max_seconds=None if training.max_seconds is None else NAMES_SHARE * training.max_seconds,
             n_jobs=training.n_jobs,
-            random_state=training.seed(),
-            verbose=training.verbose,
+            **self._label_options(training),
         )
+
+    @staticmethod
+    def _label_options(training: Training) -> dict[str, Any]:
+        return {
+            "tol": training.tol,
+            "max_seconds": None if training.max_seconds is None else NAMES_SHARE * training.max_seconds,
+            "random_state": training.seed(),
+            "verbose": training.verbose,
+        }
+
+    # partitions
+
+    def feature_parameters(self) -> dict[str, Any]:
+        names = ("structure", "single_root", "non_projective", "labels", "templates", "label_templates", "inputs")
+        more = ("features", "hash_bits", "min_count")
+        return {name: encode(getattr(self, name), name) for name in (*names, *more)}
+
+    def partitioner(self) -> TreePartitioner:
+        return TreePartitioner(self)
+
+    def encoded(self, parts: ModelParts) -> EncodedTables:
+        return read_encoded(self, parts)
+
+    def labelled(self, encoded: EncodedTables, by_features: bool | None = False) -> LabelledBatch:
+        words, kept = words_of(encoded), encoded.columns["sentences/kept"]
+        weight = encoded.weight
+        if not kept.all():
+            weight = kept * (np.ones(len(kept)) if weight is None else weight)
+        every = np.ones(len(kept), dtype=bool)
+        return self._examples(words, every, encoded.columns["words/heads"], weight, 1)
+
+    @property
+    def aside(self) -> AsideSizes | None:
+        return None if self.labeller is None else AsideSizes(len(self.labeller.classes), len(self.labeller.weights))
+
+    def labelled_aside(self, encoded: EncodedTables) -> LabelledBatch:
+        assert self.labeller is not None
+        gold, relations = (encoded.columns[f"words/{name}"] for name in ("gold", "relations"))
+        weight = None if encoded.weight is None else np.repeat(encoded.weight, encoded.lengths["words"])
+        return self.labeller.examples(self.labeller.model.tokens(words_of(encoded)), gold, relations, weight)
+
+    def learn_aside(
+        self, given: Model, problem: Callable[[Any], Problem], training: Training
+    ) -> tuple[TreeModel, float]:
+        assert self.labeller is not None
+        assert isinstance(given, TreeModel)
+        asked = problem(training.penalty_of(float(given.label_C)))
+        result = solve_names(asked, **self._label_options(training))
+        other = copy.copy(self)
+        other.labeller, other.label_result = replace(self.labeller, weights=result.weights), result
+        return other, result.seconds
 
     def carried(self, old: TreeModel) -> Floats | None:
         return self.arcs.carried(old.weights, old.arcs)
@@ -255,7 +309,7 @@ class TreeModel(Model):
         some = np.flatnonzero(words.lengths)
         rest = Words(words.lengths[some], words.columns, some.tolist(), [sentences[i] for i in some.tolist()])
         tokens = self.arcs.tokens(rest)
-        batch = Batch(self._make_structure(rest.lengths), self.arcs.features(tokens))
+        batch = Batch(self.make_structure(rest.lengths), self.arcs.features(tokens))
         return Reading(batch, len(sentences), some, TreeSource(words.lengths, rest, tokens))
 
     def constrain(self, reading: Reading, allowed: Any) -> None:
@@ -401,10 +455,10 @@ class TreeModel(Model):
             parts.arrays["weights"] = self.weights
         parts.settings |= {"n_non_projective": self.n_non_projective, "n_skipped": self.n_skipped}
         if self.labeller is not None:
-            assert self.label_result is not None
             parts.settings["labels"] = encode_labels(self.labeller.classes)
             parts.add("labeller", self.labeller.to_parts())
-            add_result(parts, self.label_result, "label_result", "label_history")
+            if self.label_result is not None:  # that of a partition is not trained yet
+                add_result(parts, self.label_result, "label_result", "label_history")
 
     def from_parts(self, parts: ModelParts) -> TreeModel:
         self.arcs = ArcFeatures.from_parts(parts.part("arcs"))
@@ -420,7 +474,8 @@ class TreeModel(Model):
             if not all(isinstance(name, str) for name in classes.tolist()):
                 raise ModelFormatError("has names of arcs that are not strings")
             self.labeller = ArcLabeller.from_parts(parts.part("labeller"), classes)
-            self.label_result = read_result(parts, self.labeller.weights, "label_result", "label_history")
+            if parts.has("label_result"):
+                self.label_result = read_result(parts, self.labeller.weights, "label_result", "label_history")
         return self
 
     def __getstate__(self) -> dict[str, Any]:
