@@ -24,7 +24,8 @@ if str(TESTS) not in sys.path:
 WAIT = 10
 #: Bytes that a trial's own process may take.
 MOST = 4 << 30
-MODULES = ("models", "checkpoints", "formats", "killed", "writing", "numbers", "sizes", "limits", "clusters", "rivals")
+MODULES = ("models", "checkpoints", "formats", "killed", "commands", "writing")
+MODULES += ("numbers", "sizes", "limits", "shared", "clusters", "rivals")
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,10 @@ class Row:
     trial : number, empty folder -> (outcome, detail); the same number is the same trial
     good : outcomes that are as required; None: a comparison, without a requirement
     seconds : of CPU time after which a trial hangs; or WAIT times as long on the clock
+    core : the core's build: "" as it is installed, "asan" (with AddressSanitizer and UndefinedBehaviorSanitizer) or
+        "tsan" (with ThreadSanitizer); a report of theirs is the outcome REPORT
+    alone : nothing else runs at the same time, as the trials have processes of their own that share the machine
+    missing : the package without which there is nothing to run
     """
 
     name: str
@@ -51,6 +56,9 @@ class Row:
     trial: Callable[[int, Path], tuple[str, str]]
     good: tuple[str, ...] | None
     seconds: float = 60.0
+    core: str = ""
+    alone: bool = False
+    missing: str = ""
 
 
 def all_rows(modules: tuple[str, ...] = MODULES) -> dict[str, Row]:
