@@ -41,3 +41,22 @@ def test_an_ignored_signal_stays_ignored(tmp_path):
         "run_safely(lambda: os.kill(os.getpid(), signal.SIGHUP))"
     )
     assert subprocess.run([sys.executable, "-c", program]).returncode == 0
+
+
+def test_a_second_signal_does_not_stop_the_first_one_s_work(tmp_path):
+    """Supervisors send several, to the process and to its group: the temporary file is taken away all the same."""
+    program = (
+        "import os, signal, sys\n"
+        "from partwise.cli.errors import run_safely\n"
+        "from partwise.io import atomic_write, leftovers\n"
+        "remove = leftovers._remove\n"
+        "leftovers._remove = lambda path: (os.kill(os.getpid(), signal.SIGHUP), remove(path))\n"
+        "def run():\n"
+        "    with atomic_write(sys.argv[1]) as file:\n"
+        "        file.write(b'half')\n"
+        "        os.kill(os.getpid(), signal.SIGTERM)\n"
+        "run_safely(run)"
+    )
+    done = subprocess.run([sys.executable, "-c", program, tmp_path / "out"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (128 + signal.SIGTERM, "ended by SIGTERM\n")
+    assert list(tmp_path.iterdir()) == []

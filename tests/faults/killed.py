@@ -1,187 +1,235 @@
-"""Processes that are killed or asked to end."""
+"""Processes that are killed: in training, in the write of a checkpoint, in saving."""
 
 from __future__ import annotations
 
 import os
 import random
 import signal
+import tempfile
 import time
-from functools import cache
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from modelcases import fitted_tagger, sequences
-from smallproblems import Small, loss_for
+from smallproblems import Small, kind_for, loss_for, penalty_for
 
 import partwise
-from partwise import SequenceTagger, solve
+from partwise import solve
 from partwise.cli import main
-from partwise.cli.errors import run_safely
+from partwise.io import files
 from partwise.solvers import Checkpoint
 
+from .commands import lay_out
 from .rows import Row, apart
+from .writers import writers
 
-SOLVERS = ("lbfgs", "eg", "bcfw", "dcd")
-TRAINING = {"tol": 1e-12, "max_passes": 60, "random_state": 0}
+#: Solvers of small problems, with their number of threads; commands, which read files and write a model.
+SOLVERS = {"lbfgs": 1, "eg": 1, "bcfw": 1, "dcd": 2, "eg-prox": 2, "sdca": 1, "owlqn": 2, "newton": 1}
+TRAIN = ["train", "tag", "-o", "out.pw", "-q", "--tol", "1e-30", "--checkpoint", "state", "--checkpoint-every", "0"]
+COMMANDS = {
+    "train, lbfgs": [*TRAIN, "train.txt", "--solver", "lbfgs", "--max-passes", "40", "--threads", "2"],
+    "train, eg": [*TRAIN, "train.txt", "--solver", "eg", "--max-passes", "30", "--threads", "2"],
+    "train, bcfw": [*TRAIN, "train.txt", "--solver", "bcfw", "--loss", "hinge", "--max-passes", "30"],
+    "train, block-dual": [*TRAIN, "parts", "--solver", "block-dual", "--loss", "hinge", "--max-passes", "30"],
+}
+WAYS = (*SOLVERS, *COMMANDS)
+#: What a run does when it is killed while it writes a file.
+STEPS = ("half written", "before it is on the disk", "before it has its name", "with its new name")
+POINTS = 50
+
+
+def kill_here() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(60)
+
+
+@contextmanager
+def killed_at(number: int, step: str) -> Iterator[list[int]]:
+    """Kill this process at a step of its so-manieth write of a file; the writes so far."""
+    layers, fsync, replace, seen = files._layers, os.fsync, os.replace, [0]
+
+    @contextmanager
+    def counted(raw: Any, *more: Any) -> Iterator[Any]:
+        with layers(raw, *more) as file:
+            yield file
+        seen[0] += 1
+        if seen[0] == number and step == STEPS[0]:
+            raw.flush()
+            os.ftruncate(raw.fileno(), os.fstat(raw.fileno()).st_size // 2)
+            kill_here()
+
+    def synced(descriptor: int) -> None:
+        if seen[0] == number and step == STEPS[1]:
+            kill_here()
+        fsync(descriptor)
+
+    def replaced(*paths: str) -> None:
+        if seen[0] == number and step == STEPS[2]:
+            kill_here()
+        replace(*paths)
+        if seen[0] == number and step == STEPS[3]:
+            kill_here()
+
+    files._layers, os.fsync, os.replace = counted, synced, replaced  # type: ignore[assignment]
+    try:
+        yield seen
+    finally:
+        files._layers, os.fsync, os.replace = layers, fsync, replace
 
 
 @cache
-def uninterrupted(solver: str) -> tuple[Any, np.ndarray, float]:
-    problem = Small("chain-tied", loss_for(solver), l2=0.05, n=40).problem
-    begin = time.perf_counter()
-    weights = solve(problem, solver, **TRAINING).weights
-    return problem, weights, time.perf_counter() - begin
+def small_problem(solver: str) -> Any:
+    small = Small(kind_for(solver), loss_for(solver), l2=0.05, n=60)
+    return small.problem.with_penalty(penalty_for(solver, 0.05))
+
+
+def train(way: str, folder: Path, kept: bool = True) -> list[Any]:
+    """A run from its beginning or from where it was; weights, passes, gap."""
+    if way in SOLVERS:
+        where = Checkpoint(folder / "run.ckpt", every_seconds=0.0) if kept else None
+        options = {"tol": 1e-30, "max_passes": 40, "random_state": 0, "n_jobs": SOLVERS[way]}
+        found = solve(small_problem(way), way, **options, checkpoint=where)
+    else:
+        os.chdir(folder)
+        arguments = COMMANDS[way]
+        at = arguments.index("--checkpoint")
+        main(arguments if kept else arguments[:at] + arguments[at + 4 :], standalone_mode=False)
+        model = partwise.load(folder / "out.pw")
+        found = model.result_
+    return [found.weights.tolist(), found.passes, found.gap, found.primal]
+
+
+@cache
+def uninterrupted(way: str) -> tuple[list[Any], float, int]:
+    """What a run without checkpoints finds; seconds and writes of one with them."""
+
+    def counting(folder: Path) -> int:
+        with killed_at(0, "") as seen:
+            train(way, folder)
+        return seen[0]
+
+    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
+        for each in (one, other):
+            lay_out(Path(each))
+        expected = apart(partial(train, way, Path(one), kept=False), 300)
+        begin = time.monotonic()
+        n_writes = apart(partial(counting, Path(other)), 300)
+        seconds = time.monotonic() - begin
+    if not isinstance(expected.answer, list) or not isinstance(n_writes.answer, int):
+        raise RuntimeError(f"{way}: {expected.how} {expected.answer}, {n_writes}")
+    return expected.answer, seconds, n_writes.answer
 
 
 def kill_training(number: int, folder: Path) -> tuple[str, str]:
-    """Killed at a random moment, perhaps several times; the last run goes on to the end."""
-    rng, solver, path = random.Random(number), SOLVERS[number % len(SOLVERS)], folder / "run.ckpt"
-    problem, expected, seconds = uninterrupted(solver)
+    """Killed once to three times; the last run goes on to the end. What had ended before it was killed begins anew."""
+    rng, way = random.Random(number), WAYS[number % len(WAYS)]
+    expected, seconds, n_writes = uninterrupted(way)
+    kills: list[str] = []
+    for attempt in range(20):
+        here = folder / str(attempt)
+        lay_out(here)
+        for _ in range(rng.randint(1, 3)):
+            kills += killed_once(rng, way, here, seconds, n_writes)
+        if kills:
+            break
+    else:
+        return "had ended", way
+    ended = apart(partial(train, way, here), 300)
+    if ended.how != "answer" or not isinstance(ended.answer, list):
+        return "not resumed", f"{way}, {kills}: {ended}"
+    left = [each for each in here.rglob("*") if each.name.startswith((".", "duals-"))]
+    if left and not way.endswith("block-dual"):
+        return "temporary file left", f"{way}, {kills}: {left}"
+    same = np.array_equal(ended.answer[0], expected[0]) and ended.answer[1:] == expected[1:]
+    return ("bit-identical" if same else "other weights"), f"{way}, {kills}"
 
-    def train() -> list[float]:
-        found = solve(problem, solver, **TRAINING, checkpoint=Checkpoint(path, every_passes=1))
-        return found.weights.tolist()
 
-    kills = 0
-    for _ in range(rng.randint(1, 3)):
-        wait = rng.random() * 3 * (seconds + 0.05)
+def killed_once(rng: random.Random, way: str, folder: Path, seconds: float, n_writes: int) -> list[str]:
+    """Where a run was killed; empty if it had ended."""
+    where = rng.choice(["any time", "any time", "at first", "write"])
+    wait = rng.random() * seconds * (0.1 if where == "at first" else 1.0)
+    step, number = rng.choice(STEPS), rng.randint(1, n_writes) if where == "write" else 0
 
-        def kill(child: int, wait: float = wait) -> None:
-            time.sleep(wait)
+    def go() -> None:
+        (folder / "begun").touch()
+        with killed_at(number, step):
+            train(way, folder)
+
+    def kill(child: int) -> None:
+        if where == "write":
+            return
+        while not (folder / "begun").exists():
+            time.sleep(0.0005)
+        time.sleep(wait)
+        with suppress(ProcessLookupError):
             os.kill(child, signal.SIGKILL)
 
-        kills += apart(train, 120, kill).how == "signal 9"
-    ended = apart(train, 120)
-    if ended.how != "answer" or not isinstance(ended.answer, list):
-        return "not resumed", f"{solver}: {ended}"
-    same = np.array_equal(np.array(ended.answer), expected)
-    return ("bit-identical" if same else "other weights"), f"{solver}, {kills} kills"
-
-
-@cache
-def two_models() -> tuple[Any, Any]:
-    X, y = sequences(0, 25, ["B", "I", "O"])
-    return fitted_tagger("arrays, hinge").estimator, SequenceTagger(tol=0.1).fit(X[:10], y[:10])
+    (folder / "begun").unlink(missing_ok=True)
+    if apart(go, 300, kill).how != "signal 9":
+        return []
+    return [f"{step}, write {number}" if number else f"{where}, {wait:.2f} s"]
 
 
 def kill_save(number: int, folder: Path) -> tuple[str, str]:
-    old, new = two_models()
-    path, other = folder / "model.pw", folder / "other.pw"
-    old.save(path)
-    new.save(other)
-    whole = {"old": path.read_bytes(), "new": other.read_bytes()}
-    rng = random.Random(number)
+    """Killed while one file takes another's place; what is left is removed by the next save."""
+    kinds = {kind: each for kind, each in writers(folder).items() if kind not in ("partition", "dual blocks")}
+    kind = list(kinds)[number % len(kinds)]
+    rng, writer, path = random.Random(number), kinds[kind], kinds[kind].path
+    writer.write(1)
+    new = path.read_bytes()
+    writer.write(0)
+    old = path.read_bytes()
+    step, timed = rng.choice(STEPS), rng.random() < 0.5
 
     def save() -> None:
-        while True:
-            new.save(path)
+        (folder / "begun").touch()
+        with killed_at(0 if timed else 1, step):
+            while True:
+                writer.write(1)
 
     def kill(child: int) -> None:
-        deadline = time.monotonic() + 10
-        while number % 2 and path.read_bytes() == whole["old"] and time.monotonic() < deadline:
-            time.sleep(0.001)  # half of the trials: while one new file is replaced by another
-        time.sleep(rng.random() * 0.02)
-        os.kill(child, signal.SIGKILL)
+        while not (folder / "begun").exists():
+            time.sleep(0.0005)
+        if timed:
+            time.sleep(rng.random() * 0.05)
+            os.kill(child, signal.SIGKILL)
 
-    apart(save, 30, kill)
+    ended = apart(save, 60, kill)
+    if ended.how != "signal 9":
+        return "not killed", f"{kind}: {ended}"
     found = path.read_bytes()
-    for name, data in whole.items():
-        if found == data:
-            partwise.load(path)
-            return f"{name} file, whole", ""
-    return "torn", f"{len(found)} bytes"
-
-
-def words(folder: Path) -> Path:
-    path = folder / "train.txt"
-    rng = random.Random(5)
-    lines = ["\n".join(f"w{rng.randrange(300)} {rng.choice('ABC')}" for _ in range(12)) + "\n\n" for _ in range(400)]
-    path.write_text("".join(lines))
-    return path
-
-
-COMMANDS = {
-    "train": ["train", "tag", "train.txt", "-o", "out", "--report", "out.html", "--features", "pos", "--tol", "1e-6"],
-    "partition": ["partition", "tag", "train.txt", "-o", "out", "--features", "pos"],
-    "path": ["path", "tag", "train.txt", "-o", "out", "--features", "pos"],
-    "predict": ["predict", "model.pw", "train.txt", "-o", "out"],
-    "predict-gz": ["predict", "model.pw", "train.txt", "-o", "out.gz"],
-    "evaluate": ["evaluate", "model.pw", "train.txt"],
-    "inspect": ["inspect", "model.pw", "--dump", "out"],
-    "data": ["data", "fetch", "treebank", "--data", "out"],
-}
-
-
-@cache
-def words_model() -> Any:
-    rows = [["a", "b", "c"], ["w1", "w2"], ["w3", "a"]] * 5
-    return SequenceTagger(template="pos", tol=0.1).fit(rows, [["A", "B", "C"], ["A", "B"], ["C", "A"]] * 5)
-
-
-def end_command(number: int, folder: Path) -> tuple[str, str]:
-    names = list(COMMANDS)
-    rng, name = random.Random(number), names[number % len(names)]
-    which = (signal.SIGTERM, signal.SIGHUP)[number // len(names) % 2]
-    data = words(folder)
-    words_model().save(folder / "model.pw")
-    given = {data.name, "model.pw"}
-
-    def command() -> None:
-        os.chdir(folder)
-        run_safely(lambda: main(COMMANDS[name], standalone_mode=False))
-
-    def end(child: int) -> None:
-        time.sleep(rng.random() ** 2 * 1.5)
-        try:
-            os.kill(child, which)
-        except ProcessLookupError:
-            return
-
-    ended = apart(command, 120, end)
-    if ended.how == "hang":
-        return "hang", name
-    left = sorted(str(each.relative_to(folder)) for each in folder.rglob("*") if each.name not in given)
-    hidden = [each for each in left if Path(each).name.startswith(".") or each.endswith(".tmp")]
-    if hidden:
-        return "temporary file left", f"{name}: {hidden}"
-    if ended.how not in ("status 0", f"status {128 + which}", f"signal {int(which)}", "answer"):
-        return "another status", f"{name}: {ended}"
-    if ended.how == f"signal {int(which)}":
-        return "ended before it began", name
-    if name == "train" and (folder / "out").exists():
-        partwise.load(folder / "out")
-    return ("had ended" if ended.how in ("status 0", "answer") else "ended, nothing left"), name
+    which = "old" if found == old else "new" if found == new or writer.varies else None
+    if which is None:
+        return "torn", f"{kind}, {step}: {len(found)} bytes"
+    writer.read(path)
+    writer.write(1)
+    left = [each.name for each in folder.iterdir() if each.name.endswith(".tmp")]
+    if left:
+        return "temporary file left", f"{kind}: {left}"
+    return f"{which} file, whole", f"{kind}, {'' if timed else step}"
 
 
 ROWS = [
     Row(
         "kill-training",
-        "kill -9 in training, resume (lbfgs, eg, bcfw, dcd)",
+        f"kill -9 in training at {POINTS} points, resume ({', '.join(WAYS)})",
         "weights bit-identical",
-        200,
-        4,
+        POINTS * len(WAYS),
+        6,
         kill_training,
         ("bit-identical",),
         600,
     ),
     Row(
         "kill-save",
-        "kill -9 in save",
-        "old or new file whole",
+        "kill -9 in save (models, checkpoints, predictions, reports, data)",
+        "old or new file whole; the next save leaves no temporary file",
         300,
-        5,
+        6,
         kill_save,
         ("old file, whole", "new file, whole"),
-    ),
-    Row(
-        "signals",
-        "SIGTERM, SIGHUP in every command",
-        "no half file, no hidden temporary left",
-        200,
-        8,
-        end_command,
-        ("ended, nothing left", "had ended", "ended before it began"),
-        200,
     ),
 ]

@@ -25,7 +25,8 @@ MOST = 4 << 30
 REPORT = "sanitizer's report"
 #: Where it does so, in the folder of a process.
 LOGS = "logs"
-MODULES = ("models", "checkpoints", "formats", "killed", "writing", "numbers", "sizes", "limits", "clusters", "rivals")
+MODULES = ("models", "checkpoints", "formats", "killed", "commands", "writing")
+MODULES += ("numbers", "sizes", "limits", "shared", "clusters", "rivals")
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,16 @@
-"""Nothing at all, one token, and very much; small inputs that are made to be large; many threads."""
+"""Nothing at all, one token, and very much; small inputs that are made to be large."""
 
 from __future__ import annotations
 
 import gzip
 import random
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from modelcases import as_names, fitted_tagger, sequences
+from modelcases import fitted_tagger
 from scipy import sparse
 
 from partwise import MaxentClassifier, SequenceTagger
@@ -129,26 +128,6 @@ def small_made_large(number: int, folder: Path) -> tuple[str, str]:
     return ("refused in < 1 s" if told == "refused" and seconds < 1 else "out of proportion"), detail
 
 
-def threads(number: int, folder: Path) -> tuple[str, str]:
-    """16 threads ask one model at the same time."""
-    case = fitted_tagger("names")
-    X = as_names(sequences(number + 2, 30, ["B", "I", "O"])[0])
-    expected, wrong = [case.estimator.predict([x])[0] for x in X], []
-
-    def ask(first: int) -> None:
-        for k in range(625):
-            i = (first + k) % len(X)
-            if case.estimator.predict([X[i]])[0] != expected[i]:
-                wrong.append(i)
-
-    several = [threading.Thread(target=ask, args=(k,)) for k in range(16)]
-    for each in several:
-        each.start()
-    for each in several:
-        each.join()
-    return ("equals serial" if not wrong else "differs"), f"{16 * 625} predictions"
-
-
 ROWS = [
     Row(
         "sizes",
@@ -168,15 +147,5 @@ ROWS = [
         8,
         small_made_large,
         ("in proportion", "refused in < 1 s"),
-    ),
-    Row(
-        "threads",
-        "shared `predict`, 16 threads, 10,000 calls (not under ThreadSanitizer)",
-        "equals serial",
-        16,
-        1,
-        threads,
-        ("equals serial",),
-        600,
     ),
 ]

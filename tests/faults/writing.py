@@ -1,103 +1,195 @@
-"""Writes that fail: at every size that a file may grow to, and at every call of the system's."""
+"""Writes that fail: at every call of the system's, one after the other, and at every size that a file may grow to."""
 
 from __future__ import annotations
 
+import builtins
 import errno
+import io
 import os
 import resource
+import shutil
 import signal
+import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from checkpointcases import saved_run
-from partitioncases import CASES
+from partwise.io import files
 
-from partwise import partitions
-from partwise.io import atomic_write
-from partwise.solvers import checkpoint
-
-from .killed import two_models
 from .rows import Row, apart
+from .writers import Writer, writers
 
-KINDS = ("model", "checkpoint", "text", "gzip", "partition")
-CALLS = ("open", "fsync", "replace")
-#: Steps of the size at which a write fails.
-STEPS = 40
+KINDS = tuple(writers(Path()))
+MODES = ("ENOSPC", "EIO", "sizes")
+#: Sizes at which a file can grow no more, in equal steps up to its own.
+STEPS = 25
 
 
-def prepared(kind: str, folder: Path) -> tuple[Path, Callable[[], Any]]:
-    """A file that is there already, and what writes another one in its place."""
-    path = folder / "target"
-    if kind == "model":
-        old, new = two_models()
-        old.save(path)
-        return path, partial(new.save, path)
-    if kind == "checkpoint":
-        _, kept = saved_run("lbfgs", folder)
-        return kept, partial(checkpoint.write, kept, checkpoint.read(kept))
-    if kind == "partition":
-        case = CASES["names"]
-        return path, lambda: partitions.write(path, case.make(), case.blocks(), batch_size=2000) and None
-    path = folder / ("target.gz" if kind == "gzip" else "target")
-    path.write_text("old")
+class Calls:
+    """Counts calls that change a file or folder, and lets one of them fail."""
 
-    def write() -> None:
-        with atomic_write(path, "w") as file:
-            for k in range(2000):
-                file.write(f"line {k} {k * 7919 % 1000}\n")
+    def __init__(self, failing: int, number: int) -> None:
+        self.failing, self.number, self.seen, self.name = failing, number, 0, ""
 
-    return path, write
+    def count(self, name: str) -> None:
+        self.seen += 1
+        if self.seen == self.failing:
+            self.name = name
+            raise OSError(self.number, os.strerror(self.number))
+
+    def patch(self) -> None:
+        """For good: the process is one that was forked for it."""
+        calls, system_open = self, os.open
+
+        class File(io.FileIO):
+            def write(self, data: Any, /) -> int | None:
+                calls.count("write")
+                return super().write(data)
+
+            def truncate(self, size: int | None = None, /) -> int:
+                calls.count("truncate")
+                return super().truncate(size)
+
+            def close(self) -> None:
+                closed = self.closed
+                super().close()
+                if not closed:
+                    calls.count("close")
+
+        def open_file(path: Any, mode: str = "r", *more: Any, **options: Any) -> Any:
+            if mode != "wb":
+                return builtins.open(path, mode, *more, **options)
+            calls.count("open a file")
+            return io.BufferedWriter(File(path, "w"))
+
+        def open_(path: Any, flags: int, *more: Any, **options: Any) -> int:
+            if flags & (os.O_WRONLY | os.O_RDWR):
+                calls.count("open")
+            return system_open(path, flags, *more, **options)
+
+        def counted(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+            def call(*args: Any, **options: Any) -> Any:
+                calls.count(name)
+                return function(*args, **options)
+
+            return call
+
+        files.open = open_file  # type: ignore[attr-defined]
+        os.open = open_
+        for name in ("fsync", "replace", "mkdir"):
+            setattr(os, name, counted(name, getattr(os, name)))
+
+
+def contents(folder: Path) -> dict[str, bytes | None]:
+    return {str(each.relative_to(folder)): each.read_bytes() if each.is_file() else None for each in folder.rglob("*")}
 
 
 def failing_write(number: int, folder: Path) -> tuple[str, str]:
-    kind, step = KINDS[number % len(KINDS)], number // len(KINDS)
-    _, write = prepared(kind, folder)
-    before = {each.name: each.read_bytes() for each in folder.rglob("*") if each.is_file()}
+    kind, mode = KINDS[number // len(MODES)], MODES[number % len(MODES)]
+    writer = writers(folder)[kind]
+    if kind != "partition":
+        prepare(kind, writer)
+    before = contents(folder)
+    return sizes(kind, writer, folder, before) if mode == "sizes" else every_call(writer, folder, before, mode)
 
-    def limited() -> str:
+
+def prepare(kind: str, writer: Writer) -> None:
+    """The old file, and what the new one is made from."""
+    if kind == "dual blocks":
+        writers(writer.path.parent)["partition"].write(0)
+        os.replace(writer.path.parent / "parts", writer.path)
+        return
+    writer.write(1)
+    writer.write(0)
+
+
+def every_call(writer: Writer, folder: Path, before: dict[str, bytes | None], name: str) -> tuple[str, str]:
+    """The first call fails, then the second, ... until all that there are have failed."""
+    failed, k = 0, 0
+    while True:
+        k += 1
+        calls = Calls(k, getattr(errno, name))
+
+        def write(calls: Calls = calls) -> list[str]:
+            calls.patch()
+            try:
+                writer.write(1)
+            except OSError as error:
+                return ["OSError", str(error.errno), calls.name]
+            return ["written", "", calls.name]
+
+        ended = apart(write, 60)
+        if ended.how != "answer" or not isinstance(ended.answer, list):
+            return "another error", f"call {k}: {ended}"
+        told, number, call = ended.answer
+        detail = f"{writer.path.name}, call {k} ({call}): {told} {number}"
+        after = contents(folder)
+        left = [each for each in after if Path(each).name.startswith((".", "duals-")) or each.endswith(".tmp")]
+        if left:
+            return "temporary file left", f"{detail}: {left}"
+        if told == "OSError":
+            if number != str(getattr(errno, name)):
+                return "another error", detail
+            if after != before:
+                return "not as before", detail
+            failed += 1
+            continue
+        if call and call != "fsync":  # that of the folder, after the file has its name
+            return "written in spite of an error", detail
+        writer.read(writer.path)
+        if not call:
+            return "OSError, all as before", f"{writer.path.name}: {failed} calls"
+        if writer.path.name not in before:  # a partition is written once
+            shutil.rmtree(writer.path)
+        before = contents(folder)
+
+
+def sizes(kind: str, writer: Writer, folder: Path, before: dict[str, bytes | None]) -> tuple[str, str]:
+    """Files may grow to a size and no more, as on a disk that becomes full."""
+    full = whole_size(kind)
+
+    def limited(size: int) -> str:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        if step < len(CALLS):
-            original = getattr(os, CALLS[step])
-
-            def fail(*args: Any, **options: Any) -> Any:
-                reading = CALLS[step] == "open" and not args[1] & os.O_WRONLY
-                if reading:
-                    return original(*args, **options)
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-            setattr(os, CALLS[step], fail)
-        else:
-            size = 150 * (step - len(CALLS)) ** 2  # up to 200 kB
-            resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
         try:
-            write()
+            writer.write(1)
         except OSError as error:
             return f"OSError {error.errno}"
         return "written"
 
-    ended = apart(limited, 60)
-    if ended.how != "answer" or not isinstance(ended.answer, str):
-        return "another error", f"{kind}, step {step}: {ended}"
-    after = {each.name: each.read_bytes() for each in folder.rglob("*") if each.is_file()}
-    if ended.answer == "written":
-        left = [name for name in after if name.startswith(".") or name.endswith(".tmp")]
-        return ("temporary file left", str(left)) if left else ("small enough, written", kind)
-    if after != before:
-        return "not as before", f"{kind}, step {step}: {sorted(after)}"
-    return "OSError, all as before", kind
+    for step in range(STEPS):
+        size = full * step // STEPS
+        ended = apart(partial(limited, size), 60)
+        if ended.how != "answer" or ended.answer != f"OSError {errno.EFBIG}":
+            return "another error", f"{kind}, {size} of {full} bytes: {ended}"
+        if contents(folder) != before:
+            return "not as before", f"{kind}, {size} of {full} bytes: {sorted(contents(folder))}"
+    return "OSError, all as before", f"{kind}: {STEPS} sizes"
+
+
+def whole_size(kind: str) -> int:
+    """Bytes of the largest file that is written."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        writer = writers(folder)[kind]
+        if kind != "partition":
+            prepare(kind, writer)
+        before = contents(folder)
+        writer.write(1)
+        return max(len(data or b"") for name, data in contents(folder).items() if before.get(name) != data)
 
 
 ROWS = [
     Row(
         "disk-full",
-        "disk full: writes fail at 40 sizes and in `open`, `fsync`, `replace` (models, checkpoints, text, gzip, "
-        "partitions)",
+        "disk full or broken: each call that opens, writes, closes, flushes or renames fails in turn, and files end at "
+        f"{STEPS} sizes ({', '.join(KINDS)})",
         "OSError, old file intact, no temporary file left",
-        (STEPS + len(CALLS)) * len(KINDS),
-        30,
+        len(KINDS) * len(MODES),
+        8,
         failing_write,
-        ("OSError, all as before", "small enough, written"),
+        ("OSError, all as before",),
+        200,
     ),
 ]

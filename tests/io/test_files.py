@@ -3,6 +3,7 @@
 import gzip
 import io
 import os
+import subprocess
 import sys
 import time
 import tracemalloc
@@ -24,6 +25,7 @@ from partwise.io import (
     unpack_limit,
 )
 from partwise.io.files import UNPACKED
+from partwise.io.leftovers import clear_left
 
 
 class Stream:
@@ -228,3 +230,45 @@ def test_permissions_and_links(tmp_path):
 def test_modes_there_are(tmp_path):
     with pytest.raises(ValueError, match="mode"), atomic_write(tmp_path / "a", "ab"):
         pass
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="locks of POSIX")
+class TestLeftovers:
+    """Temporary files of processes that were killed."""
+
+    KILLED = (
+        "import os, signal, sys\n"
+        "from partwise.io import atomic_write\n"
+        "with atomic_write(sys.argv[1]) as file:\n"
+        "    file.write(b'half')\n"
+        "    file.flush()\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+
+    def test_the_next_write_removes_them(self, tmp_path):
+        path = tmp_path / "out"
+        for _ in range(2):
+            subprocess.run([sys.executable, "-c", self.KILLED, str(path)])
+            assert len(os.listdir(tmp_path)) == 1  # not two after the second
+        others = [".out.tmp", ".out.0123456789ab.txt", ".other.0123456789ab.tmp", ".out.x.0123456789ab.tmp"]
+        for name in others:
+            (tmp_path / name).touch()
+        with atomic_write(path) as file:
+            file.write(b"whole")
+        assert sorted(os.listdir(tmp_path)) == sorted(["out", *others])
+
+    def test_but_not_those_that_are_being_written(self, tmp_path):
+        path = tmp_path / "out"
+        with atomic_write(path) as first:
+            first.write(b"first")
+            with atomic_write(path) as second:
+                second.write(b"second")
+            assert path.read_bytes() == b"second"
+        assert (path.read_bytes(), os.listdir(tmp_path)) == (b"first", ["out"])
+
+    def test_folders_of_partitions(self, tmp_path):
+        left = tmp_path / ".parts.0123456789ab.tmp"
+        left.mkdir()
+        (left / "batch000000.pwb").touch()
+        clear_left(str(tmp_path / "parts"))
+        assert os.listdir(tmp_path) == []

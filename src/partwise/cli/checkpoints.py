@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any
 
 from partwise.cli.errors import UserError
@@ -24,9 +22,4 @@ def checkpoint_of(flags: Mapping[str, Any]) -> Any:
         os.makedirs(folder, exist_ok=True)
     except OSError as error:
         raise UserError(f"{folder}: is no folder for checkpoints ({(error.strerror or str(error)).lower()})") from None
-    for left in glob.glob(
-        os.path.join(glob.escape(folder), f".{NAME}.*.tmp")
-    ):  # by a run that was killed while it wrote
-        with suppress(OSError):
-            os.unlink(left)
     return Checkpoint(os.path.join(folder, NAME), flags["checkpoint_every"])

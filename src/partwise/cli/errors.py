@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import errno
 import io
+import math
 import os
 import signal
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,6 +29,9 @@ import click
 from partwise.memory import TooLarge
 
 VARIABLE = "PARTWISE_TRACEBACK"
+
+#: Seconds in which a second signal is the same as the first.
+AGAIN = 3.0
 
 USER_ERROR = 2
 INTERRUPTED = 130
@@ -124,10 +129,18 @@ def plain_warnings() -> Iterator[None]:
 
 @contextmanager
 def _ending_signals() -> Iterator[None]:
-    """Raise `Ended` where SIGTERM or SIGHUP come in; a signal that is ignored (nohup) stays so."""
+    """Raise `Ended` where SIGTERM or SIGHUP come in; a signal that is ignored (nohup) stays so.
 
-    def end(number: int, frame: Any) -> NoReturn:
-        raise Ended(number)
+    One that comes soon after does not end what the first one has begun: taking away what was being written.
+    """
+    last = -math.inf
+
+    def end(number: int, frame: Any) -> None:
+        nonlocal last
+        now, before = time.monotonic(), last
+        if now - before > AGAIN:
+            last = now
+            raise Ended(number)
 
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -6,7 +6,6 @@ import errno
 import gzip
 import io
 import os
-import secrets
 import stat
 import sys
 import zlib
@@ -16,6 +15,7 @@ from contextvars import ContextVar
 from typing import IO, Any, BinaryIO, cast
 
 from partwise.io.errors import FormatError
+from partwise.io.leftovers import clear_left, temporary_beside
 
 Path = str | os.PathLike[str]
 
@@ -168,13 +168,14 @@ def atomic_write(path: Path, mode: str = "wb", *, sync: bool = True) -> Iterator
 
     The block writes to a temporary file in the same folder, which is then flushed to the disk and renamed. A name
     that ends in ".gz" is compressed (equal content gives equal bytes). "-" is standard output, and devices and pipes
-    are written to as they are. Errors of the system's name the file.
+    are written to as they are. Errors of the system's name the file. Temporary files that killed processes have left
+    of the same file are removed.
 
     Parameters
     ----------
     path : the file
     mode : "wb" for bytes, "w" for text, which is written as UTF-8 with line feeds at line ends
-    sync : whether it is flushed to the disk, so that it lasts through a power cut
+    sync : whether it is flushed to the disk, so that it lasts through a power cut; if not, nothing is removed either
     """
     if mode not in ("wb", "w"):
         raise ValueError(f"mode must be 'wb' or 'w', got {mode!r}")
@@ -192,28 +193,22 @@ def atomic_write(path: Path, mode: str = "wb", *, sync: bool = True) -> Iterator
         with _naming(name), open(target, "wb") as raw, _layers(raw, mode, packed) as file:
             yield file
         return
-    folder, base = os.path.split(target)
-    temporary = os.path.join(folder, f".{base[:100]}.{secrets.token_hex(6)}.tmp")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    try:
-        descriptor = os.open(temporary, flags, 0o666)
-    except OSError as error:
-        error.filename = name
-        raise
-    try:
-        with _naming(name), os.fdopen(descriptor, "wb") as raw:
+    if sync:
+        clear_left(target)
+    with _naming(name), temporary_beside(target, _make, name) as temporary:
+        with open(temporary, "wb") as raw:
             with _layers(raw, mode, packed) as file:
                 yield file
             raw.flush()
             if sync:
                 os.fsync(raw.fileno())
         os.replace(temporary, target)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise
     if sync:
-        sync_folder(folder)
+        sync_folder(os.path.dirname(target))
+
+
+def _make(temporary: str) -> None:
+    os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
 
 
 @contextmanager

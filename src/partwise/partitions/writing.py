@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import copy
 import os
-import secrets
-import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..checks import count_jobs
+from ..io.leftovers import clear_left, temporary_beside
 from ..model_files import kind_of
 from ..model_files.parts import ModelParts
 from ..model_files.values import encode
@@ -76,19 +75,10 @@ def _new_folder(name: str) -> Iterator[str]:
     target = os.path.realpath(name)
     if os.path.exists(target) and (not os.path.isdir(target) or os.listdir(target)):
         raise FileExistsError(f"{name}: is there already, and not an empty folder")
-    parent, base = os.path.split(target)
-    temporary = os.path.join(parent, f".{base[:100]}.{secrets.token_hex(6)}.tmp")
-    try:
-        os.mkdir(temporary)
-    except OSError as error:
-        error.filename = name
-        raise
-    try:
+    clear_left(target)
+    with temporary_beside(target, os.mkdir, name) as temporary:
         yield temporary
         os.replace(temporary, target)
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise
 
 
 class _Writer:

@@ -14,6 +14,7 @@ import numpy as np
 
 from partwise.arrays import Floats, Ints
 from partwise.compat.pycrfsuite.items import ItemSequence, packed_of, text_of
+from partwise.io import atomic_write
 from partwise.model_files import crfsuite
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.linear_chain import LinearChain
@@ -195,7 +196,7 @@ class Tagger:
         if filename is None:
             self._write(sys.stdout)
         else:
-            with open(filename, "w", encoding="utf-8") as file:
+            with atomic_write(filename, "w") as file:
                 self._write(file)
 
     def _write(self, file: IO[str]) -> None:

@@ -18,6 +18,7 @@ from spacy.util import minibatch, raise_error
 
 from ... import load
 from ...conllu import ConlluColumns
+from ...io import atomic_write
 from ...io.lemma_rules import apply_lemma_rule
 from ...metrics.chunks import chunk_spans
 from .. import model_from_bytes, model_to_bytes
@@ -133,7 +134,8 @@ class _Component(Pipe):
         folder = Path(path)
         folder.mkdir(parents=True, exist_ok=True)
         self.estimator.save(folder / "model.pw")
-        srsly.write_json(folder / "settings.json", {option: getattr(self, option) for option in self.options})
+        with atomic_write(folder / "settings.json", "w") as file:
+            file.write(srsly.json_dumps({option: getattr(self, option) for option in self.options}))
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> _Component:
         """The inverse; nothing in it is executed."""
