@@ -38,11 +38,10 @@ least every fifth round (after round 100: every twentieth part of the rounds mad
 of the inner solver's measure of progress, which is taken from the last two certificates: they cost four fifths of a
 pass each.
 
-Files. `block_files`, in a folder with the run's name beside the batches or, where these are in memory, the checkpoint; a
-round writes new ones and then removes the old ones, but for those of the last checkpoint. Where there is room for all
-dual variables in memory they are kept there besides, and files are written every `SECONDS` and `EVERY` rounds
-(`block_walks`), which changes no bit. Without a
-checkpoint the folder is removed with the run.
+Files. `block_files`, in a folder with the run's name beside the batches or, where these are in memory, the checkpoint;
+a round writes new ones and then removes the old ones, but for those of the last checkpoint. Where there is room for
+all dual variables in memory they are kept there besides, and files are written every `SECONDS` and `EVERY` rounds
+(`block_walks`), which changes no bit. Without a checkpoint the folder is removed with the run.
 
 Source. Ma, Smith, Jaggi, Jordan, Richtarik, Takac 2015 (CoCoA+, adding with sigma' = gamma K); block-coordinate ascent
 for one group. Departures: any inner solver; sigma by the overlap, with rounds made again; proximal points.
