@@ -127,6 +127,24 @@ def test_a_killed_worker_changes_no_bit(client, tmp_path):
     np.testing.assert_array_equal(found.result_.weights, expected.result_.weights)
 
 
+@pytest.mark.parametrize("solver", ["eg-prox", "lbfgs"])
+def test_the_only_worker_is_killed(solver, tmp_path):
+    """Its tasks are done by the one that is started in its place, which has another address."""
+    case = CASES["names-weights"]
+    here = partitions.write(tmp_path / "dir", case.make(), case.blocks(), batch_size=8000)
+    few = {"tol": 1e-3, "C": 0.03}
+    expected = case.make(solver=BlockDual(inner=solver) if solver == "eg-prox" else solver, **few).fit(here)
+    options = {"processes": True, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with dask.LocalCluster(n_workers=1, **options) as cluster, dask.Client(cluster) as alone:
+
+        def kill(progress):
+            if progress.epoch == 2:
+                os.kill(*alone.run(os.getpid).values(), signal.SIGKILL)
+
+        found = case.make(solver=solver, **few, callbacks=kill).fit(distributed.open(tmp_path / "dir", alone))
+    np.testing.assert_array_equal(found.result_.weights, expected.result_.weights)
+
+
 def test_nobody_there(tmp_path):
     case = CASES["names"]
     partitions.write(tmp_path / "dir", case.make(), case.blocks(), batch_size=3000)

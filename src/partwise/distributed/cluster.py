@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..problem.deadline import check_deadline
@@ -21,10 +21,15 @@ def workers(client: Any) -> list[str]:
     return sorted(client.scheduler_info(n_workers=-1)["workers"])
 
 
-def results(client: Any, futures: Sequence[Any], patience: float) -> Iterator[Any]:
+def results(
+    client: Any, futures: list[Any], patience: float, known: Sequence[str], again: Callable[[int], Any]
+) -> Iterator[Any]:
     """The results of futures in their order. Errors in a task come out as they are.
 
-    A task whose worker has gone is done again elsewhere by the scheduler.
+    A task whose worker has gone is done again elsewhere by the scheduler. But a task that was given to a worker, and
+    found none at all when that had gone, waits for this one for ever, even if others come and would be allowed: where
+    all workers are others than those `known` when the tasks were submitted, `again` submits those that are not done, by
+    their numbers, for any worker. They take the place of the old ones in `futures`.
 
     Raises
     ------
@@ -34,9 +39,11 @@ def results(client: Any, futures: Sequence[Any], patience: float) -> Iterator[An
     from dask.distributed import CancelledError, TimeoutError
     from distributed.scheduler import KilledWorker, NoWorkerError
 
-    for future in futures:
+    restricted = bool(known)
+    for number in range(len(futures)):
         alone_since: float | None = None
         while True:
+            future = futures[number]
             try:
                 value = future.result(timeout=LOOK)
                 break
@@ -51,8 +58,16 @@ def results(client: Any, futures: Sequence[Any], patience: float) -> Iterator[An
                 now = time.monotonic()
                 if client.status != "running":
                     raise ClusterError(f"the connection to the scheduler is {client.status}") from None
-                if workers(client):
+                present = workers(client)
+                if present:
                     alone_since = None
+                    if restricted and not set(known) & set(present):
+                        restricted = False
+                        waiting = [k for k in range(number, len(futures)) if not futures[k].done()]
+                        old = [futures[k] for k in waiting]
+                        for k in waiting:
+                            futures[k] = again(k)
+                        client.cancel(old)
                 elif alone_since is None:
                     alone_since = now
                 elif now - alone_since > patience:

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..losses import Loss
 from ..problem import BatchReference, BatchSums, Executor, Walk, Work
@@ -37,6 +37,14 @@ class Sized:
 
     reference: BatchReference
     n_bytes: int
+
+
+class Task(NamedTuple):
+    """What is to be done in a worker, and in which of them."""
+
+    place: int
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
 
 
 class DaskExecutor(Executor):
@@ -86,25 +94,12 @@ class DaskExecutor(Executor):
         return workers(self._client)
 
     def walk(self, walks: Sequence[Walk], references: Sequence[Sequence[BatchReference]]) -> Iterator[Any]:
-        client, known = self._client, self._workers()
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Sending large graph")  # weights are large, and travel once
-            futures = [
-                client.submit(
-                    _walk,
-                    each,
-                    [Sized(reference, self._sizes[reference]) for reference in own],
-                    self._memory,
-                    pure=False,
-                    workers=[known[number % len(known)]] if known else None,
-                    allow_other_workers=bool(known),
-                )
-                for number, (each, own) in enumerate(zip(walks, references, strict=True))
-            ]
-        try:
-            yield from results(client, futures, self._patience)
-        finally:
-            client.cancel(futures)
+        known = self._workers()
+        tasks = []
+        for number, (each, own) in enumerate(zip(walks, references, strict=True)):
+            sized = [Sized(reference, self._sizes[reference]) for reference in own]
+            tasks.append(Task(number % max(1, len(known)), _walk, (each, sized, self._memory)))
+        yield from self._done(tasks, known)
 
     def run(self, work: Work, references: Sequence[BatchReference], blocks: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
         client, known = self._client, self._workers()
@@ -112,24 +107,32 @@ class DaskExecutor(Executor):
         # the scheduler can make it again.
         shared = client.submit(_given, work, pure=False)
         several = max(1, min(SEVERAL, MOST_NUMBERS // references[0].n_weights))
-        futures = [
-            client.submit(
-                _do,
-                shared,
-                [Sized(references[number], self._sizes[references[number]]) for number in numbers],
-                [blocks[number] for number in numbers],
-                self._memory,
-                pure=False,
-                workers=[known[place]] if known else None,
-                allow_other_workers=bool(known),
-            )
-            for place, numbers in _tasks(len(references), max(1, len(known)), several)
-        ]
+        tasks = []
+        for place, numbers in _tasks(len(references), max(1, len(known)), several):
+            sized = [Sized(references[number], self._sizes[references[number]]) for number in numbers]
+            tasks.append(Task(place, _do, (shared, sized, [blocks[number] for number in numbers], self._memory)))
         try:
-            for answers in results(client, futures, self._patience):
+            for answers in self._done(tasks, known):
                 yield from answers
         finally:
-            client.cancel([shared, *futures])
+            client.cancel([shared])
+
+    def _done(self, tasks: list[Task], known: list[str]) -> Iterator[Any]:
+        """What the tasks find, in their order; each at its worker of those that are known, or elsewhere."""
+        client = self._client
+
+        def submit(task: Task, known: list[str]) -> Any:
+            wanted = [known[task.place]] if known else None
+            options = {"pure": False, "workers": wanted, "allow_other_workers": bool(known)}
+            return client.submit(task.function, *task.arguments, **options)
+
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Sending large graph")  # weights are large, and travel once
+            futures = [submit(task, known) for task in tasks]
+        try:
+            yield from results(client, futures, self._patience, known, lambda number: submit(tasks[number], []))
+        finally:
+            client.cancel(futures)
 
 
 def _tasks(n_batches: int, n_places: int, several: int) -> Iterator[tuple[int, range]]:
