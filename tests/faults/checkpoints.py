@@ -90,6 +90,7 @@ def forged_checkpoint(number: int, folder: Path) -> tuple[str, str]:
     return ("another legal state, ran to its certificate" if fine else "not finite"), what
 
 
+GOOD = ("refused", "another legal state, ran to its certificate")
 ROWS = [
     Row(
         "forged-checkpoints",
@@ -99,6 +100,16 @@ ROWS = [
         10_000,
         40,
         forged_checkpoint,
-        ("refused", "another legal state, ran to its certificate"),
+        GOOD,
+    ),
+    Row(
+        "forged-checkpoints-asan",
+        "checkpoint forged, digest recomputed, under AddressSanitizer and UndefinedBehaviorSanitizer",
+        "as above; 0 reports",
+        2000,
+        10,
+        forged_checkpoint,
+        GOOD,
+        core="asan",
     ),
 ]

@@ -122,8 +122,11 @@ def test_what_sanitizers_write_is_an_outcome(fake_rows, tmp_path):
 def test_a_sanitized_build_of_other_sources_is_refused(fake_rows, tmp_path):
     (tmp_path / "site" / "partwise").mkdir(parents=True)
     (tmp_path / "site" / "partwise" / "__init__.py").write_text("")
+    found = []
     with pytest.raises(RuntimeError, match="the package of the fake build is another one"):
-        list(runner.run(fake_rows, {"told": [0]}))
+        for each in runner.run(fake_rows, {"told": [0], "long": [0]}):
+            found.append(each["row"])
+    assert found == ["long"]  # what can be run is
 
 
 def test_rows_run_side_by_side_except_those_that_must_not(fake_rows):
