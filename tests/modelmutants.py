@@ -33,7 +33,10 @@ ODD_VALUES = [
     {"kind": "x"},
     {"tuple": []},
     "kernel chain",
+    "faulty_module.call",
+    {"__class__": "faulty_module.call"},
 ]
+ODD_KINDS = ["", "x", "faulty_module", "faulty_module.call", "tagger", "maxent", "conllu", "partwise.estimators.tagger"]
 
 
 def parsed(data: bytes):
@@ -93,7 +96,7 @@ def fitted(name):
 
 
 def forged(rng, data: bytes) -> bytes:
-    """A model file with one array or setting changed."""
+    """A model file with one array or setting changed, now and then with another kind."""
     metadata, settings, arrays = parsed(data)
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -102,6 +105,8 @@ def forged(rng, data: bytes) -> bytes:
             arrays[chosen] = mutate_array(rng, arrays[chosen])
         else:
             mutate_settings(rng, settings)
+        if rng.random() < 0.03:
+            metadata["kind"] = ODD_KINDS[int(rng.integers(len(ODD_KINDS)))]
     metadata["settings"] = json.dumps(settings)
     file = io.BytesIO()
     container.write(file, metadata, arrays)

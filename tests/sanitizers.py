@@ -45,14 +45,15 @@ def environment(core: str, logs: Path | None = None) -> dict[str, str]:
         options = {name: f"{value}:log_path={logs}" for name, value in options.items()}
     paths = [str(site(core)), *filter(None, [os.environ.get("PYTHONPATH")])]
     return os.environ | {
-        "LD_PRELOAD": " ".join(_place(name) for name in (library, "libstdc++.so")),
+        "LD_PRELOAD": " ".join(library_path(name) for name in (library, "libstdc++.so")),
         "PYTHONMALLOC": "malloc",
         "PYTHONPATH": os.pathsep.join(paths),
         **options,
     }
 
 
-def _place(library: str) -> str:
+def library_path(library: str) -> str:
+    """Where the compiler has it; the name alone if it has not."""
     command = [os.environ.get("CXX", "c++"), f"-print-file-name={library}"]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 

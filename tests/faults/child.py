@@ -24,8 +24,8 @@ def main(module: str, scratch: str) -> None:
     os.dup2(2, 1)  # what a trial prints is no result
     warnings.simplefilter("ignore")
     rows = all_rows((module,))
-    print(json.dumps({"ready": digest.of_package()}), file=out, flush=True)
     try:
+        print(json.dumps({"ready": digest.of_package()}), file=out, flush=True)
         for order in orders:
             name, numbers = json.loads(order)
             for number in numbers:

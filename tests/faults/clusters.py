@@ -102,7 +102,6 @@ ROWS = [
         worker_killed,
         ("bit-identical",),
         300,
-        alone=True,
     ),
     Row(
         "cluster-gone",
@@ -113,6 +112,5 @@ ROWS = [
         cluster_gone,
         ("ClusterError", "had ended"),
         300,
-        alone=True,
     ),
 ] * (importlib.util.find_spec("distributed") is not None)

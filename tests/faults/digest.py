@@ -53,7 +53,9 @@ def of_row(row: Row) -> str:
         if "." in name or name in names or not (folder / f"{name}.py").exists():
             continue
         names.add(name)
-        left += re.findall(r"^from \.(\w+) import", (folder / f"{name}.py").read_text(), re.MULTILINE)
+        text = (folder / f"{name}.py").read_text()
+        left += re.findall(r"^from \.(\w+) import", text, re.MULTILINE)
+        left += re.findall(r"\w+", " ".join(re.findall(r"^from \. import (.*)$", text, re.MULTILINE)))
     helpers = [path for path in TESTS.glob("*.py") if not path.name.startswith("test_")]
     paths = [*helpers, *(TESTS / "oracles").glob("*.py"), *(folder / f"{name}.py" for name in names)]
     return f"{of_code()}-{of_files(TESTS, paths)[:6]}"

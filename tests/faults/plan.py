@@ -71,6 +71,10 @@ class Plan:
         """Of a piece that was not done."""
         self.left[name] += reversed(list(numbers))
 
+    def drop(self, name: str) -> None:
+        """A row that cannot be run."""
+        self.left[name].clear()
+
     def _choice(self, current: str, others: int) -> str | None:
         if self.alone and others:
             return None

@@ -34,6 +34,10 @@ def scratch() -> Path:
     return folder
 
 
+class NotBegun(RuntimeError):
+    """A process did not come to its first trial."""
+
+
 class Process:
     """One that runs the trials of a module's rows with one build of the core.
 
@@ -80,7 +84,7 @@ class Process:
     def hangs(self) -> Record:
         """What to write of it when no seconds are left."""
         if not self.ready:
-            raise RuntimeError(f"the process of the trials of {self.module} does not begin")
+            raise NotBegun(f"the process of the trials of {self.module} does not begin")
         return self._result("hang", f"no answer after {time.monotonic() - self.since:.0f} s")
 
     def read(self) -> Iterator[Record] | None:
@@ -98,7 +102,7 @@ class Process:
             self.since = time.monotonic()
             if "ready" in record:
                 if record["ready"] != digest.of_package():
-                    raise RuntimeError(f"the package of the {self.core or 'usual'} build is another one: make faults")
+                    raise NotBegun(f"the package of the {self.core or 'usual'} build is another one: make faults")
                 self.ready = True
                 continue
             self.order[1].pop(0)
@@ -109,7 +113,7 @@ class Process:
         os.waitid(os.P_PID, self.child.pid, os.WEXITED | os.WNOWAIT)  # the pipe is closed before it has ended
         status = self.end()
         if not self.ready:
-            raise RuntimeError(f"the process of the trials of {self.module} failed before it began (status {status})")
+            raise NotBegun(f"the process of the trials of {self.module} failed before it began (status {status})")
         text = reported(self.folder)
         if self.order[1]:
             return self._result(REPORT if text else "crash", text or f"the process ended with {status}")

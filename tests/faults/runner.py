@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from sanitizers import site
 
 from .plan import Plan
-from .process import Process, Record
+from .process import NotBegun, Process, Record
 from .rows import Row
 
 
@@ -33,25 +33,32 @@ def run(
     """Results of trials, numbers by row, until the clock (`time.monotonic`) says `deadline`.
 
     A trial hangs if it has not ended after WAIT times the row's seconds, and `slack`. `cost`: seconds per trial as far
-    as they are known. Rows that cannot be run here are left out.
+    as they are known. Rows that cannot be run here are left out; one whose process does not begin is given up, which is
+    told at the end.
     """
     plan = Plan(
         rows, {name: numbers for name, numbers in orders.items() if not cannot(rows[name])}, jobs, deadline, cost or {}
     )
     team: list[Process | None] = [None] * jobs
+    failed: list[NotBegun] = []
     try:
         while time.monotonic() < deadline:
             for k in range(jobs):
                 team[k] = _employed(plan, rows, team, k)
             busy = [process for process in team if process is not None and process.order[1]]
             if not busy:
-                return
+                break
             wait = min([deadline - time.monotonic(), *(each.left(rows[each.order[0]], slack) for each in busy)])
             ready, _, _ = select.select([each.answers for each in busy], [], [], min(max(0.0, wait), 3600.0))
             for process in busy:
-                for record in _seen(process, process.answers in ready, rows, slack, plan):
-                    plan.note(record["row"], record["seconds"])
-                    yield record
+                try:
+                    for record in _seen(process, process.answers in ready, rows, slack, plan):
+                        plan.note(record["row"], record["seconds"])
+                        yield record
+                except NotBegun as error:
+                    failed.append(error)
+                    plan.drop(process.order[0])
+                    process.end()
                 if process.child.returncode is not None:
                     team[team.index(process)] = None
                     process.forget()
@@ -59,6 +66,8 @@ def run(
         for process in team:
             if process is not None:
                 process.forget()
+    if failed:
+        raise failed[0]
 
 
 def _employed(plan: Plan, rows: Mapping[str, Row], team: list[Process | None], k: int) -> Process | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 import time
@@ -71,7 +72,16 @@ def told(number, folder):
         os.abort()
     return "fine", ""
 
+def overflow(number, folder):
+    import ctypes
+    libc = ctypes.CDLL(None)
+    libc.malloc.restype = ctypes.c_void_p
+    place = libc.malloc(ctypes.c_size_t(8))
+    libc.memset(ctypes.c_void_p(place), 0, ctypes.c_size_t(8 + 8 * (number == 1)))
+    return "fine", ""
+
 ROWS = [
+    Row("overflow", "a real report", "fine", 3, 1, overflow, ("fine",), core="fake"),
     Row("told", "reports", "fine", 4, 1, told, ("fine",), core="fake"),
     Row("fake", "made up", "fine", 7, 1, trial, ("fine",), 0.5),
     Row("long", "two at a time", "fine", 6, 1, beside, ("fine",)),
@@ -119,11 +129,25 @@ def test_what_sanitizers_write_is_an_outcome(fake_rows, tmp_path):
     assert [results[k]["detail"] for k in (1, 2)] == ["ERROR: made up", "ERROR: and aborted"]
 
 
+def test_a_real_report_is_kept(fake_rows, tmp_path, monkeypatch):
+    _, library, options = sanitizers.CORES["asan"]
+    if not os.path.isabs(sanitizers.library_path(library)):
+        pytest.skip("the compiler has no AddressSanitizer")
+    monkeypatch.setitem(sanitizers.CORES, "fake", (str(tmp_path), library, options))
+    (tmp_path / "site").mkdir()
+    results = {each["trial"]: each for each in runner.run(fake_rows, {"overflow": range(3)})}
+    assert [results[k]["outcome"] for k in range(3)] == ["fine", REPORT, "fine"]
+    assert "heap-buffer-overflow" in results[1]["detail"]
+
+
 def test_a_sanitized_build_of_other_sources_is_refused(fake_rows, tmp_path):
     (tmp_path / "site" / "partwise").mkdir(parents=True)
     (tmp_path / "site" / "partwise" / "__init__.py").write_text("")
+    found = []
     with pytest.raises(RuntimeError, match="the package of the fake build is another one"):
-        list(runner.run(fake_rows, {"told": [0]}))
+        for each in runner.run(fake_rows, {"told": [0], "long": [0]}):
+            found.append(each["row"])
+    assert found == ["long"]  # what can be run is
 
 
 def test_rows_run_side_by_side_except_those_that_must_not(fake_rows):

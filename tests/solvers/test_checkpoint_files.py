@@ -11,7 +11,7 @@ import pytest
 from checkpointcases import ODD, attempt, changed, forge, parts, places, problem_for, run, saved_run, without
 from smallproblems import BARE_COLUMNS, Small
 
-from partwise import CheckpointError, Problem, available_solvers, solve
+from partwise import CheckpointError, DivergenceError, Problem, available_solvers, solve
 from partwise.features import maxent_map, multiclass_map
 from partwise.losses import Loss
 from partwise.penalties import ElasticNet
@@ -20,6 +20,7 @@ from partwise.solvers import checkpoint as files
 from partwise.solvers.eg import EGState
 from partwise.solvers.lbfgs import LBFGSState
 from partwise.solvers.loop import Run
+from partwise.solvers.perceptron import Perceptron
 from partwise.solvers.state import BIT_GENERATORS, pack, unpack
 from partwise.structures import Multiclass
 
@@ -232,6 +233,40 @@ def test_forged_arrays(solver, tmp_path, monkeypatch):
     assert not attempt(problem, solver, path)
     forge(path, values, arrays | {"extra": np.zeros(2)})
     assert not attempt(problem, solver, path)
+
+
+@pytest.mark.parametrize(
+    ("solver", "name", "number"),
+    [
+        ("perceptron", "state.weights", 1e300),
+        ("excessive-gap", "state.q_u", 1e300),
+        ("bmrm", "state.planes.values", 2**40),
+    ],
+)
+def test_a_state_that_diverges_at_once_is_none(solver, name, number, tmp_path):
+    """It was a DivergenceError, as if the data were at fault."""
+    problem, path = saved_run(solver, tmp_path)
+    values, arrays = parts(path)
+    array = arrays[name].copy()
+    array.reshape(-1)[0] = number
+    forge(path, values, arrays | {name: array})
+    with np.errstate(all="ignore"), pytest.raises(CheckpointError, match="holds no state of this run"):
+        run(problem, solver, path)
+
+
+def test_a_run_that_diverges_later_is_not_the_files_fault(tmp_path, monkeypatch):
+    problem, path = saved_run("perceptron", tmp_path)
+    steps, step = [], Perceptron.step
+
+    def astray(self, problem, state):
+        steps.append(state)
+        step(self, problem, state)
+        if len(steps) == 3:
+            raise DivergenceError("astray")
+
+    monkeypatch.setattr(Perceptron, "step", astray)
+    with pytest.raises(DivergenceError, match="astray"):
+        run(problem, "perceptron", path, max_passes=20)
 
 
 def test_forged_headers(tmp_path):

@@ -109,6 +109,15 @@ class Bundle:
             self.offsets, self.at, self.idle = self.offsets[places], self.at[places], self.idle[places]
             self.gram = self.gram[np.ix_(places, places)]
 
+    def check(self, problem: Problem) -> None:
+        """ValueError unless the squares of the slopes are what was noted of them."""
+        for k, slope in enumerate(self.slopes):
+            u = np.zeros(self.n_weights)
+            slope.add_to(u, 1.0)
+            square = slope.dot(problem, u)
+            if not abs(square - self.gram[k, k]) <= 1e-9 * abs(square):
+                raise ValueError("the inner products of its planes are not theirs")
+
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """What a checkpoint holds: values and places of all slopes end to end, and how many each has."""
         given = [np.empty(0, dtype=np.int32) if slope.places is None else slope.places for slope in self.slopes]

@@ -21,7 +21,7 @@ step has asked for P anyway. Also in the history:
 """
 
 from abc import ABC
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isfinite
 from typing import ClassVar
 
@@ -62,6 +62,8 @@ class BundleState(State):
     merged: int = 0
     ahead: bool = False  # ask at the model's minimum next, as there was no progress between
     stalled: bool = False
+    #: Whether the planes were made in this process, or looked at.
+    trusted: bool = field(default=False, init=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ class BundleMethod(Solver[BundleState], ABC):
         duals = planes.offsets - 0.5 * np.diag(planes.gram) / problem.l2
         x = (np.arange(planes.size) == np.argmax(duals)).astype(np.float64)
         best_u, best_b = planes.mixture(x)
-        return BundleState(
+        state = BundleState(
             weights=weights,
             primal=primal,
             u=best_u,
@@ -103,6 +105,8 @@ class BundleMethod(Solver[BundleState], ABC):
             planes=planes,
             visits=len(problem.active),
         )
+        state.trusted = True
+        return state
 
     def first_planes(self, problem: Problem) -> Bundle:
         """Planes that are known before the oracle is asked."""
@@ -144,6 +148,9 @@ class BundleMethod(Solver[BundleState], ABC):
         planes.add(problem, new_u, new_b, here if better else problem.dot(new_u, state.weights))
 
     def certificate(self, problem: Problem, state: BundleState) -> Certified:
+        if not state.trusted:
+            state.planes.check(problem)
+            state.trusted = True
         off = problem.certificate_of(state.primal, state.u, state.b, state.weights, state.carried)
         return Certified(off, state.weights.copy(), DualPoint.of_plane(state.u.copy(), state.b))
 

@@ -94,6 +94,7 @@ class Run:
         self.longest_step = inf  # of those made; before the first one nothing is known
         self.unsaved = False  # whether a checkpoint could not be written
         self.resumed = False
+        self.proven = False  # whether steps from the state that was read led to a certificate
 
     @property
     def seconds(self) -> float:
@@ -141,7 +142,7 @@ class Run:
             latest = None
             if solver.check_due(state, self._target(state)):
                 latest = self._certify(state)
-                last = latest.certificate
+                self.proven, last = True, latest.certificate
                 state.checked_epoch, state.checked_gain = state.epoch, state.gain
                 state.checked_gap, state.checked_primal = last.gap, last.primal
                 solver.observe(problem, state, last)
@@ -179,8 +180,8 @@ class Run:
         """The state's certificate, which is added to the history; seconds: when it came to be (None: now)."""
         with self._blaming_the_file():
             certified = self.solver.certificate(self.problem, state)
-        if not math.isfinite(certified.certificate.primal):
-            raise DivergenceError(f"{self.solver.name}: the objective is {certified.certificate.primal}")
+            if not math.isfinite(certified.certificate.primal):
+                raise DivergenceError(f"{self.solver.name}: the objective is {certified.certificate.primal}")
         if self.history["passes"][-1:] != [self.passes(state)]:
             c = certified.certificate
             now = self.seconds if seconds is None else seconds
@@ -359,8 +360,9 @@ class Run:
         """In a run that was resumed, CheckpointError for what no state of a run leads to."""
         try:
             yield
-        except (ValueError, CertificateError) as error:
-            if not self.resumed or self.checkpoint is None:
+        except (ValueError, CertificateError, DivergenceError) as error:
+            blameless = isinstance(error, DivergenceError) and self.proven
+            if not self.resumed or self.checkpoint is None or blameless:
                 raise
             raise CheckpointError(f"holds no state of this run ({error})", self.checkpoint.path) from error
 
