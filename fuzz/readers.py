@@ -11,6 +11,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+import tests.faults.rows  # noqa: F401 - the tests' helpers can be imported from now on
+
 CORPUS = Path(__file__).resolve().parent / "corpus" / "readers"
 
 
@@ -38,11 +40,10 @@ def main() -> None:
         if outcome not in GOOD:
             raise AssertionError(f"{outcome}: {detail}")
 
-    corpus = CORPUS / name
-    corpus.mkdir(parents=True, exist_ok=True)
-    if not any(corpus.iterdir()):
-        (corpus / "small").write_bytes(FORMATS[name].make())
-    atheris.Setup([sys.argv[0], *sys.argv[2:], str(corpus)], one)
+    found = CORPUS.parents[2] / "build" / "fuzz" / "readers" / name
+    found.mkdir(parents=True, exist_ok=True)
+    (found / "small").write_bytes(FORMATS[name].make())
+    atheris.Setup([sys.argv[0], *sys.argv[2:], str(found), str(CORPUS / name)], one)
     atheris.Fuzz()
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 CORPUS = HERE / "corpus"
-OPTIONS = ["-max_len=400", "-timeout=20", "-rss_limit_mb=2500", "-print_final_stats=1"]
+OPTIONS = ["-max_len=400", "-len_control=0", "-timeout=20", "-rss_limit_mb=2500", "-print_final_stats=1"]
 
 
 def build(folder: Path, compiler: str, jobs: int) -> list[Path]:

@@ -162,7 +162,7 @@ double HistoryChain::log_partition(Index i, const double* scores, double tempera
     HistorySums<double> sums(v);
     if (!entropy && sums.run(marginals)) return sums.log_constant();
     HistorySums<LogNumber> logs(v);
-    logs.run(marginals);
+    if (!logs.run(marginals)) one_of_them(-1);
     if (entropy) *entropy = logs.entropy();
     return logs.log_constant();
 }
@@ -218,7 +218,8 @@ std::vector<SlotCounts> HistoryChain::sample(Index i, const double* scores, doub
     std::vector<std::uint8_t> open;
     const View v = view(i, scores, open);
     HistorySums<LogNumber> sums(v);
-    if (v.open) sums.run(nullptr);  // without constraints nothing to come changes the next label's probabilities
+    // Without constraints nothing to come changes the next label's probabilities.
+    if (v.open && !sums.run(nullptr)) one_of_them(-1);
     std::uniform_real_distribution<double> uniform(0.0, 1.0);
     std::vector<double> p(idx(n_labels()));
     std::vector<Index> labels(idx(v.length));

@@ -56,7 +56,8 @@ double Tree::value_of(Index i, const double* scores, const Index* heads) const {
 double Tree::maximize(Index i, const double* scores, SlotCounts& best, Workspace& ws) const {
     Workspace::Frame frame(ws);
     std::vector<Index> heads(idx(length(i)));
-    best_heads(length(i), arc_scores(i, scores, 1.0, frame), heads.data(), ws);
+    // The mask leaves a tree: there is none only where sums of scores overflow.
+    if (!best_heads(length(i), arc_scores(i, scores, 1.0, frame), heads.data(), ws)) one_of_them(-1);
     labelling_of(i, heads.data(), best);
     return value_of(i, scores, heads.data());
 }

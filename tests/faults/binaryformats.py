@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from checkpointcases import problem_for
 from modelmutants import mutate_array, mutate_settings
 
 import partwise
@@ -25,6 +26,8 @@ from partwise.features.patterns import Patterns
 from partwise.io import FormatError, read_text
 from partwise.model_files import container
 from partwise.model_files.errors import PartitionError
+from partwise.solvers import get_solver
+from partwise.solvers.block_files import Block, read_block, write_block
 
 PATTERNS = ["u:w=%x[ 0,0]", "u:low=%X[-1,0]", 'u:up=%t[0,0,"^\\u"]', 'u:suf=%M[0,0,".?.?$"]', "b", "*:p=%x[-1,1]"]
 SENTENCES = [[("the", "D"), ("Cat", "N")], [("x", "?")]]
@@ -219,6 +222,35 @@ def _use_partition(found: Any, path: Path, number: int) -> None:
                 raise AssertionError(f"primal {tagger.result_.primal}")
 
 
+# dual blocks: their digest is known to the run that wrote them
+
+
+@cache
+def _block() -> tuple[bytes, bytes, Any, int, int]:
+    """A file of dual blocks, its digest, solver, and numbers of examples and weights."""
+    solver, problem = get_solver("eg"), problem_for("eg")
+    state = solver.init_state(problem, np.random.default_rng(0), None)
+    path = Path(tempfile.mkdtemp()) / "block"
+    try:
+        digest = write_block(str(path), solver, Block(state, np.zeros(problem.n_weights)))
+        return path.read_bytes(), digest, solver, problem.n_examples, problem.n_weights
+    finally:
+        shutil.rmtree(path.parent)
+
+
+def block() -> bytes:
+    return _block()[0]
+
+
+def _read_dual_block(path: Path) -> Any:
+    return read_block(str(path), *_block()[1:])
+
+
+def _use_block(found: Any, path: Path, number: int) -> None:
+    if path.read_bytes() != block():
+        raise AssertionError("a damaged file was read")
+
+
 # tables of numbers and pixels
 
 
@@ -285,6 +317,16 @@ FORMATS: dict[str, dict[str, Any]] = {
         "errors": PartitionError,
         "packed": False,
         "title": "batches of partitions, digests recomputed",
+    },
+    "dual-blocks": {
+        "read": _read_dual_block,
+        "small": block,
+        "use": _use_block,
+        "lines": False,
+        "binary": True,
+        "errors": PartitionError,
+        "packed": False,
+        "title": "files of dual blocks, all damage refused",
     },
     "idx": {
         "read": read_idx,

@@ -161,7 +161,11 @@ def _use_items(found: Any, path: Path, number: int) -> None:
     X, y = found
     if not X:
         return
-    write_items(_again(path), X, y)
+    try:
+        write_items(_again(path), X, y)
+    except ValueError as error:  # a carriage return before the one of the line's end
+        _same("carriage return" in str(error), True, str(error))
+        return
     _same(found, read_items(_again(path)), "items")
     if number % TRAINED == 1:
         tagger = _trained(SequenceTagger(max_passes=2, tol=0.5), X, y)

@@ -14,7 +14,7 @@ from partwise._core import Vocabulary
 from partwise.datasets import chunk_features, pos_features
 from partwise.features import Template
 from partwise.features.macros import Gazetteer, shape, short_shape
-from partwise.features.presets import read_clusters
+from partwise.features.presets import read_clusters, read_gazetteers
 from partwise.io import FormatError, Sentences, parse_columns
 
 # Written by hand from CRF++'s documentation. In its example "%x[-2,1]" at "the" of "He reckons the current account" is
@@ -177,6 +177,13 @@ def test_gazetteers_match_the_longest_phrase():
         Gazetteer([" "])
     with pytest.raises(ValueError, match="must hold phrases, got 7"):
         Gazetteer(["a", 7])
+
+
+def test_files_of_gazetteers_with_long_phrases(tmp_path):
+    (tmp_path / "towns.txt").write_text("Oslo\n\n" + "a " * 101 + "\n")
+    with pytest.raises(FormatError, match="a phrase of 101 words, more than 100") as error:
+        read_gazetteers(tmp_path / "towns.txt")
+    assert (error.value.path, error.value.line) == (str(tmp_path / "towns.txt"), 3)
 
 
 def test_gazetteers_of_long_phrases_take_linear_time():

@@ -91,7 +91,20 @@ def test_what_is_no_model_is_refused(tagger, tmp_path):
     with pytest.raises(ValueError, match="SequenceTagger has no method 'predict_proba'"):
         flavour.save_model(tagger, tmp_path / "model", pyfunc_predict_fn="predict_proba")
     assert not (tmp_path / "model").exists()
+    with pytest.raises(ValueError, match="SequenceTagger has no method 'save' that predicts"):
+        flavour.save_model(tagger, tmp_path / "model", pyfunc_predict_fn="save")
     flavour.save_model(tagger, tmp_path / "model")
+    described = tmp_path / "model" / "MLmodel"
+    text = described.read_text()
+    tagger.save(tmp_path / "outside.pw")
+    for name in ("../outside.pw", str(tmp_path / "outside.pw"), "..", "[1]"):
+        described.write_text(text.replace("data: model.pw", f"data: {name}"))
+        with pytest.raises(ModelFormatError, match="is no file of the folder"):
+            flavour.load_model(str(tmp_path / "model"))
+    described.write_text(text.replace("pyfunc_predict_fn: predict", "pyfunc_predict_fn: save"))
+    with pytest.raises(ValueError, match="no method 'save' that predicts"):
+        mlflow.pyfunc.load_model(str(tmp_path / "model"))
+    described.write_text(text)
     path = tmp_path / "model" / "model.pw"
     path.write_bytes(path.read_bytes()[:-7])
     with pytest.raises(ModelFormatError):

@@ -41,5 +41,8 @@ def test_untrusted_unfitted_and_damaged_ones_are_refused():
     state = Packed(model).__getstate__()
     with pytest.raises(ModelFormatError):
         Packed.__new__(Packed).__setstate__({"model": state["model"][:-3]})
+    for wrong in ({"model": 1 << 40}, {"model": "x"}, {}, [state["model"]]):
+        with pytest.raises(ModelFormatError, match="no model file in it"):
+            Packed.__new__(Packed).__setstate__(wrong)
     with pytest.raises(AttributeError):
         _ = Packed(model).no_such_thing

@@ -14,6 +14,7 @@ from partwise.datasets import make_treebank
 from partwise.integrations import model_from_bytes, model_to_bytes
 
 spacy = pytest.importorskip("spacy")
+import srsly  # noqa: E402
 from spacy.tokens import Doc, Span  # noqa: E402
 from spacy.training import Example  # noqa: E402
 
@@ -230,6 +231,18 @@ def test_models_that_do_not_fit_are_refused(nlp, tagger, parser):
         ours.PartwiseTagger(nlp, "x")(Doc(nlp.vocab, words=["a"]))
     with pytest.raises(ValueError, match=r"x: there is no file 'none\.pw'"):
         ours.PartwiseTagger(nlp, "x", "none.pw")(Doc(nlp.vocab, words=["a"]))
+
+
+def test_changed_files_are_refused(nlp, tagger, tmp_path):
+    component = ours.PartwiseTagger(nlp, "x", tagger)
+    component.to_disk(tmp_path / "x")
+    for text in ("[]", "{}", "7"):
+        (tmp_path / "x" / "settings.json").write_text(text)
+        with pytest.raises(ValueError, match="x: the settings lack columns"):
+            component.from_disk(tmp_path / "x")
+    for wrong in ({}, {"model": 3, "settings": {}}, [1]):
+        with pytest.raises(ValueError, match="x: there is no model file in these bytes"):
+            component.from_bytes(srsly.msgpack_dumps(wrong))
 
 
 def test_models_over_attributes_take_a_function(nlp, tmp_path):

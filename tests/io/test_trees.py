@@ -59,6 +59,7 @@ def test_one_tree_after_the_other(tmp_path):
         ("(A)", 1, 1, "without children"),
         ("(A ((B b)))", 1, 5, "a label is missing"),
         ("( ((A a)))", 1, 4, "a label is missing"),
+        ("(A a)\n( (A a) b)", 2, 1, "a label is missing: a word follows a phrase"),
         (b"(A a)\n(A \xff)", 2, 4, "not UTF-8"),
     ],
 )

@@ -394,3 +394,21 @@ def test_refusals(rng):
     features = LinearMap([DenseSegment(np.ones((2, 1)), ptr, 3, structure.width)])
     with pytest.raises(ValueError, match="for prediction"):
         Problem(features, structure, structure.encode(np.zeros(2, dtype=np.int64)), "log", 1.0)
+
+
+def test_nothing_that_is_allowed_has_a_probability():
+    """A mask leaves a label whose score is too far below the others for a probability: an error, and no crash."""
+    chain = HistoryChain(np.array([2]), 2, 1, np.zeros(6), np.zeros(0, dtype=np.int64), np.zeros(0), 0)
+    scores, mask = np.zeros((2, chain.width)), np.zeros((2, chain.width), dtype=np.uint8)
+    scores[:, 0], scores[:, 1], mask[:, 1] = 1e308, -1e308, 1
+    chain.set_mask(0, mask.ravel())
+    with pytest.raises(ValueError, match="beyond double precision"):
+        chain.log_partition(0, scores.ravel())
+    with pytest.raises(ValueError, match="beyond double precision"):
+        chain.sample(0, scores.ravel(), 1.0, 3, 0)
+
+
+def test_lengths_that_no_memory_has():
+    for length in (1 << 62, np.iinfo(np.int64).max):
+        with pytest.raises(ValueError, match="is too large"):
+            HistoryChain(np.array([length]), 2, 1, np.zeros(6), np.zeros(0, dtype=np.int64), np.zeros(0), 0)

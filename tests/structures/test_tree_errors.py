@@ -175,3 +175,16 @@ def test_cost_is_the_number_of_wrong_heads(trees):
     assert cost[other].sum() == 4.0
     assert cost[slots[2:]].sum() == 0.0
     assert not cost[[1, 7, 13, 19]].any()  # words under themselves
+
+
+@both_kinds
+def test_scores_whose_sums_overflow(kind):
+    """A tree or an error, and no heads that are no tree."""
+    trees = kind(np.array([2]), single_root=True)
+    scores = np.full(6, -1e308)
+    if kind is ProjectiveTree:
+        with pytest.raises(ValueError, match="beyond double precision"):
+            trees.maximize(0, scores)
+    else:
+        _, slots, counts = trees.maximize(0, scores)
+        trees.check_labelling(0, slots, counts)

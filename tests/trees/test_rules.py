@@ -112,6 +112,22 @@ def test_grammars_that_derive_nothing(tmp_path, text, start, message):
     assert error.value.path == str(path)
 
 
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("%start S\n# \u2028 is no line's end\nA -> 'a'\nS -> A B\n", 4),
+        ("A -> 'a'\n\n%start T\n", 3),
+        ("A -> 'a'\n%start S\r\nS -> S A\r\n", 2),
+    ],
+)
+def test_what_contradicts_other_lines_has_its_own(tmp_path, text, line):
+    path = tmp_path / "rules.txt"
+    path.write_text(text, encoding="utf-8", newline="")
+    with pytest.raises(FormatError) as error:
+        read_rules(path)
+    assert (error.value.path, error.value.line) == (str(path), line)
+
+
 def test_words_outside_the_lexicon():
     parser = RelativeFrequencyParser(grammar_of_rules(TOY))
     with pytest.raises(ValueError, match=r"sentence 101: the word 'dog' \(number 4\) is not in the grammar's lexicon"):

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any
 
-from partwise.features.macros import Gazetteer
+from partwise.features.macros import MOST_WORDS, Gazetteer
 from partwise.features.template import Template
 from partwise.io.errors import FormatError
 from partwise.io.files import Path, read_text
@@ -150,7 +150,11 @@ def read_gazetteers(given: Any) -> dict[str, Gazetteer]:
 
 
 def _read_phrases(path: Path) -> Iterable[str]:
-    return [line for line in read_text(path).split("\n") if line.strip()]
+    lines = read_text(path).split("\n")
+    for number, line in enumerate(lines, 1):
+        if len(words := line.split()) > MOST_WORDS:
+            raise FormatError(f"a phrase of {len(words)} words, more than {MOST_WORDS}: {words[0]} ...", path, number)
+    return [line for line in lines if line.strip()]
 
 
 def read_clusters(path: Path) -> dict[str, str]:

@@ -45,7 +45,7 @@ except ImportError as error:
 
 from .. import __version__, load
 from ..conllu import ConlluPipeline
-from ..model_files import kind_of
+from ..model_files import ModelFormatError, kind_of
 
 __all__ = ["FLAVOR_NAME", "get_default_pip_requirements", "load_model", "log_model", "save_model"]
 
@@ -154,10 +154,12 @@ def log_model(model: Any, name: str = "model", *, registered_model_name: str | N
 
 
 def load_model(model_uri: str, dst_path: str | None = None) -> Any:
-    """The estimator that was saved or logged; nothing in the file is executed."""
+    """The estimator that was saved or logged; nothing in the folder is executed, and no file outside of it is read."""
     folder = _download_artifact_from_uri(artifact_uri=model_uri, output_path=dst_path)
-    flavour = _get_flavor_configuration(folder, FLAVOR_NAME)
-    return load(os.path.join(folder, flavour["data"]))
+    name = _get_flavor_configuration(folder, FLAVOR_NAME).get("data")
+    if not isinstance(name, str) or name in ("", "..") or os.path.basename(name) != name:
+        raise ModelFormatError(f"names {str(name)[:100]!r} as its model file, which is no file of the folder", folder)
+    return load(os.path.join(folder, name))
 
 
 class _PyFunc:
@@ -194,13 +196,17 @@ def _examples(given: Any, kind: str) -> Any:
 
 def _load_pyfunc(path: str) -> _PyFunc:
     """Called by MLflow with the path of the model file."""
-    flavour = _get_flavor_configuration(os.path.dirname(path), FLAVOR_NAME)
-    return _PyFunc(load(path), flavour["pyfunc_predict_fn"])
+    method = _get_flavor_configuration(os.path.dirname(path), FLAVOR_NAME).get("pyfunc_predict_fn")
+    model = load(path)
+    _check(model, method)
+    return _PyFunc(model, method)
 
 
-def _check(model: Any, method: str) -> None:
+def _check(model: Any, method: Any) -> None:
     if not hasattr(model, "result_") and not isinstance(model, ConlluPipeline):
         raise ValueError(f"{type(model).__name__} is no fitted estimator of partwise")
     kind_of(model)  # ValueError if there are no files for it
-    if not hasattr(model, method):
-        raise ValueError(f"{type(model).__name__} has no method {method!r}")
+    # What answers, and nothing that would write or train.
+    answers = isinstance(method, str) and method.startswith(("predict", "decision_function", "annotate"))
+    if not answers or not callable(getattr(model, method, None)):
+        raise ValueError(f"{type(model).__name__} has no method {method!r} that predicts")

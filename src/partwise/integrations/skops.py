@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..model_files import ModelFormatError
 from . import model_from_bytes, model_to_bytes
 
 #: What a file with packed estimators asks to be trusted.
@@ -48,4 +49,7 @@ class Packed:
         return {"model": model_to_bytes(self.estimator)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.estimator = model_from_bytes(bytes(state["model"]))
+        data = state.get("model") if isinstance(state, dict) else None
+        if not isinstance(data, bytes | bytearray):  # bytes() of a number would be that many
+            raise ModelFormatError("a packed estimator has no model file in it")
+        self.estimator = model_from_bytes(bytes(data))

@@ -126,7 +126,10 @@ class _Component(Pipe):
     def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> _Component:
         """The inverse; nothing in it is executed."""
         found = srsly.msgpack_loads(data)
-        self._restore(found["settings"], model_from_bytes(found["model"]))
+        packed = found.get("model") if isinstance(found, dict) else None
+        if not isinstance(packed, bytes):
+            raise ValueError(f"{self.name}: there is no model file in these bytes")
+        self._restore(found.get("settings"), model_from_bytes(packed))
         return self
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
@@ -143,7 +146,10 @@ class _Component(Pipe):
         self._restore(srsly.read_json(folder / "settings.json"), load(folder / "model.pw"))
         return self
 
-    def _restore(self, settings: dict[str, Any], model: Any) -> None:
+    def _restore(self, settings: Any, model: Any) -> None:
+        missing = [name for name in self.options if not isinstance(settings, dict) or name not in settings]
+        if missing:
+            raise ValueError(f"{self.name}: the settings lack {', '.join(missing)}")
         for option in self.options:
             setattr(self, option, settings[option])
         self.use(model)
