@@ -130,13 +130,14 @@ def test_the_model_is_in_the_graph_once_or_not_at_all(tagger, tmp_path, by_file)
     assert size > 500_000
     large.save(tmp_path / "large.pw")
     given, rows = tmp_path / "large.pw" if by_file else large, ["she ran"] * 100
-    most = 100_000 if by_file else size + 100_000
+    most = 400_000 if by_file else size + 400_000
     for data in (
         bag.from_sequence([row.split() for row in rows], npartitions=100),
         frames.from_pandas(pd.DataFrame({"w": rows}), npartitions=100),
     ):
         graph = dict(dask.optimize(distributed.predict(given, data))[0].__dask_graph__())
-        assert len(cloudpickle.dumps(graph)) < most
+        # each task by itself, as it is sent to a worker
+        assert sum(len(cloudpickle.dumps(task)) for task in graph.values()) < most
 
 
 def test_errors_name_partition_and_row(model):
