@@ -59,6 +59,20 @@ def test_dataframes(model, tagger):
         distributed.predict(model, text, columns=["x"])
 
 
+@pytest.mark.filterwarnings("ignore:The inplace keyword")  # Dask's own
+def test_parquet_by_dask(tagger, tmp_path):
+    """Lists in files, as docs/scoring.md reads and writes them."""
+    frames, pd = pytest.importorskip("dask.dataframe"), pytest.importorskip("pandas")
+    (tmp_path / "in").mkdir()
+    for k in range(3):
+        pd.DataFrame({"id": range(5 * k, 5 * k + 5), "words": WORDS}).to_parquet(tmp_path / "in" / f"{k}.parquet")
+    found = distributed.predict(tagger, frames.read_parquet(f"{tmp_path}/in/*.parquet"), columns=["words"])
+    with dask.config.set(scheduler="sync"):
+        found.to_parquet(tmp_path / "out", schema=None)
+    written = pd.read_parquet(tmp_path / "out").sort_values("id")
+    assert [row.tolist() for row in written["prediction"]] == tagger.predict(WORDS * 3)
+
+
 def test_lists_that_became_texts_are_noticed(tagger):
     frames, pd = pytest.importorskip("dask.dataframe"), pytest.importorskip("pandas")
     data = frames.from_pandas(pd.DataFrame({"w": [str(row) for row in WORDS]}), npartitions=1)
