@@ -174,6 +174,11 @@ class Partitions:
             raise PartitionError("is of other sizes than the partition says", path)
         return labelled
 
+    def check(self) -> None:
+        """Open every batch in turn; PartitionError naming the first file that is not as it was written."""
+        for number in range(self.n_batches):
+            self.read(number)
+
     def _error(self, message: str) -> PartitionError:
         return PartitionError(message, os.path.join(self.folder, MANIFEST))
 
