@@ -128,7 +128,7 @@ def test_looking_at_a_folder_moving_and_replacing_it(tmp_path, cli):
     assert before["n_batches"] > 2
     folder.rename(tmp_path / "moved")
     assert "all files are as they were written" in cli("inspect", tmp_path / "moved").stdout
-    cli("train", "tag", tmp_path / "moved", "-o", tmp_path / "m.pw", "--max-passes", "2", "-q")
+    cli("train", "tag", tmp_path / "moved", "-o", tmp_path / "m.pw", "-q")
     cli("partition", "tag", data, "-o", tmp_path / "moved", "--overwrite")
     assert json.loads(cli("inspect", tmp_path / "moved", "--json").stdout)["n_batches"] == 1
     assert sorted(each.name for each in tmp_path.iterdir()) == ["data.txt", "m.pw", "moved"]
