@@ -1,7 +1,8 @@
 """Write the tables that come from the code: `python docs/tables.py`, after each change of a solver or an estimator.
 
-They are the parts of `solvers.md`, `data_sets.md` and `answers.md` between `<!-- generated: NAME -->` and
-`<!-- end -->`, and the tests' table of what fits what. A test compares them with what this program would write.
+They are the parts of `solvers.md`, `data_sets.md`, `answers.md` and `partitions.md` between
+`<!-- generated: NAME -->` and `<!-- end -->`, and the tests' table of what fits what. A test compares them with what
+this program would write.
 """
 
 import re
@@ -14,7 +15,7 @@ from partwise.capabilities import Capability
 from partwise.datasets import DATA_SETS
 from partwise.losses import LOSSES
 from partwise.models import Ability
-from partwise.solvers import compatibility_table
+from partwise.solvers import Solver, compatibility_table
 from partwise.solvers.compatibility import fitting_solvers
 from partwise.solvers.registry import SOLVERS
 from partwise.structures.capabilities import structure_capabilities
@@ -75,6 +76,20 @@ def options() -> str:
     return "\n".join(parts)
 
 
+def on_partitions() -> str:
+    """Where each solver can be used on a partition."""
+    rows = [["solver", "room for all batches", "otherwise, and on a cluster"]]
+    for solver, cls in SOLVERS.items():
+        if Capability.IN_MEMORY not in cls.requires:
+            where = "yes"
+        elif cls.in_blocks is not Solver.in_blocks:
+            where = "in blocks (`block-dual`)"
+        else:
+            where = "not available: needs batches in memory"
+        rows.append([f"`{solver}`", "one batch" if Capability.ONE_BATCH in cls.requires else "yes", where])
+    return _table(rows)
+
+
 def _table(rows: list[list[str]]) -> str:
     lines = ["| " + " | ".join(row) + " |" for row in rows]
     lines.insert(1, "|" + "---|" * len(rows[0]))
@@ -126,7 +141,13 @@ def services(estimator: Any, X: Any) -> dict[str, bool]:
     }
 
 
-GENERATORS = {"fits": fits, "options": options, "data-sets": data_sets, "answers": answers}
+GENERATORS = {
+    "fits": fits,
+    "options": options,
+    "data-sets": data_sets,
+    "answers": answers,
+    "on-partitions": on_partitions,
+}
 
 
 def filled(text: str) -> str:
@@ -136,7 +157,7 @@ def filled(text: str) -> str:
 
 def files() -> dict[Path, str]:
     """What each file with a generated part should hold."""
-    pages = [DOCS / "solvers.md", DOCS / "data_sets.md", DOCS / "answers.md"]
+    pages = [DOCS / "solvers.md", DOCS / "data_sets.md", DOCS / "answers.md", DOCS / "partitions.md"]
     table = DOCS.parent / "tests" / "solvers" / "compatibility.txt"
     return {**{page: filled(page.read_text(encoding="utf-8")) for page in pages}, table: compatibility_table()}
 

@@ -119,6 +119,29 @@ def test_every_task(task, text, flags, training, tmp_path, cli):
     assert len(answers[0]) > 60
 
 
+def test_looking_at_a_folder_moving_and_replacing_it(tmp_path, cli):
+    data, folder = tmp_path / "data.txt", tmp_path / "dir"
+    data.write_text(column_text(words()))
+    cli("partition", "tag", data, "-o", folder, "--batch-size", "8k")
+    before = json.loads(cli("inspect", folder, "--json").stdout)
+    assert (before["estimator"], before["n_examples"]) == ("SequenceTagger", 60)
+    assert before["n_batches"] > 2
+    folder.rename(tmp_path / "moved")
+    assert "all files are as they were written" in cli("inspect", tmp_path / "moved").stdout
+    cli("train", "tag", tmp_path / "moved", "-o", tmp_path / "m.pw", "-q")
+    cli("partition", "tag", data, "-o", tmp_path / "moved", "--overwrite")
+    assert json.loads(cli("inspect", tmp_path / "moved", "--json").stdout)["n_batches"] == 1
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["data.txt", "m.pw", "moved"]
+    path = tmp_path / "moved" / "batch000000.pwb"
+    path.write_bytes(path.read_bytes()[:-9] + b"damaged!!")
+    assert "batch000000.pwb" in cli("inspect", tmp_path / "moved", status=2).stderr
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "mine.txt").write_text("x")
+    done = cli("partition", "tag", data, "-o", tmp_path / "other", "--overwrite", status=2)
+    assert "not a partition" in done.stderr
+    assert "not a partition" in cli("inspect", tmp_path / "other", status=2).stderr
+
+
 def test_a_cluster(tmp_path, cli):
     pytest.importorskip("dask.distributed")
     data = tmp_path / "rows.svm"

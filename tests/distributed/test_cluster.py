@@ -13,7 +13,7 @@ from partitioncases import CASES, TEMPLATE, words
 
 from partwise import SequenceTagger, distributed, partitions
 from partwise.features import Template
-from partwise.solvers import BlockDual
+from partwise.solvers import BlockDual, Checkpoint
 
 dask = pytest.importorskip("dask.distributed")
 
@@ -84,6 +84,33 @@ def test_a_worker_killed_in_a_dual_method(client, memory, tmp_path):
     found.fit(distributed.open(tmp_path / "dir", client, memory))
     assert killed
     np.testing.assert_array_equal(found.result_.weights, expected.result_.weights)
+
+
+@pytest.mark.parametrize(("solver", "loss"), [("lbfgs", "log"), ("eg-prox", "log"), ("bcfw", "hinge")])
+def test_a_master_that_dies_and_goes_on(client, solver, loss, tmp_path):
+    """Batch and dual methods resume from their checkpoint to the bits of a run that nothing happened to."""
+    case = CASES["names-weights"]
+    here = partitions.write(tmp_path / "dir", case.make(), case.blocks(), batch_size=8000)
+    few = {"loss": loss, "tol": 1e-3 if loss == "log" else 5e-2, "C": 0.03}
+    named = solver if solver == "lbfgs" else BlockDual(inner=solver, groups=2)
+    expected = case.make(solver=named, **few).fit(here).result_
+    path = tmp_path / "run.ckpt"
+
+    class Died(Exception):
+        pass
+
+    def die(progress):
+        if progress.epoch == 2:
+            raise Died
+
+    with pytest.raises(Died):
+        case.make(solver=named, **few, callbacks=die).fit(
+            distributed.open(tmp_path / "dir", client), checkpoint=Checkpoint(path, every_seconds=0.0)
+        )
+    assert path.exists()
+    found = case.make(solver=named, **few).fit(distributed.open(tmp_path / "dir", client), checkpoint=path).result_
+    np.testing.assert_array_equal(found.weights, expected.weights)
+    assert (found.gap, found.passes) == (expected.gap, expected.passes)
 
 
 def test_what_cannot_be_done_in_blocks_is_refused(client, tmp_path):

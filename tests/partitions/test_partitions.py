@@ -6,6 +6,7 @@ import pickle
 import shutil
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -16,7 +17,9 @@ import partwise
 from partwise import ConstituencyParser, DependencyParser, MaxentClassifier, SequenceTagger, partitions
 from partwise.features import NameCounts, Template, Vocabulary
 from partwise.models import NotAvailable
-from partwise.partitions.sizes import Plan, opened_bytes, plan
+from partwise.partitions.sizes import Duals, Plan, opened_bytes, plan
+from partwise.solvers import block_walks
+from partwise.solvers.kept_labellings import KeptLabellings
 
 
 def parts_of(path) -> tuple[dict, dict]:
@@ -227,15 +230,57 @@ class TestBadInput:
 
 
 def test_plans():
-    sizes = [100_000_000] * 8
-    assert plan(sizes, None, 0, 10, 10).everything
-    assert plan(sizes, 2_000_000_000, 0, 10, 10).everything
-    assert not plan(sizes, 2_000_000_000, 0, 10, 10**8).everything  # no room for what visits of examples need
-    some = plan(sizes, 870_000_000, 0, 10, 10)
+    sizes, few = [100_000_000] * 8, Duals(10)
+    assert plan(sizes, None, 0, 10, few).everything
+    assert plan(sizes, 2_000_000_000, 0, 10, few).everything
+    assert not plan(sizes, 2_000_000_000, 0, 10, Duals(10**8)).everything  # no room for what visits of examples need
+    assert not plan(sizes, 2_000_000_000, 0, 10, Duals(10, 2 * 10**6)).everything  # nor for labellings
+    some = plan(sizes, 870_000_000, 0, 10, few)
     assert some == Plan(frozenset({0, 1}), False)
-    assert plan(sizes, 630_000_000, 0, 10, 10) == Plan(frozenset(), False)
+    assert plan(sizes, 630_000_000, 0, 10, few) == Plan(frozenset(), False)
+    # dual variables of three batches, of slots or of labellings, before batches that stay open
+    assert plan(sizes, 870_000_000, 0, 10, Duals(10**6, 0, 10**6)) == Plan(frozenset({0}), False, True, 24_000_000)
+    labelled = plan(sizes, 870_000_000, 0, 10, Duals(10**6, 10**5, 10, 10**5))
+    assert labelled == Plan(frozenset(), False, True, 51_200_000)
+    assert plan(sizes, 630_000_000, 0, 10, Duals(10**6, 10**5, 10, 10**5)).blocks is False
     with pytest.raises(ValueError, match=r"400 MB are too little: 220 MB for .* 400 MB for .* at least 626 MB"):
-        plan(sizes, 400_000_000, 0, 10, 10)
+        plan(sizes, 400_000_000, 0, 10, few)
+
+
+def test_labellings_of_a_batch_keep_to_their_room(tmp_path, monkeypatch):
+    """`bcfw` and `dcd` in blocks: what is kept of a batch is merged above the room, and the gap is reached."""
+    case = CASES["names"]
+    found = partitions.write(tmp_path / "dir", case.make(), case.blocks(), batch_size=8000)
+    seen: list[int] = []
+    written = block_walks.write_block
+
+    def watched(path, solver, block):
+        sets = next(value for value in vars(block.state).values() if isinstance(value, KeptLabellings))
+        seen.append(sets.bytes)
+        return written(path, solver, block)
+
+    monkeypatch.setattr(block_walks, "write_block", watched)
+    for solver, loss in (("bcfw", "hinge"), ("dcd", "squared-hinge")):
+        most = []
+        for room in (None, 6000):
+            seen.clear()
+            monkeypatch.setattr(
+                "partwise.partitions.folder.plan", lambda *_, room=room: Plan(frozenset(), False, True, room)
+            )
+            result = case.make(solver=solver, loss=loss, tol=0.05, C=0.3).fit(found).result_
+            assert (result.status, result.solver) == ("converged", "block-dual")
+            most.append(max(seen))
+        assert most[1] < most[0]
+        assert most[1] <= 2 * 6000  # a visit may add a labelling before they are merged
+
+
+def test_a_limit_below_the_weights_is_refused_at_once(tmp_path):
+    rows = sparse.csr_array(([1.0, 1.0], ([0, 1], [0, 999_999])), (2, 1_000_000))
+    partitions.write(tmp_path / "dir", MaxentClassifier(), [(rows, np.array([0, 1]))])
+    begin = time.perf_counter()
+    with pytest.raises(ValueError, match=r"300 MB are too little: .* vectors of 4000004 weights.*give at least"):
+        MaxentClassifier().fit(partitions.open(tmp_path / "dir", "300M"))
+    assert time.perf_counter() - begin < 1.0
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the peak memory as Linux has it")

@@ -13,6 +13,7 @@ import pytest
 from partitioncases import CASES
 from smallproblems import Small
 
+from oracles.cocoa_reference import CocoaPlus
 from oracles.objective import LOSSES
 from partwise import CheckpointError, ConvergenceWarning, PartitionError, Problem, partitions, solve
 from partwise.features import maxent_map
@@ -147,6 +148,31 @@ def test_without_repetition_the_dual_falls(monkeypatch):
     monkeypatch.setattr("partwise.solvers.block_dual.ROUNDING", 1e300)
     with pytest.raises(AssertionError):
         test_the_dual_never_falls("sdca", "log", 4)
+
+
+@pytest.mark.parametrize("groups", [1, 2, 3])
+def test_the_iterates_are_those_of_cocoa_plus(groups):
+    """The transcription in plain NumPy: K groups, sigma' = K, changes added; and what its theory says of the dual."""
+    n, parts, l2, n_labels = 30, 6, 0.5, 3
+    problem = several("log", n=n, parts=parts, l2=l2)
+    settings = '{"order": "cyclic", "skip": 0.0, "start": "uniform"}'
+    method = BlockDual(inner="sdca", settings=settings, groups=groups)
+    state = method.init_state(problem, np.random.default_rng(0), None)
+    rng = np.random.default_rng(0)
+    x, labels = rng.normal(size=(n, 6)) + 2.0, rng.integers(3, size=n)
+    batches = [rows.tolist() for rows in np.array_split(np.arange(n), parts)]
+    machines = [[batches[k] for k in own] for own in np.array_split(np.arange(parts), groups)]
+    reference = CocoaPlus(x, labels, n_labels, l2, machines)
+    for round_ in range(6):
+        before = reference.dual()
+        gains = reference.round(float(groups))
+        assert min(gains) > 0 or round_ == 0  # the first visits begin far from the gold labels
+        assert reference.dual() - before >= sum(gains) - 1e-9  # Lemma 4: sigma' = K is safe
+        method.step(problem, state)
+        found = state.weights.reshape(x.shape[1], -1)[:, :n_labels]
+        np.testing.assert_allclose(found, reference.w, rtol=1e-7, atol=1e-9)
+        assert method.certificate(problem, state).certificate.dual == pytest.approx(reference.dual(), rel=1e-9)
+    assert (state.scaling, state.repeated) == (groups, 0)
 
 
 @pytest.mark.parametrize("groups", [1, 3])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from typing import Any
 
 import click
@@ -26,10 +27,18 @@ from partwise.conllu import ConlluPipeline
 )
 @json_flag
 def command(model: str, top: int, dump: str | None, as_json: bool) -> None:
-    """Show what a MODEL file holds: parameters, certificate, labels, strongest features."""
+    """Show what a MODEL file holds: parameters, certificate, labels, strongest features.
+
+    Of a partition's folder: what is in it, after every file was read and checked.
+    """
     from partwise import load
     from partwise.io import atomic_write
 
+    if os.path.isdir(model):
+        if dump:
+            raise UserError(f"--dump is not available for a folder ({model})")
+        _show_partition(model, as_json)
+        return
     check_outputs(dump, inputs=(model,))
     fitted = load(model)
     if isinstance(fitted, ConlluPipeline):
@@ -98,6 +107,31 @@ def _show_pipeline(pipeline: ConlluPipeline, path: str, as_json: bool) -> None:
     for row in rows:
         click.echo(f"\n{row['name']}: a {row['estimator']}, {', '.join(row['reads'])} -> {', '.join(row['fills'])}")
         click.echo("\n".join(f"{head:10}{text}" for head, text in certificate_lines(row)))
+
+
+def _show_partition(folder: str, as_json: bool) -> None:
+    from partwise import partitions
+
+    found = partitions.open(folder)
+    found.check()
+    estimator = found.estimator()
+    fields = {
+        "partition": folder,
+        "estimator": type(estimator).__name__,
+        "parameters": found.model.feature_parameters(),
+        "input": found.input_settings,
+        "n_examples": found.n_examples,
+        "n_rows": found.n_rows,
+        "n_batches": found.n_batches,
+        "n_weights": found.n_weights,
+    }
+    if as_json:
+        print_json(fields)
+        return
+    click.echo(
+        f"{folder}: a partition for {fields['estimator']}: {found.n_examples} examples in {found.n_batches} batches, "
+        f"{found.n_weights} weights; all files are as they were written"
+    )
 
 
 def escape(text: str) -> str:

@@ -43,6 +43,7 @@ def make_command(task: Task) -> click.Command:
             metavar="BYTES",
             help="What a batch takes in memory, about; 8M, 1G.",
         ),
+        click.Option(["--overwrite"], is_flag=True, help="Replace a partition that is there."),
         *task.flags(),
         *estimator_options(task.estimator, task.partitioned),
     ]
@@ -51,7 +52,9 @@ def make_command(task: Task) -> click.Command:
     return json_flag(threads_flag(unpack_flag(made)))
 
 
-def partition(task: Task, *, data: str, output: str, batch_size: str, as_json: bool, **flags: Any) -> None:
+def partition(
+    task: Task, *, data: str, output: str, batch_size: str, overwrite: bool, as_json: bool, **flags: Any
+) -> None:
     """Two passes over the data; the first block tells what there is a choice of."""
     from partwise import partitions
     from partwise.cli.summary import features_text
@@ -68,7 +71,8 @@ def partition(task: Task, *, data: str, output: str, batch_size: str, as_json: b
     # how many columns there may be is looked at when all of them were seen, by `blocks`
     model = task.make({**flags, "max_columns": 1 << 60}, first, {**chosen, "n_jobs": flags["threads"]})
     remembered = {"task": task.name, **task.remember(flags, first)}
-    found = partitions.write(output, model, blocks, batch_size=batch_size, input_settings=remembered)
+    options: dict[str, Any] = {"batch_size": batch_size, "input_settings": remembered, "overwrite": overwrite}
+    found = partitions.write(output, model, blocks, **options)
     fields = {
         "task": task.name,
         "partition": output,

@@ -238,13 +238,13 @@ class TrainedEstimator(BaseEstimator):
                 raise ValueError("a partition has its labels and weights: give it alone")
             model.needs(Ability.PARTITIONS, "partitions")
             given, model = model, X.model_like(model)
+            files = X.batches(training.by_features)
+            executor = X.executor(files)  # before anything is learnt: it refuses limits that are too low
             if model.aside is not None:
                 model, spent = model.learn_aside(given, partial(X.aside_problem, n_jobs=training.n_jobs), training)
                 if training.max_seconds is not None:
                     training = replace(training, max_seconds=max(0.0, training.max_seconds - spent))
-            files = X.batches(training.by_features)
             batches: Sequence[BatchReference] = files
-            executor = X.executor(files)
             l2_factor, free, shape = model.l2_factor, None, (X.digest,)
         else:
             learnt = model.learn(*self._check_data(model, X, y), sample_weight, training)

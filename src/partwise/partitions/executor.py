@@ -25,11 +25,16 @@ class PartitionExecutor(Executor):
         self._kept = {references[number] for number in plan.kept}
         self._everything = plan.everything
         self._files = folder if plan.blocks and os.access(folder, os.W_OK) else None
+        self._room = plan.room
         self._open: dict[tuple[BatchReference, Loss], BatchSums] = {}
 
     @property
     def files(self) -> str | None:
         return self._files
+
+    @property
+    def block_room(self) -> int | None:
+        return self._room
 
     @property
     def roomy(self) -> bool:

@@ -18,7 +18,7 @@ from ..problem import Executor, LabelledBatch, Problem
 from ..structures import padded_width
 from .executor import PartitionExecutor
 from .files import MANIFEST, BatchSize, Manifest, batch_name, read_batch, read_manifest
-from .sizes import aside_bytes, opened_bytes, parse_size, plan
+from .sizes import Duals, aside_bytes, opened_bytes, parse_size, plan
 
 #: Partitions that are open in this process, by folder, digest and limit: references that come by pickles share them.
 _OPEN: WeakValueDictionary[tuple[str, str, int | None], Partitions] = WeakValueDictionary()
@@ -146,8 +146,9 @@ class Partitions:
     def executor(self, batches: list[FileBatch]) -> Executor:
         """Who opens them within the limit; ValueError if it is too little."""
         sizes = [batch.opened_bytes for batch in batches]
-        slots = [batch.n_slots for batch in batches]
-        found = plan(sizes, self.memory, self._manifest.n_bytes, batches[0].n_weights, sum(slots), max(slots))
+        slots, rows = [batch.n_slots for batch in batches], [batch.size.n_rows for batch in batches]
+        duals = Duals(sum(slots), sum(rows), max(slots), max(rows))
+        found = plan(sizes, self.memory, self._manifest.n_bytes, batches[0].n_weights, duals)
         return PartitionExecutor(batches, found, os.path.abspath(self.folder))
 
     def read(self, number: int, by_features: bool | None = False, aside: bool = False) -> LabelledBatch:
@@ -172,6 +173,11 @@ class Partitions:
         if found != (self.model.n_trained(encoded.size), size.n_slots, self.n_weights):
             raise PartitionError("is of other sizes than the partition says", path)
         return labelled
+
+    def check(self) -> None:
+        """Open every batch in turn; PartitionError naming the first file that is not as it was written."""
+        for number in range(self.n_batches):
+            self.read(number)
 
     def _error(self, message: str) -> PartitionError:
         return PartitionError(message, os.path.join(self.folder, MANIFEST))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..memory import size_text
 
@@ -21,9 +22,12 @@ OPENING = 2.0
 PROCESS, MODEL, VECTORS = 220_000_000, 4, 30
 #: Bytes that a method that visits single examples may hold per slot: those are taken only where all batches stay open.
 SLOT = 24
-#: The same of one batch whose dual variables lie in files: those of the batch before are still being written, and those
-#: of the next one are read already.
-SLOT_IN_FILES = 3 * SLOT
+#: The same of methods that keep labellings (`bcfw`, `dcd`), per row: about 16 labellings of two slots per position.
+#: Those of one batch in files that take more are merged.
+LABELLINGS = 512
+#: How many batches' dual variables there are at a time, where they lie in files: those of the batch before are still
+#: being written, and those of the next one are read already.
+AT_A_TIME = 3
 
 _UNITS = {"": 1, "K": 1000, "M": 1000**2, "G": 1000**3, "T": 1000**4}
 
@@ -59,21 +63,39 @@ def aside_bytes(n_rows: int) -> int:
 class Plan:
     """Which batches stay open, by their numbers; the others are opened for each piece of work.
 
-    blocks: whether there is room for work on dual variables that lie in files.
+    blocks: whether there is room for work on dual variables that lie in files. room: bytes for those of one batch, None
+    for any number.
     """
 
     kept: frozenset[int]
     everything: bool
     blocks: bool = True
+    room: int | None = None
 
 
-def plan(
-    batches: Sequence[int], memory: int | None, model_bytes: int, n_weights: int, n_slots: int, most_slots: int = 0
-) -> Plan:
+class Duals(NamedTuple):
+    """Sizes by which dual variables are estimated: slots and rows of all batches, and the most of one batch."""
+
+    n_slots: int
+    n_rows: int = 0
+    most_slots: int = 0
+    most_rows: int = 0
+
+    @property
+    def n_bytes(self) -> int:
+        """Of all batches, for whichever method takes more."""
+        return max(SLOT * self.n_slots, LABELLINGS * self.n_rows)
+
+    @property
+    def of_a_batch(self) -> int:
+        return max(SLOT * self.most_slots, LABELLINGS * self.most_rows)
+
+
+def plan(batches: Sequence[int], memory: int | None, model_bytes: int, n_weights: int, duals: Duals) -> Plan:
     """Which batches, of so many bytes each, stay open within a limit on the memory of the process.
 
     Work goes over all batches in order, again and again. Of the batches that do not fit one is worked on and one is
-    read ahead; what is left holds a batch's dual variables (`most_slots`), and then the first batches. (The batch used
+    read ahead; what is left holds dual variables of three batches, and then the first batches. (The batch used
     least recently is the one that is needed next: keeping the last ones would keep nothing.)
 
     Raises
@@ -87,7 +109,7 @@ def plan(
     fixed = PROCESS + MODEL * model_bytes + VECTORS * 8 * n_weights
     largest = max(batches)
     opening = int(OPENING * largest)
-    if sum(batches) + opening + fixed + SLOT * n_slots <= memory:
+    if sum(batches) + opening + fixed + duals.n_bytes <= memory:
         return everything
     room = memory - fixed - opening - 2 * largest
     if room < 0:
@@ -97,12 +119,13 @@ def plan(
             f"vectors of {n_weights} weights, {size_text(opening + 2 * largest)} for the largest batch, the next one "
             f"and reading; give at least {needed}, or write a partition of smaller batches"
         )
-    blocks = room >= SLOT_IN_FILES * most_slots
-    room -= SLOT_IN_FILES * most_slots if blocks else 0
+    in_files = AT_A_TIME * duals.of_a_batch
+    blocks = room >= in_files
+    room -= in_files if blocks else 0
     kept = set()
     for number, size in enumerate(batches):
         room -= size
         if room < 0:
             break
         kept.add(number)
-    return Plan(frozenset(kept), False, blocks)
+    return Plan(frozenset(kept), False, blocks, duals.of_a_batch or None)

@@ -18,7 +18,7 @@ from ..model_files.values import encode
 from ..models.base import Ability, Model
 from ..models.encoded import Encoded
 from ..models.partitioner import ChangedData, Partitioner
-from .files import BatchSize, Manifest, batch_name, write_batch, write_manifest
+from .files import MANIFEST, BatchSize, Manifest, batch_name, write_batch, write_manifest
 from .folder import Partitions, open_folder
 from .sizes import ENTRY, EXAMPLE, ROW, VALUE, parse_size
 
@@ -35,6 +35,7 @@ def write(
     *,
     batch_size: str | float = BATCH_SIZE,
     input_settings: dict[str, Any] | None = None,
+    overwrite: bool = False,
 ) -> Partitions:
     """Write training data to a folder, to be trained on within a limit of memory.
 
@@ -43,7 +44,7 @@ def write(
     Parameters
     ----------
     folder : path
-        Is made; it must not be there, or be empty.
+        Is made; it must not be there, or be empty, unless `overwrite`.
     estimator : SequenceTagger, MaxentClassifier, ...
         Its parameters that are about features are those of the partition. It is not changed.
     blocks : list, other iterable, or callable
@@ -53,6 +54,8 @@ def write(
         Bytes that a batch takes once it is open, about.
     input_settings : dict, optional
         What model files say of how the data were read.
+    overwrite : bool
+        Whether a partition that is there is replaced, once the new one is complete; anything else never is.
 
     Raises
     ------
@@ -64,21 +67,34 @@ def write(
     limit, name = parse_size(batch_size, "batch_size"), os.fspath(folder)
     if not callable(blocks) and isinstance(blocks, Iterator):
         raise ValueError("blocks are gone through twice: give a list, or a function that makes the iterator")
-    with _new_folder(name) as temporary:
+    with _new_folder(name, overwrite) as temporary:
         _Writer(temporary, estimator, model, blocks, limit).write(input_settings or {})
     return open_folder(name)
 
 
 @contextmanager
-def _new_folder(name: str) -> Iterator[str]:
+def _new_folder(name: str, overwrite: bool) -> Iterator[str]:
     """A folder to write to, which gets its name when all went well and is gone otherwise."""
     target = os.path.realpath(name)
-    if os.path.exists(target) and (not os.path.isdir(target) or os.listdir(target)):
-        raise FileExistsError(f"{name}: is there already, and not an empty folder")
+    old = overwrite and os.path.isfile(os.path.join(target, MANIFEST))
+    if not old and os.path.exists(target) and (not os.path.isdir(target) or os.listdir(target)):
+        what = "and not a partition" if overwrite else "and not an empty folder"
+        raise FileExistsError(f"{name}: is there already, {what}")
     clear_left(target)
     with temporary_beside(target, os.mkdir, name) as temporary:
         yield temporary
-        os.replace(temporary, target)
+        aside = f"{temporary}.old"  # no leftover by its name: a process that is killed just here loses nothing
+        if old:
+            os.replace(target, aside)
+        try:
+            os.replace(temporary, target)
+        except BaseException:
+            if old:
+                os.replace(aside, target)
+            raise
+    if old:
+        shutil.rmtree(aside, ignore_errors=True)
+
 
 
 class _Writer:

@@ -73,6 +73,11 @@ class Executor(ABC):
         return False
 
     @property
+    def block_room(self) -> int | None:
+        """Bytes that a walk may keep of one batch's dual variables; None: any number."""
+        return None
+
+    @property
     def roomy(self) -> bool:
         """Whether there is room for everything that walks find on batches, and on all of them."""
         return False

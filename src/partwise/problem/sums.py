@@ -370,6 +370,11 @@ class Sums:
         return self._executor.files
 
     @property
+    def block_room(self) -> int | None:
+        """Bytes that a walk may keep of one batch's dual variables; None: any number."""
+        return self._executor.block_room
+
+    @property
     def files_anywhere(self) -> bool:
         """Whether they may lie in any other folder as well."""
         return self._executor.files_anywhere

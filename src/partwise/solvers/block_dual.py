@@ -41,7 +41,8 @@ pass each.
 Files. `block_files`, in a folder with the run's name beside the batches or, where these are in memory, the checkpoint;
 a round writes new ones and then removes the old ones, but for those of the last checkpoint. Where there is room for
 all dual variables in memory they are kept there besides, and files are written every `SECONDS` and `EVERY` rounds
-(`block_walks`), which changes no bit. Without a checkpoint the folder is removed with the run.
+(`block_walks`), which changes no bit. Without a checkpoint the folder is removed with the run. Labellings that the
+inner solver keeps have the room that the executor says (`Problem.block_room`): above it they are merged.
 
 Source. Ma, Smith, Jaggi, Jordan, Richtarik, Takac 2015 (CoCoA+, adding with sigma' = gamma K); block-coordinate ascent
 for one group. Departures: any inner solver; sigma by the overlap, with rounds made again; proximal points.
@@ -229,7 +230,10 @@ class BlockDual(ScheduledSolver[BlockDualState]):
                 f"({describe(problem)})"
             )
         form: InBlocks = solver.in_blocks()
-        return form
+        room, inner = problem.block_room, form.inner
+        if room is None or getattr(inner, "memory_mb", 0.0) * 2**20 <= room:
+            return form
+        return form._replace(inner=replace(inner, memory_mb=room / 2**20))  # type: ignore[call-arg]
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> BlockDualState:
         form, n = self.form(problem), problem.n_weights

@@ -1,0 +1,64 @@
+"""Every solver on batches that are read again and again: it runs, and resumes to the same bits, or says why not."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from partitioncases import CASES
+
+from partwise import ConvergenceWarning, Problem, partitions, solve
+from partwise.capabilities import Capability
+from partwise.partitions.sizes import Plan
+from partwise.penalties import L2, ElasticNet
+from partwise.solvers import Solver
+from partwise.solvers.registry import SOLVERS
+
+#: Losses and penalties that are tried in turn, until a solver takes one.
+TRIED = [("log", L2(5.0)), ("squared-hinge", L2(5.0)), ("hinge", L2(5.0)), ("log", ElasticNet(0.3, 0.0))]
+
+
+@pytest.fixture(
+    scope="module",
+    params=["names-weights", *(pytest.param(name, marks=pytest.mark.slow) for name in ("rows", "trees-heads"))],
+)
+def found(request, tmp_path_factory):
+    case = CASES[request.param]
+    folder = tmp_path_factory.mktemp("solvers") / "dir"
+    size = {"rows": 4000, "names-weights": 8000, "trees-heads": 60_000}[request.param]
+    made = partitions.write(folder, case.make(), case.blocks(), batch_size=size)
+    assert made.n_batches > 2
+    return made
+
+
+def streamed(found, loss, penalty) -> Problem:
+    batches = found.batches(isinstance(penalty, ElasticNet) or None)
+    executor = partitions.PartitionExecutor(batches, Plan(frozenset(), False), found.folder)
+    return Problem.of(batches, loss, penalty, executor=executor)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_every_solver(name, found, tmp_path):
+    cls = SOLVERS[name]
+    refusals = []
+    for loss, penalty in TRIED:
+        problem = streamed(found, loss, penalty)
+        options = {"tol": 0.0, "random_state": 1}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            try:
+                whole = solve(problem, name, max_passes=4, **options)
+            except ValueError as error:
+                refusals.append(str(error))
+                continue
+            assert Capability.IN_MEMORY not in cls.requires or cls.in_blocks is not Solver.in_blocks
+            path = tmp_path / "run.ckpt"
+            for passes in (2, 4):
+                part = solve(streamed(found, loss, penalty), name, max_passes=passes, checkpoint=path, **options)
+        np.testing.assert_array_equal(part.weights, whole.weights)
+        assert (part.passes, part.gap) == (whole.passes, whole.gap)
+        return
+    assert any("needs" in text for text in refusals), refusals
+    if Capability.IN_MEMORY in cls.requires and cls.in_blocks is Solver.in_blocks:
+        assert any("batches in memory" in text for text in refusals), refusals
