@@ -15,6 +15,7 @@ from partwise import (
     DependencyParser,
     GraphLabeler,
     MaxentClassifier,
+    SegmentTagger,
     SequenceTagger,
     memory,
 )
@@ -134,5 +135,12 @@ def test_every_model_warns_of_and_refuses_labels_that_are_none(kind, monkeypatch
 
     monkeypatch.setattr(label_counts.check_distinct, "__defaults__", (100,))
     monkeypatch.setattr(Targets.check_count, "__defaults__", (100,))
-    with pytest.raises(ValueError, match=f"different {what}, more than 100: tables of pairs of {what}"):
+    with pytest.raises(ValueError, match=f"150 different labels, more than 100|more than 100 different {what}: tables"):
         fit(150)
+
+
+def test_very_long_segments_are_warned_about(monkeypatch):
+    monkeypatch.setattr("partwise.models.label_counts.SLOW_SEGMENTS", 10_000)
+    X, y = [[["a"]] * 200, [["b"]]], [["B-x", *["I-x"] * 199], ["O"]]
+    with pytest.warns(UserWarning, match=r"segments may have 200 positions: a pass goes through 8e\+04 of them"):
+        SegmentTagger(tol=0.5).fit(X, y)

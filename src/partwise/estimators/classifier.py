@@ -26,6 +26,7 @@ from partwise.models.base import Ability, Model, Training
 from partwise.models.class_items import as_items, could_be_items
 from partwise.models.classes import ClassesModel
 from partwise.models.inspection import Explanation, TopFeatures
+from partwise.models.label_counts import check_table
 from partwise.solvers import Checkpoint
 
 
@@ -248,6 +249,7 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
 
     def _check_data(self, model: Model, X: Any, y: Any) -> tuple[Any, Any]:
         items = as_items(X)
+        check_table(X if items is None else items, y)
         if items is not None:
             return items, checked_labels(items, y)
         X, y = validated(self, X, y, reset=True)

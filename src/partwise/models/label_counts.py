@@ -9,16 +9,21 @@ from typing import Any
 import numpy as np
 
 from partwise.arrays import Ints
+from partwise.memory import check_weights
 
 #: Labels that a model may have whose parts are pairs of labels: a table of all pairs takes 20 GB.
 MOST_LABELS = 50_000
 #: Up to so many are not looked at; products of positions and pairs of labels from which on a pass takes minutes.
 FEW_LABELS, SLOW_PASS = 100, 1e11
+#: Segments with their types that a pass goes through, from which on it takes many seconds.
+SLOW_SEGMENTS = 1e9
+#: Rows from which on labels are counted before anything else is done, and rows of items that are looked at.
+MANY_ROWS, FIRST_ROWS = 100_000, 1000
 
 
-def too_many(count: int | str, most: int = MOST_LABELS, what: str = "labels") -> str:
+def too_many(count: int, most: int) -> str:
     """The message for more labels than a model can have."""
-    return f"y has {count} different {what}, more than {most}: tables of pairs of {what} would be too large"
+    return f"y has {count} different labels, more than {most}: tables of pairs of labels would be too large"
 
 
 def check_distinct(labels: Iterable[Any], what: str, most: int = MOST_LABELS) -> None:
@@ -28,7 +33,24 @@ def check_distinct(labels: Iterable[Any], what: str, most: int = MOST_LABELS) ->
         if isinstance(label, str):
             found.add(label)
             if len(found) > most:
-                raise ValueError(too_many(f"more than {most}", most, what))
+                raise ValueError(f"y has more than {most} different {what}: tables of them would be too large")
+
+
+def check_table(X: Any, y: Any) -> None:
+    """TooLarge at once for more weights of (column, label) than fit: very many labels take seconds to be sorted.
+
+    X: a matrix, or a list of items, whose different names are counted in the first rows alone.
+    """
+    if not isinstance(y, (list, np.ndarray)) or len(y) < MANY_ROWS:
+        return
+    shape = getattr(X, "shape", ())
+    try:
+        n_labels = len(set(y if isinstance(y, list) else y.tolist()))
+        rows = X[:FIRST_ROWS] if isinstance(X, list) else ()
+        n_columns = shape[1] if len(shape) == 2 else len({name for row in rows for name in row})
+    except TypeError:  # what is wrong with them is said where they are read
+        return
+    check_weights(n_labels * n_columns, f"{n_columns:,} features or more, {n_labels:,} classes")
 
 
 def node_labels(trees: Iterable[Any]) -> Iterator[Any]:
@@ -61,3 +83,13 @@ def warn_of_many_labels(counts: Ints, label_table: int = 0, what: str = "labels"
     else:
         return
     warnings.warn(f"y has {n_labels:,} different {what}; {why}", UserWarning, stacklevel=3)
+
+
+def warn_of_long_segments(lengths: Ints, max_length: int, n_types: int) -> None:
+    """Warn where a pass over all segments of sequences of these lengths takes long."""
+    work = n_types * float((lengths * np.minimum(lengths, max_length)).sum())
+    if work > SLOW_SEGMENTS:
+        text = (
+            f"segments may have {max_length:,} positions: a pass goes through {work:.2g} of them; max_length limits it"
+        )
+        warnings.warn(text, UserWarning, stacklevel=3)

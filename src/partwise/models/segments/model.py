@@ -28,6 +28,7 @@ from partwise.model_files.parts import ModelParts
 from partwise.models.base import Labellings, Learnt, Reading, Training
 from partwise.models.encoded_tables import EncodedTables
 from partwise.models.inspection import Explanation, TopFeatures
+from partwise.models.label_counts import warn_of_long_segments
 from partwise.models.layout import PairLayout, expand_pairs
 from partwise.models.rows import Rows
 from partwise.models.saved import unpadded
@@ -213,6 +214,7 @@ class SegmentModel(SequenceModel):
         sizes = gold.sizes
         most = int(sizes.max())
         self.max_length = most if self.longest is None else int(self.longest)
+        warn_of_long_segments(rows.lengths, self.max_length, len(self.types))
         if most <= self.max_length:
             return
         first = int(gold.firsts[np.argmax(sizes > self.max_length)])

@@ -1,0 +1,5 @@
+from __future__ import annotations
+
+from .rows import Row
+
+ROWS: list[Row] = []
