@@ -21,7 +21,7 @@ from typing import Any
 
 from ..losses import Loss
 from ..problem import BatchReference, BatchSums, Executor, Walk, Work
-from .cluster import ClusterError, results, workers
+from .cluster import ClusterError, forget, results, workers
 
 #: Batches that are open in this worker process, and their bytes.
 _OPEN: dict[tuple[BatchReference, Loss], tuple[BatchSums, int]] = {}
@@ -100,7 +100,7 @@ class DaskExecutor(Executor):
         try:
             yield from results(client, futures, self._patience)
         finally:
-            client.cancel(futures)
+            forget(client, futures)
 
     def run(self, work: Work, references: Sequence[BatchReference], blocks: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
         client, known = self._client, self._workers()
@@ -123,7 +123,7 @@ class DaskExecutor(Executor):
         try:
             yield from results(client, futures, self._patience)
         finally:
-            client.cancel([shared, *futures])
+            forget(client, [shared, *futures])
 
 
 def _given(work: Work) -> Work:
