@@ -12,6 +12,7 @@ import pytest
 from partitioncases import CASES, TEMPLATE, words
 
 from partwise import SequenceTagger, distributed, partitions
+from partwise.distributed.cluster import results
 from partwise.features import Template
 from partwise.solvers import BlockDual, Checkpoint
 
@@ -170,6 +171,19 @@ def test_the_only_worker_is_killed(solver, tmp_path):
 
         found = case.make(solver=solver, **few, callbacks=kill).fit(distributed.open(tmp_path / "dir", alone))
     np.testing.assert_array_equal(found.result_.weights, expected.result_.weights)
+
+
+@pytest.mark.parametrize(("status", "expected"), [("pending", distributed.ClusterError), ("error", UnboundLocalError)])
+def test_a_wait_that_is_cancelled(status, expected):
+    """`distributed` then has no result and no error, and fails over that."""
+
+    class Lost:
+        def result(self, timeout):
+            raise UnboundLocalError("cannot access local variable 'result'")
+
+    Lost.status = status
+    with pytest.raises(expected):
+        list(results(None, [Lost()], 1.0, [], None))
 
 
 def test_nobody_there(tmp_path):

@@ -1,4 +1,4 @@
-"""Dask workers that are killed, and schedulers that are gone."""
+"""Dask workers that are killed in the midst of a run, and clusters that are gone."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ import importlib.util
 import os
 import random
 import signal
+import tempfile
 import threading
 import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,101 +20,180 @@ from partitioncases import TEMPLATE, words
 
 from partwise import SequenceTagger, distributed, partitions
 from partwise.features import Template
-from partwise.solvers import Checkpoint
+from partwise.solvers import BlockDual, Checkpoint
 
 from .rows import Row
 
-MAKE: dict[str, Any] = {"solver": "lbfgs", "tol": 1e-7, "max_passes": 10_000}
+#: Parameters of an estimator; a run is a dozen rounds.
+RUNS: dict[str, dict[str, Any]] = {
+    "lbfgs": {"solver": "lbfgs", "tol": 1e-30, "max_passes": 15},
+    "block-dual, eg-prox": {"solver": BlockDual(inner="eg-prox", groups=2), "tol": 1e-30, "max_passes": 12},
+    "block-dual, bcfw": {"solver": BlockDual(inner="bcfw", groups=2), "loss": "hinge", "tol": 1e-30, "max_passes": 12},
+}
+#: Seconds without a worker that are an error; seconds more that a run may take.
+PATIENCE, EXTRA = 5.0, 60.0
 
 
-def estimator() -> Any:
-    return SequenceTagger(template=Template(TEMPLATE), **MAKE)
+def estimator(name: str, **more: Any) -> Any:
+    return SequenceTagger(template=Template(TEMPLATE), C=0.03, random_state=0, **RUNS[name], **more)
 
 
-def written(folder: Path) -> Any:
+@cache
+def folder() -> str:
+    """A partition, as long as this process lives."""
+    made = tempfile.TemporaryDirectory(prefix="faults-")
+    KEPT.append(made)
     X, y = words(400)
     blocks = [(X[k : k + 50], y[k : k + 50]) for k in range(0, 400, 50)]
-    return partitions.write(folder / "dir", estimator(), blocks, batch_size=20_000)
+    path = os.path.join(made.name, "parts")
+    partitions.write(path, estimator("lbfgs"), blocks, batch_size=60_000)
+    return path
 
 
-def worker_killed(number: int, folder: Path) -> tuple[str, str]:
-    from dask.distributed import Client, LocalCluster
+KEPT: list[Any] = []
 
-    rng, here = random.Random(number), written(folder)
+
+@cache
+def uninterrupted(name: str) -> tuple[np.ndarray, int]:
+    """Weights of a run in this process, and its steps."""
+    steps: list[int] = []
+    found = estimator(name, callbacks=lambda progress: steps.append(1)).fit(partitions.open(folder()))
+    return found.result_.weights, len(steps)
+
+
+def make_cluster() -> Any:
+    from dask.distributed import LocalCluster
+
+    options = {"threads_per_worker": 1, "dashboard_address": ":0", "processes": True, "silence_logs": 50}
+    return LocalCluster(n_workers=2, **options)
+
+
+@cache
+def cluster() -> Any:
+    """A client of a cluster for many trials: a worker that is killed is started anew."""
+    from dask.distributed import Client
+
+    made = make_cluster()
+    client = Client(made, set_as_default=False)
+    KEPT.extend([client, made])
+    return client
+
+
+@cache
+def seconds_alone(name: str) -> float:
+    """Of a run on the cluster without a fault."""
+    estimator(name).fit(distributed.open(folder(), cluster()))  # workers import and read
     begin = time.monotonic()
-    expected = estimator().fit(here).result_.weights
-    alone = time.monotonic() - begin
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster, Client(cluster) as client:
-        pids = sorted(client.run(os.getpid).values())
+    estimator(name).fit(distributed.open(folder(), cluster()))
+    return time.monotonic() - begin
 
-        def kill() -> None:
-            time.sleep(rng.random() * 2 * alone)
-            os.kill(pids[number % 2], signal.SIGKILL)
 
-        thread = threading.Thread(target=kill)
-        thread.start()
+class At:
+    """A callback that does something on another thread soon after a step, while the next one is worked on."""
+
+    def __init__(self, step: int, wait: float, work: Callable[[], Any]) -> None:
+        self.left, self.wait, self.work = step, wait, work
+        self.done_at = float("inf")
+        self.thread = threading.Thread(target=self._later)
+
+    def __call__(self, progress: Any) -> None:
+        self.left -= 1
+        if self.left == 0:
+            self.thread.start()
+
+    def _later(self) -> None:
+        time.sleep(self.wait)
+        self.work()
+        self.done_at = time.monotonic()
+
+    def join(self) -> None:
+        if self.left <= 0:
+            self.thread.join()
+
+
+def worker_killed(number: int, _: Path) -> tuple[str, str]:
+    name, rng = list(RUNS)[number % len(RUNS)], random.Random(number)
+    expected, n_steps = uninterrupted(name)
+    client, alone = cluster(), seconds_alone(name)
+    for _attempt in range(5):
+        client.wait_for_workers(2, timeout=60)
+        pid = rng.choice(sorted(client.run(os.getpid).values()))
+        kill = At(rng.randint(1, n_steps - 2), rng.random() * alone / n_steps, lambda pid=pid: kill_and_wait(pid))
         begin = time.monotonic()
-        found = estimator().fit(distributed.open(folder / "dir", client)).result_.weights
-        seconds = time.monotonic() - begin
-        thread.join()
-    if not np.array_equal(found, expected):
-        return "other weights", ""
-    return ("bit-identical" if seconds < alone + 60 else "late"), f"{seconds:.1f} s, alone {alone:.1f} s"
+        found = estimator(name, callbacks=kill).fit(distributed.open(folder(), client)).result_.weights
+        end = time.monotonic()
+        kill.join()
+        if not np.array_equal(found, expected):
+            return "other weights", name
+        if kill.done_at < end:
+            late = end - begin > alone + EXTRA
+            return ("late" if late else "bit-identical"), f"{name}: {end - begin:.1f} s, alone {alone:.1f} s"
+    return "had ended", name
 
 
-def cluster_gone(number: int, folder: Path) -> tuple[str, str]:
-    from dask.distributed import Client, LocalCluster
-
-    written(folder)
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "processes": True}
-    with LocalCluster(**options) as cluster:
-        client = Client(cluster, set_as_default=False)
-
-        def leave() -> None:
-            time.sleep(0.2 + number % 5 / 5)
-            if number % 2:
-                cluster.close(timeout=5)
-            else:
-                cluster.scale(0)
-
-        thread = threading.Thread(target=leave)
-        thread.start()
-        begin = time.monotonic()
+def kill_and_wait(pid: int) -> None:
+    os.kill(pid, signal.SIGKILL)
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
         try:
-            estimator().fit(
-                distributed.open(folder / "dir", client, patience=5.0), checkpoint=Checkpoint(folder / "ckpt", 0.0)
-            )
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return
+        except OSError:
+            return
+        time.sleep(0.001)
+
+
+def cluster_gone(number: int, folder_: Path) -> tuple[str, str]:
+    """All workers go, or the scheduler does; the run that is then continued in this process ends with the same bits."""
+    from dask.distributed import Client
+
+    name = list(RUNS)[number // 2 % len(RUNS)]
+    expected, n_steps = uninterrupted(name)
+    state = Checkpoint(folder_ / "run.ckpt", every_seconds=0.0)
+    with make_cluster() as made:
+        client = Client(made, set_as_default=False)
+        leave = (lambda: made.scale(0)) if number % 2 else (lambda: made.close(timeout=5))
+        gone = At(random.Random(number).randint(2, n_steps - 2), 0.0, leave)
+        outcome = "had ended"
+        try:
+            run = distributed.open(folder(), client, patience=PATIENCE)
+            estimator(name, callbacks=gone).fit(run, checkpoint=state)
         except distributed.ClusterError:
             outcome = "ClusterError"
-        else:
-            outcome = "had ended"
-        seconds = time.monotonic() - begin
-        thread.join()
-        client.close(timeout=5)
-    if outcome == "ClusterError" and not (folder / "ckpt").exists():
-        return "no checkpoint", f"{seconds:.1f} s"
-    return (outcome if seconds < 90 else "late"), f"{seconds:.1f} s"
+        seconds = time.monotonic() - gone.done_at
+        gone.join()
+        with suppress(Exception):
+            client.close(timeout=5)
+    if outcome == "ClusterError":
+        if seconds > PATIENCE + 30:
+            return "late", f"{name}: {seconds:.1f} s"
+        found = estimator(name).fit(partitions.open(folder()), checkpoint=state).result_.weights
+        if not np.array_equal(found, expected):
+            return "other weights after it was continued", name
+    return outcome, f"{name}: {'workers' if number % 2 else 'scheduler'} gone, {max(seconds, 0):.1f} s later"
 
 
 ROWS = [
     Row(
         "worker-killed",
-        "Dask worker killed in a run",
-        "completes, bit-identical, < 60 s more",
+        f"Dask worker killed in the midst of a run ({', '.join(RUNS)})",
+        f"completes, bit-identical, < {EXTRA:.0f} s more",
         30,
         0,  # tests/distributed has it
         worker_killed,
         ("bit-identical",),
         300,
+        alone=True,
     ),
     Row(
         "cluster-gone",
-        "all workers or the scheduler gone",
-        "error within the timeout, checkpoint kept",
+        f"all workers or the scheduler gone in the midst of a run ({', '.join(RUNS)}), patience {PATIENCE:.0f} s",
+        "error within the timeout, checkpoint kept, which is continued to the same bits",
         10,
         0,
         cluster_gone,
-        ("ClusterError", "had ended"),
+        ("ClusterError",),
         300,
+        alone=True,
     ),
 ] * (importlib.util.find_spec("distributed") is not None)

@@ -1,29 +1,13 @@
-<<<<<<< HEAD
-"""Nothing at all, one token, and very much; small inputs that are made to be large."""
+"""Nothing at all, one token, and very much, for every estimator."""
 
 from __future__ import annotations
 
-import gzip
-import random
-=======
-"""Nothing at all, one token, and very much, for every estimator; many threads."""
-
-from __future__ import annotations
-
-import threading
->>>>>>> sizes
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-<<<<<<< HEAD
-from modelcases import fitted_tagger
-from scipy import sparse
-=======
-from modelcases import as_names, fitted_tagger, sequences
->>>>>>> sizes
 
 from partwise import GraphLabeler, MaxentClassifier, SegmentTagger
 
@@ -198,26 +182,5 @@ ROWS = [
         ("done", "refused"),
         300,
     ),
-<<<<<<< HEAD
-    Row(
-        "small-made-large",
-        "small inputs made to be large (indices, labels, names, gzip)",
-        "memory <= 64 MB + 100x the input, or refused in < 1 s",
-        500,
-        8,
-        small_made_large,
-        ("in proportion", "refused in < 1 s"),
-=======
     *made_large.ROWS,
-    Row(
-        "threads",
-        "shared `predict`, 16 threads, 10,000 calls (not under ThreadSanitizer)",
-        "equals serial",
-        16,
-        1,
-        threads,
-        ("equals serial",),
-        600,
->>>>>>> sizes
-    ),
 ]

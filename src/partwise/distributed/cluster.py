@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from ..problem.deadline import check_deadline
@@ -19,6 +20,12 @@ class ClusterError(RuntimeError):
 def workers(client: Any) -> list[str]:
     """Addresses of the workers, in a fixed order."""
     return sorted(client.scheduler_info(n_workers=-1)["workers"])
+
+
+def forget(client: Any, futures: Sequence[Any]) -> None:
+    """Tell the scheduler that nobody waits for them any more; where it is gone there is nobody to be told."""
+    with suppress(Exception):
+        client.cancel(futures)
 
 
 def results(
@@ -49,7 +56,10 @@ def results(
                 break
             except (KilledWorker, NoWorkerError) as error:
                 raise ClusterError(f"workers were lost again and again while they did a task ({error})") from None
-            except CancelledError:
+            except (CancelledError, UnboundLocalError) as error:
+                # The second is what `distributed` makes of a wait that is cancelled itself, unless a task raised it.
+                if isinstance(error, UnboundLocalError) and future.status == "error":
+                    raise
                 raise ClusterError("the scheduler has gone, or has cancelled the tasks of this run") from None
             except TimeoutError as error:
                 if future.done() and future.status == "error":
@@ -67,7 +77,7 @@ def results(
                         old = [futures[k] for k in waiting]
                         for k in waiting:
                             futures[k] = again(k)
-                        client.cancel(old)
+                        forget(client, old)
                 elif alone_since is None:
                     alone_since = now
                 elif now - alone_since > patience:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from ..losses import Loss
 from ..problem import BatchReference, BatchSums, Executor, Walk, Work
-from .cluster import ClusterError, results, workers
+from .cluster import ClusterError, forget, results, workers
 
 #: Batches that are worked on in one task, at most: a task costs the scheduler as much as 10,000 tokens a worker. Of
 #: answers with a number per weight a task holds so many numbers, or one answer.
@@ -115,7 +115,7 @@ class DaskExecutor(Executor):
             for answers in self._done(tasks, known):
                 yield from answers
         finally:
-            client.cancel([shared])
+            forget(client, [shared])
 
     def _done(self, tasks: list[Task], known: list[str]) -> Iterator[Any]:
         """What the tasks find, in their order; each at its worker of those that are known, or elsewhere."""
@@ -132,7 +132,7 @@ class DaskExecutor(Executor):
         try:
             yield from results(client, futures, self._patience, known, lambda number: submit(tasks[number], []))
         finally:
-            client.cancel(futures)
+            forget(client, futures)
 
 
 def _tasks(n_batches: int, n_places: int, several: int) -> Iterator[tuple[int, range]]:

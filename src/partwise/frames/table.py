@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from partwise.arrays import Ints, pointers
 from partwise.io.conllu_sentence import find_cycle
+from partwise.lazy import cached_property
 
 from . import columns as column
 from .errors import FrameError

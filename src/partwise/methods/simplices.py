@@ -1,12 +1,12 @@
 """Products of simplices: points as logarithms, their divergences, and checks of what a caller gives."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arrays import Floats, Ints, pointers
+from ..lazy import cached_property
 
 #: Logarithms are kept above this: exp of it is still a positive number, and a component can come back from there.
 LEAST_LOG = -700.0

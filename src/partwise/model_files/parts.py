@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Bytes, Floats, Ints
+from ..lazy import cached_property
 from .container import FORMAT_VERSION
 from .errors import ModelFormatError
 

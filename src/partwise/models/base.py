@@ -17,7 +17,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -26,6 +25,7 @@ from numpy.typing import ArrayLike
 from partwise.arrays import Floats, Ints, pointers
 from partwise.capabilities import Capability
 from partwise.checks import check_sample_weight
+from partwise.lazy import cached_property
 from partwise.losses import Loss
 from partwise.model_files.parts import ModelParts
 from partwise.models.costs import HasCosts

@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib
 import os
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 from weakref import WeakValueDictionary
 
+from ..lazy import cached_property
 from ..model_files import KINDS
 from ..model_files.errors import ContainerError, PartitionError
 from ..model_files.values import decode

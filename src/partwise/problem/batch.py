@@ -1,13 +1,13 @@
 """Batches: some examples, ready for the core; and what else a problem needs to train on them."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .._core import FeatureMap, Structure
 from ..arrays import Floats, Ints
+from ..lazy import cached_property
 
 #: Gold labellings as `structure.encode` gives them: (indptr, slots, counts).
 Gold = tuple[Ints, Ints, Floats]

@@ -40,7 +40,6 @@ The sums over examples are those of `sums`; the penalty enters here.
 
 import copy
 from collections.abc import Iterable
-from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -50,6 +49,7 @@ from .._core import FeatureMap, Structure
 from ..arrays import Floats
 from ..capabilities import Capability
 from ..dual import DualPoint
+from ..lazy import cached_property
 from ..losses import Loss, get_loss
 from ..penalties import L2, ElasticNet, Penalty
 from ..result import Certificate

@@ -6,7 +6,6 @@ end to end, batch after batch. A batch's part of it, its block, is a view. With 
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from .._core import FeatureMap, Objective, Structure, dot
 from ..arrays import Floats, Ints
 from ..capabilities import Capability
+from ..lazy import cached_property
 from ..losses import Loss
 from .adding import added, added_up, joined, joined_pointers, written
 from .batch import Gold

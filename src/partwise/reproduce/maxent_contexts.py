@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from ..arrays import Floats, Ints, pointers
 from ..datasets import data_file, read_columns
 from ..features import Attributes, RowLayout, maxent_map, merge_contexts
 from ..io import read_text
+from ..lazy import cached_property
 from ..problem import Problem
 from ..structures import Multiclass, padded_width
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from ..arrays import Booleans, Floats, Ints, pointers
+from ..lazy import cached_property
 from ..problem import Problem
 from .simplex_qp import best_mixture
 

@@ -4,11 +4,11 @@ Deterministic and cheap: evenly spaced examples, at most `SAMPLE` of them and ab
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from ..arrays import Floats, Ints
+from ..lazy import cached_property
 from ..problem import Problem
 
 #: Examples that are sampled, at most.

@@ -9,12 +9,12 @@ import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..lazy import cached_property
 from ..memory import check_room, check_weights
 from ..model_files.errors import CheckpointError
 from ..problem import Problem

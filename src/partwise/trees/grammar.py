@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from partwise.lazy import cached_property
 from partwise.trees.nodes import Tree, is_leaf, postorder
 from partwise.trees.unknown import WordClasses
 

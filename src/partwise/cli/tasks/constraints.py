@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from numpy.typing import NDArray
 from partwise.cli.errors import UserError
 from partwise.io import FormatError, read_text
 from partwise.io.conllu_sentence import is_number
+from partwise.lazy import cached_property
 from partwise.models.errors import ConstraintError
 from partwise.models.sequences.legal import SCHEMES, LabelRule
 

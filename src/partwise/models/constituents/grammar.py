@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from partwise.arrays import Ints, pointers
+from partwise.lazy import cached_property
 from partwise.memory import check_room
 from partwise.models.constituents.sentences import chart_bytes
 from partwise.structures import Grammar

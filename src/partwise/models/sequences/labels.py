@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cached_property
 from itertools import chain, repeat
 from typing import Any, NoReturn, Self, cast
 
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from partwise.arrays import Floats, Ints
 from partwise.checks import check_choice
 from partwise.io.coded import CodedSequences
+from partwise.lazy import cached_property
 from partwise.model_files.values import object_array, string_array
 from partwise.models.label_counts import MOST_LABELS, too_many
 from partwise.models.sequences.inputs import Sequences

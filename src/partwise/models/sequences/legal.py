@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from partwise.arrays import Booleans, Bytes, Ints, pointers
+from partwise.lazy import cached_property
 
 SCHEMES = ("iob1", "iob2", "iobes")
 #: Names of schemes that rules are asked for by: the scheme, and the first letters that its labels have.
