@@ -18,6 +18,7 @@ from partwise.kernels import kernel_map
 from partwise.losses import Loss
 from partwise.penalties import L2, ElasticNet
 from partwise.problem import Batch, LabelledBatch
+from partwise.problem.sums import ROUNDS
 from partwise.solvers import BCFW, suitable_solvers
 from partwise.solvers.eg import Chain, visit_all
 from partwise.structures import Multiclass
@@ -169,6 +170,22 @@ def test_eg_takes_the_passes_of_one_batch(solver):
     one, several = (solve(make("chain-tied", "log", 0.7, (9, 1, 14)), solver) for make in (whole, parted))
     assert several.passes == one.passes
     np.testing.assert_allclose(several.weights, one.weights, atol=1e-9)
+
+
+def test_rounds_go_through_the_order_in_parts(rng):
+    problem = parted("multiclass", "log", sizes=(30, 1, 9))
+    order = rng.integers(40, size=400)
+    found = [(part.number, own + part.examples.start) for part, own in problem.rounds(order)]
+    assert {number for number, _ in found[-3:]} == {0, 1, 2}
+    starts = [k for k, (number, _) in enumerate(found) if k == 0 or number <= found[k - 1][0]]
+    assert len(starts) == ROUNDS
+    assert all(len(own) for _, own in found[:-3])
+    visited = np.concatenate([own for _, own in found])
+    done = 0
+    for mine in np.array_split(order, ROUNDS):  # what a round visits is the next part of the order
+        np.testing.assert_array_equal(np.sort(visited[done : done + len(mine)]), np.sort(mine))
+        done += len(mine)
+    assert [len(own) for _, own in problem.rounds(np.array([3]))] == [1, 0, 0]  # every batch has its turn
 
 
 @pytest.mark.parametrize("solver", available_solvers())

@@ -22,6 +22,11 @@ from .executor import BatchReference, Executor, Walk, Work
 from .tasks import BatchSums, Facts, Room
 
 Array = TypeVar("Array", bound=NDArray[Any])
+#: Rounds over several batches in memory that make up a pass of visits. After batch upon batch the weights are those of
+#: the last batch above all, and passes are lost. Passes to a gap of 1e-2, log loss, l2 = 2, CoNLL-2000 in ten batches
+#: (`eg-prox`): 1 round 21.6, 2: 12.3, 4: 9.2, 8 and more: 8.2, as in one batch. Hinge (`bcfw`), 1000 sentences of WNUT
+#: 17 in ten batches: 8 rounds 24, 16: 20, as in one batch.
+ROUNDS = 16
 
 
 @dataclass(frozen=True)
@@ -29,7 +34,7 @@ class Part:
     """A batch in memory, for solvers that visit its examples one by one.
 
     native: the core's sums over its examples, which are numbered from 0 there. examples, slots: where the batch's
-    blocks are in arrays of all examples and of all slots.
+    blocks are in arrays of all examples and of all slots. number: of the batch.
     """
 
     native: Objective
@@ -37,6 +42,7 @@ class Part:
     features: FeatureMap
     examples: slice
     slots: slice
+    number: int
 
 
 class Sums:
@@ -338,10 +344,10 @@ class Sums:
         # kept: a pass over few examples takes microseconds
         if self._parts is None:
             raise ValueError("the batches of this problem do not lie in memory")
-        ranges = zip(self._parts, self._ranges(False), self._ranges(True), strict=True)
+        ranges = enumerate(zip(self._parts, self._ranges(False), self._ranges(True), strict=True))
         return tuple(
-            Part(sums.objective, sums.structure, sums.features, slice(*examples), slice(*slots))
-            for sums, examples, slots in ranges
+            Part(sums.objective, sums.structure, sums.features, slice(*examples), slice(*slots), number)
+            for number, (sums, examples, slots) in ranges
         )
 
     def visits(self, order: Ints) -> Iterator[tuple[Part, Ints]]:
@@ -353,6 +359,17 @@ class Sums:
         for part in parts:
             start, stop = part.examples.start, part.examples.stop
             yield part, order[(order >= start) & (order < stop)] - start
+
+    def rounds(self, order: Ints) -> Iterator[tuple[Part, Ints]]:
+        """As `visits`, but in up to `ROUNDS` rounds over the batches, each for the next part of the order.
+
+        The last round has every batch, some perhaps without examples; the others have those with some.
+        """
+        n_rounds = min(ROUNDS, max(1, len(order) // self.n_batches)) if self.n_batches > 1 else 1
+        for k, some in enumerate(np.array_split(order, n_rounds)):
+            for part, own in self.visits(some):
+                if len(own) or k == n_rounds - 1:
+                    yield part, own
 
     @cached_property
     def _parts(self) -> list[BatchSums] | None:

@@ -107,7 +107,7 @@ class Sweep(NamedTuple):
     merged: int
     work: int
     dual_gain: float
-    bound: float
+    bound: float = 0.0
 
     def plus(self, found: _core.BcfwSetReport) -> "Sweep":
         return Sweep(
@@ -115,7 +115,6 @@ class Sweep(NamedTuple):
             self.merged + found.merged,
             self.work + found.work,
             self.dual_gain + found.dual_gain,
-            self.bound + found.bound,
         )
 
 
@@ -251,8 +250,10 @@ class BCFW(BlockSolver[BCFWState]):
     ) -> Sweep:
         if self.averaging:
             state.lag -= state.weights  # -average
-        report = Sweep(0, 0, 0, 0.0, 0.0)
-        for (part, own), (kept, limit) in zip(problem.visits(order), sets.limited(self.memory_mb), strict=True):
+        report, limited = Sweep(0, 0, 0, 0.0), sets.limited(self.memory_mb)
+        bounds = np.zeros(len(limited))  # b of each batch after its last visits
+        for part, own in problem.rounds(order):
+            kept, limit = limited[part.number]
             blocks = _core.BcfwSetState(part.native, weights=state.weights, sets=kept, gaps=gaps[part.examples])
             options = _core.BcfwSetOptions(
                 l2=problem.l2,
@@ -265,8 +266,9 @@ class BCFW(BlockSolver[BCFWState]):
                 violators=self.violators,
             )
             found = _core.bcfw_set_epoch(blocks, own, options)
-            report = report.plus(found)
+            report, bounds[part.number] = report.plus(found), found.bound
             state.raised += found.dual_gain
+        report = report._replace(bound=float(bounds.sum()))
         if self.averaging:
             state.lag += state.weights
             state.lag *= 1 - NEWEST

@@ -120,8 +120,9 @@ class CoordinateDescent(BlockSolver[DCDState], ABC):
     def visit(self, problem: Problem, state: DCDState, *, search: bool = True, update: bool = True) -> Visited:
         """Visit all examples in a new order: ask the oracle, update the working sets, or both."""
         seen = Visited()
-        visits = problem.visits(self.draw_order(problem, state.rng))
-        for (part, order), (sets, limit) in zip(visits, state.sets.limited(self.memory_mb), strict=True):
+        limited = state.sets.limited(self.memory_mb)
+        for part, order in problem.rounds(self.draw_order(problem, state.rng)):
+            sets, limit = limited[part.number]
             options = _core.DcdOptions(
                 l2=problem.l2,
                 search=search,

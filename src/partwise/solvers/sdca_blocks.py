@@ -92,7 +92,7 @@ def step(problem: Problem, state: BlockState, draw: Callable[[], Ints], skip: fl
     visits, gain = 0, 0.0
     while visits < len(problem.active):
         order = _awake(state, draw())
-        for part, own in problem.visits(order):
+        for part, own in problem.rounds(order):
             blocks = _core.SdcaState(
                 part.native,
                 curvatures=state.curvatures[part.slots],

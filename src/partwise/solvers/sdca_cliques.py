@@ -98,7 +98,7 @@ def drawn_order(problem: Problem, state: LineState, gap_share: float) -> Ints | 
 
 def step(problem: Problem, state: LineState, order: Ints, line_tol: float) -> None:
     """One pass."""
-    for part, own in problem.visits(order):
+    for part, own in problem.rounds(order):
         blocks = _core.SdcaLineState(
             part.native,
             weights=state.weights,

@@ -154,7 +154,7 @@ class SMO(OnlineSolver[SMOState]):
         return self.form == "cliques"
 
     def _factored_pass(self, problem: Problem, state: SMOState) -> None:
-        for part, order in problem.visits(self.draw_order(problem, state.rng)):
+        for part, order in problem.rounds(self.draw_order(problem, state.rng)):
             native = _core.SmoState(
                 part.native,
                 weights=state.weights,
@@ -171,8 +171,9 @@ class SMO(OnlineSolver[SMOState]):
 
     def _labellings_pass(self, problem: Problem, state: SMOState, sets: KeptLabellings) -> None:
         """One pairwise step per visit, of the oracle's labelling and the worst one kept."""
-        visits = problem.visits(self.draw_order(problem, state.rng))
-        for (part, order), (kept, limit) in zip(visits, sets.limited(self.memory_mb), strict=True):
+        limited = sets.limited(self.memory_mb)
+        for part, order in problem.rounds(self.draw_order(problem, state.rng)):
+            kept, limit = limited[part.number]
             native = _core.BcfwSetState(part.native, weights=state.weights, sets=kept, gaps=state.gaps[part.examples])
             options = _core.BcfwSetOptions(
                 l2=problem.l2,
