@@ -97,7 +97,6 @@ def _new_folder(name: str, overwrite: bool) -> Iterator[str]:
         shutil.rmtree(aside, ignore_errors=True)
 
 
-
 class _Writer:
     def __init__(self, folder: str, estimator: Any, model: Model, blocks: Blocks, batch_size: int) -> None:
         self.folder = folder
