@@ -19,7 +19,7 @@ from partwise import CheckpointError, ConvergenceWarning, PartitionError, Proble
 from partwise.features import maxent_map
 from partwise.partitions.sizes import Plan
 from partwise.problem import Batch, LabelledBatch
-from partwise.solvers import BlockDual, Checkpoint, get_solver
+from partwise.solvers import BlockDual, Checkpoint, block_dual, get_solver
 from partwise.solvers import checkpoint as checkpoint_files
 from partwise.solvers.block_files import Block, read_block, write_block
 from partwise.structures import Multiclass
@@ -443,7 +443,7 @@ def test_an_inner_solver_that_does_not_fit():
 @pytest.mark.parametrize("groups", [1, 2])
 def test_blocks_that_were_lost_are_made_again(groups, monkeypatch):
     """Where there is room blocks stay in memory; a process that lost them makes the same bits of files and weights."""
-    from partwise.solvers import block_dual, block_walks
+    from partwise.solvers import block_walks
 
     monkeypatch.setattr(block_dual, "SECONDS", 0.0)
 
@@ -467,3 +467,41 @@ def test_blocks_that_were_lost_are_made_again(groups, monkeypatch):
     del kept
     assert not os.path.exists(folder)
     assert not any(key[0] == folder for key in block_walks._KEPT)
+
+
+def test_sigma_follows_the_overlap_of_changes(monkeypatch):
+    """sigma of a round: the largest |sum d_g|^2 / sum |d_g|^2 of the two before, 1 to `groups`; D never falls."""
+    overlaps, sigmas, duals, make_round = [3.0], [], [], BlockDual._round
+
+    def watched(self, problem, state, now):
+        sigmas.append(problem.l2 / now.l2)
+        found = make_round(self, problem, state, now)
+        together = np.sum([each.moved for each in found], axis=0)
+        overlaps.append(together @ together / sum(each.moved @ each.moved for each in found))
+        return found
+
+    monkeypatch.setattr(BlockDual, "_round", watched)
+    problem, method = several("log", l2=5.0), BlockDual(inner="eg", groups=3)
+    state = method.init_state(problem, np.random.default_rng(0), None)
+    for _ in range(8):
+        method.step(problem, state)
+        duals.append(method.certificate(problem, state).certificate.dual)
+    assert state.repeated == 0
+    expected = [min(max(1.0, *overlaps[max(k - 1, 0) : k + 1]), 3.0) for k in range(8)]
+    np.testing.assert_allclose(sigmas, expected, rtol=1e-12)
+    assert min(sigmas) < 2.5
+    assert (np.diff(duals) > -1e-9).all()
+
+
+def test_the_gap_is_guessed_from_the_last_two_certificates():
+    """gap ~ gain^power, with the power that takes the certificate before to the last; inf says nothing."""
+    problem, method = several("log", l2=5.0), BlockDual(inner="eg")
+    state = method.init_state(problem, np.random.default_rng(0), None)
+    method.step(problem, state)
+    found = method.certificate(problem, state).certificate
+    for gap, gain in ((8.0, np.inf), (8.0, 100.0), (2.0, 6.25)):
+        state.gain = gain
+        method.observe(problem, state, replace(found, gap=gap))
+        assert state.power == (0.5 if gap == 2 else block_dual.FIRST_POWER)
+    state.checked_gap, state.checked_gain, state.gain = 2.0, 6.25, 1.0
+    assert method.guess_gap(state) == pytest.approx(0.8)
