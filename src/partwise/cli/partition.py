@@ -66,7 +66,9 @@ def partition(task: Task, *, data: str, output: str, batch_size: str, as_json: b
     first = next(iter(task.blocks(data, flags, BLOCK, labelled=True)))
     chosen = {name: flags[name] for name in task.partitioned}
     # how many columns there may be is looked at when all of them were seen, by `blocks`
-    model = task.make({**flags, "max_columns": 1 << 60}, first, {**chosen, "n_jobs": flags["threads"]})
+    model = task.make(
+        {**flags, "max_columns": 1 << 60, "max_labels": 1 << 60}, first, {**chosen, "n_jobs": flags["threads"]}
+    )
     remembered = {"task": task.name, **task.remember(flags, first)}
     found = partitions.write(output, model, blocks, batch_size=batch_size, input_settings=remembered)
     fields = {

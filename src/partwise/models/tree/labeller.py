@@ -22,6 +22,7 @@ from partwise.problem import Batch, LabelledBatch, Problem
 from partwise.problem.inference import best_labellings
 from partwise.result import Result
 from partwise.solvers import solve, suitable_solvers
+from partwise.solvers.auto import too_many_slots
 from partwise.structures import Multiclass
 
 
@@ -58,7 +59,8 @@ class ArcLabeller:
         problem = Problem.of([LabelledBatch(batch, structure.encode(labels), weight)], "log", penalty, n_jobs=n_jobs)
         # Blocks are diagonal unless an arc has the same feature twice (hashing); tiny problems need no exact answer.
         plain = "sdca" if "sdca" in suitable_solvers(problem) else "eg"
-        result = solve(problem, "auto" if problem.l1 else plain, **options)
+        # Many names: dual variables would take more than the data (`auto` knows).
+        result = solve(problem, "auto" if problem.l1 or too_many_slots(problem) else plain, **options)
         return cls(model, PairLayout(layout, all_pairs=False), classes, result.weights), result
 
     def predict(self, words: Words, heads: Ints, n_jobs: int) -> list[str]:
