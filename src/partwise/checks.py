@@ -50,6 +50,24 @@ def seed_of(random_state: Any) -> int | None:
     raise ValueError(f"random_state must be None, an int or a NumPy generator, got {random_state!r}")
 
 
+def check_strength(name: str, value: Any) -> None:
+    """A number > 0 whose inverse and squares of what it weighs are numbers, too."""
+    check_positive(name, value)
+    if not 1.0 / MOST_WEIGHT <= value <= MOST_WEIGHT:
+        raise ValueError(f"{name} must lie between {1.0 / MOST_WEIGHT:g} and {MOST_WEIGHT:g}, got {value!r}")
+
+
+def check_finite(name: str, values: Any) -> Any:
+    """The values themselves; ValueError that names the first one that is NaN or infinite."""
+    array = np.asarray(values, dtype=np.float64)
+    bad = np.argwhere(~np.isfinite(array))
+    if len(bad):
+        raise ValueError(
+            f"{name}: weight {', '.join(map(str, bad[0]))} is {array[tuple(bad[0])]}: weights must be finite"
+        )
+    return values
+
+
 #: The largest weight of an example.
 MOST_WEIGHT = 1e100
 

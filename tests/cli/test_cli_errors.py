@@ -365,3 +365,14 @@ def test_names_that_are_no_text(cli, files, tmp_path):
         out.write("x\n")
     error = refused(cli, "train", "tag", data, "-o", model, "--features", "ner", "--gazetteer", f"{odd}.names")
     assert "cannot be a gazetteer's name" in error
+
+
+@pytest.mark.parametrize(
+    ("task", "line"), [("tag", "w{0} l{1}\n\n"), ("segment", "w{0} B-l{1}\n\n"), ("cfg", "(S (l{1} w{0}) (B b))\n")]
+)
+def test_many_labels_in_a_small_file_are_refused_at_once(cli, tmp_path, task, line):
+    path, out = tmp_path / "data.txt", tmp_path / "model.pw"
+    path.write_text("".join(line.format(k % 9, k) for k in range(2000)))
+    failed = cli("train", task, path, "-o", out, status=2)
+    assert "tokens, out of proportion: a model has tables of labels; --max-labels 200" in failed.stderr
+    assert "--max-labels 200" in cli("train", task, path, "-o", out, "--max-labels", 1999, status=2).stderr

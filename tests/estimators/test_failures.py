@@ -202,3 +202,12 @@ def test_labelled_examples_have_answers_and_weights_are_finite():
     weights[1] = np.nan
     with pytest.raises(ValueError, match="weight 1 is nan: weights must be finite"):
         model.with_weights(weights)
+
+
+def test_weights_that_are_no_numbers_are_not_taken():
+    classifier = MaxentClassifier().fit([[0.0], [1.0]], ["a", "b"])
+    with pytest.raises(ValueError, match="coef_: weight 0, 0 is nan: weights must be finite"):
+        classifier.coef_ = np.array([[np.nan]])
+    tagger = SequenceTagger(tol=0.1).fit([[["a"], ["b"]]], [["A", "B"]])
+    with pytest.raises(ValueError, match="coef_: weight 1 is inf: weights must be finite"):
+        tagger.coef_ = np.array([0.0, np.inf])

@@ -6,6 +6,7 @@ import os
 import random
 import resource
 from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,10 @@ from modelcases import as_names, sequences
 
 import partwise
 from partwise import MaxentClassifier, SequenceTagger, threads
+from partwise.cli import main
+from partwise.cli.errors import UserError
 
+from .inputs import ANSWERS, KINDS, answers_of, data, estimator, fitted, through_a_file
 from .killed import words_model
 from .rows import Row, apart
 
@@ -36,7 +40,48 @@ def works(folder: Path, n_jobs: int) -> dict[str, Callable[[], Any]]:
         "predict": lambda: words_model().predict([["a", "b"] * 20] * 500),
         "marginals": lambda: words_model().predict_marginals([["a", "b"] * 20] * 500),
         "save": lambda: words_model().save(folder / "other.pw"),
+        **every_estimator(n_jobs),
+        **commands(folder),
     }
+
+
+def every_estimator(n_jobs: int) -> dict[str, Callable[[], Any]]:
+    """Training and answers of each kind; models are fitted before the limit holds."""
+    found: dict[str, Callable[[], Any]] = {}
+    for kind in KINDS:
+        X, y = small_data(kind)
+        made = estimator(kind)
+        if "n_jobs" in made.get_params():
+            made.set_params(n_jobs=n_jobs)
+        found[f"{kind}, fit"] = partial(made.fit, X, y)
+        for what in ("predict", "predict_marginals", "predict_k_best"):
+            if what in answers_of(kind):
+                found[f"{kind}, {what}"] = partial(ANSWERS[what], small_model(kind), X, y)
+        found[f"{kind}, save and load"] = partial(through_a_file, small_model(kind))
+    return found
+
+
+@cache
+def small_data(kind: str) -> tuple[Any, Any]:
+    return data(kind, 3000, 200, 3, 10)
+
+
+@cache
+def small_model(kind: str) -> Any:
+    return fitted(kind)
+
+
+def commands(folder: Path) -> dict[str, Callable[[], Any]]:
+    (folder / "train.txt").write_text("a A\nb B\nc A\n\n" * 500)
+    model, text, out = str(folder / "model.pw"), str(folder / "train.txt"), str(folder / "out")
+    given = {
+        "train": ["train", "tag", text, "-o", out, "--features", "pos", "--tol", "0.1"],
+        "partition": ["partition", "tag", text, "-o", out, "--features", "pos"],
+        "predict": ["predict", model, text, "-o", out],
+        "evaluate": ["evaluate", model, text],
+        "inspect": ["inspect", model],
+    }
+    return {f"command {name}": partial(main, words, standalone_mode=False) for name, words in given.items()}
 
 
 def limited(number: int, folder: Path) -> tuple[str, str]:
@@ -44,11 +89,13 @@ def limited(number: int, folder: Path) -> tuple[str, str]:
     n_jobs = rng.choice([1, 2, 4])
     work = works(folder, n_jobs)
     name = rng.choice(list(work))
-    of_threads = rng.random() < 0.3
+    kind = rng.choices(["memory", "threads", "files"], [6, 3, 1])[0]
 
     def go() -> str:
         threads.available_processors = lambda: 4  # type: ignore[assignment]
-        if of_threads:
+        if kind == "files":
+            resource.setrlimit(resource.RLIMIT_NOFILE, (rng.randint(0, 12),) * 2)
+        elif kind == "threads":
             if os.getuid() == 0:  # limits are not for root
                 os.chmod(folder, 0o777)
                 os.setgroups([])
@@ -62,12 +109,12 @@ def limited(number: int, folder: Path) -> tuple[str, str]:
             work[name]()
         except MemoryError:
             return "MemoryError"
-        except (RuntimeError, OSError, ValueError) as error:
+        except (RuntimeError, OSError, ValueError, UserError) as error:
             return f"a sentence: {type(error).__name__}: {error}"[:150]
         return "done"
 
     ended = apart(go, 60)
-    where = f"{name}, n_jobs={n_jobs}, {'threads' if of_threads else 'memory'}"
+    where = f"{name}, n_jobs={n_jobs}, {kind}"
     if ended.how != "answer" or not isinstance(ended.answer, str):
         raised = isinstance(ended.answer, dict) and ended.answer.get("raised") == "MemoryError"
         return ("MemoryError" if raised else "another end"), f"{where}: {ended}"
@@ -78,7 +125,7 @@ def limited(number: int, folder: Path) -> tuple[str, str]:
 ROWS = [
     Row(
         "limits",
-        "limits of memory or threads (ulimit) at random points",
+        "limits of memory, threads or files (ulimit) at random points: all estimators, their files, commands",
         "MemoryError or a sentence; 0 aborts, 0 deadlocks",
         1000,
         8,

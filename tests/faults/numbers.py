@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -25,7 +26,15 @@ from partwise.datasets import make_treebank
 from .rows import Row
 
 VALUES = (float("nan"), float("inf"), -float("inf"), 1e300, -1e300, 1e308, 5e-324, 1e-310)
-PLACES = ("fit", "predict", "sample_weight")
+#: Where the number is: in the features that are learnt from, in those that an answer is asked for, in an example's
+#: weight, a label's weight, a cost, the weights of the model, or a parameter.
+ASKED = ("predict", "predict_marginals", "predict_k_best", "predict_proba", "score", "log_probability", "entropy")
+PARAMETERS = ("C", "tol", "max_seconds", "max_passes", "l1_ratio", "label_C", "memory_limit", "gamma", "min_count")
+OTHERS = ("class_weight", "cost", "coef_", *PARAMETERS)
+PLACES = ("fit", "sample_weight", *ASKED, *OTHERS)
+#: What a message names: an example, a place in it, a column, or the parameter itself.
+THINGS = "sequence|graph|sentence|row|sample|position|node|column|feature|weight|input|example|attribute"
+NAMED = re.compile(rf"({THINGS})s? \d|'[BO]'|'B-x'|'x'|of a sequence")
 LABELS = ["B", "I", "O"]
 
 
@@ -101,40 +110,92 @@ CASES: dict[str, tuple[Make, Callable[[float | None], Any], Callable[[], Any], b
         False,
     ),
 }
-TRIALS = [
-    (name, value, place)
-    for name, value, place in itertools.product(CASES, VALUES, PLACES)
-    if place == "sample_weight" or CASES[name][3]  # others have no numbers in their features
-]
+
+
+def applies(name: str, place: str) -> bool:
+    """Whether an estimator of this case has such a place."""
+    numbers = CASES[name][3]
+    if place in ("sample_weight", "coef_"):
+        return True
+    if place in ("fit", *ASKED):
+        return (
+            numbers and (place == "fit" or hasattr(SHAPES[name], place)) and not (name in HINGE and place in PROBABLE)
+        )
+    if place == "cost" and name in ("classifier, l1", "tagger, maxent", "dependencies", "constituents"):
+        return False  # there are none with l1 and maxent, and those of parsers are no numbers
+    return place in SHAPES[name].get_params()
+
+
+SHAPES = {name: make() for name, (make, _, _, _) in CASES.items()}
+HINGE = ("tagger, hinge",)
+PROBABLE = ("predict_marginals", "predict_proba", "log_probability", "entropy")
+TRIALS = [trial for trial in itertools.product(CASES, VALUES, PLACES) if applies(trial[0], trial[2])]
+
+
+def numbers_in(found: Any) -> Any:
+    """All numbers within an answer."""
+    if isinstance(found, dict):
+        found = list(found.values())
+    if isinstance(found, (list, tuple)):
+        for each in found:
+            yield from numbers_in(each)
+    elif isinstance(found, (float, np.ndarray)):
+        yield from np.asarray(found, dtype=object).ravel().tolist()
+
+
+def attempt(name: str, value: float, place: str) -> bool:
+    """Whether all that comes out is finite."""
+    make, inputs, answers, _ = CASES[name]
+    estimator, y = make().set_params(max_passes=30, tol=1e-2), answers()
+    X, n, given = inputs(None), len(y), {}
+    if place == "sample_weight":
+        given["sample_weight"] = np.ones(n)
+        given["sample_weight"][3] = value
+    elif place in ("class_weight", "cost"):
+        known = "x" if name == "segments" else "B"
+        label = "B-x" if name == "segments" and place == "class_weight" else known
+        estimator.set_params(**{place: {label: value if place == "class_weight" else {"O": value}}})
+        if place == "cost":
+            estimator.set_params(loss="hinge")
+    elif place in PARAMETERS:
+        estimator.set_params(**{place: value})
+    estimator.fit(inputs(value) if place == "fit" else X, y, **given)
+    if place == "coef_":
+        weights = np.array(estimator.coef_)
+        weights.flat[0] = value
+        estimator.coef_ = weights
+    asked = inputs(value) if place in ASKED else X
+    what = place if place in ASKED else "predict"
+    method = getattr(estimator, what)
+    more = {"score": (y,), "log_probability": (y,), "predict_k_best": (2,)}.get(what, ())
+    found = method(asked, *more)
+    kept = [estimator.result_.primal, *numbers_in(np.asarray(estimator.coef_))]
+    # the log-probability of an answer that cannot be is minus infinity
+    answers_found = [each for each in numbers_in(found) if isinstance(each, float)]
+    return bool(np.isfinite(kept).all()) and not np.isnan(answers_found).any() and float("inf") not in answers_found
 
 
 def odd_number(number: int, folder: Path) -> tuple[str, str]:
     name, value, place = TRIALS[number]
-    make, inputs, answers, _ = CASES[name]
-    estimator, y = make().set_params(max_passes=30, tol=1e-2), answers()
     where = f"{name}, {value} in {place}"
-    n = len(y)
     try:
         with np.errstate(all="ignore"):
-            if place == "sample_weight":
-                weight = np.ones(n)
-                weight[3] = value
-                estimator.fit(inputs(None), y, sample_weight=weight)
-            else:
-                estimator.fit(inputs(value if place == "fit" else None), y)
-            found = estimator.predict(inputs(value if place == "predict" else None))
-    except ValueError as error:
-        return "ValueError", f"{where}: {error}"
+            finite = attempt(name, value, place)
+    except (ValueError, TypeError) as error:
+        if isinstance(error, TypeError) and place not in OTHERS:
+            raise
+        named = (place if place in PARAMETERS or place == "sample_weight" else "") in str(error)
+        told = named and (place in PARAMETERS or NAMED.search(str(error)))
+        return ("ValueError" if told else "ValueError without a place"), f"{where}: {error}"
     except ArithmeticError as error:
         return "ArithmeticError", f"{where}: {error}"
-    finite = np.isfinite(estimator.coef_).all() and np.isfinite(estimator.result_.primal)
-    return ("finite" if finite and len(found) == n else "not finite"), where
+    return ("finite" if finite else "not finite"), where
 
 
 ROWS = [
     Row(
         "odd-numbers",
-        "NaN, inf, 1e300, denormals in features or weights of examples, all estimators",
+        "NaN, inf, 1e300, denormals in features, weights of examples, labels, models; costs, parameters; all kinds",
         "ValueError naming the place, or finite results",
         len(TRIALS),
         6,

@@ -140,7 +140,7 @@ def cases() -> dict[str, tuple[Prepare, bool]]:
     found["classifier: no columns"] = no_columns(3, 0), True
     found["segments: one of 5,000 tokens"] = one_long_segment(5000), False
     found["graphs: a grid of 10 x 10"] = grid(10), False
-    found["graphs: a grid of 300 x 300"] = grid(300), True
+    found["graphs: a grid of 150 x 150"] = grid(150), True
     return found
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from partwise.estimators.warm_start import Former
 
 #: Flags that say how a file is read: the model remembers them, but the new file may be another.
-READING = ("format", "columns", "separator", "lenient", "zero_based", "max_columns")
+READING = ("format", "columns", "separator", "lenient", "zero_based", "max_columns", "max_labels")
 #: Parameters that say how to train.
 TRAINED = ("solver", "solver_options", "tol", "max_seconds", "max_passes", *RENAMED)
 LOSS = ("loss", "temperature", "cost_scale", "cost")

@@ -69,7 +69,9 @@ def partition(
     first = next(iter(task.blocks(data, flags, BLOCK, labelled=True)))
     chosen = {name: flags[name] for name in task.partitioned}
     # how many columns there may be is looked at when all of them were seen, by `blocks`
-    model = task.make({**flags, "max_columns": 1 << 60}, first, {**chosen, "n_jobs": flags["threads"]})
+    model = task.make(
+        {**flags, "max_columns": 1 << 60, "max_labels": 1 << 60}, first, {**chosen, "n_jobs": flags["threads"]}
+    )
     remembered = {"task": task.name, **task.remember(flags, first)}
     options: dict[str, Any] = {"batch_size": batch_size, "input_settings": remembered, "overwrite": overwrite}
     found = partitions.write(output, model, blocks, **options)

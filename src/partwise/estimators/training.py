@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from partwise.arrays import Floats, Ints
 from partwise.callbacks.base import Callbacks, Session, check_callbacks
-from partwise.checks import check_choice, check_count, check_positive, count_jobs, seed_of
+from partwise.checks import check_choice, check_count, check_positive, check_strength, count_jobs, seed_of
 from partwise.estimators.warm_start import FitKey, answer_numbers, start_of
 from partwise.losses import Loss, get_loss
 from partwise.metrics.scorers import register_if_loaded
@@ -173,7 +173,7 @@ class TrainedEstimator(BaseEstimator):
         if not len(Cs):
             raise ValueError("Cs holds no values")
         for C in Cs:
-            check_positive("Cs: each value", C)
+            check_strength("Cs: each value", C)
         with unchanged_on_failure(self):
             self.C = Cs[-1]
             prepared = self._prepare_fit(X, y, sample_weight)
@@ -285,7 +285,7 @@ class TrainedEstimator(BaseEstimator):
     def _check_training(self) -> Training:
         loss = get_loss(self.loss)
         check_callbacks(self.callbacks)
-        check_positive("C", self.C)
+        check_strength("C", self.C)
         check_positive("tol", self.tol, zero=True)
         for name in ("max_seconds", "max_passes"):
             if getattr(self, name) is not None:

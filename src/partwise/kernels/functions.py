@@ -18,6 +18,9 @@ import numpy as np
 from .._core import KernelFunction
 from ..features import Attributes
 
+#: Values with a larger variance have squares that are no double precision numbers.
+MOST_VARIANCE = 1e300
+
 
 @dataclass(frozen=True)
 class Linear:
@@ -141,7 +144,20 @@ def scale_gamma(rows: Any) -> float:
         variance = (float(((values - mean) ** 2).sum()) + (size - len(values)) * mean * mean) / max(size, 1)
     else:
         n_inputs, variance = rows.shape[1], float(rows.var())
+    if not variance <= MOST_VARIANCE:
+        column, value = _largest(rows)
+        raise ValueError(f"X: column {column} has a value of {value:g}: the variance is beyond double precision")
     return 1.0 / (n_inputs * variance) if variance > 0 else 1.0
+
+
+def _largest(rows: Any) -> tuple[int, float]:
+    """The column and the value that is the largest in size."""
+    if isinstance(rows, Attributes):
+        values = np.ones(len(rows.attributes)) if rows.values is None else rows.values
+        at = int(np.argmax(np.abs(values)))
+        return int(rows.attributes[at]), float(values[at])
+    at = int(np.argmax(np.abs(rows)))
+    return at % rows.shape[1], float(rows.flat[at])
 
 
 def _check_gamma(gamma: Any) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partwise.arrays import Floats
-from partwise.checks import check_choice, check_positive
+from partwise.checks import MOST_WEIGHT, check_choice, check_positive
 
 if TYPE_CHECKING:
     from partwise.models.sequences.labels import Targets
@@ -72,6 +72,8 @@ def label_factors(class_weight: Any, seen: NDArray[Any], sums: Floats) -> Floats
             raise ValueError(f"class_weight names the label {unknown[0]!r}, which is not in y")
         for label, value in class_weight.items():
             check_positive(f"class_weight of label {label!r}", value, zero=True)
+            if value > MOST_WEIGHT:
+                raise ValueError(f"class_weight of label {label!r} is {value}: at most {MOST_WEIGHT:g}")
         factors = np.array([float(class_weight.get(label, 1.0)) for label in seen.tolist()])
         if not (factors * sums).any():
             raise ValueError("class_weight and sample_weight leave no row with a weight above 0")

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from partwise.arrays import Floats, Ints, pointers
+from partwise.checks import MOST_WEIGHT
 from partwise.io.costs import FileCosts
 from partwise.io.errors import FormatError
 from partwise.losses import Loss
@@ -172,6 +173,8 @@ def _check(value: Any, gold: Any, label: Any, what: str = "") -> float:
         raise ValueError(f"cost of label {names} must be a number, got {value!r}") from None
     if not (np.isfinite(number) and number >= 0):
         raise ValueError(f"cost of label {names} is {number:g}: costs must be finite and not negative")
+    if number > MOST_WEIGHT:
+        raise ValueError(f"cost of label {names} is {number:g}: at most {MOST_WEIGHT:g}")
     if number and bool(gold == label):
         raise ValueError(f"cost of label {names} is {number:g}: the right answer must cost nothing")
     return number

@@ -43,7 +43,7 @@ def check_table(X: Any, y: Any) -> None:
     """
     if not isinstance(y, (list, np.ndarray)) or len(y) < MANY_ROWS:
         return
-    shape = getattr(X, "shape", ())
+    shape: tuple[int, ...] = getattr(X, "shape", ())
     try:
         n_labels = len(set(y if isinstance(y, list) else y.tolist()))
         rows = X[:FIRST_ROWS] if isinstance(X, list) else ()

@@ -17,7 +17,7 @@ The rule of "auto", by loss and by a look at some examples (`look`); the first l
     smooth, tiny (`TINY`)             one part per labelling: the same; else lbfgs
     smooth, one part, columns         cd, where a slot has few 0/1 features and weights are few (see `_few_columns`)
     smooth, one part, few weights     the same newton, with parts of the Hessian (see `_few_weights`)
-    smooth, very many slots           lbfgs, which keeps nothing per slot (see `_too_many_slots`)
+    smooth, very many slots           lbfgs, which keeps nothing per slot (see `too_many_slots`)
     smooth, weak penalty              lbfgs
     smooth, one part per labelling    sdca
     smooth, else                      eg-prox
@@ -154,7 +154,7 @@ def choose(problem: Problem) -> Choice:
             return Choice(newton, f"smooth, one part per labelling, few weights ({problem.n_weights})")
     if tiny:
         return Choice(LBFGS(), "smooth and tiny", exact_passes)
-    if _too_many_slots(problem):
+    if too_many_slots(problem):
         return Choice(LBFGS(), "smooth, too many slots for dual variables")
     if look.curvature > WEAK:
         return Choice(LBFGS(), f"smooth with a weak penalty (curvature {look.curvature:.3g} > {WEAK:g})")
@@ -237,7 +237,7 @@ def _few_columns(look: Look) -> bool:
     return few and Capability.BINARY_FEATURES in problem.capabilities()
 
 
-def _too_many_slots(problem: Problem) -> bool:
+def too_many_slots(problem: Problem) -> bool:
     """Whether dual variables, 16 bytes per slot, are out of proportion to the data.
 
     A tied chain has a slot for every pair of labels in each example: 500 labels and 500 sequences of one position, 5 kB

@@ -12,6 +12,7 @@ import click
 from partwise.cli.errors import UserError
 from partwise.cli.output import json_line
 from partwise.cli.tasks import Data, Evaluation, NoExamples, Request, Rules, Task
+from partwise.cli.tasks.labelcounts import check_tree_labels, max_labels_flag
 from partwise.io import format_tree, read_trees
 from partwise.metrics import ParsevalScores, parseval
 from partwise.trees import RelativeFrequencyParser, TreeTransform, clean_tree, common_root, is_parsed, words_of
@@ -70,6 +71,7 @@ class CfgTask(Task):
             ),
             click.Option(["--keep-traces"], is_flag=True, help="Learn empty elements (-NONE-) as words."),
             click.Option(["--keep-functions"], is_flag=True, help="Learn function tags (NP-SBJ) as part of labels."),
+            max_labels_flag(),
         ]
 
     # files
@@ -118,6 +120,7 @@ class CfgTask(Task):
     def make(self, settings: Mapping[str, Any], data: Data, training: dict[str, Any]) -> Any:
         if settings.get("baseline") == "maxent":
             raise UserError("--baseline maxent is not available for trees")
+        check_tree_labels(settings, data)
         kept = {"traces": not settings["keep_traces"], "functions": not settings["keep_functions"]}
         return self.estimator(horizontal=settings["horizontal"], **kept, **training)
 

@@ -11,6 +11,7 @@ from partwise.cli.errors import UserError
 from partwise.cli.flags import File
 from partwise.cli.output import json_line
 from partwise.cli.tasks import Data, Request
+from partwise.cli.tasks.labelcounts import check_pairs
 from partwise.cli.tasks.labels import are_chunks, class_weight_of
 from partwise.cli.tasks.tag import TagTask, drawable, spread
 from partwise.cli.tasks.tagfeatures import choose_features
@@ -64,6 +65,7 @@ class SegmentTask(TagTask):
         if data.y is not None and not are_chunks(data.y.distinct()):
             wrong = next(label for label in data.y.distinct() if not are_chunks([label, "B-x"]))
             raise UserError(f"label {wrong!r} is not that of a chunk (O, B-TYPE, I-TYPE): use `partwise train tag`")
+        check_pairs(settings, data)
         chosen = settings.get("segment_features") or "auto"
         template = choose_features(settings, data).template
         features = {"auto": "auto", "none": ()}.get(chosen, (chosen,))

@@ -13,6 +13,7 @@ from partwise.cli.errors import UserError
 from partwise.cli.flags import File
 from partwise.cli.output import json_line, rank_text
 from partwise.cli.tasks import Data, Evaluation, Request, Rules, Task
+from partwise.cli.tasks.labelcounts import check_pairs, max_labels_flag
 from partwise.cli.tasks.labels import (
     are_chunks,
     class_weight_flag,
@@ -123,6 +124,7 @@ class TagTask(Task):
                 show_default=True,
                 help="What separates columns; any: runs of tabs and spaces.",
             ),
+            max_labels_flag(),
         ]
 
     # files
@@ -174,6 +176,7 @@ class TagTask(Task):
     # training
 
     def make(self, settings: Mapping[str, Any], data: Data, training: dict[str, Any]) -> Any:
+        check_pairs(settings, data, int(training.get("order", 1)))
         template = choose_features(settings, data).template
         legal = {"auto": "auto", "yes": True, "no": False}[settings.get("legal", "auto")]
         return self.estimator(

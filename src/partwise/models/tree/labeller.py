@@ -22,12 +22,13 @@ from partwise.problem import Batch, LabelledBatch, Problem
 from partwise.problem.inference import best_labellings
 from partwise.result import Result
 from partwise.solvers import solve, suitable_solvers
+from partwise.solvers.auto import too_many_slots
 from partwise.structures import Multiclass
 
 
 def solve_names(problem: Problem, **options: Any) -> Result:
     """Train; options as for `solve`."""
-    if problem.l1:
+    if problem.l1 or too_many_slots(problem):  # dual variables of many names would take more than the data
         return solve(problem, "auto", **options)
     # Blocks are diagonal unless an arc has the same feature twice (hashing); tiny problems need no exact answer.
     return solve(problem, "sdca" if "sdca" in suitable_solvers(problem) else "eg", **options)

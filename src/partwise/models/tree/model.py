@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from partwise.arrays import Booleans, Floats, Ints, pointers
-from partwise.checks import check_choice, check_positive, check_sample_weight
+from partwise.checks import check_choice, check_positive, check_sample_weight, check_strength
 from partwise.features import ArcIndex, ArcTokens
 from partwise.features.arcs import ARC_TEMPLATES, LABEL_TEMPLATES, ArcTable, parse_templates
 from partwise.metrics import attachment_scores
@@ -109,7 +109,7 @@ class TreeModel(Model):
         check_choice("labels", self.labels, ("auto", True, False))
         check_choice("features", self.features, ("gold", "all", "hashed"))
         check_choice("single_root", self.single_root, (True, False))
-        check_positive("label_C", self.label_C)
+        check_strength("label_C", self.label_C)
         check_positive("memory_limit", self.memory_limit, zero=True)
         for name, low, high in (("min_count", 1, 1 << 30), ("hash_bits", 1, 31), ("max_length", 1, 1 << 15)):
             value = getattr(self, name)
