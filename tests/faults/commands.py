@@ -128,7 +128,7 @@ def lay_out(folder: Path) -> None:
         (folder / name).write_bytes(data)
 
 
-def run_here(name: str, folder: Path, told: Path, out: int) -> None:
+def run_here(name: str, folder: Path, told: Path, out: int, other_end: int | None) -> None:
     """The command, in a process that was forked: as ``partwise`` would run it, to the end of the process."""
     atexit._clear()
     weakref.finalize._registry.clear()  # type: ignore[attr-defined]
@@ -138,6 +138,8 @@ def run_here(name: str, folder: Path, told: Path, out: int) -> None:
     os.dup2(os.open(told, os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
     os.dup2(out, 1)
     os.close(out)
+    if other_end is not None:
+        os.close(other_end)
     sys.stdout = io.TextIOWrapper(io.BufferedWriter(io.FileIO(1, "w")), encoding="utf-8")
     sys.stderr = io.TextIOWrapper(io.FileIO(2, "w"), encoding="utf-8", write_through=True)
     os.chdir(folder)
@@ -181,7 +183,7 @@ def run_command(name: str, folder: Path, how: str, when: float, at_write: bool) 
         elif how.startswith("SIG"):
             os.kill(child, getattr(signal, how))
 
-    return apart(partial(run_here, name, inside, told, writing), 120, end), session
+    return apart(partial(run_here, name, inside, told, writing, reading), 120, end), session
 
 
 @cache

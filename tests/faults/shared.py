@@ -17,7 +17,7 @@ from modelcases import PARSERS, TAGGERS, Fitted, fitted_classifier, fitted_label
 from smallproblems import Small, loss_for
 
 import partwise
-from partwise import ConstituencyParser, MaxentClassifier, SegmentTagger, SequenceTagger, solve
+from partwise import ConstituencyParser, MaxentClassifier, SegmentTagger, SequenceTagger, solve, threads
 from partwise.datasets.treebank import make_treebank
 from partwise.io import parse_trees
 
@@ -158,7 +158,7 @@ def train_together(number: int, folder: Path) -> tuple[str, str]:
     from smallproblems import kind_for, penalty_for
 
     solver = TRAINED[number % len(TRAINED)]
-    small = Small(kind_for(solver), loss_for(solver), l2=0.05, n=40)
+    small = Small(kind_for(solver), loss_for(solver), l2=0.05, n=100)
     problem = small.problem.with_penalty(penalty_for(solver, 0.05))
     found: dict[int, Any] = {}
     options = {"tol": 1e-6, "max_passes": 10, "random_state": 0}
@@ -166,9 +166,13 @@ def train_together(number: int, folder: Path) -> tuple[str, str]:
     def run(key: int, n_jobs: int) -> None:
         found[key] = solve(problem, solver, n_jobs=n_jobs, **options).weights
 
-    run(0, 2)
-    run(1, 4)
-    errors = together([partial(run, 2, 2), partial(run, 3, 4)])
+    processors, threads.available_processors = threads.available_processors, lambda: 4
+    try:
+        run(0, 2)
+        run(1, 4)
+        errors = together([partial(run, 2, 2), partial(run, 3, 4)])
+    finally:
+        threads.available_processors = processors
     if errors:
         return "error", f"{solver}: {errors}"
     same = np.array_equal(found[0], found[2]) and np.array_equal(found[1], found[3])
