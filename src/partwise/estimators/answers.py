@@ -119,7 +119,8 @@ class AnsweringEstimator(TrainedEstimator):
         self._note(model, reading, best)
         if not probabilities:
             return numbers, None
-        counts, _ = expectations(reading.batch, model.weights, get_loss(self.loss).temperature, n_jobs)
+        counts, values = expectations(reading.batch, model.weights, get_loss(self.loss).temperature, n_jobs)
+        check_sums(values, reading.numbers)
         rows = model.marginals(reading, counts, output="array")
         return numbers, np.concatenate(rows)[np.arange(len(numbers)), numbers] if rows else np.empty(0)
 
