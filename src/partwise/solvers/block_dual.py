@@ -21,12 +21,13 @@ moves by the sum of d_g / sigma, and D gains
 
 which is no less than the sum of G_g where sigma is at least the overlap |sum_g d_g|^2 / sum_g |d_g|^2, a number from 0
 to `groups` (by the inequality of Cauchy and Schwarz): 0 or 1 where groups move in opposite or unrelated directions,
-`groups` where all move alike. Scaling "auto": the largest overlap of the last two rounds, within 1 and `groups`; in the
-first round `groups`. A round in which D would fall is made again, from the old files, with twice that sigma, at most
-`groups`, with which it cannot. So D never falls. Groups move alike in the first rounds, which take most of the way, and
-less and less later: on CoNLL-2000 repeated three times, log loss, l2 = 2, two groups of 15 batches, inner eg-prox, the
-overlap falls from 1.98 to 0.7 in 18 rounds with sigma = 2, and 18.7 passes to a gap of 1e-2 become 15.5 (16.3 with one
-group). A constant sigma below the first rounds' overlap does harm, though D rises: see docs/scaling.md.
+`groups` where all move alike. Scaling "auto": 1.2 times the largest overlap of the last two rounds, within 1 and
+`groups`; in the first round `groups`. A round in which D would fall is made again, from the old files, with twice that
+sigma, at most `groups`, with which it cannot. So D never falls. Groups move alike in the first rounds, which take most
+of the way, and less and less later: on CoNLL-2000 repeated three times, log loss, l2 = 2, two groups of 15 batches,
+inner eg-prox, the overlap falls from 1.98 to 0.7 in 18 rounds with sigma = 2, and 18.7 passes to a gap of 1e-2 become
+15.5 (16.3 with one group). A constant sigma below the first rounds' overlap does harm, though D rises: see
+docs/scaling.md.
 
 Proximity. Of eg-prox, the centre z and rho around all blocks: l2 + rho in place of l2 and rho z added to u (see
 `eg_prox`).
@@ -84,6 +85,8 @@ from .state import State
 FIRST_POWER, LEAST_POWER = 0.7, 0.4
 #: A fall of D, over 1 + its gains, that is rounding.
 ROUNDING = 1e-12
+#: Sigma over the overlap of the last rounds.
+MARGIN = 1.2
 #: What follows a sigma with which D would fall.
 LARGER = 2.0
 #: From files to files where blocks are kept besides: rounds and seconds, at least, and rounds, at most. Whoever has
@@ -297,7 +300,7 @@ class BlockDual(ScheduledSolver[BlockDualState]):
             state.repeated += 1
         self._accept(problem, state, now, found)
         if self.scaling == "auto":
-            state.scaling = min(max(1.0, overlap, state.overlap), float(state.groups))
+            state.scaling = min(max(1.0, MARGIN * max(overlap, state.overlap)), float(state.groups))
             state.overlap = overlap
         state.plane += pulled.l2 / sigma * moved
         state.weights = start + moved / sigma
