@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from partwise.arrays import Booleans, Floats, Ints, pointers
 from partwise.checks import check_choice, check_count, check_sample_weight
 from partwise.features.template import Template
-from partwise.memory import check_weights
+from partwise.memory import LITTLE, available, check_weights
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import decode_labels, encode_labels
@@ -45,6 +45,10 @@ class SequenceSource:
     lengths: Ints
     rows: Rows
     rule: LabelRule | None = None  # what the structure was told of neighbouring labels
+
+
+#: A model of more attributes is read by two threads.
+MANY_NAMES = 10_000
 
 
 class SequenceModel(Model):
@@ -384,10 +388,15 @@ class SequenceModel(Model):
         if model.kind != self.kind:
             raise ModelFormatError(f"says that it is a {self.kind!r} and holds a {model.kind[:40]!r}")
         # Both are native work for the most part: a large model's names and weights are read at the same time.
-        with ThreadPoolExecutor(1) as helper:
-            names = helper.submit(READERS[reader.kind].from_parts, reader)
+        # Small ones are not worth a thread; one that memory fails as it begins would be waited for without end.
+        if known > MANY_NAMES and available() > LITTLE:
+            with ThreadPoolExecutor(1) as helper:
+                names = helper.submit(READERS[reader.kind].from_parts, reader)
+                self._from_parts(model, known)
+            self.reader = names.result()
+        else:
+            self.reader = READERS[reader.kind].from_parts(reader)
             self._from_parts(model, known)
-        self.reader = names.result()
         if isinstance(self.reader, TemplateReader):
             self.template = self.template or self.reader.template
         return self
