@@ -123,9 +123,9 @@ def writers(folder: Path) -> dict[str, Writer]:
         partitions.write(path, case.make(), case.blocks(), batch_size=20_000)
 
     def duals(path: Path, which: int) -> None:
-        case.make(solver=BlockDual(inner="bcfw"), loss="hinge", tol=0.3).fit(partitions.open(path, "1G")).save(
-            path.parent / "trained.pw"
-        )
+        case.make(solver=BlockDual(inner="bcfw"), loss="hinge", tol=1e-30, max_passes=12).fit(
+            partitions.open(path, "1G")
+        ).save(path.parent / "trained.pw")
 
     found = {
         "model": at("m.pw", _model, partwise.load),

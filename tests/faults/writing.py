@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import errno
+import gc
 import io
 import os
 import resource
@@ -113,11 +114,13 @@ def every_call(writer: Writer, folder: Path, before: dict[str, bytes | None], na
 
         def write(calls: Calls = calls) -> list[str]:
             calls.patch()
+            told = ["written", "", ""]
             try:
                 writer.write(1)
             except OSError as error:
-                return ["OSError", str(error.errno), calls.name]
-            return ["written", "", calls.name]
+                told = ["OSError", str(error.errno), ""]
+            gc.collect()  # as at the end of a process: files of a run go with it
+            return [*told[:2], calls.name]
 
         ended = apart(write, 60)
         if ended.how != "answer" or not isinstance(ended.answer, list):
@@ -152,11 +155,13 @@ def sizes(kind: str, writer: Writer, folder: Path, before: dict[str, bytes | Non
     def limited(size: int) -> str:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+        told = "written"
         try:
             writer.write(1)
         except OSError as error:
-            return f"OSError {error.errno}"
-        return "written"
+            told = f"OSError {error.errno}"
+        gc.collect()
+        return told
 
     for step in range(STEPS):
         size = full * step // STEPS
