@@ -18,8 +18,8 @@ from partwise.cli import main
 from partwise.cli.errors import UserError
 
 from .inputs import ANSWERS, KINDS, answers_of, data, estimator, fitted, through_a_file
-from .killed import words_model
 from .rows import Row, apart
+from .writers import words_model
 
 
 def works(folder: Path, n_jobs: int) -> dict[str, Callable[[], Any]]:

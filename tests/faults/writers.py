@@ -10,8 +10,6 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from checkpointcases import problem_for, run
 from modelcases import as_names, fitted_tagger, sequences
 from partitioncases import CASES
@@ -90,12 +88,27 @@ def _text(path: Path, which: int) -> None:
 def _parquet(path: Path, which: int) -> None:
     source = path.parent / f"source{which}.parquet"
     if not source.exists():
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
         pq.write_table(pa.table({"words": [["a", "b"], ["c"]] * (200 + which)}), source)
-    predict_file(_words(), source, path)
+    predict_file(words_model(), source, path)
+
+
+def _read_parquet(path: Path) -> Any:
+    import pyarrow.parquet as pq
+
+    return pq.read_table(path)
+
+
+def _read_arrow(path: Path) -> Any:
+    import pyarrow as pa
+
+    return pa.ipc.open_file(path).read_all()
 
 
 @cache
-def _words() -> Any:
+def words_model() -> Any:
     return SequenceTagger(template="pos", tol=0.1).fit([["a", "b"], ["c"]] * 5, [["A", "B"], ["C"]] * 5)
 
 
@@ -134,8 +147,8 @@ def writers(folder: Path) -> dict[str, Writer]:
         "checkpoint": at("c.ckpt", lambda path, k: checkpoint.write(path, two_checkpoints()[k]), checkpoint.read),
         "text": at("p.txt", _text, lambda path: _ends(path, b"\n")),
         "gzip": at("p.gz", _text, lambda path: gzip.decompress(path.read_bytes())),
-        "Parquet": at("p.parquet", _parquet, pq.read_table),
-        "Arrow": at("p.arrow", _parquet, lambda path: pa.ipc.open_file(path).read_all()),
+        "Parquet": at("p.parquet", _parquet, _read_parquet),
+        "Arrow": at("p.arrow", _parquet, _read_arrow),
         "report": at("r.html", lambda path, k: write_report(path, two_models()[k].result_), _html, varies=True),
         "JSON lines": at("p.json", _json, lambda path: [json.loads(line) for line in path.read_text().splitlines()]),
         "columns": at("c.txt", lambda path, k: io.write_columns(path, two_lists()[k]), io.read_columns),

@@ -13,8 +13,7 @@ from partwise.conllu import ConlluColumns
 from partwise.datasets import make_treebank
 from partwise.integrations import model_from_bytes, model_to_bytes
 
-spacy = pytest.importorskip("spacy")
-import srsly  # noqa: E402
+spacy, srsly = pytest.importorskip("spacy"), pytest.importorskip("srsly")
 from spacy.tokens import Doc, Span  # noqa: E402
 from spacy.training import Example  # noqa: E402
 

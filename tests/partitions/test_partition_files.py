@@ -214,10 +214,10 @@ def test_the_next_batch_is_read_while_one_is_worked_on(folder, monkeypatch):
     opened: list[int] = []
     read = partitions.Partitions.read
 
-    def watched(self, number, by_features=False):
+    def watched(self, number, *options):
         opened.append(number)
         assert threading.current_thread().name == "partwise-read-ahead"
-        return read(self, number, by_features)
+        return read(self, number, *options)
 
     monkeypatch.setattr(partitions.Partitions, "read", watched)
     weights = np.zeros(problem.n_weights)
@@ -236,7 +236,9 @@ def test_batches_that_stay_are_opened_once(folder, monkeypatch):
     opened: list[int] = []
     read = partitions.Partitions.read
     monkeypatch.setattr(
-        partitions.Partitions, "read", lambda self, number, by: opened.append(number) or read(self, number, by)
+        partitions.Partitions,
+        "read",
+        lambda self, number, *rest: opened.append(number) or read(self, number, *rest),
     )
     CASE.make().fit(found)
     assert sorted(opened) == list(range(found.n_batches))

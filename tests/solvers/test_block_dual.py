@@ -156,7 +156,7 @@ def test_the_iterates_are_those_of_cocoa_plus(groups):
     n, parts, l2, n_labels = 30, 6, 0.5, 3
     problem = several("log", n=n, parts=parts, l2=l2)
     settings = '{"order": "cyclic", "skip": 0.0, "start": "uniform"}'
-    method = BlockDual(inner="sdca", settings=settings, groups=groups)
+    method = BlockDual(inner="sdca", settings=settings, groups=groups, scaling=float(groups))
     state = method.init_state(problem, np.random.default_rng(0), None)
     rng = np.random.default_rng(0)
     x, labels = rng.normal(size=(n, 6)) + 2.0, rng.integers(3, size=n)

@@ -1,6 +1,6 @@
 """One epoch of each solver: a state that is updated in place, an order of visits, options."""
 
-from typing import Any
+from typing import Any, overload
 
 from numpy.typing import NDArray
 
@@ -49,10 +49,13 @@ class EgOptions:
         temperature: float | None = None,
     ) -> None: ...
 
-def eg_epoch(states: EgState | list[EgState], order: Ints, options: EgOptions) -> EgReport:
+@overload
+def eg_epoch(states: list[EgState], order: Ints, options: EgOptions) -> EgReport:
     """One pass of online EG over the examples of `order`, numbered through all batches: a state each, with the same
     weights and plane."""
 
+@overload
+def eg_epoch(state: EgState, order: Ints, options: EgOptions) -> EgReport: ...
 def eg_batch_step(
     objective: Objective, weights: Floats, step: float, scores: Floats, moved: Floats, n_jobs: int = 1
 ) -> tuple[Floats, float, float, float]:

@@ -72,7 +72,7 @@ class ConstituencyModel(Model):
         self.cost = cost
         self.no_parse = no_parse
         self.max_length = max_length
-        if cost == "rules":  # its slots depend on the loss, which a partition does not know
+        if isinstance(cost, str) and cost == "rules":  # its slots depend on the loss, which a partition does not know
             self.lacks = {Ability.PARTITIONS: "partitions: not available with cost='rules'"}
         self.check()
 
