@@ -138,6 +138,7 @@ class Problem(Sums):
         """The problem on the examples of one opened batch of a problem that was found to be sound."""
         problem = cls.__new__(cls)
         problem._begin([Opened(sums)], sums.loss, penalty, Opened(sums), n_jobs)
+        problem._sound = True
         return problem
 
     def _set_up(

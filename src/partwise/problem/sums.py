@@ -19,7 +19,7 @@ from ..losses import Loss
 from .adding import added, added_up, joined, joined_pointers, written
 from .batch import Gold
 from .executor import BatchReference, Executor, Walk, Work
-from .tasks import BatchSums, Facts, Room
+from .tasks import BatchSums, Facts, First, Room
 
 Array = TypeVar("Array", bound=NDArray[Any])
 #: Rounds over several batches in memory that make up a pass of visits. After batch upon batch the weights are those of
@@ -53,6 +53,7 @@ class Sums:
         self.n_jobs = n_jobs
         self._references = tuple(references)
         self._executor = executor
+        self._sound = False  # whether gold labellings are known to be labellings
         self.n_examples = sum(reference.n_examples for reference in self._references)
         check_size(self.n_examples)
         sizes = sorted({reference.n_weights for reference in self._references})
@@ -64,8 +65,14 @@ class Sums:
 
     def check_gold(self) -> None:
         """ValueError naming the first example whose gold labelling is none, or costs something."""
-        for _ in self._run("check_gold"):
-            pass
+        complaint = next(filter(None, (first.complaint for first in self._first)), "")
+        if complaint:
+            raise ValueError(complaint)
+
+    @cached_property
+    def _first(self) -> list[First]:
+        """Of each batch; where they lie in files every other question would open all of them again."""
+        return list(self._run("first_look", self._sound))
 
     @property
     def n_batches(self) -> int:
@@ -81,7 +88,7 @@ class Sums:
     @cached_property
     def sample_weight(self) -> Floats:
         """omega."""
-        return joined(self._run("sample_weight"))
+        return joined(first.sample_weight for first in self._first)
 
     @cached_property
     def active(self) -> Ints:
@@ -107,7 +114,7 @@ class Sums:
     @cached_property
     def facts(self) -> Facts:
         """What all batches are."""
-        found: list[Facts] = list(self._run("facts"))
+        found = [first.facts for first in self._first]
         shared = frozenset.intersection(*(facts.capabilities for facts in found))
         if len(found) == 1:
             shared |= {Capability.ONE_BATCH}
@@ -122,7 +129,7 @@ class Sums:
     @cached_property
     def explicit_weights(self) -> bool:
         """Whether weights are coordinates (with kernels they are coefficients)."""
-        return all(self._run("explicit_weights"))
+        return all(first.explicit_weights for first in self._first)
 
     @cached_property
     def inner_product(self) -> Callable[[Floats, Floats, int], float]:
@@ -433,11 +440,13 @@ class Sums:
     def _of_examples(self, task: str, examples: Ints) -> list[Any]:
         """A task's answers for these examples, one each, in their order."""
         owner = np.searchsorted(self._ends(False), examples, side="right")
-        members = [np.flatnonzero(owner == k) for k in range(self.n_batches)]
-        starts = [start for start, _ in self._ranges(False)]
-        blocks = [(examples[where] - start,) for where, start in zip(members, starts, strict=True)]
+        ranges, asked = self._ranges(False), np.unique(owner).tolist()  # the others need not be opened
+        members = [np.flatnonzero(owner == number) for number in asked]
+        blocks = [(examples[where] - ranges[number][0],) for number, where in zip(asked, members, strict=True)]
+        work = Work(task, self.loss, (), self.n_jobs)
         answers: list[Any] = [None] * len(examples)
-        for where, found in zip(members, self._run(task, blocks=blocks), strict=True):
+        results = self._executor.run(work, [self._references[number] for number in asked], blocks)
+        for where, found in zip(members, results, strict=True):
             for place, answer in zip(where.tolist(), found, strict=True):
                 answers[place] = answer
         return answers

@@ -126,15 +126,32 @@ def _room(size: int) -> Room:
 # what a batch is
 
 
-@task
-def check_gold(sums: BatchSums, n_jobs: int) -> None:
-    """ValueError naming the first example whose gold labelling is none, or costs something."""
-    sums.objective.check_gold()
+class First(NamedTuple):
+    """What is asked of each batch before any work, in one opening of it.
+
+    complaint: what is wrong with the first gold labelling that is none, or costs something, or "".
+    """
+
+    explicit_weights: bool
+    sample_weight: Floats
+    complaint: str
+    facts: Facts
 
 
 @task
-def facts(sums: BatchSums, n_jobs: int) -> Facts:
-    """What a batch is."""
+def first_look(sums: BatchSums, n_jobs: int, sound: bool) -> First:
+    """What a batch is, and whether it is sound, if that is not known."""
+    complaint = ""
+    try:
+        if not sound:
+            sums.objective.check_gold()
+    except ValueError as error:
+        complaint = str(error)
+    explicit = Capability.EXPLICIT_WEIGHTS in sums.features.capabilities()
+    return First(explicit, sums.sample_weight, complaint, _facts(sums))
+
+
+def _facts(sums: BatchSums) -> Facts:
     structure = structure_capabilities(sums.structure)
     found = structure | capabilities(sums.features.capabilities())
     # Where a labelling is one slot, its block of the dual is simple if A_i A_i' is diagonal; a few examples tell.
@@ -147,21 +164,9 @@ def facts(sums: BatchSums, n_jobs: int) -> Facts:
 
 
 @task
-def explicit_weights(sums: BatchSums, n_jobs: int) -> bool:
-    """Whether weights are coordinates."""
-    return Capability.EXPLICIT_WEIGHTS in sums.features.capabilities()
-
-
-@task
 def lacks(sums: BatchSums, n_jobs: int, capability: str) -> str:
     """Why the features lack a capability, where there is more to say than its name."""
     return sums.features.lacks(capability)
-
-
-@task
-def sample_weight(sums: BatchSums, n_jobs: int) -> Floats:
-    """omega."""
-    return sums.sample_weight
 
 
 @task

@@ -1,6 +1,7 @@
 """A look at a few examples' features: what a pass costs, how strong the penalty is, whether columns differ in scale.
 
-Deterministic and cheap: evenly spaced examples, at most `SAMPLE` of them and about `ENTRIES` numbers in all.
+Deterministic and cheap: evenly spaced examples, at most `SAMPLE` of them and about `ENTRIES` numbers in all, of at most
+`BATCHES` evenly spaced batches.
 """
 
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from ..problem import Problem
 SAMPLE = 200
 #: Entries of feature vectors that are read, about.
 ENTRIES = 50_000
+#: Batches that are sampled, at most: they may have to be opened.
+BATCHES = 4
 #: Ratio of mean squares from which columns count as being of different scales (a factor of 100 between values).
 DIFFERENT = 1e4
 #: What an entry of a clique costs in inference, in entries of feature vectors (an exponential, mostly).
@@ -80,6 +83,11 @@ class Look:
 
     def _spaced(self, most: int) -> Ints:
         active = self.problem.active
+        if self.problem.n_batches > BATCHES:
+            owner = np.repeat(np.arange(self.problem.n_batches), self.problem.batch_sizes)[active]
+            there = np.unique(owner)
+            chosen = there[np.linspace(0, len(there) - 1, min(BATCHES, len(there))).astype(np.int64)]
+            active = active[np.isin(owner, chosen)]
         return active[np.linspace(0, len(active) - 1, min(most, len(active))).astype(np.int64)]
 
     @cached_property
