@@ -22,6 +22,7 @@ from partwise.problem import Batch, LabelledBatch
 from partwise.solvers import BlockDual, Checkpoint, block_dual, get_solver
 from partwise.solvers import checkpoint as checkpoint_files
 from partwise.solvers.block_files import Block, read_block, write_block
+from partwise.solvers.block_state import FIRST_POWER
 from partwise.structures import Multiclass
 
 #: Inner solvers, with a loss that they are for.
@@ -502,6 +503,6 @@ def test_the_gap_is_guessed_from_the_last_two_certificates():
     for gap, gain in ((8.0, np.inf), (8.0, 100.0), (2.0, 6.25)):
         state.gain = gain
         method.observe(problem, state, replace(found, gap=gap))
-        assert state.power == (0.5 if gap == 2 else block_dual.FIRST_POWER)
+        assert state.power == (0.5 if gap == 2 else FIRST_POWER)
     state.checked_gap, state.checked_gain, state.gain = 2.0, 6.25, 1.0
     assert method.guess_gap(state) == pytest.approx(0.8)

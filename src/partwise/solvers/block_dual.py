@@ -51,14 +51,11 @@ for one group. Departures: any inner solver; sigma by the overlap, with rounds m
 
 import json
 import os
-import re
 import secrets
 import shutil
 import time
 import weakref
-from collections.abc import Iterable
-from contextlib import suppress
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from math import inf, isfinite, log
 from typing import Any, ClassVar
 
@@ -73,16 +70,16 @@ from ..penalties import L2
 from ..problem import Problem
 from ..result import Certificate, DivergenceError
 from .base import Certified, Solver, WarmStart, logger, option, start_weights
-from .block_files import check_plane
+from .block_files import check_plane, remove_files
 from .block_solver import InBlocks
+from .block_state import BlockDualState, groups_of
 from .block_walks import BlockWalk, Certify, Moved, Past, Plane, Round, Save, Visit, forget
 from .eg_prox import EGProx, settled
 from .registry import SOLVERS, describe, get_solver, register
 from .scheduled import ScheduledSolver
-from .state import State
 
-#: The power of the measure of progress that the gap is guessed to go with, until it is seen, and at least.
-FIRST_POWER, LEAST_POWER = 0.7, 0.4
+#: The power of the measure of progress that the gap is guessed to go with, at least.
+LEAST_POWER = 0.4
 #: A fall of D, over 1 + its gains, that is rounding.
 ROUNDING = 1e-12
 #: Sigma over the overlap of the last rounds.
@@ -92,64 +89,6 @@ LARGER = 2.0
 #: From files to files where blocks are kept besides: rounds and seconds, at least, and rounds, at most. Whoever has
 #: lost the blocks makes these rounds again; the weights that each began with are held.
 EVERY, SECONDS, MOST = 10, 40.0, 50
-
-
-@dataclass(kw_only=True)
-class BlockDualState(State):
-    """weights: (d,), those of certificates. plane: (d,), u. center: (d,), z, or empty without a proximity.
-
-    written: (batches,), the attempt in which a batch's file was written, 0: there is none. digests: of these files.
-    attempts: rounds tried. scaling: sigma. overlap: of the last round. power, seen_*: what certificates said
-    (`observe`). repeated: rounds made again. seed: of the batches' generators. run: what the folder of the files is
-    called by.
-    """
-
-    positive: ClassVar[frozenset[str]] = frozenset({"scaling", "groups", "power"})
-
-    weights: Floats
-    plane: Floats
-    center: Floats
-    written: Ints
-    digests: NDArray[np.uint8]
-    proximity: float
-    scaling: float
-    groups: int
-    seed: int
-    run: str
-    overlap: float
-    power: float = FIRST_POWER
-    seen_gap: float = 0.0
-    seen_gain: float = 0.0
-    attempts: int = 0
-    repeated: int = 0
-    #: The rounds since files were written, and when that was; the files that a checkpoint refers to, and what removes
-    #: the folder where there is none.
-    since: list[Past] = field(default_factory=list, init=False, compare=False)
-    replaced: float = field(default_factory=time.perf_counter, init=False, compare=False)
-    saved: Ints = field(init=False)
-    cleanup: Any = field(default=None, init=False, compare=False)
-    #: Whether the end of the state is the end of what this process keeps of its blocks.
-    known: bool = field(default=False, init=False, compare=False)
-    #: Where the folder of files is, None: where the problem has it.
-    home: str | None = field(default=None, init=False, compare=False)
-
-    def __post_init__(self) -> None:
-        self.saved = self.written.copy()
-
-    def copied(self) -> "BlockDualState":
-        other = super().copied()
-        other.since, other.replaced, other.saved = list(self.since), self.replaced, self.saved.copy()
-        other.cleanup, other.known, other.home = self.cleanup, self.known, self.home
-        return other
-
-    def complaint(self, fresh: Any) -> str:
-        if self.proximity != fresh.proximity:
-            return "its proximity is not that of this run"
-        if not re.fullmatch("[0-9a-f]{16}", self.run) or self.groups > len(self.written):
-            return "its files are not those of a run"
-        if (self.written > self.attempts).any() or not 1 <= self.scaling <= self.groups:
-            return "its rounds or scaling are invalid"
-        return super().complaint(fresh)
 
 
 @register(place=31)
@@ -295,7 +234,7 @@ class BlockDual(ScheduledSolver[BlockDualState]):
                 raise DivergenceError(f"block-dual: the dual rose by {gain} after {state.epoch} rounds")
             if gain >= -ROUNDING * (1.0 + abs(gains)) or sigma >= state.groups:
                 break
-            _remove(self._path(problem, state, number, state.attempts) for number in range(problem.n_batches))
+            remove_files(self._path(problem, state, number, state.attempts) for number in range(problem.n_batches))
             state.scaling = min(LARGER * sigma, float(state.groups))
             state.repeated += 1
         self._accept(problem, state, now, found)
@@ -326,7 +265,7 @@ class BlockDual(ScheduledSolver[BlockDualState]):
 
     def _walk(self, problem: Problem, state: BlockDualState, kind: type[BlockWalk], **more: Any) -> list[Any]:
         """What walks of a kind find in each group."""
-        groups, inner, since = _groups(problem.n_batches, state.groups), self.form(problem).inner, tuple(state.since)
+        groups, inner, since = groups_of(problem.n_batches, state.groups), self.form(problem).inner, tuple(state.since)
 
         def walk(number: int, since: tuple[Past, ...] | None) -> BlockWalk:
             return kind(
@@ -380,7 +319,7 @@ class BlockDual(ScheduledSolver[BlockDualState]):
 
     def _forget(self, problem: Problem, state: BlockDualState, written: Ints, which: NDArray[np.bool_]) -> None:
         numbers = np.flatnonzero(which & (written > 0)).tolist()
-        _remove(self._path(problem, state, number, int(written[number])) for number in numbers)
+        remove_files(self._path(problem, state, number, int(written[number])) for number in numbers)
 
     def certificate(self, problem: Problem, state: BlockDualState) -> Certified:
         value, u, b = 0.0, np.zeros_like(state.weights), 0.0
@@ -459,14 +398,3 @@ class BlockDual(ScheduledSolver[BlockDualState]):
 
     def _path(self, problem: Problem, state: BlockDualState, number: int, attempt: int) -> str:
         return os.path.join(self._folder(problem, state), f"{number:06d}-{attempt:06d}.pwd")
-
-
-def _groups(n_batches: int, groups: int) -> list[list[int]]:
-    """Batches by their numbers, neighbours together."""
-    return [part.tolist() for part in np.array_split(np.arange(n_batches), groups)]
-
-
-def _remove(paths: Iterable[str]) -> None:
-    for path in paths:
-        with suppress(FileNotFoundError):
-            os.remove(path)

@@ -15,6 +15,8 @@ import math
 import os
 import struct
 import zlib
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import fields
 from typing import Any, BinaryIO, NamedTuple
 
@@ -169,3 +171,10 @@ def _state(
             values |= {name: np.zeros(0 if name == "weights" else n_weights) for name in vectors}
             return cls(**values)
     raise ValueError(f"is not of solver {solver.name!r}")
+
+
+def remove_files(paths: Iterable[str]) -> None:
+    """Those that are there."""
+    for path in paths:
+        with suppress(FileNotFoundError):
+            os.remove(path)
