@@ -7,6 +7,7 @@ import os
 import shutil
 import warnings
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from partwise.solvers import BlockDual, Checkpoint, block_dual, get_solver
 from partwise.solvers import checkpoint as checkpoint_files
 from partwise.solvers.block_files import Block, read_block, write_block
 from partwise.solvers.block_state import FIRST_POWER
+from partwise.solvers.block_walks import Past
 from partwise.structures import Multiclass
 
 #: Inner solvers, with a loss that they are for.
@@ -157,7 +159,7 @@ def test_the_iterates_are_those_of_cocoa_plus(groups):
     n, parts, l2, n_labels = 30, 6, 0.5, 3
     problem = several("log", n=n, parts=parts, l2=l2)
     settings = '{"order": "cyclic", "skip": 0.0, "start": "uniform"}'
-    method = BlockDual(inner="sdca", settings=settings, groups=groups, scaling=float(groups))
+    method = BlockDual(inner="sdca", settings=settings, groups=groups, order="cyclic", scaling=float(groups))
     state = method.init_state(problem, np.random.default_rng(0), None)
     rng = np.random.default_rng(0)
     x, labels = rng.normal(size=(n, 6)) + 2.0, rng.integers(3, size=n)
@@ -174,6 +176,19 @@ def test_the_iterates_are_those_of_cocoa_plus(groups):
         np.testing.assert_allclose(found, reference.w, rtol=1e-7, atol=1e-9)
         assert method.certificate(problem, state).certificate.dual == pytest.approx(reference.dual(), rel=1e-9)
     assert (state.scaling, state.repeated) == (groups, 0)
+
+
+def test_batches_come_in_a_new_order_in_each_round():
+    walk = SimpleNamespace(visits=[None] * 20, group=1)
+    other = SimpleNamespace(visits=[None] * 20, group=2)
+    nothing = np.zeros(0)
+    orders = [Past(attempt, nothing, 1.0, 1, seed=5).order(each) for attempt in (1, 2) for each in (walk, other)]
+    assert len({tuple(order) for order in orders}) == 4
+    assert all(sorted(order) == list(range(20)) for order in orders)
+    assert Past(1, nothing, 1.0, 1, seed=5).order(walk) == orders[0]
+    assert Past(1, nothing, 1.0, 1).order(walk) == list(range(20))
+    with pytest.raises(ValueError, match="order must be permuted or cyclic, got 'random'"):
+        BlockDual(order="random")
 
 
 @pytest.mark.parametrize("groups", [1, 3])

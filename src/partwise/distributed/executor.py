@@ -158,7 +158,7 @@ def _do(work: Work, batches: list[Sized], blocks: list[tuple[Any, ...]], memory:
 
 def _walk(walk: Walk, batches: list[Sized], memory: int | None) -> Any:
     """In a worker."""
-    return walk.over(lambda: (_opened(walk.loss, batch, memory) for batch in batches))
+    return walk.over(lambda numbers: (_opened(walk.loss, batches[number], memory) for number in numbers))
 
 
 def _opened(loss: Loss, batch: Sized, memory: int | None) -> BatchSums:

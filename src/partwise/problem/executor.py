@@ -11,7 +11,7 @@ own batches, may be done at the same time in several places.
 
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -55,8 +55,8 @@ class Walk(ABC):
     loss: Loss
 
     @abstractmethod
-    def over(self, batches: Callable[[], Generator[BatchSums]]) -> Any:
-        """What it finds on its batches. `batches` goes over them, opened one after the other as they are asked for."""
+    def over(self, batches: Callable[[Iterable[int]], Generator[BatchSums]]) -> Any:
+        """What it finds on its batches. `batches` goes over those of some numbers, opened as they are asked for."""
 
 
 class Executor(ABC):
@@ -90,7 +90,10 @@ class Executor(ABC):
     def walk(self, walks: Sequence[Walk], references: Sequence[Sequence[BatchReference]]) -> Iterator[Any]:
         """What each walk finds on its batches, in the order of the walks."""
         for each, own in zip(walks, references, strict=True):
-            yield each.over(partial(self.opened, own, each.loss))
+            yield each.over(partial(self._some, own, each.loss))
+
+    def _some(self, references: Sequence[BatchReference], loss: Loss, numbers: Iterable[int]) -> Generator[BatchSums]:
+        return self.opened([references[number] for number in numbers], loss)
 
     def opened(self, references: Sequence[BatchReference], loss: Loss) -> Generator[BatchSums]:
         """These batches in this process's memory, one after the other."""

@@ -10,7 +10,10 @@ v = sum of u_j over j != k stays,
     max over alpha_k of b_k - |u_k + v|^2 / (2 l2),
 
 which is a problem like any other but for the shift v of u (`Problem.with_shift`), and writes the dual variables again.
-w = (u_k + v) / l2 goes on to the next batch. With the same order of visits this is the inner solver in memory.
+w = (u_k + v) / l2 goes on to the next batch. With the same order of visits this is the inner solver in memory. The
+batches of a round come in a new order each time: neighbours in a file are alike, and one order for all rounds takes
+twice the passes (CoNLL-2000 in ten batches, log loss, l2 = 2, gap 1e-2: 11.3 and 21.6; 8.2 in memory, where examples of
+all batches are mixed).
 
 Groups. Batches are divided into `groups`, each with its own walk from the round's first weights w, on as many workers
 as there are; the changes d_g = w_g - w of all groups are added up at the end. To keep D from falling a group sees its
@@ -57,7 +60,7 @@ import time
 import weakref
 from dataclasses import dataclass, fields, replace
 from math import inf, isfinite, log
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,6 +120,9 @@ class BlockDual(ScheduledSolver[BlockDualState]):
     settings: str = option("", "options of the inner solver, as JSON")
     passes: int = option(1, "steps of the inner solver on a batch before the next one")
     groups: int = option(0, "groups of batches that are worked on at the same time (0: as many as there are workers)")
+    order: Literal["permuted", "cyclic"] = option(
+        "permuted", "order of batches: permuted (anew in each round) or cyclic"
+    )
     scaling: str | float = option("auto", "sigma of CoCoA+ at first, 1 to the number of groups; auto: by what overlaps")
 
     def __post_init__(self) -> None:
@@ -125,6 +131,8 @@ class BlockDual(ScheduledSolver[BlockDualState]):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
+        if self.order not in ("permuted", "cyclic"):
+            raise ValueError(f"order must be permuted or cyclic, got {self.order!r}")
         if isinstance(self.scaling, str):
             if self.scaling != "auto":
                 raise ValueError(f"scaling must be auto or a number, got {self.scaling!r}")
@@ -220,7 +228,8 @@ class BlockDual(ScheduledSolver[BlockDualState]):
         while True:
             state.attempts += 1
             sigma = state.scaling
-            now = Past(state.attempts, start, pulled.l2 / sigma, self.passes)
+            seed = state.seed if self.order == "permuted" else None
+            now = Past(state.attempts, start, pulled.l2 / sigma, self.passes, seed=seed)
             found = self._round(problem, state, now)
             state.visits += sum(each.visits for each in found)
             moved = found[0].moved if len(found) == 1 else np.sum([each.moved for each in found], axis=0)

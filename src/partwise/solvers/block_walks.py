@@ -9,7 +9,7 @@ While a batch is worked on, the next one's file is read on a thread, and that of
 
 import os
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -31,8 +31,8 @@ _KEPT: dict[tuple[str, int], tuple[int, list[Block | None]]] = {}
 T = TypeVar("T")
 _END = object()
 
-#: Goes over a walk's batches once.
-Batches = Callable[[], Generator[BatchSums]]
+#: Goes over those of a walk's batches that have these numbers.
+Batches = Callable[[Iterable[int]], Generator[BatchSums]]
 
 
 class Visit(NamedTuple):
@@ -56,13 +56,24 @@ class Visit(NamedTuple):
 
 
 class Past(NamedTuple):
-    """A round: its number, the weights that it began with, l2, steps on each batch, and the weights of a warm start."""
+    """A round: its number, the weights that it began with, l2, steps on each batch, and the weights of a warm start.
+
+    seed: of the order in which batches are visited; None: that of their numbers.
+    """
 
     attempt: int
     weights: Floats
     l2: float
     passes: int
     warm_start: WarmStart | None = None
+    seed: int | None = None
+
+    def order(self, walk: "BlockWalk") -> list[int]:
+        """The walk's batches as they are visited."""
+        numbers = np.arange(len(walk.visits))
+        if self.seed is not None:
+            numbers = np.random.default_rng((self.seed, self.attempt, walk.group)).permutation(numbers)
+        return numbers.tolist()
 
 
 class Moved(NamedTuple):
@@ -134,17 +145,22 @@ class BlockWalk(Walk):
         if blocks is None and self.since:
             with clock.during("again"):
                 blocks = self._made_again(batches)
-        with ThreadPoolExecutor(1, "partwise-read") as reader, closing(batches()) as opened:
-            given = iter(blocks) if blocks is not None else self._read_ahead(reader)
+        order = self.order()
+        with ThreadPoolExecutor(1, "partwise-read") as reader, closing(batches(order)) as opened:
+            given = (blocks[k] for k in order) if blocks is not None else self._read_ahead(reader, order)
             return self.work(clock.waiting("opening", opened), clock.waiting("reading", given), clock)
 
+    def order(self) -> list[int]:
+        """The numbers of its batches as they are visited."""
+        return list(range(len(self.visits)))
+
     def work(self, batches: Iterator[BatchSums], blocks: Iterator[Block | None], clock: "Clock") -> Any:
-        """What is to be done, with each batch's block."""
+        """What is to be done, with each batch's block, in that order."""
         raise NotImplementedError
 
-    def _read_ahead(self, reader: ThreadPoolExecutor) -> Iterator[Block | None]:
+    def _read_ahead(self, reader: ThreadPoolExecutor, order: list[int]) -> Iterator[Block | None]:
         ahead: Future[Block | None] | None = None
-        for visit in (*self.visits, None):
+        for visit in (*(self.visits[k] for k in order), None):
             following = None if visit is None else reader.submit(visit.read, self.inner)
             if ahead is not None:
                 yield ahead.result()
@@ -154,8 +170,10 @@ class BlockWalk(Walk):
         """The blocks of the last round, from the files and the rounds since."""
         blocks = [visit.read(self.inner) for visit in self.visits]
         for past in self.since or ():
-            with closing(batches()) as opened:
-                blocks = [block for block, _ in _visited(self, past, opened, iter(blocks))]
+            order = past.order(self)
+            with closing(batches(order)) as opened:
+                for k, (block, _) in zip(order, _visited(self, past, opened, (blocks[k] for k in order)), strict=True):
+                    blocks[k] = block
         return blocks
 
 
@@ -166,25 +184,29 @@ class Round(BlockWalk):
     now: Past
     write: bool
 
+    def order(self) -> list[int]:
+        return self.now.order(self)
+
     def work(self, batches: Iterator[BatchSums], blocks: Iterator[Block | None], clock: "Clock") -> Moved:
         _KEPT.pop((self.folder, self.group), None)  # they are changed in place
         weights, gain, measure, made = self.now.weights, 0.0, 0.0, 0
-        kept: list[Block | None] = []
-        written: list[Future[bytes] | None] = []
+        kept: list[Block | None] = [None] * len(self.visits)
+        digests = [b""] * len(self.visits)
         with ThreadPoolExecutor(1, "partwise-write") as writer:
-            for visit, (block, step) in zip(self.visits, _visited(self, self.now, batches, blocks), strict=True):
+            writing: tuple[int, Future[bytes]] | None = None
+            for k, (block, step) in zip(self.order(), _visited(self, self.now, batches, blocks), strict=True):
                 weights = step.weights
                 gain, measure, made = gain + step.gain, measure + step.measure, made + step.visits
-                if written and written[-1] is not None:
-                    with clock.during("writing"):
-                        written[-1].result()  # no more than one is held while it is written
-                write = self.write and block is not None
-                written.append(writer.submit(write_block, visit.new, self.inner, block) if write else None)  # type: ignore[arg-type]
+                with clock.during("writing"):
+                    _finish(writing, digests)  # no more than one is held while it is written
+                writing = None
+                if self.write and block is not None:
+                    writing = k, writer.submit(write_block, self.visits[k].new, self.inner, block)
                 if self.keep:
-                    kept.append(block)
+                    kept[k] = block
                 del block, step
             with clock.during("writing"):
-                digests = [b"" if each is None else each.result() for each in written]
+                _finish(writing, digests)
         if self.keep:
             _KEPT[self.folder, self.group] = self.now.attempt, kept
         return Moved(weights - self.now.weights, gain, measure, made, digests)
@@ -270,6 +292,12 @@ class _Step(NamedTuple):
     visits: int = 0
 
 
+def _finish(writing: tuple[int, Future[bytes]] | None, digests: list[bytes]) -> None:
+    """Wait for the file that is being written."""
+    if writing is not None:
+        digests[writing[0]] = writing[1].result()
+
+
 def _visited(
     walk: BlockWalk, round_: Past, batches: Iterator[BatchSums], blocks: Iterator[Block | None]
 ) -> Iterator[tuple[Block | None, _Step]]:
@@ -280,8 +308,8 @@ def _visited(
     """
     weights = round_.weights.copy()
     shift = np.empty_like(weights)  # vectors are large: new ones for each batch would take as long as some of its steps
-    for visit in walk.visits:
-        sums, block = next(batches), next(blocks)
+    for k in round_.order(walk):
+        visit, sums, block = walk.visits[k], next(batches), next(blocks)
         if not sums.sample_weight.any():
             yield None, _Step(weights)
             continue
