@@ -7,6 +7,7 @@ import os
 import shutil
 import warnings
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -390,6 +391,30 @@ def test_files_of_batches_in_memory_lie_beside_the_checkpoint(tmp_path, monkeypa
     np.testing.assert_array_equal(resumed.weights, whole.weights)
     gc.collect()
     assert not os.listdir(tmp_path / "temporary")
+
+
+def test_files_are_written_over_those_that_are_not_needed(folder, tmp_path):
+    """Where a limit of memory has all rounds write: two files per batch, and the bytes of new files."""
+    problem, method = problem_of(folder), BlockDual()
+    state, seen = method.init_state(problem, np.random.default_rng(0), None), []
+    for _ in range(4):
+        method.step(problem, state)
+        (name,) = left(folder)
+        seen.append({file.name: file.stat().st_ino for file in (Path(folder.folder) / name).iterdir()})
+    if not problem.roomy:
+        assert [len(files) for files in seen] == [folder.n_batches, *[2 * folder.n_batches] * 3]
+        assert set(seen[3].values()) == set(seen[1].values())  # the same two for ever
+    inner = method.form(problem).inner
+    part = Problem.on(next(problem._executor.opened(problem._references, problem.loss)), 1.0)
+    made = inner.init_state(part, np.random.default_rng(0), None)
+    block = Block(made, np.zeros(problem.n_weights))
+    new, over, spare = (str(tmp_path / name) for name in ("new", "over", "spare"))
+    Path(spare).write_bytes(bytes(10**6))
+    digests = [write_block(new, inner, block), write_block(over, inner, block, spare)]
+    assert digests[0] == digests[1]
+    assert Path(new).read_bytes() == Path(over).read_bytes()
+    assert not os.path.exists(spare)
+    assert write_block(over, inner, block, spare) == digests[0]  # there is none any more
 
 
 def test_two_runs_on_one_folder(folder):

@@ -80,6 +80,10 @@ class DaskExecutor(Executor):
         return self._folder if self._folder and os.access(self._folder, os.W_OK) else None
 
     @property
+    def overwrites(self) -> bool:
+        return False  # a worker that was given up may still be there
+
+    @property
     def roomy(self) -> bool:
         return self._memory is None
 

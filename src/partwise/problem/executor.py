@@ -73,6 +73,11 @@ class Executor(ABC):
         return False
 
     @property
+    def overwrites(self) -> bool:
+        """Whether files may be written over: nobody else does the same work at the same time."""
+        return True
+
+    @property
     def block_room(self) -> int | None:
         """Bytes that a walk may keep of one batch's dual variables; None: any number."""
         return None

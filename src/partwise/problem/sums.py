@@ -404,6 +404,11 @@ class Sums:
         return self._executor.files_anywhere
 
     @property
+    def overwrites(self) -> bool:
+        """Whether walks may write over files that are no longer needed."""
+        return self._executor.overwrites
+
+    @property
     def roomy(self) -> bool:
         """Whether there is room for everything that walks find on batches, and on all of them."""
         return self._executor.roomy

@@ -43,10 +43,11 @@ of the inner solver's measure of progress, which is taken from the last two cert
 pass each.
 
 Files. `block_files`, in a folder with the run's name beside the batches or, where these are in memory, the checkpoint;
-a round writes new ones and then removes the old ones, but for those of the last checkpoint. Where there is room for
-all dual variables in memory they are kept there besides, and files are written every `SECONDS` and `EVERY` rounds
-(`block_walks`), which changes no bit. Without a checkpoint the folder is removed with the run. Labellings that the
-inner solver keeps have the room that the executor says (`Problem.block_room`): above it they are merged.
+a round writes new ones, over those before the last where that is safe, and leaves those of the last checkpoint alone.
+Where there is room for all dual variables in memory they are kept there besides, and files are written every `SECONDS`
+and `EVERY` rounds (`block_walks`), which changes no bit. Without a checkpoint the folder is removed with the run.
+Labellings that the inner solver keeps have the room that the executor says (`Problem.block_room`): above it they are
+merged.
 
 Source. Ma, Smith, Jaggi, Jordan, Richtarik, Takac 2015 (CoCoA+, adding with sigma' = gamma K); block-coordinate ascent
 for one group. Departures: any inner solver; sigma by the overlap, with rounds made again; proximal points.
@@ -63,7 +64,6 @@ from math import inf, isfinite, log
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..arrays import Floats, Ints
 from ..capabilities import Capability, listed
@@ -324,10 +324,14 @@ class BlockDual(ScheduledSolver[BlockDualState]):
                 state.digests[number] = np.frombuffer(digest, dtype=np.uint8)
         state.since.clear()
         state.replaced = time.perf_counter()
-        self._forget(problem, state, before, (before != state.saved) & (before != state.written))
+        self._forget(problem, state, state.spare)  # most of them have been overwritten, and have other names
+        state.spare = np.where((before != state.saved) & (before != state.written), before, 0)
+        if not problem.overwrites:
+            self._forget(problem, state, state.spare)
+            state.spare[:] = 0
 
-    def _forget(self, problem: Problem, state: BlockDualState, written: Ints, which: NDArray[np.bool_]) -> None:
-        numbers = np.flatnonzero(which & (written > 0)).tolist()
+    def _forget(self, problem: Problem, state: BlockDualState, written: Ints) -> None:
+        numbers = np.flatnonzero(written).tolist()
         remove_files(self._path(problem, state, number, int(written[number])) for number in numbers)
 
     def certificate(self, problem: Problem, state: BlockDualState) -> Certified:
@@ -376,8 +380,9 @@ class BlockDual(ScheduledSolver[BlockDualState]):
             sync_folder(self._folder(problem, state))
 
     def after_save(self, problem: Problem, state: BlockDualState) -> None:
-        self._forget(problem, state, state.saved, state.saved != state.written)
-        state.saved = state.written.copy()
+        self._forget(problem, state, np.where(state.saved != state.written, state.saved, 0))
+        self._forget(problem, state, state.spare)
+        state.saved, state.spare = state.written.copy(), np.zeros_like(state.written)
         if state.cleanup is not None:
             state.cleanup.detach()
 
@@ -396,6 +401,7 @@ class BlockDual(ScheduledSolver[BlockDualState]):
                 sizes[number],
                 problem.n_weights,
                 self._path(problem, state, number, state.attempts),
+                self._path(problem, state, number, int(state.spare[number])) if state.spare[number] else "",
                 (state.seed, number),
             )
             for number in group

@@ -15,8 +15,8 @@ import math
 import os
 import struct
 import zlib
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import fields
 from typing import Any, BinaryIO, NamedTuple
 
@@ -49,8 +49,11 @@ class Block(NamedTuple):
     plane: Floats
 
 
-def write_block(path: str, solver: BlockSolver[Any], block: Block) -> bytes:
-    """Write it in one step; the digest. It may be lost with the machine until `os.fsync`."""
+def write_block(path: str, solver: BlockSolver[Any], block: Block, spare: str = "") -> bytes:
+    """Write it in one step; the digest. It may be lost with the machine until `os.fsync`.
+
+    spare: a file that nobody needs, whose room is taken if it is there: that is four times as fast as a new one.
+    """
     arrays, scalars = pack(block.state)
     arrays = {name: array for name, array in arrays.items() if name not in solver.vectors}
     used = np.flatnonzero(block.plane)
@@ -63,12 +66,29 @@ def write_block(path: str, solver: BlockSolver[Any], block: Block) -> bytes:
     text = json.dumps({"format": FORMAT, "version": VERSION, "numbers": scalars, "arrays": described})
     header = text.encode() + b" " * (-len(text.encode()) % 8)
     digest = hashlib.sha256(header)
-    with atomic_write(path, sync=False) as file:
+    with _room(path, spare) as file:
         file.write(struct.pack("<Q", len(header)) + header)
         for array in plain.values():
             _add(digest, array)
             file.write(array.reshape(-1).view(np.uint8).data)
     return digest.digest()
+
+
+@contextmanager
+def _room(path: str, spare: str) -> Iterator[BinaryIO]:
+    """A file to write to, which gets its name when it is whole."""
+    try:
+        file = open(spare, "r+b") if spare else None  # noqa: SIM115
+    except FileNotFoundError:  # taken already by one who did the same work and has gone
+        file = None
+    if file is None:
+        with atomic_write(path, sync=False) as new:
+            yield new
+        return
+    with file:
+        yield file
+        file.truncate()
+    os.replace(spare, path)
 
 
 def read_block(path: str, digest: bytes, solver: BlockSolver[Any], n_examples: int, n_weights: int) -> Block:

@@ -44,11 +44,12 @@ class BlockDualState(State):
     seen_gain: float = 0.0
     attempts: int = 0
     repeated: int = 0
-    #: The rounds since files were written, and when that was; the files that a checkpoint refers to, and what removes
-    #: the folder where there is none.
+    #: The rounds since files were written, and when that was; the files that a checkpoint refers to, those that may be
+    #: overwritten (by their attempts, 0: there is none), and what removes the folder where there is no checkpoint.
     since: list[Past] = field(default_factory=list, init=False, compare=False)
     replaced: float = field(default_factory=time.perf_counter, init=False, compare=False)
     saved: Ints = field(init=False)
+    spare: Ints = field(init=False, compare=False)
     cleanup: Any = field(default=None, init=False, compare=False)
     #: Whether the end of the state is the end of what this process keeps of its blocks.
     known: bool = field(default=False, init=False, compare=False)
@@ -57,10 +58,12 @@ class BlockDualState(State):
 
     def __post_init__(self) -> None:
         self.saved = self.written.copy()
+        self.spare = np.zeros_like(self.written)
 
     def copied(self) -> "BlockDualState":
         other = super().copied()
         other.since, other.replaced, other.saved = list(self.since), self.replaced, self.saved.copy()
+        other.spare = self.spare.copy()
         other.cleanup, other.known, other.home = self.cleanup, self.known, self.home
         return other
 

@@ -38,7 +38,7 @@ Batches = Callable[[Iterable[int]], Generator[BatchSums]]
 class Visit(NamedTuple):
     """A batch to be visited: the file of its dual variables (None: it was never written), its digest, its sizes.
 
-    new: where its dual variables are to be written. seed: of the batch's own random numbers.
+    new: where its dual variables are to be written, spare: over which file. seed: of the batch's own random numbers.
     """
 
     path: str | None
@@ -46,6 +46,7 @@ class Visit(NamedTuple):
     n_examples: int
     n_weights: int
     new: str = ""
+    spare: str = ""
     seed: tuple[int, int] = (0, 0)
 
     def read(self, inner: BlockSolver[Any]) -> Block | None:
@@ -201,7 +202,8 @@ class Round(BlockWalk):
                     _finish(writing, digests)  # no more than one is held while it is written
                 writing = None
                 if self.write and block is not None:
-                    writing = k, writer.submit(write_block, self.visits[k].new, self.inner, block)
+                    visit = self.visits[k]
+                    writing = k, writer.submit(write_block, visit.new, self.inner, block, visit.spare)
                 if self.keep:
                     kept[k] = block
                 del block, step
