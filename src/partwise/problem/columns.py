@@ -3,6 +3,7 @@
 Each is a sum or a maximum of what the batches have, so that a batch may lie anywhere.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
 
@@ -88,7 +89,8 @@ class ColumnSums(Sums):
     @cached_property
     def column_constants(self) -> ColumnConstants:
         """What is known of the features."""
-        return reduce(ColumnConstants.joined, self._run("column_constants"))
+        found: Iterator[ColumnConstants] = self._run("column_constants")
+        return reduce(ColumnConstants.joined, found)
 
     def column_extremes(self) -> tuple[Floats, Floats]:
         """The least and the largest value that each feature's expectation can have."""

@@ -10,8 +10,8 @@ Update. For every weight the minimum of
 line search to |A_t'| <= newton_tol; with l2 = 0 the closed form z = tau / f# log(e_t / E_t).
 
 Memory. The parallel update goes through the examples and keeps numbers per weight alone, no table of examples and
-labels (003, section 4.2). f# is a maximum over batches, e and E are sums over them: batches may lie in files, or on other
-machines. update="sequential" needs one batch in memory.
+labels (003, section 4.2). f# is a maximum over batches, e and E are sums over them: batches may lie in files, or on
+other machines. update="sequential" needs one batch in memory.
 
 Stopping rule. That of `scaling`.
 
