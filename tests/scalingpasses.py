@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from oracles.objective import LOSSES
 from partwise import _core
 
 
@@ -23,6 +24,7 @@ class State:
     mass: np.ndarray
     columns: np.ndarray
     largest_sum: float
+    temperature: float
 
     @property
     def live(self) -> int:
@@ -31,7 +33,21 @@ class State:
 
     def epoch(self, function, order=None, **options):
         order = np.arange(len(self.columns)) if order is None else np.asarray(order)
+        if function == "gis" and options.get("parallel"):
+            return self.together(order, self.options(function, **options), options.get("n_jobs", 1))
         return _core.scaling_epoch(self.state(), order.astype(np.int64), self.options(function, **options))
+
+    def together(self, order, options, n_jobs):
+        """The parallel update of gis, which needs no table."""
+        return _core.gis_update(
+            self.weights,
+            self.columns[order],
+            empirical=self.empirical,
+            expectations=_core.scaling_expectations(self.objective, self.weights, n_jobs),
+            largest_sum=self.largest_sum,
+            temperature=self.temperature,
+            options=options,
+        )
 
     def rounds(self, function, wait, rest, **options):
         plan = _core.VisitPlan(self.objective, wait=wait, rest=rest)
@@ -58,7 +74,7 @@ def begin(case, loss="log", l2=0.4, weights=None) -> State:
     empirical, mass, columns, _, n_cells = _core.scaling_constants(objective)
     largest = _core.scaling_largest_sum(objective)
     assert n_cells == case.features.num_cells
-    return State(objective, l2, weights, potentials, inverse, empirical, mass, columns, largest)
+    return State(objective, l2, weights, potentials, inverse, empirical, mass, columns, largest, LOSSES[loss][0])
 
 
 def check_cells(case, state, rtol=1e-11):

@@ -1,6 +1,7 @@
 #include "solvers/scaling.h"
 
 #include "bindings/states.h"
+#include "solvers/gis.h"
 
 namespace partwise::bindings {
 
@@ -41,7 +42,7 @@ void check_columns(const Objective& o, std::span<const Index> columns) {
 void bind_scaling(nb::module_& m) {
     nb::class_<ScalingReport>(m, "ScalingReport")
         .def_ro("updates", &ScalingReport::updates)
-        .def_ro("cells", &ScalingReport::cells)
+        .def_rw("cells", &ScalingReport::cells)
         .def_ro("searches", &ScalingReport::searches)
         .def_ro("capped", &ScalingReport::capped)
         .def_ro("gain", &ScalingReport::gain);
@@ -105,17 +106,24 @@ void bind_scaling(nb::module_& m) {
         },
         "objective"_a, "weights"_a, "n_jobs"_a = 1);
 
+    m.def(
+        "scaling_expectations",
+        [](const Objective& o, const Floats& weights, int n_jobs) {
+            check_weights(o.features(), weights);
+            return numpy(run_kernel(
+                [&](auto& interrupt) { return scaling_expectations(o, weights.data(), n_jobs, interrupt); }));
+        },
+        "objective"_a, "weights"_a, "n_jobs"_a = 1);
+
     using State = Held<ScalingState>;
     nb::class_<State>(m, "ScalingState")
         .def(
             "__init__",
             [](State* self, Objective& o, const MutableFloats& weights, const MutableFloats& potentials,
                const MutableFloats& inverse, const Floats& empirical, const Floats& mass, double largest_sum) {
-                const bool by_rows = potentials.size() == 0 && inverse.size() == 0;  // no table
-                if (!by_rows) check_cells(o, potentials, inverse);
-                new (self) State{{o, per_weight(o, weights, "weights"), by_rows ? nullptr : potentials.data(),
-                                  by_rows ? nullptr : inverse.data(), per_weight(o, empirical, "empirical"),
-                                  per_weight(o, mass, "mass"), largest_sum},
+                check_cells(o, potentials, inverse);
+                new (self) State{{o, per_weight(o, weights, "weights"), potentials.data(), inverse.data(),
+                                  per_weight(o, empirical, "empirical"), per_weight(o, mass, "mass"), largest_sum},
                                  {share(o), keep_alive(weights), keep_alive(potentials), keep_alive(inverse),
                                   keep_alive(empirical), keep_alive(mass)}};
             },
@@ -139,6 +147,24 @@ void bind_scaling(nb::module_& m) {
             nb::kw_only(), "l2"_a, "function"_a, "parallel"_a = usual.parallel, "search_bound"_a = "third-order",
             "beta"_a = usual.beta, "gamma"_a = usual.gamma, "newton_tol"_a = usual.newton_tol,
             "max_newton"_a = usual.max_newton, "n_jobs"_a = usual.n_jobs);
+
+    m.def(
+        "gis_update",
+        [](const MutableFloats& weights, const Ints& order, const Floats& empirical, const Floats& expectations,
+           double largest_sum, double temperature, const ScalingOptions& options) {
+            const Index n = len(weights.size());
+            check_size(empirical, n, "empirical");
+            check_size(expectations, n, "expectations");
+            if (!(temperature > 0.0)) throw InputError("temperature must be above 0 here");
+            for (const Index t : span_of(order)) {
+                if (t < 0 || t >= n) throw InputError("no weight " + std::to_string(t));
+            }
+            const GisSums sums{empirical.data(), expectations.data(), largest_sum, temperature};
+            return run_kernel(
+                [&](auto& interrupt) { return gis_update(weights.data(), span_of(order), sums, options, interrupt); });
+        },
+        "weights"_a.noconvert(), "order"_a.noconvert(), nb::kw_only(), "empirical"_a, "expectations"_a, "largest_sum"_a,
+        "temperature"_a, "options"_a);
 
     using Plan = Held<VisitPlan>;
     nb::class_<Plan>(m, "VisitPlan")

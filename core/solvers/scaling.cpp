@@ -5,14 +5,10 @@
 
 #include "solvers/scaling_cells.h"
 #include "solvers/scaling_functions.h"
-#include "solvers/sum_examples.h"
 
 namespace partwise {
 
 namespace {
-
-// No step multiplies a potential by more than exp(this): probabilities that have underflowed stay negligible.
-constexpr double kMostExponent = 50.0;
 
 class Scaling {
    public:
@@ -83,26 +79,16 @@ class Scaling {
         std::vector<ScalingReport> reports(idx(n_chunks));
         std::vector<Scratch> scratch(static_cast<std::size_t>(n_jobs_));
         std::vector<double> steps(order.size(), 0.0);
-        // All that GIS asks of the data are expectations, and rows give those of all weights in one go, without a
-        // table of S (section 4.2).
-        const bool by_rows = options_.bound == Bound::kGis;
-        const std::vector<double> expectations = by_rows ? all_expectations() : std::vector<double>();
         parallel_for(n_chunks, n_jobs_, interrupt_, [&](Index chunk, int worker) {
             const Index begin = chunk * kChunk;
             const Index end = std::min(begin + kChunk, len(order.size()));
             ScalingReport& report = reports[idx(chunk)];
-            if (by_rows) {
-                solve_all(order.subspan(idx(begin), idx(end - begin)), expectations.data(), steps.data() + begin,
-                          report);
-                return;
-            }
             for (Index j = begin; j < end; ++j) {
                 steps[idx(j)] =
                     solve(columns_.column(order[idx(j)]), scratch[static_cast<std::size_t>(worker)], report, 0.0);
             }
         });
         ScalingReport total;
-        if (by_rows) total.cells = columns_.num_cells();
         for (const ScalingReport& report : reports) {
             total.cells += report.cells;
             total.gain += report.gain;
@@ -113,9 +99,7 @@ class Scaling {
             state_.weights[weights[idx(order[j])]] += steps[j];
             total.updates += steps[j] != 0.0;
         }
-        if (!by_rows) {
-            scaling_refresh(objective_, state_.weights, state_.potentials, state_.inverse, n_jobs_, interrupt_);
-        }
+        scaling_refresh(objective_, state_.weights, state_.potentials, state_.inverse, n_jobs_, interrupt_);
         return total;
     }
 
@@ -141,26 +125,6 @@ class Scaling {
         }
     }
 
-    // sum_x omega_x E[f_t] under P_w of all weights.
-    std::vector<double> all_expectations() const {
-        const auto marginals = [&](Index begin, Index end, double* out, Workspace& ws) {
-            const Index first = objective_.offset(begin);
-            Workspace::Frame frame(ws);
-            double* scores = frame.take(objective_.offset(end) - first);
-            objective_.features().scores_of(begin, end, state_.weights, scores);
-            for (Index i = begin; i < end; ++i) {
-                objective_.add_cost(i, objective_.loss().cost_scale, scores + (objective_.offset(i) - first));
-            }
-            objective_.structure().log_partition_of(begin, end, scores, tau_, frame.take(end - begin), out,
-                                                    frame.take(end - begin), ws);
-            for (Index i = begin; i < end && cells_.omega; ++i) {
-                scale(cells_.omega[i], out + (objective_.offset(i) - first), objective_.num_slots(i));
-            }
-            return Term{};
-        };
-        return sum_runs(objective_, n_jobs_, interrupt_, true, marginals).u;
-    }
-
     void collect(Scratch& scratch) const {
         scratch.terms.collect(scratch.view, cell_sums_.data(), cells_.n, columns_.binary());
     }
@@ -173,60 +137,6 @@ class Scaling {
     double steepness(const Column& c) const {
         const double f = options_.bound == Bound::kGis ? state_.largest_sum : c.highest;
         return f > 0.0 ? f : 1.0;
-    }
-
-    // GIS's steps for these columns (at most kChunk), whose expectations are known. Loop by loop over all of them, for
-    // the sake of vector registers. A'(z) = l2 (w + z) - e + E exp(z F / tau) is increasing and convex, so Newton's
-    // method comes down to its root from any point to the right of it, such as the larger of 0 and `ceiling`.
-    void solve_all(std::span<const Index> order, const double* expectations, double* __restrict z,
-                   ScalingReport& report) const {
-        double e[kChunk], w[kChunk], mean[kChunk];
-        const Index n = len(order.size());
-        const std::span<const Index> weights = columns_.weights();
-        for (Index j = 0; j < n; ++j) {
-            const Index t = weights[idx(order[idx(j)])];
-            e[j] = state_.empirical[t];
-            w[j] = state_.weights[t];
-            mean[j] = expectations[t];
-        }
-        const double f = (state_.largest_sum > 0.0 ? state_.largest_sum : 1.0) / tau_;
-        const double reach = kMostExponent / f;
-        const double l2 = l2_;
-#pragma omp simd
-        for (Index j = 0; j < n; ++j) {
-            const double ratio = (e[j] - l2 * w[j]) / mean[j];
-            // Without a penalty this is (25). Nothing is expected of a feature that is 0 everywhere.
-            double at = ratio > 0.0 ? fast_log1p(ratio - 1.0) / f : -reach;
-            at = l2 > 0.0 && !(at > 0.0) ? 0.0 : at;
-            at = mean[j] > 0.0 ? at : (l2 > 0.0 ? (e[j] - l2 * w[j]) / l2 : 0.0);
-            z[j] = at < -reach ? -reach : (at > reach ? reach : at);
-        }
-        for (Index k = 0; l2 > 0.0 && k < options_.max_newton; ++k) {
-            double off = 0;
-#pragma omp simd reduction(max : off)
-            for (Index j = 0; j < n; ++j) {
-                const double growth = mean[j] * fast_exp(z[j] * f);
-                const double slope = l2 * (w[j] + z[j]) - e[j] + growth;
-                const double next = z[j] - slope / (l2 + growth * f);
-                z[j] = next < -reach ? -reach : (next > reach ? reach : next);
-                const double size = next == z[j] ? std::abs(slope) : 0.0;
-                off = size > off ? size : off;
-            }
-            if (off <= options_.newton_tol) break;
-        }
-        double gain = 0;
-        Index capped = 0;
-#pragma omp simd reduction(+ : gain, capped)
-        for (Index j = 0; j < n; ++j) {
-            const double value =
-                l2 * (w[j] * z[j] + 0.5 * z[j] * z[j]) - z[j] * e[j] + mean[j] * fast_expm1(z[j] * f) / f;
-            const bool good = value < 0.0;  // else it is rounding, at the optimum
-            z[j] = good ? z[j] : 0.0;
-            gain -= good ? value : 0.0;
-            capped += std::abs(z[j]) >= reach ? 1 : 0;
-        }
-        report.gain += gain;
-        report.capped += capped;
     }
 
     // The step for one column: (an approximation of) argmin A_t, 0 if |A_t'(0)| is not above `flat`.
@@ -351,25 +261,18 @@ void check_signs(const ScalingState& state, const ScalingOptions& options) {
     }
 }
 
-void check_cells(const ScalingState& state, const ScalingOptions& options) {
-    const bool by_rows = options.parallel && options.bound == Bound::kGis;
-    if (!by_rows && !state.potentials) throw InputError("this method needs S and T of all cells");
-}
-
 }  // namespace
 
 double scaling_function(const ScalingState& state, Index k, double z, const ScalingOptions& options,
                         Interrupt& interrupt) {
-    check_cells(state, options);
     return Scaling(state, options, interrupt).function(k, z);
 }
 
 ScalingReport scaling_epoch(const ScalingState& state, std::span<const Index> order, const ScalingOptions& options,
                             Interrupt& interrupt) {
     check_signs(state, options);
-    check_cells(state, options);
-    if (options.parallel && options.bound != Bound::kGis && options.bound != Bound::kIis)
-        throw InputError("the parallel update needs a bound that holds for all weights at once (gis or iis)");
+    if (options.parallel && options.bound != Bound::kIis)
+        throw InputError("the parallel update needs a bound that holds for all weights at once: iis (gis: gis_update)");
     Scaling scaling(state, options, interrupt);
     return options.parallel ? scaling.parallel(order) : scaling.sequential(order);
 }
@@ -377,7 +280,6 @@ ScalingReport scaling_epoch(const ScalingState& state, std::span<const Index> or
 ScalingReport scaling_rounds(const ScalingState& state, VisitPlan& plan, const ScalingOptions& options,
                              Interrupt& interrupt) {
     check_signs(state, options);
-    check_cells(state, options);
     return Scaling(state, options, interrupt).rounds(plan);
 }
 

@@ -53,7 +53,7 @@ struct Extremes {
 struct ScalingOptions {
     double l2 = 0;
     Bound bound = Bound::kCd;
-    bool parallel = false;  // Algorithm 2
+    bool parallel = false;  // Algorithm 2, with IIS's function (that of GIS: gis.h)
     SearchBound search_bound = SearchBound::kThirdOrder;
     double beta = 0.5;         // CD: factor on a step that is refused
     double gamma = 0.001;      // CD: share of the linear decrease that is asked for
@@ -66,7 +66,7 @@ struct ScalingOptions {
 struct ScalingState {
     const Objective& objective;
     double* weights;
-    double* potentials;  // see Cells; null with `inverse`: only for GIS's parallel update, which works row by row
+    double* potentials;  // see Cells
     double* inverse;
     const double* empirical;
     const double* mass;

@@ -10,6 +10,9 @@
 
 namespace partwise {
 
+// No step multiplies a potential by more than exp(this): probabilities that have underflowed stay negligible.
+constexpr double kMostExponent = 50.0;
+
 // A function of one variable and its derivatives.
 struct Jet {
     double value;

@@ -18,6 +18,9 @@ from partwise.solvers import BlockDual, Checkpoint
 
 dask = pytest.importorskip("dask.distributed")
 
+#: A chain and a classifier.
+BOTH = ("names-weights", "rows")
+
 
 @pytest.fixture(scope="module")
 def client():
@@ -27,17 +30,24 @@ def client():
 
 
 @pytest.mark.filterwarnings("ignore::partwise.ConvergenceWarning")
-@pytest.mark.parametrize("name", ["names-weights", "rows"])
-@pytest.mark.parametrize("solver", ["lbfgs", "newton", "eg-batch", "eg-primal"])
-def test_the_bits_of_one_process(client, name, solver, tmp_path):
+@pytest.mark.parametrize(
+    ("solver", "name", "options"),
+    [
+        *((solver, name, {}) for solver in ("lbfgs", "newton", "eg-batch", "eg-primal") for name in BOTH),
+        *(("owlqn", name, {"penalty": "elasticnet", "l1_ratio": 0.5}) for name in BOTH),
+        *(("gis", name, {}) for name in ("maxent", "items-min")),
+    ],
+)
+def test_the_bits_of_one_process(client, name, solver, options, tmp_path):
     case = CASES[name]
     here = partitions.write(tmp_path / "dir", case.make(), case.blocks(), batch_size=3000)
     assert here.n_batches > 2
-    few = {"solver": solver, "tol": 1e-3, "max_passes": 6}
+    few = {"solver": solver, "tol": 1e-3, "max_passes": 6, **options}
     expected = case.make(**few).fit(here)
     found = case.make(**few).fit(distributed.open(tmp_path / "dir", client))
     np.testing.assert_array_equal(found.result_.weights, expected.result_.weights)
     assert (found.result_.gap, found.result_.passes) == (expected.result_.gap, expected.result_.passes)
+    assert found.result_.solver == solver
 
 
 @pytest.mark.filterwarnings("ignore::partwise.ConvergenceWarning")
@@ -87,13 +97,14 @@ def test_a_worker_killed_in_a_dual_method(client, memory, tmp_path):
     np.testing.assert_array_equal(found.result_.weights, expected.result_.weights)
 
 
-@pytest.mark.parametrize(("solver", "loss"), [("lbfgs", "log"), ("eg-prox", "log"), ("bcfw", "hinge")])
+@pytest.mark.filterwarnings("ignore::partwise.FeatureWarning")
+@pytest.mark.parametrize(("solver", "loss"), [("lbfgs", "log"), ("gis", "log"), ("eg-prox", "log"), ("bcfw", "hinge")])
 def test_a_master_that_dies_and_goes_on(client, solver, loss, tmp_path):
     """Batch and dual methods resume from their checkpoint to the bits of a run that nothing happened to."""
-    case = CASES["names-weights"]
+    case = CASES["maxent" if solver == "gis" else "names-weights"]
     here = partitions.write(tmp_path / "dir", case.make(), case.blocks(), batch_size=8000)
     few = {"loss": loss, "tol": 1e-3 if loss == "log" else 5e-2, "C": 0.03}
-    named = solver if solver == "lbfgs" else BlockDual(inner=solver, groups=2)
+    named = solver if solver in ("lbfgs", "gis") else BlockDual(inner=solver, groups=2)
     expected = case.make(solver=named, **few).fit(here).result_
     path = tmp_path / "run.ckpt"
 

@@ -90,15 +90,42 @@ def some_kept(monkeypatch, kept=(0,)) -> None:
     monkeypatch.setattr("partwise.partitions.folder.plan", lambda *_: Plan(frozenset(kept), False))
 
 
-@pytest.mark.parametrize("solver", ["lbfgs", "newton", "eg-batch", "eg-primal", "bmrm"])
+@pytest.mark.filterwarnings("ignore::partwise.ConvergenceWarning")
+@pytest.mark.parametrize("solver", ["lbfgs", "newton", "eg-batch", "eg-primal", "bmrm", "gis"])
 def test_reading_batches_again_changes_no_bit(solver, tmp_path, monkeypatch):
-    case = CASES["names-weights"]
+    case = CASES["maxent" if solver == "gis" else "names-weights"]
+    few = {"solver": solver, "tol": 1e-2, "max_passes": 8 if solver == "gis" else None}
     found = partitions.write(tmp_path / "dir", case.make(), case.blocks(), batch_size=3000)
-    expected = case.make(solver=solver, tol=1e-2).fit(found)
+    expected = case.make(**few).fit(found)
     for kept in ((), (0, 1)):
         some_kept(monkeypatch, kept)
-        fitted = case.make(solver=solver, tol=1e-2).fit(found)
+        fitted = case.make(**few).fit(found)
         np.testing.assert_array_equal(fitted.result_.weights, expected.result_.weights)
+
+
+@pytest.mark.filterwarnings("ignore::partwise.ConvergenceWarning")
+@pytest.mark.parametrize("name", ["maxent", "maxent-min", "items", "items-min"])
+def test_gis_makes_the_passes_of_memory(name, tmp_path, monkeypatch):
+    """Batches know the features of their own examples alone; f#, counts and expectations are those of all."""
+    case, few = CASES[name], {"solver": "gis", "tol": 0.0, "max_passes": 8}
+    found = partitions.write(tmp_path / "dir", case.make(), case.blocks(), batch_size=2000)
+    assert found.n_batches > 3
+    some_kept(monkeypatch)
+    result, expected = case.make(**few).fit(found).result_, case.fitted(**few).result_
+    assert (result.solver, result.passes) == ("gis", expected.passes)
+    np.testing.assert_allclose(result.weights, expected.weights, rtol=1e-9, atol=1e-12)
+    for mine, theirs in ((result.primal, expected.primal), (result.dual, expected.dual), (result.gap, expected.gap)):
+        assert mine == pytest.approx(theirs, rel=1e-10)
+
+
+def test_access_by_features_counts(tmp_path):
+    """Where a model's batches have it: each open batch then has something for every weight."""
+    for name, more in (("items-min", True), ("maxent", True), ("names", False)):
+        found = partitions.write(tmp_path / name, CASES[name].make(), CASES[name].blocks(), batch_size=3000)
+        for plain, by_features in zip(found.batches(), found.batches(True), strict=True):
+            extra = by_features.opened_bytes - plain.opened_bytes
+            assert extra == more * (64 * found.n_weights + 16 * plain.size.n_entries)
+            assert ("column access" in by_features.open().batch.features.capabilities()) == more
 
 
 def test_auto_takes_what_the_batches_allow(tmp_path, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,10 @@ from cutproblems import cut, drawn
 from smallproblems import BARE_COLUMNS, KINDS, TOLERANCE, certified, checked_often, kind_for, loss_for, penalty_for
 
 from oracles.objective import LOSSES
-from partwise import Problem, available_solvers, get_solver, solve
+from partwise import ConvergenceWarning, FeatureWarning, Problem, available_solvers, get_solver, solve
 from partwise._core import EgOptions, EgState, eg_epoch
 from partwise.dual import DualPoint
+from partwise.features import maxent_map
 from partwise.kernels import kernel_map
 from partwise.losses import Loss
 from partwise.penalties import L2, ElasticNet
@@ -26,7 +28,7 @@ from partwise.structures import Multiclass
 #: The third example has no weight; in the second partition it is a batch of its own.
 SIZES, UNEVEN = (3, 1, 2), (2, 1, 3)
 #: Solvers that need all columns in one place.
-ONE_BATCH = {"cd-l1", "cd", "cd-exact", "scgis", "is-bound", "gis", "iis"}
+ONE_BATCH = {"cd-l1", "cd", "cd-exact", "scgis", "is-bound", "iis"}
 PRODUCT = [(solver, kind, loss) for solver in available_solvers() for kind in KINDS for loss in LOSSES]
 pytestmark = BARE_COLUMNS
 
@@ -133,15 +135,72 @@ BATCH_METHODS = [
     ("eg-batch", "chain-tied", "hinge"),
     ("eg-primal", "projective", "softmax-margin"),
     ("excessive-gap", "spanning", "hinge"),
+    ("owlqn", "chain-tied", "log"),
+    ("gis", "maxent", "log"),
 ]
 
 
 @pytest.mark.parametrize(("solver", "kind", "loss"), BATCH_METHODS)
 def test_batch_methods_have_the_bits_of_the_partition(solver, kind, loss):
-    runs = [solve(parted(kind, loss, n_jobs=n_jobs), solver, tol=1e-2) for n_jobs in (1, 2, 2)]
+    penalty = penalty_for(solver, 0.7)
+    runs = [solve(parted(kind, loss, penalty, n_jobs=n_jobs), solver, tol=1e-2) for n_jobs in (1, 2, 2)]
     for run in runs[1:]:
         np.testing.assert_array_equal(run.weights, runs[0].weights)
         assert (run.primal, run.dual, run.gap) == (runs[0].primal, runs[0].dual, runs[0].gap)
+
+
+@pytest.mark.filterwarnings("ignore::partwise.ConvergenceWarning")
+@pytest.mark.parametrize("sizes", [SIZES, UNEVEN, (1, 23)])
+@pytest.mark.parametrize("loss", ["log", "softmax-margin", "smoothed-hinge"])
+@pytest.mark.parametrize("order", ["cyclic", "index", "permuted"])
+def test_a_pass_of_gis_is_that_of_one_batch(order, loss, sizes):
+    one, several = (make("maxent", loss, 0.7, sizes) for make in (whole, parted))
+    solver = get_solver("gis", order=order, newton_tol=1e-13)
+    states = [solver.init_state(problem, np.random.default_rng(1), None) for problem in (one, several)]
+    for _ in range(6):
+        for problem, state in zip((one, several), states, strict=True):
+            solver.step(problem, state)
+        np.testing.assert_allclose(states[1].weights, states[0].weights, rtol=1e-11, atol=1e-13)
+    assert np.abs(states[0].weights).max() > 0.1
+    for name in ("largest_sum", "n_columns", "n_cells", "updates", "cells", "visits", "capped"):
+        assert getattr(states[1], name) == getattr(states[0], name)
+    assert states[1].gain == pytest.approx(states[0].gain, rel=1e-9)
+    for name in ("empirical", "mass"):
+        np.testing.assert_allclose(getattr(states[1], name), getattr(states[0], name), rtol=1e-13)
+    assert states[1].potentials.size == states[1].inverse.size == 0
+
+
+def positive(structure: Multiclass, rows) -> LabelledBatch:
+    labels = np.arange(structure.num_examples) % structure.n_labels
+    return LabelledBatch(Batch(structure, maxent_map(structure, np.array(rows))), structure.encode(labels))
+
+
+def test_what_gis_says_of_the_data_of_all_batches():
+    """A label or a feature of another batch is not missing; one that no batch has is named; so is what separates."""
+    first, second = (positive(Multiclass(1, 2), [row]) for row in ([1.0, 0.0, 0.0], [0.0, 2.0, 0.0]))
+    second.gold[1][:] = 1
+    with pytest.warns(
+        FeatureWarning, match=r"feature \d+ \(attribute 2, label 0\) \(and 1 more\) is 0 everywhere"
+    ) as told:
+        result = solve(Problem.of([first, second], "log", 0.5), "gis")
+    assert result.status == "converged"
+    assert len(told) == 1
+    with pytest.raises(ValueError, match="never occurs with the gold label"), pytest.warns(FeatureWarning):
+        solve(Problem.of([first, second], "log", 0.0), "gis")
+    both = [positive(Multiclass(2, 2), rows) for rows in ([[2.0, 1.0], [1.0, 2.0]], [[1.0, 0.5], [0.5, 1.0]])]
+    with pytest.warns(ConvergenceWarning, match="separate the training data"):
+        solve(Problem.of(both, "log", 0.0), "gis", tol=0.0, max_passes=10)
+    both[1].gold[1][:] = both[1].gold[1][::-1].copy()  # the second batch says the opposite
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        solve(Problem.of(both, "log", 0.0), "gis", tol=0.0, max_passes=10)
+    assert not any("separate" in str(each.message) for each in told)
+
+
+def test_the_sequential_update_of_gis_needs_its_table():
+    with pytest.raises(ValueError, match=r"gis: a table of examples and labels needs one batch; update='parallel'"):
+        solve(parted("maxent", "log"), get_solver("gis", update="sequential"))
+    assert solve(whole("maxent", "log"), get_solver("gis", update="sequential"), tol=1e-2).status == "converged"
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
@@ -206,7 +265,7 @@ def test_one_batch_is_the_short_form(solver):
     np.testing.assert_array_equal(first.weights, second.weights)
 
 
-@pytest.mark.parametrize("solver", ["bcfw", "dcd", "eg", "sdca"])
+@pytest.mark.parametrize("solver", ["bcfw", "dcd", "eg", "sdca", "gis"])
 def test_a_saved_run_goes_on_to_the_same_bits(solver, tmp_path):
     problem = parted(kind_for(solver), loss_for(solver))
     unbroken = solve(problem, solver, tol=0, max_passes=9)

@@ -330,10 +330,13 @@ def scaling_largest_sum(objective: Objective) -> float:
 def scaling_separates(objective: Objective, weights: Floats, n_jobs: int = 1) -> bool:
     """Whether every gold labelling of positive weight is likelier than all others."""
 
+def scaling_expectations(objective: Objective, weights: Floats, n_jobs: int = 1) -> Floats:
+    """The sum over the examples of each feature's expectation, one value per weight."""
+
 class ScalingState:
     """What a pass of iterative scaling or coordinate descent updates in place (weights; potentials and inverse as from
-    `scaling_refresh`; both empty for the parallel update of "gis", which takes no table of cells), and what it knows of
-    the data (empirical and mass as from `scaling_constants`, largest_sum for "gis")."""
+    `scaling_refresh`), and what it knows of the data (empirical and mass as from `scaling_constants`, largest_sum for
+    "gis")."""
 
     def __init__(
         self,
@@ -364,6 +367,18 @@ class ScalingOptions:
         max_newton: int = 1,
         n_jobs: int = 1,
     ) -> None: ...
+
+def gis_update(
+    weights: Floats,
+    order: Ints,
+    *,
+    empirical: Floats,
+    expectations: Floats,
+    largest_sum: float,
+    temperature: float,
+    options: ScalingOptions,
+) -> ScalingReport:
+    """The parallel update of GIS for the weights of these numbers, in place; it reports no cells."""
 
 class VisitPlan:
     """Which columns are due (see core/solvers/visit_plan.h); both arrays, a number per column, are updated in place."""

@@ -255,6 +255,8 @@ class Model(HasCosts, ABC):
     takes_classes: ClassVar[bool] = False
     #: Whether what it makes of examples has its weights in it: examples are read again for other weights.
     reads_by_weights: ClassVar[bool] = False
+    #: Whether its batches have access by features where a solver goes by those (`labelled`).
+    has_columns: ClassVar[bool] = False
     _weights: Floats
 
     def __init_subclass__(cls, **options: Any) -> None:

@@ -60,6 +60,7 @@ class ClassesModel(Model):
 
     constraints: ClassVar[tuple[str, ...]] = ("allowed",)
     takes_classes: ClassVar[bool] = True
+    has_columns: ClassVar[bool] = True
 
     classes: NDArray[Any]
     coef: Floats

@@ -80,6 +80,7 @@ class MaxentChainModel(SequenceModel):
     ruled: ClassVar[bool] = True
     late: ClassVar[tuple[str, ...]] = ("legal", "beam_width")
     reads_by_weights: ClassVar[bool] = True
+    has_columns: ClassVar[bool] = True
     lacks: Mapping[Ability, str] = {Ability.FURTHER: "partial_fit: not available with model='maxent'"}
 
     nodes: PairLayout

@@ -18,7 +18,7 @@ from ..problem import Executor, LabelledBatch, Problem
 from ..structures import padded_width
 from .executor import PartitionExecutor
 from .files import MANIFEST, BatchSize, Manifest, batch_name, read_batch, read_manifest
-from .sizes import Duals, aside_bytes, opened_bytes, parse_size, plan
+from .sizes import Duals, aside_bytes, column_bytes, opened_bytes, parse_size, plan
 
 #: Partitions that are open in this process, by folder, digest and limit: references that come by pickles share them.
 _OPEN: WeakValueDictionary[tuple[str, str, int | None], Partitions] = WeakValueDictionary()
@@ -206,7 +206,10 @@ class FileBatch:
         """What it takes in memory once it is open, about."""
         if self.aside:
             return aside_bytes(self.size.n_rows)
-        return opened_bytes(*self.size[:3], valued=bool(self.size.valued))
+        rows = opened_bytes(*self.size[:3], valued=bool(self.size.valued))
+        if not (self.by_features and self.partitions.model.has_columns):
+            return rows
+        return rows + column_bytes(self.n_weights, self.size.n_entries)
 
     @property
     def n_examples(self) -> int:

@@ -15,6 +15,9 @@ from ..memory import size_text
 
 #: Bytes of an opened batch per example, per row and per attribute of a row; more for an attribute with a value.
 EXAMPLE, ROW, ENTRY, VALUE = 64, 80, 16, 8
+#: Bytes that access by features takes besides, per weight and per attribute of a row, with or without a value. Drawn
+#: rows took 27 to 33 per weight, where attributes have weights for 4 labels or more, and 14 per attribute.
+COLUMN, COLUMN_ENTRY = 64, 16
 #: What reading a batch takes besides, as a share of the opened batch: the file's bytes and numbers in 64 bits.
 OPENING = 2.0
 #: Bytes of a process before it does anything (with pandas and pyarrow, which scikit-learn imports where they are); of
@@ -52,6 +55,11 @@ def parse_size(text: str | int | float, name: str = "memory") -> int:
 def opened_bytes(n_examples: int, n_rows: int, n_entries: int, valued: bool) -> int:
     """What a batch takes once it is open."""
     return EXAMPLE * n_examples + ROW * n_rows + (ENTRY + VALUE * valued) * n_entries
+
+
+def column_bytes(n_weights: int, n_entries: int) -> int:
+    """What access by features takes besides."""
+    return COLUMN * n_weights + COLUMN_ENTRY * n_entries
 
 
 def aside_bytes(n_rows: int) -> int:

@@ -35,7 +35,7 @@ With a shift v (`with_shift`) the penalty is R(w) = l2/2 |w|^2 - <v, w>, and |u 
 stand in place of |u|^2, u / l2 and l2 w - u. It is what the rest of a larger problem is to a part of it: if all other
 examples together have the plane (v, c), the dual of the whole is that of the part, and c.
 
-The sums over examples are those of `sums`; the penalty enters here.
+The sums over examples are those of `sums` and `columns`; the penalty enters here.
 """
 
 import copy
@@ -56,17 +56,18 @@ from ..result import Certificate
 from ..threads import count_threads
 from .batch import Batch, Gold, LabelledBatch
 from .box import dual_of_box
+from .columns import ColumnSums
 from .executor import BatchReference, Executor, Opened, ThreadExecutor
 from .free_weights import bound, free_part, penalised, settled
 from .rounding import Rounding
 from .second_derivatives import SecondDerivatives
-from .sums import Sums, check_size
+from .sums import check_size
 from .tasks import BatchSums
 
 T = TypeVar("T")
 
 
-class Problem(Sums):
+class Problem(ColumnSums):
     """Data, loss and penalty: the objective of the module's docstring.
 
     This is the short form for examples that are one batch in memory; `Problem.of` takes several.

@@ -10,7 +10,8 @@ Update. For every weight the minimum of
 line search to |A_t'| <= newton_tol; with l2 = 0 the closed form z = tau / f# log(e_t / E_t).
 
 Memory. The parallel update goes through the examples and keeps numbers per weight alone, no table of examples and
-labels (003, section 4.2).
+labels (003, section 4.2). f# is a maximum over batches, e and E are sums over them: batches may lie in files, or on
+other machines. update="sequential" needs one batch in memory.
 
 Stopping rule. That of `scaling`.
 
@@ -22,8 +23,12 @@ the sum to f# needs no weight (003, (13)).
 from dataclasses import dataclass
 from typing import ClassVar
 
+from .. import _core
+from .._core import ScalingReport
+from ..capabilities import Capability
+from ..problem import Problem
 from .registry import register
-from .scaling import ParallelSolver
+from .scaling import MOST_NEWTON, OF_TABLES, ParallelSolver, ScalingState
 
 
 @register(place=19)
@@ -34,8 +39,30 @@ class GIS(ParallelSolver):
     name: ClassVar[str] = "gis"
     function: ClassVar[str] = "gis"
     needs_largest_sum: ClassVar[bool] = True
+    requires: ClassVar[frozenset[Capability]] = ParallelSolver.requires - OF_TABLES
     default_max_passes: ClassVar[int] = 20_000
 
     @property
     def keeps_cells(self) -> bool:
         return self.update == "sequential"
+
+    def epoch(self, problem: Problem, state: ScalingState) -> ScalingReport:
+        if self.keeps_cells:
+            return super().epoch(problem, state)
+        report = _core.gis_update(
+            state.weights,
+            problem.column_constants.weights[self.columns(state)],
+            empirical=state.empirical,
+            expectations=problem.expectations(state.weights),
+            largest_sum=state.largest_sum,
+            temperature=problem.loss.temperature,
+            options=_core.ScalingOptions(
+                l2=problem.l2,
+                function=self.function,
+                newton_tol=self.newton_tol,
+                max_newton=MOST_NEWTON,
+                n_jobs=problem.n_jobs,
+            ),
+        )
+        report.cells = state.n_cells
+        return report

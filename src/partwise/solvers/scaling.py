@@ -12,8 +12,9 @@ with A_t(0) = 0. The methods are their A_t (003, Table 1 and (39), all in core/s
                  much work as a visit of every weight
     parallel     all steps are computed before the first is taken (Algorithm 2); needs an A that bounds them all at once
 
-Memory. S and T, examples x slots, which the sequential update changes as it goes (18)-(19); the parallel update of
-`gis` goes through the examples instead and keeps no such table (section 4.2).
+Memory. S and T, examples x slots, which the sequential update changes as it goes (18)-(19): all columns are needed in
+one place. The parallel update of `gis` goes through the examples instead and keeps no such table (section 4.2): all it
+needs are sums over batches, wherever these lie.
 
 Stopping rule. gap = |grad P|^2 / (2 l2) <= tol |P|; checked when it may be near, at least every fifth pass (after
 pass 100: every twentieth part of the passes made). Ends as well when no step brings P or the gap down any more. With
@@ -33,16 +34,9 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 
 from .. import _core
-from .._core import (
-    ScalingReport,
-    scaling_constants,
-    scaling_extremes,
-    scaling_largest_sum,
-    scaling_refresh,
-    scaling_separates,
-)
+from .._core import ScalingReport, scaling_refresh
 from ..arrays import Floats, Ints
-from ..capabilities import Capability
+from ..capabilities import Capability, listed
 from ..dual import DualPoint
 from ..problem import Part, Problem
 from ..result import Certificate, ConvergenceWarning, DivergenceError, FeatureWarning, Status
@@ -63,10 +57,14 @@ REFRESH = 20
 PATIENCE = 4
 #: The adaptive order: a column waits at most this many rounds.
 LONGEST = 64
+#: Newton steps for one weight's minimum, at most.
+MOST_NEWTON = 100
 #: Without a penalty, a weight that multiplies odds by more than exp(this) is on its way to infinity.
 GROWN = 30.0
 
-NEEDS = frozenset(
+#: What S and T need of the batches.
+OF_TABLES = frozenset({Capability.IN_MEMORY, Capability.ONE_BATCH})
+NEEDS = OF_TABLES | frozenset(
     {
         Capability.SMOOTH,
         Capability.IDENTITY_LINK,
@@ -76,8 +74,6 @@ NEEDS = frozenset(
         Capability.EXPLICIT_WEIGHTS,
         Capability.ONE_PART,
         Capability.COLUMN_ACCESS,
-        Capability.IN_MEMORY,
-        Capability.ONE_BATCH,
     }
 )
 
@@ -138,9 +134,14 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
     default_max_passes: ClassVar[int] = 2000
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> ScalingState:
-        native = _part(problem).native
-        empirical, mass, columns, labels, n_cells = scaling_constants(native)
-        check_data(problem, labels, empirical, mass, columns)
+        missing = OF_TABLES - problem.capabilities()
+        if self.keeps_cells and missing:
+            raise ValueError(
+                f"{self.name}: a table of examples and labels needs {listed(missing)}; update='parallel' has no table"
+            )
+        check_data(problem)
+        constants = problem.column_constants
+        columns = constants.weights
         weights = np.zeros(problem.n_weights)
         reference = 0.0
         if problem.l2 == 0:
@@ -151,14 +152,14 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
             weights=weights,
             potentials=np.empty(problem.n_slots if self.keeps_cells else 0),
             inverse=np.empty(problem.n_examples if self.keeps_cells else 0),
-            empirical=empirical,
-            mass=mass,
+            empirical=constants.empirical,
+            mass=constants.mass,
             wait=np.ones(len(columns), dtype=np.int64),
             rest=np.zeros(len(columns), dtype=np.int64),
             by_index=np.argsort(columns) if self.by_index else np.empty(0, dtype=np.int64),
             n_columns=len(columns),
-            n_cells=n_cells,
-            largest_sum=scaling_largest_sum(native) if self.needs_largest_sum else 0.0,
+            n_cells=constants.n_cells,
+            largest_sum=problem.largest_feature_sum() if self.needs_largest_sum else 0.0,
             rng=rng,
             reference=reference,
         )
@@ -208,7 +209,7 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
         state.gain = report.gain
         if not np.isfinite(state.weights).all():
             worst = int(np.flatnonzero(~np.isfinite(state.weights))[0])
-            raise DivergenceError(f"{self.name}: the weight of {_part(problem).features.describe(worst)} is not finite")
+            raise DivergenceError(f"{self.name}: the weight of {problem.describe_weight(worst)} is not finite")
 
     def run_epoch(
         self,
@@ -219,7 +220,7 @@ class ScalingSolver(ScheduledSolver[ScalingState], ABC):
         **minimiser: Any,
     ) -> ScalingReport:
         """The core's pass over `columns`. minimiser: its parameters, where they are not those of the paper."""
-        minimiser = {"max_newton": 100, **minimiser}
+        minimiser = {"max_newton": MOST_NEWTON, **minimiser}
         part = _part(problem)
         cells = _core.ScalingState(
             part.native,
@@ -353,15 +354,15 @@ def check_positive(name: str, value: float) -> None:
         raise ValueError(f"{name} must be a positive number, got {value}")
 
 
-def check_data(problem: Problem, labels: Ints, empirical: Floats, mass: Floats, columns: Ints) -> None:
+def check_data(problem: Problem) -> None:
     """Warn of features and labels that the data says nothing about; without a penalty, refuse what has no optimum."""
-    describe = _part(problem).features.describe
-    indptr, slots, _ = problem.gold
-    unseen = np.setdiff1d(labels, slots[indptr[problem.active]])
+    describe, constants = problem.describe_weight, problem.column_constants
+    empirical, columns = constants.empirical, constants.weights
+    unseen = np.setdiff1d(constants.labels, constants.gold)
     if unseen.size:
         message = f"label {unseen[0]} is not the gold label of any example: its features are only held down"
         warnings.warn(message, FeatureWarning, stacklevel=6)
-    empty = np.sort(columns[mass[columns] == 0])
+    empty = np.sort(columns[constants.mass[columns] == 0])
     if empty.size:
         more = f" (and {empty.size - 1} more)" if empty.size > 1 else ""
         where = "everywhere" if len(problem.active) == problem.n_examples else "in every example of positive weight"
@@ -369,7 +370,7 @@ def check_data(problem: Problem, labels: Ints, empirical: Floats, mass: Floats, 
         warnings.warn(text, FeatureWarning, stacklevel=6)
     if problem.l2 > 0:
         return
-    lowest, highest = scaling_extremes(_part(problem).native)
+    lowest, highest = problem.column_extremes()
     room = highest - lowest > 1e-12 * np.maximum(np.abs(highest), np.abs(lowest))
     never = np.flatnonzero(room & (empirical - lowest <= 1e-12 * (highest - lowest)))
     if never.size:
@@ -389,7 +390,7 @@ def check_data(problem: Problem, labels: Ints, empirical: Floats, mass: Floats, 
 
 def warn_of_infinity(name: str, problem: Problem, state: ScalingState) -> None:
     """Without a penalty: warn if the weights are on their way to infinity, and name the one that is furthest."""
-    separated = scaling_separates(_part(problem).native, state.weights, problem.n_jobs)
+    separated = problem.separates(state.weights)
     worst = int(np.abs(state.weights).argmax())
     weight = float(state.weights[worst])
     if separated:
@@ -398,6 +399,6 @@ def warn_of_infinity(name: str, problem: Problem, state: ScalingState) -> None:
         reason = "the optimum without a penalty may be at infinity"
     else:
         return
-    described = _part(problem).features.describe(worst)
+    described = problem.describe_weight(worst)
     text = f"{name}: {reason}; the largest weight is {weight:.4g}, of {described}. Take l2 > 0."
     warnings.warn(text, ConvergenceWarning, stacklevel=6)

@@ -1,0 +1,114 @@
+#include "solvers/gis.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "solvers/scaling_functions.h"
+#include "solvers/sum_examples.h"
+
+namespace partwise {
+
+std::vector<double> scaling_expectations(const Objective& objective, const double* weights, int n_jobs,
+                                         Interrupt& interrupt) {
+    scaling_columns(objective);
+    const double tau = objective.loss().temperature;
+    const double* omega = objective.weights_unless_one();
+    const auto marginals = [&](Index begin, Index end, double* out, Workspace& ws) {
+        const Index first = objective.offset(begin);
+        Workspace::Frame frame(ws);
+        double* scores = frame.take(objective.offset(end) - first);
+        objective.features().scores_of(begin, end, weights, scores);
+        for (Index i = begin; i < end; ++i) {
+            objective.add_cost(i, objective.loss().cost_scale, scores + (objective.offset(i) - first));
+        }
+        objective.structure().log_partition_of(begin, end, scores, tau, frame.take(end - begin), out,
+                                               frame.take(end - begin), ws);
+        for (Index i = begin; i < end && omega; ++i) {
+            scale(omega[i], out + (objective.offset(i) - first), objective.num_slots(i));
+        }
+        return Term{};
+    };
+    return sum_runs(objective, objective.jobs(n_jobs), interrupt, true, marginals).u;
+}
+
+namespace {
+
+// The steps of at most kGisRun weights. Loop by loop over all of them, for the sake of vector registers.
+// A'(z) = l2 (w + z) - e + E exp(z F / tau) is increasing and convex, so Newton's method comes down to its root from any
+// point to the right of it, such as the larger of 0 and the closed form.
+void solve_all(std::span<const Index> order, const double* weights, const GisSums& sums, const ScalingOptions& options,
+               double* __restrict z, ScalingReport& report) {
+    double e[kGisRun], w[kGisRun], mean[kGisRun];
+    const Index n = len(order.size());
+    for (Index j = 0; j < n; ++j) {
+        const Index t = order[idx(j)];
+        e[j] = sums.empirical[t];
+        w[j] = weights[t];
+        mean[j] = sums.expectations[t];
+    }
+    const double f = (sums.largest_sum > 0.0 ? sums.largest_sum : 1.0) / sums.temperature;
+    const double reach = kMostExponent / f;
+    const double l2 = options.l2;
+#pragma omp simd
+    for (Index j = 0; j < n; ++j) {
+        const double ratio = (e[j] - l2 * w[j]) / mean[j];
+        // Without a penalty this is (25). Nothing is expected of a feature that is 0 everywhere.
+        double at = ratio > 0.0 ? fast_log1p(ratio - 1.0) / f : -reach;
+        at = l2 > 0.0 && !(at > 0.0) ? 0.0 : at;
+        at = mean[j] > 0.0 ? at : (l2 > 0.0 ? (e[j] - l2 * w[j]) / l2 : 0.0);
+        z[j] = at < -reach ? -reach : (at > reach ? reach : at);
+    }
+    for (Index k = 0; l2 > 0.0 && k < options.max_newton; ++k) {
+        double off = 0;
+#pragma omp simd reduction(max : off)
+        for (Index j = 0; j < n; ++j) {
+            const double growth = mean[j] * fast_exp(z[j] * f);
+            const double slope = l2 * (w[j] + z[j]) - e[j] + growth;
+            const double next = z[j] - slope / (l2 + growth * f);
+            z[j] = next < -reach ? -reach : (next > reach ? reach : next);
+            const double size = next == z[j] ? std::abs(slope) : 0.0;
+            off = size > off ? size : off;
+        }
+        if (off <= options.newton_tol) break;
+    }
+    double gain = 0;
+    Index capped = 0;
+#pragma omp simd reduction(+ : gain, capped)
+    for (Index j = 0; j < n; ++j) {
+        const double value = l2 * (w[j] * z[j] + 0.5 * z[j] * z[j]) - z[j] * e[j] + mean[j] * fast_expm1(z[j] * f) / f;
+        const bool good = value < 0.0;  // else it is rounding, at the optimum
+        z[j] = good ? z[j] : 0.0;
+        gain -= good ? value : 0.0;
+        capped += std::abs(z[j]) >= reach ? 1 : 0;
+    }
+    report.gain += gain;
+    report.capped += capped;
+}
+
+}  // namespace
+
+ScalingReport gis_update(double* weights, std::span<const Index> order, const GisSums& sums,
+                         const ScalingOptions& options, Interrupt& interrupt) {
+    // The steps of all weights are known before any is taken.
+    const Index n_runs = (len(order.size()) + kGisRun - 1) / kGisRun;
+    std::vector<ScalingReport> reports(idx(n_runs));
+    std::vector<double> steps(order.size(), 0.0);
+    parallel_for(n_runs, std::max(options.n_jobs, 1), interrupt, [&](Index run, int) {
+        const Index begin = run * kGisRun;
+        const Index end = std::min(begin + kGisRun, len(order.size()));
+        solve_all(order.subspan(idx(begin), idx(end - begin)), weights, sums, options, steps.data() + begin,
+                  reports[idx(run)]);
+    });
+    ScalingReport total;
+    for (const ScalingReport& report : reports) {
+        total.gain += report.gain;
+        total.capped += report.capped;
+    }
+    for (std::size_t j = 0; j < order.size(); ++j) {
+        weights[order[j]] += steps[j];
+        total.updates += steps[j] != 0.0;
+    }
+    return total;
+}
+
+}  // namespace partwise
