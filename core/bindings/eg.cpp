@@ -13,6 +13,7 @@ std::vector<EgState> of_one_problem(const std::vector<const Held<EgState>*>& hel
     if (held.empty()) throw InputError("at least one state is needed");
     std::vector<EgState> states;
     for (const auto* each : held) {
+        if (each == nullptr) throw InputError("a state is None");
         const EgState& state = each->state;
         const EgState& first = held[0]->state;
         const bool same = state.weights == first.weights && state.plane == first.plane &&

@@ -355,3 +355,8 @@ def names_in(source: str) -> set[str]:
     names = {node.id for node in nodes if isinstance(node, ast.Name)}
     names |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
     return names | {node.name for node in nodes if isinstance(node, ast.alias)}
+
+
+def test_states_that_are_none():
+    with pytest.raises(ValueError, match="a state is None"):
+        eg_epoch([None], np.zeros(0, dtype=np.int64), EgOptions())

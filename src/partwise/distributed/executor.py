@@ -172,7 +172,7 @@ def _opened(loss: Loss, batch: Sized, memory: int | None) -> BatchSums:
     sums = BatchSums(batch.reference.open(), loss)
     # The first batches stay: every pass asks for all of them in turn, so that dropping the oldest keeps none.
     _forget_other_runs(loss, batch.reference)
-    if memory is None or sum(size for _, size in _OPEN.values()) + batch.n_bytes <= memory:
+    if memory is None or sum(size for _, size in list(_OPEN.values())) + batch.n_bytes <= memory:
         _OPEN[key] = sums, batch.n_bytes
     return sums
 

@@ -64,10 +64,10 @@ class Sums:
         self.n_weights = sizes[0]
 
     def check_gold(self) -> None:
-        """ValueError naming the first example whose gold labelling is none, or costs something."""
-        complaint = next(filter(None, (first.complaint for first in self._first)), "")
-        if complaint:
-            raise ValueError(complaint)
+        """ValueError naming the first example, by its number in its batch, whose gold labelling is none or costs."""
+        for number, first in enumerate(self._first):
+            if first.complaint:
+                raise ValueError(f"batch {number}: {first.complaint}" if self.n_batches > 1 else first.complaint)
 
     @cached_property
     def _first(self) -> list[First]:

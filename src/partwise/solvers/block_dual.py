@@ -44,10 +44,10 @@ pass each.
 
 Files. `block_files`, in a folder with the run's name beside the batches or, where these are in memory, the checkpoint;
 a round writes new ones, over those before the last where that is safe, and leaves those of the last checkpoint alone.
-Where there is room for all dual variables in memory they are kept there besides, and files are written every `SECONDS`
-and `EVERY` rounds (`block_walks`), which changes no bit. Without a checkpoint the folder is removed with the run.
-Labellings that the inner solver keeps have the room that the executor says (`Problem.block_room`): above it they are
-merged.
+Where there is room for all dual variables in memory they are kept there besides, and files are written after `EVERY`
+rounds that took `SECONDS`, or after `MOST` rounds (`block_walks`), which changes no bit. Without a checkpoint the
+folder is removed with the run. Labellings that the inner solver keeps have the room that the executor says
+(`Problem.block_room`): above it they are merged.
 
 Source. Ma, Smith, Jaggi, Jordan, Richtarik, Takac 2015 (CoCoA+, adding with sigma' = gamma K); block-coordinate ascent
 for one group. Departures: any inner solver; sigma by the overlap, with rounds made again; proximal points.
@@ -91,7 +91,7 @@ MARGIN = 1.2
 LARGER = 2.0
 #: From files to files where blocks are kept besides: rounds and seconds, at least, and rounds, at most. Whoever has
 #: lost the blocks makes these rounds again; the weights that each began with are held.
-EVERY, SECONDS, MOST = 10, 40.0, 50
+EVERY, SECONDS, MOST = 10, 40.0, 20
 
 
 @register(place=31)

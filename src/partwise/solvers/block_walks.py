@@ -137,7 +137,7 @@ class BlockWalk(Walk):
         return found, clock.spent()
 
     def _over(self, batches: Batches, clock: "Clock") -> Any:
-        for folder in {folder for folder, _ in _KEPT if not os.path.isdir(folder)}:
+        for folder in {folder for folder, _ in list(_KEPT) if not os.path.isdir(folder)}:
             forget(folder)  # a run that has ended, perhaps in another process
         known = _KEPT.get((self.folder, self.group))
         blocks = known[1] if known is not None and known[0] == self.last else None
@@ -281,7 +281,7 @@ class Clock:
 
 def forget(folder: str) -> None:
     """Drop what this process keeps of the blocks whose files are in this folder."""
-    for key in [key for key in _KEPT if key[0] == folder]:
+    for key in [key for key in list(_KEPT) if key[0] == folder]:
         _KEPT.pop(key, None)
 
 
