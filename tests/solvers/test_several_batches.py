@@ -359,4 +359,4 @@ def names_in(source: str) -> set[str]:
 
 def test_states_that_are_none():
     with pytest.raises(ValueError, match="a state is None"):
-        eg_epoch([None], np.zeros(0, dtype=np.int64), EgOptions())
+        eg_epoch([None], np.zeros(0, dtype=np.int64), EgOptions(l2=1.0))
