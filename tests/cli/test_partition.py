@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
 
 import numpy as np
@@ -183,3 +184,21 @@ def test_errors(chunks, tmp_path, cli):
         done = cli(*arguments, *(("-o", str(tmp_path / "m.pw")) if arguments[0] == "train" else ()), status=2)
         assert re.search(message, done.stderr), (arguments, done.stderr)
     assert not (tmp_path / "x").exists()
+    for name in os.listdir(folder):
+        done = cli("train", "tag", str(folder), "-o", str(folder / name), status=2)
+        assert "is an input, which would be overwritten" in done.stderr
+    cli("inspect", folder)
+
+
+def test_workers_that_do_not_start(tmp_path, cli, monkeypatch):
+    dask = pytest.importorskip("dask.distributed")
+    data = tmp_path / "rows.svm"
+    data.write_text("0 1:1\n1 2:1\n")
+    cli("partition", "maxent", data, "-o", tmp_path / "dir")
+
+    def fail(**options):
+        raise RuntimeError("Nanny failed to start.")
+
+    monkeypatch.setattr(dask, "LocalCluster", fail)
+    done = cli("train", "maxent", tmp_path / "dir", "-o", tmp_path / "m.pw", "--scheduler", "local", status=2)
+    assert done.stderr == "error: --scheduler local: workers could not be started (Nanny failed to start.)\n"

@@ -109,7 +109,7 @@ def check_outputs(*paths: str | None, inputs: Iterable[str | None] = ()) -> None
     ------
     UserError
         If a folder is missing or does not take files, a path is a folder, two outputs are the same file, one of them is
-        an input, or two inputs are standard input.
+        an input or a file in an input folder, or two inputs are standard input.
     """
     seen: dict[str, str] = {}
     named = list(inputs)
@@ -125,7 +125,7 @@ def check_outputs(*paths: str | None, inputs: Iterable[str | None] = ()) -> None
         seen[real] = path
         if path == "-":
             continue
-        if real in sources:
+        if real in sources or (os.path.exists(real) and os.path.dirname(real) in sources):
             raise UserError(f"{path}: is an input, which would be overwritten")
         if os.path.isdir(path):
             raise UserError(f"{path}: is a folder")

@@ -48,7 +48,7 @@ def train_on_partition(
 
     begin = time.perf_counter()
     _refuse_flags(task, data)
-    check_outputs(output, flags["history_file"], inputs=(dev,))
+    check_outputs(output, flags["history_file"], inputs=(data, dev))
     with _opened(data, memory, scheduler, flags["threads"]) as found:
         if found.kind != TASKS[task.name].kind:
             raise UserError(f"{data}: is a partition for another task than {task.name!r}")
@@ -108,8 +108,11 @@ def _opened(data: str, memory: str | None, scheduler: str | None, threads: int) 
         address: Any = scheduler
         if scheduler == "local":
             workers = count_jobs(threads)
-            made = dask.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0", silence_logs=40)
-            address = cluster.enter_context(made)
+            options = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 40}
+            try:
+                address = cluster.enter_context(dask.LocalCluster(n_workers=workers, **options))
+            except (RuntimeError, OSError, TimeoutError) as error:
+                raise UserError(f"--scheduler local: workers could not be started ({error})") from None
         try:
             client = cluster.enter_context(dask.Client(address, timeout=10))
         except (OSError, TimeoutError, ValueError) as error:
