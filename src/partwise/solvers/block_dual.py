@@ -27,9 +27,9 @@ to `groups` (by the inequality of Cauchy and Schwarz): 0 or 1 where groups move 
 `groups` where all move alike. Scaling "auto": 1.2 times the largest overlap of the last two rounds, within 1 and
 `groups`; in the first round `groups`. A round in which D would fall is made again, from the old files, with twice that
 sigma, at most `groups`, with which it cannot. So D never falls. Groups move alike in the first rounds, which take most
-of the way, and less and less later: on CoNLL-2000 repeated three times, log loss, l2 = 2, two groups of 15 batches,
-inner eg-prox, the overlap falls from 1.98 to 0.7 in 18 rounds with sigma = 2, and 18.7 passes to a gap of 1e-2 become
-15.5 (16.3 with one group). A constant sigma below the first rounds' overlap does harm, though D rises: see
+of the way, and less and less later: on CoNLL-2000 repeated three times, log loss, l2 = 2, two groups of 15 batches in
+one order, inner eg-prox, the overlap falls from 1.98 to 0.7 in 18 rounds with sigma = 2, and 18.7 passes to a gap of
+1e-2 become 15.5 (16.3 with one group). A constant sigma below the first rounds' overlap does harm, though D rises: see
 docs/scaling.md.
 
 Proximity. Of eg-prox, the centre z and rho around all blocks: l2 + rho in place of l2 and rho z added to u (see
