@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 from cutproblems import Drawn, ElsewhereExecutor, cut, references
+from smallproblems import BARE_COLUMNS
 
 from oracles.objective import LOSSES
 from partwise import Problem, solve
@@ -46,8 +47,10 @@ def both(elsewhere, kind: str, loss: str, sizes=SIZES) -> tuple[Problem, Problem
         ("one-slack", "chain-tied", "hinge"),
         ("bmrm", "multiclass", "log"),
         ("extragradient", "graph", "hinge"),
+        ("gis", "maxent", "softmax-margin"),
     ],
 )
+@BARE_COLUMNS
 def test_other_processes_train_the_same_weights(elsewhere, solver, kind, loss):
     here, there = both(elsewhere, kind, loss)
     expected, result = (solve(problem, solver, tol=0, max_passes=20) for problem in (here, there))
@@ -88,6 +91,19 @@ def test_one_batch_elsewhere(elsewhere):
     here, there = both(elsewhere, "multiclass", "log", (5,))
     expected, result = (solve(problem, "newton", tol=1e-6) for problem in (here, there))
     np.testing.assert_allclose(result.weights, expected.weights, atol=1e-6)
+
+
+def columns_travel(executor):
+    here, there = both(executor, "maxent", "log")
+    weights = np.linspace(-1.0, 1.0, here.n_weights)
+    mine, theirs = there.column_constants, here.column_constants
+    for name in ("empirical", "mass", "weights", "labels", "gold", "n_cells"):
+        np.testing.assert_array_equal(getattr(mine, name), getattr(theirs, name))
+    np.testing.assert_array_equal(there.column_extremes(), here.column_extremes())
+    np.testing.assert_array_equal(there.expectations(weights), here.expectations(weights))
+    assert there.largest_feature_sum() == here.largest_feature_sum() > 0
+    assert there.separates(weights) == here.separates(weights)
+    assert there.describe_weight(1) == here.describe_weight(1)
 
 
 def test_every_task_travels(rng):
@@ -133,6 +149,7 @@ def test_every_task_travels(rng):
         np.testing.assert_array_equal(mine(w), theirs(w))
         np.testing.assert_array_equal(mine.diagonal(), theirs.diagonal())
     solve(elsewhere, tol=0.1)  # looks at some examples
+    columns_travel(executor)
     executor.close()
     assert set(TASKS) - executor.tasks == set()
 

@@ -168,6 +168,7 @@ def test_a_pass_of_gis_is_that_of_one_batch(order, loss, sizes):
     for name in ("empirical", "mass"):
         np.testing.assert_allclose(getattr(states[1], name), getattr(states[0], name), rtol=1e-13)
     assert states[1].potentials.size == states[1].inverse.size == 0
+    np.testing.assert_allclose(several.column_extremes(), one.column_extremes(), rtol=1e-13)
 
 
 def positive(structure: Multiclass, rows) -> LabelledBatch:
