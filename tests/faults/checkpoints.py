@@ -49,8 +49,8 @@ def least(solver: str) -> float:
         return min(solve(problem, name, tol=1e-7, max_passes=1000, random_state=0).primal for name in (solver, *others))
 
 
-def mutate(rng: random.Random, values: Any, arrays: dict[str, np.ndarray]) -> tuple[Any, dict[str, np.ndarray], str]:
-    """With one array or value changed, and what that was."""
+def _drawn(rng: random.Random, values: Any, arrays: dict[str, np.ndarray]) -> tuple[Any, dict[str, np.ndarray], str]:
+    """With one array or value replaced, perhaps by the same one, and what that was."""
     if arrays and rng.random() < 0.4:
         name = rng.choice(sorted(arrays))
         array = arrays[name].copy()
@@ -65,6 +65,19 @@ def mutate(rng: random.Random, values: Any, arrays: dict[str, np.ndarray]) -> tu
     place = rng.choice([at for at in places(values) if at])
     odd = changed if rng.random() < 0.2 else rng.choice([*ODD, *NAMES])
     return changed(values, place, odd), arrays, f"{place} is {odd}"
+
+
+def mutate(rng: random.Random, values: Any, arrays: dict[str, np.ndarray]) -> tuple[Any, dict[str, np.ndarray], str]:
+    """With one array or value changed, and what that was."""
+    while True:
+        found, others, what = _drawn(rng, values, arrays)
+        # written out, as NaN is not equal to itself, and 1, 1.0 and True are equal to each other
+        if repr(found) != repr(values) or any(not _same(arrays[name], others[name]) for name in arrays):
+            return found, others, what
+
+
+def _same(one: np.ndarray, two: np.ndarray) -> bool:
+    return one.dtype == two.dtype and one.shape == two.shape and one.tobytes() == two.tobytes()
 
 
 def forged_checkpoint(number: int, folder: Path) -> tuple[str, str]:

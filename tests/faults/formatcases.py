@@ -41,7 +41,6 @@ from . import binaryformats
 LABELS = ["B-x", "I-x", "O"]
 #: Training costs more than a thousand times what reading does: every so many trials.
 TRAINED = 40
-LONGEST = 200
 
 CONLLU = """# text = a cat's
 1\ta\ta\tDET\tDT\t_\t2\tdet\t_\t_
@@ -298,6 +297,8 @@ FORMATS: dict[str, Format] = {
     "columns-pieces": Format(
         partial(_in_pieces, {"format": "columns"}),
         "a DT B-x\nc NN O\n\nd V O\n\ne V O\n" * 8,
+        ("conll2000/test.txt.gz",),
+        b"\n\n",
         whole=("there are no sentences",),
         title="columns, whole and in pieces",
     ),
@@ -305,6 +306,8 @@ FORMATS: dict[str, Format] = {
     "conllu-pieces": Format(
         partial(_in_pieces, {"format": "conllu"}),
         CONLLU * 3,
+        ("ud-english-ewt/dev.conllu.gz",),
+        b"\n\n",
         whole=("there are no sentences",),
         title="CoNLL-U, whole and in pieces",
     ),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import os
 import random
+import re
 from functools import cache, partial
 from pathlib import Path
 
@@ -19,20 +20,35 @@ from .rows import TESTS, Row
 
 #: What is wrong with a file as a whole, whatever its format: there is no line to name.
 WHOLE = ("damaged gzip file", "bytes of gzip unpack to more")
+DATA = Path(os.environ.get("PARTWISE_DATA") or TESTS.parents[1] / "shared" / "data")
+LINE = re.compile(r"\bline \d")
+
+
+def real_place(name: str) -> Path | None:
+    """The real file whose beginning is mutated, or None: a small one is."""
+    return next((path for path in (DATA / place for place in FORMATS[name].places) if path.is_file()), None)
 
 
 @cache
 def text_of(name: str) -> bytes:
     """The beginning of a real file, or the small one."""
-    format = FORMATS[name]
-    folder = Path(os.environ.get("PARTWISE_DATA") or TESTS.parents[1] / "shared" / "data")
-    for place in format.places:
-        path = folder / place
-        if path.is_file():
-            with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-                data: bytes = file.read(3000)
-            return data[: data.rfind(format.end) + len(format.end.rstrip(b"("))]
-    return format.make()
+    format, path = FORMATS[name], real_place(name)
+    if path is None:
+        return format.make()
+    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+        data: bytes = file.read(3000)
+    return data[: data.rfind(format.end) + len(format.end.rstrip(b"("))]
+
+
+def source_of(name: str) -> str:
+    """What is mutated, in the table."""
+    path = real_place(name)
+    return f"beginning of {path.relative_to(DATA)}" if path is not None else "a small file"
+
+
+def good_outcomes(lines: bool) -> tuple[str, ...]:
+    """Outcomes that are as required of a format whose errors have a line, or have none."""
+    return GOOD if not lines else tuple(outcome for outcome in GOOD if outcome != "error with its file")
 
 
 #: Outcomes that are as required.
@@ -74,7 +90,7 @@ def refusal(error: ValueError, path: Path, lines: bool, whole: tuple[str, ...]) 
         return "error without its file", str(error)
     if not lines:
         return "error with its file", ""
-    if getattr(error, "line", None) is not None or "line " in str(error):
+    if getattr(error, "line", None) is not None or LINE.search(str(error)):
         return "error with file:line", ""
     expected = any(words in str(error) for words in (*WHOLE, *whole))
     return ("error about the whole file" if expected else "error without its line"), str(error)
@@ -83,12 +99,12 @@ def refusal(error: ValueError, path: Path, lines: bool, whole: tuple[str, ...]) 
 ROWS = [
     Row(
         f"format-{name}",
-        f"mutated files: {format.title or name}",
+        f"mutated files: {format.title or name} ({source_of(name)})",
         f"{'error with file:line' if format.lines else 'error that names the file'} or a valid read; 0 crashes",
         20_000,
         15,
         partial(mutated_file, name),
-        tuple(outcome for outcome in GOOD if (outcome == "error with its file") <= (not format.lines)),
+        good_outcomes(format.lines),
     )
     for name, format in FORMATS.items()
 ]

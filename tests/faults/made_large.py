@@ -16,6 +16,7 @@ from partwise.cli import main
 from partwise.cli.errors import UserError, message_of
 from partwise.features import Template
 from partwise.io import read_columns, read_conllu, read_items, read_svmlight, read_trees
+from partwise.memory import TooLarge
 
 from .inputs import fitted, through_a_file
 from .rows import Row, apart, peak
@@ -202,7 +203,7 @@ def small_made_large(number: int, folder: Path) -> tuple[str, str]:
         before, begin, told = peak(reset=True), time.process_time(), "done"
         try:
             way(path)
-        except (UserError, ValueError, ArithmeticError, MemoryError, OSError) as error:
+        except (UserError, ValueError, ArithmeticError, TooLarge, OSError) as error:
             told = f"refused: {type(error).__name__}: {message_of(error)}"[:200]
         return [told, peak() - before, time.process_time() - begin]
 

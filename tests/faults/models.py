@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from modelkinds import MODELS
 from modelmutants import forged
 
 import partwise
-from partwise import ModelFormatError
+from partwise import ConstituencyParser, DependencyParser, ModelFormatError
 
 from .damage import damaged
 from .names import watched
@@ -29,6 +30,9 @@ QUESTIONS: dict[str, tuple[Any, ...]] = {
     "entropy": (),
     "sample": (2,),
 }
+#: What a valid model may refuse: numbers that its weights make too large, and input beyond a limit that was changed.
+REFUSALS = re.compile(r"double precision|\bnan\b|infinit|not finite|max_length|memory_limit", re.IGNORECASE)
+ROUNDING = 1e-6
 
 
 @cache
@@ -54,16 +58,71 @@ def damaged_model(number: int, folder: Path) -> tuple[str, str]:
 
 
 def values_in(answer: Any) -> Any:
-    """The numbers in dicts, arrays and lists of them."""
+    """The numbers in arrays, lists and dicts, and in what these hold."""
     if isinstance(answer, dict):
-        return [value for value in answer.values() if isinstance(value, float)]
+        answer = list(answer.values())
     if isinstance(answer, list | tuple):
         return np.concatenate([np.ravel(values_in(each)) for each in answer] or [np.zeros(0)])
-    return np.ravel(answer) if isinstance(answer, np.ndarray) else np.zeros(0)
+    return np.ravel(answer) if isinstance(answer, np.ndarray | float) else np.zeros(0)
+
+
+def leaves(answer: Any) -> Any:
+    """What lists and arrays within each other hold."""
+    if isinstance(answer, np.ndarray):
+        answer = answer.tolist()
+    if not isinstance(answer, list):
+        yield answer
+        return
+    for each in answer:
+        yield from leaves(each)
+
+
+def labels_of(model: Any, answer: Any) -> Any:
+    """The labels of a prediction; a head outside the sentence is one that no model has."""
+    if not isinstance(model, DependencyParser):
+        yield from leaves(answer)
+        return
+    for tree in answer:
+        for arc in tree:
+            head, *names = arc if isinstance(arc, tuple) else (arc,)
+            yield from names if 0 <= head <= len(tree) else [f"head {head} of {len(tree)} words"]
+
+
+def distributions(answer: Any) -> Any:
+    """Sums that must be 1: those of the dict of each position, or of each row."""
+    if isinstance(answer, np.ndarray):
+        return answer.sum(axis=-1).ravel()
+    if isinstance(answer, dict):
+        return np.array([sum(answer.values())])
+    return np.concatenate([distributions(each) for each in answer] or [np.zeros(0)])
+
+
+def out_of_range(model: Any, question: str, answers: Any) -> str:
+    """What an answer has that no answer can have, or ""."""
+    if question == "predict_k_best":
+        answers = [answer for found in answers for answer, _ in found]
+    if question in ("predict", "predict_k_best", "sample") and hasattr(model, "classes_"):
+        if question == "sample":
+            answers = [answer for found in answers for answer in found]
+        strange = set(labels_of(model, answers)) - set(model.classes_.tolist())
+        return f"{question}: labels {sorted(map(str, strange))[:3]}" if strange else ""
+    if question not in ("entropy", "predict_proba", "predict_marginals"):
+        return ""
+    values = values_in(answers)
+    if not np.isfinite(values).all():
+        return f"{question}: not finite"
+    if question == "entropy":
+        return "" if (values >= -ROUNDING).all() else f"entropy: {values.min()}"
+    if not ((values >= -ROUNDING) & (values <= 1 + ROUNDING)).all():
+        return f"{question}: from {values.min()} to {values.max()}"
+    if isinstance(model, ConstituencyParser):  # constituents that exclude each other are not beside each other
+        return ""
+    sums = distributions(answers)
+    return "" if np.allclose(sums, 1, atol=ROUNDING) else f"{question}: sums from {sums.min()} to {sums.max()}"
 
 
 def asked(model: Any, X: Any) -> tuple[str, str]:
-    """Whether a model answers all questions."""
+    """Whether a model answers all questions, within the range of its answers."""
     told = []
     for question, arguments in QUESTIONS.items():
         if not hasattr(model, question):
@@ -72,12 +131,15 @@ def asked(model: Any, X: Any) -> tuple[str, str]:
             with np.errstate(all="ignore"):  # weights of 1e308 are finite
                 answers = getattr(model, question)(X, *arguments)
         except ValueError as error:
+            if not REFUSALS.search(str(error)):
+                return "valid file, broken model", f"{question}: {error}"
             told.append(f"{question}: {error}")
             continue
         if len(answers) != len(X):
             return "wrong answers", f"{question}: {len(answers)} for {len(X)}"
-        if question in ("entropy", "predict_proba", "predict_marginals") and not np.isfinite(values_in(answers)).all():
-            return "not finite", question
+        wrong = out_of_range(model, question, answers)
+        if wrong:
+            return "out of range", wrong
     return ("loaded, and refuses the input", "; ".join(told)) if told else ("valid model", "")
 
 
@@ -116,7 +178,7 @@ ROWS = [
     Row(
         "forged-models",
         "model damaged, digest recomputed",
-        "refused or a valid model; memory <= 2x file + 64 MB; 0 calls by name",
+        "refused, or a valid model whose answers are in range; memory of loading <= 2x file + 64 MB; 0 calls by name",
         10_000,
         40,
         partial(forged_model, True),
@@ -126,7 +188,7 @@ ROWS = [
     Row(
         "forged-models-asan",
         "model damaged, digest recomputed, under AddressSanitizer and UndefinedBehaviorSanitizer",
-        "refused or a valid model; 0 reports",
+        "refused, or a valid model whose answers are in range; 0 reports",
         10_000,
         10,
         partial(forged_model, False),

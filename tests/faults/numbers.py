@@ -170,9 +170,10 @@ def attempt(name: str, value: float, place: str) -> bool:
     more = {"score": (y,), "log_probability": (y,), "predict_k_best": (2,)}.get(what, ())
     found = method(asked, *more)
     kept = [estimator.result_.primal, *numbers_in(np.asarray(estimator.coef_))]
-    # the log-probability of an answer that cannot be is minus infinity
     answers_found = [each for each in numbers_in(found) if isinstance(each, float)]
-    return bool(np.isfinite(kept).all()) and not np.isnan(answers_found).any() and float("inf") not in answers_found
+    if what == "log_probability":  # that of an answer that cannot be is minus infinity
+        answers_found = [each for each in answers_found if each != -float("inf")]
+    return bool(np.isfinite([*kept, *answers_found]).all())
 
 
 def odd_number(number: int, folder: Path) -> tuple[str, str]:
@@ -181,10 +182,8 @@ def odd_number(number: int, folder: Path) -> tuple[str, str]:
     try:
         with np.errstate(all="ignore"):
             finite = attempt(name, value, place)
-    except (ValueError, TypeError) as error:
-        if isinstance(error, TypeError) and place not in OTHERS:
-            raise
-        named = (place if place in PARAMETERS or place == "sample_weight" else "") in str(error)
+    except ValueError as error:
+        named = place not in (*PARAMETERS, "sample_weight") or re.search(rf"\b{place}\b", str(error))
         told = named and (place in PARAMETERS or NAMED.search(str(error)))
         return ("ValueError" if told else "ValueError without a place"), f"{where}: {error}"
     except ArithmeticError as error:

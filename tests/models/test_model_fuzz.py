@@ -11,6 +11,7 @@ from functools import reduce
 import numpy as np
 import pytest
 from modelcases import PARSERS, TAGGERS, fitted_classifier, fitted_parser, fitted_tagger
+from modelkinds import MODELS
 from modelmutants import CASES, ODD_VALUES, fitted, forged, parsed
 
 import partwise
@@ -115,3 +116,25 @@ def test_every_setting_replaced_by_something_odd(name, tmp_path):
             except ModelFormatError:
                 refused.add(place)
     assert {("result",), ("history",), ("parameters",), ("result", "gap")} <= refused
+
+
+@pytest.mark.parametrize(
+    ("array", "row", "value", "words"),
+    [
+        ("lexical", 4, (1, 4), "not in order, or twice"),  # the word 1 has no symbol then
+        ("lexical", 8, (5, 4), "words without a lexical entry"),
+        ("lexical_counts", 0, 0.0, "not positive"),
+        ("root_counts", 0, -1.0, "not positive"),
+        ("rules", 1, (2, 0, 1), "not in order, or twice"),
+    ],
+)
+def test_grammars_that_do_not_hold_together(array, row, value, words, tmp_path):
+    path = tmp_path / "model.pw"
+    MODELS["constituents, markovized"]().estimator.save(path)
+    metadata, _, arrays = parsed(path.read_bytes())
+    (name,) = (name for name in arrays if name.rpartition("/")[2].rpartition(".")[2] == array)
+    arrays[name][row] = value
+    with path.open("wb") as file:
+        container.write(file, metadata, arrays)
+    with pytest.raises(ModelFormatError, match=words):
+        partwise.load(path)

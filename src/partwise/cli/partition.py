@@ -44,7 +44,8 @@ def make_command(task: Task) -> click.Command:
             help="What a batch takes in memory, about; 8M, 1G.",
         ),
         click.Option(["--overwrite"], is_flag=True, help="Replace a partition that is there."),
-        *task.flags(),
+        # labels are counted block by block: their bound is that of the estimator
+        *(flag for flag in task.flags() if flag.name != "max_labels"),
         *estimator_options(task.estimator, task.partitioned),
     ]
     summary = f"{TASKS[task.name].summary}\n\n{inspect.cleandoc(task.__doc__ or '')}"
@@ -68,7 +69,8 @@ def partition(
 
     first = next(iter(task.blocks(data, flags, BLOCK, labelled=True)))
     chosen = {name: flags[name] for name in task.partitioned}
-    # how many columns there may be is looked at when all of them were seen, by `blocks`
+    # how many columns there may be is looked at when all of them were seen, by `blocks`; the first block alone would
+    # not tell whether labels are out of proportion
     model = task.make(
         {**flags, "max_columns": 1 << 60, "max_labels": 1 << 60}, first, {**chosen, "n_jobs": flags["threads"]}
     )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from partwise.arrays import Ints
-from partwise.memory import check_weights
+from partwise.memory import check_weights, size_text
 
 #: Labels that a model may have whose parts are pairs of labels: a table of all pairs takes 20 GB.
 MOST_LABELS = 50_000
@@ -23,7 +23,8 @@ MANY_ROWS, FIRST_ROWS = 100_000, 1000
 
 def too_many(count: int, most: int) -> str:
     """The message for more labels than a model can have."""
-    return f"y has {count} different labels, more than {most}: tables of pairs of labels would be too large"
+    size = size_text(8.0 * count**2)
+    return f"y has {count} different labels, more than {most}: a table of pairs of labels would take {size} or more"
 
 
 def check_distinct(labels: Iterable[Any], what: str, most: int = MOST_LABELS) -> None:
@@ -33,7 +34,10 @@ def check_distinct(labels: Iterable[Any], what: str, most: int = MOST_LABELS) ->
         if isinstance(label, str):
             found.add(label)
             if len(found) > most:
-                raise ValueError(f"y has more than {most} different {what}: tables of them would be too large")
+                size = size_text(8.0 * len(found) ** 2)
+                raise ValueError(
+                    f"y has more than {most} different {what}: a table of pairs of them would take {size} or more"
+                )
 
 
 def check_table(X: Any, y: Any) -> None:

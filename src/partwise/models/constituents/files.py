@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from partwise.arrays import Floats, Ints
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.names import decode_names, encode_names
 from partwise.model_files.parts import ModelParts
@@ -105,17 +106,44 @@ def _read_grammar(parts: ModelParts) -> TreebankGrammar:
     roots = np.ascontiguousarray(parts.ints("roots", None, low=0, high=n))
     if not len(roots) or not len(lexical):
         raise ModelFormatError("has a grammar without roots or without words")
-    if len(rules) and bool((rules[1:, 0] < rules[:-1, 0]).any()):
-        raise ModelFormatError("has rules that are not in the order of parents")
+    for name, rows in (("rules", rules), ("roots", roots.reshape(-1, 1)), ("lexical", lexical)):
+        if not _ascending(rows):
+            raise ModelFormatError(f"has entries of {name!r} that are not in order, or twice")
+    _check_lexical(lexical, len(words), len(classes))
     return TreebankGrammar(
         symbols=symbols,
         rules=rules,
-        rule_counts=parts.floats("rule_counts", len(rules)),
+        rule_counts=_read_counts(parts, "rule_counts", len(rules)),
         roots=roots,
-        root_counts=parts.floats("root_counts", len(roots)),
+        root_counts=_read_counts(parts, "root_counts", len(roots)),
         words=words,
         classes=classes,
         lexical=lexical,
-        lexical_counts=parts.floats("lexical_counts", len(lexical)),
+        lexical_counts=_read_counts(parts, "lexical_counts", len(lexical)),
         word_classes=_read_classes(parts) if parts.flag("has_classes") else None,
     )
+
+
+def _read_counts(parts: ModelParts, name: str, n: int) -> Floats:
+    counts = parts.floats(name, n)
+    if not (counts > 0).all():
+        raise ModelFormatError(f"has numbers in {name!r} that are not positive")
+    return counts
+
+
+def _ascending(rows: Ints) -> bool:
+    """Whether each row comes after the one before it."""
+    falls, rises = rows[1:] < rows[:-1], rows[1:] > rows[:-1]
+    # the first column in which two rows differ decides
+    first = (falls | rises).argmax(axis=1)
+    return bool(rises[np.arange(len(rises)), first].all())
+
+
+def _check_lexical(lexical: Ints, n_words: int, n_classes: int) -> None:
+    """Words, or classes of them, that have no symbol; symbols that count in the last class, which has all, alone."""
+    n_terminals = n_words + n_classes
+    if len(np.unique(lexical[:, 1])) < n_terminals:
+        raise ModelFormatError("has words without a lexical entry")
+    counted = lexical[lexical[:, 1] < n_terminals - 1, 0] if n_classes else lexical[:, 0]
+    if len(np.unique(counted)) < len(np.unique(lexical[:, 0])):
+        raise ModelFormatError("has symbols that are those of no word and no class but the last")
