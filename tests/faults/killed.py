@@ -36,7 +36,16 @@ COMMANDS = {
     "train with lbfgs on 2 threads": [*TRAIN, "train.txt", "--solver", "lbfgs", "--max-passes", "40", "--threads", "2"],
     "train with eg on 2 threads": [*TRAIN, "train.txt", "--solver", "eg", "--max-passes", "30", "--threads", "2"],
     "train with bcfw": [*TRAIN, "train.txt", "--solver", "bcfw", "--loss", "hinge", "--max-passes", "30"],
-    "train on a partition with block-dual": [*TRAIN, "parts", "--solver", "block-dual", "--loss", "hinge", "--max-passes", "30"],
+    "train on a partition with block-dual": [
+        *TRAIN,
+        "parts",
+        "--solver",
+        "block-dual",
+        "--loss",
+        "hinge",
+        "--max-passes",
+        "30",
+    ],
 }
 MORE = (*(name for name in SOLVERS if name not in MAIN), *COMMANDS)
 #: What a run does when it is killed while it writes a file.

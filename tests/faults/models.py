@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import tempfile
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -34,12 +34,11 @@ QUESTIONS: dict[str, tuple[Any, ...]] = {
 @cache
 def saved(name: str) -> tuple[bytes, object]:
     """A model file, and input for the model."""
-    case, path = MODELS[name](), Path(f"/tmp/faults-model-{os.getpid()}.pw")
-    try:
+    case = MODELS[name]()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.pw"
         case.estimator.save(path)
         return path.read_bytes(), case.X
-    finally:
-        path.unlink(missing_ok=True)
 
 
 def damaged_model(number: int, folder: Path) -> tuple[str, str]:
