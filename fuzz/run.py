@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -51,9 +52,20 @@ def run(program: Path, seconds: int, found: Path, keep: bool) -> bool:
         shutil.rmtree(merged, ignore_errors=True)
         merged.mkdir()
         subprocess.run([str(program), "-merge=1", *OPTIONS, str(merged), str(corpus), str(own)], check=True)
+        if not any(merged.iterdir()):
+            raise RuntimeError(f"{name}: nothing was merged; the corpus stays as it is")
         shutil.rmtree(corpus)
         shutil.copytree(merged, corpus)
     return done.returncode == 0
+
+
+def is_clang(compiler: str) -> bool:
+    """By what it predefines."""
+    command = [*shlex.split(compiler), "-dM", "-E", "-x", "c++", os.devnull]
+    try:
+        return "__clang__" in subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return False
 
 
 def main() -> int:
@@ -66,6 +78,8 @@ def main() -> int:
     parser.add_argument("--keep", action="store_true", help="add what covers more to the corpora")
     parser.add_argument("--driver", action="append", help="only these")
     given = parser.parse_args()
+    if given.keep and not is_clang(given.compiler):
+        parser.error(f"--keep needs Clang, whose libFuzzer merges corpora: {given.compiler} is another compiler")
     programs = build(given.build, given.compiler, given.jobs)
     chosen = [path for path in programs if not given.driver or path.name.removeprefix("fuzz_") in given.driver]
     results = [run(path, given.seconds, given.build / "found", given.keep) for path in chosen]

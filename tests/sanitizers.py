@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -53,9 +54,12 @@ def environment(core: str, logs: Path | None = None) -> dict[str, str]:
 
 
 def library_path(library: str) -> str:
-    """Where the compiler has it; the name alone if it has not."""
-    command = [os.environ.get("CXX", "c++"), f"-print-file-name={library}"]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    """Where the compiler has it; the name alone if it has not, or if there is no compiler that says so."""
+    command = [*shlex.split(os.environ.get("CXX", "c++")), f"-print-file-name={library}"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() or library
+    except (OSError, subprocess.CalledProcessError):
+        return library
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from partwise import solve
 from partwise.cli import main
 from partwise.io import files
 from partwise.solvers import Checkpoint
+from partwise.solvers.loop import Run
 
 from .commands import lay_out
 from .rows import Row, apart
@@ -28,17 +29,27 @@ from .writers import writers
 
 #: Solvers of small problems, with their number of threads; commands, which read files and write a model.
 SOLVERS = {"lbfgs": 1, "eg": 1, "bcfw": 1, "dcd": 2, "eg-prox": 2, "sdca": 1, "owlqn": 2, "newton": 1}
+#: Those that are killed at POINTS points each.
+MAIN, POINTS = ("lbfgs", "eg", "bcfw", "dcd"), 50
 TRAIN = ["train", "tag", "-o", "out.pw", "-q", "--tol", "1e-30", "--checkpoint", "state", "--checkpoint-every", "0"]
 COMMANDS = {
-    "train, lbfgs": [*TRAIN, "train.txt", "--solver", "lbfgs", "--max-passes", "40", "--threads", "2"],
-    "train, eg": [*TRAIN, "train.txt", "--solver", "eg", "--max-passes", "30", "--threads", "2"],
-    "train, bcfw": [*TRAIN, "train.txt", "--solver", "bcfw", "--loss", "hinge", "--max-passes", "30"],
-    "train, block-dual": [*TRAIN, "parts", "--solver", "block-dual", "--loss", "hinge", "--max-passes", "30"],
+    "train with lbfgs on 2 threads": [*TRAIN, "train.txt", "--solver", "lbfgs", "--max-passes", "40", "--threads", "2"],
+    "train with eg on 2 threads": [*TRAIN, "train.txt", "--solver", "eg", "--max-passes", "30", "--threads", "2"],
+    "train with bcfw": [*TRAIN, "train.txt", "--solver", "bcfw", "--loss", "hinge", "--max-passes", "30"],
+    "train on a partition with block-dual": [
+        *TRAIN,
+        "parts",
+        "--solver",
+        "block-dual",
+        "--loss",
+        "hinge",
+        "--max-passes",
+        "30",
+    ],
 }
-WAYS = (*SOLVERS, *COMMANDS)
+MORE = (*(name for name in SOLVERS if name not in MAIN), *COMMANDS)
 #: What a run does when it is killed while it writes a file.
 STEPS = ("half written", "before it is on the disk", "before it has its name", "with its new name")
-POINTS = 50
 
 
 def kill_here() -> None:
@@ -87,7 +98,14 @@ def small_problem(solver: str) -> Any:
 
 
 def train(way: str, folder: Path, kept: bool = True) -> list[Any]:
-    """A run from its beginning or from where it was; weights, passes, gap."""
+    """A run from its beginning or from where it was; weights, passes, gap, primal, and steps that it made itself."""
+    steps, made = [0], Run._step
+
+    def step(run: Run, state: Any) -> bool:
+        steps[0] += 1
+        return made(run, state)
+
+    Run._step = step  # type: ignore[method-assign]  # for good: the process is one that was forked for it
     if way in SOLVERS:
         where = Checkpoint(folder / "run.ckpt", every_seconds=0.0) if kept else None
         options = {"tol": 1e-30, "max_passes": 40, "random_state": 0, "n_jobs": SOLVERS[way]}
@@ -99,7 +117,21 @@ def train(way: str, folder: Path, kept: bool = True) -> list[Any]:
         main(arguments if kept else arguments[:at] + arguments[at + 4 :], standalone_mode=False)
         model = partwise.load(folder / "out.pw")
         found = model.result_
-    return [found.weights.tolist(), found.passes, found.gap, found.primal]
+    return [found.weights.tolist(), found.passes, found.gap, found.primal, steps[0]]
+
+
+def checkpoint_of(way: str, folder: Path) -> Path:
+    """Where a run's checkpoint is."""
+    return folder / ("run.ckpt" if way in SOLVERS else "state/run.ckpt")
+
+
+def prepare(way: str, folder: Path) -> None:
+    """What a run needs; a problem is made here once, so that runs are killed at their work and not before it."""
+    folder.mkdir(exist_ok=True)
+    if way in SOLVERS:
+        small_problem(way)
+    else:
+        lay_out(folder)
 
 
 @cache
@@ -113,7 +145,7 @@ def uninterrupted(way: str) -> tuple[list[Any], float, int]:
 
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
         for each in (one, other):
-            lay_out(Path(each))
+            prepare(way, Path(each))
         expected = apart(partial(train, way, Path(one), kept=False), 300)
         begin = time.monotonic()
         n_writes = apart(partial(counting, Path(other)), 300)
@@ -123,28 +155,35 @@ def uninterrupted(way: str) -> tuple[list[Any], float, int]:
     return expected.answer, seconds, n_writes.answer
 
 
-def kill_training(number: int, folder: Path) -> tuple[str, str]:
+def kill_training(ways: tuple[str, ...], number: int, folder: Path) -> tuple[str, str]:
     """Killed once to three times; the last run goes on to the end. What had ended before it was killed begins anew."""
-    rng, way = random.Random(number), WAYS[number % len(WAYS)]
+    rng, way = random.Random(number), ways[number % len(ways)]
     expected, seconds, n_writes = uninterrupted(way)
     kills: list[str] = []
     for attempt in range(20):
         here = folder / str(attempt)
-        lay_out(here)
+        prepare(way, here)
         for _ in range(rng.randint(1, 3)):
             kills += killed_once(rng, way, here, seconds, n_writes)
         if kills:
             break
     else:
         return "had ended", way
+    resumes = checkpoint_of(way, here).exists()
     ended = apart(partial(train, way, here), 300)
     if ended.how != "answer" or not isinstance(ended.answer, list):
         return "not resumed", f"{way}, {kills}: {ended}"
-    left = [each for each in here.rglob("*") if each.name.startswith((".", "duals-"))]
-    if left and not way.endswith("block-dual"):
+    *found, steps = ended.answer
+    *sought, n_steps = expected
+    if resumes and steps >= n_steps:
+        return "not resumed", f"{way}, {kills}: {steps} steps in spite of a checkpoint, uninterrupted {n_steps}"
+    hidden = [each for each in here.rglob("*") if each.name.startswith((".", "duals-"))]
+    # Dual variables of a run that was killed stay in its partition, in a folder of this name.
+    left = [each for each in hidden if not (way.endswith("block-dual") and each.name.startswith("duals-"))]
+    if left:
         return "temporary file left", f"{way}, {kills}: {left}"
-    same = np.array_equal(ended.answer[0], expected[0]) and ended.answer[1:] == expected[1:]
-    return ("bit-identical" if same else "other weights"), f"{way}, {kills}"
+    same = np.array_equal(found[0], sought[0]) and found[1:] == sought[1:]
+    return ("bit-identical" if same else "other weights"), f"{way}, {kills}, then {steps} of {n_steps} steps"
 
 
 def killed_once(rng: random.Random, way: str, folder: Path, seconds: float, n_writes: int) -> list[str]:
@@ -215,11 +254,21 @@ def kill_save(number: int, folder: Path) -> tuple[str, str]:
 ROWS = [
     Row(
         "kill-training",
-        f"kill -9 in training at {POINTS} points, resume ({', '.join(WAYS)})",
-        "weights bit-identical",
-        POINTS * len(WAYS),
-        6,
-        kill_training,
+        f"kill -9 in training at {POINTS} points, resume ({'; '.join(MAIN)})",
+        "weights bit-identical, fewer steps after the last kill where there is a checkpoint",
+        POINTS * len(MAIN),
+        4,
+        partial(kill_training, MAIN),
+        ("bit-identical",),
+        600,
+    ),
+    Row(
+        "kill-training-more",
+        f"the same at 6 points ({'; '.join(MORE)})",
+        "weights bit-identical, fewer steps after the last kill where there is a checkpoint",
+        6 * len(MORE),
+        4,
+        partial(kill_training, MORE),
         ("bit-identical",),
         600,
     ),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
+import tempfile
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -38,12 +38,11 @@ ROUNDING = 1e-6
 @cache
 def saved(name: str) -> tuple[bytes, object]:
     """A model file, and input for the model."""
-    case, path = MODELS[name](), Path(f"/tmp/faults-model-{os.getpid()}.pw")
-    try:
+    case = MODELS[name]()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.pw"
         case.estimator.save(path)
         return path.read_bytes(), case.X
-    finally:
-        path.unlink(missing_ok=True)
 
 
 def damaged_model(number: int, folder: Path) -> tuple[str, str]:

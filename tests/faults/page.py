@@ -16,7 +16,7 @@ HEAD = """# Reliability: what happens when things go wrong
 
 This page is written by `make faults` (`python -m tests.faults`) from the results that it has kept. Every trial has a
 number, and the same number is the same trial. Trials run in processes of their own, so that a crash or a hang is a
-result. `make test` runs a few trials of each row. Results belong to the sources that they were had with: of others,
+result. `make test` runs a few trials of most rows. Results belong to the sources that they were had with: of others,
 none is counted here.
 
 """

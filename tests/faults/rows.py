@@ -73,6 +73,11 @@ def all_rows(modules: tuple[str, ...] = MODULES) -> dict[str, Row]:
     return found
 
 
+def contents(folder: Path) -> dict[str, bytes]:
+    """Files in a folder, by their paths in it."""
+    return {str(each.relative_to(folder)): each.read_bytes() for each in folder.rglob("*") if each.is_file()}
+
+
 def reported(folder: Path) -> str:
     """What sanitizers have written in the process of this folder, which is then removed."""
     paths = sorted((folder / LOGS).iterdir())

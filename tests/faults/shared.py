@@ -62,6 +62,8 @@ MODELS: dict[str, Callable[[], Fitted]] = {
     "graphs": fitted_labeler,
     "classifier": classifier,
 }
+#: The one that is asked most often is the last.
+ASKED = tuple(sorted(MODELS, key=lambda name: name == OFTEN))
 #: Questions, by what a model must have to be asked.
 QUESTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "predict": lambda model, x: model.predict(x),
@@ -122,7 +124,7 @@ def asked(name: str) -> tuple[Any, list[Any], list[tuple[str, Any, Any]]]:
 
 def ask_together(n_calls: int, number: int, folder: Path) -> tuple[str, str]:
     """16 threads ask one model; one more saves and loads it, and asks what it has loaded."""
-    name = list(MODELS)[number]
+    name = ASKED[number]
     model, _, cases = asked(name)
     wrong: list[str] = []
     n_calls = MANY if name == OFTEN and n_calls == CALLS else n_calls

@@ -15,19 +15,22 @@ if sys.platform == "linux":
     import sanitizers
 
     from tests.faults import __main__ as command
-    from tests.faults import digest, page, runner
+    from tests.faults import digest, page, runner, shared
     from tests.faults.kept import Kept, mend, read
     from tests.faults.plan import Plan
-    from tests.faults.rows import REPORT, TESTS, Row, all_rows
+    from tests.faults.rows import MODULES, REPORT, TESTS, Row, all_rows
+else:
+    MODULES = ()
 
 
 def wrong_of(rows, results):
     return [each for each in results if page.wrong(rows[each["row"]], [each["outcome"]])]
 
 
-def test_a_sample_of_each_row():
+@pytest.mark.parametrize("module", MODULES)
+def test_a_sample_of_each_row(module):
     """Rows with a sanitized core are skipped where there is no such build."""
-    rows = all_rows()
+    rows = all_rows((module,))
     orders = {name: spread(row.trials, row.sample) for name, row in rows.items() if not runner.cannot(row)}
     results = list(runner.run(rows, orders))
     assert not wrong_of(rows, results)
@@ -35,7 +38,15 @@ def test_a_sample_of_each_row():
 
 
 def spread(n, k):
-    return [j * n // k for j in range(k)]
+    """Numbers in about equal steps, and each a bit further: cases that come in turn are not always the same one."""
+    return [(j * n // k + j) % n for j in range(k)]
+
+
+def test_a_sample_of_threads_is_short_and_has_a_training():
+    row = all_rows(("shared",))["threads"]
+    numbers = spread(row.trials, row.sample)
+    assert shared.ASKED.index(shared.OFTEN) not in numbers
+    assert min(numbers) < len(shared.ASKED) <= max(numbers)
 
 
 @pytest.mark.faults
@@ -46,7 +57,8 @@ def test_the_whole_table():
 
 
 FAKE = """
-import os, time
+import os, threading, time
+from pathlib import Path
 from tests.faults.rows import Row
 
 def trial(number, folder):
@@ -63,6 +75,35 @@ def beside(number, folder):
     begin = time.monotonic()
     time.sleep(0.2)
     return "fine", f"{begin} {time.monotonic()}"
+
+def meet(number, folder):
+    begin = time.monotonic()
+    marks = Path(os.environ["FAKE_MARKS"])
+    (marks / str(number)).touch()
+    while len(list(marks.iterdir())) < 2 and time.monotonic() < begin + 60:
+        time.sleep(0.01)
+    time.sleep(0.05)
+    return "fine", f"{begin} {time.monotonic()}"
+
+def race(number, folder):
+    """Two threads set the same bytes; in C, as the interpreter is not watched."""
+    import ctypes
+    libc = ctypes.CDLL(None)
+    libc.memset.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t]
+    place = ctypes.create_string_buffer(1 << 16)
+    start = threading.Barrier(2)
+
+    def write(first):
+        start.wait()
+        for _ in range(200):
+            libc.memset(ctypes.addressof(place) + first, 0, 1 << 15)
+
+    several = [threading.Thread(target=write, args=(0 if number == 1 else k << 15,)) for k in range(2)]
+    for each in several:
+        each.start()
+    for each in several:
+        each.join()
+    return "fine", ""
 
 def told(number, folder):
     if number == 1:
@@ -82,9 +123,11 @@ def overflow(number, folder):
 
 ROWS = [
     Row("overflow", "a real report", "fine", 3, 1, overflow, ("fine",), core="fake"),
+    Row("race", "a real report", "fine", 3, 1, race, ("fine",), core="fake"),
     Row("told", "reports", "fine", 4, 1, told, ("fine",), core="fake"),
-    Row("fake", "made up", "fine", 7, 1, trial, ("fine",), 0.5),
+    Row("fake", "made up", "fine", 7, 1, trial, ("fine",), 1.5),
     Row("long", "two at a time", "fine", 6, 1, beside, ("fine",)),
+    Row("met", "waits for another", "fine", 6, 1, meet, ("fine",)),
     Row("alone", "nothing beside it", "fine", 3, 1, beside, ("fine",), alone=True),
     Row("absent", "not there", "", 3, 1, beside, None, missing="nothing"),
 ]
@@ -129,15 +172,18 @@ def test_what_sanitizers_write_is_an_outcome(fake_rows, tmp_path):
     assert [results[k]["detail"] for k in (1, 2)] == ["ERROR: made up", "ERROR: and aborted"]
 
 
-def test_a_real_report_is_kept(fake_rows, tmp_path, monkeypatch):
-    _, library, options = sanitizers.CORES["asan"]
+@pytest.mark.parametrize(
+    ("core", "row", "message"), [("asan", "overflow", "heap-buffer-overflow"), ("tsan", "race", "data race")]
+)
+def test_a_real_report_is_kept(core, row, message, fake_rows, tmp_path, monkeypatch):
+    _, library, options = sanitizers.CORES[core]
     if not os.path.isabs(sanitizers.library_path(library)):
-        pytest.skip("the compiler has no AddressSanitizer")
+        pytest.skip(f"there is no compiler with {library}")
     monkeypatch.setitem(sanitizers.CORES, "fake", (str(tmp_path), library, options))
     (tmp_path / "site").mkdir()
-    results = {each["trial"]: each for each in runner.run(fake_rows, {"overflow": range(3)})}
+    results = {each["trial"]: each for each in runner.run(fake_rows, {row: range(3)})}
     assert [results[k]["outcome"] for k in range(3)] == ["fine", REPORT, "fine"]
-    assert "heap-buffer-overflow" in results[1]["detail"]
+    assert message in results[1]["detail"]
 
 
 def test_a_sanitized_build_of_other_sources_is_refused(fake_rows, tmp_path):
@@ -150,10 +196,13 @@ def test_a_sanitized_build_of_other_sources_is_refused(fake_rows, tmp_path):
     assert found == ["long"]  # what can be run is
 
 
-def test_rows_run_side_by_side_except_those_that_must_not(fake_rows):
-    results = list(runner.run(fake_rows, {"long": range(6), "alone": range(3), "absent": range(3)}, jobs=2))
+def test_rows_run_side_by_side_except_those_that_must_not(fake_rows, tmp_path, monkeypatch):
+    """The first trial of the row waits until there is another, however long that takes to begin."""
+    (tmp_path / "marks").mkdir()
+    monkeypatch.setenv("FAKE_MARKS", str(tmp_path / "marks"))
+    results = list(runner.run(fake_rows, {"met": range(6), "alone": range(3), "absent": range(3)}, jobs=2))
     times = {(each["row"], each["trial"]): tuple(map(float, each["detail"].split())) for each in results}
-    assert sorted(times) == [("alone", k) for k in range(3)] + [("long", k) for k in range(6)]
+    assert sorted(times) == [("alone", k) for k in range(3)] + [("met", k) for k in range(6)]
 
     def overlaps(one):
         return [
@@ -163,7 +212,7 @@ def test_rows_run_side_by_side_except_those_that_must_not(fake_rows):
         ]
 
     assert not any(overlaps(("alone", k)) for k in range(3))
-    assert any(overlaps(("long", k)) for k in range(6))
+    assert any(overlaps(("met", k)) for k in range(6))
 
 
 def test_results_are_kept_and_those_of_other_sources_not_counted(fake_rows, tmp_path, monkeypatch, capsys):

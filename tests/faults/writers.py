@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import importlib.util
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ from partwise.scoring import predict_file
 from partwise.solvers import BlockDual, checkpoint
 
 LABELS = ["B", "I", "O"]
+#: Whether there is PyArrow, which Parquet and Arrow files are written with.
+ARROW = importlib.util.find_spec("pyarrow") is not None
 
 
 @dataclass(frozen=True)
@@ -159,7 +162,7 @@ def writers(folder: Path) -> dict[str, Writer]:
         "partition": at("parts", partition, partitions.open),
         "dual blocks": at("blocks", duals, partitions.open),
     }
-    return found
+    return {kind: each for kind, each in found.items() if ARROW or kind not in ("Parquet", "Arrow")}
 
 
 def _html(path: Path) -> None:

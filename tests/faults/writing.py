@@ -18,11 +18,13 @@ from typing import Any
 
 from partwise.io import files
 
-from .rows import Row, apart
+from .rows import Row, apart, contents
 from .writers import Writer, writers
 
 KINDS = tuple(writers(Path()))
 MODES = ("ENOSPC", "EIO", "sizes")
+#: The one call whose failure is no error: the folder's flush, after the file has its name and is on the disk.
+AFTER = "fsync after replace"
 #: Sizes at which a file can grow no more, in equal steps up to its own.
 STEPS = 25
 
@@ -32,12 +34,14 @@ class Calls:
 
     def __init__(self, failing: int, number: int) -> None:
         self.failing, self.number, self.seen, self.name = failing, number, 0, ""
+        self.renamed = False  # the last call before was a rename that was done
 
     def count(self, name: str) -> None:
         self.seen += 1
         if self.seen == self.failing:
-            self.name = name
+            self.name = AFTER if name == "fsync" and self.renamed else name
             raise OSError(self.number, os.strerror(self.number))
+        self.renamed = name == "replace"
 
     def patch(self) -> None:
         """For good: the process is one that was forked for it."""
@@ -82,8 +86,9 @@ class Calls:
             setattr(os, name, counted(name, getattr(os, name)))
 
 
-def contents(folder: Path) -> dict[str, bytes | None]:
-    return {str(each.relative_to(folder)): each.read_bytes() if each.is_file() else None for each in folder.rglob("*")}
+def everything(folder: Path) -> dict[str, bytes]:
+    """Files and folders by their paths."""
+    return {str(each.relative_to(folder)): b"" for each in folder.rglob("*")} | contents(folder)
 
 
 def failing_write(number: int, folder: Path) -> tuple[str, str]:
@@ -91,7 +96,7 @@ def failing_write(number: int, folder: Path) -> tuple[str, str]:
     writer = writers(folder)[kind]
     if kind != "partition":
         prepare(kind, writer)
-    before = contents(folder)
+    before = everything(folder)
     return sizes(kind, writer, folder, before) if mode == "sizes" else every_call(writer, folder, before, mode)
 
 
@@ -105,7 +110,7 @@ def prepare(kind: str, writer: Writer) -> None:
     writer.write(0)
 
 
-def every_call(writer: Writer, folder: Path, before: dict[str, bytes | None], name: str) -> tuple[str, str]:
+def every_call(writer: Writer, folder: Path, before: dict[str, bytes], name: str) -> tuple[str, str]:
     """The first call fails, then the second, ... until all that there are have failed."""
     failed, k = 0, 0
     while True:
@@ -127,7 +132,7 @@ def every_call(writer: Writer, folder: Path, before: dict[str, bytes | None], na
             return "another error", f"call {k}: {ended}"
         told, number, call = ended.answer
         detail = f"{writer.path.name}, call {k} ({call}): {told} {number}"
-        after = contents(folder)
+        after = everything(folder)
         left = [each for each in after if Path(each).name.startswith((".", "duals-")) or each.endswith(".tmp")]
         if left:
             return "temporary file left", f"{detail}: {left}"
@@ -138,17 +143,19 @@ def every_call(writer: Writer, folder: Path, before: dict[str, bytes | None], na
                 return "not as before", detail
             failed += 1
             continue
-        if call and call != "fsync":  # that of the folder, after the file has its name
+        if call and call != AFTER:
             return "written in spite of an error", detail
         writer.read(writer.path)
+        if not call and not failed:
+            return "no call failed", detail
         if not call:
             return "OSError, all as before", f"{writer.path.name}: {failed} calls"
         if writer.path.name not in before:  # a partition is written once
             shutil.rmtree(writer.path)
-        before = contents(folder)
+        before = everything(folder)
 
 
-def sizes(kind: str, writer: Writer, folder: Path, before: dict[str, bytes | None]) -> tuple[str, str]:
+def sizes(kind: str, writer: Writer, folder: Path, before: dict[str, bytes]) -> tuple[str, str]:
     """Files may grow to a size and no more, as on a disk that becomes full."""
     full = whole_size(kind)
 
@@ -168,8 +175,8 @@ def sizes(kind: str, writer: Writer, folder: Path, before: dict[str, bytes | Non
         ended = apart(partial(limited, size), 60)
         if ended.how != "answer" or ended.answer != f"OSError {errno.EFBIG}":
             return "another error", f"{kind}, {size} of {full} bytes: {ended}"
-        if contents(folder) != before:
-            return "not as before", f"{kind}, {size} of {full} bytes: {sorted(contents(folder))}"
+        if everything(folder) != before:
+            return "not as before", f"{kind}, {size} of {full} bytes: {sorted(everything(folder))}"
     return "OSError, all as before", f"{kind}: {STEPS} sizes"
 
 
@@ -180,9 +187,9 @@ def whole_size(kind: str) -> int:
         writer = writers(folder)[kind]
         if kind != "partition":
             prepare(kind, writer)
-        before = contents(folder)
+        before = everything(folder)
         writer.write(1)
-        return max(len(data or b"") for name, data in contents(folder).items() if before.get(name) != data)
+        return max(len(data) for name, data in everything(folder).items() if before.get(name) != data)
 
 
 ROWS = [
@@ -190,7 +197,8 @@ ROWS = [
         "disk-full",
         "disk full or broken: each call that opens, writes, closes, flushes or renames fails in turn, and files end at "
         f"{STEPS} sizes ({', '.join(KINDS)})",
-        "OSError, old file intact, no temporary file left",
+        "OSError, old file intact, no temporary file left; where only the folder's flush after the rename fails: the new "
+        "file whole",
         len(KINDS) * len(MODES),
         8,
         failing_write,
