@@ -86,6 +86,19 @@ def test_batches_are_of_about_one_size_whatever_the_blocks(tmp_path):
     assert found.n_batches == found.n_examples
 
 
+@pytest.mark.parametrize("edges", [False, True])
+def test_batches_of_graphs_of_numbers_are_of_the_size_that_was_asked_for(edges, tmp_path):
+    rng, ring = np.random.default_rng(0), [(0, 1), (1, 2), (2, 0)]
+    X = [(rng.normal(size=(3, 500)), ring, *([rng.normal(size=(3, 40))] if edges else [])) for _ in range(40)]
+    blocks = [(X[:20], [["a", "b", "a"]] * 20), (X[20:], [["b", "b", "a"]] * 20)]
+    found = partitions.write(tmp_path / "dir", partwise.GraphLabeler(), blocks, batch_size=200_000)
+    files = [path.stat().st_size for path in (tmp_path / "dir").glob("batch*")]
+    assert len(files) == found.n_batches > 3
+    assert max(files) <= max(batch.opened_bytes for batch in found.batches()) <= 200_000
+    assert all(found.size(k).valued for k in range(found.n_batches))
+    found.check()
+
+
 def some_kept(monkeypatch, kept=(0,)) -> None:
     monkeypatch.setattr("partwise.partitions.folder.plan", lambda *_: Plan(frozenset(kept), False))
 

@@ -67,6 +67,10 @@ class EncodedTables(Encoded):
     def ends(self) -> tuple[Ints, Ints]:
         return self.starts(next(iter(self.lengths))), pointers(self.entries)
 
+    @property
+    def valued(self) -> bool:
+        return any(name.endswith(("/table", "/values")) for name in self.columns)
+
     def cut(self, start: int, stop: int) -> EncodedTables:
         columns = {}
         for name, column in self.columns.items():

@@ -96,7 +96,7 @@ class GraphPartitioner(Partitioner):
             lengths |= more[0]
             columns |= more[1]
         model.refuse_wide(graph_rows(model, EncodedTables(lengths, columns, counts)), graphs.numbers)
-        return EncodedTables(lengths, columns, entries_of(model, lengths), weight)
+        return EncodedTables(lengths, columns, entries_of(model, lengths, columns), weight)
 
     def n_slots(self, encoded: EncodedTables) -> int:
         return self.model.batch_of(graph_rows(self.model, encoded)).n_slots
@@ -106,12 +106,19 @@ class GraphPartitioner(Partitioner):
             self.model.kinds = self._kinds.kinds()
 
 
-def entries_of(model: GraphModel, lengths: Any) -> Ints:
-    """What graphs take once they are open: rows of attributes, and a table of labels for nodes and pairs of nodes."""
+def entries_of(model: GraphModel, lengths: Any, columns: Any) -> Ints:
+    """What graphs take once they are open: rows of attributes, and a table of labels for nodes and pairs of nodes.
+
+    Those of edges are written out for both directions, with numbers of their types.
+    """
     n = model.n_labels
-    each = lengths["nodes"] * n + lengths["edges"] * (2 * n * n if model.edge_reader is not None or model.untied else n)
-    rows = [lengths[name] for name in lengths if name.endswith("-entries")]
-    found: Ints = each + sum(rows, np.zeros(len(each), dtype=np.int64)) * (3 if model.edge_reader is not None else 1)
+    pairs = 2 * n * n if model.edge_reader is not None or model.untied else n
+    found: Ints = lengths["nodes"] * n + lengths["edges"] * pairs
+    for name, copies in (("nodes", 1), ("edges", 3)):
+        if f"{name}/table" in columns:
+            found = found + copies * lengths[name] * columns[f"{name}/table"].shape[1]
+        elif f"{name}-entries" in lengths:
+            found = found + copies * lengths[f"{name}-entries"]
     return found
 
 
@@ -129,7 +136,7 @@ def read_encoded(model: GraphModel, parts: ModelParts) -> EncodedTables:
     n = np.repeat(lengths["nodes"], lengths["edges"])
     if not lengths["nodes"].all() or (pairs >= n[:, np.newaxis]).any() or (pairs[:, 0] == pairs[:, 1]).any():
         raise ModelFormatError("has a graph without nodes, or edges of other nodes than it has")
-    return EncodedTables(lengths, found.columns, entries_of(model, lengths), found.weight)
+    return EncodedTables(lengths, found.columns, entries_of(model, lengths, found.columns), found.weight)
 
 
 def graph_rows(model: GraphModel, encoded: EncodedTables) -> GraphRows:
