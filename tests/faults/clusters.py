@@ -62,15 +62,11 @@ def uninterrupted(name: str) -> tuple[np.ndarray, int]:
     return found.result_.weights, len(steps)
 
 
-def make_cluster(lasting: bool = True) -> Any:
-    """Two workers; those that are not lasting are not started anew when they are killed."""
+def make_cluster() -> Any:
     from dask.distributed import LocalCluster
 
     options = {"threads_per_worker": 1, "dashboard_address": ":0", "processes": True, "silence_logs": 50}
-    made = LocalCluster(n_workers=2, **options)
-    for nanny in made.workers.values():
-        nanny.auto_restart = lasting
-    return made
+    return LocalCluster(n_workers=2, **options)
 
 
 @cache
@@ -180,11 +176,17 @@ def run_until_gone(name: str, workers: bool, step: int, path: Path) -> float | N
     """Seconds from the cluster's end to the error; None: the run had ended before."""
     from dask.distributed import Client
 
-    with make_cluster(lasting=not workers) as made:
+    with make_cluster() as made:
         client = Client(made, set_as_default=False)
         pids = sorted(client.run(os.getpid).values())
-        leave = (lambda: [kill_and_wait(pid) for pid in pids]) if workers else (lambda: made.close(timeout=5))
-        gone = At(step, 0.0, leave)
+
+        def kill_workers() -> None:
+            for nanny in made.workers.values():
+                nanny.close_gracefully()  # it does not start its worker anew
+            for pid in pids:
+                kill_and_wait(pid)
+
+        gone = At(step, 0.0, kill_workers if workers else lambda: made.close(timeout=5))
         seconds = None
         try:
             run = distributed.open(folder(), client, patience=PATIENCE)
@@ -211,8 +213,9 @@ ROWS = [
     ),
     Row(
         "cluster-gone",
-        f"all workers killed or the scheduler closed in the midst of a run ({'; '.join(RUNS)}), patience {PATIENCE:.0f} s",
-        f"error within the patience and {LATE:.0f} s, checkpoint kept, which is continued in fewer steps to the same bits",
+        f"all workers killed or the scheduler closed in the midst of a run ({'; '.join(RUNS)}), "
+        f"patience {PATIENCE:.0f} s",
+        f"error within the patience and {LATE:.0f} s, checkpoint kept, continued in fewer steps to the same bits",
         10,
         0,
         cluster_gone,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import tempfile
 import time
@@ -156,7 +157,7 @@ def uninterrupted(way: str) -> tuple[list[Any], float, int]:
 
 
 def kill_training(ways: tuple[str, ...], number: int, folder: Path) -> tuple[str, str]:
-    """Killed once to three times; the last run goes on to the end. What had ended before it was killed begins anew."""
+    """Killed once to three times; the last run goes on to the end. One that had ended before its kill is undone."""
     rng, way = random.Random(number), ways[number % len(ways)]
     expected, seconds, n_writes = uninterrupted(way)
     kills: list[str] = []
@@ -164,7 +165,15 @@ def kill_training(ways: tuple[str, ...], number: int, folder: Path) -> tuple[str
         here = folder / str(attempt)
         prepare(way, here)
         for _ in range(rng.randint(1, 3)):
-            kills += killed_once(rng, way, here, seconds, n_writes)
+            before = folder / "before"
+            shutil.copytree(here, before)
+            where = killed_once(rng, way, here, seconds, n_writes)
+            kills += where
+            if not where:
+                shutil.rmtree(here)
+                before.rename(here)
+                break
+            shutil.rmtree(before)
         if kills:
             break
     else:
@@ -177,9 +186,9 @@ def kill_training(ways: tuple[str, ...], number: int, folder: Path) -> tuple[str
     *sought, n_steps = expected
     if resumes and steps >= n_steps:
         return "not resumed", f"{way}, {kills}: {steps} steps in spite of a checkpoint, uninterrupted {n_steps}"
-    hidden = [each for each in here.rglob("*") if each.name.startswith((".", "duals-"))]
-    # Dual variables of a run that was killed stay in its partition, in a folder of this name.
-    left = [each for each in hidden if not (way.endswith("block-dual") and each.name.startswith("duals-"))]
+    left = [each for each in here.rglob("*") if each.name.startswith((".", "duals-"))]
+    if way.endswith("block-dual"):  # dual variables of a run that was killed stay in its partition, in such a folder
+        left = [each for each in left if not any(part.startswith("duals-") for part in each.relative_to(here).parts)]
     if left:
         return "temporary file left", f"{way}, {kills}: {left}"
     same = np.array_equal(found[0], sought[0]) and found[1:] == sought[1:]

@@ -234,7 +234,7 @@ ROWS = [
         f"x {CALLS:,} to each other kind; two runs on one problem",
         "equals serial",
         len(MODELS) + len(TRAINED),
-        2,
+        3,
         partial(shared, CALLS),
         ("equals serial",),
         1200,

@@ -86,7 +86,7 @@ def meet(number, folder):
     return "fine", f"{begin} {time.monotonic()}"
 
 def race(number, folder):
-    """Two threads set the same bytes; in C, as the interpreter is not watched."""
+    # Two threads set the same bytes; in C, as the interpreter is not watched.
     import ctypes
     libc = ctypes.CDLL(None)
     libc.memset.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t]

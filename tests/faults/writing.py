@@ -197,8 +197,8 @@ ROWS = [
         "disk-full",
         "disk full or broken: each call that opens, writes, closes, flushes or renames fails in turn, and files end at "
         f"{STEPS} sizes ({', '.join(KINDS)})",
-        "OSError, old file intact, no temporary file left; where only the folder's flush after the rename fails: the new "
-        "file whole",
+        "OSError, old file intact, no temporary file left; the folder's flush after the rename is an exception: the "
+        "new file is whole",
         len(KINDS) * len(MODES),
         8,
         failing_write,
