@@ -183,3 +183,11 @@ def test_errors(chunks, tmp_path, cli):
         done = cli(*arguments, *(("-o", str(tmp_path / "m.pw")) if arguments[0] == "train" else ()), status=2)
         assert re.search(message, done.stderr), (arguments, done.stderr)
     assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("task", ["tag", "segment", "cfg"])
+def test_there_is_no_flag_without_use(task, tmp_path, cli):
+    data = tmp_path / "data.txt"
+    data.write_text("a A\n\n")
+    done = cli("partition", task, data, "-o", tmp_path / "dir", "--max-labels", 5, status=2)
+    assert "No such option" in done.stderr and "--max-labels" in done.stderr
