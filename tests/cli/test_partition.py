@@ -190,4 +190,5 @@ def test_there_is_no_flag_without_use(task, tmp_path, cli):
     data = tmp_path / "data.txt"
     data.write_text("a A\n\n")
     done = cli("partition", task, data, "-o", tmp_path / "dir", "--max-labels", 5, status=2)
-    assert "No such option" in done.stderr and "--max-labels" in done.stderr
+    assert "No such option" in done.stderr
+    assert "--max-labels" in done.stderr
