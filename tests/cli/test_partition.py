@@ -202,3 +202,12 @@ def test_workers_that_do_not_start(tmp_path, cli, monkeypatch):
     monkeypatch.setattr(dask, "LocalCluster", fail)
     done = cli("train", "maxent", tmp_path / "dir", "-o", tmp_path / "m.pw", "--scheduler", "local", status=2)
     assert done.stderr == "error: --scheduler local: workers could not be started (Nanny failed to start.)\n"
+
+
+@pytest.mark.parametrize("task", ["tag", "segment", "cfg"])
+def test_there_is_no_flag_without_use(task, tmp_path, cli):
+    data = tmp_path / "data.txt"
+    data.write_text("a A\n\n")
+    done = cli("partition", task, data, "-o", tmp_path / "dir", "--max-labels", 5, status=2)
+    assert "No such option" in done.stderr
+    assert "--max-labels" in done.stderr

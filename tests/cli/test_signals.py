@@ -60,3 +60,21 @@ def test_a_second_signal_does_not_stop_the_first_one_s_work(tmp_path):
     done = subprocess.run([sys.executable, "-c", program, tmp_path / "out"], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (128 + signal.SIGTERM, "ended by SIGTERM\n")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_signal_in_a_finalizer():
+    """Python goes on after an error there: the command ends all the same, and without a traceback."""
+    program = (
+        "import os, signal, time\n"
+        "from partwise.cli.errors import run_safely\n"
+        "class Loud:\n"
+        "    def __del__(self):\n"
+        "        os.kill(os.getpid(), signal.SIGTERM)\n"
+        "        time.sleep(0.1)\n"
+        "def run():\n"
+        "    Loud()\n"
+        "    time.sleep(20)\n"
+        "run_safely(run)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=15)
+    assert (done.returncode, done.stderr) == (128 + signal.SIGTERM, "ended by SIGTERM\n")

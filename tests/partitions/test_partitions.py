@@ -294,10 +294,10 @@ def test_labellings_of_a_batch_keep_to_their_room(tmp_path, monkeypatch):
     seen: list[int] = []
     written = block_walks.write_block
 
-    def watched(path, solver, block):
+    def watched(path, solver, block, *spare):
         sets = next(value for value in vars(block.state).values() if isinstance(value, KeptLabellings))
         seen.append(sets.bytes)
-        return written(path, solver, block)
+        return written(path, solver, block, *spare)
 
     monkeypatch.setattr(block_walks, "write_block", watched)
     for solver, loss in (("bcfw", "hinge"), ("dcd", "squared-hinge")):

@@ -142,9 +142,19 @@ def _ending_signals() -> Iterator[None]:
             last = now
             raise Ended(number)
 
+    def swallowed(given: Any) -> None:
+        """It came in where Python goes on after errors (a finalizer, a callback of a weak reference): once more."""
+        nonlocal last
+        if not isinstance(given.exc_value, Ended):
+            shown(given)
+            return
+        last = -math.inf
+        threading.Timer(0.01, os.kill, (os.getpid(), given.exc_value.number)).start()
+
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+    shown, sys.unraisablehook = sys.unraisablehook, swallowed
     names = ("SIGTERM", "SIGHUP")  # Windows has no SIGHUP
     numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
     before = {number: signal.signal(number, end) for number in numbers if signal.getsignal(number) == signal.SIG_DFL}
@@ -153,3 +163,4 @@ def _ending_signals() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        sys.unraisablehook = shown

@@ -36,7 +36,8 @@ def check_distinct(labels: Iterable[Any], what: str, most: int = MOST_LABELS) ->
             if len(found) > most:
                 size = size_text(8.0 * len(found) ** 2)
                 raise ValueError(
-                    f"y has more than {most} different {what}: a table of pairs of them would take {size} or more"
+                    f"y has more than {most} different {what}: tables of them would be too large (one of all pairs "
+                    f"takes {size} or more)"
                 )
 
 
