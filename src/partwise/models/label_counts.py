@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -21,19 +22,19 @@ SLOW_SEGMENTS = 1e9
 MANY_ROWS, FIRST_ROWS = 100_000, 1000
 
 
-def too_many(count: int, most: int) -> str:
-    """The message for more labels than a model can have."""
-    return f"y has {count} different labels, more than {most}: tables of pairs of labels would be too large"
-
-
-def check_distinct(labels: Iterable[Any], what: str, most: int = MOST_LABELS) -> None:
-    """ValueError as soon as more than `most` different labels have come; what is no label is left to others to say."""
-    found = set()
-    for label in labels:
-        if isinstance(label, str):
-            found.add(label)
-            if len(found) > most:
-                raise ValueError(f"y has more than {most} different {what}: tables of them would be too large")
+def check_distinct(labels: Iterable[Any], what: str = "labels") -> None:
+    """ValueError as soon as more than `MOST_LABELS` different ones have come; what is no label is left to others."""
+    found: set[Any] = set()
+    left = iter(labels)
+    try:
+        while some := list(islice(left, MOST_LABELS)):
+            found.update(some)
+            if len(found) > MOST_LABELS:
+                break
+    except TypeError:  # said where they are read
+        return
+    if len(found) > MOST_LABELS:
+        raise ValueError(f"y has more than {MOST_LABELS} different {what}: tables of them would be too large")
 
 
 def check_table(X: Any, y: Any) -> None:

@@ -95,7 +95,7 @@ class ConstituencyModel(Model):
 
     def learn(self, X: Any, y: Any, sample_weight: Any, training: Training) -> Learnt:
         given = X if y is None else y
-        check_distinct(node_labels(given if isinstance(given, list) else ()), "labels")
+        check_distinct(node_labels(given if isinstance(given, list) else ()))
         trees = read_gold(X, y, self.make_transform(None), int(self.max_length))
         warn_of_many_labels(np.array(list(Counter(node_labels(trees)).values())))
         weight = check_sample_weight(sample_weight, len(trees), "sentence")
