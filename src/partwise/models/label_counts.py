@@ -67,6 +67,12 @@ def node_labels(trees: Iterable[Any]) -> Iterator[Any]:
             left.pop()
 
 
+def given_labels(X: Any, y: Any) -> Iterator[str]:
+    """Labels of the nodes of trees as they are given, in y or in X."""
+    given = X if y is None else y
+    return (label for label in node_labels(given if isinstance(given, list) else ()) if isinstance(label, str))
+
+
 def warn_of_many_labels(counts: Ints, label_table: int = 0, what: str = "labels", place: str = "position") -> None:
     """Warn where labels may be something else by mistake, or a pass over the data takes minutes.
 
