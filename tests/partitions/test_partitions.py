@@ -303,6 +303,36 @@ class TestBadInput:
         with pytest.raises(FileNotFoundError):
             partitions.write(tmp_path / "no" / "dir", case.make(), case.blocks())
 
+    @pytest.mark.parametrize("name", ["mine.txt", "batch1.txt", "duals-mine", ".git/"])
+    def test_files_of_others_are_never_replaced(self, name, found, tmp_path):
+        case, folder = CASES["names"], tmp_path / "dir"
+        (folder / "duals-0a").mkdir()
+        (folder / "duals-0a" / "000000-000001.pwd").write_bytes(b"x")
+        if name.endswith("/"):
+            (folder / name).mkdir()
+        else:
+            (folder / name).write_text("x")
+        before = sorted(each.name for each in folder.iterdir())
+        with pytest.raises(FileExistsError, match=f"dir: has {name.strip('/')}, which is no file of a partition"):
+            partitions.write(folder, case.make(), case.blocks(), overwrite=True)
+        assert sorted(each.name for each in folder.iterdir()) == before
+        (folder / name).rename(tmp_path / "elsewhere")
+        again = partitions.write(folder, case.make(), case.blocks(), overwrite=True)
+        assert sorted(each.name for each in folder.iterdir()) == ["batch000000.pwb", "partition.pwp"]
+        assert again.n_batches == 1
+        assert sorted(each.name for each in tmp_path.iterdir()) == ["dir", "elsewhere"]
+
+    def test_files_that_others_put_there_meanwhile_stay(self, found, tmp_path):
+        case, folder = CASES["names"], tmp_path / "dir"
+
+        def blocks():
+            (folder / "mine.txt").write_text("x")
+            return case.blocks()
+
+        partitions.write(folder, case.make(), blocks, overwrite=True)
+        assert not (folder / "mine.txt").exists()
+        assert [each.read_text() for each in tmp_path.glob(".dir.*.tmp.old/mine.txt")] == ["x"]
+
     def test_sizes(self, tmp_path):
         assert [partitions.parse_size(text) for text in ("500M", "2.5G", 1000, "7kb")] == [500e6, 2.5e9, 1000, 7000]
         for text in ("", "x", "-5", 0, True, None, "1e400", float("nan")):
