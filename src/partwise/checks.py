@@ -57,7 +57,7 @@ def check_strength(name: str, value: Any) -> None:
         raise ValueError(f"{name} must lie between {1.0 / MOST_WEIGHT:g} and {MOST_WEIGHT:g}, got {value!r}")
 
 
-def check_finite(name: str, values: Any) -> Any:
+def check_finite_weights(name: str, values: Any) -> Any:
     """The values themselves; ValueError that names the first one that is NaN or infinite."""
     array = np.asarray(values, dtype=np.float64)
     bad = np.argwhere(~np.isfinite(array))

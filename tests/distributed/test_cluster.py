@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from partitioncases import CASES, TEMPLATE, words
 
 from partwise import SequenceTagger, distributed, partitions
 from partwise.distributed.cluster import results
+from partwise.distributed.executor import DaskExecutor
 from partwise.features import Template
 from partwise.solvers import BlockDual, Checkpoint
 
@@ -208,3 +210,8 @@ def test_nobody_there(tmp_path):
         assert time.monotonic() - begin < 20
     with pytest.raises(distributed.ClusterError, match="scheduler"):
         case.make().fit(distributed.open(tmp_path / "dir", alone))
+
+
+def test_no_batches_are_no_work():
+    client = SimpleNamespace(asynchronous=False)  # nothing else is asked of it
+    assert list(DaskExecutor(client, {}).run(None, [], [])) == []

@@ -188,7 +188,7 @@ def test_ctrl_c_stops_a_classifier(rng):
 def test_more_labels_than_tables_of_pairs_can_have(monkeypatch):
     """By their number, before they are put in order."""
     monkeypatch.setattr(labels, "sorted_labels", None)  # which would be called
-    with pytest.raises(ValueError, match="y has 50001 different labels, more than 50000"):
+    with pytest.raises(ValueError, match="y has more than 50000 different labels"):
         SequenceTagger().fit([["a"]] * 50_001, [[k] for k in range(50_001)])
 
 

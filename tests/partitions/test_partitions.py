@@ -16,6 +16,7 @@ from scipy import sparse
 import partwise
 from partwise import ConstituencyParser, DependencyParser, MaxentClassifier, SequenceTagger, partitions
 from partwise.features import NameCounts, Template, Vocabulary
+from partwise.memory import TooLarge
 from partwise.models import NotAvailable
 from partwise.partitions.sizes import Duals, Plan, opened_bytes, plan
 from partwise.solvers import block_walks
@@ -97,6 +98,46 @@ def test_batches_of_graphs_of_numbers_are_of_the_size_that_was_asked_for(edges, 
     assert max(files) <= max(batch.opened_bytes for batch in found.batches()) <= 200_000
     assert all(found.size(k).valued for k in range(found.n_batches))
     found.check()
+
+
+@pytest.mark.parametrize("name", ["names", "segments", "maxent-tagger", "graphs", "trees", "brackets"])
+def test_labels_of_all_blocks_count(name, tmp_path, monkeypatch):
+    """More than a model may have, of which each block has few."""
+    monkeypatch.setattr("partwise.models.label_counts.MOST_LABELS", 12)
+    blocks: list = []
+    for own in ([f"B-x{k}" for k in range(a, a + 8)] for a in (0, 8)):
+        if name == "brackets":
+            blocks.append(([("S", (label, "the"), ("V", "sat")) for label in own], None))
+        elif name == "trees":
+            blocks.append(([[("a", "N"), ("b", "V")]] * 8, [[(0, "top"), (1, label)] for label in own]))
+        elif name == "graphs":
+            blocks.append(([([["a"]], [])] * 8, [[label] for label in own]))
+        else:
+            blocks.append(([[["a"]]] * 8, [[label] for label in own]))
+    make = {
+        "names": SequenceTagger, "segments": partwise.SegmentTagger, "graphs": partwise.GraphLabeler,
+        "maxent-tagger": lambda: SequenceTagger(model="maxent"), "trees": DependencyParser,
+        "brackets": ConstituencyParser,
+    }[name]  # fmt: skip
+    what = "names of arcs" if name == "trees" else "labels"
+    with pytest.raises(ValueError, match=f"y has more than 12 different {what}: tables of them would be too large"):
+        partitions.write(tmp_path / "dir", make(), blocks)
+    assert not any(tmp_path.iterdir())
+    monkeypatch.setattr("partwise.models.label_counts.MOST_LABELS", 20)
+    partitions.write(tmp_path / "dir", make(), blocks)
+
+
+@pytest.mark.parametrize("estimator", [SequenceTagger(order=2), MaxentClassifier()])
+def test_tables_of_labels_that_do_not_fit_are_refused_as_in_memory(estimator, tmp_path, monkeypatch):
+    monkeypatch.setattr("partwise.memory.LITTLE", 0)
+    monkeypatch.setattr("partwise.memory.available", lambda: 1e5)
+    X, y = [[["a"]] * 40], [[f"x{k}" for k in range(40)]]
+    if isinstance(estimator, MaxentClassifier):
+        X, y = np.ones((400, 199)), np.arange(400) % 40
+    with pytest.raises(TooLarge, match=r"labels with their neighbours|200 features, 40 classes"):
+        estimator.fit(X, y)
+    with pytest.raises(TooLarge, match=r"labels with their neighbours|200 features, 40 classes"):
+        partitions.write(tmp_path / "dir", estimator, [(X, y)])
 
 
 def some_kept(monkeypatch, kept=(0,)) -> None:
@@ -261,6 +302,36 @@ class TestBadInput:
         assert partitions.write(tmp_path / "empty", case.make(), case.blocks()).n_batches == 1
         with pytest.raises(FileNotFoundError):
             partitions.write(tmp_path / "no" / "dir", case.make(), case.blocks())
+
+    @pytest.mark.parametrize("name", ["mine.txt", "batch1.txt", "duals-mine", ".git/"])
+    def test_files_of_others_are_never_replaced(self, name, found, tmp_path):
+        case, folder = CASES["names"], tmp_path / "dir"
+        (folder / "duals-0a").mkdir()
+        (folder / "duals-0a" / "000000-000001.pwd").write_bytes(b"x")
+        if name.endswith("/"):
+            (folder / name).mkdir()
+        else:
+            (folder / name).write_text("x")
+        before = sorted(each.name for each in folder.iterdir())
+        with pytest.raises(FileExistsError, match=f"dir: has {name.strip('/')}, which is no file of a partition"):
+            partitions.write(folder, case.make(), case.blocks(), overwrite=True)
+        assert sorted(each.name for each in folder.iterdir()) == before
+        (folder / name).rename(tmp_path / "elsewhere")
+        again = partitions.write(folder, case.make(), case.blocks(), overwrite=True)
+        assert sorted(each.name for each in folder.iterdir()) == ["batch000000.pwb", "partition.pwp"]
+        assert again.n_batches == 1
+        assert sorted(each.name for each in tmp_path.iterdir()) == ["dir", "elsewhere"]
+
+    def test_files_that_others_put_there_meanwhile_stay(self, found, tmp_path):
+        case, folder = CASES["names"], tmp_path / "dir"
+
+        def blocks():
+            (folder / "mine.txt").write_text("x")
+            return case.blocks()
+
+        partitions.write(folder, case.make(), blocks, overwrite=True)
+        assert not (folder / "mine.txt").exists()
+        assert [each.read_text() for each in tmp_path.glob(".dir.*.tmp.old/mine.txt")] == ["x"]
 
     def test_sizes(self, tmp_path):
         assert [partitions.parse_size(text) for text in ("500M", "2.5G", 1000, "7kb")] == [500e6, 2.5e9, 1000, 7000]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from modelcases import fitted_classifier, fitted_labeler, fitted_parser, fitted_tagger
 
-from partwise import SequenceTagger, distributed
+from partwise import MaxentClassifier, SequenceTagger, distributed
 from partwise.estimators.answers import AnsweringEstimator
 
 pytest.importorskip("pyarrow")
@@ -106,6 +106,14 @@ def test_arrays():
     odd[9, 1] = np.nan
     with pytest.raises(ScoringError, match=r"(?s)partition 1: .*row 2"):
         distributed.predict(case.estimator, array.from_array(odd, chunks=(7, 4))).compute(scheduler="sync")
+
+
+def test_arrays_for_classifiers_without_probabilities():
+    array = pytest.importorskip("dask.array")
+    X, y = np.random.default_rng(0).normal(size=(30, 3)), np.arange(30) % 3
+    fitted = MaxentClassifier(loss="hinge", tol=0.1).fit(X, y)
+    found = distributed.predict(fitted, array.from_array(X, chunks=(7, 3)))
+    assert found.compute(scheduler="sync").tolist() == fitted.predict(X).tolist()
 
 
 def test_nothing_is_done_before_it_is_asked_for(model, monkeypatch):

@@ -286,6 +286,15 @@ def run(*arguments):
     return done
 
 
+def test_columns_are_kept_once(tagger, tmp_path):
+    write(pa.table({"id": range(4), "w": WORDS}), tmp_path / "in.parquet")
+    with pytest.raises(scoring.ScoringError, match="column 'id': is to be kept twice"):
+        scoring.predict_file(
+            tagger, tmp_path / "in.parquet", tmp_path / "out.parquet", columns=["w"], keep=["id", "id"]
+        )
+    assert not (tmp_path / "out.parquet").exists()
+
+
 class TestCommand:
     def test_predict(self, tagger, tmp_path):
         tagger.save(tmp_path / "model.pw")

@@ -193,6 +193,19 @@ def test_sparse_slopes_are_the_same_planes():
     np.testing.assert_allclose(again.gram, rows[1:3] @ rows[1:3].T, atol=1e-12)
 
 
+def test_inner_products_are_those_of_the_planes():
+    problem, rng = Small("chain-tied", "hinge").problem, np.random.default_rng(0)
+    bundle = Bundle(problem.n_weights)
+    for scale in (1.0, 1e-6, 1e6, 0.0, 1.0):
+        bundle.add(problem, scale * rng.normal(size=problem.n_weights), 1.0, 0.0)
+    bundle.check(problem)
+    for places in (0, 0), (0, 4), (2, 1), (4, 3):
+        with pytest.raises(ValueError, match="inner products of its planes are not theirs"):
+            changed = Bundle(problem.n_weights).restored(bundle.to_arrays())
+            changed.gram[places] += 1e-6 * max(1.0, abs(changed.gram[places]))
+            changed.check(problem)
+
+
 def test_a_run_that_is_asked_for_too_much_ends_at_rounding():
     result = solve(Small("chain-tied", "hinge", l2=2.0).problem, OneSlack(), tol=1e-14)
     assert result.relative_gap <= 1e-9

@@ -106,11 +106,13 @@ class DaskExecutor(Executor):
         yield from self._done(tasks, known)
 
     def run(self, work: Work, references: Sequence[BatchReference], blocks: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
+        if not references:
+            return
         client, known = self._client, self._workers()
         # The work, weights and all, travels once and is passed on between workers. It is a task, not scattered data:
         # the scheduler can make it again.
         shared = client.submit(_given, work, pure=False)
-        several = max(1, min(SEVERAL, MOST_NUMBERS // references[0].n_weights))
+        several = max(1, min(SEVERAL, MOST_NUMBERS // max(1, references[0].n_weights)))
         tasks = []
         for place, numbers in _tasks(len(references), max(1, len(known)), several):
             sized = [Sized(references[number], self._sizes[references[number]]) for number in numbers]

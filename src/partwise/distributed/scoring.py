@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from partwise.scoring.cache import load_cached
 
@@ -76,7 +77,7 @@ def _label_bag(data: Any, model: Any) -> Any:
 def _label_array(data: Any, fitted: Any, model: Any) -> Any:
     labels = getattr(fitted, "classes_", None)
     width = getattr(fitted, "n_features_in_", None)
-    if labels is None or width is None or not hasattr(fitted, "predict_proba"):
+    if labels is None or width is None or not is_classifier(fitted):
         raise TypeError(f"arrays are for classifiers, not for {type(fitted).__name__}")
     if data.ndim != 2 or data.shape[1] != width:
         raise ValueError(f"the model has {width} features, got an array of shape {data.shape}")

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from partwise.arrays import Floats, Ints
 from partwise.capabilities import Capability
-from partwise.checks import check_count, check_finite, check_sums, count_jobs, seed_of
+from partwise.checks import check_count, check_finite_weights, check_sums, count_jobs, seed_of
 from partwise.estimators.training import TrainedEstimator, decode
 from partwise.losses import get_loss
 from partwise.metrics.scorers import get_measure
@@ -281,7 +281,7 @@ class AnsweringEstimator(TrainedEstimator):
         """Another estimator like this one with other weights, without a certificate."""
         if np.shape(weights) != np.shape(self.weights_):
             raise ValueError(f"weights of shape {np.shape(weights)}, the model has {np.shape(self.weights_)}")
-        check_finite("weights", weights)
+        check_finite_weights("weights", weights)
         return self._preview(self._model, weights)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

@@ -13,7 +13,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from partwise.arrays import Floats
-from partwise.checks import check_finite
+from partwise.checks import check_finite_weights
 from partwise.estimators.incremental import IncrementalEstimator
 from partwise.estimators.training import LastInput
 from partwise.models.base import Ability
@@ -37,7 +37,7 @@ class StructuredEstimator(IncrementalEstimator):
 
     @coef_.setter
     def coef_(self, weights: Floats) -> None:
-        check_finite("coef_", weights)
+        check_finite_weights("coef_", weights)
         self._model = copy.copy(self._model)
         self._model._weights = weights
 

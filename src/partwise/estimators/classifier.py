@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from partwise.arrays import Floats
-from partwise.checks import check_count, check_finite, check_sums, count_jobs
+from partwise.checks import check_count, check_finite_weights, check_sums, count_jobs
 from partwise.estimators.answers import needs_probabilities
 from partwise.estimators.base import StructuredEstimator
 from partwise.estimators.class_data import checked_labels, validated
@@ -290,7 +290,7 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
 
     @coef_.setter
     def coef_(self, coef: Floats) -> None:
-        check_finite("coef_", coef)
+        check_finite_weights("coef_", coef)
         self._model = self._model.with_coef(coef, self._model.intercept)
 
     @property

@@ -85,6 +85,7 @@ class ClassesPartitioner(Partitioner):
                 least = self.model.min_count
                 raise ValueError("X has no attribute" + (f" that occurs {least} times" * (least > 1)))
         self.model.use_columns(self._n_features)
+        self.model.check_size()
 
     def encode(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> EncodedRows | None:
         assert self._seen is not None

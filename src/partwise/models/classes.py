@@ -106,8 +106,7 @@ class ClassesModel(Model):
             classes, labels = given, np.searchsorted(given, classes)[labels]
         self.use_labels(classes)
         self.use_columns(int(X.shape[1]))
-        width = 1 if len(classes) == 2 else padded_width(len(classes))
-        check_weights(self.n_attributes * width, f"{self.n_attributes:,} features, {len(classes):,} classes")
+        self.check_size()
         encoded = EncodedRows(self.plain_rows(X).compact(), labels.astype(np.int64), weight)
         self.one_sided = training.l1 > 0 and len(classes) == 2
         examples = self._examples(encoded, training.by_features)
@@ -157,6 +156,12 @@ class ClassesModel(Model):
     def use_columns(self, n: int) -> None:
         """Weigh so many columns."""
         self.n_attributes = n + self.fit_intercept
+
+    def check_size(self) -> None:
+        """TooLarge for more weights than can be trained."""
+        n = len(self.classes)
+        width = 1 if n == 2 else padded_width(n)
+        check_weights(self.n_attributes * width, f"{self.n_attributes:,} features, {n:,} classes")
 
     @property
     def l2_factor(self) -> float:

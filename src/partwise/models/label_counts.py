@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -21,24 +22,23 @@ SLOW_SEGMENTS = 1e9
 MANY_ROWS, FIRST_ROWS = 100_000, 1000
 
 
-def too_many(count: int, most: int) -> str:
-    """The message for more labels than a model can have."""
-    size = size_text(8.0 * count**2)
-    return f"y has {count} different labels, more than {most}: a table of pairs of labels would take {size} or more"
-
-
-def check_distinct(labels: Iterable[Any], what: str, most: int = MOST_LABELS) -> None:
-    """ValueError as soon as more than `most` different labels have come; what is no label is left to others to say."""
-    found = set()
-    for label in labels:
-        if isinstance(label, str):
-            found.add(label)
-            if len(found) > most:
-                size = size_text(8.0 * len(found) ** 2)
-                raise ValueError(
-                    f"y has more than {most} different {what}: tables of them would be too large (one of all pairs "
-                    f"takes {size} or more)"
-                )
+def check_distinct(labels: Iterable[Any], what: str = "labels") -> None:
+    """ValueError as soon as more than `MOST_LABELS` different ones have come; what is no label is left to others."""
+    found: set[Any] = set()
+    left = iter(labels)
+    try:
+        while some := list(islice(left, MOST_LABELS)):
+            found.update(some)
+            if len(found) > MOST_LABELS:
+                break
+    except TypeError:  # said where they are read
+        return
+    if len(found) > MOST_LABELS:
+        size = size_text(8.0 * len(found) ** 2)
+        raise ValueError(
+            f"y has more than {MOST_LABELS} different {what}: tables of them would be too large (one of all pairs takes "
+            f"{size} or more)"
+        )
 
 
 def check_table(X: Any, y: Any) -> None:
@@ -69,6 +69,12 @@ def node_labels(trees: Iterable[Any]) -> Iterator[Any]:
                 break
         else:
             left.pop()
+
+
+def given_labels(X: Any, y: Any) -> Iterator[str]:
+    """Labels of the nodes of trees as they are given, in y or in X."""
+    given = X if y is None else y
+    return (label for label in node_labels(given if isinstance(given, list) else ()) if isinstance(label, str))
 
 
 def warn_of_many_labels(counts: Ints, label_table: int = 0, what: str = "labels", place: str = "position") -> None:

@@ -53,6 +53,10 @@ class Manifest:
     n_bytes: int = 0
 
 
+#: What `batch_name` gives.
+BATCH_NAME = r"batch[0-9]{6,}\.pwb"
+
+
 def batch_name(number: int) -> str:
     """The name of a batch's file."""
     return f"batch{number:06d}.pwb"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -19,7 +20,7 @@ from ..model_files.values import encode
 from ..models.base import Ability, Model
 from ..models.encoded import Encoded
 from ..models.partitioner import ChangedData, Partitioner
-from .files import MANIFEST, BatchSize, Manifest, batch_name, write_batch, write_manifest
+from .files import BATCH_NAME, MANIFEST, BatchSize, Manifest, batch_name, write_batch, write_manifest
 from .folder import Partitions, open_folder
 from .sizes import ENTRY, EXAMPLE, ROW, VALUE, parse_size
 
@@ -56,12 +57,15 @@ def write(
     input_settings : dict, optional
         What model files say of how the data were read.
     overwrite : bool
-        Whether a partition that is there is replaced, once the new one is complete; anything else never is.
+        Whether a partition that is there is replaced, once the new one is complete; with it go the dual variables of
+        runs on it, without which their checkpoints cannot be resumed. A folder that has anything else never is.
 
     Raises
     ------
     NotAvailable
         If the estimator's model cannot be trained on partitions.
+    FileExistsError
+        If the folder is there and may not be replaced.
     """
     model = estimator._make_model()
     model.needs(Ability.PARTITIONS, "partitions")
@@ -81,6 +85,9 @@ def _new_folder(name: str, overwrite: bool) -> Iterator[str]:
     if not old and os.path.exists(target) and (not os.path.isdir(target) or os.listdir(target)):
         what = "and not a partition" if overwrite else "and not an empty folder"
         raise FileExistsError(f"{name}: is there already, {what}")
+    others = _others(target) if old else []
+    if others:
+        raise FileExistsError(f"{name}: has {others[0]}, which is no file of a partition: it is not replaced")
     clear_left(target)
     with temporary_beside(target, os.mkdir, name) as temporary:
         yield temporary
@@ -93,8 +100,20 @@ def _new_folder(name: str, overwrite: bool) -> Iterator[str]:
             if old:
                 os.replace(aside, target)
             raise
-    if old:
+    if old and not _others(aside):  # some may have come meanwhile
         shutil.rmtree(aside, ignore_errors=True)
+
+
+def _others(folder: str) -> list[str]:
+    """What a folder has besides a partition's files and the dual variables of runs on it."""
+    with os.scandir(folder) as entries:
+        return sorted(
+            entry.name
+            for entry in entries
+            if entry.name != MANIFEST
+            and not re.fullmatch(BATCH_NAME, entry.name)
+            and not (entry.name.startswith("duals-") and entry.is_dir(follow_symlinks=False))
+        )
 
 
 class _Writer:

@@ -60,6 +60,10 @@ def predict_file(
         With the file, the row (counted from 0) and the column, if the model cannot read them.
     """
     need_pyarrow()
+    if keep is not None:
+        for k, name in enumerate(keep):
+            if name in keep[:k]:
+                raise ScoringError("is to be kept twice", name)
     out = os.fspath(target)
     paths = sources(source)
     scorer = Scorer(model, **options)

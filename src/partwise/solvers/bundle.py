@@ -110,13 +110,17 @@ class Bundle:
             self.gram = self.gram[np.ix_(places, places)]
 
     def check(self, problem: Problem) -> None:
-        """ValueError unless the squares of the slopes are what was noted of them."""
-        for k, slope in enumerate(self.slopes):
-            u = np.zeros(self.n_weights)
-            slope.add_to(u, 1.0)
-            square = slope.dot(problem, u)
-            if not abs(square - self.gram[k, k]) <= 1e-9 * abs(square):
-                raise ValueError("the inner products of its planes are not theirs")
+        """ValueError unless the inner products of the slopes are what was noted of them.
+
+        gram x = (<u_k, sum_l x_l u_l>)_k for one drawn x: m products see a change anywhere in gram, up to rounding.
+        """
+        norms = np.sqrt(np.maximum(self.gram.diagonal(), 0.0))
+        # long slopes would hide short ones
+        x = np.random.default_rng(0).uniform(1.0, 2.0, size=self.size) / np.where(norms > 0, norms, 1.0)
+        u, _ = self.mixture(x)
+        found = np.array([slope.dot(problem, u) for slope in self.slopes])
+        if not (np.abs(found - self.gram @ x) <= 1e-9 * norms * self.size).all():
+            raise ValueError("the inner products of its planes are not theirs")
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """What a checkpoint holds: values and places of all slopes end to end, and how many each has."""

@@ -27,7 +27,7 @@ from partwise.models.constituents.words import WordCodes
 from partwise.models.encoded_tables import EncodedTables
 from partwise.models.errors import ConstraintError
 from partwise.models.inspection import Explanation, TopFeatures, choose_kept, counts_of
-from partwise.models.label_counts import check_distinct, node_labels, warn_of_many_labels
+from partwise.models.label_counts import check_distinct, given_labels, node_labels, warn_of_many_labels
 from partwise.problem import Batch, LabelledBatch
 from partwise.structures import Grammar
 from partwise.trees import TreeTransform, common_root, flat_tree, read_off
@@ -94,8 +94,7 @@ class ConstituencyModel(Model):
     # training
 
     def learn(self, X: Any, y: Any, sample_weight: Any, training: Training) -> Learnt:
-        given = X if y is None else y
-        check_distinct(node_labels(given if isinstance(given, list) else ()), "labels")
+        check_distinct(given_labels(X, y))
         trees = read_gold(X, y, self.make_transform(None), int(self.max_length))
         warn_of_many_labels(np.array(list(Counter(node_labels(trees)).values())))
         weight = check_sample_weight(sample_weight, len(trees), "sentence")

@@ -20,6 +20,7 @@ from partwise.models.constituents.sentences import read_gold
 from partwise.models.constituents.tables import Table, Tables
 from partwise.models.constituents.words import WordCodes, WordCounts
 from partwise.models.encoded_tables import EncodedTables, Text, Whole
+from partwise.models.label_counts import check_distinct, given_labels
 from partwise.models.layout import layout_of
 from partwise.models.partitioner import ChangedData, KeyPairCounts, Partitioner
 from partwise.structures import padded_width
@@ -40,6 +41,7 @@ class ConstituencyPartitioner(Partitioner):
         self.model = model
         self._root: str | None = None
         self._counts: dict[str | None, GrammarCounts] = {}
+        self._labels: set[str] = set()
         self._words = WordCounts()
         self._pairs = {name: KeyPairCounts() for name in TABLES}
 
@@ -56,6 +58,8 @@ class ConstituencyPartitioner(Partitioner):
         return [bare.binary(tree, f"y: tree {i}") for i, tree in enumerate(trees)]
 
     def look(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> None:
+        self._labels.update(given_labels(X, y))
+        check_distinct(self._labels)
         trees, _ = self._read(X, y, sample_weight)
         root = common_root(trees)
         if not self._counts:

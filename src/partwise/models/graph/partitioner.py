@@ -13,6 +13,7 @@ from partwise.models.encoded_tables import EncodedTables, Kind, Whole, row_colum
 from partwise.models.graph.features import GraphRows
 from partwise.models.graph.inputs import Graphs, targets_of
 from partwise.models.graph.kinds import KindCounts
+from partwise.models.label_counts import check_distinct
 from partwise.models.partitioner import ChangedData, Partitioner
 from partwise.models.rows import Rows
 from partwise.models.sequences.labels import sorted_labels
@@ -37,6 +38,7 @@ class GraphPartitioner(Partitioner):
     def look(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> None:
         graphs, targets, _ = self._read(X, y, sample_weight)
         self._labels.update(targets.classes().tolist())
+        check_distinct(self._labels)
         self._nodes.look(self.model.reader_for(graphs.nodes), graphs.nodes, n_jobs)
         n_edges = sum(map(len, graphs.edges))
         if graphs.edge_rows is not None:

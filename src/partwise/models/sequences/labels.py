@@ -14,7 +14,7 @@ from partwise.checks import check_choice
 from partwise.io.coded import CodedSequences
 from partwise.lazy import cached_property
 from partwise.model_files.values import object_array, string_array
-from partwise.models.label_counts import MOST_LABELS, too_many
+from partwise.models.label_counts import check_distinct
 from partwise.models.sequences.inputs import Sequences
 
 
@@ -50,14 +50,9 @@ class Targets(Sequences):
         """All labels end to end."""
         return list(chain.from_iterable(self.items))
 
-    def check_count(self, most: int = MOST_LABELS) -> None:
-        """ValueError for more distinct labels than `most`, before they are put in order and have numbers."""
-        try:
-            count = len(set(self.flat)) if len(self.flat) > most else 0
-        except TypeError:  # what is wrong is said where lengths and labels are looked at
-            return
-        if count > most:
-            raise ValueError(too_many(count, most))
+    def check_count(self) -> None:
+        """ValueError for more distinct labels than there may be, before they are put in order and have numbers."""
+        check_distinct(chain.from_iterable(self.items))
 
     def classes(self) -> NDArray[Any]:
         """The distinct labels, sorted; labels of unlike types are sorted by type first."""
@@ -92,10 +87,8 @@ class CodedTargets(Targets):
     def lengths(self, name: str = "y") -> Ints:
         return self.coded.lengths
 
-    def check_count(self, most: int = MOST_LABELS) -> None:
-        count = len(self.coded.distinct())
-        if count > most:
-            raise ValueError(too_many(count, most))
+    def check_count(self) -> None:
+        check_distinct(self.coded.distinct())
 
     def classes(self) -> NDArray[Any]:
         return sorted_labels(self.coded.distinct())

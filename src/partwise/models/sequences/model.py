@@ -117,7 +117,6 @@ class SequenceModel(Model):
     def learn(self, X: Any, y: Any, sample_weight: Any, training: Training) -> Learnt:
         sequences, targets, weight, n_sequences = self.training_sequences(X, y, sample_weight, training.classes)
         self.use_labels(all_labels(targets.classes(), training.classes))
-        check_weights(self.label_table, f"a table of {self.n_labels:,} labels with their neighbours")
         labels = targets.encode(self.classes)
         warn_of_many_labels(np.bincount(labels, minlength=self.n_labels), self.label_table)
         self.label_scheme = (
@@ -178,10 +177,11 @@ class SequenceModel(Model):
         return rows if self.reader.named or self.dense else rows.compact()
 
     def use_labels(self, classes: NDArray[Any]) -> None:
-        """Label positions by these; ValueError if there is no choice among them."""
+        """Label positions by these; ValueError if there is no choice among them, or too much of it."""
         self.classes = classes
         if len(classes) < 2:
             raise ValueError(f"y holds one label only ({classes.tolist()[0]!r}): there is nothing to learn")
+        check_weights(self.label_table, f"a table of {self.n_labels:,} labels with their neighbours")
 
     def suitable_reader(self, sequences: Sequences) -> Reader:
         """A reader that matches the form of the input; it has read nothing yet."""

@@ -10,6 +10,7 @@ from partwise.arrays import Ints
 from partwise.features import NameCounts
 from partwise.features.template import Template
 from partwise.models.encoded import Encoded, EncodedRows
+from partwise.models.label_counts import check_distinct
 from partwise.models.partitioner import ChangedData, Partitioner
 from partwise.models.rows import Density, Rows
 from partwise.models.sequences.column_reader import ColumnReader
@@ -81,6 +82,7 @@ class SequencePartitioner(Partitioner):
     def look(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> None:
         sequences, targets, _, _ = self.model.training_sequences(X, y, sample_weight)
         self._labels.update(targets.classes().tolist())
+        check_distinct(self._labels)
         self._attributes.look(self.model.suitable_reader(sequences), sequences, n_jobs)
 
     def settle(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, ClassVar
@@ -145,16 +145,21 @@ class TreeModel(Model):
             raise ValueError(f"X has {len(sentences)} sentences, y has {len(trees)} trees")
         weight = check_sample_weight(sample_weight, len(sentences), "sentence")
         keep = range(len(sentences)) if weight is None else np.flatnonzero(weight).tolist()
-        if trees is not None and self.labels:
+        if trees is not None:
             arcs = chain.from_iterable(tree for tree in trees if isinstance(tree, (list, tuple)))
-            check_distinct((arc[1] for arc in arcs if isinstance(arc, (list, tuple)) and len(arc) == 2), NAMES)
+            self.check_names(arc[1] for arc in arcs if isinstance(arc, (list, tuple)) and len(arc) == 2)
         words = read_words([sentences[i] for i in keep], keep, int(self.max_length))
         empty = np.flatnonzero(words.lengths == 0)
         if len(empty):
             raise ValueError(f"{words.name(int(empty[0]))} has no words: leave it out")
         gold = read_trees(None if trees is None else [trees[i] for i in keep], words)
-        check_distinct(gold.relations if gold.relations and self.labels else (), NAMES)
+        self.check_names(gold.relations or ())
         return words, gold, None if weight is None else weight[keep]
+
+    def check_names(self, names: Iterable[Any]) -> None:
+        """ValueError for more different names of arcs than there may be, if they are learnt."""
+        if self.labels:
+            check_distinct(names, NAMES)
 
     def _learn_trees(self, words: Words, gold: Trees, weight: Floats | None, training: Training) -> Learnt:
         kept, heads, self.n_non_projective = self.projective(words, gold.heads)

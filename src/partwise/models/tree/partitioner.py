@@ -133,6 +133,7 @@ class TreePartitioner(Partitioner):
         self._used.add(words.take(kept))
         self._all.add(words)
         self._relations.update(gold.relations or ())
+        self.model.check_names(self._relations)
         self._bare = self._bare or not gold.relations
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Words, Trees, Floats | None, Any, Ints]:
