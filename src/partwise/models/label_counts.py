@@ -36,8 +36,8 @@ def check_distinct(labels: Iterable[Any], what: str = "labels") -> None:
     if len(found) > MOST_LABELS:
         size = size_text(8.0 * len(found) ** 2)
         raise ValueError(
-            f"y has more than {MOST_LABELS} different {what}: tables of them would be too large (one of all pairs takes "
-            f"{size} or more)"
+            f"y has more than {MOST_LABELS} different {what}: tables of them would be too large (one of all pairs "
+            f"takes {size} or more)"
         )
 
 
