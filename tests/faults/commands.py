@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import importlib.util
 import io
+import json
 import os
 import random
 import signal
@@ -216,8 +217,10 @@ def whole(path: Path, data: bytes) -> bool:
         checkpoint.read(path)
     elif path.suffix == ".html":
         return data.rstrip().endswith(b"</html>")
-    elif path.suffix in (".csv", ".json"):  # the history of a run so far
+    elif path.suffix == ".csv":  # the history of a run so far
         return data.endswith(b"\n")
+    elif path.suffix == ".json":  # the same, or what `reproduce` goes on from
+        json.loads(data)
     else:
         return False
     return True

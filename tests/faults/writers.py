@@ -75,9 +75,9 @@ def _crfsuite(path: Path, which: int) -> None:
 
 
 def _dump(path: Path, which: int) -> None:
-    source = path.with_suffix(".crfsuite")
+    source = path.with_suffix(f".{which}.crfsuite")
     if not source.exists():
-        _crfsuite(source, 0)
+        _crfsuite(source, which)
     tagger = pycrfsuite.Tagger()
     tagger.open(str(source))
     tagger.dump(str(path))
