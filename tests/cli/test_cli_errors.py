@@ -376,3 +376,17 @@ def test_many_labels_in_a_small_file_are_refused_at_once(cli, tmp_path, task, li
     failed = cli("train", task, path, "-o", out, status=2)
     assert "tokens, out of proportion: a model has tables of labels; --max-labels 200" in failed.stderr
     assert "--max-labels 200" in cli("train", task, path, "-o", out, "--max-labels", 1999, status=2).stderr
+
+
+def test_classifiers_of_few_rows_and_many_labels(tmp_path, cli):
+    path, out = tmp_path / "data.txt", tmp_path / "m.pw"
+    for text, flags in (
+        ("".join(f"l{k}\tw{k % 200}\n" for k in range(3000)), ("--format", "items")),
+        ("".join(f"{k} {1 + k % 200}:1\n" for k in range(3000)), ()),
+    ):
+        path.write_text(text)
+        failed = cli("train", "maxent", path, "-o", out, *flags, status=2)
+        assert "3,000 labels and 3,000 tokens, out of proportion" in failed.stderr
+        few = "".join(text.splitlines(keepends=True)[:50] * 3)
+        path.write_text(few)
+        cli("train", "maxent", path, "-o", out, *flags)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 import click
@@ -13,6 +15,8 @@ from partwise.models.label_counts import node_labels
 
 #: Memory that training takes for a pair of labels of taggers, and for a label in each tree of a treebank, about.
 PAIR_BYTES, TREE_BYTES = 256, 128
+#: The same for a weight of a classifier: some vectors of them.
+WEIGHT_BYTES = 288
 #: What training may take whatever the data, and for each token; a token of CoNLL-U is a line of ten columns.
 FREE_BYTES, TOKEN_BYTES, LINE_BYTES = 64 << 20, 900, 7200
 
@@ -41,6 +45,15 @@ def check_tree_labels(settings: Mapping[str, Any], data: Data) -> None:
         n_labels = len(set(node_labels(data.y)))
         room = FREE_BYTES + TOKEN_BYTES * data.n_tokens
         _check(settings, data, n_labels, TREE_BYTES * n_labels * data.n_examples <= room)
+
+
+def check_rare_labels(settings: Mapping[str, Any], data: Data) -> None:
+    """The same for a classifier's rows, where most labels occur once: weights of all columns for each of them."""
+    counts = Counter(data.y.tolist())
+    if 2 * sum(count == 1 for count in counts.values()) > len(counts):
+        n_columns = len(set(chain.from_iterable(data.X))) if isinstance(data.X, list) else data.X.shape[1]
+        room = FREE_BYTES + TOKEN_BYTES * data.n_tokens
+        _check(settings, data, len(counts), WEIGHT_BYTES * len(counts) * n_columns <= room)
 
 
 def _check(settings: Mapping[str, Any], data: Data, n_labels: int, in_proportion: bool) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from partwise.cli.errors import UserError
 from partwise.cli.output import json_line
 from partwise.cli.tasks import Data, Evaluation, NoExamples, Request, Rules, Task
+from partwise.cli.tasks.labelcounts import check_rare_labels, max_labels_flag
 from partwise.cli.tasks.labels import class_weight_flag, class_weight_of, evaluate_labels
 from partwise.io import parse_items, parse_svmlight, read_items, read_svmlight
 from partwise.io.blocks import after_lines, text_blocks
@@ -63,6 +64,7 @@ class MaxentTask(Task):
                 metavar="N",
                 help="Accept this many columns although few of them occur; each has weights.",
             ),
+            max_labels_flag(),
             class_weight_flag("Weight of the rows of a label, as LIBLINEAR's -w; balanced: all labels weigh the same."),
         ]
 
@@ -113,11 +115,13 @@ class MaxentTask(Task):
         if isinstance(data.X, list):
             if not any(data.X):
                 raise UserError("no row of the data has an attribute")
+            check_rare_labels(settings, data)
             weights = class_weight_of(settings["class_weights"], str)
             return self.estimator(class_weight=weights, **training)
         n_labels, n_columns, most = len(np.unique(data.y)), data.X.shape[1], settings.get("max_columns")
         if n_columns > most if most else not in_proportion(data.X, MAX_FEATURES, max(1, n_labels // 2)):
             raise _out_of_proportion(n_columns, data.X.nnz, n_labels)
+        check_rare_labels(settings, data)
         return self.estimator(class_weight=class_weight_of(settings["class_weights"], _number, "numbers"), **training)
 
     # scores
