@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 
-from partwise.arrays import Ints
+from partwise.arrays import Floats, Ints
+from partwise.checks import check_sample_weight
 from partwise.models.sequences.inputs import Sequences, length_of
 from partwise.models.sequences.labels import Targets
 
@@ -114,6 +115,22 @@ def targets_of(y: Any, graphs: Graphs) -> NodeTargets:
     if len(items) != len(graphs.edges):
         raise ValueError(f"X has {len(graphs.edges)} graphs but y has {len(items)}")
     return NodeTargets([in_order(each, graphs, i, "y") for i, each in enumerate(items)], graphs.numbers)
+
+
+def labelled_graphs(graphs: Graphs, y: Any, sample_weight: Any) -> tuple[Graphs, Targets, Floats | None]:
+    """Graphs to learn from, their labels and weights: without those of weight zero; one without nodes is refused."""
+    lengths = graphs.nodes.lengths()
+    targets: Targets = targets_of(y, graphs)
+    targets.check_count()
+    targets.check(lengths)
+    weight = check_sample_weight(sample_weight, len(graphs.edges), "graph")
+    if weight is not None and not weight.all():
+        keep = np.flatnonzero(weight)
+        graphs, targets, lengths, weight = graphs.take(keep), targets.take(keep), lengths[keep], weight[keep]
+    if not lengths.all():
+        number = graphs.numbers[int(np.flatnonzero(lengths == 0)[0])]
+        raise ValueError(f"graph {number} has no nodes: leave it out")
+    return graphs, targets, weight
 
 
 def in_order(values: Any, graphs: Graphs, i: int, what: str) -> Any:

@@ -21,7 +21,7 @@ from partwise.models.errors import ConstraintError
 from partwise.models.graph.constraints import node_masks, refuse_empty
 from partwise.models.graph.explaining import explain_edges, explain_nodes
 from partwise.models.graph.features import GraphRows, edge_tables, graph_batch, mask_nodes
-from partwise.models.graph.inputs import Graphs, Keys, targets_of
+from partwise.models.graph.inputs import Graphs, Keys, labelled_graphs, targets_of
 from partwise.models.graph.kinds import Kinds
 from partwise.models.graph.partitioner import GraphPartitioner, graph_rows, read_encoded
 from partwise.models.graph.weights import GraphWeights
@@ -30,7 +30,7 @@ from partwise.models.label_counts import warn_of_many_labels
 from partwise.models.rows import Rows
 from partwise.models.sequences.column_reader import ColumnReader
 from partwise.models.sequences.inputs import Sequences, input_form
-from partwise.models.sequences.labels import Targets, all_labels, label_lists
+from partwise.models.sequences.labels import all_labels, label_lists
 from partwise.models.sequences.name_reader import NameReader
 from partwise.models.sequences.reader import Reader
 from partwise.problem import Batch, LabelledBatch
@@ -85,17 +85,8 @@ class GraphModel(GraphWeights):
         n_graphs = len(graphs.edges)
         if not n_graphs:
             raise ValueError("X holds no graphs")
+        graphs, targets, weight = labelled_graphs(graphs, y, sample_weight)
         lengths = graphs.nodes.lengths()
-        targets: Targets = targets_of(y, graphs)
-        targets.check_count()
-        targets.check(lengths)
-        weight = check_sample_weight(sample_weight, n_graphs, "graph")
-        if weight is not None and not weight.all():
-            keep = np.flatnonzero(weight)
-            graphs, targets, lengths, weight = graphs.take(keep), targets.take(keep), lengths[keep], weight[keep]
-        if not lengths.all():
-            number = graphs.numbers[int(np.flatnonzero(lengths == 0)[0])]
-            raise ValueError(f"graph {number} has no nodes: leave it out")
         pairs = self.use_labels(all_labels(targets.classes(), training.classes))
         labels, table = targets.encode(self.classes), self.costs_of(self.classes.tolist())
         warn_of_many_labels(np.bincount(labels, minlength=self.n_labels), pairs, place="node")

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from partwise.arrays import Floats, Ints
-from partwise.checks import check_sample_weight
 from partwise.model_files.errors import ModelFormatError
 from partwise.models.encoded_tables import EncodedTables, Kind, Whole, row_columns, row_kinds, rows_of
 from partwise.models.graph.features import GraphRows
-from partwise.models.graph.inputs import Graphs, targets_of
+from partwise.models.graph.inputs import Graphs, labelled_graphs
 from partwise.models.graph.kinds import KindCounts
 from partwise.models.label_counts import check_distinct
 from partwise.models.partitioner import ChangedData, Partitioner
@@ -52,18 +51,7 @@ class GraphPartitioner(Partitioner):
             self._given = own
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Graphs, Any, Floats | None]:
-        graphs = self.model.graphs_of(X)
-        lengths = graphs.nodes.lengths()
-        targets: Any = targets_of(y, graphs)
-        targets.check(lengths)
-        weight = check_sample_weight(sample_weight, len(graphs.edges), "graph")
-        if weight is not None and not weight.all():
-            keep = np.flatnonzero(weight)
-            graphs, targets, lengths, weight = graphs.take(keep), targets.take(keep), lengths[keep], weight[keep]
-        if not lengths.all():
-            number = graphs.numbers[int(np.flatnonzero(lengths == 0)[0])]
-            raise ValueError(f"graph {number} has no nodes: leave it out")
-        return graphs, targets, weight
+        return labelled_graphs(self.model.graphs_of(X), y, sample_weight)
 
     def settle(self) -> None:
         model = self.model
