@@ -80,6 +80,18 @@ def cluster() -> Any:
     return client
 
 
+def whole_cluster() -> Any:
+    """The same with both workers there. Dask's nannies sometimes do not start one anew: then another cluster serves."""
+    with suppress(TimeoutError):
+        cluster().wait_for_workers(2, timeout=20)
+        return cluster()
+    cluster.cache_clear()
+    for each in (KEPT.pop(-2), KEPT.pop()):
+        each.close(timeout=5)
+    cluster().wait_for_workers(2, timeout=60)
+    return cluster()
+
+
 @cache
 def seconds_alone(name: str) -> float:
     """Of a run on the cluster without a fault."""
@@ -116,9 +128,9 @@ class At:
 def worker_killed(number: int, _: Path) -> tuple[str, str]:
     name, rng = list(RUNS)[number % len(RUNS)], random.Random(number)
     expected, n_steps = uninterrupted(name)
-    client, alone = cluster(), seconds_alone(name)
+    alone = seconds_alone(name)
     for _attempt in range(5):
-        client.wait_for_workers(2, timeout=60)
+        client = whole_cluster()
         pid = rng.choice(sorted(client.run(os.getpid).values()))
         kill = At(rng.randint(1, n_steps - 2), rng.random() * alone / n_steps, lambda pid=pid: kill_and_wait(pid))
         begin = time.monotonic()
