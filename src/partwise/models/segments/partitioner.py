@@ -69,12 +69,8 @@ class SegmentPartitioner(SequencePartitioner):
 
     def encode(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> EncodedTables:
         model = self.model
-        sequences, targets, weight, _ = model.training_sequences(X, y, sample_weight)
-        read = model.reader.read(sequences, n_jobs=n_jobs)
-        labels = targets.encode(self._given)
-        if (labels < 0).any() or (read.unknown[0] and model.rarest == 1):
-            raise ChangedData
-        rows = model.with_words(self._attributes.compact(read), sequences)
+        sequences, read, labels, weight = self._looked_at(X, y, sample_weight, n_jobs, self._given)
+        rows = model.with_words(read, sequences)
         codes = CodedSequences([str(label) for label in self._given.tolist()], labels.astype(np.int32), rows.lengths)
         gold = model.types.segments(Targets.of(codes), rows.lengths)
         longest = model.max_length

@@ -6,7 +6,9 @@ import hashlib
 from abc import abstractmethod
 from typing import Any
 
-from partwise.arrays import Ints
+from numpy.typing import NDArray
+
+from partwise.arrays import Floats, Ints
 from partwise.features import NameCounts
 from partwise.features.template import Template
 from partwise.models.encoded import Encoded, EncodedRows
@@ -14,6 +16,7 @@ from partwise.models.label_counts import check_distinct
 from partwise.models.partitioner import ChangedData, Partitioner
 from partwise.models.rows import Density, Rows
 from partwise.models.sequences.column_reader import ColumnReader
+from partwise.models.sequences.inputs import Sequences
 from partwise.models.sequences.labels import sorted_labels
 from partwise.models.sequences.legal import kept_scheme, scheme_of
 from partwise.models.sequences.name_reader import NameReader
@@ -98,16 +101,23 @@ class SequencePartitioner(Partitioner):
 
     def encode(self, X: Any, y: Any, sample_weight: Any, n_jobs: int = 1) -> Encoded:
         model = self.model
-        sequences, targets, weight, _ = model.training_sequences(X, y, sample_weight)
-        rows = model.reader.read(sequences, n_jobs=n_jobs)
-        labels = targets.encode(model.classes)
-        if (labels < 0).any() or (rows.unknown[0] and model.rarest == 1):
-            raise ChangedData
-        rows = self._attributes.compact(rows)
+        _, rows, labels, weight = self._looked_at(X, y, sample_weight, n_jobs, model.classes)
         if model.label_scheme is not None:
             model.label_scheme = kept_scheme(tuple(model.classes.tolist()), labels, rows.lengths)
         self.count(rows, labels)
         return EncodedRows(rows, labels, weight)
+
+    def _looked_at(
+        self, X: Any, y: Any, sample_weight: Any, n_jobs: int, classes: NDArray[Any]
+    ) -> tuple[Sequences, Rows, Ints, Floats | None]:
+        """Sequences of the second pass, their rows, labels by number and weights; ChangedData if they are others."""
+        model = self.model
+        sequences, targets, weight, _ = model.training_sequences(X, y, sample_weight)
+        rows = model.reader.read(sequences, n_jobs=n_jobs)
+        labels = targets.encode(classes)
+        if (labels < 0).any() or (rows.unknown[0] and model.rarest == 1):
+            raise ChangedData
+        return sequences, self._attributes.compact(rows), labels, weight
 
     @abstractmethod
     def begin(self) -> None:
