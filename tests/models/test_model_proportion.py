@@ -58,5 +58,6 @@ def test_parts_and_templates_load_in_linear_time(what, tmp_path):
         TemplateReader.from_parts(whole.part("reader"))
         return time.process_time() - begin
 
-    seconds(10)
-    assert seconds(8000) < 10 * min(seconds(2000) for _ in range(3)) + 0.2
+    # The least of three: collecting garbage, or another process in the cache, can double any single time.
+    few, many = (min(seconds(n) for _ in range(3)) for n in (2000, 8000))
+    assert many < 10 * few + 0.2

@@ -138,6 +138,20 @@ def test_a_problem_that_cannot_be_solved(gram, b, match):
         best_mixture(gram, b, 1.0)
 
 
+def test_less_is_asked_where_the_accuracy_is_not_reached(monkeypatch):
+    asked, solved = [], qp._solved
+
+    def lost_at_first(quadratic, b, accuracy):
+        asked.append(accuracy)
+        if accuracy == qp.ACCURACIES[0]:
+            return np.array([0.9, 0.1]), qp.piqp.PIQP_MAX_ITER_REACHED
+        return solved(quadratic, b, accuracy)
+
+    monkeypatch.setattr(qp, "_solved", lost_at_first)
+    np.testing.assert_allclose(best_mixture(np.eye(2), np.zeros(2), 1.0), 0.5, atol=1e-8)
+    assert asked == [1e-12, 1e-9]
+
+
 def test_a_run_says_where_the_inner_problem_failed(monkeypatch):
     class Failing:
         settings, result = SimpleNamespace(), SimpleNamespace(x=np.full(2, np.nan))

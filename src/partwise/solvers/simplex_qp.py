@@ -22,8 +22,9 @@ import piqp
 from ..arrays import Floats
 from ..result import DivergenceError
 
-#: Accuracy asked of PIQP, in units of the largest number of the problem.
-ACCURACY = 1e-12
+#: Accuracies asked of PIQP, in units of the largest number of the problem: the second where the first is not reached.
+#: Past what the numbers allow (eigenvalues of 1e-9 beside offsets of 1e-14, say) its steps lead away from the optimum.
+ACCURACIES = (1e-12, 1e-9)
 #: Optimality below which an answer is taken whatever PIQP says of it.
 GOOD = 1e-7
 #: Coefficients below this share of the largest one are tried without.
@@ -57,25 +58,39 @@ def best_mixture(gram: Floats, b: Floats, l2: float) -> Floats:
     if size == 0.0:
         return np.full(m, 1.0 / m)
     quadratic, offset = quadratic / size, offset / size
-    solver = piqp.DenseSolver()
-    solver.settings.eps_abs = solver.settings.eps_rel = ACCURACY
-    solver.setup(quadratic, -offset, np.ones((1, m)), np.ones(1), None, None, None, np.zeros(m), None)
-    status = solver.solve()
-    found = np.maximum(np.array(solver.result.x, dtype=np.float64), 0.0)
-    total = float(found.sum())
-    if not (np.isfinite(total) and total > 0):
+    best, nearest, status = None, np.inf, None
+    for accuracy in ACCURACIES:
+        x, status = _solved(quadratic, offset, accuracy)
+        off = optimality(quadratic, offset, x) if x is not None else np.inf
+        if off < nearest:
+            best, nearest = x, off
+        if status == piqp.PIQP_SOLVED:
+            break
+    if best is None:
         raise QPError(f"the best of {m} planes was not found ({_name(status)})")
-    x: Floats = _cleaned(quadratic, offset, found / total)
-    off = optimality(quadratic, offset, x)
-    if status != piqp.PIQP_SOLVED and off > GOOD:
-        raise QPError(f"the best of {m} planes was not found ({_name(status)}, {off:.1e} from the optimum)")
-    return x
+    if status != piqp.PIQP_SOLVED and nearest > GOOD:
+        raise QPError(f"the best of {m} planes was not found ({_name(status)}, {nearest:.1e} from the optimum)")
+    return best
 
 
 def optimality(quadratic: Floats, b: Floats, x: Floats) -> float:
     """max over planes of the gradient of <b, x> - x'Qx / 2, less its mean under x: >= 0, and 0 at the optimum only."""
     gradient = b - quadratic @ x
     return float(gradient.max() - gradient @ x)
+
+
+def _solved(quadratic: Floats, b: Floats, accuracy: float) -> tuple[Floats | None, object]:
+    """PIQP's answer, cleaned, or None if there is none; and what PIQP says of it."""
+    m = len(b)
+    solver = piqp.DenseSolver()
+    solver.settings.eps_abs = solver.settings.eps_rel = accuracy
+    solver.setup(quadratic, -b, np.ones((1, m)), np.ones(1), None, None, None, np.zeros(m), None)
+    status = solver.solve()
+    found = np.maximum(np.array(solver.result.x, dtype=np.float64), 0.0)
+    total = float(found.sum())
+    if not (np.isfinite(total) and total > 0):
+        return None, status
+    return _cleaned(quadratic, b, found / total), status
 
 
 def _cleaned(quadratic: Floats, b: Floats, x: Floats) -> Floats:
@@ -92,7 +107,7 @@ def _cleaned(quadratic: Floats, b: Floats, x: Floats) -> Floats:
         if optimality(quadratic, b, exact) <= optimality(quadratic, b, kept):
             return exact
     value, other = (float(b @ y - 0.5 * y @ quadratic @ y) for y in (x, kept))
-    return kept if other >= value - ACCURACY else x
+    return kept if other >= value - ACCURACIES[0] else x
 
 
 def _name(status: object) -> str:
