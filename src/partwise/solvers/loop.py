@@ -24,9 +24,11 @@ from . import checkpoint as files
 from . import identity
 from .base import Callback, Certified, Progress, Solver, WarmStart, generator, logger
 from .checkpoint import Checkpoint, Saved
+from .kept_labellings import KeptLabellings
 from .look import Look
 from .registry import SOLVERS, check_fits, suitable_solvers
 from .state import State, pack, unpack
+from .working_sets import active_set, check_labellings
 
 #: A run that ended so did not reach its tolerance.
 UNFINISHED = ("max_passes", "max_seconds", "stalled")
@@ -342,6 +344,9 @@ class Run:
             warnings.simplefilter("ignore")  # the run warned about the data when it began
             fresh: State = self.solver.init_state(self.problem, np.random.default_rng(0), None)
             state = unpack(fresh, saved.arrays, saved.scalars)
+            for kept in vars(state).values():
+                if isinstance(kept, KeptLabellings):
+                    check_labellings(self.problem, active_set(kept))
             self._place(state)
             if saved.history["passes"] and saved.history["passes"][-1] > self.passes(state):
                 raise ValueError("its history is longer than the run")

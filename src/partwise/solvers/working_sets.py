@@ -47,6 +47,17 @@ def active_set(sets: KeptLabellings) -> ActiveSet:
     return ActiveSet(**arrays)
 
 
+def check_labellings(problem: Problem, active: ActiveSet) -> None:
+    """ValueError if a labelling is none of the problem's; mixtures, with fractional counts, are not looked at."""
+    for part in problem.in_memory():
+        for i in range(part.examples.start, part.examples.stop):
+            for k in range(active.example_ptr[i], active.example_ptr[i + 1]):
+                used = slice(active.labelling_ptr[k], active.labelling_ptr[k + 1])
+                counts = active.counts[used]
+                if (counts == np.floor(counts)).all():
+                    part.structure.check_labelling(i - part.examples.start, active.slots[used], counts)
+
+
 def start_sets(problem: Problem, warm_start: WarmStart | None, solver: str) -> KeptLabellings:
     """Working sets to start from: the gold labellings, or for the squared link nothing at all (w = 0 in both cases).
 

@@ -1,0 +1,20 @@
+"""Checkpoints whose kept labellings are none of the problem's."""
+
+from __future__ import annotations
+
+import pytest
+from checkpointcases import forge, parts, run, saved_run
+
+from partwise import CheckpointError
+
+
+@pytest.mark.parametrize("solver", ["bcfw", "cpd", "dcd"])
+def test_a_labelling_that_is_none_is_refused(solver, tmp_path):
+    problem, path = saved_run(solver, tmp_path)
+    values, arrays = parts(path)
+    for k in range(0, len(arrays["state.sets.counts"]), 5):
+        counts = arrays["state.sets.counts"].copy()
+        counts[k] = 7.0
+        forge(path, values, {**arrays, "state.sets.counts": counts})
+        with pytest.raises(CheckpointError, match="holds no state of this run"):
+            run(problem, solver, path)
