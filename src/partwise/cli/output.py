@@ -50,7 +50,7 @@ unpack_flag = click.option(
     metavar="BYTES",
     expose_value=False,
     callback=_lift,
-    help="What a gzip file may unpack to [default: 25 times its size, or 16 MiB].",
+    help="What a gzip file may unpack to [default: 25 times its size, or 1.5 MiB].",
 )
 
 

@@ -24,8 +24,8 @@ _GZIP = b"\x1f\x8b"
 DAMAGES = (EOFError, gzip.BadGzipFile, zlib.error)
 #: A gzip file may unpack to this many bytes whatever its size, and to this many times its size. Columns and
 #: treebanks pack to a third or a tenth; gzip's own end is at a thousandth.
-UNPACKED, RATIO = 1 << 24, 25
-_CHUNK = 1 << 20
+UNPACKED, RATIO = 3 << 19, 25
+_CHUNK = 1 << 18
 _limit: ContextVar[int | None] = ContextVar("unpack_limit", default=0)
 
 
@@ -33,7 +33,7 @@ _limit: ContextVar[int | None] = ContextVar("unpack_limit", default=0)
 def unpack_limit(size: int | None) -> Iterator[None]:
     """Within this block gzip files may unpack to `size` bytes (None: to any number), even out of proportion.
 
-    Otherwise a file that unpacks to more than 16 MiB and more than 25 times its own size is refused, as soon as more
+    Otherwise a file that unpacks to more than 1.5 MiB and more than 25 times its own size is refused, as soon as more
     than that would have to be held in memory. Files that are read piece by piece are not, as long as the pieces fit.
     """
     if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 0):

@@ -17,7 +17,7 @@ from partwise.io.files import Path, atomic_write, read_bytes
 
 #: Columns that a file may have whatever its size, and columns for each of those that occur: models have a weight a
 #: column, and training some more, so that one large index in a small file would take gigabytes.
-MAX_FEATURES, SPREAD = 1 << 22, 16
+MAX_FEATURES, SPREAD = 1 << 19, 16
 
 
 def read_svmlight(

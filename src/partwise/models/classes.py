@@ -43,7 +43,7 @@ from partwise.problem import Batch, LabelledBatch
 from partwise.structures import Multiclass, padded_width
 
 #: Scores that `best` holds at a time.
-MOST_SCORES = 1 << 22
+MOST_SCORES = 1 << 20
 
 #: Pairs of attribute and label that are few enough to have their columns beside the rows.
 FEW_PAIRS = 10_000
