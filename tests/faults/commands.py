@@ -253,7 +253,9 @@ def judge(name: str, how: str, folder: Path, ended: Ended, session: int) -> tupl
     _, normal, prints, expected = uninterrupted(name)
     found = contents(inside)
     every = [str(each.relative_to(inside)) for each in inside.rglob("*")]
-    hidden = [each for each in every if Path(each).name.startswith((".", "duals-", "tmp")) or each.endswith(".tmp")]
+    # `reproduce` writes tables of the same name for good
+    made = [each for each in every if not each.endswith(".csv")]
+    hidden = [each for each in made if Path(each).name.startswith((".", "duals-", "tmp")) or each.endswith(".tmp")]
     if hidden:
         return "temporary file left", f"{name}: {hidden}"
     if {path: found.get(path) for path in given()} != given():
