@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from math import inf, isfinite, sqrt
 
 from .capabilities import Capability
+from .losses import Link
 
 
 @dataclass(frozen=True)
@@ -16,12 +17,14 @@ class Free:
     Parameters
     ----------
     at_zero : float
-        Some upper bound of the losses at w = 0.
+        An upper bound of the sum of the losses at w = 0, after the link.
     gold : tuple of float
         For each label, the sum of the weights of the examples that have it. The free weights are those of these labels,
         or of all but the first.
     reach, largest : float
         Of all rows, the largest norm and the largest absolute value, without the free columns.
+    link : "identity" or "squared"
+        The link of the loss.
     """
 
     start: int
@@ -30,6 +33,7 @@ class Free:
     gold: tuple[float, ...]
     reach: float
     largest: float
+    link: Link = "identity"
 
     def __post_init__(self) -> None:
         if not 0 <= self.start < self.stop:
@@ -49,12 +53,14 @@ class Free:
 
         There P <= P(0). So the others have l2/2 |w|^2 <= P(0) and l1 |w|_1 <= P(0), and the scores that they give a row
         for two labels differ by S <= min(sqrt(2) reach |w|, largest |w|_1). An example of label k has at least the loss
-        b_j - b_k - S, and the mean over all of these is at most P(0) / gold_k: b_j - b_k <= P(0) / min(gold) + S. Where
-        all labels have one, they can be as much above 0 as below.
+        phi(b_j - b_k - S), and the mean over all of these is at most m = P(0) / gold_k. So b_j - b_k - S is at most m
+        with the identity link, and sqrt(m) with the squared link. Where all labels have one, they can be as much above
+        0 as below.
         """
         by_l2 = sqrt(2.0) * self.reach * sqrt(2.0 * self.at_zero / l2) if l2 > 0 else inf
         by_l1 = self.largest * self.at_zero / l1 if l1 > 0 else inf
-        differ = self.at_zero / min(self.gold) + min(by_l1, by_l2)
+        mean = self.at_zero / min(self.gold)
+        differ = (sqrt(mean) if self.link == "squared" else mean) + min(by_l1, by_l2)
         return 0.5 * differ if self.for_all else differ
 
 

@@ -56,15 +56,20 @@ class Certificate:
     gradient_norm: float = float("nan")
 
     @classmethod
-    def of(cls, primal: float, dual: float, rounding: float) -> "Certificate":
-        """The certificate of these values; CertificateError if D exceeds P by more than rounding."""
-        raw = primal - dual
+    def of(
+        cls, primal: float, dual: float, rounding: float, raw: float | None = None, resolution: float | None = None
+    ) -> "Certificate":
+        """Return the certificate of these values; raise CertificateError if D exceeds P by more than rounding.
+
+        raw, resolution: P - D, and how far it may be off, where it is not the difference of the two numbers.
+        """
+        raw = primal - dual if raw is None else raw
         if raw < -rounding:
             raise CertificateError(
                 f"dual {dual!r} exceeds primal {primal!r} by {-raw:.3g}, of which rounding explains {rounding:.3g}: "
                 "the dual point does not belong to this problem, or a structure's oracle is wrong"
             )
-        return cls(primal, dual, raw + rounding, raw, rounding, rounding)
+        return cls(primal, dual, raw + rounding, raw, rounding, rounding if resolution is None else resolution)
 
     @classmethod
     def none(cls, primal: float) -> "Certificate":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,9 +13,11 @@ from sklearn.linear_model import LogisticRegression
 
 import partwise
 from partwise import ConvergenceWarning, MaxentClassifier, solve
+from partwise.losses import Loss
 from partwise.models.errors import NotAvailable
 from partwise.penalties import L2, ElasticNet, Free
 from partwise.problem.free_weights import balanced
+from partwise.result import CertificateError
 from partwise.solvers import CheckpointError, regularization_path
 
 RNG = np.random.default_rng(5)
@@ -120,6 +123,48 @@ def test_minimum_and_certificate(y, loss):
             b = result.weights[free.start : free.stop]
             differ = b.max() - b.min()
             assert 0.5 * differ <= free.bound(problem.l1, problem.l2)
+
+
+@pytest.mark.parametrize(
+    ("temperature", "cost", "C", "y", "row"),
+    [
+        (1.0, 10.0, 0.01, np.arange(40) % 2, [99.0, 101.0]),
+        (1.0, 100.0, 0.01, np.arange(40) % 2, [9.0, 11.0]),
+        (0.001, 0.01, 1.0, np.arange(40) // 39, [0.0, 0.0]),  # a loss whose root is larger than itself
+    ],
+)
+def test_the_optimum_of_the_squared_link_lies_in_the_box(temperature, cost, C, y, row):
+    """Rows far from 0 and rare labels have intercepts near the bound, which counts the losses after the link."""
+    loss = Loss("squared-margin", temperature, cost, "squared")
+    rows = np.array(row)[y][:, None]
+    problem = MaxentClassifier(loss=loss, penalize_intercept=False, C=C).prepare(rows, y).problem
+    free, zero = problem.penalty.free, np.zeros(problem.n_weights)
+    assert free.at_zero >= problem.value(zero)
+    found = optimize.minimize(problem.value_and_gradient, zero, jac=True, method="BFGS", tol=1e-9)
+    b = found.x[free.start : free.stop]
+    assert 0.5 * (b.max() - b.min()) <= free.bound(problem.l1, problem.l2)
+    for solver in ("lbfgs", "newton"):
+        result = solve(problem, solver, tol=1e-3)
+        assert result.status == "converged"
+        assert result.dual - result.rounding <= found.fun
+
+
+def test_a_box_of_another_link_is_refused():
+    """A box too small for the loss would certify values above the optimum."""
+    problem = small_problem(Y3)
+    squared = replace(problem.penalty.free, link="squared")
+    with pytest.raises(ValueError, match="link 'squared'.*loss 'log' has link 'identity'"):
+        problem.with_penalty(L2(1.0, squared))
+
+
+def test_a_box_without_the_optimum_has_no_certificate():
+    """The dual of the oracle's own answer is compared with P, as that of any other dual point is."""
+    problem = small_problem(Y3)
+    small = problem.with_penalty(L2(problem.l2, replace(problem.penalty.free, at_zero=0.0)))
+    weights = solve(problem, "lbfgs", tol=1e-9).weights
+    weights[small.penalty.free.start :] *= 0.9
+    with pytest.raises(CertificateError, match="exceeds primal"):
+        small.certificate_at(*small.value_and_gradient(weights), weights)
 
 
 @pytest.mark.parametrize("penalty", ["l1", "elasticnet"])

@@ -21,19 +21,20 @@ if TYPE_CHECKING:
 def free_intercepts(model: ClassesModel, encoded: EncodedRows, loss: Loss) -> Free:
     """The weights of the column of ones, and what bounds them.
 
-    At w = 0 the loss of an example is at most tau log(number of labels) + kappa times the largest cost.
+    At w = 0 the loss of an example is at most phi(tau log(number of labels) + kappa times the largest cost).
     """
     n_labels, n = len(model.classes), encoded.size.n_examples
     weight = np.ones(n) if encoded.weight is None else encoded.weight
     by_label = np.bincount(encoded.labels, weights=weight, minlength=n_labels)
     table = model.costs_of(model.classes.tolist())
     cost = loss.cost_scale * (1.0 if table is None else float(np.max(table)))
-    at_zero = float(weight.sum()) * (loss.temperature * log(n_labels) + cost)
+    violation = loss.temperature * log(n_labels) + cost
+    at_zero = float(weight.sum()) * (violation**2 if loss.link == "squared" else violation)
     reach, largest = _sizes(encoded.rows)
     width = 1 if model.one_sided else padded_width(n_labels)
     start = (model.n_attributes - 1) * width
     stop = start + (1 if model.one_sided else n_labels)
-    return Free(start, stop, at_zero, tuple(by_label.tolist()), reach, largest)
+    return Free(start, stop, at_zero, tuple(by_label.tolist()), reach, largest, loss.link)
 
 
 def _sizes(rows: Rows) -> tuple[float, float]:

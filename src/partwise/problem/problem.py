@@ -395,7 +395,7 @@ class Problem(ColumnSums):
         rounding = resolution + of_primal
         if self.shift is not None:
             rounding += self.rounding.of_shift(self.shift, weights)
-        return Certificate(primal, primal - raw, raw + rounding, raw, rounding, resolution)
+        return Certificate.of(primal, primal - raw, rounding, raw, resolution)
 
     @property
     def rounding(self) -> Rounding:
@@ -436,6 +436,11 @@ class Problem(ColumnSums):
         free = self.penalty.free
         if free is not None and (not self.explicit_weights or free.stop > self.n_weights):
             raise ValueError(f"free weights {free.start} to {free.stop}: there are no such explicit weights")
+        if free is not None and free.link != self.loss.link:
+            raise ValueError(
+                f"free weights: their bound is for losses with link {free.link!r}, loss {self.loss.name!r} has link "
+                f"{self.loss.link!r}; make them with that link"
+            )
         if self.shift is None:
             return
         if self.l1 or not self.l2 > 0 or free is not None or not self.explicit_weights:
