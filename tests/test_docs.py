@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from guidesolvers import guide_solvers
 
 from partwise import Problem, available_solvers, get_solver, load, model_files, solve
 from partwise.losses import Loss, get_loss
 from partwise.models import ConstraintError, NotAvailable
-from partwise.solvers.registry import SOLVERS
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -42,10 +42,8 @@ def execute(name: str) -> dict[str, object]:
 
 
 def test_the_solver_of_the_page_is_certified(run_page):
-    try:
+    with guide_solvers():
         page = run_page("how_to_add_a_solver.md")
-    finally:
-        SOLVERS.pop("descent", None)
     result, other = page["result"], solve(page["problem"], "lbfgs", tol=1e-9)
     assert result.status == "converged"
     assert 0 <= result.gap <= 1e-6 * result.primal

@@ -231,6 +231,21 @@ def test_dual_of_an_elastic_net(loss, strength, rng):
     assert below > 0
 
 
+def test_what_does_not_count_an_l1_term_refuses_it():
+    """Gradient descent that forgets the l1 term ended "converged" below the optimum."""
+    smooth = Small("multiclass", "log").problem
+    w = np.zeros(smooth.n_weights)
+    primal, gradient = smooth.value_and_gradient(w)
+    problem = smooth.with_penalty(ElasticNet(3.0, 1.0))
+    for ask in (
+        lambda: problem.value_and_gradient(w),
+        lambda: problem.touching_plane(w, primal, gradient),
+        lambda: problem.certificate_at(primal, gradient, w),
+    ):
+        with pytest.raises(ValueError, match=r"does not count an l1 term, .* l1 = 3: .* Capability.SMOOTH_PENALTY"):
+            ask()
+
+
 def test_weights_of_a_dual_point_under_an_elastic_net(rng):
     """They minimise the penalty over the plane: P's lower bound b - <u, w> + R(w)."""
     problem = Small("multiclass", "log").problem.with_penalty(ElasticNet(0.4, 0.7))

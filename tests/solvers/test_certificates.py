@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from guidesolvers import GUIDE_SOLVERS, guide_solvers
 from smallproblems import (
     BARE_COLUMNS,
     KINDS,
@@ -18,39 +19,64 @@ from smallproblems import (
 
 from oracles.objective import LOSSES
 from partwise import available_solvers, get_solver, solve
+from partwise.penalties import L2, ElasticNet
 from partwise.solvers import suitable_solvers
 
-PRODUCT = [(solver, kind, loss) for solver in available_solvers() for kind in KINDS for loss in LOSSES]
+ALL_SOLVERS = [*available_solvers(), *GUIDE_SOLVERS]
+PRODUCT = [(solver, kind, loss) for solver in ALL_SOLVERS for kind in KINDS for loss in LOSSES]
+PENALTIES = {"l2": L2(0.7), "elastic net": ElasticNet(0.4, 0.7)}
 ROUNDING = 1e-10
 pytestmark = BARE_COLUMNS
+
+
+@pytest.fixture(autouse=True, scope="module")
+def registered():
+    """The solvers of the guides are among all solvers."""
+    with guide_solvers() as found:
+        assert "descent" in found
+        yield
 
 
 def tolerance(solver: str, small: Small) -> float:
     if solver == "sgd" and not small.problem.loss.smooth:
         return 5e-2  # its steps fall more slowly than its planes come near
+    if solver in GUIDE_SOLVERS:
+        return 0.3  # a constant step from a bound of the curvature: slow, and as honest at any gap
     return TOLERANCE[get_solver(solver).rate_for(small.loss)]
 
 
-def run(solver: str, small: Small, **options):
-    return solve(small.problem, checked_often(solver), tol=tolerance(solver, small), random_state=1, **options)
+def run(solver: str, small: Small, penalty: L2 | ElasticNet = PENALTIES["l2"], **options):
+    return solve(
+        small.problem.with_penalty(penalty),
+        checked_often(solver),
+        tol=tolerance(solver, small),
+        random_state=1,
+        **options,
+    )
 
 
+@pytest.mark.parametrize("penalty", PENALTIES.values(), ids=PENALTIES)
 @pytest.mark.parametrize(("solver", "kind", "loss"), PRODUCT)
-def test_a_run_ends_with_its_certificate(solver, kind, loss):
+def test_a_run_ends_with_its_certificate(solver, kind, loss, penalty):
     small = Small(kind, loss)
+    problem = small.problem.with_penalty(penalty)
     tol = tolerance(solver, small)
-    if solver not in suitable_solvers(small.problem):
-        with pytest.raises(ValueError, match=f"solver '{solver}' needs .*solvers that fit: "):
-            run(solver, small)
+    if solver not in suitable_solvers(problem):
+        with pytest.raises(ValueError, match=f"solver '{solver}' needs .*(solvers that fit: |no solver fits)"):
+            run(solver, small, penalty)
         return
+
+    def primal(weights):
+        return small.dense.loss_sum(weights) + penalty.l1 * np.abs(weights).sum() + 0.35 * weights @ weights
+
     if not certified(solver):
-        result = run(solver, small)  # without a warning
+        result = run(solver, small, penalty)  # without a warning
         assert (result.status, result.dual, result.gap) == ("no certificate", -np.inf, np.inf)
         assert result.passes == 10
         assert np.isfinite(result.history["primal"]).all()
-        assert small.dense.primal(result.weights) == pytest.approx(result.primal, rel=1e-10)
+        assert primal(result.weights) == pytest.approx(result.primal, rel=1e-10)
         return
-    result = run(solver, small, max_passes=3000)
+    result = run(solver, small, penalty, max_passes=3000)
     assert result.status == "converged"
     assert result.solver == solver
     assert 0 <= result.gap <= tol * result.primal
@@ -66,8 +92,8 @@ def test_a_run_ends_with_its_certificate(solver, kind, loss):
     if solver in ("eg", "eg-batch", "eg-primal", "sdca"):
         assert np.all(np.diff(history["dual"]) >= -ROUNDING)
     # the numbers are those of the enumerated problem, not only of the library
-    assert small.dense.primal(result.weights) == pytest.approx(result.primal, rel=1e-10)
-    assert small.problem.dual_value(result.dual_point) == pytest.approx(result.dual, abs=1e-9)
+    assert primal(result.weights) == pytest.approx(result.primal, rel=1e-10)
+    assert problem.dual_value(result.dual_point) == pytest.approx(result.dual, abs=1e-9)
 
 
 @pytest.mark.parametrize("loss", LOSSES)

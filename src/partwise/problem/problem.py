@@ -239,7 +239,13 @@ class Problem(ColumnSums):
         """P(w) and its gradient l2 w - shift - u (a subgradient where P has a kink).
 
         marginals: an array for the expected counts under p_w, slots end to end (those of weight zero are left alone).
+
+        Raises
+        ------
+        ValueError
+            If the penalty has an l1 term.
         """
+        self._refuse_l1("value_and_gradient")
         if marginals is None:
             value, u, _ = self.plane(weights)
         else:
@@ -256,7 +262,13 @@ class Problem(ColumnSums):
         """(u, b) of the plane that touches the losses at w, from P and its gradient there.
 
         u = l2 w - shift - grad P(w), and P less the penalty = b - <u, w>.
+
+        Raises
+        ------
+        ValueError
+            If the penalty has an l1 term.
         """
+        self._refuse_l1("touching_plane")
         u = self.plane_of_weights(weights) - gradient
         losses = primal - self._smooth_penalty(weights)
         return u, losses + self.dot(u, weights)
@@ -383,7 +395,14 @@ class Problem(ColumnSums):
         return Certificate.of(primal, dual, rounding)
 
     def certificate_at(self, primal: float, gradient: Floats, weights: Floats) -> Certificate:
-        """The certificate of w against the oracle's own answer: |grad P|^2 / (2 l2) and rounding; nothing cancels."""
+        """The certificate of w against the oracle's own answer: |grad P|^2 / (2 l2) and rounding; nothing cancels.
+
+        Raises
+        ------
+        ValueError
+            If the penalty has an l1 term.
+        """
+        self._refuse_l1("certificate_at")
         if self.l2 == 0:
             return Certificate.none(primal)
         norm2 = self.norm2(penalised(self.penalty, gradient))
@@ -429,6 +448,14 @@ class Problem(ColumnSums):
     def change_of_dual(self, weights: Floats, other: "Problem") -> float:
         """D under the other problem's l2 less D under this one's, for the plane with weights w(alpha) here."""
         return 0.5 * self.l2 * self.norm2(weights) * (1.0 - self.l2 / other.l2)
+
+    def _refuse_l1(self, method: str) -> None:
+        """Raise ValueError under an l1 term, which has no gradient and which `method` would leave out."""
+        if self.l1:
+            raise ValueError(
+                f"{method} does not count an l1 term, and the penalty has l1 = {self.l1:g}: a solver that calls it must "
+                "list Capability.SMOOTH_PENALTY in its requires; under l1, use value, plane and certificate_of"
+            )
 
     def _check_penalty(self) -> None:
         if self.penalty.l1 and not self.explicit_weights:
