@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import struct
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +12,7 @@ from scipy import sparse
 
 from partwise import DependencyParser, GraphLabeler, MaxentClassifier, SequenceTagger
 from partwise.datasets import make_treebank
-from partwise.model_files import container
+from partwise.model_files import container, source
 
 
 @dataclass(frozen=True)
@@ -115,8 +114,7 @@ def fitted_labeler() -> Fitted:
 
 def remade(data: bytes, change) -> bytes:
     """A file with a right digest whose metadata, settings or arrays were changed."""
-    size = struct.unpack("<Q", data[:8])[0]
-    metadata, arrays = container._parse(np.frombuffer(data, dtype=np.uint8), size)
+    metadata, arrays = container.parse(source.of_bytes(data))
     metadata = {name: value for name, value in metadata.items() if name != "sha256"}
     settings = json.loads(metadata["settings"])
     arrays = {name: array.copy() for name, array in arrays.items()}

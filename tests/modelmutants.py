@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import struct
 import warnings
 
 import numpy as np
@@ -12,7 +11,7 @@ from modelcases import PARSERS, TAGGERS, Fitted, fitted_classifier, fitted_label
 
 from partwise import SequenceTagger
 from partwise.features import Template
-from partwise.model_files import container
+from partwise.model_files import container, source
 
 CASES = ["classifier", *TAGGERS, *PARSERS, "graphs"]
 ODD_NUMBERS = [0, 1, -1, 2, 3, 255, 65535, 2**31, -(2**31), 2**40, 2**62, 1e308, -1e308, 1e-308, float("nan")]
@@ -40,8 +39,7 @@ ODD_KINDS = ["", "x", "faulty_module", "faulty_module.call", "tagger", "maxent",
 
 
 def parsed(data: bytes):
-    size = struct.unpack("<Q", data[:8])[0]
-    metadata, arrays = container._parse(np.frombuffer(data, dtype=np.uint8), size)
+    metadata, arrays = container.parse(source.of_bytes(data))
     metadata = {name: value for name, value in metadata.items() if name != "sha256"}
     return metadata, json.loads(metadata["settings"]), {name: array.copy() for name, array in arrays.items()}
 

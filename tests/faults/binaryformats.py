@@ -24,7 +24,7 @@ from partwise import ModelFormatError, SequenceTagger, partitions
 from partwise.datasets.images import read_idx
 from partwise.features.patterns import Patterns
 from partwise.io import FormatError, read_text
-from partwise.model_files import container
+from partwise.model_files import container, source
 from partwise.model_files.errors import PartitionError
 from partwise.solvers import get_solver
 from partwise.solvers.block_files import Block, read_block, write_block
@@ -125,9 +125,8 @@ def _partition() -> tuple[dict[str, bytes], Any, Any]:
 
 
 def _parts(data: bytes, format: str) -> tuple[dict[str, str], dict[str, Any]]:
-    size = struct.unpack("<Q", data[:8])[0]
     kind = container.Kind(format, 1, "file", PartitionError)
-    metadata, arrays = container._parse(np.frombuffer(data, dtype=np.uint8), size, kind)
+    metadata, arrays = container.parse(source.of_bytes(data), kind)
     return {k: v for k, v in metadata.items() if k != "sha256"}, {k: v.copy() for k, v in arrays.items()}
 
 

@@ -16,8 +16,9 @@ import numpy as np
 
 from ..io.files import atomic_write
 from . import container, crfsuite, foreign
-from .errors import ModelFormatError
+from .errors import ContainerError, ModelFormatError
 from .parts import Array, ModelParts
+from .source import START, Source, opened
 
 __all__ = [
     "FORMAT_VERSION",
@@ -128,32 +129,36 @@ def load(path: str | os.PathLike[str]) -> Any:
     ------
     ModelFormatError
         If the file is not a whole and undamaged model file, or of a newer format version.
+    TooLarge
+        If its header says that it takes more memory than there is (a pipe, or another tool's file).
     OSError
         If it cannot be read.
     """
-    given = foreign.read_once(path)
-    if foreign.is_foreign(foreign.peek(path) if given is None else given):
-        return foreign.load(path, given)
-    metadata, arrays = container.read(path, data=given)
     try:
-        kind = metadata.get("kind", "")
-        cls = class_of(kind)
-        try:
-            settings = container.parse_json(metadata.get("settings", ""))
-        except (ValueError, RecursionError):
-            raise ModelFormatError("has settings that cannot be read") from None
-        if not isinstance(settings, dict):
-            raise ModelFormatError("has settings that cannot be read")
-        from .estimators import from_parts
-
-        version = int(metadata["format_version"])  # the container knows it
-        parts = ModelParts(kind, settings, arrays, version)
-        return cls.from_parts(parts) if hasattr(cls, "from_parts") else from_parts(cls, parts)
-    except ModelFormatError as error:
+        with opened(path) as source:
+            return foreign.load(source) if foreign.is_foreign(source.first(START)) else _load(source)
+    except ContainerError as error:
         raise ModelFormatError(error.message, path) from None
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
         # What a loss, a solver, a layout or an option refuses.
         raise ModelFormatError(f"does not hold a valid model ({error})", path) from error
+
+
+def _load(source: Source) -> Any:
+    metadata, arrays = container.parse(source)
+    kind = metadata.get("kind", "")
+    cls = class_of(kind)
+    try:
+        settings = container.parse_json(metadata.get("settings", ""))
+    except (ValueError, RecursionError):
+        raise ModelFormatError("has settings that cannot be read") from None
+    if not isinstance(settings, dict):
+        raise ModelFormatError("has settings that cannot be read")
+    from .estimators import from_parts
+
+    version = int(metadata["format_version"])  # the container knows it
+    parts = ModelParts(kind, settings, arrays, version)
+    return cls.from_parts(parts) if hasattr(cls, "from_parts") else from_parts(cls, parts)
 
 
 def class_of(kind: str) -> type[Any]:

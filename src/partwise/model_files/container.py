@@ -5,18 +5,16 @@
     data       the arrays end to end, little-endian
 
 The digest is the SHA-256 of the whole file with its own 64 digits replaced by zeros, at the same place in every format
-version. It is checked before the header is read as JSON, so what is read is what was written; what follows guards
-against files that were made on purpose. A large file is mapped, not read; the core copies, or looks at again, whatever
-an index depends on, so that a program that writes to the file meanwhile does no harm beyond wrong weights.
+version. The header comes first: it says how long the file is, which bounds what is read of a pipe or a device. Then the
+digest is checked, so what is used is what was written; the other checks guard against files that were made on purpose.
+A large file is mapped, not read; the core copies, or looks at again, whatever an index depends on, so that a program
+that writes to the file meanwhile does no harm beyond wrong weights.
 """
 
 import hashlib
-import io
 import json
 import math
-import mmap
 import os
-import stat
 import struct
 from collections.abc import Iterator
 from typing import Any, BinaryIO, NamedTuple
@@ -24,8 +22,8 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..io.files import standard_input
 from .errors import ContainerError, ModelFormatError
+from .source import Source, opened
 
 Array = NDArray[Any]
 
@@ -58,8 +56,6 @@ _DIGEST = slice(8 + len(_PREFIX), 8 + len(_PREFIX) + 64)
 #: Headers hold labels and settings, no more; safetensors draws the line there too.
 MAX_HEADER = 100_000_000
 _CHUNK = 1 << 24
-#: Bytes from which a file is mapped into memory.
-_LARGE = 1 << 26
 
 _DTYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U16": "<u2", "U8": "|u1"}
 _NAMES = {np.dtype(code): name for name, code in _DTYPES.items()}
@@ -99,31 +95,21 @@ def digest_of(path: str | os.PathLike[str]) -> str:
         return file.read(_DIGEST.stop)[_DIGEST].decode("ascii")
 
 
-def read(
-    path: str | os.PathLike[str], kind: Kind = MODEL, data: bytes | None = None
-) -> tuple[dict[str, str], dict[str, Array]]:
+def read(path: str | os.PathLike[str], kind: Kind = MODEL) -> tuple[dict[str, str], dict[str, Array]]:
     """(metadata, arrays) of a file of this kind. Arrays are read-only views of one block of memory.
-
-    data: its bytes, if they were read already.
 
     Raises
     ------
     ContainerError
         (the kind's own) if the file is not a whole and undamaged one of a known version.
+    TooLarge
+        If a pipe's header says that more follows than there is memory for.
     OSError
         If it cannot be read.
     """
     try:
-        if data is not None:
-            block, size = _read_checked(io.BytesIO(data), kind)
-        elif os.fspath(path) == "-":
-            block, size = _read_checked(standard_input(), kind)
-        else:
-            with open(path, "rb") as file:
-                block, size = _read_checked(file, kind)
-        return _parse(block, size, kind)
-    except IsADirectoryError:
-        raise kind.error(f"is a directory, not a {kind.noun}", path) from None
+        with opened(path, kind.noun) as source:
+            return parse(source, kind)
     except ContainerError as error:
         raise kind.error(error.message, path) from None
 
@@ -141,9 +127,9 @@ def _chunks(array: Array) -> Iterator[memoryview]:
         yield flat[start : start + _CHUNK]
 
 
-def _read_checked(file: BinaryIO, kind: Kind) -> tuple[Array, int]:
-    """All bytes of the file and the length of its header, once the digest is known to be right."""
-    start = file.read(_DIGEST.stop)
+def parse(source: Source, kind: Kind = MODEL) -> tuple[dict[str, str], dict[str, Array]]:
+    """`read` of an open file. Its header says how long it is, and no more is read."""
+    start = source.first(_DIGEST.stop)
     if len(start) < 8:
         raise ContainerError(f"is empty or far too short for a {kind.noun}")
     if start[8 : _DIGEST.start] != _PREFIX[: len(start) - 8] or len(start) == 8:
@@ -151,61 +137,49 @@ def _read_checked(file: BinaryIO, kind: Kind) -> tuple[Array, int]:
     if len(start) < _DIGEST.stop:
         raise ContainerError("is cut off")
     (size,) = struct.unpack("<Q", start[:8])
-    length = None
-    if not isinstance(file, io.BytesIO):
-        status = os.fstat(file.fileno())
-        length = status.st_size if stat.S_ISREG(status.st_mode) else None
-    if size > MAX_HEADER or (length is not None and 8 + size > length) or size < len(_PREFIX) + 64:
+    if size > MAX_HEADER or (source.length is not None and 8 + size > source.length) or size < len(_PREFIX) + 64:
         raise ContainerError(f"is damaged: its header claims {size} bytes")
-    if length is None:  # a pipe
-        rest = start + file.read()
-        block = np.frombuffer(rest, dtype=np.uint8)
-        found = hashlib.sha256(rest[: _DIGEST.start] + _BLANK)
-        found.update(memoryview(rest)[_DIGEST.stop :])
-    else:
-        block, found = _read_hashed(file, start, length)
-    if start[_DIGEST].decode("latin-1") != found.hexdigest():
-        raise ContainerError("is damaged: its content does not match its digest")
-    return block, size
-
-
-def _read_hashed(file: BinaryIO, start: bytes, length: int) -> tuple[Array, Any]:
-    """The file's bytes and their digest."""
-    if length > _LARGE:
-        # The page cache is read in place: a copy would take as long as the digest, most of it for new pages.
-        block = np.frombuffer(mmap.mmap(file.fileno(), length, access=mmap.ACCESS_READ), dtype=np.uint8)
-    else:
-        block = np.frombuffer(start + file.read(length - len(start)), dtype=np.uint8)
+    metadata, entries = _header(source.first(8 + size)[8:], kind)
+    length = 8 + size + sum(entry.end - entry.begin for entry in entries)
+    block = source.whole(length)
     if len(block) != length:
-        raise ContainerError("is cut off: it became shorter while it was read")
+        raise ContainerError(f"is cut off: its header tells of {length} bytes, there are {len(block)}")
     digest = hashlib.sha256(start[: _DIGEST.start] + _BLANK)
     digest.update(block.data[_DIGEST.stop :])
-    return block, digest
+    if start[_DIGEST].decode("latin-1") != digest.hexdigest():
+        raise ContainerError("is damaged: its content does not match its digest")
+    return metadata, {entry.name: _array(block[8 + size :], entry) for entry in entries}
 
 
-def _parse(block: Array, size: int, kind: Kind = MODEL) -> tuple[dict[str, str], dict[str, Array]]:
-    text = block[8 : 8 + size].tobytes()
+class _Entry(NamedTuple):
+    """Where an array is in the data, and what it is."""
+
+    begin: int
+    end: int
+    name: str
+    dtype: np.dtype[Any]
+    shape: list[int]
+
+
+def _header(text: bytes, kind: Kind) -> tuple[dict[str, str], list[_Entry]]:
+    """The metadata, and the arrays in their order, which lie end to end."""
     try:
         header = parse_json(text.decode())
     except (ValueError, RecursionError) as error:
-        raise ContainerError(f"has a header that cannot be read ({error})") from None
+        raise ContainerError(f"is damaged: its header cannot be read ({error})") from None
     metadata = header.pop("__metadata__", None)
     if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
         raise ContainerError("has a header without metadata")
     if metadata.get("format") != kind.format:
         raise ContainerError(f"is not a {kind.noun} (format {metadata.get('format')!r})")
     check_version(metadata.get("format_version", ""), kind)
-    data = block[8 + size :]
-    spans: list[tuple[int, int]] = []
-    arrays = {name: _array(data, name, entry, spans) for name, entry in header.items()}
+    entries = sorted((_entry(name, entry) for name, entry in header.items()), key=lambda entry: entry[:2])
     end = 0
-    for begin, stop in sorted(spans):
-        if begin != end:
+    for entry in entries:
+        if entry.begin != end:
             raise ContainerError(f"has arrays that overlap or leave a hole at byte {end} of its data")
-        end = stop
-    if end != len(data):
-        raise ContainerError(f"has {len(data)} bytes of data, its arrays take {end}")
-    return metadata, arrays
+        end = entry.end
+    return metadata, entries
 
 
 def check_version(version: str, kind: Kind = MODEL) -> None:
@@ -218,7 +192,7 @@ def check_version(version: str, kind: Kind = MODEL) -> None:
         )
 
 
-def _array(data: Array, name: str, entry: Any, spans: list[tuple[int, int]]) -> Array:
+def _entry(name: str, entry: Any) -> _Entry:
     if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
         raise ContainerError(f"has an invalid description of the array {name!r}")
     shape, offsets, code = entry["shape"], entry["data_offsets"], entry["dtype"]
@@ -229,16 +203,19 @@ def _array(data: Array, name: str, entry: Any, spans: list[tuple[int, int]]) -> 
         raise ContainerError(f"has an array {name!r} whose shape or place is invalid")
     begin, end = offsets
     dtype = np.dtype(_DTYPES[code])
-    if not begin <= end <= len(data) or math.prod(shape) * dtype.itemsize != end - begin:
+    if not begin <= end or math.prod(shape) * dtype.itemsize != end - begin:
         raise ContainerError(f"has an array {name!r} of shape {shape} that does not fit its bytes")
-    spans.append((begin, end))
-    flat = data[begin:end]
-    if begin % dtype.itemsize:
+    return _Entry(begin, end, name, dtype, shape)
+
+
+def _array(data: Array, entry: _Entry) -> Array:
+    flat = data[entry.begin : entry.end]
+    if entry.begin % entry.dtype.itemsize:
         flat = flat.copy()
     try:
-        return flat.view(dtype).reshape(shape)
+        return flat.view(entry.dtype).reshape(entry.shape)
     except ValueError as error:  # shapes like (0, 2^61)
-        raise ContainerError(f"has an array {name!r} whose shape is invalid ({error})") from None
+        raise ContainerError(f"has an array {entry.name!r} whose shape is invalid ({error})") from None
 
 
 def parse_json(text: str) -> Any:

@@ -26,11 +26,19 @@ from ..arrays import Ints
 from ..features.template import Template
 from .errors import ModelFormatError
 from .linear_chain import LinearChain, names_of, to_tagger
+from .source import text_limit
 
 MAGIC = b"version: "
 _VERSION = "100"
 _MACRO = re.compile(r"%x\[-?[0-9]{1,3},[0-9]{1,4}\]")
+_MAXID = re.compile(rb"^maxid: ([0-9]{1,15})\r?$", re.MULTILINE)
 _FARTHEST = 8
+
+
+def limit(start: bytes, length: int | None) -> int:
+    """Return the most bytes of a file that begins like this."""
+    head = _MAXID.search(start)
+    return text_limit(int(head[1]) if head else 0, length)
 
 
 def parse_tagger(data: bytes) -> Any:

@@ -161,6 +161,11 @@ class _Reader:
         return out
 
 
+def limit(start: bytes, length: int | None) -> int:
+    """Return the bytes that a file which begins like this says it has."""
+    return max(int.from_bytes(start[4:8], "little"), len(start))
+
+
 def parse_tagger(data: bytes) -> Any:
     """The `SequenceTagger` of a file's bytes."""
     return to_tagger(parse(data), len(data))

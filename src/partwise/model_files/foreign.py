@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
-from ..io.files import standard_input
+from ..memory import check_room
 from . import crfpp, crfsuite, wapiti
 from .errors import ModelFormatError
+from .source import READING, START, Source
 
 #: What others' files begin with, and what to say of them.
 _OTHERS: tuple[tuple[bytes, str], ...] = (
@@ -25,7 +25,6 @@ _OTHERS: tuple[tuple[bytes, str], ...] = (
     (b"\x89HDF", "is an HDF5 file (Keras, PyTables), not a model file of partwise"),
 )  # fmt: skip
 _PICKLE = "is a pickle, which may run any code: load it with pickle or joblib if you trust it, then save()"
-_LONGEST = 16
 
 
 def _known(data: bytes) -> Any:
@@ -41,24 +40,6 @@ def _other(data: bytes) -> str | None:
     return next((what for magic, what in _OTHERS if data.startswith(magic)), None)
 
 
-def read_once(path: str | os.PathLike[str]) -> bytes | None:
-    """All bytes of standard input ("-") or of a pipe, which give them once; None for a file, and for what is none."""
-    if os.fspath(path) == "-":
-        return standard_input().read()
-    if os.path.isfile(path) or os.path.isdir(path):
-        return None
-    with open(path, "rb") as file:
-        return file.read()
-
-
-def peek(path: str | os.PathLike[str]) -> bytes:
-    """The first bytes of a file; none of a folder, for which `container.read` has words."""
-    if os.path.isdir(path):
-        return b""
-    with open(path, "rb") as file:
-        return file.read(_LONGEST)
-
-
 def is_foreign(data: bytes) -> bool:
     """Whether a file that begins like this is another tool's."""
     if data[8:10] == b'{"':  # after a length, the header of ours: its length may be anything
@@ -66,17 +47,20 @@ def is_foreign(data: bytes) -> bool:
     return _known(data) is not None or _other(data) is not None
 
 
-def load(path: str | os.PathLike[str], data: bytes | None = None) -> Any:
-    """The `SequenceTagger` of another tool's file; ModelFormatError if there is none. data: its bytes, if known."""
-    try:
-        if data is None:
-            with open(path, "rb") as file:
-                data = file.read()
-        tool = _known(data)
-        if tool is None:
-            raise ModelFormatError(_other(data) or "is not a model file")
-        return tool.parse_tagger(data)
-    except ModelFormatError as error:
-        raise ModelFormatError(error.message, path) from None
-    except (ValueError, OverflowError) as error:  # what a layout or a model refuses
-        raise ModelFormatError(f"does not hold a valid model ({error})", path) from error
+def read(source: Source, tool: Any) -> bytes:
+    """Return all bytes of another tool's file, of which there may be as many as its header allows."""
+    start = source.first(START)
+    if not start.startswith(tool.MAGIC):
+        return start  # the parser refuses it
+    data = source.whole(tool.limit(start, source.length))
+    check_room(len(data), READING)
+    return data.tobytes()
+
+
+def load(source: Source) -> Any:
+    """Return the `SequenceTagger` of another tool's file; ModelFormatError if it is damaged or of an unknown tool."""
+    start = source.first(START)
+    tool = _known(start)
+    if tool is None:
+        raise ModelFormatError(_other(start) or "is not a model file")
+    return tool.parse_tagger(read(source, tool))

@@ -24,6 +24,7 @@ from ..features.patterns import Patterns, text_of
 from ..io.errors import FormatError
 from .errors import ModelFormatError
 from .linear_chain import LinearChain, names_of, to_tagger
+from .source import text_limit
 
 MAGIC = b"#mdl#"
 _HEAD = re.compile(rb"#mdl#(?:([0-9]{1,3})#)?([0-9]{1,15})\n")
@@ -32,6 +33,12 @@ _TABLE = re.compile(rb"#qrk#([0-9]{1,15})\n")
 _LENGTH = re.compile(rb"([0-9]{1,9}):")
 _WEIGHT = re.compile(rb"([0-9]{1,18})=([^\n]{1,60})\n?")
 _MEMM = 1
+
+
+def limit(start: bytes, length: int | None) -> int:
+    """Return the most bytes of a file that begins like this."""
+    head = _HEAD.match(start)
+    return text_limit(int(head[2]) if head else 0, length)
 
 
 def parse_tagger(data: bytes) -> Any:

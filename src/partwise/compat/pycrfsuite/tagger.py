@@ -15,9 +15,10 @@ import numpy as np
 from partwise.arrays import Floats, Ints
 from partwise.compat.pycrfsuite.items import ItemSequence, packed_of, text_of
 from partwise.io import atomic_write
-from partwise.model_files import crfsuite
-from partwise.model_files.errors import ModelFormatError
+from partwise.model_files import crfsuite, foreign
+from partwise.model_files.errors import ContainerError, ModelFormatError
 from partwise.model_files.linear_chain import LinearChain
+from partwise.model_files.source import opened
 from partwise.models.sequences.labels import label_dicts
 from partwise.problem.calls import NamedChain
 
@@ -92,8 +93,12 @@ class Tagger:
 
     def open(self, name: str | os.PathLike[str]) -> contextlib.closing[Tagger]:
         """Open a model file; OSError if it cannot be read, ValueError if it is not one."""
-        with open(name, "rb") as file:
-            return self._use(file.read(), name)
+        try:
+            with opened(name) as source:
+                data = foreign.read(source, crfsuite)
+        except ContainerError as error:
+            raise ModelFormatError(error.message, name) from None
+        return self._use(data, name)
 
     def open_inmemory(self, value: bytes) -> contextlib.closing[Tagger]:
         """Open a model from the bytes of its file."""
