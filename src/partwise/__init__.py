@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from .estimators import SegmentTagger as SegmentTagger
     from .estimators import SequenceTagger as SequenceTagger
     from .estimators import StructuredEstimator as StructuredEstimator
+    from .losses import register_loss as register_loss
     from .model_files import ModelFormatError as ModelFormatError
     from .model_files import load as load
     from .models import ConstraintError as ConstraintError
@@ -75,6 +76,7 @@ _MODULES = {
         "SequenceTagger",
         "StructuredEstimator",
     ),
+    "losses": ("register_loss",),
     "model_files": ("ModelFormatError", "load"),
     "models": ("ConstraintError", "Model"),
     "partitions": ("PartitionError",),

@@ -13,6 +13,7 @@ With `rescaling` "slack" it is max over labellings y of c(y) (1 + <theta, counts
 the cost multiplies the margin's violation instead of being added to it (docs/math.md, "Slack rescaling").
 """
 
+import re
 from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Literal, get_args
@@ -97,6 +98,32 @@ LOSSES: dict[str, Loss] = {
         Loss("slack-hinge", temperature=0.0, cost_scale=1.0, rescaling="slack"),
     )
 }
+
+#: The names that come with partwise; they keep their meaning.
+_OURS = frozenset(LOSSES)
+
+
+def register_loss(loss: Loss) -> Loss:
+    """Make a loss known by its name to estimators, `Problem` and the command line (`--plugin FILE`); return the loss.
+
+    A loss that is registered again, as in a notebook's cell, replaces the one before. Model files hold losses by value:
+    they load and predict where the loss is not registered.
+
+    Raises
+    ------
+    ValueError
+        If the name is that of a loss of partwise, or is not made of letters, digits and hyphens.
+    TypeError
+        If it is not a `Loss`.
+    """
+    if not isinstance(loss, Loss):
+        raise TypeError(f"register_loss takes a Loss, got {type(loss).__name__}")
+    if not re.fullmatch(r"[a-zA-Z][\w-]*", loss.name):
+        raise ValueError(f"the name of a loss must be letters, digits and hyphens, got {loss.name!r}")
+    if loss.name in _OURS and LOSSES[loss.name] != loss:
+        raise ValueError(f"{loss.name!r} is a loss of partwise: give yours another name")
+    LOSSES[loss.name] = loss
+    return loss
 
 
 def get_loss(loss: str | Loss, *, temperature: float | None = None, cost_scale: float | None = None) -> Loss:

@@ -6,7 +6,7 @@ import math
 import os
 from typing import TYPE_CHECKING, Any
 
-from partwise.losses import get_loss
+from partwise.losses import LOSSES, get_loss
 from partwise.result import Result
 
 if TYPE_CHECKING:
@@ -71,7 +71,8 @@ def loss_fields(loss: Any) -> dict[str, Any]:
 
 def loss_text(fields: dict[str, Any]) -> str:
     """The loss in words: with its temperature and cost scale, where they are not its own."""
-    usual = loss_fields(fields["loss"])
+    known = LOSSES.get(fields["loss"])
+    usual = {"temperature": None, "cost_scale": None} if known is None else loss_fields(known)
     changes = [f"{name.replace('_', ' ')} {fields[name]:g}" for name in usual if fields[name] != usual[name]]
     return " with ".join([fields["loss"], *([" and ".join(changes)] if changes else [])])
 

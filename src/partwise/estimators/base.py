@@ -107,7 +107,7 @@ class StructuredEstimator(IncrementalEstimator):
         self._model.needs(Ability.FILES, "model files")
         from partwise.model_files import save
 
-        self._check_training()
+        self._check_settings()
         self._make_model()  # parameters that were set since `fit` must make a model too
         save(self, path, dtype, format)
 

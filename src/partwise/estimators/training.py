@@ -282,7 +282,8 @@ class TrainedEstimator(BaseEstimator):
         """ValueError for parameters that are wrong whatever the data."""
         self._make_model().check_cost(self._check_training().loss)
 
-    def _check_training(self) -> Training:
+    def _check_settings(self) -> tuple[Loss, float]:
+        """The loss and the share of |w|_1 in the penalty; ValueError for parameters that are wrong for any solver."""
         loss = get_loss(self.loss)
         check_callbacks(self.callbacks)
         check_strength("C", self.C)
@@ -290,12 +291,18 @@ class TrainedEstimator(BaseEstimator):
         for name in ("max_seconds", "max_passes"):
             if getattr(self, name) is not None:
                 check_positive(name, getattr(self, name))
+        count_jobs(self.n_jobs)
+        if not isinstance(self.solver, (str, Solver)):
+            raise ValueError(f"solver must be a name or a Solver, got {self.solver!r}")
+        return loss, self._l1_share(loss)
+
+    def _check_training(self) -> Training:
+        loss, share = self._check_settings()
         solver = self._make_solver()
         if not (loss.smooth or loss.cost_scale) and getattr(solver, "certified", True):
             raise ValueError(
                 f"loss {loss.name!r} at temperature 0 needs a cost_scale above 0: without costs, zero weights are best"
             )
-        share = self._l1_share(loss)
         return Training(
             loss,
             (1.0 - share) / float(self.C),
@@ -329,8 +336,6 @@ class TrainedEstimator(BaseEstimator):
             return get_solver(self.solver, **self.solver_options)
         if isinstance(self.solver, str) and self.solver != "auto":
             return get_solver(self.solver)
-        if not isinstance(self.solver, (str, Solver)):
-            raise ValueError(f"solver must be a name or a Solver, got {self.solver!r}")
         return self.solver
 
     def _start(self, model: Model, problem: Problem, key: FitKey) -> WarmStart | None:

@@ -9,6 +9,7 @@ import numpy as np
 from partwise.arrays import Floats
 from partwise.features.presets import read_gazetteers
 from partwise.features.template import Template
+from partwise.losses import LOSSES, Loss, get_loss
 from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import decode, encode
@@ -35,6 +36,8 @@ def to_parts(estimator: Any, kind: str) -> ModelParts:
             value = None  # it is stored with the reader
         if name in estimator._phrases and value is not None:  # not the names of files, which may not be there
             value = {key: list(each.phrases) for key, each in read_gazetteers(getattr(model, name)).items()}
+        if name == "loss":  # by value: the name may be known to the code that trained and to no other
+            value = get_loss(value)
         if name == "cost":  # what was given may be a function
             value = table.as_mapping() if table is not None else None if callable(value) else value
         parameters[name] = encode(value, f"the parameter {name}")
@@ -51,14 +54,18 @@ def from_parts(cls: type[Any], parts: ModelParts) -> Any:
     found = parts.settings.get("parameters")
     if not isinstance(found, dict) or not set(found) <= set(cls._get_param_names()):
         raise ModelFormatError(f"has parameters that {cls.__name__} does not know")
-    values = {name: decode(value) for name, value in found.items()}
+    values = {name: decode(value) for name, value in found.items() if name != "solver"}
+    if "solver" in found:
+        values |= _decode_solver(found["solver"])
+    if isinstance(values.get("loss"), Loss):
+        values["loss"] = _name_loss(values["loss"])
     for name in cls._phrases:
         if not isinstance(values.get(name), dict | None):  # names of files that would be read
             raise ModelFormatError(f"has no phrases in its parameter {name}")
     estimator = cls(**values)
     if parts.has("input"):
         estimator.input_settings_ = _read_input_settings(parts.settings["input"])
-    estimator._check_training()
+    estimator._check_settings()
     blank = estimator._make_model()
     model = blank.from_parts(parts)
     if not isinstance(model, type(blank)):
@@ -68,6 +75,29 @@ def from_parts(cls: type[Any], parts: ModelParts) -> Any:
             setattr(estimator, name, value)
     estimator._adopt(model, read_result(parts, model.weights))
     return estimator
+
+
+def _decode_solver(found: Any) -> dict[str, Any]:
+    """The parameters `solver` and `solver_options`: a note on how the model was trained.
+
+    A solver that is missing here, or has other options by now, stays a name with its options: it matters when the
+    estimator is trained again.
+    """
+    named = isinstance(found, dict) and list(found) == ["solver"]
+    try:
+        return {"solver": decode(found)}
+    except ModelFormatError:
+        raise
+    except (TypeError, ValueError):
+        if not named:
+            raise
+        name, options = found["solver"]
+        return {"solver": name, "solver_options": decode(options)}
+
+
+def _name_loss(loss: Loss) -> Loss | str:
+    """The name of a loss that is known by it, and means the same here; else the loss itself."""
+    return loss.name if LOSSES.get(loss.name) == loss else loss
 
 
 def add_result(parts: ModelParts, result: Result, name: str = "result", history: str = "history") -> None:

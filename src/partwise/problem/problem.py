@@ -453,8 +453,8 @@ class Problem(ColumnSums):
         """Raise ValueError under an l1 term, which has no gradient and which `method` would leave out."""
         if self.l1:
             raise ValueError(
-                f"{method} does not count an l1 term, and the penalty has l1 = {self.l1:g}: a solver that calls it must "
-                "list Capability.SMOOTH_PENALTY in its requires; under l1, use value, plane and certificate_of"
+                f"{method} does not count an l1 term, and the penalty has l1 = {self.l1:g}: a solver that calls it "
+                "must list Capability.SMOOTH_PENALTY in its requires; under l1, use value, plane and certificate_of"
             )
 
     def _check_penalty(self) -> None:
