@@ -118,6 +118,7 @@ void bind_structures(nb::module_& m) {
     nb::class_<Structure, PythonStructure>(m, "Structure")
         .def(nb::init<Index>(), "num_examples"_a)
         .def_prop_ro("num_examples", &Structure::num_examples)
+        .def_prop_ro("linear", &Structure::linear)
         .def("capabilities", &capability_names)
         .def(
             "num_slots",

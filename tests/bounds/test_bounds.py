@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from smallproblems import KINDS
 
 from oracles.problems import Case, make_case
-from partwise import MaxentClassifier, SequenceTagger
-from partwise.bounds import GibbsClassifier, Margins, held_out_bound, kl, kl_inverse, margin_bound
-from partwise.problem import Batch, LabelledBatch
+from partwise import (
+    ConstituencyParser,
+    DependencyParser,
+    GraphLabeler,
+    MaxentClassifier,
+    SegmentTagger,
+    SequenceTagger,
+    load,
+)
+from partwise.bounds import GibbsClassifier, Margins, held_out_bound, held_out_losses, kl, kl_inverse, margin_bound
+from partwise.problem import Batch, LabelledBatch, Problem
 
 GAMMAS = (0.01, 0.05, 0.15, 0.4, 1.0)
 
@@ -231,18 +241,122 @@ def test_bad_input() -> None:
         tagger.with_weights(np.zeros(3))
 
 
+@pytest.mark.parametrize("options", [{}, {"history": 2, "beam_width": 2}])
+def test_models_that_do_not_predict_by_a_linear_argmax_are_refused(options: Any) -> None:
+    """The theorem is about argmax <w', Phi>, and not about classifiers that are normalised at each position."""
+    X, y = small_task(np.random.default_rng(0), 200)
+    tagger = SequenceTagger(model="maxent", **options).fit(X, y)
+    with pytest.raises(ValueError, match=r"largest <w, Phi\(x, y\)>.*normalised at each position.*held_out_losses"):
+        margin_bound(tagger.labelled(X, y), tagger.weights_)
+    losses = held_out_losses(tagger.labelled(X, y), tagger.weights_)
+    assert losses.mean() == pytest.approx(share_wrong(tagger.predict(X), y))
+    wrong = held_out_losses(tagger.labelled(X, y), tagger.weights_, loss="zero-one")
+    np.testing.assert_array_equal(wrong, losses > 0)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("python", "maxent")])
+def test_held_out_losses_are_those_of_the_best_labellings(kind: str) -> None:
+    case = make_case(kind, 0)
+    weights = weights_of(case)
+    for loss in ("cost", "zero-one"):
+        expected = Margins(labelled(case), weights, loss=loss, max_listed=0).losses_of_best()
+        np.testing.assert_allclose(held_out_losses(labelled(case), 3.0 * weights, loss=loss), expected)
+    with pytest.raises(ValueError, match="loss must be one of"):
+        held_out_losses(labelled(case), weights, loss="hamming")  # type: ignore[arg-type]
+
+
+def distance(head: int, other: int) -> float:
+    return float(abs(head - other))
+
+
+def rising(gold: str, label: str) -> float:
+    return 4.0 * (gold < label)
+
+
+LEAF = ("X", "a")
+TREES = [("S", ("X", LEAF, LEAF), LEAF), ("S", LEAF, ("X", LEAF, ("X", LEAF, LEAF)))]
+WORDS = [[["a"], ["b"]], [["b"]]]
+COSTS: list[tuple[Any, Any, Any]] = [
+    (MaxentClassifier(loss="hinge", cost={(0, 1): 3.0, (2, 0): 0.5}), np.eye(3)[[0, 1, 2, 0]], [0, 1, 2, 1]),
+    (SequenceTagger(loss="hinge", cost=np.array([[0.0, 5.0], [1.0, 0.0]])), WORDS, [["A", "B"], ["B"]]),
+    (SequenceTagger(loss="hinge", order=2, cost=rising), WORDS, [["A", "B"], ["B"]]),
+    (SegmentTagger(loss="hinge", cost={("X", "O"): 7.0}), WORDS, [["B-X", "O"], ["O"]]),
+    (DependencyParser(loss="hinge", cost=distance), [["a", "b", "c"], ["a", "b"]], [[2, 0, 2], [0, 1]]),
+    (ConstituencyParser(loss="hinge", cost="rules"), TREES, TREES),
+    (GraphLabeler(loss="hinge", cost={(0, 1): 6.0}), [(np.eye(3), np.array([[0, 1], [1, 2]]))], [np.array([0, 1, 1])]),
+]
+
+
+@pytest.mark.parametrize(("estimator", "X", "y"), COSTS, ids=lambda each: type(each).__name__)
+def test_labelled_examples_have_the_costs_of_the_estimator(estimator: Any, X: Any, y: Any, tmp_path: Any) -> None:
+    """P at the weights of the fit is what training says: the same costs, slot by slot."""
+    fitted = clone(estimator).fit(X, y)
+    trained = [fitted]
+    if not callable(fitted.get_params().get("cost")) or not isinstance(fitted, DependencyParser):
+        fitted.save(tmp_path / "model.pw")
+        trained.append(load(tmp_path / "model.pw"))
+    for each in trained:
+        problem = Problem.of([each.labelled(X, y)], each.loss, each.result_.l2)
+        assert problem.value(each.weights_) == pytest.approx(fitted.result_.primal)
+
+
+def test_no_features() -> None:
+    """Examples without features: nothing depends on the weights, and the bound says nothing."""
+    classifier = MaxentClassifier(fit_intercept=False).fit(np.eye(2)[[0, 1, 0, 1]], [0, 1, 0, 1])
+    empty = classifier.labelled(np.zeros((4, 2)), [0, 1, 0, 1])
+    bound = margin_bound(empty, classifier.weights_)
+    assert bound.value == 1.0
+    assert not bound.informative
+    assert np.isfinite(GibbsClassifier(classifier, bound).mean).all()
+
+
+def test_gibbs_classifier_tells_of_features_that_the_vocabulary_does_not_have() -> None:
+    X, y = small_task(np.random.default_rng(0), 100)
+    tagger = SequenceTagger().fit(X, y)
+    classifier = GibbsClassifier(tagger, margin_bound(tagger.labelled(X, y), tagger.weights_))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        classifier.predict(X[:3])
+    for per_example in (False, True):
+        with pytest.warns(UserWarning, match="1 of 3 features of X are unknown to the model.*weights drawn"):
+            classifier.predict([[["w0"], ["never"]], [["w1"]]], per_example=per_example)
+
+
+def column_file(path: Any, X: Any, y: Any) -> Any:
+    rows = [
+        "\n".join(f"{w[0]}\t{label}" for w, label in zip(x, labels, strict=True))
+        for x, labels in zip(X, y, strict=True)
+    ]
+    path.write_text("\n\n".join(rows) + "\n")
+    return path
+
+
+def test_command_for_a_model_that_the_margin_bound_does_not_cover(tmp_path: Any) -> None:
+    from click.testing import CliRunner
+
+    from partwise.cli import main
+
+    data = column_file(tmp_path / "train.txt", *small_task(np.random.default_rng(0), 100))
+    model, run = tmp_path / "model.pw", CliRunner().invoke
+    assert run(main, ["train", "tag", str(data), "--model", "maxent", "-o", str(model), "-q"]).exit_code == 0
+    refused = run(main, ["bound", str(model), str(data)], standalone_mode=False)
+    assert "normalised at each position" in str(refused.exception)
+    assert "--held-out FILE" in str(refused.exception)
+    text = run(main, ["bound", str(model), str(data), "--held-out", str(data)])
+    assert text.exit_code == 0, text.output
+    assert "margin bound: not available" in text.output
+    assert "held-out bound: risk of the model <=" in text.output
+    found = json.loads(run(main, ["bound", str(model), str(data), "--held-out", str(data), "--json"]).output)
+    assert found["value"] is None
+    assert found["held_out"]["loss"] <= found["held_out"]["value"]
+
+
 def test_command(tmp_path: Any) -> None:
     from click.testing import CliRunner
 
     from partwise.cli import main
 
-    X, y = small_task(np.random.default_rng(0), 400)
-    data, model = tmp_path / "train.txt", tmp_path / "model.pw"
-    rows = [
-        "\n".join(f"{w[0]}\t{label}" for w, label in zip(x, labels, strict=True))
-        for x, labels in zip(X, y, strict=True)
-    ]
-    data.write_text("\n\n".join(rows) + "\n")
+    data, model = column_file(tmp_path / "train.txt", *small_task(np.random.default_rng(0), 400)), tmp_path / "model.pw"
     run = CliRunner().invoke
     assert run(main, ["train", "tag", str(data), "-o", str(model), "-q"]).exit_code == 0
     text = run(main, ["bound", str(model), str(data), "--held-out", str(data)])

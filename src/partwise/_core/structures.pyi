@@ -15,6 +15,9 @@ class Structure:
     def __init__(self, num_examples: int) -> None: ...
     @property
     def num_examples(self) -> int: ...
+    @property
+    def linear(self) -> bool:
+        """Whether the value of a labelling is the sum of its slots' scores; only such structures can be trained."""
     def capabilities(self) -> frozenset[str]:
         """Which of "cliques", "clique support", "covariance", "k_best", "sample" are implemented; "one part": a
         labelling is one slot."""

@@ -6,7 +6,18 @@ See docs/bounds.md for what they say and when they say anything.
 from .gibbs import GibbsClassifier
 from .held_out import held_out_bound
 from .kl import kl, kl_inverse
-from .margins import Margins
+from .losses import held_out_losses
+from .margins import Margins, NotCovered
 from .pac_bayes import MarginBound, margin_bound
 
-__all__ = ["GibbsClassifier", "MarginBound", "Margins", "held_out_bound", "kl", "kl_inverse", "margin_bound"]
+__all__ = [
+    "GibbsClassifier",
+    "MarginBound",
+    "Margins",
+    "NotCovered",
+    "held_out_bound",
+    "held_out_losses",
+    "kl",
+    "kl_inverse",
+    "margin_bound",
+]

@@ -15,7 +15,8 @@ def kl(q: float, p: float) -> float:
 def kl_inverse(q: float, epsilon: float) -> float:
     """The largest p with KL(q || p) <= epsilon: how large a mean may be of which q was observed.
 
-    The answer is rounded up by at most 1e-12. It is at most q + sqrt(2 q epsilon) + 2 epsilon (001, equation 6).
+    The answer is rounded up by at most 1e-12. It is at most q + sqrt(2 q epsilon) + 2 epsilon (Bartlett et al. 2004,
+    equation 6).
     """
     _check("q", q)
     if not epsilon >= 0:

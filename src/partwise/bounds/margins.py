@@ -27,7 +27,7 @@ B = max over y of E(y, gold) / cost(y), by example: the smallest factor with whi
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -37,8 +37,7 @@ from ..capabilities import Capability
 from ..problem import LabelledBatch
 from ..problem.inference import SlotScores, slot_norms, slot_scores
 from ..structures.capabilities import structure_capabilities
-
-Loss = Literal["cost", "zero-one"]
+from .losses import Found, Loss, Losses
 
 #: Calls of the oracle for one minimum over lambda, at most; it ends by itself after some five.
 _CALLS = 20
@@ -46,26 +45,8 @@ _CALLS = 20
 _TIES = 1e-9
 
 
-class _Best(NamedTuple):
-    """Best labellings under some slot scores: values, and the sums of other slot vectors over them."""
-
-    indptr: Ints
-    slots: Ints
-    counts: Floats
-
-    def sums(self, offsets: Ints, vector: Floats) -> Floats:
-        """<vector, counts> of each example."""
-        owner = np.repeat(np.arange(len(offsets) - 1), np.diff(self.indptr))
-        values = vector[offsets[owner] + self.slots] * self.counts
-        found: Floats = np.bincount(owner, weights=values, minlength=len(offsets) - 1).astype(np.float64)
-        return found
-
-    def spread(self, offsets: Ints) -> Floats:
-        """Counts of all slots, examples end to end."""
-        owner = np.repeat(np.arange(len(offsets) - 1), np.diff(self.indptr))
-        dense = np.zeros(int(offsets[-1]))
-        np.add.at(dense, offsets[owner] + self.slots, self.counts)
-        return dense
+class NotCovered(ValueError):
+    """The margin bound is not about this model."""
 
 
 class Listed(NamedTuple):
@@ -126,8 +107,13 @@ class Margins:
         n_jobs: int = 1,
     ) -> None:
         batch = examples.batch
-        if loss not in get_args(Loss):
-            raise ValueError(f"loss must be one of {', '.join(get_args(Loss))}, got {loss!r}")
+        if not batch.structure.linear:
+            raise NotCovered(
+                "the margin bound is about models that predict the labelling y with the largest <w, Phi(x, y)>; this "
+                "one predicts by probabilities that are normalised at each position "
+                f"({type(batch.structure).__name__}). Use the bound from examples that training has not seen: "
+                "held_out_bound(held_out_losses(...)) or `partwise bound --held-out FILE`"
+            )
         if "explicit weights" not in batch.features.capabilities():
             raise ValueError("bounds need explicit weights, which are not available with a kernel")
         if (examples.sample_weight != 1.0).any():
@@ -138,18 +124,17 @@ class Margins:
         length = float(np.sqrt(batch.features.dot(weights, weights)))
         if not (np.isfinite(length) and length > 0):
             raise ValueError(f"weights of length {length}: a bound needs weights that are finite and not all zero")
-        self.loss = loss
+        self._losses = Losses(examples, loss, n_jobs)
         self.structure, self.offsets = batch.structure, batch.slot_offsets
         self.scores = slot_scores(batch, weights / length, n_jobs)
         self.norms = slot_norms(batch, n_jobs)
         self.owner = np.repeat(np.arange(batch.n_examples), np.diff(self.offsets))
         self._answers = SlotScores(batch.structure, n_jobs)
-        self.gold = _Best(*examples.gold)
-        self.costs = _costs(examples)
-        #: The number of slots with features, of the example that has most.
-        self.most_slots = int(np.bincount(self.owner, weights=(self.norms > 0) & self._used()).max())
-        largest = self._maximize(self.costs).sums(self.offsets, self.costs)
-        self._largest = np.where(largest > 0, largest, 1.0)  # an example with one labelling has loss 0
+        self.loss, self.gold = loss, self._losses.gold
+        self.costs, self._largest = self._losses.costs, self._losses.largest
+        #: The number of slots with features, of the example that has most. The theorem holds with any larger number,
+        #: and its logarithms ask for one at least.
+        self.most_slots = max(int(np.bincount(self.owner, weights=(self.norms > 0) & self._used()).max()), 1)
         self._whole = np.bincount(self.owner, weights=self.costs % 1.0, minlength=batch.n_examples) == 0
         self.best = self._maximize(self.scores)
         self.listed = self._list(max_listed)
@@ -161,9 +146,7 @@ class Margins:
 
     def losses_of_best(self) -> Floats:
         """L of the best labelling of each example."""
-        if self.loss == "zero-one":
-            return np.where(self._same_as_gold(self.best), 0.0, 1.0)
-        return self.best.sums(self.offsets, self.costs) / self._largest
+        return self._losses.of(self.best)
 
     def largest_losses(self, gamma: float) -> Floats:
         """An upper bound of max over C(gamma) of L for each example, exact for those that are `listed`."""
@@ -218,7 +201,7 @@ class Margins:
 
     # the relaxation
 
-    def _relaxed(self, direction: Floats, level: Floats, inside: _Best) -> Floats:
+    def _relaxed(self, direction: Floats, level: Floats, inside: Found) -> Floats:
         """An upper bound of max L(y) over the y with <direction, counts> + level >= 0; `inside`: one such y."""
         if self.loss == "zero-one":
             return self._any_other(direction, level)
@@ -255,7 +238,7 @@ class Margins:
         """1 unless every labelling but the gold one has <direction, counts> + level < 0."""
         best = self._maximize(direction)
         value = best.sums(self.offsets, direction) + level
-        gold = self._same_as_gold(best)
+        gold = self._losses.are_gold(best)
         found = np.where(value < 0, 0.0, 1.0)
         for i in np.flatnonzero(gold & (value >= 0)).tolist():
             if Capability.K_BEST not in self.structure.capabilities():
@@ -265,11 +248,7 @@ class Margins:
             found[i] = float(any(each[0] + level[i] >= 0 for each in second))
         return found
 
-    def _same_as_gold(self, best: _Best) -> Any:
-        wrong = np.abs(best.spread(self.offsets) - self.gold.spread(self.offsets))
-        return np.bincount(self.owner, weights=wrong, minlength=self.n_examples) == 0
-
-    def _apart(self, fixed: _Best) -> tuple[Floats, Floats]:
+    def _apart(self, fixed: Found) -> tuple[Floats, Floats]:
         """(slope, constant) with E(y, fixed) <= <slope, counts(y)> + constant, by example."""
         if id(fixed) not in self._lines:
             counts = fixed.spread(self.offsets)
@@ -279,7 +258,7 @@ class Margins:
             self._lines[id(fixed)] = self.norms * chord, constant.astype(np.float64)
         return self._lines[id(fixed)]
 
-    def _most_uses(self, fixed: _Best, counts: Floats) -> Floats:
+    def _most_uses(self, fixed: Found, counts: Floats) -> Floats:
         """How often a labelling can use each of the slots that these labellings use (0 for others)."""
         most = np.zeros(len(counts))
         lengths = np.diff(fixed.indptr)
@@ -311,23 +290,11 @@ class Margins:
             return np.ones(len(self.owner), dtype=bool)
         return self._answers.expectations(np.zeros(len(self.owner))) > 0
 
-    def _maximize(self, scores: Floats, which: Ints | None = None) -> _Best:
+    def _maximize(self, scores: Floats, which: Ints | None = None) -> Found:
         """Best labellings under these slot scores, of all examples or of these (the others are empty)."""
         indptr, slots, counts = self._answers.best(scores, which)
         if which is None:
-            return _Best(indptr, slots, counts)
+            return Found(indptr, slots, counts)
         lengths = np.zeros(self.n_examples, dtype=np.int64)
         lengths[which] = np.diff(indptr)
-        return _Best(np.concatenate([[0], np.cumsum(lengths)]), slots, counts)
-
-
-def _costs(examples: LabelledBatch) -> Floats:
-    """Costs of all slots, examples end to end."""
-    if examples.cost is not None:
-        return examples.cost
-    structure, (indptr, slots, counts) = examples.batch.structure, examples.gold
-    each = [
-        structure.cost(i, slots[indptr[i] : indptr[i + 1]], counts[indptr[i] : indptr[i + 1]])
-        for i in range(structure.num_examples)
-    ]
-    return np.concatenate(each)
+        return Found(np.concatenate([[0], np.cumsum(lengths)]), slots, counts)

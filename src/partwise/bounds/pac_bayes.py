@@ -1,4 +1,4 @@
-"""The PAC-Bayesian margin bound (001, section 5, equation 7).
+"""The PAC-Bayesian margin bound (Bartlett et al. 2004, section 5, equation 7).
 
 With probability at least 1 - delta over a sample of n examples, for all unit weights w and all margins gamma in (0, 1]
 with 2 l n gamma^2 > 1 at once,
@@ -12,10 +12,11 @@ largest loss among labellings within the margin (`Margins`). KL^-1 of an upper b
 
 As the bound holds for all gamma at once, the best one on a grid may be chosen afterwards.
 
-What it assumes. Examples are drawn independently, and feature vectors do not depend on the sample. A vocabulary learnt
-from the sample satisfies this (its weights are those of a larger set of features of which all others are zero), but
-features that occur in the sample and were left out (a minimum count, observed pairs alone) are then features of weight
-zero, whose norms are not counted.
+What it assumes. Predictions are argmax over y of <w, Phi(x, y)>. Examples are drawn independently, and feature vectors
+do not depend on the sample. A vocabulary learnt from the sample satisfies this (its weights are those of a larger set
+of features of which all others are zero), but features that occur in the sample and were left out (a minimum count,
+observed pairs alone) are then features of weight zero, whose norms are not counted. Q(w, gamma) draws weights for all
+features of the larger set, also for those of new examples that the vocabulary does not have.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ from ..arrays import Floats
 from ..problem import LabelledBatch
 from .held_out import check_delta
 from .kl import kl_inverse
-from .margins import Loss, Margins
+from .losses import Loss
+from .margins import Margins
 
 
 @dataclass(frozen=True)
@@ -101,12 +103,13 @@ def margin_bound(
     ------
     ValueError
         For delta outside (0, 1), fewer than 2 examples, weights that are zero, sample weights, a kernel, or margins for
-        which the bound is not stated.
+        which the bound is not stated. `NotCovered`, which is one: for models that do not predict by a linear argmax,
+        such as ``SequenceTagger(model="maxent")``.
     """
     check_delta(delta)
     margins = Margins(examples, weights, loss=loss, max_listed=max_listed, n_jobs=n_jobs)
     n, slots = margins.n_examples, margins.most_slots
-    least = 1.0 / math.sqrt(2.0 * max(slots, 1) * n)
+    least = 1.0 / math.sqrt(2.0 * slots * n)
     tried = _check_gammas(gammas, least) if gammas is not None else np.geomspace(1.0, 1.01 * least, 25).tolist()
     found: dict[float, tuple[float, float]] = {}  # gamma: (bound, Lmax)
     best = math.inf

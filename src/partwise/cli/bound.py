@@ -41,10 +41,11 @@ def command(
 ) -> None:
     """Bound the loss of a MODEL on new examples like those it was trained on (TRAIN).
 
-    The PAC-Bayesian margin bound is about predictions with weights drawn around the model's, not about the model's own.
-    The bound from --held-out is about the model itself, and nearly always the lower one.
+    The PAC-Bayesian margin bound is about predictions with weights drawn around the model's, not about the model's own,
+    and holds for models that predict the labelling with the largest sum of weights. The bound from --held-out is about
+    the model itself, whatever it is, and nearly always the lower one.
     """
-    from partwise.bounds import Margins, held_out_bound, margin_bound
+    from partwise.bounds import NotCovered, held_out_bound, held_out_losses, margin_bound
 
     if not 0 < delta < 1:
         raise UserError(f"--delta: must be above 0 and below 1, got {delta:g}")
@@ -57,11 +58,21 @@ def command(
         except ValueError as error:
             raise UserError(f"{path}: {error}") from None
 
-    found = margin_bound(labelled(train), fitted.weights_, delta=delta, loss=loss, n_jobs=threads)
-    fields: dict[str, Any] = {"task": task.name, "model": model, **asdict(found)}
-    lines = [f"margin bound: {found}"]
+    fields: dict[str, Any] = {"task": task.name, "model": model}
+    try:
+        found = margin_bound(labelled(train), fitted.weights_, delta=delta, loss=loss, n_jobs=threads)
+    except NotCovered as error:
+        if not held_out:
+            raise UserError(f"{model}: {error}") from None
+        fields |= {"value": None, "reason": str(error)}
+        lines = [f"margin bound: not available: {error}"]
+    else:
+        fields |= asdict(found)
+        lines = [f"margin bound: {found}"]
+        if not found.informative:
+            lines.append("It says nothing: the sample is too small for its margins.")
     if held_out:
-        losses = Margins(labelled(held_out), fitted.weights_, loss=loss, max_listed=0, n_jobs=threads).losses_of_best()
+        losses = held_out_losses(labelled(held_out), fitted.weights_, loss=loss, n_jobs=threads)
         value = held_out_bound(losses, delta)
         fields["held_out"] = {"value": value, "loss": float(losses.mean()), "n_examples": len(losses)}
         lines.append(
@@ -71,6 +82,4 @@ def command(
     if as_json:
         print_json(fields)
         return
-    if not found.informative:
-        lines[0] += "\nIt says nothing: the sample is too small for its margins."
     click.echo("\n".join(lines))

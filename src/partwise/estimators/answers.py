@@ -269,7 +269,7 @@ class AnsweringEstimator(TrainedEstimator):
         if odd.size or len(reading.failed):
             first = reading.numbers[odd[0]] if odd.size else reading.failed[0]
             raise ValueError(f"example {first}: the model does not have this answer")
-        return LabelledBatch(reading.batch, labellings)
+        return model.labelled_reading(reading, labellings)
 
     @property
     def weights_(self) -> Floats:

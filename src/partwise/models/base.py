@@ -401,6 +401,10 @@ class Model(HasCosts, ABC):
         """Answers as labellings of the batch's examples, and which of them are possible (boolean)."""
         raise NotImplementedError
 
+    def labelled_reading(self, reading: Reading, gold: Labellings) -> LabelledBatch:
+        """The reading's examples with these labellings, and with the costs that the model was trained with."""
+        return LabelledBatch(reading.batch, gold, cost=self.slot_costs(reading.batch.structure, gold))
+
     def constrain(self, reading: Reading, *args: Any, **constraints: Any) -> None:
         """Put masks on the reading's structure, which no other reading has; `constraints` says by which arguments."""
         raise NotImplementedError

@@ -40,6 +40,7 @@ from partwise.models.saved import coefficient_arrays, read_coefficients
 from partwise.models.sequences.labels import all_labels
 from partwise.models.sequences.name_reader import NameReader
 from partwise.problem import Batch, LabelledBatch
+from partwise.problem.batch import Gold
 from partwise.structures import Multiclass, padded_width
 
 #: Scores that `best` holds at a time.
@@ -138,12 +139,15 @@ class ClassesModel(Model):
         rows = self._with_ones(encoded.rows).table
         one_sided = self.one_sided and bool(by_features)
         features = logistic_map(structure, rows) if one_sided else classifier_map(structure, rows, by_features)
-        batch, table = Batch(structure, features), self.costs_of(self.classes.tolist())
-        cost = None
-        if table is not None:
-            ones = np.ones(batch.n_examples, dtype=np.int64)
-            cost = row_costs(batch.slot_offsets, ones, structure.width, encoded.labels, table)
-        return LabelledBatch(batch, structure.encode(encoded.labels), encoded.weight, cost)
+        gold = structure.encode(encoded.labels)
+        return LabelledBatch(Batch(structure, features), gold, encoded.weight, self.slot_costs(structure, gold))
+
+    def slot_costs(self, structure: Any, gold: Gold) -> Floats | None:
+        table = self.costs_of(self.classes.tolist())
+        if table is None:
+            return None
+        ones = np.ones(structure.num_examples, dtype=np.int64)
+        return row_costs(structure.slot_offsets(), ones, structure.width, structure.decode(*gold), table)
 
     def use_labels(self, classes: NDArray[Any]) -> None:
         """Choose among these, which are in order; ValueError if there is no choice."""

@@ -17,6 +17,7 @@ from partwise.checks import MOST_WEIGHT
 from partwise.io.costs import FileCosts
 from partwise.io.errors import FormatError
 from partwise.losses import Loss
+from partwise.problem.batch import Gold
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +107,10 @@ class HasCosts:
             return None
         self.cost_table = CostTable(labels, self.label_cost.table(labels))
         return self.cost_table.values
+
+    def slot_costs(self, structure: Any, gold: Gold) -> Floats | None:
+        """The user's costs of all slots where these labellings are right; None: the structure's costs are used."""
+        return None
 
 
 def row_costs(

@@ -114,11 +114,18 @@ class ConstituencyModel(Model):
         self.tables = Tables(len(own.rules), codes, self._observed(sentences, nodes, codes))
         # A slot per gold rule is needed for one cost alone, and not without costs.
         with_gold = self.cost == "rules" and training.loss.cost_scale > 0
+        examples = self._gold_examples(sentences, nodes, weight, with_gold)
+        lengths = np.array([len(words) for words in sentences], dtype=np.int64)
+        return Learnt(examples, (lengths, own.symbols, own.rules, with_gold))
+
+    def _gold_examples(
+        self, sentences: list[list[str]], nodes: Ints, weight: Floats | None = None, with_gold: bool = False
+    ) -> LabelledBatch:
+        """Sentences with their derivations; with_gold: rules that these do not have cost 1."""
         options: dict[str, Any] = {"gold": nodes, "cost": "rules"} if with_gold else {}
         structure = self.grammar.structure(sentences, **options)
         features = self.tables.feature_map(sentences, once=False, n_gold=structure.lengths if with_gold else None)
-        examples = LabelledBatch(Batch(structure, features), structure.encode(nodes), weight)
-        return Learnt(examples, (structure.lengths, own.symbols, own.rules, with_gold))
+        return LabelledBatch(Batch(structure, features), structure.encode(nodes), weight)
 
     def _observed(self, sentences: list[list[str]], nodes: Ints, codes: WordCodes) -> dict[str, Table]:
         """The tables' attributes and columns in gold trees."""
@@ -173,11 +180,7 @@ class ConstituencyModel(Model):
         return read_encoded(self, parts)
 
     def labelled(self, encoded: EncodedTables, by_features: bool | None = False) -> LabelledBatch:
-        sentences = sentences_of(encoded)
-        structure = self.grammar.structure(sentences)
-        features = self.tables.feature_map(sentences, once=False)
-        gold = structure.encode(encoded.columns["nodes/rows"])
-        return LabelledBatch(Batch(structure, features), gold, encoded.weight)
+        return self._gold_examples(sentences_of(encoded), encoded.columns["nodes/rows"], encoded.weight)
 
     def carried(self, old: ConstituencyModel) -> Floats | None:
         mine, theirs = self.grammar, old.grammar
@@ -262,6 +265,13 @@ class ConstituencyModel(Model):
                 found.append((np.empty(0, dtype=np.int64), np.empty(0)))
             possible.append(len(found[-1][0]) > 0)
         return Labellings.of(found), np.array(possible, dtype=bool)
+
+    def labelled_reading(self, reading: Reading, gold: Labellings) -> LabelledBatch:
+        if self.cost != "rules":
+            return super().labelled_reading(reading, gold)
+        structure: Any = reading.batch.structure
+        sentences = [reading.source[i] for i in reading.numbers.tolist()]
+        return self._gold_examples(sentences, structure.decode(*gold), with_gold=True)
 
     def constrain(self, reading: Reading, required: Any = None, forbidden: Any = None) -> None:
         """`required` and `forbidden` of `ConstituencyParser`."""

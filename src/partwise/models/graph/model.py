@@ -34,6 +34,7 @@ from partwise.models.sequences.labels import all_labels, label_lists
 from partwise.models.sequences.name_reader import NameReader
 from partwise.models.sequences.reader import Reader
 from partwise.problem import Batch, LabelledBatch
+from partwise.problem.batch import Gold
 from partwise.structures import Graph, padded_width
 
 
@@ -88,7 +89,8 @@ class GraphModel(GraphWeights):
         graphs, targets, weight = labelled_graphs(graphs, y, sample_weight)
         lengths = graphs.nodes.lengths()
         pairs = self.use_labels(all_labels(targets.classes(), training.classes))
-        labels, table = targets.encode(self.classes), self.costs_of(self.classes.tolist())
+        labels = targets.encode(self.classes)
+        self.costs_of(self.classes.tolist())  # an error for those of other labels, before the work
         warn_of_many_labels(np.bincount(labels, minlength=self.n_labels), pairs, place="node")
         self.reader = _reader_for(graphs.nodes)
         nodes = self.reader.read(graphs.nodes)
@@ -110,10 +112,16 @@ class GraphModel(GraphWeights):
         _refuse_wide(structure, graphs.numbers)
         reading = Reading(batch, n_graphs, source=GraphSource(graphs, lengths, rows)) if weight is None else None
         shape = (self.n_labels, structure.members.tobytes(), structure.tables.tobytes())
-        cost = None
-        if table is not None:
-            cost = row_costs(batch.slot_offsets, lengths, padded_width(self.n_labels), labels, table)
-        return Learnt(LabelledBatch(batch, structure.encode(labels), weight, cost), shape, reading=reading)
+        gold = structure.encode(labels)
+        examples = LabelledBatch(batch, gold, weight, self.slot_costs(structure, gold))
+        return Learnt(examples, shape, reading=reading)
+
+    def slot_costs(self, structure: Any, gold: Gold) -> Floats | None:
+        table = self.costs_of(self.classes.tolist())
+        if table is None:
+            return None
+        width, labels = padded_width(self.n_labels), structure.decode(*gold)
+        return row_costs(structure.slot_offsets(), np.diff(structure.vertex_ptr), width, labels, table)
 
     def picked(self) -> Booleans:
         """The attributes that `kind_features` names."""

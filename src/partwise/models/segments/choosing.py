@@ -6,7 +6,7 @@ import numpy as np
 
 from partwise.arrays import Booleans, Floats, Ints, pointers
 from partwise.features import Attributes
-from partwise.models.costs import CostTable, row_costs
+from partwise.models.costs import row_costs
 from partwise.models.layout import PairLayout, expand_pairs, layout_of
 from partwise.models.rows import Rows
 from partwise.models.segments.spans import Segments
@@ -46,13 +46,12 @@ def segment_counts(gold: Segments) -> Ints:
     return np.diff(np.searchsorted(gold.firsts, ends), prepend=0)
 
 
-def costs_of_segments(
-    structure: SegmentChain, gold: tuple[Ints, Ints, Floats], types: Ints, table: CostTable | None
-) -> Floats | None:
+def costs_of_segments(structure: SegmentChain, gold: tuple[Ints, Ints, Floats], table: Floats | None) -> Floats | None:
     """The user's costs of positions by their types, with the structure's of borders; None if there are none."""
     if table is None:
         return None
     indptr, slots, counts = gold
     own = [slice(begin, end) for begin, end in zip(indptr[:-1].tolist(), indptr[1:].tolist(), strict=True)]
     others = np.concatenate([structure.cost(i, slots[part], counts[part]) for i, part in enumerate(own)])
-    return row_costs(structure.slot_offsets(), structure.lengths, structure.width, types, table.values, others)
+    types, _ = structure.decode(*gold)
+    return row_costs(structure.slot_offsets(), structure.lengths, structure.width, types, table, others)

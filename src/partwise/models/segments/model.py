@@ -47,6 +47,7 @@ from partwise.models.sequences.labels import Targets
 from partwise.models.sequences.model import SequenceModel, SequenceSource
 from partwise.models.sequences.template_reader import TextSequences
 from partwise.problem import Batch, LabelledBatch
+from partwise.problem.batch import Gold
 from partwise.structures import SegmentChain, padded_width
 
 SCHEMES = ("iob2", "iob1", "iobes")
@@ -183,7 +184,10 @@ class SegmentModel(SequenceModel):
         batch = self._batch(rows, found, once=False)
         structure: Any = batch.structure
         slots = structure.encode(gold.types, gold.begins.astype(np.uint8))
-        return LabelledBatch(batch, slots, weight, costs_of_segments(structure, slots, gold.types, self.cost_table))
+        return LabelledBatch(batch, slots, weight, self.slot_costs(structure, slots))
+
+    def slot_costs(self, structure: Any, gold: Gold) -> Floats | None:
+        return costs_of_segments(structure, gold, self.costs_of(self.cost_labels()))
 
     def feature_parameters(self) -> dict[str, Any]:
         return {

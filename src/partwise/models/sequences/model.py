@@ -33,6 +33,7 @@ from partwise.models.sequences.partitioner import lists_digest
 from partwise.models.sequences.reader import Reader
 from partwise.models.sequences.template_reader import TemplateReader, TextSequences, get_template
 from partwise.problem import Batch, LabelledBatch
+from partwise.problem.batch import Gold
 from partwise.structures import Chain, HistoryChain
 
 READERS: dict[str, type[Reader]] = {cls.kind: cls for cls in (ColumnReader, NameReader, TemplateReader)}
@@ -205,10 +206,14 @@ class SequenceModel(Model):
 
     def _examples(self, batch: Batch, labels: Ints, weight: Floats | None) -> LabelledBatch:
         structure: Any = batch.structure
-        cost = None
-        if self.cost_table is not None:
-            cost = row_costs(batch.slot_offsets, structure.lengths, structure.width, labels, self.cost_table.values)
-        return LabelledBatch(batch, structure.encode(labels), weight, cost)
+        gold = structure.encode(labels)
+        return LabelledBatch(batch, gold, weight, self.slot_costs(structure, gold))
+
+    def slot_costs(self, structure: Any, gold: Gold) -> Floats | None:
+        table = self.costs_of(self.cost_labels())
+        if table is None:
+            return None
+        return row_costs(structure.slot_offsets(), structure.lengths, structure.width, structure.decode(*gold), table)
 
     def feature_parameters(self) -> dict[str, Any]:
         template = self.template

@@ -33,6 +33,7 @@ from partwise.models.tree.partitioner import TreePartitioner, read_encoded, word
 from partwise.models.tree.projective import lift, not_in_structure
 from partwise.models.tree.words import FIELDS, Trees, Words, as_sentences, input_columns, read_trees, read_words
 from partwise.problem import Batch, LabelledBatch, Problem
+from partwise.problem.batch import Gold
 from partwise.result import Result
 from partwise.structures import ProjectiveTree, SpanningTree, Tree
 
@@ -190,10 +191,14 @@ class TreeModel(Model):
         used = words.take(kept)
         structure = self.make_structure(used.lengths)
         features = self.arcs.features(self.arcs.tokens(used), float(self.memory_limit), n_jobs)
-        own = heads[np.repeat(kept, words.lengths)]
-        cost = None if self.label_cost is None else head_costs(used.lengths, own, self.label_cost)
+        gold = structure.encode(heads[np.repeat(kept, words.lengths)])
         weight = None if weight is None else weight[kept]
-        return LabelledBatch(Batch(structure, features), structure.encode(own), weight, cost)
+        return LabelledBatch(Batch(structure, features), gold, weight, self.slot_costs(structure, gold))
+
+    def slot_costs(self, structure: Any, gold: Gold) -> Floats | None:
+        if self.label_cost is None:
+            return None
+        return head_costs(structure.lengths, structure.decode(*gold), self.label_cost)
 
     def projective(self, words: Words, heads: Ints) -> tuple[Booleans, Ints, int]:
         """Which sentences to train on, heads of all, and how many trees the structure does not have."""
