@@ -30,6 +30,7 @@ from partwise.reproduce import (
     run,
 )
 from partwise.reproduce.catalogue import get
+from partwise.reproduce.experiment import ORDERS, in_orders, orders_of
 from partwise.reproduce.following import first
 from partwise.reproduce.tasks import Task
 
@@ -131,6 +132,40 @@ def test_records_of_earlier_cells(tmp_path):
         shown = run([experiment(cells=lambda quick, f=factor: cells(f))], tmp_path, say=lambda line: None)
         assert list(shown["made-up"].charts[0].panels[0].curves[2].y) == [12.0 * factor] * 3
     assert calls == [1.0, 9.0, 2.0]
+
+
+def from_earlier(data, earlier):
+    return {"values": [sum(earlier["factor 1"]["values"])] * 3}
+
+
+def test_cells_in_processes_of_their_own(tmp_path):
+    """With the records that one process makes; a cell waits for those that it needs."""
+
+    def cells(quick):
+        first = Cell("factor 1", work, {"factor": 1.0})
+        others = (Cell(f"factor {f}", work, {"factor": float(f)}) for f in (2, 3))
+        return [first, Cell("last", from_earlier, after=(first,)), *others]
+
+    calls.clear()
+    made = experiment(cells=cells)
+    assert run([made], tmp_path, say=lambda line: None, jobs=2, records_only=True) == {}
+    assert calls == []
+    assert not (tmp_path / "index.html").exists()
+    alone = run([made], tmp_path / "alone", say=lambda line: None)["made-up"].charts
+    assert calls == [1.0, 2.0, 3.0]
+    assert run([made], tmp_path, say=lambda line: None)["made-up"].charts == alone
+    assert calls == [1.0, 2.0, 3.0]  # nothing is made again
+
+
+def test_orders_of_a_cell():
+    cell = Cell("a", work, {"factor": 1.0, "l2s": [1, 2]})
+    found = in_orders(cell, quick=False, l2s=[1])
+    assert [each.options.get("random_state", 0) for each in found] == list(ORDERS)
+    assert [each.options["l2s"] for each in found] == [[1, 2], [1], [1], [1], [1]]
+    assert in_orders(cell, quick=True) == [cell]
+    records = {each.name: {"order": k} for k, each in enumerate(found)} | {"b": {"order": 9}}
+    assert [record["order"] for record in orders_of(records, "a")] == [0, 1, 2, 3, 4]
+    assert orders_of(records, "b") == [{"order": 9}]
 
 
 def test_two_cells_of_one_name_are_refused(tmp_path):

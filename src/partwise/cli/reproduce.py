@@ -33,6 +33,17 @@ def _list(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     help="Write the claims as Markdown tables there; tables of other experiments in it stay.",
 )  # fmt: skip
 @click.option("--again", is_flag=True, help="Run what was run before, too, instead of taking it from OUT.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Run this many cells at a time, each in a process of its own with one thread.",
+)
+@click.option(
+    "--records-only", is_flag=True,
+    help="Make the records alone: tables, charts and the page can be made from them later.",
+)  # fmt: skip
 @click.option("--list", is_flag=True, is_eager=True, expose_value=False, callback=_list, help="List the experiments.")
 @json_flag
 def command(
@@ -42,12 +53,14 @@ def command(
     out: str,
     claims_file: Path | None,
     again: bool,
+    jobs: int,
+    records_only: bool,
     as_json: bool,
 ) -> None:
     """Run experiments of the papers: NAME of one, of a paper, or "all" (--list shows them).
 
     Tables are written as CSV, charts as PNG, and all of it to one page, OUT/index.html, with the paper's numbers beside
-    ours and a line for each claim. A run that was stopped goes on where it was. Needs matplotlib (extra "plot").
+    ours and a line for each claim. A run that was stopped resumes where it was. Needs matplotlib (extra "plot").
     """
     from importlib.util import find_spec
 
@@ -55,13 +68,15 @@ def command(
     from partwise.reproduce.claims import write_claims
     from partwise.reproduce.page import PAGE
 
-    if find_spec("matplotlib") is None:
+    if not records_only and find_spec("matplotlib") is None:
         raise UserError("reproduce needs matplotlib: pip install 'partwise[plot]'")
     try:
         experiments = find(names)
     except ValueError as error:
         raise UserError(str(error)) from None
-    shown = run(experiments, Path(out), data, quick, again, say=lambda line: click.echo(line, err=True))
+    shown = run(experiments, Path(out), data, quick, again, lambda line: click.echo(line, err=True), jobs, records_only)
+    if records_only:
+        return
     if claims_file is not None:
         write_claims(claims_file, experiments, shown)
     if as_json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .outcome import Chart, Claim, Table
@@ -38,6 +38,35 @@ class Cell:
         what = [self.name, self.function.__module__, self.function.__qualname__, dict(self.options), version]
         what += [cell.key(version) for cell in self.after]
         return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:16]
+
+
+#: Seeds of the orders of visits in which a cell is run where chance decides.
+ORDERS = range(5)
+
+
+def in_orders(cell: Cell, quick: bool, **changes: Any) -> list[Cell]:
+    """The cell in `ORDERS`, with its own name in the first. changes: of the options of the other orders.
+
+    The quick form has the first order alone. The cell's function takes `random_state`.
+    """
+    others = ORDERS[1:] if not quick else ()
+    return [
+        cell,
+        *(
+            replace(cell, name=_in_order(cell.name, k), options={**cell.options, **changes, "random_state": k})
+            for k in others
+        ),
+    ]
+
+
+def orders_of(records: Records, name: str) -> list[Record]:
+    """The records of a cell in all orders that it was run in."""
+    names = [name, *(_in_order(name, k) for k in ORDERS[1:])]
+    return [records[each] for each in names if each in records]
+
+
+def _in_order(name: str, order: int) -> str:
+    return f"{name}, order {order}"
 
 
 @dataclass(frozen=True)
