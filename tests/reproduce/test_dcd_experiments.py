@@ -31,7 +31,7 @@ from partwise.reproduce.dcd_runs import choose, compete
 from partwise.reproduce.tasks import TASKS, Task
 
 SCORES = {DCD: 80.0, "Perceptron": 79.0, "MIRA": 79.0, SGD: 79.0}
-SETTING = Setting("made-up", "F1", 6, 2, 1.0, 30, {"theirs": SCORES}, most=40, seeds=(1, 2))
+SETTING = Setting("made-up", "F1", 6, 2, 1.0, 30, {"theirs": SCORES}, most=40)
 
 
 def made_up(data, limit):
@@ -175,8 +175,10 @@ def test_a_paper_where_another_one_is_better(records):
 
 def test_claims_are_about_means(records):
     for label in SCORES:
-        scores = [0.9, 0.9] if label == "Perceptron" else [0.76, 0.78]
-        records[f"{label} with other seeds"] = {"limit": 40, "scores": scores}
+        for k, score in enumerate([0.9, 0.9] if label == "Perceptron" else [0.76, 0.78]):
+            other = copy.deepcopy(records[label])
+            other["trace"]["score"][-1] = score
+            records[f"{label}, order {k + 1}"] = other
     setting = Setting(**{**vars(SETTING), "why": {"Perceptron": "It is lucky.", "MIRA": "No."}})
     claims = {item.text: item for item in show(setting, records) if isinstance(item, Claim)}
     failed = claims["DCD-SSVM beats Perceptron"]

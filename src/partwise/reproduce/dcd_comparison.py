@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from .dcd_runs import choose, compete, repeat
-from .experiment import Cell, Experiment, Records
+from .dcd_runs import choose, compete
+from .experiment import Cell, Experiment, Records, in_orders, orders_of
 from .following import first
 from .outcome import Chart, Claim, Curve, Panel, Table
 
@@ -71,7 +71,7 @@ class Setting:
 
     task: of `tasks`. measure: of its score. passes: of DCD-SSVM. choosing: passes for each C. seconds: of DCD-SSVM's
     run. limit: sentences in the quick form. paper: {paper's task: {label: score in %}}. most: sentences in the full
-    form, at most. share: see `follow`. seeds: of more runs of the methods in Table 1.
+    form, at most. share: see `follow`. without: labels of methods that the paper did not run on its task.
     why: what was found out about a method that DCD-SSVM does not beat in the test score.
     """
 
@@ -84,7 +84,7 @@ class Setting:
     paper: Mapping[str, Mapping[str, float]]
     most: int | None = None
     share: float = 0.3
-    seeds: tuple[int, ...] = ()
+    without: tuple[str, ...] = ()
     why: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -118,25 +118,27 @@ def cells(setting: Setting, quick: bool) -> Sequence[Cell]:
     seconds = 1.0 if quick else setting.seconds
     Cs = list(QUICK_CS if quick else CS)
     found: dict[str, Cell] = {}
-    for method in METHODS:
+    for method in _methods(setting):
         what = {**common, "solver": method.solver, "loss": method.loss, "options": dict(method.options)}
         choice = None if method.by is None else f"C of {method.by}"
         if choice is not None and choice not in found:
             each = seconds * choosing / passes
             found[choice] = Cell(choice, choose, {**what, "Cs": Cs, "passes": choosing}, len(Cs) * each)
         limits = {"passes": passes} if method.label == DCD else {"time_of": DCD}
-        found[method.label] = Cell(
+        cell = Cell(
             method.label,
             compete,
             {**what, "C": 1.0 if choice is None else choice, "share": setting.share, **limits, **method.run},
             2.0 * seconds,
             after=tuple(found[name] for name in (choice, limits.get("time_of")) if isinstance(name, str)),
         )
-    for label in (DCD, *ONLINE) if setting.seeds else ():
-        options = {name: value for name, value in found[label].options.items() if name != "share"}
-        name, seeds = f"{label} with other seeds", list(setting.seeds[: 1 if quick else None])
-        found[name] = Cell(name, repeat, {**options, "seeds": seeds}, len(seeds) * seconds, after=found[label].after)
+        # One-slack cutting planes visit all examples at the same weights: no order to draw.
+        found |= {each.name: each for each in in_orders(cell, quick or method.label == SVM)}
     return list(found.values())
+
+
+def _methods(setting: Setting) -> list[Method]:
+    return [method for method in METHODS if method.label not in setting.without]
 
 
 def show(setting: Setting, records: Records) -> list[Table | Chart | Claim]:
@@ -293,10 +295,9 @@ def _figure(setting: Setting, runs: Records, name: str, title: str, labels: Sequ
 
 
 def final_scores(records: Records, label: str) -> list[float]:
-    """Scores in % at the end of DCD-SSVM's time: of the run that the figures show, then with other seeds."""
+    """Scores in % at the end of DCD-SSVM's time, in all orders."""
     budget = records[DCD]["trace"]["cpu_seconds"][-1]
-    others = records.get(f"{label} with other seeds", {"scores": []})["scores"]
-    return [100 * by_time(records[label], "score", budget), *(100 * score for score in others)]
+    return [100 * by_time(run, "score", budget) for run in orders_of(records, label)]
 
 
 def by_time(run: Mapping[str, Any], column: str, seconds: float) -> float:

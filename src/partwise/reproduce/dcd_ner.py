@@ -24,7 +24,6 @@ EXPERIMENT = experiment(
         passes=25,
         choosing=10,
         seconds=4,
-        seeds=(1, 2, 3, 4),
         limit=800,
         paper={
             "NER-MUC7": {"DCD-SSVM": 79.4, "Perceptron": 78.5, "MIRA": 78.8, "SGD": 77.8},

@@ -1,4 +1,4 @@
-"""The runs of 004's comparison: C by held-out data, and solvers that have as much CPU time as DCD-SSVM."""
+"""Runs of the comparison of Chang and Yih 2013: C by held-out data; solvers with as much CPU time as DCD-SSVM."""
 
 from __future__ import annotations
 
@@ -70,12 +70,6 @@ def compete(
         random_state=random_state,
     )
     return {"C": chosen, "limit": limit, "status": found["status"], "trace": found["trace"]}
-
-
-def repeat(data: str | None, *, seeds: Sequence[int], **options: Any) -> Record:
-    """The scores at the end of `compete` with other orders of the examples."""
-    runs = [compete(data, **options, share=1e6, random_state=seed) for seed in seeds]
-    return {"limit": options["limit"], "scores": [run["trace"]["score"][-1] for run in runs]}
 
 
 @lru_cache(maxsize=1)

@@ -11,7 +11,7 @@ import numpy as np
 from ..solvers import get_solver
 from ..solvers.eg_start import psi2_bounds
 from .curves import below, curve, text
-from .experiment import Cell, Experiment, Record, Records
+from .experiment import Cell, Experiment, Record, Records, in_orders
 from .following import first, follow
 from .outcome import Chart, Claim, Panel, Table
 from .tasks import task
@@ -35,7 +35,8 @@ def cells(quick: bool) -> Sequence[Cell]:
         found.append(Cell(f"constants, {loss}", constants, common, seconds=2))
         for name, (solver, options) in FORMS.items():
             given = {**common, "solver": solver, "options": options, "max_seconds": seconds, "tol": 1e-4}
-            found.append(Cell(f"{name}, {loss}", train, given, seconds=seconds))
+            cell = Cell(f"{name}, {loss}", train, given, seconds=seconds)
+            found += in_orders(cell, quick) if name == "online" else [cell]
     return found
 
 

@@ -20,7 +20,7 @@ from .curves import (
     straightness,
     text,
 )
-from .experiment import Cell, Experiment, Record, Records
+from .experiment import Cell, Experiment, Record, Records, in_orders
 from .following import first
 from .outcome import Chart, Claim, Panel, Table
 from .training import train, train_sgd
@@ -47,12 +47,19 @@ def cells(quick: bool) -> Sequence[Cell]:
         given = {"of": "mnist", "solver": solver, "l2": C, "max_passes": passes, "options": options, "limit": limit}
         return Cell(name, train, {**given, "tol": TOL, "score": True}, seconds=cost * passes)
 
-    found = [made(f"eg, C = {C:g}", "eg", C, passes, RANDOM) for C, passes in PASSES.items()]
-    found += [made(f"{name}, C = 1", "eg", 1, PASSES[1], options) for name, options in FORMS.items()]
+    found = [
+        each
+        for C, passes in PASSES.items()
+        for each in in_orders(made(f"eg, C = {C:g}", "eg", C, passes, RANDOM), quick)
+    ]
+    for name, options in FORMS.items():
+        cell = made(f"{name}, C = 1", "eg", 1, PASSES[1], options)
+        found += in_orders(cell, quick) if options.get("order") == "random" else [cell]
     found += [made(f"lbfgs, C = {C:g}", "lbfgs", C, passes, {"memory": 10}) for C, passes in PASSES.items()]
     for C, passes in SGD_PASSES.items():
         given = {"of": "mnist", "l2": C, "max_passes": passes, "first_steps": FIRST_STEPS, "limit": limit}
-        found.append(Cell(f"sgd, C = {C:g}", train_sgd, given, seconds=cost * (passes + len(FIRST_STEPS))))
+        cell = Cell(f"sgd, C = {C:g}", train_sgd, given, seconds=cost * (passes + len(FIRST_STEPS)))
+        found += in_orders(cell, quick) if C in PASSES else [cell]
     given = {"of": "mnist", "l2": 1, "max_passes": SGD_PASSES[1], "limit": limit}
     return [*found, Cell("sgd, eta0 = 0.1, C = 1", train_sgd, {**given, "first_steps": [0.1]}, seconds=cost * 60)]
 
@@ -207,7 +214,8 @@ def _cost(records: Records) -> list[Claim]:
 
 def _table(records: Records, best: dict[int, float]) -> Table:
     rows = []
-    for name, record in records.items():
+    for name in (cell.name for cell in cells(True)):
+        record = records[name]
         C = float(name.rsplit(" ", 1)[1])
         trace, value = record["trace"], best.get(int(C), math.nan) if C >= 1 else math.nan
         score = [error(s) for s in trace["score"]]

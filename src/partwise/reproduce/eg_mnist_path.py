@@ -21,7 +21,7 @@ TOTAL = 211.17
 
 
 def cells(quick: bool) -> Sequence[Cell]:
-    return path_cells("mnist", PAPER, 3000 if quick else None, seconds=3 if quick else 70)
+    return path_cells("mnist", PAPER, quick, 3000 if quick else None, 3 if quick else 70, others=len(PAPER))
 
 
 def show(records: Records) -> list[Table | Chart | Claim]:

@@ -12,7 +12,7 @@ from ..problem import Problem
 from ..solvers import get_solver
 from ..solvers.eg_start import psi2_bounds
 from .curves import below, curve, seconds_per_pass, share_of, text
-from .experiment import Cell, Experiment, Record, Records
+from .experiment import Cell, Experiment, Record, Records, in_orders
 from .following import follow
 from .outcome import Chart, Claim, Curve, Panel, Table
 from .tasks import task
@@ -44,8 +44,12 @@ def cells(quick: bool) -> Sequence[Cell]:
     return [
         Cell("constants", constants, common, seconds=2),
         *(
-            Cell(name, train, {**given, "solver": solver, "options": options}, seconds=2 if quick else 10)
+            each
             for name, (solver, options) in SYSTEMS.items()
+            for each in in_orders(
+                Cell(name, train, {**given, "solver": solver, "options": options}, seconds=2 if quick else 10),
+                quick or name != "SMO",
+            )
         ),
         Cell("stability", stability, {**common, "steps": 300 if quick else 3000}, seconds=2 if quick else 25),
         *(

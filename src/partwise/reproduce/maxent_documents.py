@@ -18,7 +18,7 @@ SHOWN = {
 
 
 def cells(quick: bool) -> Sequence[Cell]:
-    cap = 0.4 if quick else 3.0
+    cap = 0.4 if quick else 10.0
     found = []
     for name in (*DATA, BIAS):
         common = {"of": name.split()[0], "limit": 2000 if quick else None, "l2": L2, "bias": name == BIAS}

@@ -39,8 +39,8 @@ class Rows:
         return float(np.mean((self.X_test @ weights > 0) == self.y_test))
 
     def statistics(self) -> dict[str, int]:
-        """l, n and #nz of Table 4."""
-        return {"l": self.X.shape[0], "n": self.X.shape[1], "nz": int(self.X.nnz)}
+        """l, n and #nz of Table 4, and how many rows are for testing."""
+        return {"l": self.X.shape[0], "n": self.X.shape[1], "nz": int(self.X.nnz), "l_test": self.X_test.shape[0]}
 
 
 @lru_cache(maxsize=2)

@@ -1,10 +1,10 @@
-"""What the two paths of penalties of 000 share: C from 1000 down by 0.7, each from the dual point of the one before."""
+"""The two paths of penalties of Collins et al. 2008: C from 1000 down by 0.7, each from the last one's dual point."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .experiment import Cell, Records
+from .experiment import Cell, Records, in_orders
 from .outcome import Chart, Claim, Curve, Panel, Table
 from .training import train_path
 
@@ -14,9 +14,11 @@ FACTOR, TOL = 0.7, 1e-3
 Paper = Sequence[tuple[float, float, float]]
 
 
-def path_cells(of: str, paper: Paper, limit: int | None, seconds: float) -> list[Cell]:
+def path_cells(of: str, paper: Paper, quick: bool, limit: int | None, seconds: float, others: int) -> list[Cell]:
+    """The path in all orders. others: how many penalties the path has in other orders than the first."""
     path = [1000 * FACTOR**k for k in range(len(paper))]
-    return [Cell("path", train_path, {"of": of, "l2s": path, "tol": TOL, "limit": limit}, seconds)]
+    cell = Cell("path", train_path, {"of": of, "l2s": path, "tol": TOL, "limit": limit}, seconds)
+    return in_orders(cell, quick, l2s=path[:others])
 
 
 def our_scores(records: Records, error: bool) -> list[tuple[float, float]]:

@@ -68,13 +68,14 @@ def train_sgd(
     score: bool = True,
     share: float = 0.05,
     score_share: float = 0.0,
+    random_state: int = 0,
 ) -> Record:
-    """SGD as in 000, section 7.1.3: that eta0 is taken which has the best held-out score after one pass.
+    """SGD as in Collins et al. 2008, section 7.1.3, with the eta0 of the best held-out score after one pass.
 
     The passes of this choice are not counted (the paper's are not either). tried: scores by eta0.
     """
     common: dict[str, Any] = {"of": of, "solver": "sgd", "l2": l2, "limit": limit, "share": share}
-    common["score_share"] = score_share
+    common |= {"score_share": score_share, "random_state": random_state}
 
     def sgd(eta0: float, passes: float, score: bool) -> Record:
         options = {"rule": "reciprocal", "averaged": False, "step_size": eta0, "order": "random"}
@@ -95,6 +96,7 @@ def train_path(
     loss: str = "log",
     options: Mapping[str, Any] | None = None,
     limit: int | None = None,
+    random_state: int = 0,
 ) -> Record:
     """A path of penalties, each from the dual point of the one before; passes, CPU seconds and score of each."""
     place = task(of, data, limit)
@@ -106,7 +108,7 @@ def train_path(
         # The estimator may scale the penalty: the ratio is what a path is about.
         problem = session.problem.with_penalty(session.problem.l2 * l2 / l2s[0])
         begin = time.process_time()
-        result = chosen.run(problem, tol=tol, warm_start=warm, random_state=0)
+        result = chosen.run(problem, tol=tol, warm_start=warm, random_state=random_state)
         seconds = time.process_time() - begin
         warm = result
         row = {"l2": l2, "passes": result.passes, "cpu_seconds": seconds, "status": result.status}
