@@ -235,6 +235,14 @@ class Visits {
         }
     }
 
+    // Steps move weight between coefficients, and each may lose a unit in the last place: over many visits the dual
+    // would count what has gathered as mass.
+    static void restore_mass(double* x, Index n) {
+        double mass = 0;
+        for (Index k = 0; k < n; ++k) mass += x[k];
+        if (mass != L::kLeastMass) scale(L::kLeastMass / mass, x, n);
+    }
+
     void move(Index i, double omega, double* v, double* x) {
         const double ratio = omega / l2_;
         Block block(sets_.of(i).size(), ratio, v, x, sets_.gram(i));
@@ -245,6 +253,7 @@ class Visits {
             report.dual_gain += omega * gain;
         }
         if (steps == 0) return;
+        if constexpr (kFixedMass<L>) restore_mass(x, len(sets_.of(i).size()));
         report.steps += steps;
         report.work += sets_.rows(i).num_values();
         sets_.move(i, x, ratio, w_);

@@ -7,7 +7,7 @@ import pytest
 from smallproblems import Small
 
 from oracles import cutting_planes as figures
-from partwise import solve
+from partwise import MaxentClassifier, solve
 from partwise.solvers import CuttingPlane
 
 
@@ -85,3 +85,14 @@ def test_it_starts_from_another_solvers_labellings():
     warm = solve(problem, "cutting-plane", tol=1e-2, warm_start=solve(problem, "bcfw", tol=1e-2))
     assert warm.converged
     assert warm.passes < cold.passes
+
+
+@pytest.mark.parametrize("seed", [2, 12, 47, 61])
+def test_steps_leave_the_mass_of_an_example_alone(seed):
+    """Equal rows with different labels: thousands of small steps lead to a dual that equals the primal."""
+    rng = np.random.default_rng(seed)
+    X = np.repeat(rng.normal(size=(1, 2)), 3, axis=0) if seed % 2 else np.ones((3, 1))
+    problem = MaxentClassifier(loss="hinge", C=1 / 9e-5).prepare(X, rng.permutation(4)[:3]).problem
+    result = solve(problem, "cutting-plane", tol=1e-4)
+    _, mass = result.dual_point.active.expected_counts(problem.slot_offsets)
+    np.testing.assert_allclose(mass, 1.0, rtol=0.0, atol=2e-15)

@@ -200,3 +200,12 @@ class TestLimits:
         first = solve(problem, "lbfgs", tol=1e-18)
         result = get_solver("lbfgs").run(problem, tol=1e-3, warm_start=first, precise=(1e-30, 50.0))
         assert result.status == "converged"
+
+
+def test_marginals_that_are_carried_along_are_off_by_no_more_than_rounding():
+    """Pairwise steps on clique marginals: what their sums lose or win over many visits belongs to the bound."""
+    X = np.repeat(np.random.default_rng(0).normal(size=(1, 2)), 3, axis=0)
+    problem = MaxentClassifier(loss="hinge", C=1 / 9e-5).prepare(X, [0, 1, 2]).problem
+    result = quietly(problem, get_solver("smo", form="cliques"), tol=0.0, max_passes=4000)
+    off = abs(result.dual_point.marginals.reshape(3, -1).sum(axis=1) - 1.0).sum()
+    assert 1e-14 < off * result.primal / 3 <= result.rounding

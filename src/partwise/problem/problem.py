@@ -370,21 +370,25 @@ class Problem(ColumnSums):
         """
         return self.certificate_of(self.value(weights), *self.dual_terms(point), weights)
 
-    def certify(self, point: DualPoint) -> tuple[Certificate, Floats]:
-        """The certificate of a dual point's own weights w(alpha), and these weights."""
-        return self.certify_plane(*self.dual_terms(point))
+    def certify(self, point: DualPoint, carried: int = 0) -> tuple[Certificate, Floats]:
+        """The certificate of a dual point's own weights w(alpha), and these weights.
 
-    def certify_plane(self, u: Floats, b: float) -> tuple[Certificate, Floats]:
+        carried: through how many updates the point was carried along (`certificate_of`).
+        """
+        return self.certify_plane(*self.dual_terms(point), carried)
+
+    def certify_plane(self, u: Floats, b: float, carried: int = 0) -> tuple[Certificate, Floats]:
         """The same for the plane (u, b) of a dual point."""
         weights = self.weights_of_plane(u)
-        return self.certificate_of(self.value(weights), u, b), weights
+        return self.certificate_of(self.value(weights), u, b, carried=carried), weights
 
     def certificate_of(
         self, primal: float, u: Floats, b: float, weights: Floats | None = None, carried: int = 0, off: float = 0.0
     ) -> Certificate:
         """The certificate of P(w) and a plane (u, b).
 
-        weights: w, None for u / l2. carried: through how many updates u and b were carried along, 0 if summed afresh.
+        weights: w, None for u / l2. carried: through how many updates u and b were carried along, 0 if summed afresh;
+        the square of that number if their errors may all have the same sign.
         off: what D may be off by for other reasons.
         """
         dual = self.dual_of_plane(u, b)
