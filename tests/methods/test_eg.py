@@ -154,9 +154,9 @@ class TestBounds:
             least = eg(function, step_size="search", tol=1e-7)
             lacking = float(function.value(np.exp(function.simplices.uniform()))) - least.value
             epsilon = 0.3 * lacking
+            few = eg(function, step_size="theorem", tol=0.0, max_iterations=1)
+            needed = few.iterations_for(epsilon)
             for rule in ("theorem", "search"):
-                few = eg(function, step_size=rule, tol=0.0, max_iterations=1)
-                needed = few.iterations_for(epsilon)
                 result = eg(function, step_size=rule, tol=0.0, max_iterations=needed)
                 assert result.value - least.value <= result.bound(least.alpha) + EXACT
                 assert result.bound(least.alpha) <= epsilon < lacking
@@ -211,6 +211,10 @@ class TestBounds:
                 result.bound(result.start)
             with pytest.raises(ValueError, match="no theorem is about"):
                 result.iterations_for(0.1)
+        searched = eg(function, step_size="search", tol=0.0, max_iterations=4)
+        assert searched.bound(searched.alpha) > 0  # of the steps made; those to come have no length yet
+        with pytest.raises(ValueError, match="no theorem tells how long the steps of a search"):
+            searched.iterations_for(0.1)
         with pytest.raises(ValueError, match="epsilon must be"):
             eg(function, step_size="theorem", tol=1.0).iterations_for(0.0)
 
@@ -253,6 +257,32 @@ class TestBadInput:
         )
         with pytest.raises(ValueError, match="not convex"):
             eg(hill)
+
+    @pytest.mark.parametrize("size", [1.0, 1e3, 1e6])
+    def test_convex_functions_with_a_kink_are_accepted(self, size):
+        """The start is where the curvature, or the slope, jumps: one-sided quotients enclose every subgradient."""
+        curved = self.made(
+            blocks=[3],
+            value=lambda a: size * max(0.0, a[0] - 1 / 3) ** 2,
+            gradient=lambda a: np.array([2 * size * max(0.0, a[0] - 1 / 3), 0.0, 0.0]),
+        )
+        assert eg(curved).value <= 1e-6
+        for subgradient in (0.0, 0.4, 1.0):
+            bent = self.made(
+                blocks=[3],
+                value=lambda a: size * max(0.0, a[0] - 1 / 3),
+                gradient=lambda a, s=subgradient: np.array(
+                    [size * (s if abs(a[0] - 1 / 3) < 1e-12 else float(a[0] > 1 / 3)), 0.0, 0.0]
+                ),
+            )
+            assert eg(bent, max_iterations=1, tol=1e9).value == 0.0
+
+    @pytest.mark.parametrize("size", [1e7, 1e10, 1e14])
+    def test_large_programs_are_accepted(self, size):
+        """Values that cancel carry the rounding of their terms, which differences divide by a small step."""
+        b = np.array([size, 0.3, 0.1, -size])
+        result = eg(quadratic(np.zeros((4, 4)), b, [1, 2, 1]), step_size=1.0, tol=0.0, max_iterations=60)
+        assert result.alpha[2] > 0.99
 
     @pytest.mark.parametrize("bad", [0.0, -1.0, np.inf, np.nan, "fast", True])
     def test_steps(self, bad):

@@ -9,6 +9,7 @@ from smallproblems import Small
 from oracles.eg_figures import kl
 from oracles.excessive_gap import spread
 from partwise import Problem, solve
+from partwise.features import multiclass_map
 from partwise.methods import constants, dcd_additions, eg_passes, excessive_gap_steps
 from partwise.penalties import ElasticNet
 from partwise.solvers import EG, EGBatch, ExcessiveGap
@@ -94,6 +95,22 @@ def test_excessive_gap_is_there_in_time():
         run = solve(small.problem, ExcessiveGap(smoothing="theorem", check_every=1), tol=0.0, max_passes=steps)
         assert run.gap <= epsilon < run.history["gap"][0]
         assert excessive_gap_steps(small.problem, epsilon, divergence=0.5) < steps
+
+
+@pytest.mark.parametrize("loss", ["log", "hinge"])
+def test_eg_without_features(loss):
+    """The dual has no quadratic term: steps are as long as the solvers make them, and they arrive in time."""
+    case = Small("multiclass", loss, weighted=False).case
+    problem = Problem(multiclass_map(case.structure, np.zeros((case.n, 2))), case.structure, case.gold, loss, 1.0)
+    for order, solver in (
+        ("batch", EGBatch(step_size="theorem", start="uniform")),
+        ("random", EG(step_size="theorem", start="uniform", order="random")),
+    ):
+        needed = eg_passes(problem, 1e-3, order=order)
+        assert 0 < needed < np.inf
+        best = problem.value(np.zeros(problem.n_weights))
+        run = solve(problem, solver, tol=0.0, max_passes=int(np.ceil(needed)), random_state=0)
+        assert best - run.dual <= 1e-3
 
 
 def test_refusals():

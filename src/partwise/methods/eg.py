@@ -117,9 +117,14 @@ class EGResult:
         Raises
         ------
         ValueError
-            As `bound`, and for epsilon <= 0.
+            As `bound`, for a search, whose next steps have no length that is known before, and for epsilon <= 0.
         """
         check_positive("epsilon", epsilon)
+        if self.rule == "search":
+            raise ValueError(
+                "no theorem tells how long the steps of a search will be: `bound` is about the steps that it made, "
+                "iterations_for about runs with step_size='theorem'"
+            )
         farthest = -np.log(np.minimum.reduceat(self.start, self.function.simplices.firsts))
         return self._guarantee(farthest, self.first_value - self.lower_bound).needed(epsilon)
 

@@ -124,17 +124,24 @@ class SimplexFunction:
         return float((here - least).sum())
 
     def check_gradient(self, logs: Floats, value: float, gradient: Floats) -> None:
-        """ValueError if the gradient at a point is not that of the values nearby."""
+        """Raise ValueError unless the gradient at a point is a subgradient of a convex function with these values.
+
+        The slope along a direction lies between the quotients of differences before and after the point, also at a
+        kink, where these differ.
+        """
         alpha, simplices = np.exp(logs), self.simplices
         direction = alpha * np.cos(np.arange(len(alpha)) + 1.0)
         direction -= alpha * simplices.per_component(simplices.sums(direction))
         slope, h = float(gradient @ direction), 1e-4
-        quotient = (self.value_at(alpha + h * direction) - self.value_at(alpha - h * direction)) / (2 * h)
+        before = (value - self.value_at(alpha - h * direction)) / h
+        after = (self.value_at(alpha + h * direction) - value) / h
         scale = float(np.abs(gradient) @ np.abs(direction)) + 1e-3 * abs(value)
-        if not abs(slope - quotient) <= 1e-4 * scale + 1e-9:
+        rounding = ROUNDING * (abs(value) + float(alpha @ np.abs(gradient))) / h
+        slack = 1e-4 * scale + rounding + 1e-9
+        if not before - slack <= slope <= after + slack:
             raise ValueError(
-                f"gradient does not belong to value: along a direction it has the slope {slope:.6g}, "
-                f"differences of values give {quotient:.6g}"
+                f"gradient does not belong to value, or Q is not convex: along a direction it has the slope "
+                f"{slope:.6g}, differences of values give {before:.6g} before the point and {after:.6g} after it"
             )
 
 

@@ -15,7 +15,7 @@ from ..capabilities import Capability, listed
 from ..checks import check_choice, check_positive
 from ..dual import DualPoint
 from ..problem import Problem
-from ..solvers.eg_start import psi2_bounds
+from ..solvers.eg_start import max_step, psi2_bounds
 from ..solvers.excessive_gap import steps_to
 from .eg import Guarantee
 
@@ -109,12 +109,12 @@ def eg_passes(problem: Problem, epsilon: float, *, order: str = "random", diverg
     found = constants(problem)
     distance = _divergence(found, divergence)
     tau, n = found.temperature, found.n_examples
+    heaviest = float(found.weights.sum() if order == "batch" else found.weights.max())
+    rate = max(tau + heaviest * found.curvature, 1.0 / max_step(problem))  # 1 / step: the solvers' steps are finite
     if order == "batch":
-        step = 1.0 / (tau + float(found.weights.sum()) * found.curvature)
-        return float(Guarantee(distance / step, contraction=step * tau).needed(epsilon))
-    steps = 1.0 / (tau + found.weights * found.curvature)
-    reach = distance / float(steps.min()) + _excess_of_uniform(problem)
-    return Guarantee(n * reach, reach, float(steps.min()) * tau / n).needed(epsilon) / n
+        return float(Guarantee(distance * rate, contraction=tau / rate).needed(epsilon))
+    reach = distance * rate + _excess_of_uniform(problem)
+    return Guarantee(n * reach, reach, tau / rate / n).needed(epsilon) / n
 
 
 def excessive_gap_steps(problem: Problem, epsilon: float, *, divergence: float | None = None) -> int:
