@@ -70,6 +70,16 @@ def test_the_table_is_the_committed_one():
     assert compatibility_table() == expected, "python docs/tables.py writes the table anew"
 
 
+class Counting(MaxOnly):
+    """The same with sums over labellings, which counts the calls of the oracle for sums."""
+
+    calls = 0
+
+    def log_partition(self, i, scores, temperature=1.0):
+        self.calls += 1
+        return self.other.log_partition(i, scores, temperature)
+
+
 def problem_of(kind: str, loss: str) -> Problem:
     """A problem of one of the table's kinds."""
     kinds = {"ProjectiveTree": "projective", "SpanningTree": "spanning", "SegmentChain": "segments"}
@@ -192,6 +202,25 @@ class TestAuto:
         # two different roads to the optimum end at the same weights
         other = solve(small.problem, warm_start=np.ones(small.problem.n_weights))
         np.testing.assert_allclose(result.weights, other.weights, atol=1e-8)
+
+    @pytest.mark.parametrize("l2", [1.0, 0.01])
+    @pytest.mark.parametrize(("attributes", "solver", "other"), [(3, "lbfgs", "eg-prox"), (2000, "eg-prox", "lbfgs")])
+    def test_an_oracle_in_python_is_asked_no_more_than_needed(self, attributes, solver, other, l2, rng):
+        """What it costs is unknown: nothing is spent beyond the tolerance, and few calls decide, not few slots."""
+        labels = rng.integers(3, size=200)
+        rows = rng.normal(size=(200, attributes)) * (rng.random((200, attributes)) < 6 / max(attributes, 6))
+        rows[:, :3] += 2.0 * np.eye(3)[labels] * (rng.random((200, 1)) < 0.7)
+        compiled = Multiclass(200, 3)
+        structure = Counting(compiled)
+        problem = Problem(multiclass_map(compiled, rows), structure, compiled.encode(labels), "log", l2)
+        calls = {}
+        for name in ("auto", other):
+            structure.calls = 0
+            result = solve(problem, name, tol=0.1)
+            assert 1e-6 < result.relative_gap <= 0.1
+            calls[name] = structure.calls
+        assert choose(problem).solver.name == solver
+        assert calls["auto"] <= 1.2 * calls[other]
 
     def test_large_and_smooth(self, monkeypatch):
         monkeypatch.setattr(auto, "TINY", 10)

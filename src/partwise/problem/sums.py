@@ -156,8 +156,8 @@ class Sums:
         """(indices, values) of the sum of all slots' feature vectors, for each of these examples."""
         return self._of_examples("feature_sums", examples)
 
-    def example_sizes(self, examples: Ints) -> list[tuple[int, int]]:
-        """(slots, numbers that inference works on) of these examples."""
+    def example_sizes(self, examples: Ints) -> list[tuple[int, float]]:
+        """(slots, numbers that inference works on) of these examples; infinitely many where inference is Python code."""
         return self._of_examples("example_sizes", examples)
 
     # primal

@@ -8,6 +8,7 @@ back. The caller adds the partial sums up in the order of the batches.
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
+from math import inf
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -29,7 +30,7 @@ from .._core import (
 from ..arrays import Floats, Ints
 from ..capabilities import Capability, capabilities
 from ..losses import Loss
-from ..structures.capabilities import structure_capabilities
+from ..structures.capabilities import is_compiled, structure_capabilities
 from .batch import Gold, LabelledBatch
 
 #: Examples whose features are read to tell a batch's capabilities.
@@ -214,14 +215,17 @@ def feature_sums(sums: BatchSums, n_jobs: int, examples: Ints) -> list[tuple[Int
 
 
 @task
-def example_sizes(sums: BatchSums, n_jobs: int, examples: Ints) -> list[tuple[int, int]]:
-    """(slots, numbers that inference works on) of each example."""
+def example_sizes(sums: BatchSums, n_jobs: int, examples: Ints) -> list[tuple[int, float]]:
+    """(slots, numbers that inference works on) of each example; infinitely many where inference is Python code."""
     structure = sums.structure
     with_cliques = Capability.CLIQUES in structure.capabilities()
-    return [
-        (structure.num_slots(i), int(structure.clique_offsets(i)[-1]) if with_cliques else structure.num_slots(i))
-        for i in examples.tolist()
-    ]
+
+    def inference(i: int) -> float:
+        if not is_compiled(structure):
+            return inf
+        return float(structure.clique_offsets(i)[-1]) if with_cliques else structure.num_slots(i)
+
+    return [(structure.num_slots(i), inference(i)) for i in examples.tolist()]
 
 
 # primal

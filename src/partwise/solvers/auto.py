@@ -15,6 +15,7 @@ The rule of "auto", by loss and by a look at some examples (`look`); the first l
     smooth, l2 = 0 or squared link    lbfgs
     smooth, different scales          newton, diagonal preconditioner (`Look.different_scales`, curvature > `STEEP`)
     smooth, tiny (`TINY`)             one part per labelling: the same; else lbfgs
+    smooth, oracle in Python          lbfgs, where weights are few (`_few_weights`); else as below
     smooth, one part, columns         cd, where a slot has few 0/1 features and weights are few (see `_few_columns`)
     smooth, one part, few weights     the same newton, with parts of the Hessian (see `_few_weights`)
     smooth, very many slots           lbfgs, which keeps nothing per slot (see `too_many_slots`)
@@ -25,7 +26,9 @@ The rule of "auto", by loss and by a look at some examples (`look`); the first l
 
 Every choice runs to `tol`. On tiny problems the run continues to a relative gap of 1e-18 or the rounding floor (weights
 to about 1e-8) while its work is below `FREE`, some ten milliseconds in all: scikit-learn expects of classifiers that
-equal problems have equal weights.
+equal problems have equal weights. A structure written in Python is never tiny (`Look.work`), and what counts there is
+the number of oracle calls: `lbfgs` asks less often where weights are few, `eg-prox` elsewhere
+(`tests/solvers/test_registry.py` counts the calls of both).
 
 Weak: the mean over examples of omega_i |psi_i|^2 / (parts_i l2), the curvature of one part's share of the dual in
 units of the entropy's, above `WEAK`. Measured on 1500 words of OCR letters (log loss, CPU s to a certified 1e-2 and
@@ -45,6 +48,7 @@ with a fixed cost); fold 0 alone, l2 = 6.26, 0.03 after 0.35 to 0.42 s (0.44); C
 import logging
 import os
 from dataclasses import dataclass
+from math import isinf
 from typing import Any
 
 from ..capabilities import Capability
@@ -154,6 +158,8 @@ def choose(problem: Problem) -> Choice:
             return Choice(newton, f"smooth, one part per labelling, few weights ({problem.n_weights})")
     if tiny:
         return Choice(LBFGS(), "smooth and tiny", exact_passes)
+    if isinf(look.work) and _few_weights(look):
+        return Choice(LBFGS(), f"smooth, an oracle in Python, few weights ({problem.n_weights})")
     if too_many_slots(problem):
         return Choice(LBFGS(), "smooth, too many slots for dual variables")
     if look.curvature > WEAK:

@@ -45,7 +45,11 @@ class Look:
 
     @cached_property
     def work(self) -> float:
-        """About what a pass costs: entries of all examples' feature vectors, weights, and inference in these units."""
+        """About what a pass costs: entries of all examples' feature vectors, weights, and inference in these units.
+
+        Infinite for structures written in Python: the sizes of their examples say nothing of what an oracle call costs,
+        and a clock would make the choice of a solver, and so the bits of a result, a matter of chance.
+        """
         each = self._sizes + EXPONENTIAL * np.array([inference for _, inference in self._example_sizes])
         return len(self.problem.active) * float(np.mean(each)) + self.problem.n_weights
 
@@ -105,5 +109,5 @@ class Look:
         return np.array([len(indices) for indices, _ in self._entries], dtype=np.int64)
 
     @cached_property
-    def _example_sizes(self) -> list[tuple[int, int]]:
+    def _example_sizes(self) -> list[tuple[int, float]]:
         return self.problem.example_sizes(self._read)

@@ -15,10 +15,15 @@ def structure_capabilities(structure: Structure) -> frozenset[Capability]:
 
     A structure written in Python has the oracles that it implements; the compiled ones have both.
     """
-    found = {oracle for method, oracle in _ORACLES.items() if _implements(type(structure), method)}
+    found = {oracle for method, oracle in _ORACLES.items() if _implements(structure, method)}
     return capabilities(structure.capabilities()) | found
 
 
-def _implements(cls: type, method: str) -> bool:
-    compiled = any(base is not Structure and base.__module__ == Structure.__module__ for base in cls.__mro__)
-    return compiled or getattr(cls, method) is not getattr(Structure, method)
+def is_compiled(structure: Structure) -> bool:
+    """Whether its oracles are compiled code, whose cost follows from its sizes; those in Python may cost anything."""
+    bases = type(structure).__mro__
+    return any(base is not Structure and base.__module__ == Structure.__module__ for base in bases)
+
+
+def _implements(structure: Structure, method: str) -> bool:
+    return is_compiled(structure) or getattr(type(structure), method) is not getattr(Structure, method)
