@@ -25,7 +25,7 @@ Y = [["P", "Q"], ["P"], ["R", "Q"]]
         ([], [], "X holds no sequences"),
         (X, Y[:2], "X has 3 sequences but y has 2"),
         (X, [["P", "Q"], ["P", "P"], ["R", "Q"]], "sequence 1 has 1 positions but 2 labels"),
-        ([X[0], []], [Y[0], []], "sequence 1 has no positions"),
+        ([[], []], [[], []], "X holds no sequences with positions"),
         (X, [["P", "P"], ["P"], ["P", "P"]], "one label only"),
         (X, [["P", None], ["P"], ["R", "Q"]], "sequence 0, position 1: label missing"),
         ([X[0], [{"a": float("nan")}]], Y[:2], "sequence 1, position 0, attribute 'a' is nan"),

@@ -5,12 +5,15 @@
     import sklearn_crfsuite     # is partwise.compat.sklearn_crfsuite now, pycrfsuite likewise
 
 or ``from partwise.compat import sklearn_crfsuite``. What they train is in CRFsuite's model files, which CRFsuite reads.
+After `install`, pickles and joblib files of sklearn-crfsuite's estimators are read as the stand-in's.
 """
 
 from __future__ import annotations
 
 import importlib
+import pkgutil
 import sys
+from types import ModuleType
 
 #: The libraries that have a stand-in here.
 NAMES = ("pycrfsuite", "sklearn_crfsuite")
@@ -21,8 +24,11 @@ def install() -> None:
 
     RuntimeError if one of the originals has been imported: what holds it would go on with it.
     """
+    modules: dict[str, ModuleType] = {}
     for name in NAMES:
         module = importlib.import_module(f"{__name__}.{name}")
+        parts = [f"{name}.{found.name}" for found in pkgutil.iter_modules(module.__path__)]
+        modules |= {name: module} | {part: importlib.import_module(f"{__name__}.{part}") for part in parts}
         if sys.modules.get(name, module) is not module:
             raise RuntimeError(f"{name} has been imported already: call partwise.compat.install() before that")
-        sys.modules[name] = module
+    sys.modules.update(modules)  # parts too: pickles name them, and a second copy would have classes of its own

@@ -16,6 +16,7 @@ from partwise.checks import check_count, check_finite_weights, check_sums, count
 from partwise.estimators.training import TrainedEstimator, decode
 from partwise.losses import get_loss
 from partwise.metrics.scorers import get_measure
+from partwise.model_files.values import object_array
 from partwise.models.base import Ability, InputReport, Labellings, Model, Reading
 from partwise.models.errors import NotAvailable
 from partwise.models.shortcut import Shortcut
@@ -96,14 +97,19 @@ class AnsweringEstimator(TrainedEstimator):
         return short
 
     def predict(self, X: Any, **constraints: Any) -> Any:
-        """The best answer for each example; `constraints` as the class says."""
+        """The best answer for each example; `constraints` as the class says.
+
+        Answers that are lists come as `X` does: a list of them, or a one-dimensional array of objects where `X` is an
+        array, as scikit-learn's `cross_val_predict` needs it.
+        """
         short = self._shortcut(X, constraints)
         if short is not None:
-            return short.best(count_jobs(self.n_jobs))
-        model, reading, n_jobs = self._read(X, constraints, note=False)
-        best, answers = _best_answers(model, reading, n_jobs)
-        self._note(model, reading, best)
-        return answers
+            answers = short.best(count_jobs(self.n_jobs))
+        else:
+            model, reading, n_jobs = self._read(X, constraints, note=False)
+            best, answers = _best_answers(model, reading, n_jobs)
+            self._note(model, reading, best)
+        return object_array(answers) if isinstance(X, np.ndarray) and isinstance(answers, list) else answers
 
     def _predict_numbers(self, X: Any, probabilities: bool = False) -> tuple[Ints, Any] | None:
         """Labels of `predict` as numbers in `classes_`, all positions end to end, without a Python object for each.

@@ -36,7 +36,7 @@ class SequenceTagger(StructuredEstimator):
 
     An attribute of value 0 is the same as no attribute. Attributes not seen in training are ignored at
     prediction. `y` is a list of label sequences (strings, ints or other hashable values), or
-    `partwise.io.CodedSequences`. `fit` refuses a sequence without positions; predictions for one are empty.
+    `partwise.io.CodedSequences`. `fit` leaves out sequences without positions; predictions for one are empty.
 
     Predictions take two constraints:
 

@@ -81,14 +81,19 @@ def packed_of(given: Any) -> PackedItems:
     return PackedItems.of_lists(_items_of(items)) if packed is None else packed
 
 
-def token_of(item: Item) -> list[str] | dict[str, float]:
-    """An item as estimators take it: names, or a dict if there are values other than 1; repeated names are added up."""
+def token_of(item: Item, strings: dict[str, str]) -> list[str] | dict[str, float]:
+    """An item as estimators take it: names, or a dict if there are values other than 1; repeated names are added up.
+
+    strings: every name once, however often it occurs. Values of 0, which change nothing, are left out.
+    """
     names, values = item
-    if all(value == 1.0 for value in values):
-        return names
+    kept = [strings.setdefault(name, name) for name, value in zip(names, values, strict=True) if value]
+    if all(value in (0.0, 1.0) for value in values):
+        return kept[:]  # without room to grow
     total: dict[str, float] = {}
     for name, value in zip(names, values, strict=True):
-        total[name] = total.get(name, 0.0) + value
+        if value:
+            total[strings[name]] = total.get(name, 0.0) + value
     return total
 
 

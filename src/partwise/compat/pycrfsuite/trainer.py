@@ -42,7 +42,7 @@ class BaseTrainer:
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """A trainer is usable even where a subclass does not call `__init__`."""
         self = super().__new__(cls)
-        self._sequences = []
+        self.clear()
         self.select("lbfgs")
         return self
 
@@ -56,6 +56,8 @@ class BaseTrainer:
             self.set_params(params)
 
     _sequences: list[tuple[list[Any], list[str], int]]
+    #: Every name and label once, however often it occurs.
+    _strings: dict[str, str]
 
     def message(self, message: str) -> None:
         """Receive a line of what training says; by default it is printed, if `verbose`."""
@@ -64,14 +66,15 @@ class BaseTrainer:
 
     def append(self, xseq: Any, yseq: Sequence[str], group: int = 0) -> None:
         """Add a sequence of items with its labels; `group` is for `train(holdout=...)`."""
-        items, labels = [token_of(item) for item in sequence_of(xseq)], [text_of(label) for label in yseq]
+        items = [token_of(item, self._strings) for item in sequence_of(xseq)]
+        labels = [self._strings.setdefault(label, label) for label in map(text_of, yseq)]
         if len(items) != len(labels):
             raise ValueError(f"the numbers of items and labels differ: {len(items)} and {len(labels)}")
         self._sequences.append((items, labels, int(group)))
 
     def clear(self) -> None:
         """Forget all sequences."""
-        self._sequences = []
+        self._sequences, self._strings = [], {}
 
     def select(self, algorithm: str, type: str = "crf1d") -> None:
         """Choose the algorithm; its parameters have their defaults again."""
@@ -149,7 +152,8 @@ class BaseTrainer:
 
     def _run(self, trained: list[Any], held: list[Any], begin: float) -> LinearChain:
         say = self.message
-        log = _Log(say, held, begin, TITLES[self._algorithm], self._chosen)
+        each_pass = self.verbose or bool(held)
+        log = _Log(say, held, begin, TITLES[self._algorithm], self._chosen, each_pass)
         tagger = SequenceTagger(**estimator_parameters(self._algorithm, self._chosen), callbacks=[log])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
@@ -212,10 +216,13 @@ class Trainer(BaseTrainer):
 
 
 class _Log(TrainingCallback):
-    """Says in CRFsuite's words how a run goes: an iteration for each certificate."""
+    """Says in CRFsuite's words how a run goes."""
 
-    def __init__(self, say: Any, held: list[Any], begin: float, title: str, chosen: dict[str, Any]) -> None:
+    def __init__(
+        self, say: Any, held: list[Any], begin: float, title: str, chosen: dict[str, Any], each_pass: bool
+    ) -> None:
         self.say, self.held, self.begun, self.title, self.chosen = say, held, begin, title, chosen
+        self.each_pass = each_pass
         self.number, self.last = 0, 0.0
 
     def begin(self, session: Session) -> None:
@@ -235,8 +242,9 @@ class _Log(TrainingCallback):
         self.say("\n")
 
     def __call__(self, progress: Progress) -> None:
-        certificate = progress.certificate
-        if certificate is None or not progress.fresh:
+        # An iteration for each pass, where somebody looks at them; else for each certificate, which costs nothing.
+        certificate = progress.certificate if progress.fresh or not self.each_pass else progress.record()
+        if certificate is None or not (progress.fresh or self.each_pass):
             return
         self.number += 1
         weights = progress.weights()

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-import weakref
 from collections.abc import Sequence
-from contextlib import suppress
-from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from partwise.compat import pycrfsuite
 from partwise.compat.pycrfsuite.tagger import ParsedDump
+from partwise.compat.sklearn_crfsuite._fileresource import FileResource
 from partwise.compat.sklearn_crfsuite.metrics import flat_accuracy_score
+from partwise.model_files.values import object_array
 
 #: Parameters of `CRF` under other names than CRFsuite's.
 _NAMES = {
@@ -30,41 +29,6 @@ _NAMES = {
 }
 #: Parameters that are no parameters of an algorithm.
 _OTHERS = {"algorithm", "verbose", "model_filename", "keep_tempfiles", "trainer_cls"}
-
-
-class ModelFile:
-    """Where a model's file is: the user's, or a temporary one that goes with the object and is pickled with it."""
-
-    def __init__(self, name: str | None, keep: bool) -> None:
-        self.auto, self.keep = name is None, keep
-        self.name = name
-
-    def refresh(self) -> str:
-        """A name to write to."""
-        if self.auto and self.name is None:
-            handle, self.name = tempfile.mkstemp(".crfsuite", "model")
-            os.close(handle)
-            if not self.keep:
-                weakref.finalize(self, _remove, self.name)
-        assert self.name is not None
-        return self.name
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = dict(vars(self))
-        if self.auto and self.name is not None:
-            state |= {"name": None, "content": Path(self.name).read_bytes()}
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        content = state.pop("content", None)
-        vars(self).update(state)
-        if content is not None:
-            Path(self.refresh()).write_bytes(content)
-
-
-def _remove(name: str) -> None:
-    with suppress(OSError):
-        os.unlink(name)
 
 
 class LinePerIterationTrainer(pycrfsuite.Trainer):
@@ -137,16 +101,16 @@ class CRF(BaseEstimator):
         given = dict(locals())
         for name in self._get_param_names():
             setattr(self, name, given[name])
-        self.modelfile = ModelFile(model_filename, keep_tempfiles)
+        self.modelfile = FileResource(model_filename, keep_tempfiles)
         self.training_log_: Any = None
         self._forget()
 
     def _forget(self) -> None:
         self._tagger: pycrfsuite.Tagger | None = None
-        self._known: ParsedDump | None = None
+        self._info_cached: ParsedDump | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "_tagger": None, "_known": None}
+        return {**super().__getstate__(), "_tagger": None, "_info_cached": None}
 
     def fit(self, X: Any, y: Any, X_dev: Any = None, y_dev: Any = None) -> Self:
         """Train; with `X_dev` and `y_dev` the log has scores on these after each iteration."""
@@ -171,21 +135,21 @@ class CRF(BaseEstimator):
                 trainer.set(_NAMES.get(name, name), value)
         return trainer
 
-    def predict(self, X: Sequence[Any]) -> list[list[str]]:
-        """The best labels of each sequence."""
-        return self._fitted().tag_many(X)
+    def predict(self, X: Sequence[Any]) -> NDArray[np.object_]:
+        """The best labels of each sequence: an array of lists."""
+        return object_array(self._fitted().tag_many(X))
 
     def predict_single(self, xseq: Any) -> list[str]:
         """The best labels of one sequence."""
         return self._fitted().tag(xseq)
 
-    def predict_marginals(self, X: Sequence[Any]) -> list[list[dict[str, float]]]:
-        """For each item of each sequence the probabilities of its labels."""
-        return self._fitted().marginals_of_many(X)
+    def predict_marginals(self, X: Sequence[Any]) -> NDArray[np.object_]:
+        """For each item of each sequence the probabilities of its labels: an array of lists."""
+        return object_array(self._fitted().marginals_of_many(X))
 
     def predict_marginals_single(self, xseq: Any) -> list[dict[str, float]]:
         """For each item of one sequence the probabilities of its labels."""
-        return self.predict_marginals([xseq])[0]
+        return self._fitted().marginals_of_many([xseq])[0]
 
     def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
         """Share of items with the right label."""
@@ -207,9 +171,9 @@ class CRF(BaseEstimator):
 
     @property
     def _info(self) -> ParsedDump | None:
-        if self._known is None and self.tagger_ is not None:
-            self._known = self.tagger_.info()
-        return self._known
+        if self._info_cached is None and self.tagger_ is not None:
+            self._info_cached = self.tagger_.info()
+        return self._info_cached
 
     @property
     def classes_(self) -> list[str] | None:

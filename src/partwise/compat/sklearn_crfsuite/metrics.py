@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from numpy.typing import NDArray
 from sklearn import metrics as _metrics
 
 from partwise.compat.sklearn_crfsuite.utils import flatten
 
-Labels = Sequence[Sequence[Any]]
+Labels = Sequence[Sequence[Any]] | NDArray[Any]
 
 
 def flat_accuracy_score(y_true: Labels, y_pred: Labels) -> Any:

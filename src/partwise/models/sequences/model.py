@@ -147,9 +147,9 @@ class SequenceModel(Model):
     def training_sequences(
         self, X: Any, y: Any, sample_weight: Any, classes: Any = None
     ) -> tuple[Sequences, Targets, Floats | None, int]:
-        """Sequences of positive weight, their labels and weights, and how many sequences there are in all.
+        """Sequences to learn from, their labels and weights, and how many sequences there are in all.
 
-        classes: see `Training`.
+        Sequences without positions and those of weight 0 are left out. classes: see `Training`.
         """
         sequences = Sequences.of(X) if self.template is None else TextSequences.of(X)
         targets = Targets.of(y)
@@ -159,15 +159,18 @@ class SequenceModel(Model):
         lengths, n_sequences = sequences.lengths(), len(sequences.items)
         targets.check(lengths)
         weight = check_sample_weight(sample_weight, n_sequences)
+        if not lengths.all():  # sequences without positions have nothing to learn from
+            keep = np.flatnonzero(lengths)
+            if not len(keep):
+                raise ValueError("X holds no sequences with positions")
+            sequences, targets = sequences.take(keep), targets.take(keep)
+            weight = None if weight is None else weight[keep]
         if self.class_weight is not None:
             given = None if classes is None else all_labels(targets.classes(), classes)
             weight = sequence_weights(self.class_weight, targets, weight, given)
         if weight is not None and not weight.all():
             keep = np.flatnonzero(weight)
-            sequences, targets, lengths, weight = sequences.take(keep), targets.take(keep), lengths[keep], weight[keep]
-        if not lengths.all():
-            number = sequences.numbers[int(np.flatnonzero(lengths == 0)[0])]
-            raise ValueError(f"sequence {number} has no positions: leave it out")
+            sequences, targets, weight = sequences.take(keep), targets.take(keep), weight[keep]
         return sequences, targets, weight, n_sequences
 
     def _first_reading(self, sequences: Sequences, n_jobs: int) -> Rows:
