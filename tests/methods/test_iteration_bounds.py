@@ -10,7 +10,7 @@ from oracles.eg_figures import kl
 from oracles.excessive_gap import spread
 from partwise import Problem, solve
 from partwise.features import multiclass_map
-from partwise.methods import constants, dcd_additions, eg_passes, excessive_gap_steps
+from partwise.methods import Constants, constants, dcd_additions, eg_passes, excessive_gap_steps
 from partwise.penalties import ElasticNet
 from partwise.solvers import EG, EGBatch, ExcessiveGap
 
@@ -86,6 +86,122 @@ def test_eg_is_there_in_time(kind, loss, weighted):
         assert 1 / small.dense.n <= known <= needed
         run = solve(small.problem, solver, tol=0.0, max_passes=int(np.ceil(needed)), random_state=0)
         assert best.primal - run.dual <= 0.3 * lacking + (best.primal - best.dual)
+
+
+@pytest.mark.parametrize("kind", ["multiclass", "chain-tied"])
+@pytest.mark.parametrize("loss", ["log", "smoothed-hinge", "hinge"])
+def test_dual_accuracy_bounds_primal_and_gap(kind, loss):
+    """At any dual point P - P* and P - D are within what its distance from the best dual value allows."""
+    small = Small(kind, loss, l2=2.0, plain=True)
+    dense, found, rng = small.dense, constants(small.problem), np.random.default_rng(0)
+    best = solve(small.problem, "auto", tol=1e-9 if loss != "hinge" else 1e-6, max_passes=100_000)
+    tightest = np.inf
+    for scale in (0.0, 0.3, 3.0, 30.0):
+        for share in (0.0, 0.9, 0.999):
+            scores = scale * rng.normal(size=small.problem.n_slots)
+            mixed = [
+                share * p + (1 - share) * q for p, q in zip(near_best(small), small.distributions(scores), strict=True)
+            ]
+            weights = dense.weights(mixed)
+            distance = best.primal - dense.dual(mixed)
+            for accuracy, left in (
+                ("primal", small.problem.value(weights) - best.dual),
+                ("gap", small.problem.value(weights) - dense.dual(mixed)),
+            ):
+                epsilon = inverse(lambda e, a=accuracy: found.dual_accuracy(e, a), distance)
+                assert left <= epsilon + (best.primal - best.dual) + 1e-9
+                tightest = min(tightest, epsilon / left)
+    assert tightest < 100
+
+
+def near_best(small):
+    """Distributions near the best ones."""
+    from theorems.checks import best_point
+
+    return best_point(small)[0]
+
+
+def inverse(function, value):
+    """The argument at which an increasing function has this value."""
+    low, high = 1e-12, 1e12
+    for _ in range(200):
+        middle = np.sqrt(low * high)
+        low, high = (middle, high) if function(middle) < value else (low, middle)
+    return high
+
+
+def test_dual_accuracy_by_hand():
+    """Two examples of weights 1 and 2, |psi| at most 3 and 1, l2 = 2: G = 5; at temperature 1/2, 11 / (tau l2) = 11."""
+    made = {"weights": np.array([1.0, 2.0]), "psi2": np.array([9.0, 1.0]), "l2": 2.0}
+    rest = {"log_labellings": np.ones(2), "costs": np.ones(2)}
+    hinge = Constants(**made, **rest, temperature=0.0)
+    # 2 G sqrt(2 d / l2) + d = 10 sqrt(d) + d; with the gap 10 sqrt(d) + 2 d
+    assert hinge.dual_accuracy(10 * 0.1 + 0.01, "primal") == pytest.approx(0.01)
+    assert hinge.dual_accuracy(10 * 0.1 + 0.02, "gap") == pytest.approx(0.01)
+    assert hinge.dual_accuracy(1e-12, "primal") == pytest.approx(1e-26)
+    smooth = Constants(**made, **rest, temperature=0.5)
+    assert smooth.dual_accuracy(1e-3, "primal") == pytest.approx(1e-3 / 12)
+    assert smooth.dual_accuracy(1e-3, "gap") == pytest.approx(1e-3 / 13)
+    assert smooth.dual_accuracy(1e3, "primal") == hinge.dual_accuracy(1e3, "primal")  # far away the other is better
+    assert smooth.dual_accuracy(0.7, "dual") == 0.7
+    with pytest.raises(ValueError, match="accuracy must be one of"):
+        hinge.dual_accuracy(0.1, "weights")
+
+
+@pytest.mark.parametrize("loss", ["log", "hinge"])
+@pytest.mark.parametrize("accuracy", ["primal", "gap"])
+@pytest.mark.parametrize("order", ["batch", "random"])
+def test_eg_is_there_in_time_by_primal_and_gap(loss, accuracy, order):
+    """Collins et al. 2008, section 9 and footnote 12."""
+    small = Small("multiclass", loss, l2=20.0, n=3, plain=True)
+    epsilon = (0.02 if loss == "hinge" else 5e-5) * small.problem.value(np.zeros(small.problem.n_weights))
+    needed = eg_passes(small.problem, epsilon, order=order, accuracy=accuracy)
+    assert needed > eg_passes(small.problem, epsilon, order=order)
+    solver = {
+        "batch": EGBatch(step_size="theorem", start="uniform"),
+        "random": EG(step_size="theorem", start="uniform", order="random"),
+    }[order]
+    best = solve(small.problem, "eg-batch", tol=1e-6 if loss == "log" else 1e-4, max_passes=50_000)
+    run = solve(small.problem, solver, tol=0.0, max_passes=int(np.ceil(needed)), random_state=0)
+    uniform = [np.full(len(e), 1.0 / len(e)) for e in small.dense.examples]
+    first, dual = small.problem.value(small.dense.weights(uniform)), small.dense.dual(uniform)
+    if accuracy == "primal":
+        assert run.primal - best.dual <= epsilon < first - best.primal
+    else:
+        assert run.gap <= epsilon < first - dual
+
+
+def test_rates_of_primal_accuracy():
+    """O(log 1/eps) for the log loss, O(1/eps^2) for the hinge, of which the dual asks O(1/eps)."""
+    passes = {
+        loss: [eg_passes(Small("multiclass", loss).problem, e, accuracy="primal") for e in (1e-6, 1e-8, 1e-10)]
+        for loss in ("log", "hinge")
+    }
+    assert passes["log"][2] - passes["log"][1] == pytest.approx(passes["log"][1] - passes["log"][0], rel=1e-3)
+    assert passes["hinge"][1] / passes["hinge"][0] == pytest.approx(1e4, rel=1e-3)
+
+
+@pytest.mark.parametrize("loss", ["log", "hinge"])
+def test_high_probability_form_of_theorem_2(loss):
+    """The best of log2(1 / delta) runs, each with half of epsilon in the mean: none of many may fail often."""
+    small = Small("multiclass", loss, l2=60.0, n=3, weighted=False, plain=True)
+    uniform = [np.full(len(e), 1.0 / len(e)) for e in small.dense.examples]
+    best = solve(small.problem, "eg-batch", tol=1e-7 if loss == "log" else 1e-4, max_passes=50_000)
+    epsilon, delta = 0.3 * (best.dual - small.dense.dual(uniform)), 0.2
+    needed = eg_passes(small.problem, epsilon, delta=delta)
+    assert needed == pytest.approx(3 * eg_passes(small.problem, epsilon / 2))
+    failed = 0
+    for seed in range(40):
+        solver = EG(step_size="theorem", start="uniform", order="random", delta=delta)
+        run = solve(small.problem, solver, tol=0.0, max_passes=int(np.ceil(needed)), random_state=seed)
+        assert run.passes <= np.ceil(needed) + 3
+        failed += best.primal - run.dual > epsilon + (best.primal - best.dual)
+    assert failed <= delta * 40
+    with pytest.raises(ValueError, match="delta is about the draws of order='random'"):
+        eg_passes(small.problem, epsilon, order="batch", delta=delta)
+    for bad in (0.0, 1.5, np.nan):
+        with pytest.raises(ValueError, match="delta must be"):
+            eg_passes(small.problem, epsilon, delta=bad)
 
 
 def test_excessive_gap_is_there_in_time():

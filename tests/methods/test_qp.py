@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.linalg import block_diag
 from scipy.optimize import minimize
 from smallproblems import Small
 
@@ -138,6 +139,39 @@ class TestTheorem1:
             assert result.theorem_1(best.alpha) == pytest.approx(expected, rel=1e-9, abs=1e-9)
             assert result.value <= result.mean_value + EXACT
             assert result.mean_value <= result.theorem_1(best.alpha) + EXACT
+
+
+def separate(seed, n=12):
+    """Blocks that do not meet: n |A| grows with their number, and B + lambda does not."""
+    rng = np.random.default_rng(seed)
+    A = block_diag(*(factor @ factor.T for factor in rng.normal(size=(n, 3, 3))))
+    return A, rng.normal(size=3 * n), np.full(n, 3)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_theorem_1_as_a_number_of_iterations(seed):
+    """Where the step 0.4 / (B + lambda) is longer than 1 / (n |A|), the theorem of Collins et al. says nothing."""
+    A, b, sizes = separate(seed)
+    best = eg_qp(A, b, sizes, step_size="search", tol=1e-9)
+    few = eg_qp(A, b, sizes, tol=0.0, max_iterations=3)
+    eta, B, largest = few.step_size, few.gradient_range, few.largest_eigenvalue
+    assert eta * few.function.upper > 1
+    f, g = theorem_1(eta, B, largest, 1)
+    excess = few.first_value - few.lower_bound
+    epsilon = 0.05 * (few.first_value - best.value)
+    needed = few.iterations_for(epsilon)
+    assert needed == int(np.ceil((f * len(sizes) * np.log(3.0) + g * excess) / epsilon))
+    assert f * eta == pytest.approx(1.0)
+    assert 1.0 < g < 1.5  # 2.5 (B + lambda) D / T + 1.5 (Q(alpha^1) - Q*) / T, rounded up
+    run = eg_qp(A, b, sizes, tol=0.0, max_iterations=needed)
+    assert run.value - best.lower_bound <= epsilon < few.value - best.value
+    u = best.alpha
+    expected = (f * divergence(u, uniform(sizes)) + g * (few.first_value - quadratic(A, b, u))) / 3
+    assert few.bound(u) == pytest.approx(expected)
+    assert few.value - quadratic(A, b, u) <= few.bound(u)
+    long = eg_qp(A, b, sizes, step_size=1.0 / (B + largest), tol=0.0, max_iterations=3)
+    with pytest.raises(ValueError, match="no theorem is about this run"):
+        long.iterations_for(epsilon)
 
 
 def swinging():

@@ -145,7 +145,7 @@ class EGResult:
                 distance = float((divergences / steps).sum())
                 return Guarantee(n * (distance + excess), (distance + excess), float((steps * function.mu).min()) / n)
         raise ValueError(
-            "no theorem is about this run: 000 requires order='batch' or 'random' and constant steps of at most "
+            "no theorem is about this run: they ask for order='batch' or 'random' and constant steps of at most "
             "1 / upper or 1 / block_upper (or step_size='search')"
         )
 

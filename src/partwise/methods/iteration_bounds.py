@@ -7,6 +7,8 @@ omega the inequalities are those of docs/math.md, and with weights 1 the papers'
 """
 
 from dataclasses import dataclass
+from math import sqrt
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -15,9 +17,12 @@ from ..capabilities import Capability, listed
 from ..checks import check_choice, check_positive
 from ..dual import DualPoint
 from ..problem import Problem
+from ..solvers.eg import EG
 from ..solvers.eg_start import max_step, psi2_bounds
 from ..solvers.excessive_gap import steps_to
 from .eg import Guarantee
+
+Accuracy = Literal["dual", "primal", "gap"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +54,34 @@ class Constants:
     def spread(self) -> float:
         """sum_i omega_i log |Y_i|: the largest divergence from uniform distributions (002's D, times n)."""
         return float(self.weights @ self.log_labellings)
+
+    def dual_accuracy(self, epsilon: float, accuracy: Accuracy) -> float:
+        """How near to the best dual value a point must be for P at its weights to be within epsilon of its best value.
+
+        Of "gap": for P - D of the point and its weights w to be at most epsilon; of "dual": epsilon itself.
+
+        Where the dual value is d below the best, |w - w*|^2 <= 2 d / l2, as -D rises from its minimum by at least
+        l2/2 |w - w*|^2. The sum of losses has slopes of at most G = sum_i omega_i |psi_i|, and above temperature 0 a
+        curvature of at most sum_i omega_i |psi_i|^2 / tau. So
+
+            P(w) - P* <= 2 G sqrt(2 d / l2) + d        and above temperature 0
+            P(w) - P* <= (1 + sum_i omega_i |psi_i|^2 / (tau l2)) d
+
+        (O(1/eps^2) and O(log 1/eps) iterations: Collins et al. 2008, section 9 and footnote 12). P - D is d more. Both
+        sides are concave in d, so that the bound holds in the mean over draws, too.
+        """
+        check_positive("epsilon", epsilon)
+        check_choice("accuracy", accuracy, get_args(Accuracy))
+        if accuracy == "dual":
+            return float(epsilon)
+        own = 1.0 if accuracy == "primal" else 2.0
+        slope = 2.0 * float(self.weights @ np.sqrt(self.psi2)) * sqrt(2.0 / self.l2)
+        # the root of own x^2 + slope x = epsilon, without cancellation
+        found = (2.0 * epsilon / (slope + sqrt(slope * slope + 4.0 * own * epsilon))) ** 2
+        if self.temperature > 0:
+            curvature = float(self.weights @ self.psi2) / (self.temperature * self.l2)
+            found = max(found, epsilon / (own + curvature))
+        return found
 
     @property
     def smoothing(self) -> float:
@@ -86,8 +119,16 @@ def constants(problem: Problem) -> Constants:
     )
 
 
-def eg_passes(problem: Problem, epsilon: float, *, order: str = "random", divergence: float | None = None) -> float:
-    """Passes of EG with the theorem's steps to a dual value within epsilon of the best: 000's Table 1, over n.
+def eg_passes(
+    problem: Problem,
+    epsilon: float,
+    *,
+    order: str = "random",
+    divergence: float | None = None,
+    accuracy: Accuracy = "dual",
+    delta: float = 1.0,
+) -> float:
+    """Passes of EG with the theorem's steps to an accuracy of epsilon: Collins et al. 2008, Table 1, over n.
 
     The table counts visits of examples: n^2 / eps |A| D and n (1 + n |A|) log(c_1 / eps) for batches, n / eps (|A| D +
     Q(u^1) - Q*) and n (1 + |A|) log(c_2 / eps) for the order "random", of max-margin and log-linear duals; the smaller
@@ -102,11 +143,22 @@ def eg_passes(problem: Problem, epsilon: float, *, order: str = "random", diverg
     divergence : float, optional
         sum_i omega_i D[u*_i || u^1_i] of a best dual point from the start; by default the largest it can be from
         uniform distributions, sum_i omega_i log |Y_i|.
+    accuracy : "dual", "primal" or "gap"
+        What is to be at most epsilon: D* - D, P(w) - P* or P(w) - D (`Constants.dual_accuracy`).
+    delta : float
+        Below 1, with the order "random": passes of all log2(1 / delta) runs of `eg` with this option `delta`, after
+        which the best of them is within epsilon with probability 1 - delta (the paper after Theorem 2: each run is
+        within epsilon / 2 in the mean, and by Markov's inequality beyond epsilon with probability 1/2 at most).
     """
-    check_positive("epsilon", epsilon)
     check_choice("order", order, ("batch", "random"))
     _check_identity(problem)
     found = constants(problem)
+    epsilon = found.dual_accuracy(epsilon, accuracy)
+    runs = EG(delta=delta).runs
+    if delta < 1:
+        if order != "random":
+            raise ValueError(f"delta is about the draws of order='random', not about order={order!r}")
+        epsilon /= 2.0
     distance = _divergence(found, divergence)
     tau, n = found.temperature, found.n_examples
     heaviest = float(found.weights.sum() if order == "batch" else found.weights.max())
@@ -114,7 +166,7 @@ def eg_passes(problem: Problem, epsilon: float, *, order: str = "random", diverg
     if order == "batch":
         return float(Guarantee(distance * rate, contraction=tau / rate).needed(epsilon))
     reach = distance * rate + _excess_of_uniform(problem)
-    return Guarantee(n * reach, reach, tau / rate / n).needed(epsilon) / n
+    return runs * Guarantee(n * reach, reach, tau / rate / n).needed(epsilon) / n
 
 
 def excessive_gap_steps(problem: Problem, epsilon: float, *, divergence: float | None = None) -> int:

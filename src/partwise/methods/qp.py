@@ -11,9 +11,10 @@ one block can differ by anywhere in the feasible set:
     theorem    0.4 / (B + lambda) if tau = 0; 1 / (max tau + n max |A|) for n blocks if not
     others     as in `eg`; with a number Q never rises below 0.567 / (B + lambda)
 
-Source. 001: Figure 2, and Theorem 1 (`QPResult.theorem_1`); the steps are those of its section 3.2. B there is taken
-over all components; its proof uses differences within a block alone, and the bound 2 (n max |A| + max |b|) given there
-is replaced by a sharper one. For tau > 0: 000, Figure 1, Theorem 1 and Lemma 3.
+Source. Bartlett et al. 2004: Figure 2, and Theorem 1 (`QPResult.theorem_1`; also behind `bound` and `iterations_for`
+where a step is too long for the theorems of Collins et al. 2008); the steps are those of its section 3.2. B there is
+taken over all components; its proof uses differences within a block alone, and the bound 2 (n max |A| + max |b|) given
+there is replaced by a sharper one. For tau > 0: Collins et al. 2008, Figure 1, Theorem 1 and Lemma 3.
 """
 
 from dataclasses import dataclass, field
@@ -22,14 +23,15 @@ from math import exp
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .eg import EGResult, Run
+from ..arrays import Floats
+from .eg import EGResult, Guarantee, Run
 from .functions import Quadratic, quadratic
 from .simplices import log_of
 
 
 @dataclass(frozen=True, eq=False)
 class QPResult(EGResult):
-    """The outcome of `eg_qp`, and 001's Theorem 1."""
+    """The outcome of `eg_qp`, and Theorem 1 of Bartlett et al. 2004."""
 
     function: Quadratic = field(repr=False)
 
@@ -47,6 +49,16 @@ class QPResult(EGResult):
     def largest_eigenvalue(self) -> float:
         """lambda."""
         return self.function.largest_eigenvalue
+
+    def _guarantee(self, divergences: Floats, excess: float) -> Guarantee:
+        """Collins et al.'s theorem where it is about this step, which is then the lower bound; else Theorem 1."""
+        try:
+            return super()._guarantee(divergences, excess)
+        except ValueError:
+            factors = theorem_1_factors(self.step_size, self.gradient_range, self.largest_eigenvalue)
+            if self.function.entropic or factors is None or self.iterations == 0:
+                raise
+            return Guarantee(factors[0] * float(divergences.sum()) + factors[1] * excess)
 
     def theorem_1(self, other: ArrayLike) -> float:
         """The right-hand side of 001's Theorem 1 with this feasible point for u: a bound of `mean_value`.
