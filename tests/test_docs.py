@@ -163,8 +163,11 @@ def test_the_structure_of_the_page_works_with_every_solver_it_is_given_to(run_pa
     assert np.argmin(first.weights) == 4
 
 
-def test_the_structure_of_the_page_meets_the_rules(run_page):
+def test_the_structure_of_the_page_meets_the_rules(run_page, capsys):
     structure = run_page("how_to_add_a_structure.md")["structure"]
+    complaint = capsys.readouterr().out.splitlines()[0]
+    assert complaint.startswith("maximize: example 0: ")
+    assert complaint in text_of("how_to_add_a_structure.md")
     rng = np.random.default_rng(1)
     for scores in (rng.normal(size=5), 1000 * rng.normal(size=5)):
         value, expected, entropy = structure.log_partition(0, scores, 1e-4)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from . import result as result
     from . import solvers as solvers
     from . import structures as structures
+    from . import testing as testing
     from .comparison import compare as compare
     from .estimators import ConstituencyParser as ConstituencyParser
     from .estimators import DependencyParser as DependencyParser
@@ -110,6 +111,7 @@ _PACKAGES = (
     "result",
     "solvers",
     "structures",
+    "testing",
 )
 
 __all__ = sorted(_HOME)

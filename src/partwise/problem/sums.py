@@ -157,7 +157,7 @@ class Sums:
         return self._of_examples("feature_sums", examples)
 
     def example_sizes(self, examples: Ints) -> list[tuple[int, float]]:
-        """(slots, numbers that inference works on) of these examples; infinitely many where inference is Python code."""
+        """(slots, numbers that inference works on) of these examples; infinitely many where it is Python code."""
         return self._of_examples("example_sizes", examples)
 
     # primal
