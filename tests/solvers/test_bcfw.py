@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from smallproblems import Small
@@ -35,6 +37,52 @@ def test_the_same_iterates_as_the_transcription(kind, rng):
         np.testing.assert_allclose(solver.average_weights(state), reference.average_weights, atol=1e-10)
         b = small.dense.linear_part(reference.average_ps)
         assert state.average[2] == pytest.approx(b, abs=1e-10)
+
+
+def pair_steps(values, inner, ratio, x):
+    """Shift weight from the worst labelling that has some to the best one, until they are level: (x, its change)."""
+    v, x, before = values.copy(), x.copy(), x.copy()
+    for _ in range(10_000):
+        s = int(np.argmax(v))
+        a = int(np.argmin(np.where(x > 0, v, np.inf)))
+        if v[s] - v[a] <= 1e-13:
+            break
+        curvature = ratio * (inner[s, s] + inner[a, a] - 2 * inner[s, a])
+        gamma = min(x[a], (v[s] - v[a]) / curvature) if curvature > 0 else x[a]
+        x[s], x[a] = x[s] + gamma, x[a] - gamma
+        v -= ratio * gamma * (inner[:, s] - inner[:, a])
+    return x, x - before
+
+
+@pytest.mark.parametrize("kind", ["multiclass", "chain-tied"])
+@pytest.mark.parametrize("sweeps", [0, 2])
+def test_the_sequential_dual_method(kind, sweeps, rng):
+    """Each visit solves the example's dual over the labellings found for it; sweeps do so without the oracle."""
+    small = Small(kind, "hinge", ties=False, plain=True, l2=0.3)
+    dense = small.dense
+    solver = replace(BCFW.sequential_dual(sweeps=sweeps), order="cyclic")
+    state = solver.init_state(small.problem, rng, None)
+    gold = [
+        int(np.flatnonzero((e.counts == g).all(axis=1))[0]) for e, g in zip(dense.examples, dense.gold, strict=True)
+    ]
+    known = [[k] for k in gold]
+    shares = [np.ones(1) for _ in gold]
+    w = np.zeros(dense.dim)
+    for _ in range(6):
+        for sweep in range(1 + sweeps):
+            for i in range(dense.n):
+                psi, costs, ratio = dense.psi(i), dense.label_costs(i), dense.sample_weight[i] / dense.l2
+                best = int(np.argmax(costs - psi @ w))
+                if sweep == 0 and best not in known[i]:
+                    known[i].append(best)
+                    shares[i] = np.append(shares[i], 0.0)
+                own = psi[known[i]]
+                shares[i], change = pair_steps(costs[known[i]] - own @ w, own @ own.T, ratio, shares[i])
+                w = w + ratio * change @ own
+        solver.step(small.problem, state)
+        np.testing.assert_allclose(state.weights, w, atol=1e-8)
+    assert state.sweeps == 6 * sweeps
+    assert solve(small.problem, BCFW.sequential_dual(), tol=1e-3, max_passes=200).status == "converged"
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge"])

@@ -42,11 +42,13 @@ near, at least every fifteenth pass (after pass 300: every twentieth part of the
 dual is recomputed from the blocks; the average is certified by its plane (u, b).
 
 Source. Lacoste-Julien, Jaggi, Schmidt, Pletscher 2013, Algorithms 3 and 4 and their appendix on averaging: the plain
-form, a rival ("FW-Struct") in 004. Osokin, Alayrac, Lukasewitz, Dokania, Lacoste-Julien 2016: gap sampling, pairwise
+form, a rival ("FW-Struct") in Chang and Yih 2013. Osokin, Alayrac, Lukasewitz, Dokania, Lacoste-Julien 2016: gap sampling, pairwise
 steps, caching. Shah, Kolmogorov, Lampert 2015: sweeps over cached planes, and when to end them; there by measured
-time, here by counted work, so that the same seed gives the same bits. Departures: sample weights; order "permuted" by
-default; the squared hinge, with scaled corners or coordinate steps; several steps per visit; bounded memory, by merging
-an example's labellings into one mixture when all of them together take more than `memory_mb`.
+time, here by counted work, so that the same seed gives the same bits. Shevade, Balamurugan, Sundararajan, Keerthi
+2011: the sequential dual method (`BCFW.sequential_dual()`), which Chang and Yih 2013 call closest to theirs.
+Departures: sample weights; order "permuted" by default; the squared hinge, with scaled corners or coordinate steps;
+several steps per visit; bounded memory, by merging an example's labellings into one mixture when all of them together
+take more than `memory_mb`.
 """
 
 from dataclasses import dataclass, replace
@@ -171,6 +173,16 @@ class BCFW(BlockSolver[BCFWState]):
     def plain(cls, *, averaging: bool = True) -> "BCFW":
         """The form of 2013: one step per visit, towards the oracle's corner, nothing kept but expected counts."""
         return cls(averaging=averaging, pairwise=False, cached_sweeps=0)
+
+    @classmethod
+    def sequential_dual(cls, *, sweeps: int = 5) -> "BCFW":
+        """The sequential dual method (SDM) of Shevade et al. 2011: solve one example's dual after the other.
+
+        Each visit steps on the pair of labellings that violates most until the example's working set is solved. A pass
+        with the oracle is followed by `sweeps` without (fewer if one gains nothing); their rules for when to alternate
+        are not reproduced. No average, and no labelling is forgotten.
+        """
+        return cls(averaging=False, cached_sweeps=sweeps, sweep_cost=0.0, steps=1000, keep=2**31)
 
     def init_state(self, problem: Problem, rng: np.random.Generator, warm_start: WarmStart | None) -> BCFWState:
         check_violators(self.violators, problem)
