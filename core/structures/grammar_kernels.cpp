@@ -1,6 +1,7 @@
 #include "structures/grammar_kernels.h"
 
 #include <cmath>
+#include <limits>
 
 #include "structures/grammar_chart.h"
 
@@ -16,7 +17,8 @@ constexpr double kLeast = 1e-275;
 constexpr double kMost = 1e250;
 constexpr double kHigh = 10.0;
 constexpr double kLow = -500.0;
-constexpr double kRoom = 300.0;
+// In powers of two, which are exact: with a factor of exp(300) log Z is rounded as if scores were that large.
+constexpr Index kRoom = 432;
 
 // Weights exp(score - shift) of all slots that derivations have, and the sum of shifts of a derivation. A derivation has
 // one slot of each word, one of each row of splits, and n - 1 of each other table.
@@ -28,21 +30,27 @@ class Weights {
         const Rules& g = x.g;
         const auto parts = static_cast<double>(n - 1);
         fill(out_, at_.count(), 0.0);
-        shift += parts * table(0, 1, g.size(), g.size(), true);
-        shift += parts * table(g.size(), n, g.start.count, g.start.width, everywhere(g.start));
+        shift_ += parts * table(0, 1, g.size(), g.size(), true);
+        shift_ += parts * table(g.size(), n, g.start.count, g.start.width, everywhere(g.start));
         for (Index q = 1; q < n; ++q)
-            shift += table(at_.split(0, q), 1, g.split.count, g.split.width, everywhere(g.split));
-        shift += parts * table(at_.ends(), n, g.end.count, g.end.width, everywhere(g.end));
-        shift += parts * table(at_.spans(), n_spans(n), g.span.count, g.span.width, everywhere(g.span));
-        if (x.has_gold) shift += parts * table(at_.other(), 1, n, n, true);
+            shift_ += table(at_.split(0, q), 1, g.split.count, g.split.width, everywhere(g.split));
+        shift_ += parts * table(at_.ends(), n, g.end.count, g.end.width, everywhere(g.end));
+        shift_ += parts * table(at_.spans(), n_spans(n), g.span.count, g.span.width, everywhere(g.span));
+        if (x.has_gold) shift_ += parts * table(at_.other(), 1, n, n, true);
         // What is taken off each word, so that a derivation near `centre` has a weight near 1.
-        const double more = (centre - shift) / static_cast<double>(n);
-        for (Index s = 0; s < n; ++s) shift += words(s, more);
+        const double more = (centre - shift_) / static_cast<double>(n);
+        for (Index s = 0; s < n; ++s) shift_ += words(s, more);
     }
 
     const double* data() const { return out_; }
-    double shift = 0;
     bool in_range = true;
+
+    // log of the sum over derivations of scores whose sum over derivations of weights is z.
+    double log_sum(double z) const {
+        const double scaled = std::ldexp(z, -power_);
+        const bool normal = scaled >= std::numeric_limits<double>::min();
+        return (normal ? std::log(scaled) : std::log(z) - power_ * std::log(2.0)) + shift_;
+    }
 
    private:
     // Whether every symbol with a rule has a column: only then do all derivations have n - 1 slots of the table.
@@ -53,9 +61,9 @@ class Weights {
         }
         return true;
     }
-    void set(Index slot, double score) {
+    void set(Index slot, double score, int power) {
         if (scores_[slot] == -kInfinity) return;
-        out_[slot] = fast_exp(score);
+        out_[slot] = std::ldexp(fast_exp(score), power);
         in_range = in_range && score < -kLow && score > kLow;
     }
     double table(Index first, Index rows, Index columns, Index width, bool shifted) {
@@ -83,10 +91,13 @@ class Weights {
         for (Index k = 0; k < x_.n_columns(s); ++k) high = std::max(high, scores_[at_.word(x_.column(s, k), s)]);
         if (high == -kInfinity) high = 0.0;
         // All weights but those of words are at most 1, so that the room above 1 is theirs.
-        const double taken = std::isnan(centre) ? high - kRoom / static_cast<double>(x_.n) : centre;
+        const bool first = std::isnan(centre);
+        const double taken = first ? high : centre;
+        const int power = first ? static_cast<int>(kRoom * (s + 1) / x_.n - kRoom * s / x_.n) : 0;
+        power_ += power;
         for (Index k = 0; k < x_.n_columns(s); ++k) {
             const Index slot = at_.word(x_.column(s, k), s);
-            set(slot, scores_[slot] - taken);
+            set(slot, scores_[slot] - taken, power);
         }
         return taken;
     }
@@ -95,6 +106,8 @@ class Weights {
     const Slots at_;
     const double* scores_;
     double* out_;
+    double shift_ = 0;
+    int power_ = 0;
 };
 
 // A probability below this is nothing beside the rounding of those that sum to 1: its derivations are not followed.
@@ -250,7 +263,7 @@ bool sums_around(const Sentence& sentence, const double* scores, double centre, 
     double z = 0;
     for (const Index a : sentence.g.roots) z += chart.value(a, 0, sentence.n);
     if (!in_range || z == 0.0) return false;
-    log_z = std::log(z) + weights.shift;
+    log_z = weights.log_sum(z);
     if (!marginals && !entropy) return true;
     const Index n_slots = sentence.slots().count();
     if (!marginals) marginals = frame.take(n_slots);

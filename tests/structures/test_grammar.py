@@ -13,6 +13,8 @@ from scipy.stats import chisquare
 
 from oracles.enumerate import enumeration_of
 from oracles.grammars import KnownGrammar, Spec, anchored, nodes_array, random_spec
+from oracles.precise import EXTENDED, LONG
+from partwise.problem.rounding import EPSILON
 
 SEEDS = st.integers(0, 2**32 - 1)
 ONE = Spec(1, [(0, 0, 0)], [0], [0], {"span": [0]})
@@ -29,6 +31,19 @@ def draw(seed, n, mask=False, gold=True):
         allowed = (rng.random(len(kept)) < 0.75) | kept
         structure.set_mask(1, allowed.astype(np.uint8))
     return structure, enumeration_of(structure, 1), rng
+
+
+@pytest.mark.skipif(not EXTENDED, reason="long doubles are doubles here")
+@pytest.mark.parametrize("size", [0.0, 1e-3, 1.0])
+@pytest.mark.parametrize("seed", range(20))
+def test_log_partition_is_rounded_as_its_scores_are(seed, size):
+    """Factors that keep sums in range add no rounding of their own."""
+    structure, every, rng = draw(seed, 5)
+    scores = size * rng.normal(size=structure.num_slots(1))
+    values = every.counts.astype(LONG) @ scores.astype(LONG)
+    exact = np.log(np.exp(values).sum())
+    largest = float(np.abs(every.counts @ np.abs(scores)).max()) + math.log(len(every))
+    assert abs(structure.log_partition(1, scores)[0] - exact) <= 4 * EPSILON * (1.0 + largest)
 
 
 @given(SEEDS, st.integers(1, 5), st.sampled_from([0.1, 1.0, 20.0, 300.0]), st.sampled_from([0.3, 1.0]), st.booleans())
