@@ -93,6 +93,15 @@ void bind_kernels(nb::module_& m) {
             },
             "matrix"_a, "square"_a);
 
+    nb::class_<PlacedKernel, Kernel>(m, "PlacedKernel")
+        .def(
+            "__init__",
+            [](PlacedKernel* self, Kernel& kernel, const Ints& query_places, const Ints& support_places) {
+                new (self)
+                    PlacedKernel(share(kernel), vector_of<Index>(query_places), vector_of<Index>(support_places));
+            },
+            "kernel"_a, "query_places"_a.noconvert(), "support_places"_a.noconvert());
+
     nb::class_<KernelSegment, Segment>(m, "KernelSegment")
         .def(
             "__init__",

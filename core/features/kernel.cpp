@@ -316,4 +316,22 @@ void StoredKernel::values(Index first, Index last, Index begin, Index end, doubl
     for (Index t = first; t < last; ++t, out += n) copy(stored(t) + begin, out, n);
 }
 
+PlacedKernel::PlacedKernel(std::shared_ptr<const Kernel> kernel, std::vector<Index> query_places,
+                           std::vector<Index> support_places)
+    : kernel_(std::move(kernel)), query_places_(std::move(query_places)), support_places_(std::move(support_places)) {
+    if (len(query_places_.size()) != num_queries() || len(support_places_.size()) != num_support())
+        throw InputError("places: one per row is needed");
+    if (square() && query_places_ != support_places_) throw InputError("places: queries and support are the same rows");
+}
+
+void PlacedKernel::values(Index first, Index last, Index begin, Index end, double* out) const {
+    kernel_->values(first, last, begin, end, out);
+    const Index n = end - begin;
+    for (Index t = first; t < last; ++t, out += n) {
+        for (Index p = 0; p < n; ++p) {
+            if (support_places_[idx(begin + p)] != query_places_[idx(t)]) out[p] = 0.0;
+        }
+    }
+}
+
 }  // namespace partwise

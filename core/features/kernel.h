@@ -150,4 +150,22 @@ class StoredKernel final : public Kernel {
     bool square_;
 };
 
+// A kernel times 1 for rows of the same place (position in a sequence) and 0 for others: as if each place had weights of
+// its own.
+class PlacedKernel final : public Kernel {
+   public:
+    PlacedKernel(std::shared_ptr<const Kernel> kernel, std::vector<Index> query_places,
+                 std::vector<Index> support_places);
+
+    Index num_queries() const override { return kernel_->num_queries(); }
+    Index num_support() const override { return kernel_->num_support(); }
+    bool square() const override { return kernel_->square(); }
+    void values(Index first, Index last, Index begin, Index end, double* out) const override;
+
+   private:
+    std::shared_ptr<const Kernel> kernel_;
+    std::vector<Index> query_places_;
+    std::vector<Index> support_places_;
+};
+
 }  // namespace partwise

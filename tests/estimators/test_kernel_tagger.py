@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from partwise import RegularizationPathCV, SequenceTagger
+from partwise import RegularizationPathCV, SequenceTagger, load
 from partwise.kernels import RBF, Polynomial
 from partwise.solvers import ExcessiveGap
 
@@ -184,3 +184,27 @@ def test_bad_options(rings, options, message):
 def test_precomputed_edges_are_refused():
     with pytest.raises(ValueError, match="knows no rows of edges"):
         tagger(kernel="precomputed", transition_features="all").fit([np.eye(2)], [["a", "b"]])
+
+
+@pytest.mark.parametrize("transition_features", [None, "all"])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_kernels_by_position(sparse, transition_features, tmp_path):
+    """Words at different places have nothing in common: a place that training did not have is decided by the rest."""
+    X = [[["a"], ["a"]], [["b"], ["b"]]] * 3
+    y = [["first", "second"], ["second", "first"]] * 3
+    if not sparse:
+        X = [np.array([[float(word == "a"), float(word == "b")] for (word,) in x]) for x in X]
+    options = {"kernel": "linear", "transition_features": transition_features, "loss": "hinge", "tol": 1e-3}
+    shared = SequenceTagger(**options, C=0.1).fit(X, y)
+    placed = SequenceTagger(**options, C=0.1, kernel_options={"by_position": True}).fit(X, y)
+    assert placed.score(X, y) == 1.0
+    nodes = placed.decision_function(X[:1])[0]
+    assert nodes[0, 0] > nodes[0, 1]
+    assert nodes[1, 1] > nodes[1, 0]
+    assert not np.allclose(shared.decision_function(X[:1])[0], nodes)
+    longer = np.concatenate([X[0], X[0][:1]]) if not sparse else [*X[0], X[0][0]]
+    assert placed.decision_function([longer])[0][2] == pytest.approx([0.0, 0.0])
+    placed.save(tmp_path / "model.pw")
+    for other in (load(tmp_path / "model.pw"), pickle.loads(pickle.dumps(placed))):
+        same_scores(placed, other, [*X, longer])
+        assert other.predict([longer]) == placed.predict([longer])

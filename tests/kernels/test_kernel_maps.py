@@ -24,9 +24,18 @@ def factor(kernel, rows):
     return basis * np.sqrt(np.maximum(values, 0.0))
 
 
+def by_place(features, lengths):
+    """Features of their own for each place in a sequence: one block of columns per place."""
+    places = np.concatenate([np.arange(n) for n in lengths])
+    out = np.zeros((len(features), places.max() + 1, features.shape[1]))
+    out[np.arange(len(features)), places] = features
+    return out.reshape(len(features), -1)
+
+
 def make(kind, rng, kernel):
     """(structure, kernel map, explicit map, explicit weights of coefficients)."""
     rows, edges = rng.normal(size=(N_ROWS, 3)), rng.normal(size=(N_EDGES, 2))
+    kind, _, placed = kind.partition("-")
     if kind == "multiclass":
         structure = Multiclass(N_ROWS, 3)
         phi = factor(kernel, rows)
@@ -35,16 +44,21 @@ def make(kind, rng, kernel):
     else:
         structure = Chain(LENGTHS, 3, tied=kind != "untied", ends=kind == "ends")
         phi = factor(kernel, rows)
+        options = {"by_position": True} if placed else {}
+        if placed:
+            phi = by_place(phi, LENGTHS)
         blocks = [(phi, structure.width)]
         if kind == "untied":
             psi = factor(RBF(gamma=0.5), edges)
+            if placed:
+                psi = by_place(psi, LENGTHS - 1)
             maps = (
-                kernel_map(structure, rows, kernel, edge_rows=edges, edge_kernel=RBF(gamma=0.5)),
+                kernel_map(structure, rows, kernel, edge_rows=edges, edge_kernel=RBF(gamma=0.5), **options),
                 chain_map(structure, phi, edge_rows=psi),
             )
             blocks.append((psi, 3 * structure.width))
         else:
-            maps = kernel_map(structure, rows, kernel), chain_map(structure, phi)
+            maps = kernel_map(structure, rows, kernel, **options), chain_map(structure, phi)
 
     def explicit(coefficients):
         parts, start = [], 0
@@ -64,7 +78,7 @@ def slots_of(structure, features, rng, i):
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
-@pytest.mark.parametrize("kind", ["multiclass", "tied", "ends", "untied"])
+@pytest.mark.parametrize("kind", ["multiclass", "tied", "ends", "untied", "tied-placed", "untied-placed"])
 def test_geometry(kind, kernel, rng):
     structure, ours, theirs, explicit = make(kind, rng, kernel)
     assert ours.capabilities() == frozenset()

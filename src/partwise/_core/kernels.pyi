@@ -48,6 +48,11 @@ class StoredKernel(Kernel):
 
     def __init__(self, matrix: Floats, square: bool) -> None: ...
 
+class PlacedKernel(Kernel):
+    """Another kernel, 0 between rows of different places. ValueError unless every row has a place."""
+
+    def __init__(self, kernel: Kernel, query_places: Ints, support_places: Ints) -> None: ...
+
 class KernelSegment(Segment):
     """Rows known by their kernel: weights are coefficients, row p's at p * width. Kernel values are kept up to
     memory_limit bytes; ValueError if they need more, unless those that do not fit may be recomputed (recompute)."""

@@ -93,7 +93,9 @@ class SequenceTagger(StructuredEstimator):
         Of the polynomial and the RBF kernel; None: 1 / (number of columns * variance of all values).
     kernel_options : dict, optional
         The kernel's other parameters (`degree`, `coef0`, `bias`); `memory_limit`, the bytes that kernel values may
-        take (2e9), and `recompute`, whether to recompute those beyond it in each pass instead of refusing.
+        take (2e9), and `recompute`, whether to recompute those beyond it in each pass instead of refusing;
+        `by_position`, whether positions are compared only with the same position of other sequences, as if each had
+        weights of its own.
     min_count : int
         Leave out features (with ``features="all"``: attributes) that occur less often in the training data.
     class_weight : None, "balanced" or a mapping of labels to numbers >= 0

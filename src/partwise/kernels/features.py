@@ -21,6 +21,7 @@ from .._core import (
     KernelSegment,
     LinearMap,
     Multiclass,
+    PlacedKernel,
     Segment,
     SharedSegment,
     SparseKernel,
@@ -52,10 +53,17 @@ def kernel_map(
     transition_mask: Bytes | None = None,
     memory_limit: float = MEMORY_LIMIT,
     recompute: bool = False,
+    by_position: bool = False,
 ) -> LinearMap:
     """The feature map of training rows; see `KernelFeatures.of` and `KernelFeatures.training_map`."""
     features = KernelFeatures.of(
-        rows, kernel, edge_rows=edge_rows, edge_kernel=edge_kernel, memory_limit=memory_limit, recompute=recompute
+        rows,
+        kernel,
+        edge_rows=edge_rows,
+        edge_kernel=edge_kernel,
+        memory_limit=memory_limit,
+        recompute=recompute,
+        lengths=_lengths(structure) if by_position else None,
     )
     return features.training_map(structure, transition_mask=transition_mask)
 
@@ -63,12 +71,14 @@ def kernel_map(
 @dataclass(frozen=True)
 class Part:
     """A kernel and the rows that have coefficients. Precomputed: `rows` are kernel values, one column per training row,
-    and `columns` says which of the columns still have coefficients (None: all).
+    and `columns` says which of the columns still have coefficients (None: all). places: the rows' positions, where only
+    rows of the same position have something in common (None: all have).
     """
 
     kernel: KernelLike
     rows: Rows
     columns: Ints | None = None
+    places: Ints | None = None
 
     @property
     def n_support(self) -> int:
@@ -78,7 +88,7 @@ class Part:
         return _n_rows(self.rows)
 
     def against(self, queries: Rows | None) -> Kernel:
-        """Kernel values of queries (None: the training rows themselves) with the support."""
+        """Kernel values of queries (None: the training rows themselves) with the support, whatever their places."""
         if isinstance(self.kernel, Precomputed):
             return self._stored(queries)
         function = self.kernel.core()
@@ -93,12 +103,13 @@ class Part:
 
     def keep(self, some: NDArray[np.bool_]) -> "Part":
         """The part with these support rows only."""
+        places = None if self.places is None else self.places[some]
         if isinstance(self.kernel, Precomputed):
             columns = np.arange(self.n_support, dtype=np.int64) if self.columns is None else self.columns
-            return replace(self, rows=np.empty((0, _width(self.rows))), columns=columns[some])
+            return replace(self, rows=np.empty((0, _width(self.rows))), columns=columns[some], places=places)
         if isinstance(self.rows, Attributes):
-            return replace(self, rows=_take(self.rows, some))
-        return replace(self, rows=np.ascontiguousarray(self.rows[some]))
+            return replace(self, rows=_take(self.rows, some), places=places)
+        return replace(self, rows=np.ascontiguousarray(self.rows[some]), places=places)
 
     def _stored(self, queries: Rows | None) -> Kernel:
         matrix = self.rows if queries is None else queries
@@ -130,6 +141,7 @@ class KernelFeatures:
         edge_kernel: str | KernelLike | None = None,
         memory_limit: float = MEMORY_LIMIT,
         recompute: bool = False,
+        lengths: Ints | None = None,
     ) -> "KernelFeatures":
         """Kernels on training rows.
 
@@ -144,6 +156,9 @@ class KernelFeatures:
             Bytes that kernel values may take.
         recompute : bool
             Recompute what is beyond the limit in every pass, instead of refusing to start.
+        lengths : array, optional
+            Lengths of the sequences that the rows are: then the kernel is 0 between different positions, as if every
+            position had weights of its own (features of cliques that are concatenated: Zhang et al. 2011, equation 32).
 
         Raises
         ------
@@ -158,8 +173,10 @@ class KernelFeatures:
         tables = [as_rows(rows)] if edge_rows is None else [as_rows(rows), as_rows(edge_rows)]
         _check_memory([_n_rows(table) for table in tables], memory_limit, recompute)
         parts = [
-            _training_part(table, get_kernel(k))
-            for table, k in zip(tables, (kernel, edge_kernel), strict=False)
+            replace(
+                _training_part(table, get_kernel(k)), places=None if lengths is None else _places(lengths - shorter)
+            )
+            for table, k, shorter in zip(tables, (kernel, edge_kernel), (0, 1), strict=False)
             if k is not None
         ]
         return cls(parts[0], parts[1] if len(parts) > 1 else None, float(memory_limit), bool(recompute))
@@ -207,7 +224,7 @@ class KernelFeatures:
         self, structure: Multiclass | Chain, rows: Rows | None, edge_rows: Rows | None, mask: Bytes | None
     ) -> LinearMap:
         n_labels, width = structure.n_labels, structure.width
-        lengths = structure.lengths if isinstance(structure, Chain) else np.ones(structure.num_examples, dtype=np.int64)
+        lengths = _lengths(structure)
         limit = self.memory_limit
         segments: list[Segment] = [self._segment(self.nodes, rows, lengths, n_labels, width, limit)]
         if isinstance(structure, Multiclass):
@@ -237,7 +254,10 @@ class KernelFeatures:
         found = part.n_support if rows is None else _n_rows(rows)
         if found != ptr[-1]:
             raise ValueError(f"{found} rows of input, the structure has {ptr[-1]}")
-        return KernelSegment(part.against(rows), ptr, n_columns, width, limit, self.recompute)
+        kernel = part.against(rows)
+        if part.places is not None:
+            kernel = PlacedKernel(kernel, _places(lengths), part.places)
+        return KernelSegment(kernel, ptr, n_columns, width, limit, self.recompute)
 
 
 def _training_part(rows: Rows, kernel: KernelLike) -> Part:
@@ -267,6 +287,16 @@ def _check_memory(n_rows: list[int], limit: float, recompute: bool) -> None:
 def _widths(structure: Multiclass | Chain) -> tuple[int, int]:
     """Coefficients per row of input and per row of edges."""
     return structure.width, structure.n_labels * structure.width
+
+
+def _lengths(structure: Multiclass | Chain) -> Ints:
+    """Rows of input of each example."""
+    return structure.lengths if isinstance(structure, Chain) else np.ones(structure.num_examples, dtype=np.int64)
+
+
+def _places(lengths: Ints) -> Ints:
+    """Positions in sequences of these lengths, end to end."""
+    return np.arange(int(lengths.sum())) - np.repeat(pointers(lengths)[:-1], lengths)
 
 
 def _n_rows(rows: Rows) -> int:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from partwise.arrays import Floats, Ints, pointers
+from partwise.checks import check_choice
 from partwise.features import Attributes
 from partwise.kernels import MEMORY_LIMIT, KernelFeatures, KernelLike, Precomputed, get_kernel
 from partwise.kernels.features import Part
@@ -31,7 +32,7 @@ from partwise.models.saved import padded, unpadded
 from partwise.problem import Batch
 
 #: What `kernel_options` may hold besides the kernel's own parameters.
-_STORAGE = ("memory_limit", "recompute")
+_OTHERS = ("memory_limit", "recompute", "by_position")
 
 
 class KernelChainModel(ChainBase):
@@ -66,7 +67,8 @@ class KernelChainModel(ChainBase):
 
     def _training_batch(self, rows: Rows, labels: Ints) -> Batch:
         options = dict(self.kernel_options)
-        storage = {name: options.pop(name) for name in _STORAGE if name in options}
+        others = {name: options.pop(name) for name in _OTHERS if name in options}
+        check_choice("by_position", by_position := others.pop("by_position", False), (True, False))
         kernel = get_kernel(self.kernel, gamma=self.gamma, **options)
         if self.chosen is not None and not (isinstance(self.chosen, str) and self.chosen == "all"):
             raise ValueError(f"transition_features must be None or 'all' with a kernel, got {self.chosen!r}")
@@ -80,7 +82,8 @@ class KernelChainModel(ChainBase):
             self.transition_mask = transition_mask(
                 rows.lengths, labels, self.n_labels, self.observed_transitions, int(self.min_count)
             )
-        features = KernelFeatures.of(rows.table, kernel, **edges, **{"memory_limit": MEMORY_LIMIT, **storage})
+        others["lengths"] = rows.lengths if by_position else None
+        features = KernelFeatures.of(rows.table, kernel, **edges, **{"memory_limit": MEMORY_LIMIT, **others})
         self.training = self.support = features
         structure = self.structure(rows.lengths)
         return Batch(structure, features.training_map(structure, transition_mask=self.transition_mask))
@@ -190,6 +193,8 @@ def _like(rows: Rows, support: Attributes | Floats) -> Attributes | Floats:
 
 def _kernel_parts(part: Part, weights: Floats) -> ModelParts:
     parts = ModelParts("rows", {"kernel": encode(part.kernel, "kernel")}, {"weights": weights})
+    if part.places is not None:
+        parts.arrays["places"] = part.places
     if isinstance(part.kernel, Precomputed):
         columns = np.arange(part.n_support, dtype=np.int64) if part.columns is None else part.columns
         parts.settings["n_columns"] = int(part.rows.shape[1])  # type: ignore[union-attr]
@@ -207,17 +212,21 @@ def _read_kernel(parts: ModelParts, n_attributes: int, *shape: int) -> tuple[Par
     kernel = decode(parts.settings.get("kernel"))
     weights = parts.floats("weights", None, *shape)
     n_rows = len(weights)
+    places = None
+    if "places" in parts.arrays:
+        places = np.array(parts.ints("places", n_rows, low=0, high=1 << 62))
     if isinstance(kernel, Precomputed):
         if parts.integer("n_columns", 1) != n_attributes:
             raise ModelFormatError("has a precomputed kernel of another width than its input")
         columns = parts.ints("columns", n_rows, low=0, high=n_attributes)
-        return Part(kernel, np.empty((0, n_attributes)), np.array(columns)), weights
+        return Part(kernel, np.empty((0, n_attributes)), np.array(columns), places), weights
     if "rows" in parts.arrays:
-        return Part(_checked(kernel), np.array(parts.floats("rows", n_rows, n_attributes))), weights
+        return Part(_checked(kernel), np.array(parts.floats("rows", n_rows, n_attributes)), places=places), weights
     attributes = parts.ints("attributes", None, low=-1, high=n_attributes)
     offsets = parts.pointers("offsets", n_rows, len(attributes))
     values = np.array(parts.floats("values", len(attributes))) if "values" in parts.arrays else None
-    return Part(_checked(kernel), Attributes(np.array(offsets), np.array(attributes), n_attributes, values)), weights
+    found = Attributes(np.array(offsets), np.array(attributes), n_attributes, values)
+    return Part(_checked(kernel), found, places=places), weights
 
 
 def _checked(kernel: Any) -> Any:

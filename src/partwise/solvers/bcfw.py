@@ -42,10 +42,11 @@ near, at least every fifteenth pass (after pass 300: every twentieth part of the
 dual is recomputed from the blocks; the average is certified by its plane (u, b).
 
 Source. Lacoste-Julien, Jaggi, Schmidt, Pletscher 2013, Algorithms 3 and 4 and their appendix on averaging: the plain
-form, a rival ("FW-Struct") in Chang and Yih 2013. Osokin, Alayrac, Lukasewitz, Dokania, Lacoste-Julien 2016: gap sampling, pairwise
-steps, caching. Shah, Kolmogorov, Lampert 2015: sweeps over cached planes, and when to end them; there by measured
-time, here by counted work, so that the same seed gives the same bits. Shevade, Balamurugan, Sundararajan, Keerthi
-2011: the sequential dual method (`BCFW.sequential_dual()`), which Chang and Yih 2013 call closest to theirs.
+form, a rival ("FW-Struct") in Chang and Yih 2013. Osokin, Alayrac, Lukasewitz, Dokania, Lacoste-Julien 2016: gap
+sampling, pairwise steps, caching. Shah, Kolmogorov, Lampert 2015: sweeps over cached planes, and when to end them;
+there by measured time, here by counted work, so that the same seed gives the same bits. Shevade, Balamurugan,
+Sundararajan, Keerthi 2011: the sequential dual method (`BCFW.sequential_dual()`), which Chang and Yih 2013 call closest
+to theirs.
 Departures: sample weights; order "permuted" by default; the squared hinge, with scaled corners or coordinate steps;
 several steps per visit; bounded memory, by merging an example's labellings into one mixture when all of them together
 take more than `memory_mb`.
