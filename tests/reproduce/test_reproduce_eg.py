@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from partwise import MaxentClassifier
-from partwise.reproduce import Chart, Claim, Curve, Panel, Table, follow, run, smo, tasks
+from partwise.reproduce import Chart, Claim, Curve, Panel, Table, eg_margin, follow, penalty_path, run, smo, tasks
 from partwise.reproduce import curves as c
 from partwise.reproduce.catalogue import get
 from partwise.reproduce.claims import write_claims
@@ -43,9 +43,11 @@ def test_numbers_of_records():
     assert low < 7.0 < high == 9.0
 
 
-def duals(values, seconds):
+def duals(values, seconds, spread=0.0):
+    """Runs in five orders."""
     passes = [1.0, 2.0, 5.0, 10.0]
-    return {"trace": {"passes": passes, "dual": values, "cpu_seconds": seconds}}
+    shifts = spread * np.linspace(-1, 1, 5)
+    return [{"trace": {"passes": passes, "dual": [v + x for v in values], "cpu_seconds": seconds}} for x in shifts]
 
 
 def test_findings_of_smo():
@@ -55,14 +57,72 @@ def test_findings_of_smo():
         "smo-eg, 2 passes": duals([50.0, 60.0, 99.5, 101.0], [1.0, 2.0, 3.0, 4.0]),
     }
     assert [claim.holds for claim in smo.findings(plateau, 2.0)] == [True, True, True, True]
-    none = plateau | {"smo": duals([50.0, 60.0, 90.0, 101.0], [1.0, 2.0, 3.0, 4.0])}
+    none = plateau | {"smo": duals([50.0, 60.0, 90.0, 101.5], [1.0, 2.0, 3.0, 4.0])}
     found = smo.findings(none, 2.0)
     assert [claim.holds for claim in found] == [True, False, False, False]
     assert all(claim.why for claim in found[1:])
     slow = plateau | {"smo": duals([0.5, 1.0, 80.0, 80.0], [1.0, 2.0, 3.0, 4.0])}
     assert smo.findings(slow, 2.0)[0].holds is False
-    assert smo.after(plateau["smo"], 11) is None
-    assert smo.first_at(plateau["eg"], 70.0) == (5.0, 3.0)
+    assert smo.after(plateau["smo"][0], 11) is None
+    assert smo.first_at(plateau["eg"][0], 70.0) == (5.0, 3.0)
+    # A difference of 1 in the last duals, of orders that are 4 apart
+    noisy = plateau | {"smo-eg, 2 passes": duals([50.0, 60.0, 99.5, 101.0], [1.0, 2.0, 3.0, 4.0], spread=4.0)}
+    assert smo.findings(noisy, 2.0)[3].holds is None
+
+
+def margin_records(times):
+    """Records of `eg-margin` in which each system is within 1 % of the optimum, 100, at this time; None: never."""
+    found = {}
+    for C in eg_margin.PENALTIES:
+        for name in (*eg_margin.SYSTEMS, "reference"):
+            when = times.get(name, 1.0)
+            primal = [300.0, 200.0, 101.0 if when is None else 100.5, 101.5 if when is None else 100.0]
+            seconds = [0.0, 0.5, 60.0, 61.0] if when is None else [0.0, 0.5 * when, when, 61.0]
+            primal = [300.0, 200.0, 150.0, 150.0] if when is None else primal
+            trace = {"passes": [0, 1, 2, 3], "cpu_seconds": seconds, "primal": primal, "dual": [0.0, 50.0, 99.0, 100.0]}
+            trace |= {"gap": [p - d for p, d in zip(primal, trace["dual"], strict=True)], "score": [0.1, 0.5, 0.8, 0.8]}
+            found[f"{name}, C = {C:g}"] = {"n_examples": 2300, "trace": trace}
+    return found
+
+
+@pytest.mark.parametrize(
+    ("eg", "rival", "verdict"),
+    [(10.0, 20.0, True), (10.0, None, True), (15.2, 15.21, False), (20.0, 10.0, False), (None, None, None)],
+)
+def test_a_tie_is_not_considerably_faster(eg, rival, verdict):
+    """Neither is a pair of runs of which none came near the optimum."""
+    one_slack = "svm-struct, one slack"
+    records = margin_records({"eg": eg, one_slack: rival})
+    claims = {item.text: item for item in eg_margin.show(records) if isinstance(item, Claim)}
+    assert claims[f"EG is considerably faster than {one_slack}, for C of 10 or more"].holds is verdict
+
+
+def path(scores, passes=10.0, bump=None):
+    """Records of a path in five orders, whose accuracies at the third penalty differ by `bump`."""
+    rows = [{"l2": 1000 * 0.7**k, "score": s, "passes": passes} for k, s in enumerate(scores)]
+    rows = [row | {"status": "converged", "gap": 0.0, "primal": 1.0, "cpu_seconds": 1.0} for row in rows]
+    records = {}
+    for k, shift in enumerate([0.0] * 5 if bump is None else bump):
+        changed = [row | {"score": row["score"] + (shift if j == 2 else 0.0)} for j, row in enumerate(rows)]
+        records["path" if k == 0 else f"path, order {k}"] = {"rows": changed}
+    return records
+
+
+def test_the_best_penalty_over_five_orders():
+    def verdicts(records, C):
+        return [claim.holds for claim in penalty_path.best_claims(records, 80.0, C, error=False, near=0.5)]
+
+    scores = [0.7, 0.75, 0.8, 0.799]
+    assert verdicts(path(scores), 490.0) == [True, True]
+    assert verdicts(path(scores), 343.0) == [True, False]
+    noise = [0.0, 0.004, -0.004, 0.003, -0.003]  # 343's 79.9 % lies within that of 490's mean
+    assert verdicts(path(scores, bump=noise), 343.0) == [True, None]
+    claim = penalty_path.best_claims(path(scores, bump=noise), 80.0, 343.0, error=False, near=0.5)[1]
+    assert "C = 490" in claim.numbers
+    assert "79.90 ± 0 % at C = 343" in claim.numbers
+    assert verdicts(path([s - 0.02 for s in scores]), 490.0)[0] is False
+    assert penalty_path.passes_claim(path(scores), 50.0).holds is True
+    assert penalty_path.passes_claim(path(scores), 30.0).holds is False
 
 
 @pytest.fixture
@@ -151,12 +211,12 @@ def test_two_files_of_one_name_are_refused(tmp_path):
 def test_claims_as_markdown(tmp_path):
     page, experiment = tmp_path / "page.md", get("smo")
     page.write_text("# Title\n\n<!-- claims smo -->\nstale\n<!-- end -->\n\nThe end.\n")
-    shown = {"smo": Shown(claims=[Claim("a | b", True, r"1 \ 2"), Claim("no", False, "3 > 2", "it is so")])}
+    shown = {"smo": Shown(claims=[Claim("a | b", True, r"1 \ 2"), Claim("no", False, "3 > 2", "it is so", "1")])}
     for _ in range(2):  # the second time replaces the first
         write_claims(page, [experiment], shown)
         text = page.read_text()
         assert "| a \\| b | holds | 1 \\ 2 |" in text
-        assert "| no | does not hold | 3 > 2. it is so |" in text
+        assert "| no | does not hold | 3 > 2. Needed: 1. it is so |" in text
         assert "stale" not in text
         assert text.startswith("# Title\n")
         assert text.endswith("\nThe end.\n")

@@ -82,7 +82,10 @@ def command(
     if as_json:
         print_json(
             {
-                name: [{"claim": c.text, "holds": c.holds, "numbers": c.numbers, "why": c.why} for c in each.claims]
+                name: [
+                    {"claim": c.text, "holds": c.holds, "numbers": c.numbers, "needed": c.needed, "why": c.why}
+                    for c in each.claims
+                ]
                 for name, each in shown.items()
             }
         )

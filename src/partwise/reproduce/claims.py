@@ -31,8 +31,7 @@ def write_claims(path: Path, experiments: Sequence[Experiment], shown: Mapping[s
 def _table(experiment: Experiment, shown: Shown) -> str:
     lines = [f"`{experiment.name}` ({experiment.source}):", "", "| claim | verdict | numbers |", "|---|---|---|"]
     for claim in shown.claims:
-        numbers = claim.numbers + (f". {claim.why}" if claim.why else "")
-        lines.append("| " + " | ".join(_cell(part) for part in (claim.text, claim.verdict, numbers)) + " |")
+        lines.append("| " + " | ".join(_cell(part) for part in (claim.text, claim.verdict, claim.evidence)) + " |")
     return "\n".join(lines) + "\n"
 
 

@@ -20,6 +20,7 @@ from .following import follow
 from .maxent_contexts import Contexts, contexts
 from .maxent_rows import rows
 from .outcome import Curve, Panel
+from .verdicts import Verdict, every, sooner
 
 #: The paper's methods: solver and options. Newton's method on one-variable problems ends at a derivative of 1e-5.
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -36,6 +37,8 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     OURS: ("cd", {}),
 }
 REFERENCE = "reference"
+#: Relative differences at which curves are compared.
+LEVELS = (1.0, 0.1, 1e-2, 1e-3, 1e-4)
 #: Looks at which test data is scored: the first ones, and then ever fewer.
 _SCORED = {1, 2, 3, 4, 6, 8, 11, 15, 20, 26, 33, 41, 50}
 
@@ -162,12 +165,33 @@ class Runs:
         times = self.by_method[method]["trace"]["cpu_seconds"]
         return min(d for t, d in zip(times, self.differences(method), strict=True) if t <= seconds or t == times[0])
 
-    def faster(self, one: str, other: str, column: str = "cpu_seconds") -> tuple[bool, float, str]:
+    def faster(self, one: str, other: str) -> tuple[Verdict, float, str]:
         """Whether one is sooner at the least difference that both reached, the ratio of times, and the numbers."""
         level = self.level(one, other)
-        a, b = self.seconds(one, level, column), self.seconds(other, level, column)
-        unit = " s" if column.endswith("seconds") else " passes"
-        return a < b, b / a if a else math.inf, f"{self.of}, to {level:.2g}: {one} {a:.3g}{unit}, {other} {b:.3g}{unit}"
+        a, b = self.seconds(one, level), self.seconds(other, level)
+        ratio = b / a if a else math.inf
+        return sooner([a], [b]), ratio, f"{self.of}, to {level:.2g}: {one} {a:.3g} s, {other} {b:.3g} s"
+
+    def ahead(self, one: str, other: str) -> tuple[Verdict, str]:
+        """Whether one is sooner at all of `LEVELS` that either reached, and the numbers."""
+        levels = [level for level in LEVELS if level > self.floor]
+        pairs = {level: (self.seconds(one, level), self.seconds(other, level)) for level in levels}
+        told = {level: pair for level, pair in pairs.items() if min(pair) < math.inf}
+        if not told:
+            return None, f"{self.of}: neither reaches {levels[0]:g}"
+        verdict = every(sooner([a], [b]) for a, b in told.values())
+        said = {m: ", ".join(spelled(pair[k]) for pair in told.values()) for k, m in enumerate((one, other))}
+        goals = ", ".join(f"{level:g}" for level in told)
+        return verdict, f"{self.of}, to {goals}: {one} {said[one]}; {other} {said[other]}"
+
+    def tail(self, method: str, begin: float) -> float | None:
+        """By how many powers of ten a second the difference falls below `begin`, as far as it can be told from 0."""
+        pairs = zip(self.by_method[method]["trace"]["cpu_seconds"], self.differences(method), strict=True)
+        told = [(t, d) for t, d in pairs if self.floor < d <= begin]
+        if len(told) < 2:
+            return None
+        (first, high), (last, low) = told[0], told[-1]
+        return float(math.log10(high / low) / (last - first))
 
     def best_score(self) -> float:
         """The score of the run with the lowest objective."""

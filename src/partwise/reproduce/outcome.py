@@ -6,7 +6,7 @@ import csv
 import io
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 Scale = Literal["linear", "log"]
@@ -82,14 +82,16 @@ class Chart:
 class Claim:
     """What a paper says, and whether it holds here.
 
-    text: the claim. numbers: ours, and the paper's where it has any. holds: None where this run is too small to tell.
-    why: what is known about the reason where it does not hold.
+    text: the claim. numbers: ours, and the paper's where it has any. holds: None where the numbers do not tell (see
+    `verdicts`). why: what is known about the reason where it does not hold. needed: what counts as holding, where the
+    claim alone does not say it.
     """
 
     text: str
     holds: bool | None
     numbers: str
     why: str = ""
+    needed: str = ""
 
     @property
     def verdict(self) -> str:
@@ -97,10 +99,21 @@ class Claim:
 
     def untold(self) -> Claim:
         """The claim of a run that is too small to tell."""
-        return Claim(self.text, None, self.numbers)
+        return replace(self, holds=None, why="")
+
+    @property
+    def evidence(self) -> str:
+        """Numbers, what was needed, and why."""
+        needed = f"Needed: {self.needed}" if self.needed else ""
+        return ". ".join(part.removesuffix(".") for part in (self.numbers, needed, self.why) if part)
 
     def line(self) -> str:
-        return f"{self.verdict}: {self.text} ({self.numbers})" + (f". {self.why}" if self.why else "")
+        return f"{self.verdict}: {self.text} ({self.evidence})"
+
+
+def told(claims: Sequence[Claim], full: bool) -> list[Claim]:
+    """Claims of a full run, or of one that is too small to tell."""
+    return [claim if full else claim.untold() for claim in claims]
 
 
 @dataclass

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from .experiment import Cell, Records, in_orders
+import numpy as np
+
+from .experiment import Cell, Records, in_orders, orders_of
 from .outcome import Chart, Claim, Curve, Panel, Table
 from .training import train_path
+from .verdicts import larger, mean_text
 
 FACTOR, TOL = 0.7, 1e-3
 
@@ -22,9 +26,17 @@ def path_cells(of: str, paper: Paper, quick: bool, limit: int | None, seconds: f
 
 
 def our_scores(records: Records, error: bool) -> list[tuple[float, float]]:
-    """(error or accuracy in percent, C) along the path."""
-    rows = records["path"]["rows"]
-    return [(100 * (1 - row["score"] if error else row["score"]), row["l2"]) for row in rows]
+    """(error or accuracy in percent, C) along the path, in the first order."""
+    return [(score[0], C) for C, score in _by_penalty(records, error).items()]
+
+
+def _by_penalty(records: Records, error: bool) -> dict[float, list[float]]:
+    """Error or accuracy in percent in each order by C, for those C that all orders have."""
+    found: dict[float, list[float]] = {}
+    for record in orders_of(records, "path"):
+        for row in record["rows"]:
+            found.setdefault(row["l2"], []).append(100 * (1 - row["score"] if error else row["score"]))
+    return found
 
 
 def show_path(records: Records, paper: Paper, where: str, error: bool) -> list[Table | Chart | Claim]:
@@ -58,12 +70,39 @@ def show_path(records: Records, paper: Paper, where: str, error: bool) -> list[T
     ]
 
 
-def passes_claim(records: Records, total: float, full: bool) -> Claim:
-    rows = records["path"]["rows"]
-    passes = sum(row["passes"] for row in rows)
-    slow = [row["l2"] for row in rows if row["status"] != "converged"]
+def passes_claim(records: Records, total: float) -> Claim:
+    full = len(records["path"]["rows"])
+    runs = [record["rows"] for record in orders_of(records, "path") if len(record["rows"]) == full]
+    passes = [sum(row["passes"] for row in rows) for rows in runs]
+    slow = sorted({row["l2"] for rows in runs for row in rows if row["status"] != "converged"})
     return Claim(
-        f"from one C to the next, {len(rows)} penalties are trained to a gap of 0.1 % in {total:g} passes in all",
-        passes <= total and not slow if full else None,
-        f"{passes:.2f} passes" + (f"; not converged: C = {slow}" if slow else ""),
+        f"from one C to the next, {full} penalties are trained to a gap of 0.1 % in {total:g} passes in all",
+        larger([total], passes) and not slow,
+        f"{mean_text(passes, '.2f')} passes" + (f"; not converged: C = {slow}" if slow else ""),
+        needed="at most as many",
     )
+
+
+def best_claims(records: Records, theirs: float, C: float, error: bool, near: float) -> list[Claim]:
+    """The best score of the path and its C. theirs, C: the paper's. near: points between their score and ours."""
+    what, which = ("validation error", "lowest") if error else ("accuracy", "highest")
+    scores = _by_penalty(records, error)
+    many = max(map(len, scores.values()))
+    told = {each: found for each, found in scores.items() if len(found) == many}
+    best = (min if error else max)(told, key=lambda each: float(np.mean(told[each])))
+    paper = min(told, key=lambda each: abs(math.log(each / C)))
+    numbers = f"{mean_text(told[best], '.2f')} % at C = {best:.3g}"
+    ahead = (told[paper], told[best]) if error else (told[best], told[paper])
+    return [
+        Claim(
+            f"the {which} {what} is {theirs:g} %",
+            abs(float(np.mean(told[best])) - theirs) <= near,
+            numbers,
+            needed=f"within {near:g} points",
+        ),
+        Claim(
+            f"it is that of C = {C:g}",
+            True if best == paper else False if larger(*ahead) else None,
+            f"{numbers}, {mean_text(told[paper], '.2f')} % at C = {paper:.3g}",
+        ),
+    ]

@@ -1,0 +1,77 @@
+"""When numbers carry a claim: the one rule, which all experiments ask.
+
+Verdicts are True, False and None, "cannot be told". A comparison of two methods cannot be told
+
+- where chance decides, which is where a method was run in several orders of visits: if there are fewer than `LEAST`
+  orders, or if the means differ by less than `ERRORS` standard errors of the difference;
+- where neither method reached the goal within its budget, or only some of a method's runs did;
+- where one method alone reached it, but so late that the budget cannot tell a claimed factor.
+
+A claim about several cases, such as values of C, does not hold if one of them speaks against it; else it cannot be told
+if one of them cannot be told.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+#: Fewest orders of visits, and standard errors of a difference, that tell methods apart.
+LEAST, ERRORS = 5, 2.0
+#: The factor that makes a method "considerably" or "significantly" faster.
+CLEARLY = 1.25
+
+Verdict = bool | None
+
+
+def every(verdicts: Iterable[Verdict]) -> Verdict:
+    """The verdict about several cases."""
+    found = list(verdicts)
+    return False if False in found else None if None in found or not found else True
+
+
+def some(verdicts: Iterable[Verdict]) -> Verdict:
+    """The verdict about a claim for which one case is enough."""
+    found = list(verdicts)
+    return True if True in found else None if None in found or not found else False
+
+
+def larger(mine: Sequence[float], theirs: Sequence[float], by: float = 0.0) -> Verdict:
+    """Whether the mean of `mine` is above that of `theirs` by more than `by`; a single value is free of chance."""
+    if any(1 < len(values) < LEAST for values in (mine, theirs)):
+        return None
+    difference = float(np.mean(mine) - np.mean(theirs)) - by
+    error = math.hypot(standard_error(mine), standard_error(theirs))
+    return None if abs(difference) <= ERRORS * error else difference > 0
+
+
+def sooner(
+    mine: Sequence[float | None], theirs: Sequence[float | None], factor: float = 1.0, budget: float = math.inf
+) -> Verdict:
+    """Whether `mine` is less than `theirs` by this factor; None or infinity: not reached within the budget."""
+    reached = [[value for value in values if value is not None and value < math.inf] for values in (mine, theirs)]
+    missed = [len(mine) - len(reached[0]), len(theirs) - len(reached[1])]
+    if missed == [0, 0]:
+        logs = [[math.log(max(value, 1e-300)) for value in values] for values in reached]
+        return larger(logs[1], logs[0], by=math.log(factor))
+    if missed[0] == 0 and not reached[1]:
+        return True if factor * max(reached[0]) <= budget or factor == 1.0 else None
+    return False if missed[1] == 0 and not reached[0] else None
+
+
+def standard_error(values: Sequence[float]) -> float:
+    """Of the mean; 0 for a single value."""
+    return float(np.std(values, ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else 0.0
+
+
+def mean_text(values: Sequence[float | None], form: str = ".3g") -> str:
+    """The mean of the orders and its standard error, or in how many of them the goal was reached."""
+    reached = [value for value in values if value is not None]
+    if not reached:
+        return "not reached"
+    text = format(float(np.mean(reached)), form)
+    if len(reached) > 1:
+        text += f" ± {standard_error(reached):.2g}"
+    return text + (f" (in {len(reached)} of {len(values)} orders)" if len(reached) < len(values) else "")
