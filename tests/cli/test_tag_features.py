@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import partwise
-from partwise.cli.tasks.tagfeatures import explained, suitable_preset, tag_columns
+from partwise.cli.tasks.tagfeatures import explained, suitable_preset
 from partwise.cli.tasks.tagfiles import read_tagged
+from partwise.features.presets import tag_columns
 from partwise.io import CodedSequences
 
 #: Small problems are solved to rounding by default.
@@ -50,7 +51,7 @@ def names(tmp_path_factory):
 
 def chosen(path, **settings):
     data = read_tagged(str(path), settings, labelled=True)
-    return suitable_preset(data, tag_columns(data))
+    return suitable_preset(data, tag_columns(data.X))
 
 
 def test_names_with_parts_of_speech_are_no_phrases(cli, cli_json, names, tmp_path):
@@ -107,7 +108,7 @@ def test_a_column_of_many_values_holds_no_tags(tmp_path):
     path = tmp_path / "t.txt"
     path.write_text("".join(f"w{k} l{k} x {'B-X' if k % 3 else 'O'}\n\n" for k in range(200)))
     data = read_tagged(str(path), {}, labelled=True)
-    assert tag_columns(data) == ()  # one has as many values as tokens, the other a single one
+    assert tag_columns(data.X) == ()  # one has as many values as tokens, the other a single one
     assert suitable_preset(data, ()) == "ner"
 
 

@@ -35,7 +35,7 @@ FRESH = [*make_data(1, 20)[0], [("new", "N")]]
 def test_as_with_attributes_written_out(name, options):
     template = Template.preset(name)
     options = {"solver": "lbfgs", "tol": 1e-10} | options
-    ours = SequenceTagger(template=name, **options).fit(X, Y)
+    ours = SequenceTagger(template=template, **options).fit(X, Y)
     plain = SequenceTagger(**options).fit(template.attributes(X), Y)
     assert ours.attributes_ == plain.attributes_
     np.testing.assert_array_equal(ours.coef_, plain.coef_)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from partwise import SequenceTagger
+from partwise.features import Template
 from partwise.io import CodedSequences, Sentences, parse_columns
 from partwise.models.sequences.labels import Targets
 
@@ -49,7 +50,7 @@ def test_labels_are_not_turned_to_strings(table, monkeypatch):
     coded = CodedSequences.of(table, 2)
     for name in ("flat", "__iter__", "__getitem__"):
         monkeypatch.setattr(CodedSequences, name, lambda *_: pytest.fail("strings were made"))
-    tagger = SequenceTagger(template="pos", solver="lbfgs").fit(table.without(2), coded)
+    tagger = SequenceTagger(template=Template.preset("pos"), solver="lbfgs").fit(table.without(2), coded)
     assert tagger.classes_.tolist() == ["B-X", "I-X", "O"]
     tagger.score(table.without(2), coded)
     tagger.log_probability(table.without(2), coded)
@@ -60,7 +61,7 @@ def test_labels_are_not_turned_to_strings(table, monkeypatch):
 def test_models_are_the_same_to_the_bit(table, model, weight):
     X, lists, coded = table.without(2), table.column(2), CodedSequences.of(table, 2)
     one, two = (
-        SequenceTagger(template="pos", model=model, solver="lbfgs").fit(X, y, sample_weight=weight)
+        SequenceTagger(template=Template.preset("pos"), model=model, solver="lbfgs").fit(X, y, sample_weight=weight)
         for y in (lists, coded)
     )
     assert one.classes_.tolist() == two.classes_.tolist()
@@ -75,11 +76,11 @@ def test_messages_are_the_same(table):
         messages = []
         for labels in (y, list(y)):
             with pytest.raises(ValueError, match=r"sequence") as error:
-                SequenceTagger(template="pos").fit(X, labels)
+                SequenceTagger(template=Template.preset("pos")).fit(X, labels)
             messages.append(str(error.value))
         assert messages[0] == messages[1]
     with pytest.raises(ValueError, match="one label only"):
-        SequenceTagger(template="pos").fit(X.take(np.array([2])), coded[2:])
+        SequenceTagger(template=Template.preset("pos")).fit(X.take(np.array([2])), coded[2:])
 
 
 def test_labels_of_sequences_that_are_left_out_do_not_count():

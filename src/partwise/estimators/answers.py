@@ -99,8 +99,8 @@ class AnsweringEstimator(TrainedEstimator):
     def predict(self, X: Any, **constraints: Any) -> Any:
         """The best answer for each example; `constraints` as the class says.
 
-        Answers that are lists come as `X` does: a list of them, or a one-dimensional array of objects where `X` is an
-        array, as scikit-learn's `cross_val_predict` needs it.
+        Answers that are lists come as `X` does: a list of them, or an array of objects where `X` is an array of
+        objects, as scikit-learn's `cross_val_predict` needs it.
         """
         short = self._shortcut(X, constraints)
         if short is not None:
@@ -109,7 +109,8 @@ class AnsweringEstimator(TrainedEstimator):
             model, reading, n_jobs = self._read(X, constraints, note=False)
             best, answers = _best_answers(model, reading, n_jobs)
             self._note(model, reading, best)
-        return object_array(answers) if isinstance(X, np.ndarray) and isinstance(answers, list) else answers
+        as_array = isinstance(X, np.ndarray) and X.dtype == object and isinstance(answers, list)
+        return object_array(answers) if as_array else answers
 
     def _predict_numbers(self, X: Any, probabilities: bool = False) -> tuple[Ints, Any] | None:
         """Labels of `predict` as numbers in `classes_`, all positions end to end, without a Python object for each.

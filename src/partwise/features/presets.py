@@ -20,12 +20,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any
 
+from partwise._core import CodedColumn, Sentences
 from partwise.features.macros import MOST_WORDS, Gazetteer
 from partwise.features.template import Template
+from partwise.io.conllu_columns import split_feats
 from partwise.io.errors import FormatError
 from partwise.io.files import Path, read_text
 
 PRESETS = ("chunk", "pos", "ner", "morph")
+#: A column of tags has at most this many values, or this share of the tokens.
+FEW_TAGS, TAG_SHARE = 60, 0.02
 
 
 def preset(name: str, **options: Any) -> Template:
@@ -48,6 +52,46 @@ def preset(name: str, **options: Any) -> Template:
     if name == "morph":
         return _morph(**options)
     raise ValueError(f"there is no preset {name!r}: take one of {', '.join(PRESETS)}")
+
+
+def preset_for(name: str, table: Sentences, **options: Any) -> Template:
+    """Return a template by name that looks at the columns of this table: the preset's own and, for "ner" and "morph",
+    columns of tags and of features.
+
+    options: as for `preset`.
+    """
+    if name == "ner":
+        tags = tag_columns(table)
+        return preset(name, **options, **({"tags": tags} if tags else {}))
+    if name == "morph":
+        lists = _feature_columns(table)
+        tags = tuple(k for k in range(1, table.n_columns) if k not in lists)
+        found = {**({"tags": tags} if tags else {}), **({"features": lists} if lists else {})}
+        return preset(name, **found, **options)
+    return preset(name, **options)
+
+
+def tag_columns(table: Sentences) -> tuple[int, ...]:
+    """Return the columns after the first that hold tags (parts of speech, ...): few values, and more than one."""
+    most = max(FEW_TAGS, TAG_SHARE * table.n_tokens)
+    return tuple(k for k in range(1, table.n_columns) if 1 < len(_values(table, k)) <= most)
+
+
+def _feature_columns(table: Sentences) -> dict[int, list[str]]:
+    """Return the columns that hold lists such as Case=Nom|Number=Sing, with the names of their features."""
+    found: dict[int, list[str]] = {}
+    for k in range(1, table.n_columns):
+        try:
+            keys = {key for cell in _values(table, k) for key in split_feats(cell)}
+        except ValueError:
+            continue
+        if keys:
+            found[k] = sorted(keys)
+    return found
+
+
+def _values(table: Sentences, k: int) -> list[str]:
+    return CodedColumn.of(table, k).names() if table.n_tokens else []
 
 
 def _attribute(name: str, macro: str) -> str:

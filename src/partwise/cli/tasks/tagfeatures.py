@@ -14,16 +14,12 @@ from partwise.cli.tasks import Data
 from partwise.cli.tasks.labels import are_chunks, most_frequent
 from partwise.cli.tasks.tagfiles import file_columns
 from partwise.features import Template
-from partwise.features.presets import read_clusters, read_gazetteers
+from partwise.features.presets import preset_for, read_clusters, read_gazetteers, tag_columns
 from partwise.io import CodedSequences
-from partwise.io.conllu_columns import Column, split_feats
-from partwise.io.conllu_sentence import FEATS
 
 #: A part of speech tells more than this share of what the most frequent label leaves open: about 0.7 for phrases
 #: (CoNLL-2000, whole or one type of phrase alone), far less for names.
 PHRASES = 0.5
-#: A column of tags has at most this many values, or this share of the tokens.
-FEW_TAGS, TAG_SHARE = 60, 0.02
 
 
 @dataclass(frozen=True)
@@ -38,7 +34,7 @@ class Choice:
         The columns of the file that are looked at, counted from 1.
     """
 
-    template: str | Template | None
+    template: Template | None
     name: str
     columns: tuple[int, ...] = ()
 
@@ -89,17 +85,14 @@ def _chosen(settings: Mapping[str, Any], data: Data) -> Choice:
         template = _from_file(named, **_resources(settings), **names)
         name = PurePath(named).name.encode("utf-8", "backslashreplace").decode()  # what a model file can hold
         return Choice(template, name, _columns(template, settings, data))
-    tags = tag_columns(data)
+    tags = tag_columns(data.X)
     preset = preset or (suitable_preset(data, tags) if data.source.columns is None else conllu_preset(data, tags))
     if lists and preset != "ner":
         raise UserError(
             f"{' and '.join(lists)}: these are for the features 'ner' and for templates, not for {preset!r}"
         )
-    options = {**_resources(settings), **({"tags": tags} if preset == "ner" and tags else {})}
-    if preset == "morph":
-        options |= morph_options(data)
-    made = Template.preset(preset, **options)
-    return Choice(made if options else preset, preset, _columns(made, settings, data))
+    made = preset_for(preset, data.X, **_resources(settings))
+    return Choice(made, preset, _columns(made, settings, data))
 
 
 LISTS = {"--clusters": "clusters", "--gazetteer": "gazetteers"}
@@ -135,28 +128,6 @@ def conllu_preset(data: Data, tags: Sequence[int]) -> str:
     if are_chunks(data.y.distinct()):
         return suitable_preset(data, tags)
     return "pos" if data.X.n_columns == 1 and data.source.target in ("upos", "xpos") else "morph"
-
-
-def morph_options(data: Data) -> dict[str, Any]:
-    """All columns after the first: lists of features one by one, whatever else there is as tags."""
-    lists: dict[int, list[str]] = {}
-    if data.source.columns is not None:
-        for k, column in enumerate(data.source.columns.inputs):
-            if column == Column(FEATS):
-                cells = CodedSequences.of(data.X, k).distinct()
-                lists[k] = sorted({key for cell in cells for key in split_feats(cell)})
-    tags = [k for k in range(1, data.X.n_columns) if k not in lists]
-    return {**({"tags": tags} if tags else {}), **({"features": lists} if lists else {})}
-
-
-def tag_columns(data: Data) -> tuple[int, ...]:
-    """The columns after the first that hold tags (parts of speech, ...): few values, and more than one."""
-    most = max(FEW_TAGS, TAG_SHARE * data.n_tokens)
-    found = []
-    for k in range(1, data.X.n_columns):
-        if 1 < len(CodedSequences.of(data.X, k).names) <= most:
-            found.append(k)
-    return tuple(found)
 
 
 def suitable_preset(data: Data, tags: Sequence[int]) -> str:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from partwise.arrays import Booleans, Floats, Ints, pointers
 from partwise.checks import check_choice, check_count, check_sample_weight
+from partwise.features.presets import preset_for
 from partwise.features.template import Template
 from partwise.memory import LITTLE, available, check_weights
 from partwise.model_files.errors import ModelFormatError
@@ -31,7 +32,7 @@ from partwise.models.sequences.legal import LabelRule, check_legal, kept_scheme,
 from partwise.models.sequences.name_reader import NameReader
 from partwise.models.sequences.partitioner import lists_digest
 from partwise.models.sequences.reader import Reader
-from partwise.models.sequences.template_reader import TemplateReader, TextSequences, get_template
+from partwise.models.sequences.template_reader import TemplateReader, TextSequences, get_template, warn_of_columns
 from partwise.problem import Batch, LabelledBatch
 from partwise.problem.batch import Gold
 from partwise.structures import Chain, HistoryChain
@@ -87,6 +88,8 @@ class SequenceModel(Model):
         if class_weight is not None:
             self.lacks = {**self.lacks, Ability.PARTITIONS: "class_weight of taggers: not available with partitions"}
         self.template = None if template is None else get_template(template)
+        self.preset = template if isinstance(template, str) else None
+        self._suited = self.preset is None  # whether the template is the one that suits the data
         self.features = features
         self.min_count = min_count
         self.legal = legal
@@ -190,6 +193,10 @@ class SequenceModel(Model):
     def suitable_reader(self, sequences: Sequences) -> Reader:
         """A reader that matches the form of the input; it has read nothing yet."""
         if self.template is not None:
+            if not self._suited and self.preset is not None and isinstance(sequences, TextSequences):
+                self._suited = True  # by the first block, if there are several
+                self.template = preset_for(self.preset, sequences.table)
+                warn_of_columns(self.preset, self.template, sequences.table.n_columns)
             return TemplateReader(self.template)
         return NameReader() if input_form(sequences) == "names" else ColumnReader()
 
@@ -221,7 +228,7 @@ class SequenceModel(Model):
     def feature_parameters(self) -> dict[str, Any]:
         template = self.template
         return {
-            "template": None if template is None else template.text,
+            "template": self.preset if template is None or self.preset is not None else template.text,
             "clusters and gazetteers": None if template is None else lists_digest(template),
             "features": self.features,
             "min_count": int(self.min_count),
@@ -406,7 +413,7 @@ class SequenceModel(Model):
             self.reader = READERS[reader.kind].from_parts(reader)
             self._from_parts(model, known)
         if isinstance(self.reader, TemplateReader):
-            self.template = self.template or self.reader.template
+            self.template = self.reader.template
         return self
 
     def _read_scheme(self, parts: ModelParts) -> str | None:

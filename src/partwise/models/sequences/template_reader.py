@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -66,6 +67,21 @@ def get_template(template: Any) -> Template:
     if isinstance(template, str):
         return Template.preset(template)
     raise ValueError(f"template must be None, a preset's name or a Template, got {template!r}")
+
+
+def warn_of_columns(name: str, template: Template, n_columns: int) -> None:
+    """Warn of columns at which a template that was chosen by name does not look."""
+    unused = sorted(set(range(n_columns)) - set(template.columns))
+    if not unused:
+        return
+    which = f"column{'s' * (len(unused) > 1)} {', '.join(map(str, unused))}"
+    why = "a column of tags has 2 to 60 values" if name == "ner" else "it has no lines for them"
+    warnings.warn(
+        f"X: template={name!r} does not look at {which} (counted from 0): {why}; leave out what it does not look at, "
+        "or write a Template that does",
+        UserWarning,
+        stacklevel=3,
+    )
 
 
 class TemplateReader(VocabularyReader):
