@@ -21,6 +21,7 @@ namespace nb = nanobind;
 
 using Floats = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using FloatRows = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using ShortFloatRows = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Ints = nb::ndarray<const Index, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using MutableFloats = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;

@@ -11,6 +11,12 @@ namespace {
 
 using ShortInts = nb::ndarray<const std::uint16_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
+template <class Rows>
+void dense_segment(DenseSegment* self, const Rows& rows, const Ints& example_ptr, Index n_columns, Index width) {
+    new (self) DenseSegment({rows.data(), len(rows.shape(0)), len(rows.shape(1)), keep_alive(rows)},
+                            vector_of<Index>(example_ptr), n_columns, width);
+}
+
 }  // namespace
 
 void bind_features(nb::module_& m) {
@@ -141,13 +147,9 @@ void bind_features(nb::module_& m) {
             "values"_a.none() = nb::none(), "once"_a = false, "uses"_a = 1, "parts"_a.none() = nb::none());
 
     nb::class_<DenseSegment, Segment>(m, "DenseSegment")
-        .def(
-            "__init__",
-            [](DenseSegment* self, const FloatRows& rows, const Ints& example_ptr, Index n_columns, Index width) {
-                new (self) DenseSegment({rows.data(), len(rows.shape(0)), len(rows.shape(1)), keep_alive(rows)},
-                                        vector_of<Index>(example_ptr), n_columns, width);
-            },
-            "rows"_a, "example_ptr"_a.noconvert(), "n_columns"_a, "width"_a);
+        .def("__init__", &dense_segment<ShortFloatRows>, "rows"_a.noconvert(), "example_ptr"_a.noconvert(),
+             "n_columns"_a, "width"_a)
+        .def("__init__", &dense_segment<FloatRows>, "rows"_a, "example_ptr"_a.noconvert(), "n_columns"_a, "width"_a);
 
     nb::class_<SharedSegment, Segment>(m, "SharedSegment")
         .def(

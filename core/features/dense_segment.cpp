@@ -1,12 +1,35 @@
+#include <algorithm>
 #include <cmath>
 
 #include "features/segments.h"
 #include "structures/width_dispatch.h"
+#include "support/multiply.h"
 #include "support/sizes.h"
 
 namespace partwise {
 
-DenseSegment::DenseSegment(DenseRows rows, std::vector<Index> example_ptr, Index n_columns, Index width)
+namespace {
+
+// Inputs are taken in blocks of so many rows and columns, which stay in the nearest cache.
+constexpr Index kRows = 16;
+constexpr Index kInputs = 128;
+// Weights of a run of A' slots, about.
+constexpr Index kRunWeights = 4096;
+
+// A score is the sum of so many sums, each over a part of the inputs: in one row they do not wait for each other.
+constexpr Index kParts = 4;
+Index part(Index k, Index n_inputs) { return k * n_inputs / kParts; }
+
+}  // namespace
+
+Matrix InputRows::block(Index row, Index n, Index first, Index size, double* room) const {
+    if (const auto* doubles = std::get_if<const double*>(&data)) return {*doubles + row * n_inputs + first, n_inputs};
+    const float* floats = std::get<const float*>(data) + row * n_inputs + first;
+    for (Index t = 0; t < n; ++t) std::copy_n(floats + t * n_inputs, size, room + t * size);
+    return {room, size};
+}
+
+DenseSegment::DenseSegment(InputRows rows, std::vector<Index> example_ptr, Index n_columns, Index width)
     : rows_(std::move(rows)), example_ptr_(std::move(example_ptr)), width_(width) {
     if (n_columns < 1 || width < n_columns || width % 4 != 0)
         throw InputError("the row width does not fit the columns");
@@ -14,117 +37,192 @@ DenseSegment::DenseSegment(DenseRows rows, std::vector<Index> example_ptr, Index
     check_pointers(example_ptr_, rows_.n_rows, "example_ptr");
     checked_product(rows_.n_inputs, width, "the number of weights");
     checked_product(rows_.n_rows, width, "the number of slots");
-    check_values({rows_.data, idx(rows_.n_rows * rows_.n_inputs)},
-                 [&](Index k) { return "input " + std::to_string(k % rows_.n_inputs); });
+    for (Index row = 0; row < rows_.n_rows; ++row) {
+        read(row, [&](Index first, const double* x, Index n) {
+            check_values({x, idx(n)}, [&](Index k) { return "input " + std::to_string(first + k); });
+        });
+    }
 }
 
-// out_t = sum_j x_tj w_j: four partial sums, so that additions do not wait for each other.
-void DenseSegment::scores(Index i, const double* __restrict w, double* __restrict out) const {
-    with_width(width_, [&](auto constant) {
-        constexpr int W = constant();
-        for (Index t = 0; t < n_rows(i); ++t) {
-            const double* __restrict x = input(i, t);
-            double* __restrict target = out + t * width_;
-            if constexpr (W > 0) {
-                double acc[4][W] = {};
-                Index j = 0;
-                for (; j + 4 <= rows_.n_inputs; j += 4) {
-                    for (int k = 0; k < 4; ++k) {
-                        for (int b = 0; b < W; ++b) acc[k][b] += x[j + k] * w[(j + k) * W + b];
-                    }
-                }
-                for (; j < rows_.n_inputs; ++j) {
-                    for (int b = 0; b < W; ++b) acc[0][b] += x[j] * w[j * W + b];
-                }
-                for (int b = 0; b < W; ++b) target[b] = (acc[0][b] + acc[1][b]) + (acc[2][b] + acc[3][b]);
-            } else {
-                fill(target, width_, 0.0);
-                for (Index j = 0; j < rows_.n_inputs; ++j) axpy(x[j], w + j * width_, target, width_);
-            }
+template <class F>
+void DenseSegment::read(Index row, F&& f) const {
+    double room[kInputs];
+    for (Index j = 0; j < rows_.n_inputs; j += kInputs) {
+        const Index n = std::min(kInputs, rows_.n_inputs - j);
+        f(j, rows_.block(row, 1, j, n, room).data, n);
+    }
+}
+
+template <class F>
+void DenseSegment::visit(Index row, Index n_rows, const double* slots, F&& f) const {
+    const Index run = std::min(std::clamp<Index>(kRunWeights / width_, 8, kInputs), rows_.n_inputs);
+    double room[kRows * kInputs];
+    std::vector<double> v(idx(run * width_));
+    for (Index j = 0; j < rows_.n_inputs; j += run) {
+        const Index n = std::min(run, rows_.n_inputs - j);
+        fill(v.data(), n * width_, 0.0);
+        for (Index t = 0; t < n_rows; t += kRows) {
+            const Index several = std::min(kRows, n_rows - t);
+            const Matrix x = rows_.block(row + t, several, j, n, room);
+            continue_product({x.data, x.step, x.stride}, {slots + t * width_, width_}, n, several, width_, v.data(),
+                             width_);
         }
-    });
+        f(j * width_, v.data(), n * width_);
+    }
 }
 
-Added DenseSegment::add_transpose(Index i, const double* __restrict slots, double scale, double* __restrict w) const {
-    Added added{transpose_norm2(i, slots), 0.0};
-    const Index n = n_rows(i);
-    if (n == 0) return added;  // a sequence of length 1 has no edges
-    with_width(width_, [&](auto constant) {
-        constexpr int W = constant();
-        if constexpr (W > 0) {
-            double products[W] = {};  // column by column: a horizontal sum per row would cost more than the row
-            for (Index j = 0; j < rows_.n_inputs; ++j) {
-                // Rows share weights: v_j = sum_t x_tj d_t is complete before w_j changes.
-                double v[W];
-                const double x = input(i, 0)[j];
-                for (int b = 0; b < W; ++b) v[b] = x * slots[b];
-                for (Index t = 1; t < n; ++t) {
-                    const double y = input(i, t)[j];
-                    for (int b = 0; b < W; ++b) v[b] += y * slots[t * W + b];
-                }
-                double* __restrict target = w + j * W;
-                for (int b = 0; b < W; ++b) {
-                    products[b] += target[b] * v[b];
-                    target[b] += scale * v[b];
-                }
-            }
-            for (int b = 0; b < W; ++b) added.dot += products[b];
+void DenseSegment::scores(Index i, const double* w, double* out) const { scores_of(i, i + 1, w, out); }
+
+void DenseSegment::scores_of(Index begin, Index end, const double* w, double* out) const {
+    const Index last = example_ptr_[idx(end)];
+    for (Index row = example_ptr_[idx(begin)]; row < last; row += kRows, out += kRows * width_) {
+        const Index n = std::min(kRows, last - row);
+        if (n == 1) {
+            scores_of_row(row, w, out);
         } else {
-            std::vector<double> v(idx(width_));
-            for (Index j = 0; j < rows_.n_inputs; ++j) {
-                fill(v.data(), width_, 0.0);
-                for (Index t = 0; t < n; ++t) axpy(input(i, t)[j], slots + t * width_, v.data(), width_);
-                added.dot += dot(w + j * width_, v.data(), width_);
-                axpy(scale, v.data(), w + j * width_, width_);
-            }
-        }
-    });
-    return added;
-}
-
-void DenseSegment::add_squares_of(Index begin, Index end, const double* slots, double* w) const {
-    for (Index i = begin; i < end; ++i) {
-        for (Index t = 0; t < n_rows(i); ++t, slots += width_) {
-            const double* x = input(i, t);
-            for (Index j = 0; j < rows_.n_inputs; ++j) axpy(x[j] * x[j], slots, w + j * width_, width_);
+            scores_of_rows(row, n, w, out);
         }
     }
 }
 
+void DenseSegment::scores_of_rows(Index row, Index n, const double* w, double* out) const {
+    const Index size = n * width_;
+    std::vector<double> sums(idx(kParts * size), 0.0);
+    double room[kRows * kInputs];
+    for (Index k = 0; k < kParts; ++k) {
+        const Index end = part(k + 1, rows_.n_inputs);
+        for (Index j = part(k, rows_.n_inputs); j < end; j += kInputs) {
+            const Index inputs = std::min(kInputs, end - j);
+            continue_product(rows_.block(row, n, j, inputs, room), {w + j * width_, width_}, n, inputs, width_,
+                             sums.data() + k * size, width_);
+        }
+    }
+    const double* __restrict s = sums.data();
+    for (Index r = 0; r < size; ++r) out[r] = (s[r] + s[size + r]) + (s[2 * size + r] + s[3 * size + r]);
+}
+
+// One row of a block has too few sums to keep the processor busy: it takes the parts side by side.
+void DenseSegment::scores_of_row(Index row, const double* __restrict w, double* __restrict out) const {
+    with_width(width_, [&](auto constant) {
+        constexpr int W = constant();
+        if constexpr (W > 0) {
+            std::visit(
+                [&](const auto* data) {
+                    const auto* __restrict x = data + row * rows_.n_inputs;
+                    double sums[kParts][W] = {};
+                    const auto add = [&](Index k, Index j) {
+                        const double value = x[j];
+                        for (int b = 0; b < W; ++b) sums[k][b] = multiply_add(value, w[j * W + b], sums[k][b]);
+                    };
+                    const Index all_have = rows_.n_inputs / kParts;
+                    for (Index j = 0; j < all_have; ++j) {
+                        for (Index k = 0; k < kParts; ++k) add(k, part(k, rows_.n_inputs) + j);
+                    }
+                    for (Index k = 0; k < kParts; ++k) {
+                        for (Index j = part(k, rows_.n_inputs) + all_have; j < part(k + 1, rows_.n_inputs); ++j) {
+                            add(k, j);
+                        }
+                    }
+                    for (int b = 0; b < W; ++b) out[b] = (sums[0][b] + sums[1][b]) + (sums[2][b] + sums[3][b]);
+                },
+                rows_.data);
+        } else {
+            scores_of_rows(row, 1, w, out);
+        }
+    });
+}
+
+Added DenseSegment::add_transpose(Index i, const double* slots, double scale, double* w) const {
+    if (n_rows(i) == 1) return add_row(example_ptr_[idx(i)], slots, scale, w);
+    Added added;
+    visit(example_ptr_[idx(i)], n_rows(i), slots, [&](Index first, const double* v, Index n) {
+        added += {norm2(v, n), dot(w + first, v, n)};
+        axpy(scale, v, w + first, n);
+    });
+    return added;
+}
+
+// A'd = x (x) d of a single row, |A'd|^2 = |x|^2 |d|^2.
+Added DenseSegment::add_row(Index row, const double* __restrict slots, double scale, double* __restrict w) const {
+    Added added;
+    read(row, [&](Index first, const double* x, Index n) {
+        added.norm2 += norm2(x, n);
+        with_width(width_, [&](auto constant) {
+            constexpr int W = constant();
+            double* __restrict rows = w + first * width_;
+            if constexpr (W > 0) {
+                double products[W] = {};  // column by column: a horizontal sum per row would cost more than the row
+                double d[W];
+                for (int b = 0; b < W; ++b) d[b] = scale * slots[b];
+                for (Index j = 0; j < n; ++j) {
+                    double* __restrict target = rows + j * W;
+                    for (int b = 0; b < W; ++b) {
+                        products[b] += x[j] * target[b];
+                        target[b] += x[j] * d[b];
+                    }
+                }
+                for (int b = 0; b < W; ++b) added.dot += products[b] * slots[b];
+            } else {
+                for (Index j = 0; j < n; ++j) {
+                    added.dot += x[j] * dot(rows + j * width_, slots, width_);
+                    axpy(scale * x[j], slots, rows + j * width_, width_);
+                }
+            }
+        });
+    });
+    added.norm2 *= norm2(slots, width_);
+    return added;
+}
+
+void DenseSegment::add_transpose_of(Index begin, Index end, const double* slots, double* w) const {
+    constexpr Index kMostRows = 64;  // added up before they are added to w
+    const Index last = example_ptr_[idx(end)];
+    for (Index row = example_ptr_[idx(begin)]; row < last; row += kMostRows, slots += kMostRows * width_) {
+        visit(row, std::min(kMostRows, last - row), slots,
+              [&](Index first, const double* v, Index n) { axpy(1.0, v, w + first, n); });
+    }
+}
+
+void DenseSegment::add_squares_of(Index begin, Index end, const double* slots, double* w) const {
+    for (Index row = example_ptr_[idx(begin)]; row < example_ptr_[idx(end)]; ++row, slots += width_) {
+        read(row, [&](Index first, const double* x, Index n) {
+            for (Index j = 0; j < n; ++j) axpy(x[j] * x[j], slots, w + (first + j) * width_, width_);
+        });
+    }
+}
+
 void DenseSegment::project(Index i, const double* slots, Index first, SparseVector& out) const {
-    std::vector<double> sum(idx(num_weights()), 0.0);
-    add_transpose(i, slots, 1.0, sum.data());
-    out.append(first, sum.data(), num_weights());
+    visit(example_ptr_[idx(i)], n_rows(i), slots,
+          [&](Index at, const double* v, Index n) { out.append(first + at, v, n); });
 }
 
 void DenseSegment::slot_rows(Index i, std::span<const Index> slots, Index first, PackedRows& out) const {
     for (const Index r : slots) {
-        const double* x = input(i, r / width_);
-        for (Index j = 0; j < rows_.n_inputs; ++j) out.append(first + j * width_ + r % width_, x[j]);
+        read(example_ptr_[idx(i)] + r / width_, [&](Index input, const double* x, Index n) {
+            for (Index j = 0; j < n; ++j) out.append(first + (input + j) * width_ + r % width_, x[j]);
+        });
         out.finish_row();
     }
 }
 
 double DenseSegment::transpose_norm2(Index i, const double* slots) const {
-    if (n_rows(i) == 1) return norm2(input(i, 0), rows_.n_inputs) * norm2(slots, width_);
-    std::vector<double> row(idx(width_));
     double sum = 0;
-    for (Index j = 0; j < rows_.n_inputs; ++j) {
-        fill(row.data(), width_, 0.0);
-        for (Index t = 0; t < n_rows(i); ++t) axpy(input(i, t)[j], slots + t * width_, row.data(), width_);
-        sum += norm2(row.data(), width_);
+    if (n_rows(i) == 1) {
+        read(example_ptr_[idx(i)], [&](Index, const double* x, Index n) { sum += norm2(x, n); });
+        return sum * norm2(slots, width_);
     }
+    visit(example_ptr_[idx(i)], n_rows(i), slots, [&](Index, const double* v, Index n) { sum += norm2(v, n); });
     return sum;
 }
 
 double DenseSegment::psi2_bound(Index i) const {
-    double sum = 0;
-    for (Index j = 0; j < rows_.n_inputs; ++j) {
-        double total = 0;
-        for (Index t = 0; t < n_rows(i); ++t) total += std::abs(input(i, t)[j]);
-        sum += total * total;
+    std::vector<double> totals(idx(rows_.n_inputs), 0.0);
+    for (Index row = example_ptr_[idx(i)]; row < example_ptr_[idx(i) + 1]; ++row) {
+        read(row, [&](Index first, const double* x, Index n) {
+            for (Index j = 0; j < n; ++j) totals[idx(first + j)] += std::abs(x[j]);
+        });
     }
-    return 2.0 * sum;
+    return 2.0 * norm2(totals.data(), rows_.n_inputs);
 }
 
 }  // namespace partwise

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <span>
+#include <variant>
 
 #include "features/feature_map.h"
 #include "features/row_layout.h"
+#include "support/multiply.h"
 #include "support/scratch_pool.h"
 
 namespace partwise {
@@ -235,16 +237,31 @@ struct DenseRows {
     std::shared_ptr<const void> owner;
 };
 
-// Rows of dense input; weight (j, a) is at j * width + a.
+// The same in double or single precision.
+struct InputRows {
+    std::variant<const double*, const float*> data;
+    Index n_rows;
+    Index n_inputs;
+    std::shared_ptr<const void> owner;
+
+    // The inputs [first, first + n) of this row and the next ones: in place if they are doubles, else in `room`, which
+    // holds n_rows * n values.
+    Matrix block(Index row, Index n_rows, Index first, Index n, double* room) const;
+};
+
+// Rows of dense input; weight (j, a) is at j * width + a. Rows of floats take half the memory; they are the doubles of
+// the same values: sums are in double precision, and have the same bits.
 class DenseSegment final : public Segment {
    public:
-    DenseSegment(DenseRows rows, std::vector<Index> example_ptr, Index n_columns, Index width);
+    DenseSegment(InputRows rows, std::vector<Index> example_ptr, Index n_columns, Index width);
 
     Index num_examples() const override { return len(example_ptr_.size()) - 1; }
     Index num_weights() const override { return rows_.n_inputs * width_; }
     Index num_slots(Index i) const override { return n_rows(i) * width_; }
     void scores(Index i, const double* w, double* out) const override;
     Added add_transpose(Index i, const double* slots, double scale, double* w) const override;
+    void scores_of(Index begin, Index end, const double* w, double* out) const override;
+    void add_transpose_of(Index begin, Index end, const double* slots, double* w) const override;
     void add_squares_of(Index begin, Index end, const double* slots, double* w) const override;
     void project(Index i, const double* slots, Index first, SparseVector& out) const override;
     void slot_rows(Index i, std::span<const Index> slots, Index first, PackedRows& out) const override;
@@ -254,9 +271,17 @@ class DenseSegment final : public Segment {
 
    private:
     Index n_rows(Index i) const { return example_ptr_[idx(i) + 1] - example_ptr_[idx(i)]; }
-    const double* input(Index i, Index t) const { return rows_.data + (example_ptr_[idx(i)] + t) * rows_.n_inputs; }
+    // f(first weight, v, number of weights) for runs of v = A' slots, in order, of the rows [row, row + n_rows).
+    template <class F>
+    void visit(Index row, Index n_rows, const double* slots, F&& f) const;
+    // f(first input, inputs, number of inputs) for runs of a row's inputs, as doubles.
+    template <class F>
+    void read(Index row, F&& f) const;
+    void scores_of_rows(Index row, Index n_rows, const double* w, double* out) const;
+    void scores_of_row(Index row, const double* w, double* out) const;
+    Added add_row(Index row, const double* slots, double scale, double* w) const;
 
-    DenseRows rows_;
+    InputRows rows_;
     std::vector<Index> example_ptr_;
     Index width_;
 };

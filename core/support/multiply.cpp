@@ -1,21 +1,10 @@
 #include "support/multiply.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace partwise {
 
 namespace {
-
-// One rounding where the machine can. Left to the compiler, tiles of different shapes would round differently, and a
-// row's product would depend on how many rows there are.
-inline double multiply_add(double x, double y, double sum) {
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
-    return std::fma(x, y, sum);
-#else
-    return sum + x * y;
-#endif
-}
 
 // R x C values of out: the sums stay in registers while the rows of b go by.
 template <int R, int C>
@@ -27,7 +16,7 @@ void tile(Matrix a, Matrix b, Index inner, double* __restrict out, Index out_str
     for (Index p = 0; p < inner; ++p) {
         const double* __restrict y = b.data + p * b.stride;
         for (int r = 0; r < R; ++r) {
-            const double x = a.data[r * a.stride + p];
+            const double x = a.data[r * a.stride + p * a.step];
 #pragma omp simd
             for (int c = 0; c < C; ++c) sum[r][c] = multiply_add(x, y[c], sum[r][c]);
         }
@@ -37,33 +26,30 @@ void tile(Matrix a, Matrix b, Index inner, double* __restrict out, Index out_str
     }
 }
 
-template <int C>
-void some_rows(Index rows, Matrix a, Matrix b, Index inner, double* out, Index out_stride) {
-    switch (rows) {
-        case 1:
-            return tile<1, C>(a, b, inner, out, out_stride);
-        case 2:
-            return tile<2, C>(a, b, inner, out, out_stride);
-        case 3:
-            return tile<3, C>(a, b, inner, out, out_stride);
-        case 4:
-            return tile<4, C>(a, b, inner, out, out_stride);
-        case 5:
-            return tile<5, C>(a, b, inner, out, out_stride);
-        case 6:
-            return tile<6, C>(a, b, inner, out, out_stride);
-        case 7:
-            return tile<7, C>(a, b, inner, out, out_stride);
-        default:
-            return tile<8, C>(a, b, inner, out, out_stride);
+// How many doubles the registers hold beside what a step of `tile` needs.
+#if defined(__AVX512F__)
+constexpr int kSums = 128;
+#elif defined(__AVX__) || defined(__aarch64__)
+constexpr int kSums = 48;
+#else
+constexpr int kSums = 24;
+#endif
+
+// The rows left over from tiles of most rows.
+template <int R, int C>
+void last_rows(Index rows, Matrix a, Matrix b, Index inner, double* out, Index out_stride) {
+    if constexpr (R > 0) {
+        if (rows < R) return last_rows<R - 1, C>(rows, a, b, inner, out, out_stride);
+        tile<R, C>(a, b, inner, out, out_stride);
     }
 }
 
 template <int C>
 void all_rows(Index rows, Matrix a, Matrix b, Index inner, double* out, Index out_stride) {
-    for (Index r = 0; r < rows; r += 8) {
-        some_rows<C>(std::min<Index>(rows - r, 8), {a.data + r * a.stride, a.stride}, b, inner, out + r * out_stride,
-                     out_stride);
+    constexpr int kRows = std::clamp(kSums / C, 1, 8);
+    for (Index r = 0; r < rows; r += kRows) {
+        last_rows<kRows, C>(rows - r, {a.data + r * a.stride, a.stride, a.step}, b, inner, out + r * out_stride,
+                            out_stride);
     }
 }
 
@@ -71,13 +57,18 @@ void all_rows(Index rows, Matrix a, Matrix b, Index inner, double* out, Index ou
 
 void multiply(Matrix a, Matrix b, Index rows, Index inner, Index columns, double* out, Index out_stride) {
     for (Index r = 0; r < rows; ++r) std::fill(out + r * out_stride, out + r * out_stride + columns, 0.0);
+    continue_product(a, b, rows, inner, columns, out, out_stride);
+}
+
+void continue_product(Matrix a, Matrix b, Index rows, Index inner, Index columns, double* out, Index out_stride) {
     constexpr Index kChunk = 256;  // rows of b that stay in the nearest cache while all rows of a pass
     for (Index p = 0; p < inner; p += kChunk) {
         const Index n = std::min(kChunk, inner - p);
-        const Matrix left{a.data + p, a.stride};
+        const Matrix left{a.data + p * a.step, a.stride, a.step};
         const double* y = b.data + p * b.stride;
         Index c = 0;
         for (; c + 16 <= columns; c += 16) all_rows<16>(rows, left, {y + c, b.stride}, n, out + c, out_stride);
+        for (; c + 12 <= columns; c += 12) all_rows<12>(rows, left, {y + c, b.stride}, n, out + c, out_stride);
         for (; c + 4 <= columns; c += 4) all_rows<4>(rows, left, {y + c, b.stride}, n, out + c, out_stride);
         for (; c < columns; ++c) all_rows<1>(rows, left, {y + c, b.stride}, n, out + c, out_stride);
     }

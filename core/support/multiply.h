@@ -1,17 +1,32 @@
 // A matrix product for few rows: what kernels spend their time on.
 #pragma once
 
+#include <cmath>
+
 #include "support/types.h"
 
 namespace partwise {
 
 struct Matrix {
     const double* data;
-    Index stride;  // from one row to the next
+    Index stride;    // from one row to the next
+    Index step = 1;  // from one column to the next
 };
 
-// out (rows x columns, out_stride apart) = a (rows x inner) b (inner x columns). Each value is summed in the order of
-// `inner`, with the same roundings whatever the shape.
+// One rounding where the machine can. Left to the compiler, tiles of different shapes would round differently, and a
+// row's product would depend on how many rows there are.
+inline double multiply_add(double x, double y, double sum) {
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+    return std::fma(x, y, sum);
+#else
+    return sum + x * y;
+#endif
+}
+
+// out (rows x columns, out_stride apart) = a (rows x inner) b (inner x columns); the step of b is 1. Each value is
+// summed in the order of `inner`, with the same roundings whatever the shape.
 void multiply(Matrix a, Matrix b, Index rows, Index inner, Index columns, double* out, Index out_stride);
+// The same where out holds the sums over the columns of `a` that came before.
+void continue_product(Matrix a, Matrix b, Index rows, Index inner, Index columns, double* out, Index out_stride);
 
 }  // namespace partwise

@@ -1,9 +1,13 @@
 """Types of arrays, and offsets from lengths."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
+#: Rows of input, held as they are given: float32 is not widened.
+InputRows = NDArray[np.floating[Any]]
 Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 Booleans = NDArray[np.bool_]

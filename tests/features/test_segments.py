@@ -65,7 +65,7 @@ def stacks(draw):
     example_ptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     kind = draw(st.sampled_from(["dense", "observed", "pairs", "inputs", "slots"]))
     if kind == "inputs":
-        inputs = rng.normal(size=(int(lengths.sum()), 3))
+        inputs = rng.normal(size=(int(lengths.sum()), 3)).astype(draw(st.sampled_from([np.float64, np.float32])))
         segments = [_core.DenseSegment(inputs, example_ptr, n_labels, width)]
         blocks = [[dense_matrix(inputs, example_ptr, n_labels, width, i)] for i in range(3)]
         real = np.tile(np.arange(width) < n_labels, 3)

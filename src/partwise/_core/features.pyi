@@ -6,6 +6,7 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import InputRows
 from .support import Bytes, Floats, Ints, UInt64s
 
 class SparseVector:
@@ -95,9 +96,10 @@ class AttributeSegment(Segment):
     ) -> None: ...
 
 class DenseSegment(Segment):
-    """Rows of dense input (rows x n_inputs); weight (j, a) is at j * width + a."""
+    """Rows of dense input (rows x n_inputs), in float64 or, in half the memory and with the same results, in float32;
+    weight (j, a) is at j * width + a."""
 
-    def __init__(self, rows: Floats, example_ptr: Ints, n_columns: int, width: int) -> None: ...
+    def __init__(self, rows: InputRows, example_ptr: Ints, n_columns: int, width: int) -> None: ...
 
 class SharedSegment(Segment):
     """Weights that are slots themselves (tied transitions). mask: which have a weight at all (None: all);

@@ -22,8 +22,9 @@ def validated(estimator: Any, X: Any, *y: Any, reset: bool) -> Any:
     # CSR rows to predict for are followed by `row_products` alone, which looks at each index
     X = X if not reset and sparse.issparse(X) and X.format == "csr" else own_sparse(X)
     options: dict[str, Any] = {"order": "C"} if reset else {}
+    options["dtype"] = np.float64 if sparse.issparse(X) else [np.float64, np.float32]  # dense float32 stays float32
     try:
-        return validate_data(estimator, X, *y, accept_sparse="csr", dtype=np.float64, reset=reset, **options)
+        return validate_data(estimator, X, *y, accept_sparse="csr", reset=reset, **options)
     except (TypeError, ValueError) as error:
         place = _bad_cell(own_sparse(X))
         if place is None:

@@ -10,7 +10,7 @@ A `segment_map` has the tables of `SegmentChain` in their order, a `second_order
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from .._core import (
     SegmentChain,
     SharedSegment,
 )
-from ..arrays import Bytes, Floats, Ints, pointers
+from ..arrays import Bytes, Floats, InputRows, Ints, pointers
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +185,7 @@ def segment_map(
 def _row_segment(
     rows: Any, example_ptr: Ints, n_columns: int, width: int, layout: RowLayout | None, once: bool = False
 ) -> Segment:
-    rows = as_rows(rows)
+    rows = as_rows(rows, single=True)
     found, expected = (rows.n_rows if isinstance(rows, Attributes) else len(rows)), int(example_ptr[-1])
     if found != expected:
         raise ValueError(f"{found} rows of input, the structure has {expected}")
@@ -202,8 +202,16 @@ def _row_segment(
     return DenseSegment(rows, example_ptr, n_columns, width)
 
 
-def as_rows(rows: Any) -> "Attributes | Floats":
-    """Rows of input as `Attributes` or as a C-contiguous array of floats."""
+@overload
+def as_rows(rows: Any) -> "Attributes | Floats": ...
+
+
+@overload
+def as_rows(rows: Any, *, single: Literal[True]) -> "Attributes | InputRows": ...
+
+
+def as_rows(rows: Any, *, single: bool = False) -> "Attributes | InputRows":
+    """Rows of input as `Attributes` or as a C-contiguous array of floats; single: float32 stays float32."""
     if isinstance(rows, Attributes):
         return rows
     if hasattr(rows, "tocsr"):  # SciPy's, without importing it
@@ -216,7 +224,9 @@ def as_rows(rows: Any) -> "Attributes | Floats":
             int(matrix.shape[1]),
             np.ascontiguousarray(matrix.data, dtype=np.float64),
         )
-    dense = np.ascontiguousarray(rows, dtype=np.float64)
+    dense: InputRows = np.ascontiguousarray(rows)
+    if not (single and dense.dtype == np.float32):
+        dense = np.ascontiguousarray(dense, dtype=np.float64)
     if dense.ndim != 2:
         raise ValueError(f"rows of input must be a two-dimensional array, got {dense.ndim} dimension(s)")
     return dense

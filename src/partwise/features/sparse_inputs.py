@@ -49,7 +49,7 @@ def row_products(X: Any, weights: NDArray[np.float64], n_jobs: int = 1) -> NDArr
     """X weights', by sums whose order is the same for one row and for many (that of BLAS is not)."""
     if sparse.issparse(X):
         return csr_product(X, weights.T)
-    rows, columns = np.ascontiguousarray(X)[:, None, :], np.ascontiguousarray(weights.T)[None]
+    rows, columns = np.ascontiguousarray(X, dtype=np.float64)[:, None, :], np.ascontiguousarray(weights.T)[None]
     return stacked_products(rows, columns, n_jobs)[:, 0]
 
 

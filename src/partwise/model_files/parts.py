@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Bytes, Floats, Ints
+from ..arrays import Bytes, Floats, InputRows, Ints
 from ..lazy import cached_property
 from .container import FORMAT_VERSION
 from .errors import ModelFormatError
@@ -102,13 +102,17 @@ class ModelParts:
 
     def floats(self, name: str, *shape: int | None) -> Floats:
         """Finite numbers of this shape (None: any length), as float64."""
+        return self.stored_floats(name, *shape).astype(np.float64, copy=False)
+
+    def stored_floats(self, name: str, *shape: int | None) -> InputRows:
+        """Finite numbers of this shape (None: any length), as float64 or float32."""
         found = self._array(name, "f", shape)
         # A sum is finite unless a value is not, or it overflows: only then every value is looked at.
         with np.errstate(invalid="ignore", over="ignore"):
             finite = math.isfinite(float(found.sum(dtype=np.float64)))
         if not finite and not np.isfinite(found).all():
             raise ModelFormatError(f"has numbers in {name!r} that are not finite")
-        return found.astype(np.float64, copy=False)
+        return found
 
     def ints(self, name: str, *shape: int | None, low: int, high: int) -> Ints:
         """Whole numbers from `low` up to, not including, `high`, as int64."""

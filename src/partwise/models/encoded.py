@@ -141,7 +141,7 @@ class EncodedRows(Encoded):
         labels = parts.ints("labels", n_rows, low=0, high=n_labels)
         table: Any
         if "table" in parts.arrays:
-            table = np.ascontiguousarray(parts.floats("table", n_rows, n_attributes))
+            table = np.ascontiguousarray(parts.stored_floats("table", n_rows, n_attributes))
         else:
             attributes = parts.ints("attributes", None, low=-1, high=n_attributes)
             counts = parts.ints("counts", n_rows, low=0, high=len(attributes) + 1)

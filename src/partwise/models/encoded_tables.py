@@ -135,7 +135,7 @@ class EncodedTables(Encoded):
                 continue
             shape = (rows,) if kind.width is None else (rows, kind.width)
             if isinstance(kind, Real):
-                found[name] = np.ascontiguousarray(parts.floats(name, *shape))
+                found[name] = np.ascontiguousarray(parts.stored_floats(name, *shape))
             else:
                 found[name] = parts.ints(name, *shape, low=kind.low, high=kind.high)
         weight = parts.floats("weight", n) if "weight" in parts.arrays else None

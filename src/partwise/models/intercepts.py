@@ -41,7 +41,7 @@ def _sizes(rows: Rows) -> tuple[float, float]:
     """The largest norm of a row, and the largest absolute value."""
     table = rows.table
     if not isinstance(table, Attributes):
-        squares = np.einsum("ij,ij->i", table, table)
+        squares = np.einsum("ij,ij->i", table, table, dtype=np.float64)
         return float(np.sqrt(squares.max(initial=0.0))), float(np.abs(table).max(initial=0.0))
     values = np.ones(len(table.attributes)) if table.values is None else np.abs(table.values)
     starts = table.row_ptr[:-1][np.diff(table.row_ptr) > 0]

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from partwise.arrays import Floats, Ints, pointers
+from partwise.arrays import Floats, InputRows, Ints, pointers
 from partwise.checks import check_choice
 from partwise.features import Attributes
+from partwise.features.maps import as_rows
 from partwise.kernels import MEMORY_LIMIT, KernelFeatures, KernelLike, Precomputed, get_kernel
 from partwise.kernels.features import Part
 from partwise.model_files.errors import ModelFormatError
@@ -76,7 +77,7 @@ class KernelChainModel(ChainBase):
         if self.chosen is not None:
             edges = {
                 "edge_rows": _right_ends(rows.table, rows.lengths),
-                "edge_kernel": _plus_one(kernel.fitted(rows.table)),
+                "edge_kernel": _plus_one(kernel.fitted(as_rows(rows.table))),
             }
         else:
             self.transition_mask = transition_mask(
@@ -167,7 +168,7 @@ def _plus_one(kernel: KernelLike) -> KernelLike:
     return replace(kernel, bias=kernel.bias + 1.0)
 
 
-def _right_ends(table: Attributes | Floats, lengths: Ints) -> Attributes | Floats:
+def _right_ends(table: Attributes | InputRows, lengths: Ints) -> Attributes | InputRows:
     """The rows of all positions but each sequence's first."""
     inner = has_left_neighbour(lengths)
     if not isinstance(table, Attributes):
@@ -178,7 +179,7 @@ def _right_ends(table: Attributes | Floats, lengths: Ints) -> Attributes | Float
     return Attributes(pointers(sizes[inner]), table.attributes[entries], table.num_attributes, values)
 
 
-def _like(rows: Rows, support: Attributes | Floats) -> Attributes | Floats:
+def _like(rows: Rows, support: Attributes | Floats) -> Attributes | InputRows:
     """The rows, sparse or dense as the training rows are."""
     if isinstance(support, Attributes):
         return rows.attributes()

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from partwise.arrays import Floats, Ints
+from partwise.arrays import InputRows, Ints
 from partwise.features import Attributes
 
 # Dense input with at most this share of nonzeros is kept as sparse attributes: the sparse kernels touch one row of
@@ -22,7 +22,7 @@ class Rows:
 
     lengths: Ints
     n_attributes: int
-    table: Attributes | Floats
+    table: Attributes | InputRows
     unknown: tuple[int, int] = (0, 0)  # attributes that are not in the vocabulary, and of how many
 
     @property
@@ -44,13 +44,13 @@ class Rows:
         starts = np.arange(self.n_rows + 1, dtype=np.int64) * width
         row_ptr = np.searchsorted(places, starts).astype(np.int64)
         columns = places - np.repeat(starts[:-1], np.diff(row_ptr))
-        return Attributes(row_ptr, columns, width, flat[places])
+        return Attributes(row_ptr, columns, width, flat[places].astype(np.float64, copy=False))
 
     def with_ones(self) -> Rows:
         """The same rows with one more attribute, of value 1 everywhere."""
         n_rows, size = self.n_rows, self.n_attributes + 1
         if not isinstance(self.table, Attributes):
-            array = np.empty((n_rows, size))
+            array = np.empty((n_rows, size), dtype=self.table.dtype)
             array[:, :-1] = self.table
             array[:, -1] = 1.0
             return Rows(self.lengths, size, array)

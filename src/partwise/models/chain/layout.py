@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partwise.arrays import Booleans, Bytes, Floats, Ints, pointers
+from partwise.arrays import Booleans, Bytes, InputRows, Ints, pointers
 from partwise.features import Attributes, RowLayout
 from partwise.models.layout import PairLayout
 from partwise.models.rows import Rows
@@ -105,7 +105,7 @@ def _observed(rows: Rows, labels: Ints, n_labels: int, width: int, min_count: in
     return frequent_pairs(pair_table(rows.table, labels, n_labels), min_count)
 
 
-def pair_table(table: Floats, labels: Ints, n_labels: int) -> Ints:
+def pair_table(table: InputRows, labels: Ints, n_labels: int) -> Ints:
     """How often each attribute of dense rows is not 0 with each label, (n_attributes, n_labels)."""
     counts = np.empty((table.shape[1], n_labels), dtype=np.int64)
     for label in range(n_labels):

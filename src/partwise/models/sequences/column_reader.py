@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 
-from partwise.arrays import Booleans, Floats, Ints
+from partwise.arrays import Booleans, InputRows, Ints
 from partwise.features.sparse_inputs import own_sparse
 from partwise.model_files.parts import ModelParts
 from partwise.models.rows import Rows, csr_attributes
@@ -64,8 +64,8 @@ class ColumnReader(Reader):
             matrix.eliminate_zeros()
             return Rows(lengths, self.n_features, csr_attributes(matrix))
         array = np.ascontiguousarray(np.concatenate(blocks)) if blocks else np.empty((0, self.n_features))
-        # the sum is finite whenever all values are (barring overflow): the full test runs only when it is not
-        if not np.isfinite(array.sum()):
+        # float64: the sum is finite whenever all values are (barring overflow): the full test runs only when it is not
+        if not np.isfinite(array.sum(dtype=np.float64)):
             wrong = np.argwhere(~np.isfinite(array))
             if len(wrong):
                 row, column = wrong[0].tolist()
@@ -118,14 +118,15 @@ def _sparse_block(item: Any, name: str, row_name: str) -> Any:
     return sparse.csr_array(own_sparse(item, f"X: {name}"), dtype=np.float64)
 
 
-def _dense_block(item: Any, name: str, row_name: str) -> Floats:
+def _dense_block(item: Any, name: str, row_name: str) -> InputRows:
     if sparse.issparse(item):
         raise ValueError(f"X: {name} is sparse, others are dense arrays: use one form")
     try:
         block = np.asarray(item)
         if block.dtype.kind not in "biufO":
             raise ValueError
-        block = block.astype(np.float64, copy=False)
+        if block.dtype != np.float32:
+            block = block.astype(np.float64, copy=False)
     except (ValueError, TypeError):
         raise ValueError(f"X: {name}{_bad_dense_position(item, row_name)}") from None
     if block.ndim != 2:
