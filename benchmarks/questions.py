@@ -13,6 +13,7 @@ QUESTIONS = {
     "cfg": "benchmarks.cfg",
     "cli": "benchmarks.cli",
     "crf": "benchmarks.crf",
+    "dense": "benchmarks.dense",
     "dep": "benchmarks.dep",
     "structures": "benchmarks.structures",
     "graph": "benchmarks.graph",

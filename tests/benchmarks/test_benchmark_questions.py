@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from benchmarks import crf, maxent, sparse
+from benchmarks import crf, dense, maxent, sparse
 from benchmarks.__main__ import main
 from benchmarks.objective import multiclass_objective
 from benchmarks.report import finish
@@ -43,6 +43,14 @@ def folder(tmp_path_factory):
         ]
         (root / "libsvm" / name).write_text("\n".join([*lines, "-1 5:1"]) + "\n")
     return str(root)
+
+
+def test_dense_systems_agree():
+    ours = dense.fit_partwise(1.0, 100, 12, 1, "auto", 1e-6)
+    assert ours["objective"] == pytest.approx(ours["reported_objective"], rel=1e-10)
+    pytest.importorskip("torch")
+    theirs = dense.fit_torch(1.0, 100, 12, 1)
+    assert theirs["objective"] == pytest.approx(ours["objective"], rel=1e-4)
 
 
 @pytest.mark.parametrize("solver", ["eg", "lbfgs"])
