@@ -9,6 +9,7 @@ import matplotlib
 
 sys.path.insert(0, str(Path(__file__).parent))
 import reference_pages
+import stub_docstrings
 
 matplotlib.use("agg")
 
@@ -96,6 +97,9 @@ def escape_bars(app, what, name, obj, options, lines):
 
 
 def setup(app):
+    # before numpydoc, which formats what is there by then
+    app.connect("autodoc-process-docstring", stub_docstrings.fill_docstring, priority=100)
+    app.connect("autodoc-process-signature", stub_docstrings.fill_signature)
     app.connect("autodoc-process-docstring", escape_bars)
     app.connect("builder-inited", reference_pages.write)
     app.connect("source-read", reference_pages.replace)

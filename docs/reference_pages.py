@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from stub_docstrings import class_signature
+
 _BLOCK = re.compile(r"^```\{eval-rst\}\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _NAME = re.compile(r"^\.\. (currentmodule|auto(?!module|summary)\w+):: ([\w.]+)\n((?:   .*\n)*)", re.MULTILINE)
 _FOLDER = "generated"
@@ -25,7 +27,7 @@ def pages(text: str) -> dict[str, str]:
             full = _full(module, name)
             home, _, short = full.rpartition(".")
             title = f"{short}\n{'=' * len(short)}\n\n.. currentmodule:: {home}\n\n"
-            found[f"{full}.rst"] = f"{title}.. {directive}:: {short}\n{options}"
+            found[f"{full}.rst"] = f"{title}.. {directive}:: {short}{class_signature(full)}\n{options}"
     return found
 
 

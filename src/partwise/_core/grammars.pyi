@@ -43,28 +43,34 @@ class Grammar(Structure):
         max_bytes: float = 2e9,
     ) -> None: ...
     @property
-    def lengths(self) -> Ints: ...
+    def lengths(self) -> Ints:
+        """The number of words of each sentence."""
     @property
-    def n_symbols(self) -> int: ...
+    def n_symbols(self) -> int:
+        """The number of symbols."""
     @property
-    def n_rules(self) -> int: ...
+    def n_rules(self) -> int:
+        """The number of rules."""
     @property
-    def has_gold(self) -> bool: ...
+    def has_gold(self) -> bool:
+        """Whether there are slots for the anchored rules of gold derivations."""
     @property
-    def cost_name(self) -> str: ...
+    def cost_name(self) -> str:
+        """What the cost counts: "constituents" or "rules"."""
     @property
     def widths(self) -> tuple[int, int, int, int, int]:
-        """Slots per row of start, split, end, span and words."""
+        """The slots per row of start, split, end, span and words."""
     def table_offsets(self, i: int) -> tuple[int, int, int, int, int, int]:
-        """The first slot of start, split, end, span, words and `other`."""
+        """Return the first slot of start, split, end, span, words and `other`."""
     def has_derivation(self, i: int) -> bool:
-        """Whether the sentence has one that its mask allows. Where it has not, maxima and sums are a ValueError."""
+        """Return whether the sentence has a derivation that its mask allows. Without one, maxima and sums raise
+        ValueError."""
     def encode(self, nodes: Ints) -> tuple[Ints, Ints, Floats]:
-        """(indptr, slots, counts) from derivations end to end: rows (symbol, begin, end), 2 n - 1 per sentence in
-        pre-order. ValueError names the sentence and the missing rule or word."""
+        """Return the labellings (indptr, slots, counts) of derivations, concatenated: rows (symbol, begin, end), 2 n -
+        1 per sentence in pre-order. Raise ValueError naming the sentence and the missing rule or word."""
     def labelling_of(self, i: int, nodes: Ints) -> tuple[Ints, Floats]:
-        """(slots, counts) of one derivation of sentence i."""
+        """Return the slots and counts of one derivation of sentence i."""
     def decode(self, indptr: Ints, slots: Ints, counts: Floats) -> Ints:
-        """All sentences' nodes end to end. Of derivations with the same slots, one."""
+        """Return all sentences' nodes, concatenated; of derivations with the same slots, one."""
     def nodes_of(self, i: int, slots: Ints, counts: Floats) -> Ints:
-        """The nodes of one derivation of sentence i."""
+        """Return the nodes of one derivation of sentence i."""

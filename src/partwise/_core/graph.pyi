@@ -34,28 +34,35 @@ class Graph(Structure):
         common_labels: Ints | None = None,
     ) -> None: ...
     @property
-    def memory_limit(self) -> float: ...
+    def memory_limit(self) -> float:
+        """Bytes that the tables of an example's junction tree may take."""
     @property
-    def vertex_ptr(self) -> Ints: ...
+    def vertex_ptr(self) -> Ints:
+        """Where the vertices of each example begin, and where the last ones end."""
     @property
-    def n_labels(self) -> Ints: ...
+    def n_labels(self) -> Ints:
+        """The number of labels of each vertex."""
     @property
-    def clique_ptr(self) -> Ints: ...
+    def clique_ptr(self) -> Ints:
+        """Where the cliques of each example begin, and where the last ones end."""
     @property
-    def member_ptr(self) -> Ints: ...
+    def member_ptr(self) -> Ints:
+        """Where the members of each clique begin, and where the last ones end."""
     @property
-    def members(self) -> Ints: ...
+    def members(self) -> Ints:
+        """The vertices of each clique, numbered within the example."""
     @property
-    def tables(self) -> Ints: ...
+    def tables(self) -> Ints:
+        """The table of each clique."""
     def table_offsets(self, i: int) -> Ints:
-        """Where the tables of example i begin in its slots, and the number of its slots."""
+        """Return where the tables of example i begin in its slots, and the number of its slots."""
     def width(self, i: int) -> int:
-        """Width of the junction tree of example i: the variables of its largest clique, less one."""
+        """Return the width of the junction tree of example i: the variables of its largest clique, less one."""
     def bytes(self, i: int) -> int:
-        """Memory that sums over the labellings of example i take."""
+        """Return how many bytes of memory sums over the labellings of example i take."""
     def encode(self, labels: Ints) -> tuple[Ints, Ints, Floats]:
-        """(indptr, slots, counts) from all examples' labels of vertices end to end."""
+        """Return the labellings (indptr, slots, counts) of all examples' labels of vertices, concatenated."""
     def decode(self, indptr: Ints, slots: Ints, counts: Floats) -> Ints:
-        """All examples' labels end to end."""
+        """Return all examples' labels, concatenated: the inverse of `encode`."""
     def decode_of(self, i: int, slots: Ints, counts: Floats) -> Ints:
-        """The labels of a labelling of example i."""
+        """Return the labels of a labelling of example i."""

@@ -26,28 +26,36 @@ class SegmentChain(Structure):
         segment_cost: bool = False,
     ) -> None: ...
     @property
-    def n_labels(self) -> int: ...
+    def n_labels(self) -> int:
+        """The number of labels."""
     @property
-    def width(self) -> int: ...
+    def width(self) -> int:
+        """The number of slots in a row of labels: `n_labels`, padded."""
     @property
-    def max_length(self) -> int: ...
+    def max_length(self) -> int:
+        """The largest length of a segment."""
     @property
-    def max_lengths(self) -> Ints: ...
+    def max_lengths(self) -> Ints:
+        """The largest length of a segment of each label."""
     @property
-    def segment_cost(self) -> bool: ...
+    def segment_cost(self) -> bool:
+        """Whether wrong ends of segments cost something."""
     @property
-    def lengths(self) -> Ints: ...
+    def lengths(self) -> Ints:
+        """The length of each example."""
     @property
-    def listed(self) -> tuple[Ints, Ints, Ints]: ...
+    def listed(self) -> tuple[Ints, Ints, Ints]:
+        """The segments with slots of their own: (indptr, begins, ends)."""
     def encode(self, labels: Ints, begins: Bytes) -> tuple[Ints, Ints, Floats]:
-        """(indptr, slots, counts) from the label of every position and whether a segment begins there, all sequences
-        end to end; ValueError names a sequence and a segment that is too long."""
+        """Return the labellings (indptr, slots, counts) from the label of every position and whether a segment begins
+        there, all sequences concatenated; raise ValueError naming a sequence and a segment that is too long."""
     def decode(self, indptr: Ints, slots: Ints, counts: Floats) -> tuple[Ints, Bytes]:
-        """(labels, begins) of all sequences end to end."""
+        """Return labels and begins of all sequences, concatenated: the inverse of `encode`."""
     def set_continuation(self, i: int, allowed: Bytes | None) -> None:
-        """Which (position, label) may continue a segment (T * width bytes; None: all): a segment with this label that
-        holds another position must begin there. It adds to the mask. ValueError if no labelling is left."""
+        """Set which (position, label) may continue a segment (T * width bytes; None: all): a segment with this label
+        that holds another position must begin there. The rule adds to the mask. Raise ValueError if no labelling is
+        left."""
     def segment_probabilities(
         self, i: int, scores: Floats, begins: Ints, ends: Ints, labels: Ints, temperature: float = 1.0
     ) -> Floats:
-        """The probability of each segment [begin, end) with this label, given in the order of ends."""
+        """Return the probability of each segment [begin, end) with this label, given in the order of ends."""

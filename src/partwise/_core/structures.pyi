@@ -5,76 +5,97 @@ from collections.abc import Sequence
 from .support import Bytes, Floats, Ints
 
 class Structure:
-    """Combinatorics of the labellings of n examples. Subclass it in Python, or use Multiclass, Chain, ProjectiveTree or
-    SpanningTree.
+    """The labellings of some examples, and maxima and sums over them.
 
-    A Python subclass implements num_slots, maximize or maximize_many, log_partition and cost; what else it
-    implements becomes a capability.
+    The parts of an example's labellings are slots, numbered from 0. A labelling uses each slot a number of times (its
+    count), and its value is the sum of the scores of the slots that it uses.
+
+    Subclass it in Python (docs/how_to_add_a_structure.md), or use one of `partwise.structures`. A Python subclass
+    implements `num_slots`, `maximize` or `maximize_many`, `log_partition` and `cost`; the other methods that it
+    implements become capabilities. `partwise.testing.check_structure` checks the answers.
     """
 
     def __init__(self, num_examples: int) -> None: ...
     @property
-    def num_examples(self) -> int: ...
+    def num_examples(self) -> int:
+        """The number of examples."""
     @property
     def linear(self) -> bool:
         """Whether the value of a labelling is the sum of its slots' scores; only such structures can be trained."""
     def capabilities(self) -> frozenset[str]:
-        """Which of "cliques", "clique support", "covariance", "k_best", "sample" are implemented; "one part": a
-        labelling is one slot."""
-    def num_slots(self, i: int) -> int: ...
-    def slot_offsets(self) -> Ints: ...
+        """Return which of "cliques", "clique support", "covariance", "k_best" and "sample" are implemented, and "one
+        part" where every labelling is one slot."""
+    def num_slots(self, i: int) -> int:
+        """Return the number of slots of example i, which never changes."""
+    def slot_offsets(self) -> Ints:
+        """Return where the slots of each example begin in arrays of all slots, and where the last ones end."""
     def maximize(self, i: int, scores: Floats) -> tuple[float, Ints, Floats]:
-        """The best labelling: its value, its slots, and how often it uses each. Ties go to the lowest labels."""
+        """Return the best labelling: its value, its slots, and how often it uses each. Ties go to the lowest labels."""
     def maximize_many(self, examples: Sequence[int], scores: Sequence[Floats]) -> list[tuple[float, Ints, Floats]]:
-        """The same for several examples, scores[k] being those of examples[k]. A Python subclass that implements it is
-        asked for many examples at a time wherever the weights stay the same; `maximize` is then optional."""
+        """Return the same for several examples; scores[k] belong to examples[k]. A Python subclass that implements this
+        method is asked for many examples at a time wherever the weights stay the same; `maximize` is then optional."""
     def log_partition(self, i: int, scores: Floats, temperature: float = 1.0) -> tuple[float, Floats, float]:
-        """smax at this temperature (0: the maximum), expected counts, entropy."""
+        """Return temperature * log sum over labellings of exp(value / temperature), the expected counts and the entropy
+        of the distribution p ~ exp(value / temperature); at temperature 0 the maximum, its counts and 0."""
     def cost(self, i: int, slots: Ints, counts: Floats) -> Floats:
-        """Cost of each slot against this gold labelling: the number of wrong parts (Hamming for rows of labels)."""
+        """Return the cost of using each slot, given the gold labelling: at least 0, and 0 on gold slots. By default the
+        cost of a labelling is its number of wrong parts."""
     def check_labelling(self, i: int, slots: Ints, counts: Floats) -> None:
-        """ValueError unless these counts are a labelling allowed by the masks."""
+        """Raise ValueError unless these counts are a labelling that the mask allows."""
     def set_mask(self, i: int, allowed: Bytes | None) -> None:
-        """Allow only labellings whose slots are all allowed (one byte per slot); None lifts it. ValueError if none is
-        left."""
-    def mask(self, i: int) -> Bytes | None: ...
+        """Allow only labellings whose slots are all allowed (one byte per slot); None lifts the mask. Raise ValueError
+        if no labelling is left."""
+    def mask(self, i: int) -> Bytes | None:
+        """Return the mask of example i, None where everything is allowed."""
     # capability "k_best"
-    def k_best(self, i: int, scores: Floats, k: int) -> list[tuple[float, Ints, Floats]]: ...
+    def k_best(self, i: int, scores: Floats, k: int) -> list[tuple[float, Ints, Floats]]:
+        """Return the k best labellings as `maximize` does, best first; all of them if there are fewer (capability
+        "k_best")."""
     # capability "sample"
-    def sample(self, i: int, scores: Floats, temperature: float, n: int, seed: int) -> list[tuple[Ints, Floats]]: ...
+    def sample(self, i: int, scores: Floats, temperature: float, n: int, seed: int) -> list[tuple[Ints, Floats]]:
+        """Return n exact draws (slots, counts) from p ~ exp(value / temperature), which the seed determines (capability
+        "sample")."""
     # capability "covariance"
     def covariance_product(self, i: int, scores: Floats, temperature: float, direction: Floats) -> Floats:
-        """Cov(counts) @ direction under p ~ exp(scores / temperature)."""
+        """Return the covariance of the counts under p ~ exp(value / temperature) times a vector (capability
+        "covariance")."""
     # capability "cliques"
     def clique_offsets(self, i: int) -> Ints:
-        """Cliques' blocks in a clique vector: clique c of example i is [offsets[c], offsets[c + 1])."""
-    def clique_marginals(self, i: int, scores: Floats, temperature: float) -> Floats: ...
-    def slots_from_cliques(self, i: int, marginals: Floats) -> Floats: ...
+        """Return where each clique's entries begin in a clique vector of example i, and where the last ones end
+        (capability "cliques", as the following methods)."""
+    def clique_marginals(self, i: int, scores: Floats, temperature: float) -> Floats:
+        """Return the probability of each clique entry under p ~ exp(value / temperature)."""
+    def slots_from_cliques(self, i: int, marginals: Floats) -> Floats:
+        """Return the expected counts of slots that these clique marginals imply; linear in them."""
     def entropy_of_cliques(self, i: int, marginals: Floats) -> tuple[float, Floats]:
-        """Entropy of the distribution with these clique marginals, and its gradient with respect to them."""
+        """Return the entropy of the distribution with these clique marginals, and its gradient with respect to them."""
     def scores_from_cliques(self, i: int, marginals: Floats) -> Floats:
-        """Clique potentials (logs) whose Gibbs distribution has these marginals."""
+        """Return log potentials of the cliques whose Gibbs distribution has these marginals."""
     def slot_scores_from_cliques(self, i: int, marginals: Floats) -> Floats | None:
-        """The same as scores of slots; None where entries of cliques are not slots of their own (tied slots)."""
+        """Return the same as scores of slots; None where clique entries share slots (tied slots)."""
     # capability "clique support"
     def clique_entries(self, i: int, slots: Ints, counts: Floats) -> Ints:
-        """The entry of each clique that a labelling uses."""
+        """Return the entry of each clique that a labelling uses (capability "clique support")."""
     def maximize_in_support(
         self, i: int, scores: Floats, marginals: Floats, least: float = 0.0
     ) -> tuple[float, Ints, Floats]:
-        """The best labelling among those whose cliques' entries all have marginals above `least`."""
+        """Return the best labelling among those whose clique entries all have marginals above `least` (capability
+        "clique support")."""
 
 class Multiclass(Structure):
-    """One label per example: slot a is label a (width slots)."""
+    """One label per example: slot a is label a. There are `width` slots; those from `n_labels` on are padding."""
 
     def __init__(self, num_examples: int, n_labels: int) -> None: ...
     @property
-    def n_labels(self) -> int: ...
+    def n_labels(self) -> int:
+        """The number of labels."""
     @property
-    def width(self) -> int: ...
+    def width(self) -> int:
+        """The number of slots in a row of labels: `n_labels`, padded."""
     def encode(self, labels: Ints) -> tuple[Ints, Ints, Floats]:
-        """(indptr, slots, counts) of all examples' labels."""
-    def decode(self, indptr: Ints, slots: Ints, counts: Floats) -> Ints: ...
+        """Return the labellings (indptr, slots, counts) of all examples' labels."""
+    def decode(self, indptr: Ints, slots: Ints, counts: Floats) -> Ints:
+        """Return the label of each labelling: the inverse of `encode`."""
 
 class Chain(Structure):
     """First-order sequences. Slots: T rows of `width` (labels), then transitions, then begin and end rows if `ends`.
@@ -84,22 +105,28 @@ class Chain(Structure):
 
     def __init__(self, lengths: Ints, n_labels: int, tied: bool = True, ends: bool = False) -> None: ...
     @property
-    def n_labels(self) -> int: ...
+    def n_labels(self) -> int:
+        """The number of labels."""
     @property
-    def width(self) -> int: ...
+    def width(self) -> int:
+        """The number of slots in a row of labels: `n_labels`, padded."""
     @property
-    def tied(self) -> bool: ...
+    def tied(self) -> bool:
+        """Whether all positions share the slots of transitions."""
     @property
-    def ends(self) -> bool: ...
+    def ends(self) -> bool:
+        """Whether there are slots for the first and the last label."""
     @property
-    def lengths(self) -> Ints: ...
+    def lengths(self) -> Ints:
+        """The length of each example."""
     def set_follow(self, pairs: Bytes | None, first: Bytes | None = None, last: Bytes | None = None) -> None:
-        """A rule for all sequences, a byte per label: which may follow which (n_labels * n_labels, rows are the earlier
-        ones), which may come first and last; None: all. Masks set later are checked together with it."""
+        """Set a rule for all sequences, one byte per label: which may follow which (n_labels * n_labels, rows are the
+        earlier ones), which may come first and last; None: all. Masks that are set later are checked together with
+        it."""
     def encode(self, labels: Ints) -> tuple[Ints, Ints, Floats]:
-        """(indptr, slots, counts) from all sequences' labels end to end."""
+        """Return the labellings (indptr, slots, counts) of all sequences' labels, concatenated."""
     def decode(self, indptr: Ints, slots: Ints, counts: Floats) -> Ints:
-        """All sequences' labels end to end."""
+        """Return all sequences' labels, concatenated: the inverse of `encode`."""
 
 class SecondOrderChain(Structure):
     """Second-order sequences. Slots: T rows of `width` (labels), n_labels rows: (a, b) counts how often b follows a,
@@ -107,18 +134,22 @@ class SecondOrderChain(Structure):
 
     def __init__(self, lengths: Ints, n_labels: int) -> None: ...
     @property
-    def n_labels(self) -> int: ...
+    def n_labels(self) -> int:
+        """The number of labels."""
     @property
-    def width(self) -> int: ...
+    def width(self) -> int:
+        """The number of slots in a row of labels: `n_labels`, padded."""
     @property
-    def lengths(self) -> Ints: ...
+    def lengths(self) -> Ints:
+        """The length of each example."""
     def set_follow(self, pairs: Bytes | None, first: Bytes | None = None, last: Bytes | None = None) -> None:
-        """A rule for all sequences, a byte per label: which may follow which (n_labels * n_labels, rows are the earlier
-        ones), which may come first and last; None: all. Masks set later are checked together with it."""
+        """Set a rule for all sequences, one byte per label: which may follow which (n_labels * n_labels, rows are the
+        earlier ones), which may come first and last; None: all. Masks that are set later are checked together with
+        it."""
     def encode(self, labels: Ints) -> tuple[Ints, Ints, Floats]:
-        """(indptr, slots, counts) from all sequences' labels end to end."""
+        """Return the labellings (indptr, slots, counts) of all sequences' labels, concatenated."""
     def decode(self, indptr: Ints, slots: Ints, counts: Floats) -> Ints:
-        """All sequences' labels end to end."""
+        """Return all sequences' labels, concatenated: the inverse of `encode`."""
 
 class HistoryChain(Structure):
     """Sequences of labels drawn one after another, each given the `history` tags before it (1 or 2); for prediction.
@@ -140,22 +171,28 @@ class HistoryChain(Structure):
         beam_width: int,
     ) -> None: ...
     @property
-    def n_labels(self) -> int: ...
+    def n_labels(self) -> int:
+        """The number of labels."""
     @property
-    def width(self) -> int: ...
+    def width(self) -> int:
+        """The number of slots in a row of labels: `n_labels`, padded."""
     @property
-    def history(self) -> int: ...
+    def history(self) -> int:
+        """The number of earlier labels that a label depends on."""
     @property
-    def n_states(self) -> int: ...
+    def n_states(self) -> int:
+        """The number of histories."""
     @property
-    def lengths(self) -> Ints: ...
+    def lengths(self) -> Ints:
+        """The length of each example."""
     def set_follow(self, pairs: Bytes | None, first: Bytes | None = None, last: Bytes | None = None) -> None:
-        """A rule for all sequences, a byte per label: which may follow which (n_labels * n_labels, rows are the earlier
-        ones), which may come first and last; None: all. Masks set later are checked together with it."""
+        """Set a rule for all sequences, one byte per label: which may follow which (n_labels * n_labels, rows are the
+        earlier ones), which may come first and last; None: all. Masks that are set later are checked together with
+        it."""
     def encode(self, labels: Ints) -> tuple[Ints, Ints, Floats]:
-        """(indptr, slots, counts) from all sequences' labels end to end."""
+        """Return the labellings (indptr, slots, counts) of all sequences' labels, concatenated."""
     def decode(self, indptr: Ints, slots: Ints, counts: Floats) -> Ints:
-        """All sequences' labels end to end."""
+        """Return all sequences' labels, concatenated: the inverse of `encode`."""
 
 class Tree(Structure):
     """Dependency trees over sentences of n words, tokens 1..n and the root 0: slot (m - 1) * (n + 1) + h is the arc
@@ -167,25 +204,29 @@ class Tree(Structure):
     """
 
     @property
-    def single_root(self) -> bool: ...
+    def single_root(self) -> bool:
+        """Whether exactly one word has the head 0."""
     @property
-    def max_length(self) -> int: ...
+    def max_length(self) -> int:
+        """The largest number of words of a sentence."""
     @property
-    def lengths(self) -> Ints: ...
+    def lengths(self) -> Ints:
+        """The length of each example."""
     def encode(self, heads: Ints) -> tuple[Ints, Ints, Floats]:
-        """(indptr, slots, counts) from all sentences' heads end to end; ValueError names a sentence that is not a tree
-        of this kind."""
+        """Return the labellings (indptr, slots, counts) of all sentences' heads, concatenated; raise ValueError naming
+        a sentence that is not a tree of this kind."""
     def decode(self, indptr: Ints, slots: Ints, counts: Floats) -> Ints:
-        """All sentences' heads end to end."""
+        """Return all sentences' heads, concatenated: the inverse of `encode`."""
     def check_heads(self, i: int, heads: Ints) -> None:
-        """ValueError unless these are the heads of a tree of this kind (masks aside)."""
+        """Raise ValueError unless these are the heads of a tree of this kind (masks aside)."""
 
 class ProjectiveTree(Tree):
-    """Trees whose arcs do not cross, the root standing before the first word."""
+    """Dependency trees whose arcs do not cross, the root standing before the first word; members are those of
+    `Tree`."""
 
     def __init__(self, lengths: Ints, single_root: bool = True, max_length: int = 1000) -> None: ...
 
 class SpanningTree(Tree):
-    """All trees, projective or not."""
+    """All dependency trees, projective or not; members are those of `Tree`."""
 
     def __init__(self, lengths: Ints, single_root: bool = True, max_length: int = 1000) -> None: ...

@@ -74,6 +74,7 @@ class EGResult:
 
     @property
     def lower_bound(self) -> float:
+        """A lower bound of the minimum: the value less the gap."""
         return self.value - self.gap
 
     @property

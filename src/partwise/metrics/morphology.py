@@ -32,6 +32,7 @@ class FeatureCounts(Ratios):
 
     @property
     def accuracy(self) -> float:
+        """The share of words whose values of the feature, or its absence, are right."""
         return self.n_same / self.n_words if self.n_words else 0.0
 
 
@@ -58,10 +59,12 @@ class FeatsScores:
 
     @property
     def accuracy(self) -> float:
+        """The share of words whose whole list of features is right."""
         return self.n_right / self.n_words
 
     @property
     def ufeats(self) -> float:
+        """The share of words whose universal features are right."""
         return self.n_right_universal / self.n_words
 
     @property

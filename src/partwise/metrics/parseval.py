@@ -64,6 +64,7 @@ class ParsevalScores(Ratios):
 
     @property
     def exact(self) -> float:
+        """The share of sentences whose whole tree is right."""
         return self.n_exact / self.n_sentences
 
     @property
@@ -83,6 +84,7 @@ class ParsevalScores(Ratios):
 
     @property
     def tag_accuracy(self) -> float:
+        """The share of words whose tag is right."""
         return self.n_right_tags / self.n_words if self.n_words else 0.0
 
     def _per_parse(self, n: int) -> float:

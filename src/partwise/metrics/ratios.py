@@ -10,13 +10,16 @@ class Ratios:
 
     @property
     def precision(self) -> float:
+        """The share of what was predicted that is right."""
         return self.n_right / self.n_predicted if self.n_predicted else 0.0
 
     @property
     def recall(self) -> float:
+        """The share of what is there that was predicted."""
         return self.n_right / self.n_gold if self.n_gold else 0.0
 
     @property
     def f1(self) -> float:
+        """The harmonic mean of precision and recall."""
         both = self.n_gold + self.n_predicted
         return 2.0 * self.n_right / both if both else 0.0

@@ -68,9 +68,10 @@ T = TypeVar("T")
 
 
 class Problem(ColumnSums):
-    """Data, loss and penalty: the objective of the module's docstring.
+    """Data, loss and penalty: the objective P, its dual D, and certificates (docs/math.md).
 
-    This is the short form for examples that are one batch in memory; `Problem.of` takes several.
+    This is the short form for examples that are one batch in memory; `Problem.of` takes several. `n_examples` and
+    `n_weights` are the numbers of examples and of weights, `penalty` and `loss` what was given.
 
     Parameters
     ----------
@@ -173,10 +174,12 @@ class Problem(ColumnSums):
 
     @property
     def l2(self) -> float:
+        """The strength of the squared penalty."""
         return self.penalty.strength
 
     @property
     def l1(self) -> float:
+        """The strength of the l1 term."""
         return self.penalty.l1
 
     def with_n_jobs(self, n_jobs: int | None) -> "Problem":

@@ -94,9 +94,14 @@ Callback = Callable[[Progress], Any]
 
 @dataclass(frozen=True)
 class Solver(ABC, Generic[S]):
-    """A solver's hyper-parameters and three operations. Subclasses list what they need of a problem in `requires`."""
+    """A solver's hyper-parameters and four methods: `init_state`, `step`, `certificate` and `weights`.
 
+    Subclasses are frozen dataclasses, whose fields are made by `option` (docs/how_to_add_a_solver.md).
+    """
+
+    #: What it is called.
     name: ClassVar[str]
+    #: What it needs of a problem; problems that lack something are refused.
     requires: ClassVar[frozenset[Capability]]
     #: One of RATES, for losses with a temperature above 0, and for those of temperature 0 (see `rate_for`).
     rate: ClassVar[str]
@@ -105,6 +110,7 @@ class Solver(ABC, Generic[S]):
     proof: ClassVar[str] = "no proof known to us"
     #: What to do when the tolerance is not reached.
     advice: ClassVar[str]
+    #: Passes after which a run ends if nothing else is said.
     default_max_passes: ClassVar[int]
     #: What its history has beside the columns of every history (`trace`).
     traced: ClassVar[tuple[str, ...]] = ()

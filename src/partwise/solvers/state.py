@@ -32,8 +32,9 @@ class State:
     made again from the rest, to the same bits, is a field with init=False: it is not written to files.
     """
 
-    #: Fields with numbers above 0, and arrays that are empty at first and later have one number per weight.
+    #: Fields whose numbers are above 0.
     positive: ClassVar[frozenset[str]] = frozenset()
+    #: Arrays that are empty at first and later have one number per weight.
     growing: ClassVar[frozenset[str]] = frozenset()
 
     epoch: int = 0

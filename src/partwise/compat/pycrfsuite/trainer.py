@@ -91,6 +91,7 @@ class BaseTrainer:
         return list(self._chosen)
 
     def set_params(self, params: dict[str, Any]) -> None:
+        """Set parameters by name, as `set` does."""
         for name, value in params.items():
             self.set(name, value)
 
