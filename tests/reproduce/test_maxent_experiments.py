@@ -271,7 +271,8 @@ def test_times_to_a_common_difference():
     assert runs.faster("CD", "CD")[0] is None
     assert runs.ahead("CD", "GIS") == (True, "d, to 1, 0.1: CD 1 s, 3 s; GIS 4 s, not reached")
     assert runs.ahead("GIS", "CD")[0] is False
-    assert runs.tail("CD", 0.2) == pytest.approx(np.log10(0.1 / 0.04))
+    records["d: CD"]["trace"]["gradient"] = [9.0, 4.0, 1.0, 0.01]
+    assert runs.tail("CD", 0.2) == pytest.approx(np.log10(4.0 / 0.01) / 2)
     assert runs.tail("GIS", 0.1) is None
     assert runs.seconds("CD", 0.01) == np.inf
     assert runs.at("CD", 2.5) == pytest.approx(0.1)
@@ -299,6 +300,7 @@ def text_records():
             found = trace(times, [100.0 * (1 + d) for d in fall])
             found["score"] = [0.95 - 0.01 * min(d, 1) for d in fall]
             found["dual"] = [100.0 - 1e-9] * len(fall)
+            found["gradient"] = [np.sqrt(d) for d in fall]
             records[f"{name}: {method}"] = {"trace": found, "n_examples": 197_979}
     return records
 

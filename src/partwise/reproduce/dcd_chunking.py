@@ -19,12 +19,6 @@ EXPERIMENT = experiment(
         seconds=10,
         limit=500,
         share=0.5,
-        why={
-            "SGD": "By passes DCD-SSVM is ahead of it, and a little better before its last pass than after it; SGD "
-            "makes more passes in that time.",
-            "DCD-Light": "The differences are about a tenth of a point.",
-            "CPD": "The differences are about a tenth of a point.",
-        },
         paper={"NER-CoNLL": {"DCD-SSVM": 85.6, "Perceptron": 85.3, "MIRA": 85.1, "SGD": 84.2}},
     ),
 )

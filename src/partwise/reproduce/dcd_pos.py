@@ -19,11 +19,6 @@ EXPERIMENT = experiment(
         seconds=12,
         limit=500,
         share=0.5,
-        why={
-            "SGD": "By passes DCD-SSVM is ahead, and best before its last one; SGD makes more passes in that time.",
-            "DCD-Light": "The differences are a few hundredths of a point; DCD-SSVM has more on the way.",
-            "CPD": "The differences are a few hundredths of a point; DCD-SSVM has more on the way.",
-        },
         paper={"POS-WSJ": {"DCD-SSVM": 97.1, "Perceptron": 96.9, "MIRA": 96.9, "SGD": 96.9}},
     ),
 )

@@ -150,9 +150,10 @@ EXPERIMENT = Experiment(
     source="Section 8, Figure 13",
     setup=(
         "Trees and features of eg-parsing with the hinge (cost: words with a wrong head); by CPU time, at most 60 "
-        "seconds per run, at C = 10 360. SVM-Struct is the library's cutting-plane (a slack per sentence, the algorithm of the "
-        "paper's rival) and one-slack with mix = 1 (its later form); EG draws sentences with replacement and finds its "
-        "first step size on a tenth of them; at C = 100 it is run in five orders. The optimum is known by bcfw."
+        "seconds per run, 360 at C = 10. SVM-Struct is the library's cutting-plane (a slack per sentence, the rival "
+        "of the paper) and one-slack with mix = 1 (its later form); EG draws sentences with replacement and "
+        "finds its first step size on a tenth of them; at C = 100 it is run in five orders. The optimum is known by "
+        "bcfw."
     ),
     cells=cells,
     show=show,

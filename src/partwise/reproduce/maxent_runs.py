@@ -172,26 +172,34 @@ class Runs:
         ratio = b / a if a else math.inf
         return sooner([a], [b]), ratio, f"{self.of}, to {level:.2g}: {one} {a:.3g} s, {other} {b:.3g} s"
 
-    def ahead(self, one: str, other: str) -> tuple[Verdict, str]:
-        """Whether one is sooner at all of `LEVELS` that either reached, and the numbers."""
-        levels = [level for level in LEVELS if level > self.floor]
-        pairs = {level: (self.seconds(one, level), self.seconds(other, level)) for level in levels}
+    def at_levels(
+        self, one: str, other: str, levels: Sequence[float] = LEVELS
+    ) -> tuple[list[tuple[float, float]], str]:
+        """The times of both to those levels that either reached, and the numbers."""
+        pairs = {
+            level: (self.seconds(one, level), self.seconds(other, level)) for level in levels if level > self.floor
+        }
         told = {level: pair for level, pair in pairs.items() if min(pair) < math.inf}
-        if not told:
-            return None, f"{self.of}: neither reaches {levels[0]:g}"
-        verdict = every(sooner([a], [b]) for a, b in told.values())
-        said = {m: ", ".join(spelled(pair[k]) for pair in told.values()) for k, m in enumerate((one, other))}
         goals = ", ".join(f"{level:g}" for level in told)
-        return verdict, f"{self.of}, to {goals}: {one} {said[one]}; {other} {said[other]}"
+        said = [f"{m} {', '.join(spelled(pair[k]) for pair in told.values())}" for k, m in enumerate((one, other))]
+        return list(told.values()), f"{self.of}, to {goals}: {'; '.join(said)}"
+
+    def ahead(self, one: str, other: str, levels: Sequence[float] = LEVELS) -> tuple[Verdict, str]:
+        """Whether one is sooner at all of these levels that either reached, and the numbers."""
+        pairs, line = self.at_levels(one, other, levels)
+        return every(sooner([a], [b]) for a, b in pairs), line
 
     def tail(self, method: str, begin: float) -> float | None:
-        """By how many powers of ten a second the difference falls below `begin`, as far as it can be told from 0."""
-        pairs = zip(self.by_method[method]["trace"]["cpu_seconds"], self.differences(method), strict=True)
-        told = [(t, d) for t, d in pairs if self.floor < d <= begin]
-        if len(told) < 2:
+        """By how many powers of ten a second the gradient's norm falls once the difference is `begin`; None: it is not.
+
+        The difference itself cannot be told from 0 at the end.
+        """
+        trace, differences = self.by_method[method]["trace"], self.differences(method)
+        if differences[-1] > begin:
             return None
-        (first, high), (last, low) = told[0], told[-1]
-        return float(math.log10(high / low) / (last - first))
+        k = max(k for k, difference in enumerate(differences) if difference > begin)
+        fall = math.log10(trace["gradient"][k] / trace["gradient"][-1])
+        return float(fall / (trace["cpu_seconds"][-1] - trace["cpu_seconds"][k]))
 
     def best_score(self) -> float:
         """The score of the run with the lowest objective."""

@@ -91,8 +91,13 @@ def best_claims(records: Records, theirs: float, C: float, error: bool, near: fl
     told = {each: found for each, found in scores.items() if len(found) == many}
     best = (min if error else max)(told, key=lambda each: float(np.mean(told[each])))
     paper = min(told, key=lambda each: abs(math.log(each / C)))
+    # Of the paper's C and ours, or of ours and the next best where they are the same.
+    other = paper
+    if best == paper:
+        rest = {each: found for each, found in told.items() if each != best}
+        other = (min if error else max)(rest, key=lambda each: float(np.mean(rest[each])))
+    ahead = larger(told[other], told[best]) if error else larger(told[best], told[other])
     numbers = f"{mean_text(told[best], '.2f')} % at C = {best:.3g}"
-    ahead = (told[paper], told[best]) if error else (told[best], told[paper])
     return [
         Claim(
             f"the {which} {what} is {theirs:g} %",
@@ -102,7 +107,7 @@ def best_claims(records: Records, theirs: float, C: float, error: bool, near: fl
         ),
         Claim(
             f"it is that of C = {C:g}",
-            True if best == paper else False if larger(*ahead) else None,
-            f"{numbers}, {mean_text(told[paper], '.2f')} % at C = {paper:.3g}",
+            ahead if best == paper or ahead is None else False,
+            f"{numbers}, {mean_text(told[other], '.2f')} % at C = {other:.3g}",
         ),
     ]

@@ -71,7 +71,14 @@ def mean_text(values: Sequence[float | None], form: str = ".3g") -> str:
     reached = [value for value in values if value is not None]
     if not reached:
         return "not reached"
-    text = format(float(np.mean(reached)), form)
+    mean, error = float(np.mean(reached)), standard_error(reached)
+    text = _plain(mean, form)
     if len(reached) > 1:
-        text += f" ± {standard_error(reached):.2g}"
+        text += f" ± {_plain(error, '.2g') if error > 1e-9 * abs(mean) else 0}"
     return text + (f" (in {len(reached)} of {len(values)} orders)" if len(reached) < len(values) else "")
+
+
+def _plain(value: float, form: str) -> str:
+    """The number without an exponent, unless it is huge."""
+    text = format(value, form)
+    return format(value, ".0f") if "e+" in text and abs(value) < 1e6 else text
