@@ -24,8 +24,8 @@ from benchmarks.chains import Chains, Task, of_strings
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 #: Accuracies whose passes are looked for, four per decade.
 LEVELS = 10.0 ** (-np.arange(-20, 41) / 4.0)
-#: What passes to an accuracy eps are promised to grow like: (1/eps)^q.
-PROMISED = {"linear": 0.0, "accelerated": 0.5, "sublinear": 1.0}
+#: What passes to an accuracy eps are stated to grow like: (1/eps)^q.
+STATED = {"linear": 0.0, "accelerated": 0.5, "sublinear": 1.0}
 #: The same of solvers whose proof has another order than O(1/eps).
 ORDERS = {"sgd": 4 / 3, "dcd": 2.0, "dcd-light": 2.0, "cpd": 2.0, "cutting-plane": 2.0}
 #: How far a fitted q may be above it; a linear rate has a q above 0 as long as passes are counted from the start.
@@ -78,16 +78,16 @@ class Curve:
         return float(np.polyfit(levels[tail], np.log10(passes[tail]), 1)[0]), float(10.0 ** -levels[-1])
 
     def verdict(self) -> str:
-        """The measured order against the promised one."""
+        """The measured order against the stated one."""
         found = self.exponent()
         if found is None:
             return "too slow to tell"
-        promised = PROMISED[self.rate]
+        stated = STATED[self.rate]
         if self.rate == "sublinear":
-            promised = ORDERS.get(self.name, promised)
-        if found[0] > promised + MARGIN[self.rate]:
+            stated = ORDERS.get(self.name, stated)
+        if found[0] > stated + MARGIN[self.rate]:
             return "slower, as far as it went"
-        return "faster" if found[0] < promised - 0.3 else "as promised"
+        return "faster" if found[0] < stated - 0.3 else "as stated"
 
 
 @dataclass(frozen=True)

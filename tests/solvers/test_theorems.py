@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
 import pytest
 from theorems import THEOREMS, Broken
+from theorems.checks import contracts, grows_at_most
+from theorems.dcd import bound_of_theorem_3
 
 NAMES = list(THEOREMS)
 WRONG = [(name, factor) for name in NAMES for factor in THEOREMS[name].wrong]
@@ -24,6 +29,45 @@ def test_standing_still_breaks_it(name):
 def test_a_wrong_step_breaks_it(name, factor):
     with pytest.raises(Broken):
         THEOREMS[name].check(factor)
+
+
+STEPS = np.arange(1, 61)
+LINEAR = {"0.8^k": 0.8**STEPS, "0.99^k": 0.99**STEPS, "fast, then 0.9^k": 0.9**STEPS + 0.2**STEPS}
+SUBLINEAR = {"1 / k": 1.0 / STEPS, "1 / k^2": 1.0 / STEPS**2, "1 / sqrt(k)": STEPS**-0.5, "1 / k^8": 1.0 / STEPS**8.0}
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_linear_rates_contract(name):
+    contracts(list(LINEAR[name]), 0.999, name)
+
+
+@pytest.mark.parametrize("name", SUBLINEAR)
+def test_powers_do_not_contract(name):
+    """A mean factor per step, alone, would let any of them pass."""
+    distances = list(SUBLINEAR[name])
+    assert (distances[-1] / distances[0]) ** (1.0 / (len(distances) - 1)) < 0.999
+    with pytest.raises(Broken, match="the last third"):
+        contracts(distances, 0.999, name)
+
+
+GOALS = [2.0**-k for k in range(1, 12)]
+
+
+def passes_of(power):
+    """Passes until k^-power is at each goal."""
+    return [math.ceil(goal ** (-1.0 / power)) for goal in GOALS]
+
+
+@pytest.mark.parametrize("power", [1.0, 0.5])
+def test_passes_that_theorem_3_allows(power):
+    grows_at_most(passes_of(power), GOALS, bound_of_theorem_3, "Theorem 3")
+
+
+@pytest.mark.parametrize("skipped", range(len(GOALS) - 2))
+def test_theorem_3_binds_at_every_goal(skipped):
+    """Passes that grow like 1 / eps^3 break it wherever one begins to look."""
+    with pytest.raises(Broken):
+        grows_at_most(passes_of(1 / 3)[skipped : skipped + 2], GOALS[skipped : skipped + 2], bound_of_theorem_3, "")
 
 
 def test_every_theorem_has_a_wrong_step():

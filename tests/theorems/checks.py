@@ -18,6 +18,7 @@ from smallproblems import Small
 from partwise.methods import eg_qp
 
 EXACT = 1e-9  # rounding; every inequality here holds in exact arithmetic
+STEADY = 0.75  # of a linear rate: see `contracts`
 
 
 class Broken(AssertionError):
@@ -30,14 +31,27 @@ def at_most(left: float, right: float, what: str) -> None:
 
 
 def contracts(distances: list[float], most: float, what: str) -> None:
-    """Distances from the optimum fall by a factor of at most `most` per step, on average from the first to the last."""
+    """Distances from the optimum never rise, and fall by a factor of at most `most` per step, not less and less so.
+
+    Of a power of the number of steps the last third of the run would bring log(3/2) / log(2) = 0.58 of what the middle
+    third brings, whatever the power; of a constant factor it brings as much. `STEADY` lies between the two.
+    """
     floor = 1e-11 * (1.0 + distances[0])
     kept = [d for d in distances if d > floor]
-    steps = len(kept) - 1 if len(kept) == len(distances) else len(kept)
-    mean = (max(distances[steps], floor) / distances[0]) ** (1.0 / steps)
-    at_most(mean, most, what)
     for before, after in zip(kept[:-1], kept[1:], strict=True):
         at_most(after, before, what)
+    last = len(kept) - 1
+    if last < 6:
+        raise ValueError(f"{what}: {last} steps are too few to tell a rate")
+    at_most((kept[last] / kept[0]) ** (1.0 / last), most, what)
+    third, two_thirds, end = np.interp([last / 3, 2 * last / 3, last], range(last + 1), np.log(kept))
+    at_most(STEADY * (third - two_thirds), two_thirds - end, f"{what}: the last third")
+
+
+def grows_at_most(passes: list[int], goals: list[float], order: Callable[[float], float], what: str) -> None:
+    """Passes from each goal to the next grow by no more than `order` does, up to whole passes."""
+    for k in range(1, len(goals)):
+        at_most(passes[k] - 1, passes[k - 1] * order(goals[k]) / order(goals[k - 1]), f"{what}, goal {goals[k]:.2g}")
 
 
 @dataclass(frozen=True)

@@ -36,8 +36,10 @@ the same bits; another number gives others.
 
 Source. 000: Figures 2 and 3 (randomised online EG on part scores), section 7 (adaptive step, its calibration, effective
 iterations: `passes` counts every trial step), 7.1.1 (annealing: l2 (1 + (anneal - 1) rate^(t - hold)) in pass t > hold,
-where rate is 0.7 and hold 5 passes; set to l2 once within a thousandth of it), Theorem 2 (theorem step, order "random",
-start "uniform") and the repeated runs after it: their mean excess is doubled by all of them with probability <= delta.
+where rate is 0.7 and hold 5 passes; set to l2 once within a thousandth of it), Theorem 2 and the repeated runs after
+it: their mean excess is doubled by all of them with probability <= delta. Theorem 2 is about step_size "theorem", or a
+number up to it, with order "random"; of the default options (adaptive steps, order "permuted") it is known that the
+dual never falls, but no rate.
 Departures: sample weights omega; temperatures other than 0 and 1; order "permuted" by default; start near the gold
 labelling, s_i = -sharpness * c_i (from the uniform distribution at small l2 the first w is enormous and the run never
 recovers); w is recomputed from the dual every `REFRESH` passes, as its running sum drifts.
@@ -138,7 +140,10 @@ class EG(BlockSolver[EGState]):
     )
     state_types: ClassVar[tuple[type[OnlineState], ...]] = (EGState,)
     rate: ClassVar[str] = "linear"
-    proof: ClassVar[str] = "Collins et al. 2008, Theorem 2: O(log 1/eps); O(1/eps) at temperature 0"
+    proof: ClassVar[str] = (
+        "Collins et al. 2008, Theorem 2, with the theorem's steps and random order: O(log 1/eps); O(1/eps) at "
+        "temperature 0; none for the defaults"
+    )
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 500
     slot_vectors: ClassVar[int] = 2

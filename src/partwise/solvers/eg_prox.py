@@ -23,7 +23,9 @@ maximum the larger l2 + rho is beside c / tau, and takes w the less far from z: 
 3: 8.2, 13; l2 = 0.02: 0.07: 34, 85; 0.15: 23, 51; 0.3: 21, 53; 2: 59, -; smoothed hinge (tau = 0.1), l2 = 2: 0.5: 36,
 85; 4.7: 32, 60; 9.5: 32, 65; 19: 33, 67. With l1 = 1, l2 = 0, all sentences: 0.5: 76 passes to 1e-2, 1: above 85.
 
-Source. Rockafellar 1976 (inexact proximal points); for l1 in its dual form Tomioka, Suzuki, Sugiyama 2011 (dual
+Source. Rockafellar 1976 (inexact proximal points; his linear rate asks for errors of the inner minima, over |w - z|,
+that have a finite sum, while `settled` falls like 1 / epoch and looks at a pass's gain, so that it does not cover this
+method); for l1 in its dual form Tomioka, Suzuki, Sugiyama 2011 (dual
 augmented Lagrangians). Ours: passes of eg (000) in place of an inner solver with a stopping rule. Threads as in `eg`.
 """
 
@@ -107,7 +109,7 @@ class EGProx(OnlineSolver[EGProxState]):
         }
     )
     rate: ClassVar[str] = "linear"
-    proof: ClassVar[str] = "Rockafellar 1976: O(log 1/eps)"
+    proof: ClassVar[str] = "none for its criterion: Rockafellar 1976 has O(log 1/eps) for errors with a finite sum"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l1 or l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 1000
     slot_vectors: ClassVar[int] = 2

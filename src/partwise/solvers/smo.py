@@ -22,7 +22,8 @@ Source. 001, section 6, for the factored form, which it takes from Taskar, Guest
 networks); 002, Table 1 and section 5, for the form with a max oracle: the steepest coordinate and an exact step along
 it. 001 sees its SMO stop at a plateau below `eg`, and does not say how it chooses pairs. Here no point but the maximum
 is without a pair that gains: a block's gap is at most the violation of its pair. Departures: examples are visited in an
-order, not by their violation, which would take an oracle call for each example and step; sample weights; the start is
+order, not by their violation, which would take an oracle call for each example and step (the rate in 002, Table 1, from
+List and Simon 2009, is for the steepest pair of all examples, and does not carry over); sample weights; the start is
 the gold labelling; w is recomputed from the marginals every `REFRESH` passes.
 """
 
@@ -86,7 +87,7 @@ class SMO(OnlineSolver[SMOState]):
         }
     )
     rate: ClassVar[str] = "sublinear"
-    proof: ClassVar[str] = "Zhang et al. 2011, Table 1: O(1/eps)"
+    proof: ClassVar[str] = "none for its order of visits: List, Simon 2009 have O(1/eps) for the steepest pair of all"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 1000
 

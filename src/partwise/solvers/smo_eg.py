@@ -64,7 +64,7 @@ class SMOEG(OnlineSolver[SMOEGState]):
         }
     )
     rate: ClassVar[str] = "sublinear"
-    proof: ClassVar[str] = "Collins et al. 2008, Theorem 2, once `eg` goes on: O(1/eps)"
+    proof: ClassVar[str] = "that of `eg`, which follows SMO: none for the default steps, O(1/eps) for a theorem's"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
     default_max_passes: ClassVar[int] = 1000
     slot_vectors: ClassVar[int] = 2
