@@ -45,7 +45,7 @@ void bind_grammar(nb::module_& m) {
                const std::optional<Ints>& end_columns, const std::optional<Ints>& span_columns,
                const std::optional<Ints>& word_ptr, const std::optional<Ints>& word_columns,
                const std::optional<IntRows>& gold, const std::string& cost, const std::optional<Floats>& span_costs,
-               double max_bytes) {
+               const std::optional<Ints>& tuple_codes, Index n_tuples, double max_bytes) {
                 if (rules.shape(1) != 3) throw InputError("rules must have three columns: parent, left, right");
                 if (word_ptr.has_value() != word_columns.has_value()) {
                     throw InputError("word_ptr and word_columns must be given together");
@@ -57,12 +57,14 @@ void bind_grammar(nb::module_& m) {
                                          list_of(start_columns),
                                          list_of(split_columns),
                                          list_of(end_columns),
-                                         list_of(span_columns)};
+                                         list_of(span_columns),
+                                         n_tuples};
                 Grammar::Options options;
                 options.word_ptr = list_of(word_ptr);
                 options.word_columns = list_of(word_columns);
                 if (gold) options.gold = nodes_of(*gold, "gold");
                 if (span_costs) options.span_costs = vector_of<double>(*span_costs);
+                options.tuple_codes = list_of(tuple_codes);
                 options.cost = cost_of(cost);
                 options.max_bytes = max_bytes;
                 new (self) Grammar(vector_of<Index>(lengths), std::move(table), std::move(options));
@@ -71,11 +73,13 @@ void bind_grammar(nb::module_& m) {
             nb::kw_only(), "start_columns"_a.none() = nb::none(), "split_columns"_a.none() = nb::none(),
             "end_columns"_a.none() = nb::none(), "span_columns"_a.none() = nb::none(), "word_ptr"_a.none() = nb::none(),
             "word_columns"_a.none() = nb::none(), "gold"_a.none() = nb::none(), "cost"_a = "constituents",
-            "span_costs"_a.none() = nb::none(), "max_bytes"_a = kDefaultMaxBytes)
+            "span_costs"_a.none() = nb::none(), "tuple_codes"_a.none() = nb::none(), "n_tuples"_a = 0,
+            "max_bytes"_a = kDefaultMaxBytes)
         .def_prop_ro(
             "lengths", [](const Grammar& s) { return numpy(s.lengths()); }, nb::rv_policy::automatic)
         .def_prop_ro("n_symbols", [](const Grammar& s) { return s.rules().n_symbols; })
         .def_prop_ro("n_rules", [](const Grammar& s) { return s.rules().size(); })
+        .def_prop_ro("n_tuples", [](const Grammar& s) { return s.rules().n_tuples; })
         .def_prop_ro("has_gold", &Grammar::has_gold)
         .def_prop_ro("cost_name",
                      [](const Grammar& s) { return s.cost() == Grammar::Cost::kRules ? "rules" : "constituents"; })

@@ -24,6 +24,7 @@
 // Every labelling has exactly one derivation. Scores are -infinity where a mask forbids a slot.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "support/extremes.h"
@@ -70,6 +71,37 @@ struct ScoredPairs {
     Index count() const { return n; }
 };
 
+// A slot per edge that a hash chooses: one of `mask` + 1 (a power of two) that begin at `first`, by `key` and the code of
+// where the edge's parts meet.
+struct HashedSlots {
+    Index first = kNone;
+    std::uint64_t key = 0;
+    const Index* codes = nullptr;
+    std::uint64_t mask = 0;
+
+    static std::uint64_t mix(std::uint64_t x) {
+        x ^= x >> 32;
+        x *= 0xd6e8feb86659fd93ULL;
+        x ^= x >> 32;
+        x *= 0xd6e8feb86659fd93ULL;
+        return x ^ (x >> 32);
+    }
+    Index operator()(Index k) const {
+        return first + static_cast<Index>(mix(key ^ static_cast<std::uint64_t>(codes[k])) & mask);
+    }
+};
+
+// ScoredPairs (slot kNone: without) with one more slot per edge.
+struct HashedPairs {
+    Index a;
+    Index b;
+    Index slot;
+    Index step;
+    HashedSlots more;
+    Index n;
+    Index count() const { return n; }
+};
+
 // f(k): the score of edge k, from those of its parts. A callable of pointers, so that loops over k vectorise.
 inline auto edge_scores(const Pairs& e, const double* chart, const double*) {
     return [a = chart + e.a, b = chart + e.b](Index k) { return a[k] + b[k]; };
@@ -88,6 +120,13 @@ inline auto edge_scores(const ScoredPairs& e, const double* chart, const double*
     };
 }
 
+inline auto edge_scores(const HashedPairs& e, const double* chart, const double* scores) {
+    return [=, a = chart + e.a, b = chart + e.b, slot = e.slot, step = e.step, more = e.more](Index k) {
+        const double own = slot == kNone ? 0.0 : scores[slot + k * step];
+        return a[k] + b[k] + own + scores[more(k)];
+    };
+}
+
 // One shape for all kinds, for code in which an edge more or less does not count. kNone: the edges have no such part.
 struct Ways {
     Index a;
@@ -95,8 +134,14 @@ struct Ways {
     Index slot;
     Index count;
     Index step = 1;
+    HashedSlots more{};
 
-    Index slot_of(Index k) const { return slot + k * step; }
+    // use(slot) for each slot of edge k
+    template <class Use>
+    [[gnu::always_inline]] void each_slot(Index k, Use&& use) const {
+        if (slot != kNone) use(slot + k * step);
+        if (more.first != kNone) use(more(k));
+    }
 };
 inline Ways ways_of(const Pairs& e) { return {e.a, e.b, kNone, e.n}; }
 inline Ways ways_of(const Tails& e) { return {e.a, kNone, kNone, e.n}; }
@@ -105,6 +150,7 @@ Ways ways_of(const ScoredTails<W>& e) {
     return {e.a, kNone, e.slot, e.count()};
 }
 inline Ways ways_of(const ScoredPairs& e) { return {e.a, e.b, e.slot, e.n, e.step}; }
+inline Ways ways_of(const HashedPairs& e) { return {e.a, e.b, e.slot, e.n, e.step, e.more}; }
 
 // max over edges
 template <class Edges>
@@ -152,7 +198,7 @@ struct Derive {
         const Ways ways = ways_of(e);
         stack.push_back(ways.a + k);
         if (ways.b != kNone) stack.push_back(ways.b + k);
-        if (ways.slot != kNone) use(ways.slot_of(k));
+        ways.each_slot(k, use);
     }
 };
 

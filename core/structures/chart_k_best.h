@@ -102,7 +102,7 @@ class KBest {
             lists.find({&list, 0.0}, rank);  // a cell's best derivation is known by its value until it is asked for
             const Ways& ways = list.ways;
             const Derivation d = list.found[idx(rank)];
-            if (ways.slot != kNone) use(ways.slot_of(d.edge));
+            ways.each_slot(d.edge, use);
             lists.todo_.emplace_back(ways.a + d.edge, d.rank[0]);
             if (ways.b != kNone) lists.todo_.emplace_back(ways.b + d.edge, d.rank[1]);
         }
@@ -185,7 +185,7 @@ class KBest {
             if (!has(part_of(tails[side]), next.rank[side])) continue;
             next.value = value(tails[0], next.rank[0]);
             if (ways.b != kNone) next.value += value(tails[1], next.rank[1]);
-            if (ways.slot != kNone) next.value += scores_[ways.slot_of(taken.edge)];
+            ways.each_slot(taken.edge, [&](Index slot) { next.value += scores_[slot]; });
             list.heap.push_back(next);
             std::push_heap(list.heap.begin(), list.heap.end(), worse);
         }

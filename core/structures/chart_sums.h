@@ -97,19 +97,20 @@ struct Masses {
     double* mass_d = nullptr;
     double* marginals_d = nullptr;
 
-    // add(to, step) for each part of the edges: to[k * step] is that of edge k. Where parts lie side by side the
-    // compiler knows it.
+    // add(to, place) for each part of the edges: to[place(k)] is that of edge k. Where parts lie side by side the compiler
+    // knows it.
     template <class Edges, class Add>
     static void spread(const Edges& e, double* cells, double* slots, Add&& add) {
-        constexpr std::integral_constant<Index, 1> kNeighbours;
+        const auto neighbour = [](Index k) { return k; };
         const Ways ways = ways_of(e);
-        add(cells + ways.a, kNeighbours);
-        if constexpr (requires { e.b; }) add(cells + ways.b, kNeighbours);
+        add(cells + ways.a, neighbour);
+        if constexpr (requires { e.b; }) add(cells + ways.b, neighbour);
         if constexpr (requires { e.step; }) {
-            add(slots + ways.slot, e.step);
+            if (ways.slot != kNone) add(slots + ways.slot, [step = e.step](Index k) { return k * step; });
         } else if constexpr (requires { e.slot; }) {
-            add(slots + ways.slot, kNeighbours);
+            add(slots + ways.slot, neighbour);
         }
+        if constexpr (requires { e.more; }) add(slots, e.more);
     }
 
     template <class Edges>
@@ -119,7 +120,7 @@ struct Masses {
         double* __restrict weight = scratch;
         const auto x = edge_scores(e, chart, scores);
         if (!kTangent && n == 1) {
-            spread(e, mass, marginals, [&](double* to, auto) { *to += total; });
+            spread(e, mass, marginals, [&](double* to, auto place) { to[place(0)] += total; });
             return;
         }
         const double high = best_edge(e, chart, scores);
@@ -137,13 +138,13 @@ struct Masses {
 #pragma omp simd reduction(+ : mean)
             for (Index k = 0; k < n; ++k) mean += weight[k] * x_d(k);
             mean /= sum;
-            const auto add = [&](double* __restrict to, auto step) {
-                for (Index k = 0; k < n; ++k) to[k * step] += weight[k] / sum * (total_d + total * (x_d(k) - mean));
+            const auto add = [&](double* __restrict to, auto place) {
+                for (Index k = 0; k < n; ++k) to[place(k)] += weight[k] / sum * (total_d + total * (x_d(k) - mean));
             };
             spread(e, mass_d, marginals_d, add);
         }
-        const auto add = [&](double* __restrict to, auto step) {
-            for (Index k = 0; k < n; ++k) to[k * step] += scale * weight[k];
+        const auto add = [&](double* __restrict to, auto place) {
+            for (Index k = 0; k < n; ++k) to[place(k)] += scale * weight[k];
         };
         spread(e, mass, marginals, add);
         if (want_entropy) {

@@ -21,7 +21,7 @@ struct LeastAmongBest {
         const Ways ways = ways_of(e);
         double sum = least[ways.a + k];
         if constexpr (requires { e.b; }) sum += least[ways.b + k];
-        if constexpr (requires { e.slot; }) sum += second(ways.slot_of(k));
+        ways.each_slot(k, [&](Index slot) { sum += second(slot); });
         return sum;
     }
 

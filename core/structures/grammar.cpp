@@ -32,6 +32,10 @@ Grammar::Grammar(std::vector<Index> lengths, grammar::RuleTable rules, Options o
         first_word_.push_back(checked_sum(first_word_.back(), n, "the number of words"));
     }
     set_words();
+    if (rules_.n_tuples > 0 ? len(options_.tuple_codes.size()) != first_word_.back() : !options_.tuple_codes.empty()) {
+        throw InputError("tuple_codes must have a code per word (" + std::to_string(first_word_.back()) +
+                         ") with hashed tuples, and is for these alone");
+    }
     auto& costs = options_.span_costs;
     if (costs.empty()) costs.assign(idx(rules_.span.count), 1.0);
     if (len(costs.size()) != rules_.span.count) {
@@ -118,7 +122,8 @@ grammar::Sentence Grammar::sentence(Index i) const {
             options_.word_ptr.empty() ? nullptr : options_.word_ptr.data() + first,
             options_.word_columns.data(),
             gold,
-            has_gold_};
+            has_gold_,
+            options_.tuple_codes.empty() ? nullptr : options_.tuple_codes.data() + first};
 }
 
 std::vector<Anchored> Grammar::anchored(Index i, const GrammarNode* nodes) const {
@@ -127,13 +132,17 @@ std::vector<Anchored> Grammar::anchored(Index i, const GrammarNode* nodes) const
                                    [&](const std::string& what) { refuse(i, what); });
 }
 
-double Grammar::maximize(Index i, const double* scores, SlotCounts& best, Workspace& ws) const {
+// What is done by hand sums rules with the same children over all splits, which have slots of their own with tuples.
+bool Grammar::best(Index i, const double* scores, std::vector<Index>& slots, Workspace& ws) const {
+    if (rules_.n_tuples == 0) return grammar::best_derivation(sentence(i), scores, slots, ws);
+    return chart::best(program(i), scores, ws, [&](Index slot) { slots.push_back(slot); });
+}
+
+double Grammar::maximize(Index i, const double* scores, SlotCounts& out, Workspace& ws) const {
     Workspace::Frame frame(ws);
     std::vector<Index> slots;
-    if (!grammar::best_derivation(sentence(i), masked_scores(i, scores, 1.0, frame), slots, ws)) {
-        refuse(i, "has no derivation");
-    }
-    return gather(i, scores, slots, best);
+    if (!best(i, masked_scores(i, scores, 1.0, frame), slots, ws)) refuse(i, "has no derivation");
+    return gather(i, scores, slots, out);
 }
 
 double Grammar::log_partition(Index i, const double* scores, double temperature, double* marginals, double* entropy,
@@ -142,7 +151,7 @@ double Grammar::log_partition(Index i, const double* scores, double temperature,
     Workspace::Frame frame(ws);
     const double* own = masked_scores(i, scores, 1.0 / temperature, frame);
     double log_z = 0;
-    if (!grammar::plain_sums(sentence(i), own, marginals, entropy, log_z, ws)) {
+    if (rules_.n_tuples > 0 || !grammar::plain_sums(sentence(i), own, marginals, entropy, log_z, ws)) {
         log_z = chart::log_partition(program(i), own, marginals, entropy, ws);
         if (log_z == -kInfinity) refuse(i, "has no derivation");
     }
@@ -176,7 +185,7 @@ bool Grammar::has_derivation(Index i) const {
     Workspace::Frame frame(ws);
     const std::vector<double> zeros(idx(num_slots(i)), 0.0);
     std::vector<Index> slots;
-    return grammar::best_derivation(sentence(i), masked_scores(i, zeros.data(), 1.0, frame), slots, ws);
+    return best(i, masked_scores(i, zeros.data(), 1.0, frame), slots, ws);
 }
 
 void Grammar::check_mask(Index i) const {
@@ -195,6 +204,7 @@ void Grammar::labelling_of(Index i, const GrammarNode* nodes, SlotCounts& out) c
         const grammar::Slots::OfNode node = at.of_node(a, x.s, x.t);
         slots.insert(slots.end(), node.slots.begin(), node.slots.begin() + node.count);
         if (rules_.split[a] != kNone) slots.push_back(at.split(rules_.split[a], x.q));
+        if (rules_.n_tuples > 0) slots.push_back(own.tuples(x.rule, x.s, x.t, x.q)(0));
         if (!has_gold_) continue;
         const Index k = own.gold_at(x.s, x.t);
         const bool is_gold = k != kNone && own.gold[idx(k)].rule == x.rule && own.gold[idx(k)].q == x.q;

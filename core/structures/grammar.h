@@ -21,6 +21,7 @@ class Grammar final : public ChartStructure<grammar::Program> {
         std::vector<Index> word_columns;  // the lexical columns a word may have, ascending; both empty: all of them
         std::vector<GrammarNode> gold;    // of all sentences end to end, 2 n - 1 each in pre-order; or empty
         std::vector<double> span_costs;   // of each column of spans; empty: 1
+        std::vector<Index> tuple_codes;   // of all sentences' words end to end; with hashed tuples
         Cost cost = Cost::kConstituents;
         double max_bytes = 2e9;  // of memory that sums over one sentence may take
     };
@@ -55,6 +56,8 @@ class Grammar final : public ChartStructure<grammar::Program> {
    private:
     grammar::Sentence sentence(Index i) const;
     std::vector<grammar::Anchored> anchored(Index i, const GrammarNode* nodes) const;
+    // The slots of the best derivation; false if there is none.
+    bool best(Index i, const double* scores, std::vector<Index>& slots, Workspace& ws) const;
     void check_bytes(Index i, double bytes, const char* what) const;
     void set_words();
     void set_gold();

@@ -3,6 +3,7 @@
 //
 // For a span [s, t) of at least two words (+ is the product of two parts):
 //   pairs(r, s, t) = sum over q in (s, t) of label(left[r], s, q) + label(right[r], q, t) with split (A, q)
+//                    and, if there are hashed tuples, with that of (r, s, q, t)
 //   ways(r, s, t)  = pairs(r, s, t); with `other` where there is a gold derivation; and if this one is gold at q, the sum
 //                    of (pairs before q, with other), (the pair at q, with gold) and (pairs after q, with other)
 //   inner(A, s, t) = sum over rules r of A of ways(r, s, t) with r
@@ -151,6 +152,11 @@ class Program {
         const Index a = label(g_.left[idx(r)], s, first);
         const Index b = label_by_end(g_.right[idx(r)], first, t);
         const Index column = g_.split[g_.parent[idx(r)]];
+        if (g_.n_tuples > 0) {
+            const Index slot = column == kNone ? kNone : at_.split(column, first);
+            return v.sum(cell, cell,
+                         chart::HashedPairs{a, b, slot, g_.split.width, x_.tuples(r, s, t, first), end - first});
+        }
         if (column == kNone) return v.sum(cell, cell, chart::Pairs{a, b, end - first});
         v.sum(cell, cell, chart::ScoredPairs{a, b, at_.split(column, first), g_.split.width, end - first});
     }

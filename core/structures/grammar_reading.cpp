@@ -61,6 +61,7 @@ class Search {
                     const bool is_gold = gold != kNone && x_.gold[idx(gold)].rule == r && x_.gold[idx(gold)].q == q;
                     used.push_back(is_gold ? at_.gold(gold) : at_.other());
                 }
+                if (g_.n_tuples > 0) used.push_back(x_.tuples(r, s, t, q)(0));
                 todo_.push_back({c, q, t});
                 todo_.push_back({b, s, q});
                 if (with(used, [&] { return next(); })) return true;

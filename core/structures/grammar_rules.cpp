@@ -67,6 +67,12 @@ Rules make_rules(RuleTable table) {
         throw InputError("the rule " + std::to_string(a) + " -> " + std::to_string(b) + " " + std::to_string(c) +
                          " comes twice");
     }
+    constexpr Index kMostTuples = Index{1} << 30;
+    if (table.n_tuples < 0 || table.n_tuples > kMostTuples || (table.n_tuples & (table.n_tuples - 1)) != 0) {
+        throw InputError("n_tuples must be 0 or a power of two of at most " + std::to_string(kMostTuples) + ", got " +
+                         std::to_string(table.n_tuples));
+    }
+    out.n_tuples = table.n_tuples;
     if (table.roots.empty()) throw InputError("a grammar needs a start symbol: roots is empty");
     std::vector<std::uint8_t> used(idx(n), 0);
     for (const Index a : table.roots) {
@@ -112,6 +118,13 @@ Index Sentence::gold_at(Index s, Index t) const {
     const auto before = [&](const Anchored& x, std::pair<Index, Index> at) { return std::pair(x.s, x.t) < at; };
     const auto found = std::lower_bound(gold.begin(), gold.end(), std::pair(s, t), before);
     return found != gold.end() && found->s == s && found->t == t ? found - gold.begin() : kNone;
+}
+
+chart::HashedSlots Sentence::tuples(Index r, Index s, Index t, Index q) const {
+    const auto mix = &chart::HashedSlots::mix;
+    const auto of = [&](Index word) { return static_cast<std::uint64_t>(codes[word]); };
+    const std::uint64_t key = mix(mix(static_cast<std::uint64_t>(r) ^ of(s)) ^ of(t - 1));
+    return {slots().tuples(), key, codes + q, static_cast<std::uint64_t>(g.n_tuples) - 1};
 }
 
 }  // namespace partwise::grammar

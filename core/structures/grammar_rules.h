@@ -4,18 +4,20 @@
 // rows. A span [s, t) has the words s .. t - 1. A part is a rule anchored at (s, q, t): left[r] over [s, q), right[r]
 // over [q, t). With A = parent[r], its score is the sum of these tables:
 //   rule (r), start (A, s), split (A, q), end (A, t - 1), span (A, s, t), and one of gold (k) and other
+// and, if there are hashed tuples, one that a hash of (r, word s, word q, word t - 1) chooses.
 // All but the first are rows of columns; which column a symbol has in a table is given, and may be none (kNone). The
 // last table is there if gold derivations are: gold (k) for the k-th anchored rule of the gold derivation in the order
 // of its nodes, other for all others.
 //
 // Slots of a sentence of n words, W being the padded number of columns of a table:
 //   rules | start: n rows | split: n rows | end: n rows | span: n (n - 1) / 2 rows, by s and then t | words: n rows |
-//   other, gold: n
+//   other, gold: n | tuples
 #pragma once
 
 #include <array>
 #include <vector>
 
+#include "structures/chart.h"
 #include "structures/structure.h"
 
 namespace partwise::grammar {
@@ -37,6 +39,7 @@ struct Rules {
     std::vector<Index> first;  // rule of each symbol, and the end
     std::vector<Index> roots;  // the symbols of whole sentences
     Columns start, split, end, span, word;
+    Index n_tuples = 0;              // 0 or a power of two
     std::vector<Index> word_symbol;  // of each lexical column
 
     // The same rules by their left symbols, for sums that start there.
@@ -66,6 +69,7 @@ struct RuleTable {
     std::vector<Index> roots;
     std::vector<Index> words;  // the symbol of each lexical column
     std::vector<Index> start, split, end, span;
+    Index n_tuples = 0;
 };
 
 // Throws InputError that names what is wrong.
@@ -91,7 +95,8 @@ struct Slots {
     Index word(Index column, Index s) const { return words() + s * g.word.width + column; }
     Index other() const { return words() + n * g.word.width; }
     Index gold(Index k) const { return other() + 1 + k; }
-    Index count() const { return other() + (has_gold ? n : 0); }
+    Index tuples() const { return other() + (has_gold ? n : 0); }
+    Index count() const { return tuples() + g.n_tuples; }
 
     // The slots that symbol A has over [s, t) whatever its rule: at most three.
     struct OfNode {
@@ -115,6 +120,7 @@ struct Sentence {
     const Index* columns;            // ascending for each word
     std::span<const Anchored> gold;  // in the order of (s, t)
     bool has_gold;
+    const Index* codes;  // of its words, for hashed tuples
 
     Slots slots() const { return {g, n, has_gold}; }
     Index n_columns(Index s) const { return word_ptr ? word_ptr[s + 1] - word_ptr[s] : g.word.count; }
@@ -122,6 +128,8 @@ struct Sentence {
     bool has_column(Index s, Index c) const;
     // The gold rule over [s, t), or kNone.
     Index gold_at(Index s, Index t) const;
+    // The hashed tuples of rule r over [s, t) whose splits begin at q, q + 1, ...
+    chart::HashedSlots tuples(Index r, Index s, Index t, Index q) const;
 };
 
 }  // namespace partwise::grammar

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import pickle
 from collections import Counter
@@ -11,7 +12,7 @@ import pytest
 from modelcases import remade
 
 import partwise
-from partwise import ConstituencyParser, ModelFormatError
+from partwise import ConstituencyParser, ModelFormatError, Problem, load
 from partwise.datasets import make_treebank
 from partwise.io import format_tree
 from partwise.models import ConstraintError
@@ -386,3 +387,50 @@ def test_the_treebank_sample(data_dir):
     parser = ConstituencyParser(tol=0.02).fit(train)
     baseline = parseval(test, RelativeFrequencyParser.of(train, transform, rare=2).predict(list(map(words_of, test))))
     assert parser.score(test) > baseline.f1 + 0.05
+
+
+def three_way(n=4):
+    """Trees that branch by the parity of three words: no pair of words tells which way."""
+    X, y = [], []
+    for words in itertools.product("ab", "cd", "ef"):
+        one, two, three = (("L", word) for word in words)
+        even = sum(word in "bdf" for word in words) % 2 == 0
+        tree = ("S", ("X", one, two), three) if even else ("S", one, ("X", two, three))
+        X += [list(words)] * n
+        y += [tree] * n
+    return X, y
+
+
+def test_hashed_tuples_see_three_words_together(tmp_path):
+    X, y = three_way()
+    options = {"C": 100.0, "tol": 1e-3, "solver": "lbfgs"}
+    assert ConstituencyParser(**options).fit(X, y).score(X, y) < 0.95
+    parser = ConstituencyParser(tuple_bits=10, **options).fit(X, y)
+    assert parser.score(X, y) == 1.0
+    assert parser.result_.status == "converged"
+    parser.save(tmp_path / "model.pw")
+    for other in (load(tmp_path / "model.pw"), pickle.loads(pickle.dumps(parser))):
+        assert other.predict(X) == parser.predict(X)
+        np.testing.assert_allclose(other.log_probability(X, y), parser.log_probability(X, y), rtol=1e-12)
+    found = parser.explain(X[0])
+    assert any(each.kind == "tuple" for each in found.contributions)
+    assert sum(each.amount for each in found.contributions) == pytest.approx(found.difference)
+    parser.prune(keep=0.5)
+    assert parser.score(X, y) > 0.9
+    margins = ConstituencyParser(tuple_bits=6, loss="hinge", cost="rules", C=1.0).fit(X, y)
+    assert margins.result_.status == "converged"
+    assert Problem.of([margins.labelled(X, y)], "hinge", margins.result_.l2).value(margins.weights_) == pytest.approx(
+        margins.result_.primal
+    )
+    for bad in (-1, 25, 1.5):
+        with pytest.raises(ValueError, match="tuple_bits must be an integer from 0 to 24"):
+            ConstituencyParser(tuple_bits=bad).fit(X, y)
+
+
+def test_hashed_tuples_are_carried_where_rules_have_the_same_numbers():
+    X, y = three_way()
+    parser = ConstituencyParser(tuple_bits=8, C=10.0, tol=1e-3, solver="lbfgs", warm_start=True).fit(X, y)
+    passes = parser.result_.passes
+    assert parser.fit(X, y).result_.passes < passes
+    more = [*y, ("S", ("Y", ("L", "a"), ("L", "c")), ("L", "e"))]
+    assert parser.fit([*X, ["a", "c", "e"]], more).result_.status == "converged"

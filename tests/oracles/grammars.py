@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,8 @@ TABLES = ("start", "split", "end", "span")
 @dataclass(frozen=True)
 class Spec:
     """What a grammar is made of. columns: of each symbol in each table, -1 for none. words: symbols of lexical columns.
-    lexicon: which columns each word of each sentence has (None: all). gold: nodes of a derivation of each sentence."""
+    lexicon: which columns each word of each sentence has (None: all). gold: nodes of a derivation of each sentence.
+    codes: of each sentence's words; with these there are n_tuples slots of hashed tuples."""
 
     n_symbols: int
     rules: list[tuple[int, int, int]]
@@ -32,6 +33,8 @@ class Spec:
     columns: dict[str, list[int]] = field(default_factory=dict)
     lexicon: list[list[list[int]]] | None = None
     gold: list[list[Node]] | None = None
+    codes: list[list[int]] | None = None
+    n_tuples: int = 0
 
     def width(self, table: str) -> int:
         count = max(self.columns.get(table, [-1])) + 1
@@ -45,7 +48,16 @@ class Spec:
         return dict(zip(("rule", *TABLES, "word", "other"), np.cumsum([0, *sizes]).tolist(), strict=True))
 
     def num_slots(self, n: int) -> int:
+        return self.first_tuple(n) + self.n_tuples
+
+    def first_tuple(self, n: int) -> int:
         return self.table_offsets(n)["other"] + (n if self.gold is not None else 0)
+
+    def tuple_slot(self, i: int, n: int, rule: int, s: int, q: int, t: int) -> int:
+        """The slot that the rule and the words at its begin, split and end have together."""
+        assert self.codes is not None
+        words = self.codes[i]
+        return self.first_tuple(n) + mix(mix(mix(rule ^ words[s]) ^ words[t - 1]) ^ words[q]) % self.n_tuples
 
     def derivations(self, i: int, n: int) -> list[list[Node]]:
         """The nodes, in pre-order, of every derivation."""
@@ -78,6 +90,8 @@ class Spec:
             for table, columns in self.columns.items():
                 if columns[self.rules[rule][0]] >= 0:
                     out.append(first[table] + places[table] * self.width(table) + columns[self.rules[rule][0]])
+            if self.n_tuples:
+                out.append(self.tuple_slot(i, n, rule, s, q, t))
             if self.gold is not None:
                 k = numbers.get((rule, s, q, t))
                 out.append(first["other"] + (0 if k is None else 1 + k))
@@ -85,6 +99,13 @@ class Spec:
             if t == s + 1:
                 out.append(first["word"] + s * padded_width(len(self.words)) + self.words.index(symbol))
         return out
+
+
+def mix(x: int) -> int:
+    """A hash of 64 bits."""
+    for _ in range(2):
+        x = (x ^ (x >> 32)) * 0xD6E8FEB86659FD93 % 2**64
+    return x ^ (x >> 32)
 
 
 def anchored(spec: Spec, nodes: list[Node]) -> dict[tuple[int, int, int, int], None]:
@@ -115,11 +136,14 @@ class KnownGrammar(Grammar):
 
     def __init__(self, lengths: list[int], spec: Spec, **options: Any) -> None:
         self.spec = spec
-        words = {}
+        words: dict[str, Any] = {}
         if spec.lexicon is not None:
             each = [columns for sentence in spec.lexicon for columns in sentence]
             words["word_ptr"] = np.cumsum([0, *map(len, each)]).astype(np.int64)
             words["word_columns"] = np.array([c for columns in each for c in columns], dtype=np.int64)
+        if spec.codes is not None:
+            codes = np.array([code for own in spec.codes for code in own], dtype=np.int64)
+            words |= {"tuple_codes": codes, "n_tuples": spec.n_tuples}
         if spec.gold is not None:
             words["gold"] = nodes_array([node for nodes in spec.gold for node in nodes])
         super().__init__(
@@ -138,7 +162,9 @@ def nodes_array(nodes: list[Node]) -> Ints:
     return np.array(nodes, dtype=np.int64).reshape(-1, 3)
 
 
-def random_spec(rng: np.random.Generator, lengths: list[int], lexicon: bool = True, gold: bool = True) -> Spec:
+def random_spec(
+    rng: np.random.Generator, lengths: list[int], lexicon: bool = True, gold: bool = True, tuples: bool = False
+) -> Spec:
     """A random grammar under which each sentence has derivations, but not too many."""
     while True:
         n_symbols = int(rng.integers(1, 6))
@@ -159,7 +185,10 @@ def random_spec(rng: np.random.Generator, lengths: list[int], lexicon: bool = Tr
             break
     if gold:
         some = [spec.derivations(i, n) for i, n in enumerate(lengths)]
-        spec = Spec(*list(vars(spec).values())[:-1], [each[rng.integers(len(each))] for each in some])
+        spec = replace(spec, gold=[each[rng.integers(len(each))] for each in some])
+    if tuples:  # few slots, so that many tuples share one
+        codes = [rng.integers(3, size=n).tolist() for n in lengths]
+        spec = replace(spec, codes=codes, n_tuples=int(2 ** rng.integers(0, 5)))
     return spec
 
 

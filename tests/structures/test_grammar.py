@@ -20,10 +20,10 @@ SEEDS = st.integers(0, 2**32 - 1)
 ONE = Spec(1, [(0, 0, 0)], [0], [0], {"span": [0]})
 
 
-def draw(seed, n, mask=False, gold=True):
+def draw(seed, n, mask=False, gold=True, tuples=False):
     """A random grammar with a sentence of n words (the second one), perhaps masked around a derivation."""
     rng = np.random.default_rng(seed)
-    spec = random_spec(rng, [2, n], lexicon=rng.random() < 0.6, gold=gold and rng.random() < 0.5)
+    spec = random_spec(rng, [2, n], lexicon=rng.random() < 0.6, gold=gold and rng.random() < 0.5, tuples=tuples)
     structure = KnownGrammar([2, n], spec)
     if mask and rng.random() < 0.6:
         every = enumeration_of(structure, 1)
@@ -46,10 +46,17 @@ def test_log_partition_is_rounded_as_its_scores_are(seed, size):
     assert abs(structure.log_partition(1, scores)[0] - exact) <= 4 * EPSILON * (1.0 + largest)
 
 
-@given(SEEDS, st.integers(1, 5), st.sampled_from([0.1, 1.0, 20.0, 300.0]), st.sampled_from([0.3, 1.0]), st.booleans())
-def test_everything_against_enumeration(seed, n, size, temperature, rubbish):
+@given(
+    SEEDS,
+    st.integers(1, 5),
+    st.sampled_from([0.1, 1.0, 20.0, 300.0]),
+    st.sampled_from([0.3, 1.0]),
+    st.booleans(),
+    st.booleans(),
+)
+def test_everything_against_enumeration(seed, n, size, temperature, rubbish, tuples):
     """Rubbish in slots that no derivation has makes sums leave the kernels for the chart."""
-    structure, every, rng = draw(seed, n, mask=True)
+    structure, every, rng = draw(seed, n, mask=True, tuples=tuples)
     assert structure.num_slots(1) == every.counts.shape[1]
     scores = size * rng.normal(size=structure.num_slots(1))
     if rubbish:
@@ -76,10 +83,10 @@ def test_everything_against_enumeration(seed, n, size, temperature, rubbish):
     np.testing.assert_allclose(product, centred.T @ (p * (centred @ direction)), atol=1e-9)
 
 
-@given(SEEDS, st.integers(1, 5))
-def test_encode_and_decode_are_inverse(seed, n):
+@given(SEEDS, st.integers(1, 5), st.booleans())
+def test_encode_and_decode_are_inverse(seed, n, tuples):
     """Where two derivations have the same slots, decode gives one of them."""
-    structure, every, rng = draw(seed, n, mask=True)
+    structure, every, rng = draw(seed, n, mask=True, tuples=tuples)
     spec = structure.spec
     for k in rng.choice(len(every), min(len(every), 10), replace=False):
         nodes = spec.derivations(1, n)[every.labellings[k, 0]]
@@ -92,6 +99,18 @@ def test_encode_and_decode_are_inverse(seed, n):
         got = [tuple(node) for node in again[3:].tolist()]
         assert Counter(spec.slots(1, n, got)) == Counter(spec.slots(1, n, nodes))
         np.testing.assert_array_equal(structure.nodes_of(1, *own), again[3:])
+
+
+def test_hashed_tuples_that_are_refused():
+    codes = np.arange(2)
+    for options, why in [
+        ({"tuple_codes": codes, "n_tuples": 3}, "n_tuples must be 0 or a power of two"),
+        ({"n_tuples": 4}, "tuple_codes must have a code per word"),
+        ({"tuple_codes": codes}, "tuple_codes must have a code per word"),
+        ({"tuple_codes": np.arange(3), "n_tuples": 4}, r"tuple_codes must have a code per word \(2\)"),
+    ]:
+        with pytest.raises(ValueError, match=why):
+            KnownGrammar([2], ONE, **options)
 
 
 def test_slots_that_are_no_derivation():

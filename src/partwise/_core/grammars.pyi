@@ -40,6 +40,8 @@ class Grammar(Structure):
         gold: Ints | None = None,
         cost: str = "constituents",
         span_costs: Floats | None = None,
+        tuple_codes: Ints | None = None,
+        n_tuples: int = 0,
         max_bytes: float = 2e9,
     ) -> None: ...
     @property
@@ -51,6 +53,9 @@ class Grammar(Structure):
     @property
     def n_rules(self) -> int:
         """The number of rules."""
+    @property
+    def n_tuples(self) -> int:
+        """The slots of hashed tuples, the last ones of each sentence."""
     @property
     def has_gold(self) -> bool:
         """Whether there are slots for the anchored rules of gold derivations."""

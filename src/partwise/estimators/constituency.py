@@ -62,6 +62,10 @@ class ConstituencyParser(StructuredEstimator):
         What to do where there is no parse.
     max_length : int
         Longer sentences are refused.
+    tuple_bits : int
+        Hash features of whole tuples (rule, first word of the span, first word after the split, last word) into
+        2**tuple_bits weights, up to 24 bits; 0: no such features. Rare words count as their class. Sums over
+        derivations are much slower with them.
     penalty, l1_ratio
         As for `MaxentClassifier`.
     solver, solver_options, tol, max_seconds, max_passes, n_jobs, random_state, verbose, warm_start, callbacks
@@ -94,6 +98,7 @@ class ConstituencyParser(StructuredEstimator):
         cost: str = "constituents",
         no_parse: str = "flat",
         max_length: int = 200,
+        tuple_bits: int = 0,
         penalty: str = "l2",
         l1_ratio: float = 0.5,
         solver: Any = "auto",
@@ -133,6 +138,7 @@ class ConstituencyParser(StructuredEstimator):
         self.cost = cost
         self.no_parse = no_parse
         self.max_length = max_length
+        self.tuple_bits = tuple_bits
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -156,6 +162,7 @@ class ConstituencyParser(StructuredEstimator):
             cost=self.cost,
             no_parse=self.no_parse,
             max_length=self.max_length,
+            tuple_bits=self.tuple_bits,
         )
 
     def _make_solver(self) -> Any:

@@ -50,9 +50,9 @@ class CfgTask(Task):
     name: ClassVar[str] = "cfg"
     part: ClassVar[str] = "word"
     parameters: ClassVar[tuple[str, ...]] = (
-        "vertical", "binarise", "rare", "min_count", "cost", "no_parse", "max_length",
+        "vertical", "binarise", "rare", "min_count", "tuple_bits", "cost", "no_parse", "max_length",
     )  # fmt: skip
-    partitioned: ClassVar[tuple[str, ...]] = ("vertical", "binarise", "rare", "min_count", "max_length")
+    partitioned: ClassVar[tuple[str, ...]] = ("vertical", "binarise", "rare", "min_count", "tuple_bits", "max_length")
 
     @property
     def estimator(self) -> type[Any]:

@@ -65,7 +65,7 @@ def explained(model: ConstituencyModel, reading: Reading) -> Explanation:
     for own, (_, slots, counts) in zip(uses, ranked, strict=True):
         own[slots] = counts
     words = reading.source[int(reading.numbers[0])]
-    found = _of_rules(model, uses)
+    found = _of_rules(model, uses) + _of_tuples(model, uses)
     first = [*structure.table_offsets(0)]
     for k, (table, triples) in enumerate(model.tables.triples(model.weights)):
         width = structure.widths[k]
@@ -84,6 +84,18 @@ def _of_rules(model: ConstituencyModel, uses: Floats) -> list[Contribution]:
     return [
         Contribution(
             "rule", rule_name(model, k), None, int(best[k]), int(second[k]), float((best[k] - second[k]) * rules[k])
+        )
+        for k in np.flatnonzero(best != second).tolist()
+    ]
+
+
+def _of_tuples(model: ConstituencyModel, uses: Floats) -> list[Contribution]:
+    """Hashed tuples have no names but their numbers."""
+    weights = model.tables.split(model.weights)[1]["tuples"]
+    best, second = uses[:, uses.shape[1] - len(weights) :]
+    return [
+        Contribution(
+            "tuple", f"hash {k}", None, int(best[k]), int(second[k]), float((best[k] - second[k]) * weights[k])
         )
         for k in np.flatnonzero(best != second).tolist()
     ]

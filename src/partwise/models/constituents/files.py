@@ -51,6 +51,8 @@ def write(model: ConstituencyModel, parts: ModelParts) -> None:
     }
     rules, pairs = model.tables.split(model.weights)
     parts.arrays["rule_weights"] = rules
+    if model.tables.n_tuples:
+        parts.arrays["tuple_weights"] = pairs["tuples"]
     for name in TABLES:
         table = model.tables.tables[name]
         indptr, columns = table.layout.core.pairs()
@@ -88,7 +90,10 @@ def read(model: ConstituencyModel, parts: ModelParts) -> None:
             raise ModelFormatError(f"has wrong columns of attributes: {error}") from None
         tables[name] = Table(np.ascontiguousarray(keys), layout)
         pairs[name] = np.array(parts.floats(f"{name}_weights", len(columns)))
-    model.tables = Tables(len(own.read_off.rules), codes, tables)
+    pairs["tuples"] = np.zeros(0)
+    if model.n_tuples:
+        pairs["tuples"] = np.array(parts.floats("tuple_weights", model.n_tuples))
+    model.tables = Tables(len(own.read_off.rules), codes, tables, model.n_tuples)
     model._weights = model.tables.joined(np.array(parts.floats("rule_weights", len(own.read_off.rules))), pairs)
 
 

@@ -61,6 +61,7 @@ class ConstituencyModel(Model):
         cost: str,
         no_parse: str,
         max_length: int,
+        tuple_bits: int,
     ) -> None:
         self.horizontal = horizontal
         self.vertical = vertical
@@ -72,6 +73,7 @@ class ConstituencyModel(Model):
         self.cost = cost
         self.no_parse = no_parse
         self.max_length = max_length
+        self.tuple_bits = tuple_bits
         if isinstance(cost, str) and cost == "rules":  # its slots depend on the loss, which a partition does not know
             self.lacks = {Ability.PARTITIONS: "partitions: not available with cost='rules'"}
         self.check()
@@ -81,11 +83,17 @@ class ConstituencyModel(Model):
         check_choice("no_parse", self.no_parse, ("flat", "raise"))
         check_choice("traces", self.traces, (True, False))
         check_choice("functions", self.functions, (True, False))
-        for name, low, high in (("rare", 0, 1 << 30), ("min_count", 1, 1 << 30), ("max_length", 1, 1 << 15)):
+        limits = (("rare", 0, 1 << 30), ("min_count", 1, 1 << 30), ("max_length", 1, 1 << 15), ("tuple_bits", 0, 24))
+        for name, low, high in limits:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not low <= value <= high:
                 raise ValueError(f"{name} must be an integer from {low} to {high}, got {value!r}")
         self.make_transform(None)
+
+    @property
+    def n_tuples(self) -> int:
+        """Weights of hashed tuples."""
+        return 1 << int(self.tuple_bits) if self.tuple_bits else 0
 
     def make_transform(self, root: str | None) -> TreeTransform:
         """What is done with trees; root: the node that all of them begin with."""
@@ -111,21 +119,25 @@ class ConstituencyModel(Model):
         sentences = [[node[1] for node in _leaves(tree)] for tree in normal]
         nodes = np.concatenate([rows_of_tree(tree, own.symbol_numbers) for tree in normal])
         codes = WordCodes.learnt(sentences, own.word_classes or WordClasses())
-        self.tables = Tables(len(own.rules), codes, self._observed(sentences, nodes, codes))
+        self.tables = Tables(len(own.rules), codes, self._observed(sentences, nodes, codes), self.n_tuples)
         # A slot per gold rule is needed for one cost alone, and not without costs.
         with_gold = self.cost == "rules" and training.loss.cost_scale > 0
         examples = self._gold_examples(sentences, nodes, weight, with_gold)
         lengths = np.array([len(words) for words in sentences], dtype=np.int64)
-        return Learnt(examples, (lengths, own.symbols, own.rules, with_gold))
+        return Learnt(examples, (lengths, own.symbols, own.rules, with_gold, self.n_tuples))
 
     def _gold_examples(
         self, sentences: list[list[str]], nodes: Ints, weight: Floats | None = None, with_gold: bool = False
     ) -> LabelledBatch:
         """Sentences with their derivations; with_gold: rules that these do not have cost 1."""
         options: dict[str, Any] = {"gold": nodes, "cost": "rules"} if with_gold else {}
-        structure = self.grammar.structure(sentences, **options)
+        structure = self.structure(sentences, **options)
         features = self.tables.feature_map(sentences, once=False, n_gold=structure.lengths if with_gold else None)
         return LabelledBatch(Batch(structure, features), structure.encode(nodes), weight)
+
+    def structure(self, sentences: list[list[str]], **options: Any) -> Grammar:
+        """The derivations of sentences, with the slots that there are features for."""
+        return self.grammar.structure(sentences, **self.tables.tuple_options(sentences), **options)
 
     def _observed(self, sentences: list[list[str]], nodes: Ints, codes: WordCodes) -> dict[str, Table]:
         """The tables' attributes and columns in gold trees."""
@@ -170,7 +182,7 @@ class ConstituencyModel(Model):
     # partitions
 
     def feature_parameters(self) -> dict[str, Any]:
-        names = ("horizontal", "vertical", "binarise", "traces", "functions", "rare", "min_count")
+        names = ("horizontal", "vertical", "binarise", "traces", "functions", "rare", "min_count", "tuple_bits")
         return {name: encode_value(getattr(self, name), name) for name in names}
 
     def partitioner(self) -> ConstituencyPartitioner:
@@ -197,21 +209,23 @@ class ConstituencyModel(Model):
         for k, rule in enumerate(mine.read_off.rules.tolist()):
             at = weights.get(tuple(mine.read_off.symbols[a] for a in rule))
             rules[k] = 0.0 if at is None else old_rules[at]
-        return self.tables.carried(old.weights, old.tables, rules)
+        same = mine.read_off.symbols == theirs.read_off.symbols
+        same = same and np.array_equal(mine.read_off.rules, theirs.read_off.rules)
+        return self.tables.carried(old.weights, old.tables, rules, same)
 
     # prediction
 
     def read(self, X: Any, n_jobs: int = 1) -> Reading:
         sentences = read_sentences(X, self.transform, int(self.max_length))
         some = [i for i, words in enumerate(sentences) if words]
-        structure = self.grammar.structure([sentences[i] for i in some])
+        structure = self.structure([sentences[i] for i in some])
         parsed = np.array([structure.has_derivation(k) for k in range(len(some))], dtype=bool)
         numbers = np.array(some, dtype=np.int64)
         failed = numbers[~parsed]
         if len(failed) and self.no_parse == "raise":
             raise ValueError(self._why(int(failed[0]), sentences[failed[0]]))
         if len(failed):
-            structure = self.grammar.structure([sentences[i] for i in numbers[parsed].tolist()])
+            structure = self.structure([sentences[i] for i in numbers[parsed].tolist()])
         kept = numbers[parsed]
         own = [sentences[i] for i in kept.tolist()]
         features = self.tables.feature_map(own, once=True)
@@ -347,7 +361,7 @@ class ConstituencyModel(Model):
 
     def pruned(self, threshold: float | None, keep: float | None) -> tuple[ConstituencyModel, tuple[int, int, float]]:
         rules, pairs = self.tables.split(self.weights)
-        every = np.concatenate([rules, *(pairs[name] for name in TABLES)])
+        every = np.concatenate([rules, *(pairs[name] for name in (*TABLES, "tuples"))])
         kept = choose_kept(every, threshold, keep)
         tables, weights = self.tables.pruned(self.weights, kept)
         pruned = self.with_weights(weights)

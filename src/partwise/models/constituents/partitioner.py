@@ -98,7 +98,8 @@ class ConstituencyPartitioner(Partitioner):
         return EncodedTables({"words": lengths, "nodes": 2 * lengths - 1}, columns_, entries_of(lengths), weight)
 
     def n_slots(self, encoded: EncodedTables) -> int:
-        return int(self.model.grammar.structure(sentences_of(encoded)).slot_offsets()[-1])
+        sentences = sentences_of(encoded)
+        return int(self.model.grammar.structure(sentences).slot_offsets()[-1]) + len(sentences) * self.model.n_tuples
 
     def finish(self) -> None:
         model = self.model
@@ -109,7 +110,7 @@ class ConstituencyPartitioner(Partitioner):
             keys, columns = self._pairs[name].pairs(int(model.min_count))
             ids = np.searchsorted(known, keys)
             found[name] = Table(known, layout_of(len(known), n_columns, padded_width(n_columns), ids, columns))
-        model.tables = Tables(len(model.grammar.read_off.rules), self._codes, found)
+        model.tables = Tables(len(model.grammar.read_off.rules), self._codes, found, model.n_tuples)
 
 
 def entries_of(lengths: Ints) -> Ints:

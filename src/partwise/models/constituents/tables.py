@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from partwise.arrays import Booleans, Floats, Ints, pointers
 from partwise.features import AttributeSegment, LinearMap, RowLayout, Segment, SharedSegment, SlotSegment
 from partwise.models.constituents.features import TABLES, TEMPLATES, keys_of, span_rows
-from partwise.models.constituents.words import WordCodes
+from partwise.models.constituents.words import PROPERTIES, WordCodes
 from partwise.models.layout import PairLayout, expand_pairs, layout_of, look_up
 from partwise.structures import padded_width
 
@@ -64,15 +65,26 @@ class Table:
 
 @dataclass(frozen=True)
 class Tables:
-    """All weights: those of rules, then those of each table in the order of `TABLES`."""
+    """All weights: those of rules, then those of each table in the order of `TABLES`, then those of hashed tuples."""
 
     n_rules: int
     codes: WordCodes
     tables: Mapping[str, Table]
+    n_tuples: int = 0
 
     @property
     def num_weights(self) -> int:
-        return self.n_rules + sum(self.tables[name].layout.core.num_weights for name in TABLES)
+        return self.n_rules + sum(self.tables[name].layout.core.num_weights for name in TABLES) + self.n_tuples
+
+    def tuple_options(self, sentences: Sequence[Sequence[str]]) -> dict[str, Any]:
+        """What the structure of these sentences needs for hashed tuples: a code per word, that of its kind."""
+        if not self.n_tuples:
+            return {}
+        ends = pointers(np.array([len(words) + 2 for words in sentences], dtype=np.int64))
+        kinds = self.codes.codes(sentences)[PROPERTIES.index("kind")]
+        inside = np.ones(len(kinds), dtype=bool)
+        inside[ends[:-1]] = inside[ends[1:] - 1] = False
+        return {"tuple_codes": kinds[inside], "n_tuples": self.n_tuples}
 
     def feature_map(self, sentences: Sequence[Sequence[str]], once: bool, n_gold: Ints | None = None) -> LinearMap:
         """Features of the slots of sentences. n_gold: the slots of `other` and gold rules, which have no features."""
@@ -101,20 +113,24 @@ class Tables:
         if n_gold is not None:
             nothing = np.zeros(int(n_gold.sum()) + 1, dtype=np.int64)
             segments.append(SlotSegment(0, pointers(n_gold), nothing, np.empty(0, dtype=np.int64)))
+        if self.n_tuples:
+            segments.append(SharedSegment(self.n_tuples, lengths - 1))
         return LinearMap(segments)
 
     def split(self, weights: Floats) -> tuple[Floats, dict[str, Floats]]:
-        """Weights of rules, and one value per pair of each table."""
+        """Weights of rules, and one value per pair of each table; "tuples": those of hashed tuples."""
         found, at = {}, self.n_rules
         for name in TABLES:
             core = self.tables[name].layout.core
             found[name] = core.unpack(np.ascontiguousarray(weights[at : at + core.num_weights]))
             at += core.num_weights
+        found["tuples"] = weights[at:]
         return weights[: self.n_rules], found
 
     def joined(self, rules: Floats, pairs: Mapping[str, Floats]) -> Floats:
         """The inverse of `split`."""
-        return np.concatenate([rules, *(self.tables[name].layout.core.pack(pairs[name]) for name in TABLES)])
+        tables = [self.tables[name].layout.core.pack(pairs[name]) for name in TABLES]
+        return np.concatenate([rules, *tables, pairs["tuples"]])
 
     def triples(self, weights: Floats) -> Iterator[tuple[str, tuple[Ints, Ints, Floats]]]:
         """Each table's name with (attribute, column, weight) of its pairs."""
@@ -122,11 +138,16 @@ class Tables:
         for name in TABLES:
             yield name, (*self.tables[name].pairs(), pairs[name])
 
-    def carried(self, weights: Floats, old: Tables, rules: Floats) -> Floats | None:
-        """Weights of another model for the same columns, with these of rules; None if it numbers words differently."""
+    def carried(self, weights: Floats, old: Tables, rules: Floats, same_rules: bool) -> Floats | None:
+        """Weights of another model for the same columns, with these of rules; None if it numbers words differently.
+
+        same_rules: whether its rules have the same numbers, which hashes of tuples are made of.
+        """
         if self.codes.values != old.codes.values:
             return None
-        pairs = {}
+        pairs = {"tuples": np.zeros(self.n_tuples)}
+        if same_rules and self.n_tuples == old.n_tuples:
+            pairs["tuples"] = old.split(weights)[1]["tuples"]
         for name, (attributes, columns, values) in old.triples(weights):
             mine, own_columns = self.tables[name].pairs()
             wanted = old.tables[name].numbers(self.tables[name].keys)[mine] if len(mine) else mine
@@ -134,7 +155,7 @@ class Tables:
         return self.joined(rules, pairs)
 
     def pruned(self, weights: Floats, choose: Booleans) -> tuple[Tables, Floats]:
-        """Without the weights that are not chosen, of rules (which stay, with weight 0) and pairs."""
+        """Without the weights that are not chosen, of rules and tuples (which stay, with weight 0) and pairs."""
         rules, pairs = self.split(weights)
         at, kept_tables, kept_pairs = self.n_rules, {}, {}
         for name in TABLES:
@@ -142,5 +163,6 @@ class Tables:
             at += len(kept)
             kept_tables[name] = self.tables[name].chosen(kept)
             kept_pairs[name] = pairs[name][kept]
-        fewer = Tables(self.n_rules, self.codes, kept_tables)
+        kept_pairs["tuples"] = np.where(choose[at:], pairs["tuples"], 0.0)
+        fewer = Tables(self.n_rules, self.codes, kept_tables, self.n_tuples)
         return fewer, fewer.joined(np.where(choose[: self.n_rules], rules, 0.0), kept_pairs)
