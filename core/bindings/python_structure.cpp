@@ -59,6 +59,21 @@ std::tuple<double, Ints, Floats> labelling_in(const char* name, Index i, nb::han
     }
     return found;
 }
+
+// What a method that is asked for several examples gave: a list with one answer for each.
+std::vector<nb::object> answers_in(const char* name, const char* form, nb::handle found, std::size_t n) {
+    if (!nb::isinstance<nb::sequence>(found)) {
+        type_error(std::string(name) + " must return a list of " + form + ", got " + kind_of(found));
+    }
+    const auto answers = nb::borrow<nb::sequence>(found);
+    if (nb::len(answers) != n) {
+        throw InputError(std::string(name) + " gave " + std::to_string(nb::len(answers)) + " answers for " +
+                         std::to_string(n) + " examples");
+    }
+    std::vector<nb::object> own;
+    for (std::size_t k = 0; k < n; ++k) own.emplace_back(answers[k]);
+    return own;
+}
 }  // namespace
 
 bool PythonStructure::implements(const char* name) const {
@@ -152,7 +167,7 @@ double PythonStructure::maximize(Index i, const double* scores, SlotCounts& best
 
 bool PythonStructure::together() const {
     const nb::gil_scoped_acquire gil;
-    return implements("maximize_many");
+    return implements("maximize_many") || implements("log_partition_many");
 }
 
 void PythonStructure::maximize_of(std::span<const Index> examples, const double* const* scores, double* values,
@@ -166,17 +181,10 @@ void PythonStructure::maximize_of(std::span<const Index> examples, const double*
         arrays.append(nb::cast(array(examples[k], scores[k])));
     }
     const nb::object found = method("maximize_many")(numbers, arrays);
-    if (!nb::isinstance<nb::sequence>(found)) {
-        type_error("maximize_many must return a list of (value, slots, counts), got " + kind_of(found));
-    }
-    const auto answers = nb::borrow<nb::sequence>(found);
-    const std::size_t n = nb::len(answers);
-    if (n != examples.size()) {
-        throw InputError("maximize_many gave " + std::to_string(n) + " answers for " + std::to_string(examples.size()) +
-                         " examples");
-    }
-    for (std::size_t k = 0; k < n; ++k) {
-        values[k] = take_answer("maximize_many", examples[k], scores[k], nb::object(answers[k]), best[k]);
+    const std::vector<nb::object> answers =
+        answers_in("maximize_many", "(value, slots, counts)", found, examples.size());
+    for (std::size_t k = 0; k < answers.size(); ++k) {
+        values[k] = take_answer("maximize_many", examples[k], scores[k], answers[k], best[k]);
     }
 }
 
@@ -193,35 +201,65 @@ void PythonStructure::maxima_of(Index begin, Index end, const double* scores, do
     maximize_of(examples, own.data(), values, best.data(), ws);
 }
 
-double PythonStructure::log_partition(Index i, const double* scores, double temperature, double* marginals,
-                                      double* entropy, Workspace& ws) const {
-    const nb::gil_scoped_acquire gil;
-    if (temperature == 0.0 && !implements("log_partition")) {  // the maximum is all that temperature 0 needs
-        return maximum_as_sums(i, scores, marginals, entropy, ws);
-    }
-    const nb::object answer = method("log_partition")(i, array(i, scores), temperature);
+double PythonStructure::take_sums(const char* name, Index i, nb::handle answer, double* marginals,
+                                  double* entropy) const {
     std::tuple<double, Floats, double> found;
     if (!nb::try_cast(answer, found)) {
-        type_error(where("log_partition", i) +
-                   "(value, expected counts, entropy) is needed, a number, a float64 array and " + "a number; got " +
-                   text_of(nb::repr(answer)).substr(0, kShown));
+        type_error(where(name, i) + "(value, expected counts, entropy) is needed, a number, a float64 array and " +
+                   "a number; got " + text_of(nb::repr(answer)).substr(0, kShown));
     }
     const auto& [value, mu, h] = found;
-    check_size(mu, size(i), "log_partition: expected counts");
+    check_size(mu, size(i), (std::string(name) + ": expected counts").c_str());
     if (std::isnan(value) || std::isnan(h)) {
-        throw InputError(where("log_partition", i) + "the value is " + number(value) + " and the entropy " + number(h));
+        throw InputError(where(name, i) + "the value is " + number(value) + " and the entropy " + number(h));
     }
     if (!all_finite(mu.data(), len(mu.size()))) {
-        throw InputError(where("log_partition", i) + "an expected count is not finite");
+        throw InputError(where(name, i) + "an expected count is not finite");
     }
     if (marginals) copy(mu.data(), marginals, len(mu.size()));
     if (entropy) *entropy = h;
     return value;
 }
 
+double PythonStructure::log_partition(Index i, const double* scores, double temperature, double* marginals,
+                                      double* entropy, Workspace& ws) const {
+    const nb::gil_scoped_acquire gil;
+    if (temperature == 0.0 && !has_sums()) {  // the maximum is all that temperature 0 needs
+        return maximum_as_sums(i, scores, marginals, entropy, ws);
+    }
+    if (!implements("log_partition") && implements("log_partition_many")) {
+        double value = 0;
+        sums_of(i, i + 1, scores, temperature, &value, marginals, entropy);
+        return value;
+    }
+    const nb::object answer = method("log_partition")(i, array(i, scores), temperature);
+    return take_sums("log_partition", i, answer, marginals, entropy);
+}
+
+void PythonStructure::sums_of(Index begin, Index end, const double* scores, double temperature, double* values,
+                              double* marginals, double* entropies) const {
+    nb::list numbers;
+    nb::list arrays;
+    for (Index i = begin; i < end; scores += size(i), ++i) {
+        numbers.append(i);
+        arrays.append(nb::cast(array(i, scores)));
+    }
+    const nb::object found = method("log_partition_many")(numbers, arrays, temperature);
+    const std::vector<nb::object> answers =
+        answers_in("log_partition_many", "(value, expected counts, entropy)", found, idx(end - begin));
+    for (Index i = begin; i < end; ++i) {
+        const Index k = i - begin;
+        values[k] = take_sums("log_partition_many", i, answers[idx(k)], marginals, entropies ? entropies + k : nullptr);
+        if (marginals) marginals += size(i);
+    }
+}
+
 void PythonStructure::log_partition_of(Index begin, Index end, const double* scores, double temperature, double* values,
                                        double* marginals, double* entropies, Workspace& ws) const {
     const nb::gil_scoped_acquire gil;
+    if (temperature != 0.0 && implements("log_partition_many")) {
+        return sums_of(begin, end, scores, temperature, values, marginals, entropies);
+    }
     if (temperature != 0.0 || !implements("maximize_many")) {
         return Structure::log_partition_of(begin, end, scores, temperature, values, marginals, entropies, ws);
     }
@@ -239,6 +277,9 @@ void PythonStructure::log_partition_of(Index begin, Index end, const double* sco
 void PythonStructure::log_values_of(Index begin, Index end, const double* scores, double temperature, double* values,
                                     Workspace& ws) const {
     const nb::gil_scoped_acquire gil;
+    if (temperature != 0.0 && implements("log_partition_many")) {
+        return sums_of(begin, end, scores, temperature, values, nullptr, nullptr);
+    }
     if (temperature != 0.0 || !implements("maximize_many")) {
         return Structure::log_values_of(begin, end, scores, temperature, values, ws);
     }

@@ -44,6 +44,13 @@ class PythonStructure final : public Structure {
     bool implements(const char* name) const;
     // Whether the maximum has a method of its own: `maximize` or `maximize_many`.
     bool has_maximum() const { return implements("maximize") || implements("maximize_many"); }
+    bool has_sums() const { return implements("log_partition") || implements("log_partition_many"); }
+    // The sums that `name` gave for example i, as (value, expected counts, entropy): checked. Returns the value.
+    double take_sums(const char* name, Index i, nb::handle answer, double* marginals, double* entropy) const;
+    // The sums of the examples [begin, end), slots end to end, as one question; marginals, entropies: null or as in
+    // `log_partition_of`.
+    void sums_of(Index begin, Index end, const double* scores, double temperature, double* values, double* marginals,
+                 double* entropies) const;
     // The labelling that `name` gave for example i, as (value, slots, counts), and its value: checked.
     double take_answer(const char* name, Index i, const double* scores, nb::handle answer, SlotCounts& best) const;
     // The maxima of the examples [begin, end), slots end to end, as one question.

@@ -20,6 +20,13 @@ void check_scores(const Structure& s, Index i, const Floats& scores) {
     check_finite(scores, "scores");
 }
 
+void check_alike(const std::vector<Index>& examples, const std::vector<Floats>& scores) {
+    if (examples.size() != scores.size()) {
+        throw InputError(std::to_string(examples.size()) + " examples with scores for " +
+                         std::to_string(scores.size()));
+    }
+}
+
 void check_positive_temperature(double temperature) {
     check_temperature(temperature);
     if (temperature == 0.0) throw InputError("temperature must be above 0 here");
@@ -140,10 +147,7 @@ void bind_structures(nb::module_& m) {
         .def(
             "maximize_many",
             [](const Structure& s, const std::vector<Index>& examples, const std::vector<Floats>& scores) {
-                if (examples.size() != scores.size()) {
-                    throw InputError(std::to_string(examples.size()) + " examples with scores for " +
-                                     std::to_string(scores.size()));
-                }
+                check_alike(examples, scores);
                 std::vector<const double*> own;
                 for (std::size_t k = 0; k < examples.size(); ++k) {
                     check_scores(s, examples[k], scores[k]);
@@ -173,6 +177,26 @@ void bind_structures(nb::module_& m) {
                 return nb::make_tuple(value, numpy(std::move(marginals)), entropy);
             },
             "i"_a, "scores"_a, "temperature"_a = 1.0)
+        .def(
+            "log_partition_many",
+            [](const Structure& s, const std::vector<Index>& examples, const std::vector<Floats>& scores,
+               double temperature) {
+                check_alike(examples, scores);
+                check_temperature(temperature);
+                nb::list out;
+                for (std::size_t k = 0; k < examples.size(); ++k) {
+                    check_scores(s, examples[k], scores[k]);
+                    std::vector<double> marginals(scores[k].size());
+                    double entropy = 0;
+                    const double value = without_gil([&](Workspace& ws) {
+                        return s.log_partition(examples[k], scores[k].data(), temperature, marginals.data(), &entropy,
+                                               ws);
+                    });
+                    out.append(nb::make_tuple(value, numpy(std::move(marginals)), entropy));
+                }
+                return out;
+            },
+            "examples"_a, "scores"_a, "temperature"_a = 1.0)
         .def(
             "cost",
             [](const Structure& s, Index i, const Ints& slots, const Floats& counts) {

@@ -72,6 +72,29 @@ void maximize_together(const Structure& structure, const FeatureMap& features, c
     }
 }
 
+// Sums over the labellings of all examples, several at a time.
+void infer_together(const Structure& structure, const FeatureMap& features, const double* w, double temperature,
+                    const std::vector<Index>& offsets, Interrupt& interrupt, double* marginals, double* values,
+                    double* entropies) {
+    check_alike(structure, features);
+    Workspace ws;
+    const Index n = structure.num_examples();
+    for (Index begin = 0, end = 0; begin < n; begin = end) {
+        interrupt.check();
+        end = begin + 1;
+        while (end < n && offsets[idx(end + 1)] - offsets[idx(begin)] <= kManySlots) ++end;
+        Workspace::Frame frame(ws);
+        double* scores = frame.take(offsets[idx(end)] - offsets[idx(begin)]);
+        for (Index i = begin; i < end; ++i) {
+            slots_of(structure, features, i);
+            features.scores(i, w, 1.0, scores + (offsets[idx(i)] - offsets[idx(begin)]));
+        }
+        double* own = entropies ? entropies + begin : frame.take(end - begin);
+        structure.log_partition_of(begin, end, scores, temperature, values + begin, marginals + offsets[idx(begin)],
+                                   own, ws);
+    }
+}
+
 }  // namespace
 
 Decoded decode(const Structure& structure, const FeatureMap& features, const double* w,
@@ -100,6 +123,10 @@ Decoded decode(const Structure& structure, const FeatureMap& features, const dou
 void infer(const Structure& structure, const FeatureMap& features, const double* w, double temperature, int n_jobs,
            Interrupt& interrupt, double* marginals, double* values, double* entropies) {
     const std::vector<Index> offsets = structure.slot_offsets();
+    if (structure.together()) {
+        infer_together(structure, features, w, temperature, offsets, interrupt, marginals, values, entropies);
+        return;
+    }
     for_each_example(structure, features, w, n_jobs, interrupt, [&](Index i, const double* scores, Workspace& ws) {
         double* entropy = entropies ? entropies + i : nullptr;
         values[i] = structure.log_partition(i, scores, temperature, marginals + offsets[idx(i)], entropy, ws);

@@ -52,7 +52,8 @@ class Structure {
     // The same for several examples: scores[k], values[k] and best[k] are those of examples[k].
     virtual void maximize_of(std::span<const Index> examples, const double* const* scores, double* values,
                              SlotCounts* best, Workspace& ws) const;
-    // Whether `maximize_of` costs less than its examples one by one: passes then ask for many at a time.
+    // Whether `maximize_of` or `log_partition_of` costs less than its examples one by one: passes then ask for many at a
+    // time.
     virtual bool together() const { return false; }
 
     // temperature * log sum over y of exp(<count(y), scores> / temperature); at temperature 0 the maximum.

@@ -45,7 +45,7 @@ class Capability(StrEnum):
     # of the structure
     #: The structure has `maximize` or `maximize_many`.
     MAX_ORACLE = "max oracle"
-    #: The structure has `log_partition`.
+    #: The structure has `log_partition` or `log_partition_many`.
     EXPECTATION_ORACLE = "expectation oracle"
     #: The structure has clique marginals.
     CLIQUES = "cliques"

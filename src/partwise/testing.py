@@ -188,6 +188,8 @@ class _Example:
         expected = np.array(expected, dtype=np.float64)
         if not (np.isfinite(value) and np.isfinite(entropy) and np.isfinite(expected).all()):
             self.fail(method, f"an answer is not finite at scores up to {np.abs(scores).max(initial=0.0):.3g}")
+        ((other, *_),) = self.structure.log_partition_many([self.i], [scores], temperature)
+        self.near("log_partition_many", "the value", other, value)
         if expected.shape == (self.n_slots,) and expected[self.forbidden].any():
             self.fail(method, "expected counts of forbidden slots are not 0")
         return float(value), expected, float(entropy)

@@ -37,6 +37,12 @@ class Structure:
     def log_partition(self, i: int, scores: Floats, temperature: float = 1.0) -> tuple[float, Floats, float]:
         """Return temperature * log sum over labellings of exp(value / temperature), the expected counts and the entropy
         of the distribution p ~ exp(value / temperature); at temperature 0 the maximum, its counts and 0."""
+    def log_partition_many(
+        self, examples: Sequence[int], scores: Sequence[Floats], temperature: float = 1.0
+    ) -> list[tuple[float, Floats, float]]:
+        """Return the same for several examples; scores[k] belong to examples[k]. A Python subclass that implements this
+        method is asked for many examples at a time wherever the weights stay the same; `log_partition` is then
+        optional."""
     def cost(self, i: int, slots: Ints, counts: Floats) -> Floats:
         """Return the cost of using each slot, given the gold labelling: at least 0, and 0 on gold slots. By default the
         cost of a labelling is its number of wrong parts."""

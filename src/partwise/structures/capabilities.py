@@ -7,6 +7,7 @@ _ORACLES = {
     "maximize": Capability.MAX_ORACLE,
     "maximize_many": Capability.MAX_ORACLE,
     "log_partition": Capability.EXPECTATION_ORACLE,
+    "log_partition_many": Capability.EXPECTATION_ORACLE,
 }
 
 
