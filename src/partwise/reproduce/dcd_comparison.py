@@ -102,9 +102,9 @@ def experiment(
         f"development data after {setting.choosing} passes; DCD-Light and CPD take that of DCD-SSVM, SVM-Struct that "
         "of FW-Struct (the same objectives). FW-Struct is the plain form of bcfw, SVM-Struct one-slack with mix = 1, "
         "scored at the solution of its quadratic program; SGD has Bottou's step sizes, with the number of "
-        "examples in them, as his program has, and the first step that the objective on 1000 drawn examples chooses "
-        "(so does the paper's). All but SVM-Struct, which has no order, are run in five orders of the examples; figures and the "
-        "table of all runs show the first. "
+        "examples in them, as his program has, and, as in the paper, the first step that the objective on 1000 drawn "
+        "examples chooses. All but SVM-Struct, which has no order, are run in five orders of the examples; figures and "
+        "the table of all runs show the first. "
     )
     return Experiment(
         name=name,

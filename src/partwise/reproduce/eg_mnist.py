@@ -388,7 +388,7 @@ EXPERIMENT = Experiment(
         "10,000 others. EG draws examples with replacement; the step size of an example starts at 0.5, is halved until "
         "the dual rises and grows by 1.05. SGD has the step sizes eta0 / (1 + k / n) and that eta0 of 1, 0.1, ..., "
         "0.0001 which has the lowest validation error after one pass. L-BFGS keeps 10 pairs. EG starts near the gold "
-        "labels, which the paper does not say of its own."
+        "labels, which the paper does not say of its own. EG and SGD are run in five orders; figures show the first."
     ),
     cells=cells,
     show=show,

@@ -13,6 +13,8 @@ from .training import train_path
 from .verdicts import larger, mean_text
 
 FACTOR, TOL = 0.7, 1e-3
+#: Points from the best score within which C is shown as well.
+FLAT = 0.1
 
 #: C, passes at that C, and error or accuracy in percent.
 Paper = Sequence[tuple[float, float, float]]
@@ -97,6 +99,7 @@ def best_claims(records: Records, theirs: float, C: float, error: bool, near: fl
         rest = {each: found for each, found in told.items() if each != best}
         other = (min if error else max)(rest, key=lambda each: float(np.mean(rest[each])))
     ahead = larger(told[other], told[best]) if error else larger(told[best], told[other])
+    flat = [each for each, found in told.items() if abs(float(np.mean(found) - np.mean(told[best]))) <= FLAT]
     numbers = f"{mean_text(told[best], '.2f')} % at C = {best:.3g}"
     return [
         Claim(
@@ -106,8 +109,9 @@ def best_claims(records: Records, theirs: float, C: float, error: bool, near: fl
             needed=f"within {near:g} points",
         ),
         Claim(
-            f"it is that of C = {C:g}",
+            f"the best C is {C:g}",
             ahead if best == paper or ahead is None else False,
-            f"{numbers}, {mean_text(told[other], '.2f')} % at C = {other:.3g}",
+            f"{numbers}, {mean_text(told[other], '.2f')} % at C = {other:.3g}; within {FLAT:g} points of the best: C = "
+            f"{min(flat):.3g} to {max(flat):.3g}",
         ),
     ]
