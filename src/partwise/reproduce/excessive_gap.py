@@ -1,4 +1,4 @@
-"""Excessive gap beside its rivals (002 has no experiments): gaps by passes with the bounds, stability, kernels."""
+"""Excessive gap and its rivals (Zhang et al. 2011 have no experiments): gaps by passes, bounds, stability, kernels."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def dual_bound(found: Record, k: float) -> float:
 
 
 def eg_bound(found: Record, steps: float) -> float:
-    """000, Theorem 1, for the dual of batch EG with the theorem's step."""
+    """Collins et al. 2008, Theorem 1, for the dual of batch EG with the theorem's step."""
     bound: float = found["curvature"] * found["divergence"] / steps
     return bound
 

@@ -1,4 +1,4 @@
-"""Figure 4 of 001: EG against SMO and their hybrid, a chain for named entities with the hinge."""
+"""Figure 4 of Bartlett et al. 2004: EG against SMO and their hybrid, a chain for named entities with the hinge."""
 
 from __future__ import annotations
 
