@@ -22,7 +22,16 @@ from partwise import (
     SequenceTagger,
     load,
 )
-from partwise.bounds import GibbsClassifier, Margins, held_out_bound, held_out_losses, kl, kl_inverse, margin_bound
+from partwise.bounds import (
+    GibbsClassifier,
+    Margins,
+    NotCovered,
+    held_out_bound,
+    held_out_losses,
+    kl,
+    kl_inverse,
+    margin_bound,
+)
 from partwise.problem import Batch, LabelledBatch, Problem
 
 GAMMAS = (0.01, 0.05, 0.15, 0.4, 1.0)
@@ -252,6 +261,15 @@ def test_models_that_do_not_predict_by_a_linear_argmax_are_refused(options: Any)
     assert losses.mean() == pytest.approx(share_wrong(tagger.predict(X), y))
     wrong = held_out_losses(tagger.labelled(X, y), tagger.weights_, loss="zero-one")
     np.testing.assert_array_equal(wrong, losses > 0)
+
+
+def test_kernels_are_refused_and_have_the_held_out_bound() -> None:
+    X, y = small_task(np.random.default_rng(0), 30)
+    tagger = SequenceTagger(kernel="rbf", loss="hinge", tol=0.1).fit(X, y)
+    with pytest.raises(NotCovered, match=r"draws a weight for every feature.*held_out_losses"):
+        margin_bound(tagger.labelled(X, y), tagger.weights_)
+    losses = held_out_losses(tagger.labelled(X, y), tagger.weights_)
+    assert losses.mean() == pytest.approx(share_wrong(tagger.predict(X), y))
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("python", "maxent")])

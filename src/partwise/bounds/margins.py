@@ -48,6 +48,12 @@ _TIES = 1e-9
 class NotCovered(ValueError):
     """The margin bound is not about this model."""
 
+    def __init__(self, why: str) -> None:
+        super().__init__(
+            f"{why}. Use the bound from examples that training has not seen: held_out_bound(held_out_losses(...)) or "
+            "`partwise bound --held-out FILE`"
+        )
+
 
 class Listed(NamedTuple):
     """All labellings of some examples, end to end.
@@ -110,12 +116,13 @@ class Margins:
         if not batch.structure.linear:
             raise NotCovered(
                 "the margin bound is about models that predict the labelling y with the largest <w, Phi(x, y)>; this "
-                "one predicts by probabilities that are normalised at each position "
-                f"({type(batch.structure).__name__}). Use the bound from examples that training has not seen: "
-                "held_out_bound(held_out_losses(...)) or `partwise bound --held-out FILE`"
+                f"one predicts by probabilities that are normalised at each position ({type(batch.structure).__name__})"
             )
         if "explicit weights" not in batch.features.capabilities():
-            raise ValueError("bounds need explicit weights, which are not available with a kernel")
+            raise NotCovered(
+                "the margin bound is about a classifier that draws a weight for every feature, which a kernel does not "
+                "have explicitly"
+            )
         if (examples.sample_weight != 1.0).any():
             raise ValueError("bounds are about examples drawn alike: sample weights other than 1 are not available")
         if batch.n_examples < 2:
