@@ -1,7 +1,6 @@
 #include "features/arc_tokens.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "support/sizes.h"
 
@@ -11,8 +10,9 @@ Key hash_bytes(std::string_view bytes) {
     Key h = mix(bytes.size());
     std::size_t k = 0;
     for (; k + 8 <= bytes.size(); k += 8) {
-        Key word;
-        std::memcpy(&word, bytes.data() + k, 8);
+        // little-endian on every machine, since model files keep features under their hashes
+        Key word = 0;
+        for (std::size_t b = 8; b-- > 0;) word = (word << 8) | static_cast<unsigned char>(bytes[k + b]);
         h = mix(h ^ word);
     }
     Key last = 0;

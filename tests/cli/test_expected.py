@@ -50,15 +50,24 @@ def test_folds_that_cannot_be(cli, tmp_path):
     assert not (tmp_path / "m.pw").exists()
 
 
-def test_a_fold_that_cannot_be_trained_without_leaves_the_model(cli, tmp_path):
+@pytest.mark.filterwarnings("always:class_weight names")
+def test_a_fold_without_a_weighted_label_is_trained(cli, tmp_path):
     """Label 3 is in one fold alone: its weight has no label to go with when that fold is left out."""
     path, out = tmp_path / "few.svm", tmp_path / "m.pw"
     path.write_text("1 1:1\n2 2:1\n" * 4 + "3 1:1 2:1\n")
-    answer = cli("train", "maxent", path, "-o", out, "--folds", "3", "--class-weight", "3=2", status=2)
-    assert "--folds: without fold " in answer.stderr
-    assert " of 3: class_weight names the label 3, which is not in y" in answer.stderr
-    assert f"(the model is in {out})" in answer.stderr
+    answer = cli("train", "maxent", path, "-o", out, "--folds", "3", "--class-weight", "3=2")
+    assert "warning: class_weight names labels that are not in y: 3" in answer.stderr
+    assert "mean of 3 folds" in answer.output
     assert partwise.load(out).classes_.tolist() == [1, 2, 3]
+
+
+def test_a_fold_that_cannot_be_trained_without_leaves_the_model(cli, tmp_path):
+    path, out = tmp_path / "few.svm", tmp_path / "m.pw"
+    path.write_text("1 1:1\n1 2:1\n" * 4 + "3 1:1 2:1\n")
+    answer = cli("train", "maxent", path, "-o", out, "--folds", "3", status=2)
+    assert "--folds: without fold " in answer.stderr
+    assert f"(the model is in {out})" in answer.stderr
+    assert partwise.load(out).classes_.tolist() == [1, 3]
 
 
 def test_class_weights(cli, files, tmp_path):

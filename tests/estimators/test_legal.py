@@ -179,7 +179,8 @@ def test_schemes_by_labels(labels, scheme):
 def test_auto_is_off_where_the_data_break_the_rule():
     X, y = data()
     y[3] = ["I-x", *y[3][1:]]
-    tagger = SequenceTagger(tol=1e-2).fit(X, y)
+    with pytest.warns(UserWarning, match="y: sequence 3, position 0: the label 'I-x' is not allowed there in iob2"):
+        tagger = SequenceTagger(tol=1e-2).fit(X, y)
     assert tagger.scheme_ is None
     assert any(not is_legal(a) for samples in tagger.sample(NEW, 50, random_state=0) for a in samples)
     tagger.legal = True

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold
 
-from partwise import MaxentClassifier
+from partwise import MaxentClassifier, RegularizationPathCV, SequenceTagger
 
 NAMES = np.array(["ant", "bee", "cat"])
 
@@ -49,15 +50,29 @@ def test_balanced_does_not_count_rows_without_weight(table):
 
 def test_a_label_of_weight_zero_is_not_learnt(table):
     X, y = table
-    model = MaxentClassifier(class_weight={"cat": 0.0}).fit(X, y)
+    with pytest.warns(UserWarning, match="y: all examples with 'cat' have weight 0, .* classes_ is without it"):
+        model = MaxentClassifier(class_weight={"cat": 0.0}).fit(X, y)
     assert model.classes_.tolist() == ["ant", "bee"]
+    with pytest.warns(UserWarning, match="'N' have weight 0"):
+        SequenceTagger(class_weight={"N": 0.0}).fit([[["a"]], [["b"]], [["c"]]], [["N"], ["V"], ["D"]])
+
+
+def test_a_label_that_a_fold_lacks_does_not_end_it(table):
+    X, y = table
+    weights = {"cat": 2.0, "dog": 5.0}
+    with pytest.warns(UserWarning, match="class_weight names labels that are not in y: 'dog'"):
+        model = MaxentClassifier(class_weight=weights).fit(X, y)
+    expected = MaxentClassifier(class_weight={"cat": 2.0}).fit(X, y)
+    np.testing.assert_array_equal(model.coef_, expected.coef_)
+    search = RegularizationPathCV(SequenceTagger(class_weight={"c": 3.0}), Cs=[1.0], cv=KFold(3))
+    with pytest.warns(UserWarning, match="not in y: 'c'"):
+        search.fit([[["a"]], [["b"]], [["c"]]] * 3, [["a"], ["b"], ["a"]] * 2 + [["c"], ["b"], ["a"]])
 
 
 @pytest.mark.parametrize(
     ("weight", "message"),
     [
         ("even", "class_weight must be one of 'balanced'"),
-        ({"dog": 1.0}, "names the label 'dog', which is not in y"),
         ({"ant": -1.0}, "class_weight of label 'ant' must be a finite number >= 0"),
         ({"ant": "much"}, "class_weight of label 'ant' must be"),
         ({"ant": 0.0, "bee": 0.0, "cat": 0.0}, "no row with a weight above 0"),

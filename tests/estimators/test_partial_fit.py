@@ -155,8 +155,11 @@ class TestSolvers:
             SequenceTagger(solver="eg").partial_fit(X, y)
         with pytest.raises(ValueError, match="solver 'mira' needs temperature 0"):
             SequenceTagger(solver="mira").partial_fit(X, y)
-        with pytest.raises(ValueError, match="needs l2 > 0 and smooth penalty"):
-            MaxentClassifier(penalty="l1").partial_fit(*rows(0))
+        for options in ({"penalty": "l1"}, {"penalty": "elasticnet"}):
+            assert not hasattr(MaxentClassifier(**options), "partial_fit")
+            with pytest.raises(AttributeError, match="no attribute 'partial_fit'"):
+                MaxentClassifier(**options).partial_fit(*rows(0))
+        assert hasattr(MaxentClassifier(penalty="elasticnet", l1_ratio=0.0), "partial_fit")
 
     def test_models_that_cannot(self):
         X, y = sequences(0)

@@ -271,7 +271,7 @@ def judge(name: str, how: str, folder: Path, ended: Ended, session: int) -> tupl
     if ended.how == normal:
         return ("had ended" if normal == "status 0" else "not available, refused"), name
     if how == "closed pipe":
-        return ("ended, nothing left" if ended.how == "status 2" else "another status"), f"{name}: {ended}"
+        return ("ended, nothing left" if ended.how == "status 141" else "another status"), f"{name}: {ended}"
     number = int(getattr(signal, how))
     if ended.how == f"signal {number}":
         return "ended before it began", name

@@ -19,8 +19,9 @@ class ProgressLine(TrainingCallback):
 
     A score that was found some passes ago is shown with its pass.
 
-    The line is drawn over itself on a terminal; elsewhere a new line is written at most every ten seconds. For `solve`
-    use it as a context: ``with ProgressLine() as line: solve(problem, callback=line)``.
+    The line is drawn over itself on a terminal; elsewhere (a notebook, a pipe, a file) new lines are written: for the
+    first step, at most every ten seconds, and for the last step. For `solve` use it as a context:
+    ``with ProgressLine() as line: solve(problem, callback=line)``.
 
     Parameters
     ----------
@@ -34,6 +35,7 @@ class ProgressLine(TrainingCallback):
         self.console = console
         self.every_seconds = every_seconds
         self._live: Any = None
+        self._late = ""  # the last line, if it came too soon to be written
         self._drawn = -math.inf
 
     def __enter__(self) -> Self:
@@ -51,13 +53,15 @@ class ProgressLine(TrainingCallback):
             self._seen.append((progress.seconds, progress.certificate.relative_gap))
         now = time.monotonic()
         if now - self._drawn < self._every:
+            self._late = self.line(progress)
             return
         self._drawn = now
+        self._late = ""
         text = self.line(progress)
         if self._live is not None:
             self._live.update(self._text(text), refresh=True)
         else:
-            self._console.print(text, soft_wrap=True, markup=False, highlight=False)
+            self._print(text)
 
     def end(self, session: Session, result: Result | None) -> Result | None:
         self._stop()
@@ -93,15 +97,21 @@ class ProgressLine(TrainingCallback):
         self._console = self.console if self.console is not None else Console(stderr=True)
         terminal = self._console.is_terminal
         self._every = self.every_seconds if self.every_seconds is not None else (0.1 if terminal else 10.0)
-        self._drawn = time.monotonic() if not terminal and self.every_seconds is None else -math.inf
+        self._drawn = -math.inf
         if terminal:
             self._live = Live(console=self._console, transient=True, auto_refresh=False)
             self._live.start()
+
+    def _print(self, text: str) -> None:
+        self._console.print(text, soft_wrap=True, markup=False, highlight=False)
 
     def _stop(self) -> None:
         if self._live is not None:
             self._live.stop()
             self._live = None
+        elif self._late:
+            self._print(self._late)
+        self._late = ""
 
     @staticmethod
     def _text(text: str) -> Any:

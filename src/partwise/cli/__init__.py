@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from partwise.cli.errors import run_safely
+from partwise.cli.errors import Commands, run_safely
 
 #: Where each command is, and what the list of commands says of it.
 COMMANDS = {
@@ -33,7 +33,7 @@ COMMANDS = {
 }
 
 
-class _Commands(click.Group):
+class _Commands(Commands):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(COMMANDS)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from partwise.cli.errors import UserError
+from partwise.cli.errors import Commands, UserError
 from partwise.cli.output import json_flag, print_json, table
 
 _folder = click.option(
@@ -16,7 +16,7 @@ _folder = click.option(
 )
 
 
-@click.group("data")
+@click.group("data", cls=Commands)
 def command() -> None:
     """List, fetch and check data sets.
 

@@ -1,7 +1,7 @@
 """How the command line fails: one line on standard error, exit status 2 (130 after Ctrl-C), no traceback.
 
 SIGTERM and SIGHUP end a command as Ctrl-C does: what it was writing is taken away, and its status is 128 and the
-signal's number, as a shell says it.
+signal's number, as a shell says it. So does a reader of standard output that goes away: 141, without a message.
 
 What counts as a user's error: files that do not exist, are not readable, not writable or not in their format (OSError,
 FormatError, ModelFormatError), values that an option, an estimator or a solver refuses (ValueError), a run that
@@ -11,6 +11,7 @@ everything if the environment variable ``PARTWISE_TRACEBACK`` is set.
 
 from __future__ import annotations
 
+import difflib
 import errno
 import io
 import math
@@ -35,12 +36,30 @@ AGAIN = 3.0
 
 USER_ERROR = 2
 INTERRUPTED = 130
+#: The reader of the output has gone (`| head`): 128 and SIGPIPE, as a shell says it.
+CLOSED_PIPE = 141
 
 
 class UserError(click.ClickException):
     """Something that the user can fix."""
 
     exit_code = USER_ERROR
+
+
+class Commands(click.Group):
+    """A group of commands, with a suggestion for one that it does not have."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the arguments begin with."""
+        name = args[0]
+        names = self.list_commands(ctx)
+        if name not in names and not name.startswith("-") and not ctx.resilient_parsing:
+            close = difflib.get_close_matches(name, names, 1)
+            hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(names)}"
+            ctx.fail(f"there is no command {name!r}: {hint}")
+        return super().resolve_command(ctx, args)
 
 
 class Ended(BaseException):
@@ -74,11 +93,11 @@ def run_safely(run: Callable[[], Any]) -> NoReturn:
     except SystemExit as done:
         # Completions for a shell end well; else it is click's own answer to a closed pipe, with standard output made
         # safe to flush.
-        code = USER_ERROR if done.code else 0
+        code = CLOSED_PIPE if done.code else 0
     except BrokenPipeError:
         # The reader of the output has gone: nothing more can be written, not even at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = USER_ERROR
+        code = CLOSED_PIPE
     except Exception as error:
         if os.environ.get(VARIABLE):
             raise

@@ -101,7 +101,10 @@ def path(
         training, held = _hold_out(task, whole, flags["hold_out"], flags["seed"])
         where = f"{held.n_examples} {task.unit} held out"
 
+    from partwise.cli.tasks.labels import check_weighted_labels
+
     model = task.make(flags, training, settings)
+    check_weighted_labels(model, whole)
     points, evaluations = [], []
     results = over.fit(model, training)
     for result, named in zip(results, over.names(results), strict=True):

@@ -7,10 +7,11 @@ from typing import Any
 
 import click
 
+from partwise.cli.errors import Commands
 from partwise.cli.tasks import TASKS, Task, get_task
 
 
-class TaskGroup(click.Group):
+class TaskGroup(Commands):
     """``partwise train`` and ``partwise path``; `make` makes a task's command."""
 
     def __init__(self, *args: Any, make: Callable[[Task], click.Command], **kwargs: Any) -> None:

@@ -250,9 +250,11 @@ def train(
     training, held, others = task.prepared(flags, training, held)
 
     from partwise.cli.devscore import TrainingAnswers
+    from partwise.cli.tasks.labels import check_weighted_labels
 
     if begun is None:
         model = task.make(flags, training, settings)
+        check_weighted_labels(model, training)
     else:
         model, training = begun.estimator, widened(task, training, begun)
     callbacks = _callbacks(task, flags, training, held, quiet or as_json)

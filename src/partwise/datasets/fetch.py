@@ -6,8 +6,10 @@ import gzip
 import hashlib
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from partwise.datasets.folder import VARIABLE, cache_folder, data_file, open_bytes
 from partwise.datasets.registry import DataFile, DataSet, get_data_set
@@ -86,8 +88,26 @@ def _download(item: DataSet, file: DataFile, folder: Path) -> Path:
         import pooch
     except ImportError:
         raise OSError("downloads need pooch: pip install 'partwise[data]'") from None
-    assert file.url is not None
+    with _folder(folder):
+        return _downloaded(pooch, file, folder)
+
+
+@contextmanager
+def _folder(folder: Path) -> Iterator[None]:
+    """Make a folder, and take it and its parents away again if nothing comes into them."""
+    made = [each for each in (folder, *folder.parents) if not each.exists()]
     folder.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):  # something else is in it by now
+            for each in made:
+                each.rmdir()
+        raise
+
+
+def _downloaded(pooch: Any, file: DataFile, folder: Path) -> Path:
+    assert file.url is not None
     pooch.get_logger().setLevel("WARNING")
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         try:

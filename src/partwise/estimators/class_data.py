@@ -58,7 +58,7 @@ def feature_names(given: Any, n_features: int) -> list[str]:
 
 
 def _bad_cell(X: Any) -> str | None:
-    """Where X holds what is no finite number, in words; None where nothing of the kind is found."""
+    """Where X holds what is not a number or, if there is no such cell, not finite; None where all cells are fine."""
     if sparse.issparse(X):
         return _bad_entry(X)
     columns = getattr(X, "columns", None)
@@ -69,14 +69,20 @@ def _bad_cell(X: Any) -> str | None:
         if array.ndim != 2:
             return None
         names, parts = list(range(array.shape[1])), list(array.T)
+    infinite = None
     for name, part in zip(names, parts, strict=True):
         values = np.asarray(part)
         if values.dtype.kind in "biu":
             continue
         for row, value in enumerate(values.tolist()):
-            if not _finite(value):
+            try:
+                finite = np.isfinite(float(value))
+            except (TypeError, ValueError):
+                # scikit-learn turns cells into numbers before it looks whether they are finite
                 return f"row {row}, column {name!r}: {value!r}"
-    return None
+            if infinite is None and not finite:
+                infinite = f"row {row}, column {name!r}: {value!r}"
+    return infinite
 
 
 def _bad_entry(X: Any) -> str | None:
@@ -88,10 +94,3 @@ def _bad_entry(X: Any) -> str | None:
         return None
     first = bad[np.argmin(table.row[bad])]
     return f"row {table.row[first]}, column {table.col[first]}: {float(table.data[first])!r}"
-
-
-def _finite(value: Any) -> bool:
-    try:
-        return bool(np.isfinite(float(value)))
-    except (TypeError, ValueError):
-        return False

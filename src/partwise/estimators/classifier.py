@@ -54,8 +54,8 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
     C : float
         Inverse of the penalty's strength.
     penalty : {"l2", "l1", "elasticnet"}
-        "l1": ``|w|_1 / C`` instead, which makes weights zero; "elasticnet": ``l1_ratio`` of that and the rest of the
-        first. Both are for losses with a temperature above 0.
+        "l2": ``|w|^2 / (2 C)``; "l1": ``|w|_1 / C``, which makes weights zero; "elasticnet": `l1_ratio` times the
+        penalty of "l1" plus 1 - `l1_ratio` times that of "l2". The last two are for losses with a temperature above 0.
     l1_ratio : float between 0 and 1
         Used by "elasticnet" only.
     fit_intercept : bool

@@ -12,11 +12,12 @@ import copy
 import math
 import time
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
+from sklearn.utils.metaestimators import available_if
 
-from partwise.estimators.answers import AnsweringEstimator
+from partwise.estimators.answers import AnsweringEstimator, Method
 from partwise.estimators.training import unchanged_on_failure
 from partwise.losses import Loss
 from partwise.models.base import Ability, Model, Training
@@ -37,11 +38,23 @@ class Stream:
     seconds: float
 
 
+def _takes_single_examples(estimator: Any) -> bool:
+    """Whether there may be a solver for `partial_fit`: none of those that go example by example takes an l1 term."""
+    if estimator.penalty == "l1" or (estimator.penalty == "elasticnet" and estimator.l1_ratio != 0):
+        raise AttributeError(f"partial_fit is not available with penalty={estimator.penalty!r}: use 'l2'")
+    return True
+
+
+def _where_examples_can_be_taken_singly(method: Method) -> Method:
+    return cast(Method, available_if(_takes_single_examples)(method))
+
+
 class IncrementalEstimator(AnsweringEstimator):
     """An estimator that can be trained further."""
 
     _stream: Stream | None = None
 
+    @_where_examples_can_be_taken_singly
     def partial_fit(
         self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None, *, grow: bool = False
     ) -> Self:

@@ -83,8 +83,9 @@ class SequenceTagger(StructuredEstimator):
         Weights for the first and the last label of a sequence.
     template : None, "chunk", "pos", "ner", "morph", or a Template
         Make the attributes from columns of text by a feature template, such as a CRF++ template file read by
-        `Template.from_file`. Its B lines say which weights pairs of labels have. "ner" looks at the first column and at those of
-        tags (2 to 60 values), "morph" at all, "chunk" at the first two, "pos" at the first; a warning names the others.
+        `Template.from_file`. Its B lines say which weights pairs of labels have. "ner" looks at the first column and
+        at those of tags (2 to 60 values), "morph" at all, "chunk" at the first two, "pos" at the first; a warning names
+        the others.
     kernel : None, "linear", "polynomial", "rbf", "precomputed", or one of `partwise.kernels`
         Compare positions by a kernel instead of weighing their attributes: the score of a label is a sum over training
         positions, every label has a coefficient (`features` is about transitions alone), and `transition_features` is

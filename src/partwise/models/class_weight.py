@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,18 @@ def with_class_weight(
     factors = label_factors(class_weight, seen, sums)
     product: Floats = rows * factors[labels]
     return product
+
+
+def warn_of_gone(before: NDArray[Any], after: NDArray[Any]) -> None:
+    """Warn of labels that are gone, because class_weight leaves no example of them."""
+    gone = [label for label in before.tolist() if not np.any(after == label)]
+    if gone:
+        names = ", ".join(map(repr, gone[:5]))
+        warnings.warn(
+            f"y: all examples with {names} have weight 0, so that nothing is learnt of it and classes_ is without it",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def sequence_weights(class_weight: Any, targets: Targets, weight: Floats | None, classes: Any = None) -> Floats:
@@ -68,8 +81,9 @@ def label_factors(class_weight: Any, seen: NDArray[Any], sums: Floats) -> Floats
         return balanced
     if isinstance(class_weight, Mapping):
         unknown = [label for label in class_weight if not np.any(seen == label)]
-        if unknown:
-            raise ValueError(f"class_weight names the label {unknown[0]!r}, which is not in y")
+        if unknown:  # so it may be in a fold of the data
+            names = ", ".join(repr(label) for label in unknown[:5])
+            warnings.warn(f"class_weight names labels that are not in y: {names}", UserWarning, stacklevel=3)
         for label, value in class_weight.items():
             check_positive(f"class_weight of label {label!r}", value, zero=True)
             if value > MOST_WEIGHT:

@@ -30,7 +30,7 @@ from partwise.models.base import Ability, InputReport, Labellings, Learnt, Model
 from partwise.models.class_explaining import explain_row
 from partwise.models.class_items import ClassRows, item_rows, n_rows, set_allowed, take_rows
 from partwise.models.class_partitioner import ClassesPartitioner
-from partwise.models.class_weight import with_class_weight
+from partwise.models.class_weight import warn_of_gone, with_class_weight
 from partwise.models.costs import LabelCost, row_costs
 from partwise.models.encoded import EncodedRows
 from partwise.models.inspection import Explanation, TopFeatures, choose_kept, counts_of, largest
@@ -99,8 +99,10 @@ class ClassesModel(Model):
         given = None if training.classes is None else all_labels(np.unique(y), np.unique(training.classes))
         weight = with_class_weight(self.class_weight, y, weight, given)
         if weight is not None and not weight.all():
-            keep = np.flatnonzero(weight)
+            keep, before = np.flatnonzero(weight), np.unique(y)
             X, y, weight = take_rows(X, keep), y[keep], weight[keep]
+            if given is None and self.class_weight is not None:
+                warn_of_gone(before, np.unique(y))
         X = self._learn_columns(X)
         classes, labels = np.unique(y, return_inverse=True)
         if given is not None:

@@ -1,5 +1,6 @@
 """Solvers by name, and which of them fit which problem."""
 
+import difflib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
@@ -130,7 +131,9 @@ def get_solver(name: str, **options: Any) -> Solver[Any]:
         If it has no such hyper-parameter; the message lists those it has.
     """
     if name not in SOLVERS:
-        raise ValueError(f"unknown solver {name!r}; there are {', '.join(SOLVERS)} (and 'auto')")
+        close = difflib.get_close_matches(str(name), SOLVERS, 1)
+        hint = f"did you mean {close[0]!r}? There" if close else "there"
+        raise ValueError(f"unknown solver {name!r}; {hint} are {', '.join(SOLVERS)} (and 'auto')")
     known = [item.name for item in fields(SOLVERS[name])]
     unknown = sorted(set(options) - set(known))
     if unknown:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from partwise.arrays import Ints
 from partwise.cli.errors import UserError
 from partwise.cli.output import table
-from partwise.cli.tasks import Evaluation
+from partwise.cli.tasks import Data, Evaluation
 from partwise.metrics import chunk_scores
 
 _CHUNK = re.compile(r"O|[BIES]-.+")
@@ -120,6 +120,17 @@ def class_weight_of(
             raise UserError(f"--class-weight: label {label} has two weights")
         found[label] = value
     return found or None
+
+
+def check_weighted_labels(model: Any, data: Data) -> None:
+    """UserError for a class weight of a label that all training data lack; a fold of them may lack it."""
+    weights = getattr(model, "class_weight", None)
+    if not isinstance(weights, Mapping) or data.y is None:
+        return
+    known = set(data.y.distinct() if hasattr(data.y, "distinct") else np.unique(data.y).tolist())
+    for label in weights:
+        if label not in known:
+            raise UserError(f"--class-weight: label {label}, which is not in y: the data have no such label")
 
 
 def _confusion(names: list[Any], gold: Sequence[Any], guess: Sequence[Any]) -> tuple[list[str], list[list[int]]] | None:

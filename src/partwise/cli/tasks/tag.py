@@ -34,6 +34,10 @@ from partwise.metrics import calibration, chunk_f1
 BEGIN = "^"
 
 
+#: So many attributes, all unknown, are those of another kind of input.
+MANY_UNKNOWN = 20
+
+
 class TagTask(Task):
     """DATA has one token per line and a blank line after each sentence; its last column is the label.
 
@@ -197,7 +201,9 @@ class TagTask(Task):
     # scores
 
     def _score(self, model: Any, data: Data, guess: Any = None) -> Evaluation:
-        guess = model.predict(data.X) if guess is None else guess
+        if guess is None:
+            guess = model.predict(data.X)
+            self._check_known(model, data)
         if data.source.target == "feats":
             return evaluate_feats(data.y, guess, model.classes_.tolist())
         if data.source.target == LEMMA_RULE:
@@ -267,8 +273,10 @@ class TagTask(Task):
                 raise UserError("--k-best cannot be combined with --marginals")
             likely = hasattr(model, "predict_marginals")
             found = model.predict_k_best(data.X, request.k_best, probabilities=likely, **options)
+            self._check_known(model, data)
             return self._k_best_lines(found, "probability" if likely else "score", data, request)
         best = model.predict(data.X, **options)
+        self._check_known(model, data)
         rows = None
         if request.marginals:
             if not hasattr(model, "predict_marginals"):
@@ -277,6 +285,18 @@ class TagTask(Task):
                 )
             rows = model.predict_marginals(data.X, output="array", **options)
         return self._lines(model, best, rows, data, request)
+
+    def _check_known(self, model: Any, data: Data) -> None:
+        """UserError for items without an attribute that the model knows, such as columns read as items."""
+        if data.source.format != "items" or data.first:
+            return
+        unknown, n = model.unknown_counts_
+        if n == 0 or (unknown == n >= MANY_UNKNOWN):
+            what = "no token has an attribute" if n == 0 else f"the model knows none of the {n} attributes"
+            raise UserError(
+                f"{what}: this model reads CRFsuite's items, lines `label TAB attribute TAB attribute ...`; "
+                "is the input in columns? Make the items of the model's training from them"
+            )
 
     def _lines(
         self, model: Any, best: list[list[Any]], marginals: list[Any] | None, data: Data, request: Request

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import click
+import numpy as np
 
 from partwise.cli.errors import UserError
 from partwise.cli.tasks import Data, NoExamples
+from partwise.cli.tasks.labels import are_chunks
 from partwise.cli.tasks.tagtext import TextGuess, text_sentences
 from partwise.conllu import ConlluColumns
+from partwise.features.presets import FEW_TAGS
 from partwise.io import (
     CodedSequences,
     ConlluSentence,
@@ -27,6 +31,7 @@ from partwise.io import (
 )
 from partwise.io.blocks import after_blank_lines, after_empty_lines, before_sentences, text_blocks
 from partwise.io.conllu_sentence import MISC
+from partwise.models.label_counts import FEW_LABELS
 
 FORMATS = ("auto", "columns", "items", "conllu")
 #: Where a file of each format may be cut.
@@ -220,7 +225,22 @@ def _split(table: Sentences, path: str, settings: Mapping[str, Any], labelled: b
     if labelled and not there:
         raise FormatError(f"expected labels in column {label + 1}, found {table.n_columns} columns", path, 1)
     y = CodedSequences.of(table, label) if labelled else None
+    if y is not None and settings.get("columns") is None and n_features is None:
+        _warn_of_first_column(CodedSequences.of(table, 0), y, path)
     return Data(table.select(features), y, len(table), int(table.n_tokens))
+
+
+def _warn_of_first_column(first: CodedSequences, last: CodedSequences, path: str) -> None:
+    """Warn where the first column looks like labels, and the last one, which is learnt, does not."""
+    chunks = are_chunks(first.names) and not are_chunks(last.names)
+    rare = 2 * int((np.bincount(last.codes) == 1).sum()) > len(last.names) > FEW_LABELS
+    if chunks or (rare and 1 < len(first.names) <= FEW_TAGS):
+        warnings.warn(
+            f"{path}: labels are read from the last column, but the first one looks like them "
+            f"({', '.join(first.names[:3])}, ...): give --columns 2,...,1 if it has the labels",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 def _items(X: list[Any], y: list[list[str]], labelled: bool) -> Data | None:

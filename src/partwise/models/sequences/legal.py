@@ -7,6 +7,7 @@ iob1    O, B-x, I-x: B-x comes after B-x or I-x; never chosen by itself
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,6 +19,8 @@ from partwise.arrays import Booleans, Bytes, Ints, pointers
 from partwise.lazy import cached_property
 
 SCHEMES = ("iob1", "iob2", "iobes")
+#: Up to this share of the sequences may break a scheme by mistake.
+MISTAKES = 0.1
 #: Names of schemes that rules are asked for by: the scheme, and the first letters that its labels have.
 NAMES = {
     "iob1": ("iob1", "OBI"),
@@ -143,9 +146,33 @@ def scheme_of(labels: tuple[Any, ...]) -> str | None:
     return found if rule_of(found, labels).for_any_length else None
 
 
-def kept_scheme(labels: tuple[Any, ...], codes: Ints, lengths: Ints) -> str | None:
-    """The scheme that the labels look like, if all of these sequences, none of them empty, keep to it."""
+def kept_scheme(
+    labels: tuple[Any, ...], codes: Ints, lengths: Ints, numbers: Sequence[int] | None = None, warn: bool = False
+) -> str | None:
+    """The scheme that the labels look like, if all of these sequences, none of them empty, keep to it.
+
+    warn: about the first sequence that does not, where that may be a mistake. numbers: of the sequences.
+    """
     scheme = scheme_of(labels)
-    if scheme is None or not rule_of(scheme, labels).allows(codes, lengths).all():
+    if scheme is None:
         return None
-    return scheme
+    allowed = rule_of(scheme, labels).allows(codes, lengths)
+    if allowed.all():
+        return scheme
+    n = int(np.count_nonzero(~allowed))
+    # Where many sequences break the scheme, the labels are not meant to keep to it, and where all keep to IOB1, neither.
+    iob1 = scheme == "iob2" and rule_of("iob1", labels).allows(codes, lengths).all()
+    if warn and n <= max(1, MISTAKES * len(lengths)) and not iob1:
+        first = int(np.argmin(allowed))
+        begin = int(pointers(lengths)[first])
+        row, rule = codes[begin : begin + int(lengths[first])], rule_of(scheme, labels)
+        good = np.concatenate([[rule.first[row[0]]], rule.pairs[row[:-1], row[1:]]])
+        at = int(np.argmin(good)) if not good.all() else len(row) - 1
+        warnings.warn(
+            f"y: sequence {first if numbers is None else numbers[first]}, position {at}: the label {labels[row[at]]!r} "
+            f"is not allowed there in {scheme} ({n:,} of {len(lengths):,} sequences break the scheme), so that "
+            "predictions are not kept to it: mend the labels, or say legal=True (kept to it) or legal=False (not)",
+            UserWarning,
+            stacklevel=3,
+        )
+    return None

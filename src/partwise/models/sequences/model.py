@@ -19,7 +19,7 @@ from partwise.model_files.errors import ModelFormatError
 from partwise.model_files.parts import ModelParts
 from partwise.model_files.values import decode_labels, encode_labels
 from partwise.models.base import Ability, InputReport, Labellings, Learnt, Model, Reading, Training
-from partwise.models.class_weight import sequence_weights
+from partwise.models.class_weight import sequence_weights, warn_of_gone
 from partwise.models.costs import LabelCost, row_costs
 from partwise.models.label_counts import warn_of_many_labels
 from partwise.models.rows import Rows
@@ -124,7 +124,11 @@ class SequenceModel(Model):
         labels = targets.encode(self.classes)
         warn_of_many_labels(np.bincount(labels, minlength=self.n_labels), self.label_table)
         self.label_scheme = (
-            kept_scheme(tuple(self.classes.tolist()), labels, sequences.lengths()) if self.ruled else None
+            kept_scheme(
+                tuple(self.classes.tolist()), labels, sequences.lengths(), sequences.numbers, self.legal == "auto"
+            )
+            if self.ruled
+            else None
         )
         if self.legal is True:
             self.kept_scheme()  # an error for labels of no scheme, before the work
@@ -172,8 +176,10 @@ class SequenceModel(Model):
             given = None if classes is None else all_labels(targets.classes(), classes)
             weight = sequence_weights(self.class_weight, targets, weight, given)
         if weight is not None and not weight.all():
-            keep = np.flatnonzero(weight)
+            keep, before = np.flatnonzero(weight), targets.classes()
             sequences, targets, weight = sequences.take(keep), targets.take(keep), weight[keep]
+            if classes is None and self.class_weight is not None:
+                warn_of_gone(before, targets.classes())
         return sequences, targets, weight, n_sequences
 
     def _first_reading(self, sequences: Sequences, n_jobs: int) -> Rows:

@@ -103,7 +103,10 @@ class SequencePartitioner(Partitioner):
         model = self.model
         _, rows, labels, weight = self._looked_at(X, y, sample_weight, n_jobs, model.classes)
         if model.label_scheme is not None:
-            model.label_scheme = kept_scheme(tuple(model.classes.tolist()), labels, rows.lengths)
+            # numbers of sequences are those of their block
+            model.label_scheme = kept_scheme(
+                tuple(model.classes.tolist()), labels, rows.lengths, warn=model.legal == "auto"
+            )
         self.count(rows, labels)
         return EncodedRows(rows, labels, weight)
 
