@@ -38,6 +38,11 @@ std::unique_ptr<Grammar> make(Bytes& in) {
         if (in.flag()) options.cost = Grammar::Cost::kRules;
     }
     if (in.flag()) options.span_costs = in.numbers(in.below(0, 4), true);
+    if (in.flag()) {
+        table.n_tuples = in.byte() < 250 ? Index{1} << in.below(0, 4) : in.near(0, 5);
+        for (Index k = in.byte() < 250 ? words : in.below(0, 9); k > 0; --k)
+            options.tuple_codes.push_back(in.near(0, 3));
+    }
     return std::make_unique<Grammar>(lengths, std::move(table), std::move(options));
 }
 
