@@ -13,6 +13,7 @@ from guidesolvers import guide_solvers
 from partwise import Problem, available_solvers, get_solver, load, model_files, solve, structures
 from partwise.losses import Loss, get_loss
 from partwise.models import ConstraintError, NotAvailable
+from partwise.problem.tasks import TASKS
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -44,6 +45,9 @@ def execute(name: str) -> dict[str, object]:
 def test_the_solver_of_the_page_is_certified(run_page):
     with guide_solvers():
         page = run_page("how_to_add_a_solver.md")
+    assert TASKS.pop("largest_score")
+    assert page["largest"] == page["problem"].linear_scores(page["w"], 0.0).max()
+    assert page["estimate"].shape == page["w"].shape
     result, other = page["result"], solve(page["problem"], "lbfgs", tol=1e-9)
     assert result.status == "converged"
     assert 0 <= result.gap <= 1e-6 * result.primal

@@ -94,6 +94,20 @@ void bind_objective(nb::module_& m) {
             },
             "weights"_a, "n_jobs"_a = 1)
         .def(
+            "plane_of",
+            [](const Objective& o, const Floats& weights, const Ints& examples) {
+                check_weights(o.features(), weights);
+                check_order(o, examples);
+                Interrupt interrupt = python_interrupt();
+                Plane plane;
+                {
+                    const nb::gil_scoped_release release;
+                    plane = o.plane_of(span_of(examples), weights.data(), interrupt);
+                }
+                return nb::make_tuple(plane.value, numpy(std::move(plane.u)), plane.b);
+            },
+            "weights"_a, "examples"_a.noconvert())
+        .def(
             "slack_plane",
             [](const Objective& o, const Floats& weights, bool with_u, int n_jobs) {
                 check_weights(o.features(), weights);

@@ -210,57 +210,79 @@ Plane Objective::plane(const double* w, int n_jobs, Interrupt& interrupt) const 
 
 Plane Objective::plane_at(const double* w, double temperature, double* marginals, int n_jobs,
                           Interrupt& interrupt) const {
-    const bool fixed_mass = loss_.link.fixed_mass();
     const bool zero = all_zero(w, features_->num_weights());
     return sum_runs(*this, n_jobs, interrupt, true, [&](Index begin, Index end, double* directions, Workspace& ws) {
-        const Index first = offset(begin);
-        const Index all = offset(end) - first;
-        Workspace::Frame frame(ws);
-        double* scores = frame.take(all);
-        double* gold_scores = frame.take(end - begin);
-        double* values = frame.take(end - begin);
-        double* entropies = frame.take(end - begin);
-        scores_of(begin, end, zero ? nullptr : w, scores);
-        for (Index i = begin; i < end; ++i) {
-            double* augmented = scores + (offset(i) - first);
-            gold_scores[i - begin] = dot_gold(i, augmented);
-            add_cost(i, loss_.cost_scale, augmented);
-        }
-        structure_->log_partition_of(begin, end, scores, temperature, values, directions, entropies, ws);
-        if (marginals) copy(directions, marginals + first, all);
-        Term sum;
-        if (unit_weights_ && fixed_mass && loss_.cost_scale == 0.0) {  // nothing per example but its gold labelling
-            scale(-1.0, directions, all);
-            for (Index k = 0; k < end - begin; ++k) {
-                sum.value += values[k] - gold_scores[k];
-                sum.extra += entropies[k];
-            }
-            sum.b = loss_.temperature * sum.extra;
-            for (Index i = begin; i < end; ++i) add_gold(i, 1.0, directions + (offset(i) - first));
-            return sum;
-        }
-        for (Index i = begin; i < end; ++i) {
-            const Index n = num_slots(i);
-            const double omega = weight(i);
-            double* direction = directions + (offset(i) - first);
-            const double margin = values[i - begin] - gold_scores[i - begin];
-            const double mass = loss_.link.mass(margin);
-            // kappa <mu, c> + tau H = smax - <mu, theta>, but that cancels; add the parts up instead.
-            double cost_term = 0;
-            if (loss_.cost_scale != 0.0) {
-                double* cost = scores;  // of this run; no longer needed
-                fill(cost, n, 0.0);
-                add_cost(i, loss_.cost_scale, cost);
-                cost_term = dot(direction, cost, n);
-            }
-            scale(-omega * mass, direction, n);
-            add_gold(i, omega * mass, direction);
-            const double entropy = entropies[i - begin];
-            const double b = mass * (cost_term + loss_.temperature * entropy) - loss_.link.conjugate(mass);
-            sum.add(omega, {loss_.link.value(margin), b, mass * entropy});
-        }
-        return sum;
+        return plane_run(begin, end, zero ? nullptr : w, temperature, marginals, directions, ws);
     });
+}
+
+Plane Objective::plane_of(std::span<const Index> examples, const double* w, Interrupt& interrupt) const {
+    Plane plane;
+    plane.u.assign(idx(features_->num_weights()), 0.0);
+    Workspace ws;
+    for (const Index i : examples) {
+        interrupt.check();
+        if (weight(i) == 0.0) continue;
+        Workspace::Frame frame(ws);
+        double* direction = frame.take(num_slots(i));
+        const Term term = plane_run(i, i + 1, w, loss_.temperature, nullptr, direction, ws);
+        plane.value += term.value;
+        plane.b += term.b;
+        features_->add_transpose_of(i, i + 1, direction, plane.u.data());
+    }
+    return plane;
+}
+
+Term Objective::plane_run(Index begin, Index end, const double* w, double temperature, double* marginals,
+                          double* directions, Workspace& ws) const {
+    const Index first = offset(begin);
+    const Index all = offset(end) - first;
+    Workspace::Frame frame(ws);
+    double* scores = frame.take(all);
+    double* gold_scores = frame.take(end - begin);
+    double* values = frame.take(end - begin);
+    double* entropies = frame.take(end - begin);
+    scores_of(begin, end, w, scores);
+    for (Index i = begin; i < end; ++i) {
+        double* augmented = scores + (offset(i) - first);
+        gold_scores[i - begin] = dot_gold(i, augmented);
+        add_cost(i, loss_.cost_scale, augmented);
+    }
+    structure_->log_partition_of(begin, end, scores, temperature, values, directions, entropies, ws);
+    if (marginals) copy(directions, marginals + first, all);
+    Term sum;
+    // Nothing per example but its gold labelling.
+    if (unit_weights_ && loss_.link.fixed_mass() && loss_.cost_scale == 0.0) {
+        scale(-1.0, directions, all);
+        for (Index k = 0; k < end - begin; ++k) {
+            sum.value += values[k] - gold_scores[k];
+            sum.extra += entropies[k];
+        }
+        sum.b = loss_.temperature * sum.extra;
+        for (Index i = begin; i < end; ++i) add_gold(i, 1.0, directions + (offset(i) - first));
+        return sum;
+    }
+    for (Index i = begin; i < end; ++i) {
+        const Index n = num_slots(i);
+        const double omega = weight(i);
+        double* direction = directions + (offset(i) - first);
+        const double margin = values[i - begin] - gold_scores[i - begin];
+        const double mass = loss_.link.mass(margin);
+        // kappa <mu, c> + tau H = smax - <mu, theta>, but that cancels; add the parts up instead.
+        double cost_term = 0;
+        if (loss_.cost_scale != 0.0) {
+            double* cost = scores;  // of this run; no longer needed
+            fill(cost, n, 0.0);
+            add_cost(i, loss_.cost_scale, cost);
+            cost_term = dot(direction, cost, n);
+        }
+        scale(-omega * mass, direction, n);
+        add_gold(i, omega * mass, direction);
+        const double entropy = entropies[i - begin];
+        const double b = mass * (cost_term + loss_.temperature * entropy) - loss_.link.conjugate(mass);
+        sum.add(omega, {loss_.link.value(margin), b, mass * entropy});
+    }
+    return sum;
 }
 
 Term Objective::gibbs_term(Index i, const double* scores, double* direction, Workspace& ws) const {

@@ -96,6 +96,8 @@ class Objective {
     void margins(const double* w, double temperature, double* out, int n_jobs, Interrupt& interrupt) const;
     // u and b at the oracle's own answer: alpha = p_w, or the argmax at temperature 0.
     Plane plane(const double* w, int n_jobs, Interrupt& interrupt) const;
+    // The same over these examples alone, each as often as it is named; one thread.
+    Plane plane_of(std::span<const Index> examples, const double* w, Interrupt& interrupt) const;
     // The same at p ~ exp((theta + kappa c) / temperature) for another temperature than the loss's: `value` is the sum
     // of losses with that temperature, u and b are those of the point p in this objective's own dual, `extra` is the
     // sum of omega s H. marginals (or null): p's expected counts, slots end to end; those of examples of weight zero
@@ -122,6 +124,9 @@ class Objective {
     void check_cost(Index i, const double* cost) const;
     // b's share of expected counts s mu; they are replaced by s g - s mu.
     Term dual_term(Index i, double mass, double entropy, double* counts, Workspace& ws) const;
+    // What the examples [begin, end) add to `plane_at`, and their directions; w null: weights that are all 0.
+    Term plane_run(Index begin, Index end, const double* w, double temperature, double* marginals, double* directions,
+                   Workspace& ws) const;
     // Scores of the examples [begin, end), slots end to end; w null: of weights that are all 0.
     void scores_of(Index begin, Index end, const double* w, double* out) const;
     // sum over examples of f(i, margin of i)

@@ -143,6 +143,7 @@ def test_every_task_travels(rng):
         np.testing.assert_array_equal(gibbs_scores(there, point).scores, gibbs_scores(here, point).scores)
     np.testing.assert_array_equal(there.plane_at(w, 0.5, counts.copy())[1], here.plane_at(w, 0.5, counts.copy())[1])
     np.testing.assert_array_equal(there.value_and_gradient(w)[1], here.value_and_gradient(w)[1])
+    np.testing.assert_array_equal(there.plane(w, [4, 1])[1], here.plane(w, [4, 1])[1])
     smooth, elsewhere = both(executor, "multiclass", "log")
     for every in (1, 2):
         mine, theirs = elsewhere.hessian(w, every), smooth.hessian(w, every)

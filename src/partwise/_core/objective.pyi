@@ -68,6 +68,8 @@ class Objective:
         """(value, u, b) at the oracle's answer alpha = p_w (or the argmax at temperature 0):
         u = sum omega s A'(g - mu) (minus the gradient of value), b = sum omega [s (kappa <mu, c> + tau H) -
         phi*(s)]."""
+    def plane_of(self, weights: Floats, examples: Ints) -> tuple[float, Floats, float]:
+        """The same over these examples alone, each as often as it is named."""
     def slack_plane(self, weights: Floats, with_u: bool = True, n_jobs: int = 1) -> tuple[float, Floats, float]:
         """The same for slack rescaling, max over y of c(y) (1 + <theta, counts(y) - g>): the value is an upper bound,
         (u, b) the plane of labellings that were found (u is empty unless with_u)."""

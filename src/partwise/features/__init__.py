@@ -34,7 +34,7 @@ from .maps import (
     segment_map,
 )
 from .maxent import Contexts, logistic_map, maxent_map, maxent_matrix_map, merge_contexts
-from .slots import SlotRows, slot_map
+from .slots import SlotRows, label_features, slot_map
 from .template import Template
 
 __all__ = [
@@ -65,6 +65,7 @@ __all__ = [
     "attribute_map",
     "chain_map",
     "history_chain_map",
+    "label_features",
     "logistic_map",
     "maxent_map",
     "maxent_matrix_map",

@@ -86,6 +86,33 @@ def slot_map(
     return LinearMap(segments)
 
 
+def label_features(rows: Any, labels: Any, width: int | None = None) -> Any:
+    """Rows for `slot_map` whose weights belong to features of labels, and not to labels.
+
+    The slot of row x and label a has the products x_j * labels[a, k], and weight j * K + k for each. Labels that share
+    features share weights, and a new label is scored by its features: x W labels[a] with W = weights.reshape(-1, K).
+
+    Parameters
+    ----------
+    rows : array or sparse matrix, or a list of them
+        Rows of input, all examples end to end; or each example's own.
+    labels : array or sparse matrix, n_labels x K
+        The features of each label.
+    width : int, optional
+        Slots of a row of labels, `structure.width`; those beyond the labels are padding (default: none).
+    """
+    from scipy import sparse
+
+    if isinstance(rows, list | tuple):
+        return [label_features(each, labels, width) for each in rows]
+    table = sparse.csr_matrix(labels, dtype=np.float64)
+    n_slots = table.shape[0] if width is None else width
+    if n_slots < table.shape[0]:
+        raise ValueError(f"features of {table.shape[0]} labels for rows of {n_slots} slots")
+    table.resize(n_slots, table.shape[1])
+    return sparse.csr_matrix(sparse.kron(sparse.csr_matrix(rows, dtype=np.float64), table))
+
+
 def _pieces(numbers: list[Ints | None], blocks: list[SlotRows], slot_ptr: Ints) -> list[Ints]:
     """The slots of each block, all examples end to end; ValueError naming an example with others than it has."""
     lengths = []

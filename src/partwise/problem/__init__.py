@@ -4,7 +4,7 @@ from .batch import Batch, LabelledBatch
 from .executor import BatchReference, Executor, ThreadExecutor, Walk, Work
 from .problem import Problem
 from .sums import Part
-from .tasks import BatchSums
+from .tasks import BatchSums, register_task
 
 __all__ = [
     "Batch",
@@ -17,4 +17,5 @@ __all__ = [
     "ThreadExecutor",
     "Walk",
     "Work",
+    "register_task",
 ]

@@ -37,16 +37,21 @@ class BatchReference(Protocol):
 
 @dataclass(frozen=True)
 class Work:
-    """A task by name, the loss, what is the same for every batch (weights, numbers), and threads to use for a batch."""
+    """A task by name, the loss, what is the same for every batch (weights, numbers), and threads to use for a batch.
+
+    function: the task itself where it is not one of partwise.
+    """
 
     task: str
     loss: Loss
     shared: tuple[Any, ...] = ()
     n_jobs: int = 1
+    function: Callable[..., Any] | None = None
 
     def on(self, sums: BatchSums, block: tuple[Any, ...]) -> Any:
         """Do it for one batch; block: that batch's part of what is not shared."""
-        return TASKS[self.task](sums, self.n_jobs, *self.shared, *block)
+        function = self.function or TASKS[self.task]
+        return function(sums, self.n_jobs, *self.shared, *block)
 
 
 class Walk(ABC):

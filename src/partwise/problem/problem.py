@@ -238,10 +238,15 @@ class Problem(ColumnSums):
         square = 0.5 * self.l2 * self.norm2(penalised(self.penalty, weights)) if self.l2 else 0.0
         return square if self.shift is None else square - self.dot(self.shift, weights)
 
-    def value_and_gradient(self, weights: Floats, marginals: Floats | None = None) -> tuple[float, Floats]:
+    def value_and_gradient(
+        self, weights: Floats, marginals: Floats | None = None, examples: ArrayLike | None = None
+    ) -> tuple[float, Floats]:
         """P(w) and its gradient l2 w - shift - u (a subgradient where P has a kink).
 
         marginals: an array for the expected counts under p_w, slots end to end (those of weight zero are left alone).
+        examples: numbers of the examples whose losses are summed, each as often as it is named (None: all once); the
+        penalty counts in full. From m random examples of n, `gradient(weights, n / m * plane(weights, examples)[1])`
+        is an unbiased estimate of the gradient.
 
         Raises
         ------
@@ -249,8 +254,10 @@ class Problem(ColumnSums):
             If the penalty has an l1 term.
         """
         self._refuse_l1("value_and_gradient")
+        if examples is not None and marginals is not None:
+            raise ValueError("marginals are those of all examples: leave examples out")
         if marginals is None:
-            value, u, _ = self.plane(weights)
+            value, u, _ = self.plane(weights, examples)
         else:
             value, u, _, _ = self.plane_at(weights, self.loss.temperature, marginals)
         return value + self._smooth_penalty(weights), self.gradient(weights, u)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .._core import FeatureMap, Objective, Structure, dot
 from ..arrays import Floats, Ints
@@ -19,7 +19,7 @@ from ..losses import Loss
 from .adding import added, added_up, joined, joined_pointers, written
 from .batch import Gold
 from .executor import BatchReference, Executor, Walk, Work
-from .tasks import BatchSums, Facts, First, Room
+from .tasks import BatchSums, Facts, First, Room, registered
 
 Array = TypeVar("Array", bound=NDArray[Any])
 #: Rounds over several batches in memory that make up a pass of visits. After batch upon batch the weights are those of
@@ -174,12 +174,22 @@ class Sums:
         """smax(theta_i + kappa c_i) - <theta_i, g_i> at this temperature, 0 where the weight is zero."""
         return joined(self._run("margins", weights, temperature))
 
-    def plane(self, weights: Floats) -> tuple[float, Floats, float]:
+    def plane(self, weights: Floats, examples: ArrayLike | None = None) -> tuple[float, Floats, float]:
         """(losses, u, b) at the oracle's answer to w: the plane that touches the losses there.
 
-        With slack rescaling it may stay below the upper bound that is given for the losses.
+        With slack rescaling it may stay below the upper bound that is given for the losses. examples: numbers of the
+        examples whose losses are summed, each as often as it is named (None: all once; not with slack rescaling).
         """
-        value, u, b = added_up(self._run("plane", weights))
+        if examples is None:
+            value, u, b = added_up(self._run("plane", weights))
+            return value, u, b
+        if self.loss.rescaling == "slack":
+            raise ValueError("examples: the plane of some examples is not available with slack rescaling")
+        chosen = check_examples(examples, self.n_examples)
+        if not len(chosen):
+            return 0.0, np.zeros(self.n_weights), 0.0
+        asked, members = self._by_batch(chosen)
+        value, u, b = added_up(self._run_on("plane_of", weights, chosen=chosen, asked=asked, members=members))
         return value, u, b
 
     def plane_at(self, weights: Floats, temperature: float, marginals: Floats) -> tuple[float, Floats, float, float]:
@@ -425,10 +435,18 @@ class Sums:
 
     # the work itself
 
+    def ask(self, task: str, *shared: Any) -> list[Any]:
+        """What a task that `register_task` knows gives for each batch, in the order of the batches.
+
+        The task is called as task(sums, n_jobs, *shared) wherever the batch is: in this process, or in another one.
+        """
+        return list(self._run(task, *shared))
+
     def _run(self, task: str, *shared: Any, blocks: Iterable[tuple[Any, ...]] | None = None) -> Iterator[Any]:
         """What a task gives for each batch."""
         own = [()] * self.n_batches if blocks is None else list(blocks)
-        return self._executor.run(Work(task, self.loss, shared, self.n_jobs), self._references, own)
+        work = Work(task, self.loss, shared, self.n_jobs, registered(task))
+        return self._executor.run(work, self._references, own)
 
     def _sum(self, task: str, *shared: Any, blocks: Iterable[tuple[Any, ...]] | None = None) -> Floats:
         total: Floats = added(self._run(task, *shared, blocks=blocks))
@@ -444,17 +462,28 @@ class Sums:
 
     def _of_examples(self, task: str, examples: Ints) -> list[Any]:
         """A task's answers for these examples, one each, in their order."""
-        owner = np.searchsorted(self._ends(False), examples, side="right")
-        ranges, asked = self._ranges(False), np.unique(owner).tolist()  # the others need not be opened
-        members = [np.flatnonzero(owner == number) for number in asked]
-        blocks = [(examples[where] - ranges[number][0],) for number, where in zip(asked, members, strict=True)]
-        work = Work(task, self.loss, (), self.n_jobs)
+        asked, members = self._by_batch(examples)
         answers: list[Any] = [None] * len(examples)
-        results = self._executor.run(work, [self._references[number] for number in asked], blocks)
+        results = self._run_on(task, chosen=examples, asked=asked, members=members)
         for where, found in zip(members, results, strict=True):
             for place, answer in zip(where.tolist(), found, strict=True):
                 answers[place] = answer
         return answers
+
+    def _by_batch(self, examples: Ints) -> tuple[list[int], list[Ints]]:
+        """The batches of these examples (the others need not be opened), and the places of each one's in the array."""
+        owner = np.searchsorted(self._ends(False), examples, side="right")
+        asked: list[int] = np.unique(owner).tolist()
+        return asked, [np.flatnonzero(owner == number) for number in asked]
+
+    def _run_on(
+        self, task: str, *shared: Any, chosen: Ints, asked: Sequence[int], members: Sequence[Ints]
+    ) -> Iterator[Any]:
+        """What a task gives for some batches, each with its own of the chosen examples, numbered within the batch."""
+        ranges = self._ranges(False)
+        blocks = [(chosen[where] - ranges[number][0],) for number, where in zip(asked, members, strict=True)]
+        work = Work(task, self.loss, shared, self.n_jobs)
+        return self._executor.run(work, [self._references[number] for number in asked], blocks)
 
     def _ends(self, of_slots: bool) -> list[int]:
         """Where batches end in arrays of all slots, or of all examples."""
@@ -495,3 +524,14 @@ def check_size(n_examples: int) -> None:
     """ValueError if there is nothing to sum over."""
     if n_examples == 0:
         raise ValueError("a problem needs at least one example")
+
+
+def check_examples(examples: ArrayLike, n_examples: int) -> Ints:
+    """Return numbers of examples as an array; raise ValueError for what is not one."""
+    chosen = np.asarray(examples)
+    if chosen.ndim != 1 or (chosen.dtype.kind not in "iu" and chosen.size):
+        raise ValueError(f"examples: whole numbers are needed, got an array of {chosen.dtype}, shape {chosen.shape}")
+    bad = np.flatnonzero((chosen < 0) | (chosen >= n_examples))
+    if bad.size:
+        raise ValueError(f"examples: {chosen[bad[0]]} is not between 0 and {n_examples - 1}")
+    return chosen.astype(np.int64, copy=False)

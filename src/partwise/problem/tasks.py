@@ -50,6 +50,30 @@ def task(function: Task) -> Task:
     return function
 
 
+def register_task(function: Task) -> Task:
+    """Make a function a task, for `Problem.ask`: the decorator of functions that are summed over batches.
+
+    The function is called as function(sums, n_jobs, *shared) for each batch, where `sums` has the batch's structure,
+    features, gold labellings, sample weights and loss (`BatchSums`), and n_jobs threads may be used. It has no state,
+    as it may run in another process; there its module must be importable.
+
+    Raises
+    ------
+    ValueError
+        If there is a task of partwise of this name.
+    """
+    if function.__name__ in TASKS and registered(function.__name__) is None:
+        raise ValueError(f"there is a task {function.__name__!r} in partwise: give yours another name")
+    return task(function)
+
+
+def registered(name: str) -> Callable[..., Any] | None:
+    """The task of this name, if it is not one of partwise: other processes may not know it by its name."""
+    if name not in TASKS:
+        raise ValueError(f"unknown task {name!r}: register it (partwise.problem.register_task)")
+    return None if TASKS[name].__module__ == __name__ else TASKS[name]
+
+
 class _Curved(NamedTuple):
     """Second derivatives as last asked for."""
 
@@ -60,7 +84,10 @@ class _Curved(NamedTuple):
 
 
 class BatchSums:
-    """One labelled batch under a loss, ready for the core: what tasks work on."""
+    """One labelled batch under a loss, ready for the core: what tasks work on.
+
+    `structure`, `features`, `gold` (indptr, slots, counts), `sample_weight` and `loss` are those of the batch.
+    """
 
     def __init__(self, labelled: LabelledBatch, loss: Loss) -> None:
         self.structure: Structure = labelled.batch.structure
@@ -251,6 +278,12 @@ def plane(sums: BatchSums, n_jobs: int, weights: Floats) -> tuple[float, Floats,
     if sums.slack:
         return sums.objective.slack_plane(weights, True, n_jobs)
     return sums.objective.plane(weights, n_jobs)
+
+
+@task
+def plane_of(sums: BatchSums, n_jobs: int, weights: Floats, examples: Ints) -> tuple[float, Floats, float]:
+    """(value, u, b) of these examples alone, at the oracle's answer."""
+    return sums.objective.plane_of(weights, examples)
 
 
 @task
