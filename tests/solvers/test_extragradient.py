@@ -8,7 +8,9 @@ from smallproblems import Small
 
 from oracles.excessive_gap import spread
 from oracles.extragradient import extragradient
-from partwise import DivergenceError, solve
+from oracles.problems import make_case
+from partwise import ConvergenceWarning, DivergenceError, Problem, solve
+from partwise.features import slot_map
 from partwise.solvers import Extragradient
 
 
@@ -74,3 +76,15 @@ def test_threads_do_not_change_a_bit():
     runs = [solve(small.problem.with_n_jobs(n), "extragradient", tol=5e-2) for n in (1, 2)]
     np.testing.assert_array_equal(runs[0].weights, runs[1].weights)
     assert runs[0].gap == runs[1].gap
+
+
+@pytest.mark.parametrize("seed", [142, 214, 233])
+def test_examples_with_one_labelling_break_no_step(seed):
+    """Expected counts that are 1 but for rounding move u by more than a tiny penalty moves w."""
+    case = make_case("grammar", seed, 2, plain=True)
+    assert [len(example) for example in case.examples] == [1, 1]
+    rows = 0.04 * np.random.default_rng(seed).normal(size=(int(case.structure.slot_offsets()[-1]), 3))
+    features = slot_map(case.structure, rows, uses=3, parts=16)
+    problem = Problem(features, case.structure, case.gold, "hinge", 1e-8)
+    with pytest.warns(ConvergenceWarning):
+        assert solve(problem, "extragradient", tol=1e-12, max_passes=30).primal <= 1e-12

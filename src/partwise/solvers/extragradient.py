@@ -223,5 +223,9 @@ class Extragradient(ScheduledSolver[ExtragradientState]):
         expected = problem.dot(state.gold - new.u, state.y)
         divergence = state.log_partition - new.reference - expected
         distance = 0.5 * state.prox * problem.norm2(weights - state.weights) + divergence
-        size = abs(state.log_partition) + abs(new.reference) + abs(expected) + eta * (abs(new.b) + abs(ahead.b))
-        return eta * gain <= distance + NOISE * size
+        # Logarithms of sums near 1 are rounded as 1 is, and u as its terms are, however small they are themselves.
+        size = float(problem.sample_weight.sum()) + abs(state.log_partition) + abs(new.reference)
+        size += abs(expected) + eta * (abs(new.b) + abs(ahead.b))
+        rounding = problem.rounding
+        times_u = 2.0 * rounding.size(state.y) + eta * (2.0 * rounding.size(ahead_w) + rounding.size(ahead_w - weights))
+        return eta * gain <= distance + NOISE * size + rounding.of_plane(0.0, 1.0, 0)[1] * times_u
