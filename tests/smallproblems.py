@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oracles.enumerate import enumeration_of
+from oracles.listed import Listed
 from oracles.objective import LOSSES, DenseProblem
 from oracles.problems import Case, make_case
-from partwise import Problem, Solver, Structure, get_solver
+from partwise import Problem, Solver, get_solver
 from partwise.losses import Loss
 from partwise.penalties import L2, ElasticNet
 from partwise.solvers.registry import SOLVERS
@@ -78,29 +78,6 @@ def with_another_option(solver: str) -> Solver[Any]:
         return get_solver(solver, check_every=7)
     number = next(item for item in fields(SOLVERS[solver]) if type(item.default) is int)
     return get_solver(solver, **{number.name: number.default + 1})
-
-
-class Listed(Structure):
-    """A structure written in Python: the labellings of another one, listed."""
-
-    def __init__(self, other: Any) -> None:
-        super().__init__(other.num_examples)
-        self.other = other
-        self.examples = [enumeration_of(other, i) for i in range(other.num_examples)]
-
-    def num_slots(self, i):
-        return self.examples[i].counts.shape[1]
-
-    def maximize(self, i, scores):
-        value, best = self.examples[i].maximum(scores)
-        slots = np.flatnonzero(self.examples[i].counts[best])
-        return value, slots, self.examples[i].counts[best][slots]
-
-    def log_partition(self, i, scores, temperature=1.0):
-        return self.examples[i].smax(scores, temperature)
-
-    def cost(self, i, slots, counts):
-        return self.other.cost(i, slots, counts)
 
 
 class Small:

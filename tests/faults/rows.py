@@ -26,7 +26,7 @@ REPORT = "sanitizer's report"
 #: Where it does so, in the folder of a process.
 LOGS = "logs"
 MODULES = ("models", "checkpoints", "formats", "killed", "commands", "writing")
-MODULES += ("numbers", "sizes", "limits", "shared", "clusters", "rivals")
+MODULES += ("certificates", "numbers", "sizes", "limits", "shared", "clusters", "rivals")
 
 
 @dataclass(frozen=True)

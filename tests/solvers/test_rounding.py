@@ -10,7 +10,7 @@ import pytest
 from smallproblems import Small, certified, kind_for, loss_for, penalty_for
 
 from oracles.objective import LOSSES
-from oracles.precise import EXTENDED, LONG, PreciseProblem
+from oracles.optimum import EXTENDED, LONG, Enumerated, optimum
 from partwise import (
     CertificateError,
     ConvergenceWarning,
@@ -37,15 +37,16 @@ def quietly(*args, **options):
 
 def check_claims(small: Small, results) -> None:
     """Every certificate holds for the value at its weights and for the best value there is."""
-    precise = PreciseProblem(small.dense)
-    best = precise.minimum(np.zeros(small.problem.n_weights), *[result.weights for result in results])
+    results, exact = list(results), Enumerated.of(small.dense)
+    found = optimum(exact, *[result.weights for result in results])
     for result in results:
-        rounding, value = LONG(result.rounding), precise.primal(result.weights)
+        rounding, value = LONG(result.rounding), exact.primal(result.weights)
         assert abs(LONG(result.primal) - value) <= rounding, result.solver
-        assert LONG(result.dual) - rounding <= best <= LONG(result.primal) + rounding, result.solver
-        assert max(LONG(result.primal), value) - LONG(result.gap) <= best, result.solver
+        assert LONG(result.dual) - rounding <= found.upper, result.solver
+        assert found.lower <= LONG(result.primal) + rounding, result.solver
+        assert max(LONG(result.primal), value) - LONG(result.gap) <= found.upper, result.solver
         if result.status == "converged":
-            assert value - best <= 1e-6 * value, result.solver
+            assert value - found.upper <= 1e-6 * value, result.solver
 
 
 @extended
@@ -129,7 +130,7 @@ def test_copies_of_an_example_round_alike():
     many = 3000
     repeated = replace_examples(small, many)
     w = np.random.default_rng(0).normal(size=small.problem.n_weights)
-    value = many * (PreciseProblem(small.dense).primal(w) - LONG(0.35) * (w.astype(LONG) @ w.astype(LONG)))
+    value = many * (Enumerated.of(small.dense).primal(w) - LONG(0.35) * (w.astype(LONG) @ w.astype(LONG)))
     value += LONG(0.35) * (w.astype(LONG) @ w.astype(LONG))
     primal, gradient = repeated.value_and_gradient(w)
     assert abs(LONG(primal) - value) <= repeated.certificate_at(primal, gradient, w).rounding

@@ -13,7 +13,7 @@ from scipy.stats import chisquare
 
 from oracles.enumerate import enumeration_of
 from oracles.grammars import KnownGrammar, Spec, anchored, nodes_array, random_spec
-from oracles.precise import EXTENDED, LONG
+from oracles.optimum import EXTENDED, LONG
 from partwise.problem.rounding import EPSILON
 
 SEEDS = st.integers(0, 2**32 - 1)
