@@ -31,10 +31,10 @@ pip_install = $(BIN)/python -m pip install --quiet
 # Without isolation the compiler sees the same paths every time, so that build/ stays valid.
 install_package = $(pip_install) --no-build-isolation --no-deps
 
-.PHONY: help demo test lint format bench docs sanitize fuzz mutants faults clean
+.PHONY: help demo test lint format clang bench docs sanitize fuzz mutants faults clean
 
 help:
-	@echo "make demo | test | lint | format | bench | docs | sanitize | fuzz | mutants | faults | clean"
+	@echo "make demo | test | lint | format | clang | bench | docs | sanitize | fuzz | mutants | faults | clean"
 
 demo: $(VENV)/.package
 	mkdir -p build
@@ -53,6 +53,12 @@ format: $(VENV)/.extra-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(CORE_FILES) $(wildcard fuzz/*.h fuzz/*.cpp)
+
+# Parses the core with Clang and its warnings; no file is written.
+clang: $(VENV)/.build
+	$(BIN)/python -c 'import nanobind, sysconfig; print("-isystem", nanobind.include_dir(), "-isystem", sysconfig.get_path("include"))' > $(VENV)/includes
+	printf '%s\n' $(filter %.cpp,$(CORE_FILES)) | xargs -P 2 -n 4 clang++ -fsyntax-only -std=c++20 -fopenmp-simd \
+		-Wall -Wextra -Wconversion -Werror -Icore @$(VENV)/includes
 
 bench: $(VENV)/.package $(VENV)/.extra-bench
 	for question in $(BENCH); do $(BIN)/python -m benchmarks $$question || exit 1; done

@@ -79,7 +79,7 @@ void columns(Bytes& in) {
 void svmlight(Bytes& in) {
     const Index first = in.below(0, 1);
     const std::string text(in.rest());
-    SparseRows rows;
+    SvmlightRows rows;
     if (!parsed(text, [&] { rows = parse_svmlight(text, first); })) return;
     require(rows.row_ptr.size() == rows.labels.size() + 1 && rows.row_ptr.back() == len(rows.columns.size()),
             "rows are counted");

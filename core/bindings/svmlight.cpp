@@ -10,7 +10,7 @@ void bind_svmlight(nb::module_& m) {
     m.def(
         "parse_svmlight",
         [](const nb::bytes& data, Index first) {
-            SparseRows rows;
+            SvmlightRows rows;
             {
                 const nb::gil_scoped_release release;
                 rows = parse_svmlight({data.c_str(), data.size()}, first);

@@ -6,7 +6,7 @@
 
 namespace partwise {
 
-Key hash_bytes(std::string_view bytes) {
+Key hash_to_key(std::string_view bytes) {
     Key h = mix(bytes.size());
     std::size_t k = 0;
     for (; k + 8 <= bytes.size(); k += 8) {
@@ -36,7 +36,7 @@ ArcTokens::ArcTokens(std::vector<Index> lengths, const std::vector<std::string_v
         while (begin < text.size()) {
             const std::size_t end = text.find('\0', begin);
             if (end == std::string_view::npos) throw InputError("a column must end with a zero byte");
-            values.push_back(hash_bytes(text.substr(begin, end - begin)));
+            values.push_back(hash_to_key(text.substr(begin, end - begin)));
             begin = end + 1;
         }
         if (len(values.size()) != num_words()) {

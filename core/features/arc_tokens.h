@@ -19,7 +19,7 @@ inline Key mix(Key x) {
     return x ^ (x >> 31);
 }
 
-Key hash_bytes(std::string_view bytes);
+Key hash_to_key(std::string_view bytes);
 
 class ArcTokens {
    public:

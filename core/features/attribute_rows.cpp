@@ -326,7 +326,7 @@ void AttributeRows::slot_rows(Index i, std::span<const Index> slots, Index first
             const std::uint32_t begin = place[idx(*row)];
             for (std::uint32_t q = begin; q < begin + size[idx(*row)]; ++q) {
                 const std::int32_t b = column[q];
-                if (g < masked || (g < sparse && layout_->all_present()[g->offset + b])) {
+                if (g < masked || (g < sparse && layout_->all_present()[Index{g->offset} + b])) {
                     rows.add(q, first + g->offset + b, x);
                 } else if (g >= sparse) {
                     const std::int32_t* columns = all_columns + g->offset;

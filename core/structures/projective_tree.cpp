@@ -100,7 +100,7 @@ std::vector<Scored> ProjectiveTree::k_best(Index i, const double* scores, Index 
     std::vector<Index> heads(idx(length(i)));
     const auto use = [&](Index arc) { heads[idx(arc / (length(i) + 1))] = arc % (length(i) + 1); };
     chart::k_best(EisnerProgram{length(i), single_root()}, arcs, k, ws, use, [&] {
-        out.push_back({value_of(i, scores, heads.data()), {}});
+        out.push_back({score_of_heads(i, scores, heads.data()), {}});
         labelling_of(i, heads.data(), out.back().labelling);
     });
     // Sums in another order are rounded otherwise: near ties may have changed places.

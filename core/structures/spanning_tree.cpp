@@ -225,7 +225,7 @@ std::vector<Scored> SpanningTree::k_best(Index i, const double* scores, Index k,
         for (const Index h : forbidden) limited[fixed * (n + 1) + h] = -kInfinity;
         std::vector<Index> heads(idx(n));
         if (!best_heads(n, limited, heads.data(), ws)) return;
-        const double value = value_of(i, scores, heads.data());
+        const double value = score_of_heads(i, scores, heads.data());
         queue.push({value, std::move(heads), fixed, std::move(forbidden)});
     };
     enter(0, {}, {});

@@ -47,7 +47,7 @@ double* Tree::arc_scores(Index i, const double* scores, double scale, Workspace:
     return arcs;
 }
 
-double Tree::value_of(Index i, const double* scores, const Index* heads) const {
+double Tree::score_of_heads(Index i, const double* scores, const Index* heads) const {
     double value = 0;
     for (Index m = 0; m < length(i); ++m) value += scores[m * (length(i) + 1) + heads[m]];
     return value;
@@ -59,7 +59,7 @@ double Tree::maximize(Index i, const double* scores, SlotCounts& best, Workspace
     // The mask leaves a tree: there is none only where sums of scores overflow.
     if (!best_heads(length(i), arc_scores(i, scores, 1.0, frame), heads.data(), ws)) one_of_them(-1);
     labelling_of(i, heads.data(), best);
-    return value_of(i, scores, heads.data());
+    return score_of_heads(i, scores, heads.data());
 }
 
 double Tree::log_partition(Index i, const double* scores, double temperature, double* marginals, double* entropy,

@@ -42,7 +42,7 @@ class Tree : public Structure {
     Index length(Index i) const { return lengths_[idx(i)]; }
     // Scores times `scale`, -infinity on arcs that are masked or no arcs at all.
     double* arc_scores(Index i, const double* scores, double scale, Workspace::Frame& frame) const;
-    double value_of(Index i, const double* scores, const Index* heads) const;
+    double score_of_heads(Index i, const double* scores, const Index* heads) const;
     [[noreturn]] static void refuse(Index i, const std::string& what);
 
     // Heads of the best tree for these arc scores; false if there is none.

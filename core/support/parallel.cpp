@@ -53,6 +53,27 @@ class Finish {
     int done_ = 0;
 };
 
+// Threads that are joined when this goes, also by an exception. Not std::jthread, which libc++ lacks before 20.
+class Threads {
+   public:
+    Threads() = default;
+    ~Threads() {
+        for (std::thread& each : threads_) each.join();
+    }
+    Threads(const Threads&) = delete;
+    Threads& operator=(const Threads&) = delete;
+
+    void reserve(int n) { threads_.reserve(static_cast<std::size_t>(n)); }
+    template <class F>
+    void start(F&& work) {
+        threads_.emplace_back(std::forward<F>(work));
+    }
+    int size() const { return static_cast<int>(threads_.size()); }
+
+   private:
+    std::vector<std::thread> threads_;
+};
+
 }  // namespace
 
 constinit thread_local Interrupt* Interrupt::current_ = nullptr;
@@ -128,11 +149,11 @@ void parallel_for(Index n_tasks, int n_jobs, Interrupt& interrupt, const std::fu
     Finish finish;
     reserve_for_threads(workers - 1);
     {
-        std::vector<std::jthread> threads;
-        threads.reserve(static_cast<std::size_t>(workers) - 1);
+        Threads threads;
+        threads.reserve(workers - 1);
         try {
             for (int worker = 1; worker < workers; ++worker) {
-                threads.emplace_back([&, worker] {
+                threads.start([&, worker] {
                     prepare_to_throw();
                     const Interrupt::Worker here(interrupt);
                     work(worker);
@@ -145,7 +166,7 @@ void parallel_for(Index n_tasks, int n_jobs, Interrupt& interrupt, const std::fu
             fail(std::current_exception());
         }
         work(0);
-        finish.wait(static_cast<int>(threads.size()), interrupt, fail);
+        finish.wait(threads.size(), interrupt, fail);
     }
     if (error) std::rethrow_exception(error);
 }
@@ -161,11 +182,11 @@ void run_together(int n_workers, Interrupt& interrupt, const std::function<void(
     std::exception_ptr error;
     reserve_for_threads(n_workers);
     {
-        std::vector<std::jthread> threads;
-        threads.reserve(static_cast<std::size_t>(n_workers));
+        Threads threads;
+        threads.reserve(n_workers);
         try {
             for (int worker = 0; worker < n_workers; ++worker) {
-                threads.emplace_back([&, worker] {
+                threads.start([&, worker] {
                     gate.wait(kWait);
                     if (gate.load() == kGoHome) return;
                     prepare_to_throw();

@@ -1,8 +1,14 @@
 #include "text/svmlight.h"
 
+#include <locale.h>
+#include <stdlib.h>
+#if defined(__APPLE__)
+#include <xlocale.h>
+#endif
+
 #include <charconv>
 #include <cmath>
-#include <cstdlib>
+#include <new>
 #include <string>
 
 #include "text/utf8.h"
@@ -11,25 +17,49 @@ namespace partwise {
 
 namespace {
 
+// strtod of the C locale, whatever the process's is; `size` characters are read.
+double strtod_c(std::string_view field, std::size_t& size) {
+    static const locale_t c_locale = ::newlocale(LC_NUMERIC_MASK, "C", locale_t{});
+    if (!c_locale) throw std::bad_alloc();
+    const std::string text(field);  // which ends with a zero byte
+    char* stop = nullptr;
+    const double value = ::strtod_l(text.c_str(), &stop, c_locale);
+    size = static_cast<std::size_t>(stop - text.c_str());
+    return value;
+}
+
+// Whether `field` is a number as a whole. Numbers that are not finite may be refused.
+bool parse_number(std::string_view field, double& value) {
+    std::size_t size = 0;
+#if defined(__cpp_lib_to_chars)
+    const char* end = field.data() + field.size();
+    const auto [stop, error] = std::from_chars(field.data(), end, value);
+    if (stop != end || error == std::errc::invalid_argument) return false;
+    // Too small for a double is 0, too large is not a number; from_chars does not say which.
+    if (error == std::errc::result_out_of_range) value = strtod_c(field, size);
+    return true;
+#else
+    // libc++ has no from_chars for floating point before 20. strtod knows hexadecimal numbers and leading blanks, too.
+    if (field.find_first_not_of("0123456789+-.eE") != std::string_view::npos) return false;
+    value = strtod_c(field, size);
+    return size == field.size();
+#endif
+}
+
 // A finite number that takes up all of `field`; false if it is none.
 bool read_number(std::string_view field, double& value) {
     if (field.starts_with('+')) {
         field.remove_prefix(1);
-        if (field.starts_with('-')) return false;
+        if (field.starts_with('-') || field.starts_with('+')) return false;
     }
-    const char* end = field.data() + field.size();
-    const auto [stop, error] = std::from_chars(field.data(), end, value);
-    if (stop != end || field.empty()) return false;
-    // Too small for a double is 0, too large is not a number; from_chars does not say which.
-    if (error == std::errc::result_out_of_range) value = std::strtod(std::string(field).c_str(), nullptr);
-    return error != std::errc::invalid_argument && std::isfinite(value);
+    return !field.empty() && parse_number(field, value) && std::isfinite(value);
 }
 
 }  // namespace
 
-SparseRows parse_svmlight(std::string_view text, Index first) {
+SvmlightRows parse_svmlight(std::string_view text, Index first) {
     check_utf8(text);
-    SparseRows rows;
+    SvmlightRows rows;
     std::size_t line = text.starts_with("\xEF\xBB\xBF") ? 3 : 0;
     while (line < text.size()) {
         const std::size_t newline = std::min(text.find('\n', line), text.size());

@@ -8,7 +8,7 @@
 
 namespace partwise {
 
-struct SparseRows {
+struct SvmlightRows {
     std::vector<double> labels;
     std::vector<Index> row_ptr{0};
     std::vector<Index> columns;  // from 0, rising in a row
@@ -16,6 +16,6 @@ struct SparseRows {
 };
 
 // Indices are counted from `first` (1 or 0) and rise in a row; # starts a comment. Throws ParseError.
-SparseRows parse_svmlight(std::string_view text, Index first);
+SvmlightRows parse_svmlight(std::string_view text, Index first);
 
 }  // namespace partwise

@@ -8,6 +8,7 @@ import io
 import json
 import math
 import pickle
+import sys
 from itertools import count
 
 import numpy as np
@@ -396,3 +397,9 @@ def test_taggers_in_pipelines(data):
     pipeline = make_pipeline(FunctionTransformer(), SequenceTagger(tol=1e-2))
     search = GridSearchCV(pipeline, {"sequencetagger__C": [0.1, 1.0]}, cv=2).fit(*data)
     assert search.score(*data) > 0.5
+
+
+def test_a_progress_line_names_rich_where_it_is_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "rich.console", None)
+    with pytest.raises(ImportError, match="ProgressLine needs rich: pip install rich"):
+        SequenceTagger(callbacks=[ProgressLine()]).fit([[["a"], ["b"]]], [["x", "y"]])

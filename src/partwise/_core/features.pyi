@@ -99,6 +99,9 @@ class DenseSegment(Segment):
     """Rows of dense input (rows x n_inputs), in float64 or, in half the memory and with the same results, in float32;
     weight (j, a) is at j * width + a."""
 
+    @overload
+    def __init__(self, rows: NDArray[np.float32], example_ptr: Ints, n_columns: int, width: int) -> None: ...
+    @overload
     def __init__(self, rows: InputRows, example_ptr: Ints, n_columns: int, width: int) -> None: ...
 
 class SharedSegment(Segment):

@@ -89,8 +89,11 @@ class ProgressLine(TrainingCallback):
         return "  ".join(parts)
 
     def _start(self) -> None:
-        from rich.console import Console
-        from rich.live import Live
+        try:
+            from rich.console import Console
+            from rich.live import Live
+        except ImportError:
+            raise ImportError("ProgressLine needs rich: pip install rich") from None
 
         self._stop()
         self._seen: list[tuple[float, float]] = []

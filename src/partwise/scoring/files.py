@@ -36,7 +36,7 @@ def predict_file(
     ----------
     model : path or fitted estimator
     source : path, or list of paths
-        A file, a folder (its tables, in the order of their names), or a pattern such as "parts/*.parquet". Names tell
+        A file, a folder (its tables, in the order of their names), or a pattern such as ``parts/*.parquet``. Names tell
         the formats: .parquet, .pq; .arrow, .feather, .ipc. "-" is an Arrow stream on standard input.
     target : path
         A file that has all rows in their order, or a folder (it exists, or its name ends in a separator), where each
