@@ -2,12 +2,16 @@
 
 import ast
 import importlib.metadata
+import os
 import re
+import shutil
+import subprocess
 import sys
 import tomllib
+from contextlib import nullcontext
 from importlib.resources import files
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -247,6 +251,58 @@ def test_builds_are_found_by_name(tmp_path):
     for name in (f"_core_v3{EXTENSION_SUFFIXES[0]}", "_core_v2.txt", f"_core_v5{EXTENSION_SUFFIXES[0]}"):
         (tmp_path / name).touch()
     assert _native.builds(tmp_path) == {3: tmp_path / f"_core_v3{EXTENSION_SUFFIXES[0]}"}
+
+
+@pytest.mark.parametrize(
+    ("missing", "words"), [([], None), (["avx512f", "avx512bw"], "lacks avx512f, avx512bw. Install")]
+)
+def test_a_build_for_another_processor_is_refused(missing, words, monkeypatch):
+    monkeypatch.setitem(sys.modules, "probe_of_test", SimpleNamespace(missing=lambda: missing))
+    with pytest.raises(ImportError, match=words) if words else nullcontext():
+        _native.check_processor("probe_of_test")
+    _native.check_processor("no_such_probe")
+
+
+def test_the_processor_is_checked_before_the_core_is_loaded():
+    """With a probe that finds something missing: no import of the package, or of a module of it, gets to the core."""
+    program = (
+        "import sys; from types import SimpleNamespace\n"
+        "sys.modules['partwise._cpu'] = SimpleNamespace(missing=lambda: ['avx2'])\n"
+        "try:\n    import partwise._core\nexcept ImportError as error:\n    print(error)\n"
+        "print('partwise._core' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "this one lacks avx2" in done.stdout
+    assert done.stdout.endswith("False\n")
+
+
+def test_imported_packages_are_declared():
+    """Of those that modules import at once, without which nothing works."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    found = {}
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            names = [item.name for item in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+            found |= {name.partition(".")[0]: path.name for name in names}
+    extras = [each for extra in project["optional-dependencies"].values() for each in extra]
+    declared = {re.split(r"[<>=\[]", each)[0] for each in (*project["dependencies"], *extras)}
+    declared |= {"sklearn", "partwise", *sys.stdlib_module_names, "srsly"}  # which spaCy brings
+    assert {name: path for name, path in found.items() if name not in declared} == {}
+
+
+def test_headers_of_the_core_fit_together(tmp_path):
+    """No name is declared twice with different meanings: all headers, in one translation unit."""
+    compiler = os.environ.get("CXX") or shutil.which("c++") or shutil.which("g++")
+    if not compiler:
+        pytest.skip("no compiler")
+    core = ROOT / "core"
+    headers = [path.relative_to(core) for folder in core.iterdir() for path in folder.glob("*.h")]
+    kernels = sorted(path for path in headers if path.parts[0] != "bindings")
+    (tmp_path / "all.cpp").write_text("".join(f'#include "{path}"\n' for path in kernels))
+    command = [compiler, "-fsyntax-only", "-std=c++20", "-I", str(core), str(tmp_path / "all.cpp")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 #: Packages that may import the compiled core; all others go through them.

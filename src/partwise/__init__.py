@@ -12,6 +12,10 @@ What most programs need is here; solvers are in `partwise.solvers`, feature maps
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from ._native import check_processor
+
+check_processor()
+
 if TYPE_CHECKING:
     from . import callbacks as callbacks
     from . import conllu as conllu

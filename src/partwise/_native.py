@@ -1,6 +1,7 @@
 """Which build of the compiled core to load.
 
-A source build has one module, ``_core``, and nothing here runs. A wheel for x86-64 holds the same sources compiled
+A source build has one module, ``_core``, compiled for the machine that built it: `check_processor` refuses others
+before an instruction that they lack ends the process. A wheel for x86-64 holds the same sources compiled
 three times (``_core_v2``, ``_core_v3``, ``_core_v4``) and a two-line ``_core.py`` that calls `load_best`: any code that
 imports ``partwise._core`` first gets the best of them under that name, so the rest of the library never knows.
 """
@@ -50,6 +51,29 @@ def choose(available: Mapping[int, Path], machine: int, forced: str | None = Non
             f"(levels {sorted(available)}); install from source: pip install --no-binary partwise partwise"
         )
     return max(runnable)
+
+
+def check_processor(probe: str = "partwise._cpu") -> None:
+    """Check that this processor has what the core was compiled with.
+
+    probe: the module that knows; portable builds and those in place (CONTRIBUTING.md) have none.
+
+    Raises
+    ------
+    ImportError
+        If it lacks any of it.
+    """
+    try:
+        missing = importlib.import_module(probe).missing()
+    except ModuleNotFoundError:
+        return
+    if missing:
+        raise ImportError(
+            "this installation of partwise was compiled for another processor; this one lacks "
+            f"{', '.join(missing)}. Install it again on this machine (pip install --force-reinstall --no-cache-dir "
+            "--no-binary partwise partwise), or build it with PARTWISE_WHEEL=ON in the environment: such a build runs "
+            "on any x86-64 processor since 2009, at its speed"
+        )
 
 
 def load_best(name: str) -> None:
