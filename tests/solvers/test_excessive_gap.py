@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from smallproblems import Small
 
+from oracles.problems import make_case
 from partwise import ConvergenceWarning, DivergenceError, MaxentClassifier, Problem, SequenceTagger, solve
 from partwise.dual import DualPoint
+from partwise.features import slot_map
 from partwise.losses import Loss
 from partwise.solvers import BCFW, ExcessiveGap
 from partwise.solvers.excessive_gap import steps_to
@@ -191,3 +193,15 @@ def test_a_wrong_bound_is_reported():
 def test_the_warning_says_what_to_try():
     with pytest.warns(ConvergenceWarning, match=r"excessive-gap: max_passes.*1 / passes\^2"):
         solve(Small("chain-tied", "hinge").problem, "excessive-gap", tol=1e-9, max_passes=10)
+
+
+@pytest.mark.parametrize("seed", [142, 214, 233])
+def test_examples_with_one_labelling_break_no_step(seed):
+    """Entropies that are all 0 are rounded as sums near 1 are, times a mu that is huge under a tiny penalty."""
+    case = make_case("grammar", seed, 2, plain=True)
+    assert [len(example) for example in case.examples] == [1, 1]
+    rows = 0.01 * np.random.default_rng(seed).normal(size=(int(case.structure.slot_offsets()[-1]), 3))
+    features = slot_map(case.structure, rows, uses=3, parts=16)
+    loss, weight = Loss("hinge", 0.0, 0.005), np.full(2, 1e4)
+    problem = Problem(features, case.structure, case.gold, loss, 1e-8, sample_weight=weight)
+    assert solve(problem, "excessive-gap", tol=0, max_passes=50).primal <= 1e-6

@@ -220,7 +220,8 @@ class ExcessiveGap(ScheduledSolver[ExcessiveGapState]):
         rounding = problem.rounding
         size_u, change = rounding.size(q.u), rounding.size(q.u - state.q_u)
         losses = rounding.of_plane_at(q.b, size_u, rounding.size(state.weights))
-        entropies = EPSILON * rounding.examples * state.mu * state.spread
+        # Entropies may all be 0, and are differences of logarithms that are rounded as those of sums near 1.
+        entropies = EPSILON * state.mu * (rounding.examples * state.spread + rounding.counts)
         of_u = 2.0 * rounding.of_plane(0.0, 1.0, 0)[1] + EPSILON * rounding.weights * change
         return losses + entropies + tau * tau * of_u * (change + 0.5 * of_u) / problem.l2
 
