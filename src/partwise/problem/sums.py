@@ -438,7 +438,7 @@ class Sums:
     def ask(self, task: str, *shared: Any) -> list[Any]:
         """What a task that `register_task` knows gives for each batch, in the order of the batches.
 
-        The task is called as task(sums, n_jobs, *shared) wherever the batch is: in this process, or in another one.
+        The task is called as ``task(sums, n_jobs, *shared)`` wherever the batch is: in this process, or in another one.
         """
         return list(self._run(task, *shared))
 

@@ -53,7 +53,7 @@ def task(function: Task) -> Task:
 def register_task(function: Task) -> Task:
     """Make a function a task, for `Problem.ask`: the decorator of functions that are summed over batches.
 
-    The function is called as function(sums, n_jobs, *shared) for each batch, where `sums` has the batch's structure,
+    The function is called as ``function(sums, n_jobs, *shared)`` for each batch, where `sums` has the batch's structure,
     features, gold labellings, sample weights and loss (`BatchSums`), and n_jobs threads may be used. It has no state,
     as it may run in another process; there its module must be importable.
 

@@ -297,6 +297,28 @@ class Task(ABC):
         raise NotImplementedError(f"task {self.name!r} cannot hold out data")
 
 
+def register_task(cls: type[Task], kind: str) -> type[Task]:
+    """Make a user-defined task a subcommand of `train` and `path`, from a file given to `--plugin`; return the class.
+
+    kind: of the estimator's model files (`partwise.model_files.register`), by which `predict`, `evaluate` and `inspect`
+    find the task. The first line of the class's docstring is the help. A class that is registered again, as when the
+    file is loaded twice, replaces the one before.
+
+    Raises
+    ------
+    ValueError
+        If there is another task of this name, or no such kind of model files.
+    """
+    entry = Entry(cls.__module__, cls.__qualname__, (cls.__doc__ or "").partition("\n")[0], kind)
+    known = TASKS.get(cls.name)
+    if known is not None and known[:2] != entry[:2]:
+        raise ValueError(f"there is another task {cls.name!r}: {known.module}.{known.cls}")
+    if kind not in KINDS:
+        raise ValueError(f"there are no model files of kind {kind!r}: register them (partwise.model_files.register)")
+    TASKS[cls.name] = entry
+    return cls
+
+
 def get_task(name: str) -> Task:
     """The task of this name."""
     entry = TASKS[name]
