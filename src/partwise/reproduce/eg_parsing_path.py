@@ -22,7 +22,9 @@ OTHERS = 15
 
 
 def cells(quick: bool) -> Sequence[Cell]:
-    return path_cells("spanish", PAPER, quick, 150 if quick else None, 25 if quick else 150, OTHERS)
+    return path_cells(
+        "spanish", PAPER, quick, 150 if quick else None, 25 if quick else 150, OTHERS, initial_step="calibrate"
+    )
 
 
 def show(records: Records) -> list[Table | Chart | Claim]:
@@ -43,7 +45,8 @@ EXPERIMENT = Experiment(
         "Projective dependency trees of 2306 Spanish sentences (those whose tree is projective are trained on) with "
         "the features of McDonald et al. (2005), scored on 1000 others by the share of words with the right head. From "
         "C = 1000 down by factors of 0.7, each to a relative gap of 0.1 % from the dual point of the one before. The "
-        "solver is eg with its default options."
+        "solver is eg with its default options, but for the first step size, which it finds at each C on a tenth of "
+        "the sentences (these visits count; the paper does it once); in four more orders down to C = 6.8."
     ),
     cells=cells,
     show=show,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -20,10 +21,13 @@ FLAT = 0.1
 Paper = Sequence[tuple[float, float, float]]
 
 
-def path_cells(of: str, paper: Paper, quick: bool, limit: int | None, seconds: float, others: int) -> list[Cell]:
-    """The path in all orders. others: how many penalties the path has in other orders than the first."""
+def path_cells(
+    of: str, paper: Paper, quick: bool, limit: int | None, seconds: float, others: int, **options: Any
+) -> list[Cell]:
+    """The path in all orders. others: how many penalties it has in other orders than the first. options: of EG."""
     path = [1000 * FACTOR**k for k in range(len(paper))]
-    cell = Cell("path", train_path, {"of": of, "l2s": path, "tol": TOL, "limit": limit}, seconds)
+    given = {"of": of, "l2s": path, "tol": TOL, "limit": limit}
+    cell = Cell("path", train_path, {**given, "options": options} if options else given, seconds)
     return in_orders(cell, quick, l2s=path[:others])
 
 
