@@ -9,7 +9,20 @@ import numpy as np
 import pytest
 
 from partwise import MaxentClassifier
-from partwise.reproduce import Chart, Claim, Curve, Panel, Table, eg_margin, follow, penalty_path, run, smo, tasks
+from partwise.reproduce import (
+    Chart,
+    Claim,
+    Curve,
+    Panel,
+    Table,
+    eg_margin,
+    eg_parsing,
+    follow,
+    penalty_path,
+    run,
+    smo,
+    tasks,
+)
 from partwise.reproduce import curves as c
 from partwise.reproduce.catalogue import get
 from partwise.reproduce.claims import write_claims
@@ -95,6 +108,39 @@ def test_a_tie_is_not_considerably_faster(eg, rival, verdict):
     records = margin_records({"eg": eg, one_slack: rival})
     claims = {item.text: item for item in eg_margin.show(records) if isinstance(item, Claim)}
     assert claims[f"EG is considerably faster than {one_slack}, for C of 10 or more"].holds is verdict
+
+
+def parsing_records(accuracies, late=()):
+    """Records of `eg-parsing`: EG is at the optimum after 10 passes, L-BFGS after 40; those in `late` never are."""
+    found = {}
+    for solver, when in (("eg", 10.0), ("lbfgs", 40.0), ("sgd", 5.0)):
+        for C in eg_parsing.PASSES:
+            end = 150.0 if f"{solver}, C = {C:g}" in late or (solver == "sgd" and C in (1, 10)) else 100.0
+            trace = {"passes": [0.0, when, 100.0], "primal": [300.0, end, end], "dual": [0.0, 99.0, 100.0]}
+            trace["cpu_seconds"] = trace["passes"]
+            trace["score"] = [0.1, accuracies[C], accuracies[C]]
+            record = {"n_examples": 2300, "status": "converged", "trace": trace, "eta0": 0.1}
+            found[f"{solver}, C = {C:g}"] = record
+    return found
+
+
+def test_all_penalties_count():
+    """The best accuracy is sought at every C, and a penalty at which nobody converges leaves a claim untold."""
+    accuracies = {10: 0.8, 1: 0.79, 100: 0.78, 1000: 0.7, 0.1: 0.77}
+    best, converge = "of all C the best accuracy is that of C = 10", "L-BFGS and EG both converge"
+
+    def verdicts(accuracies, late=()):
+        shown = eg_parsing.show(parsing_records(accuracies, late))
+        return {item.text: item.holds for item in shown if isinstance(item, Claim)}
+
+    found = verdicts(accuracies)
+    text = next(text for text in found if text.startswith(converge))
+    assert found[best] is True
+    assert found[text] is True
+    assert verdicts(accuracies | {0.1: 0.81})[best] is False
+    assert verdicts(accuracies, ["lbfgs, C = 0.1"])[text] is True
+    assert verdicts(accuracies, ["eg, C = 0.1", "lbfgs, C = 0.1"])[text] is None
+    assert verdicts(accuracies, ["eg, C = 0.1"])[text] is False
 
 
 def path(scores, passes=10.0, bump=None):

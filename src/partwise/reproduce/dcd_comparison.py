@@ -176,7 +176,7 @@ def _objectives(runs: Runs, labels: Sequence[str]) -> tuple[dict[str, list[float
     begin, end = BEGIN * _budget(runs), _budget(runs)
     logs = {label: [over_time(run, "primal", begin, end, math.log) for run in runs[label]] for label in labels}
     means = ", ".join(f"{label} {mean_text([math.exp(x) for x in logs[label]], '.4g')}" for label in labels)
-    return logs, f"mean objective from {begin:.2g} to {end:.2g} CPU s: {means}"
+    return logs, f"geometric mean of the objective from {begin:.2g} to {end:.2g} CPU s: {means}"
 
 
 def _scores(setting: Setting, runs: Runs, labels: Sequence[str]) -> tuple[dict[str, list[float]], str]:
