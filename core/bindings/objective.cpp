@@ -3,6 +3,7 @@
 #include "bindings/checks.h"
 #include "bindings/keep_alive.h"
 #include "bindings/labellings.h"
+#include "bindings/states.h"
 #include "solvers/rounding.h"
 #include "solvers/slack_rescaling.h"
 
@@ -11,6 +12,24 @@ namespace partwise::bindings {
 using namespace nb::literals;
 
 namespace {
+
+using MovedArrays = std::optional<std::pair<Floats, Floats>>;
+
+// What the arrays say, checked; null without them.
+std::optional<MovedMass> moved_mass(const Objective& o, const MovedArrays& given) {
+    if (!given) return std::nullopt;
+    check_one_part(o);
+    const MovedMass moved{span_of(given->first), span_of(given->second)};
+    for (const auto& each : {moved.keep, moved.to}) {
+        for (Index i = 0; i < o.num_examples(); ++i) {
+            if (o.num_slots(i) != len(each.size())) throw InputError("moved: one number per slot of every example");
+        }
+        for (const double x : each) {
+            if (!(x >= 0.0 && x <= 1.0)) throw InputError("moved: shares are between 0 and 1");
+        }
+    }
+    return moved;
+}
 
 nb::tuple pack(Plane plane) { return nb::make_tuple(numpy(std::move(plane.u)), plane.b); }
 
@@ -146,33 +165,35 @@ void bind_objective(nb::module_& m) {
             "weights"_a, "temperature"_a, "marginals"_a.noconvert(), "n_jobs"_a = 1)
         .def(
             "dual_terms_gibbs",
-            [](const Objective& o, const Floats& scores, int n_jobs) {
+            [](const Objective& o, const Floats& scores, int n_jobs, const MovedArrays& moved) {
                 check_size(scores, o.total_slots(), "scores");
                 check_finite(scores, "scores");
+                const auto change = moved_mass(o, moved);
                 Interrupt interrupt = python_interrupt();
                 Plane plane;
                 {
                     const nb::gil_scoped_release release;
-                    plane = o.dual_terms_gibbs(scores.data(), n_jobs, interrupt);
+                    plane = o.dual_terms_gibbs(scores.data(), change ? &*change : nullptr, n_jobs, interrupt);
                 }
                 return pack(std::move(plane));
             },
-            "scores"_a, "n_jobs"_a = 1)
+            "scores"_a, "n_jobs"_a = 1, "moved"_a.none() = nb::none())
         .def(
             "dual_terms_linear",
-            [](const Objective& o, const Floats& z, double cost_scale, int n_jobs) {
+            [](const Objective& o, const Floats& z, double cost_scale, int n_jobs, const MovedArrays& moved) {
                 check_size(z, o.features().num_weights(), "z");
                 check_finite(z, "z");
                 if (!std::isfinite(cost_scale)) throw InputError("cost_scale must be finite");
+                const auto change = moved_mass(o, moved);
                 Interrupt interrupt = python_interrupt();
                 Plane plane;
                 {
                     const nb::gil_scoped_release release;
-                    plane = o.dual_terms_linear(z.data(), cost_scale, n_jobs, interrupt);
+                    plane = o.dual_terms_linear(z.data(), cost_scale, change ? &*change : nullptr, n_jobs, interrupt);
                 }
                 return pack(std::move(plane));
             },
-            "z"_a, "cost_scale"_a, "n_jobs"_a = 1)
+            "z"_a, "cost_scale"_a, "n_jobs"_a = 1, "moved"_a.none() = nb::none())
         .def(
             "dual_terms_slots",
             [](const Objective& o, const Floats& counts, const std::optional<Floats>& mass,

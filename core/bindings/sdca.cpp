@@ -68,18 +68,23 @@ void bind_sdca(nb::module_& m) {
     nb::class_<SdcaOptions>(m, "SdcaOptions")
         .def(
             "__init__",
-            [](SdcaOptions* self, double l2, double l1) {
+            [](SdcaOptions* self, double l2, double l1, std::pair<Index, Index> pulled, double pull) {
                 check_l2(l2);
                 check_l1(l1);
-                new (self) SdcaOptions{l2, l1};
+                const auto [start, stop] = pulled;
+                if (!(0 <= start && start <= stop)) throw InputError("pulled weights: the first one is after the last");
+                if (!(pull > 0.0 && pull < kInfinity)) throw InputError("the pull must be a number above 0");
+                new (self) SdcaOptions{l2, l1, start, stop, pull};
             },
-            nb::kw_only(), "l2"_a, "l1"_a = 0.0);
+            nb::kw_only(), "l2"_a, "l1"_a = 0.0, "pulled"_a = std::pair<Index, Index>(0, 0), "pull"_a = 1.0);
 
     m.def(
         "sdca_epoch",
         [](const State& held, const Ints& order, const SdcaOptions& options) {
             check_order(held.state.objective, order);
             check_plane(options.l1, held.state.plane);
+            if (options.pulled_stop > held.state.objective.features().num_weights())
+                throw InputError("pulled weights: there are not so many");
             return run_kernel(
                 [&](auto& interrupt) { return sdca_epoch(held.state, span_of(order), options, interrupt); });
         },

@@ -29,7 +29,7 @@ EgMove eg_batch_step(const Objective& objective, const double* weights, double s
         objective.features().scores(i, weights, 1.0, target);
         objective.add_cost(i, loss.cost_scale, target);
         for (Index r = 0; r < n; ++r) to[r] = keep * from[r] + step * target[r];
-        Term term = objective.gibbs_term(i, to, direction, ws);
+        Term term = objective.gibbs_term(i, to, nullptr, direction, ws);
         // mu = gold - direction
         term.extra += objective.dot_gold(i, from) - dot(direction, from, n);
         return term;
@@ -44,7 +44,7 @@ EgMove eg_primal_point(const Objective& objective, const double* z, double cost_
         double* scores = frame.take(n);
         objective.features().scores(i, z, 1.0, scores);
         objective.add_cost(i, cost_scale, scores);
-        Term term = objective.gibbs_term(i, scores, direction, ws);
+        Term term = objective.gibbs_term(i, scores, nullptr, direction, ws);
         if (old_cost_scale != 0.0) {
             fill(scores, n, 0.0);
             objective.add_cost(i, old_cost_scale, scores);

@@ -285,12 +285,30 @@ Term Objective::plane_run(Index begin, Index end, const double* w, double temper
     return sum;
 }
 
-Term Objective::gibbs_term(Index i, const double* scores, double* direction, Workspace& ws) const {
+namespace {
+
+// Changes p, and gives its entropy.
+double move_mass(const MovedMass& moved, double* p) {
+    double freed = 0;
+    for (std::size_t r = 0; r < moved.keep.size(); ++r) freed += (1.0 - moved.keep[r]) * p[r];
+    double entropy = 0;
+    for (std::size_t r = 0; r < moved.keep.size(); ++r) {
+        p[r] = moved.keep[r] * p[r] + moved.to[r] * freed;
+        if (p[r] > 0.0) entropy -= p[r] * std::log(p[r]);
+    }
+    return entropy;
+}
+
+}  // namespace
+
+Term Objective::gibbs_term(Index i, const double* scores, const MovedMass* moved, double* direction,
+                           Workspace& ws) const {
     const Index n = num_slots(i);
     Workspace::Frame frame(ws);
     double* cost = frame.take(n);
     double entropy = 0;
     const double log_partition = structure_->log_partition(i, scores, 1.0, direction, &entropy, ws);
+    if (moved != nullptr) entropy = move_mass(*moved, direction);
     fill(cost, n, 0.0);
     add_cost(i, loss_.cost_scale, cost);
     const double b = dot(direction, cost, n) + loss_.temperature * entropy - loss_.link.conjugate(1.0);
@@ -299,19 +317,21 @@ Term Objective::gibbs_term(Index i, const double* scores, double* direction, Wor
     return {log_partition, b, entropy};
 }
 
-Plane Objective::dual_terms_gibbs(const double* scores, int n_jobs, Interrupt& interrupt) const {
+Plane Objective::dual_terms_gibbs(const double* scores, const MovedMass* moved, int n_jobs,
+                                  Interrupt& interrupt) const {
     return sum_examples(*this, n_jobs, interrupt, true, [&](Index i, double* direction, Workspace& ws) {
-        return gibbs_term(i, scores + offset(i), direction, ws);
+        return gibbs_term(i, scores + offset(i), moved, direction, ws);
     });
 }
 
-Plane Objective::dual_terms_linear(const double* z, double cost_scale, int n_jobs, Interrupt& interrupt) const {
+Plane Objective::dual_terms_linear(const double* z, double cost_scale, const MovedMass* moved, int n_jobs,
+                                   Interrupt& interrupt) const {
     return sum_examples(*this, n_jobs, interrupt, true, [&](Index i, double* direction, Workspace& ws) {
         Workspace::Frame frame(ws);
         double* scores = frame.take(num_slots(i));
         features_->scores(i, z, 1.0, scores);
         add_cost(i, cost_scale, scores);
-        return gibbs_term(i, scores, direction, ws);
+        return gibbs_term(i, scores, moved, direction, ws);
     });
 }
 

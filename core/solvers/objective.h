@@ -50,6 +50,13 @@ struct Term {
     }
 };
 
+// A change of distributions over labellings of one part each, the same for all examples: of every slot's probability
+// the share `keep` stays, and what the slots lose goes to slots in the proportions `to`, which sum to one.
+struct MovedMass {
+    std::span<const double> keep;
+    std::span<const double> to;
+};
+
 class Objective {
    public:
     // cost: a value per slot, all examples end to end, at least 0 and 0 on gold slots; empty: the structure's own.
@@ -103,9 +110,11 @@ class Objective {
     // sum of omega s H. marginals (or null): p's expected counts, slots end to end; those of examples of weight zero
     // are left alone.
     Plane plane_at(const double* w, double temperature, double* marginals, int n_jobs, Interrupt& interrupt) const;
-    Plane dual_terms_gibbs(const double* scores, int n_jobs, Interrupt& interrupt) const;
+    // moved: null, or what is changed in the distributions.
+    Plane dual_terms_gibbs(const double* scores, const MovedMass* moved, int n_jobs, Interrupt& interrupt) const;
     // Of slot scores A_i z + cost_scale c_i, which are never stored.
-    Plane dual_terms_linear(const double* z, double cost_scale, int n_jobs, Interrupt& interrupt) const;
+    Plane dual_terms_linear(const double* z, double cost_scale, const MovedMass* moved, int n_jobs,
+                            Interrupt& interrupt) const;
     // counts: s mu; mass: s or null (1); entropies: s H or null (0).
     Plane dual_terms_slots(const double* counts, const double* mass, const double* entropies, int n_jobs,
                            Interrupt& interrupt) const;
@@ -118,7 +127,7 @@ class Objective {
     void near_gold_scores(double sharpness, double* scores) const;
 
     // The term of the Gibbs distribution with these slot scores; value: its log partition, extra: its entropy.
-    Term gibbs_term(Index i, const double* scores, double* direction, Workspace& ws) const;
+    Term gibbs_term(Index i, const double* scores, const MovedMass* moved, double* direction, Workspace& ws) const;
 
    private:
     void check_cost(Index i, const double* cost) const;

@@ -138,7 +138,12 @@ class Pass {
         : objective_(state.objective),
           l2_(options.l2),
           state_(state),
-          weights_{options.l1, options.l2, state.weights, state.plane} {}
+          spare_(idx(2 * (options.pulled_stop - options.pulled_start))),
+          weights_{options.l1,
+                   options.l2,
+                   state.weights,
+                   state.plane,
+                   {options.pulled_start, options.pulled_stop, options.pull, spare_.data()}} {}
 
     SdcaReport report;
 
@@ -225,6 +230,7 @@ class Pass {
     const Objective& objective_;
     double l2_;
     SdcaState state_;
+    std::vector<double> spare_;
     DualWeights weights_;
     Workspace ws_;
 };

@@ -20,9 +20,14 @@ struct SdcaReport {
     double dual_gain = 0;
 };
 
+// pulled_start, pulled_stop: weights without a penalty, pulled to a centre with this strength (`PulledWeights`); the
+// curvatures are |A_i' e_a|^2 with l2 / pull in place of 1 for these weights.
 struct SdcaOptions {
     double l2 = 0;
     double l1 = 0;
+    Index pulled_start = 0;
+    Index pulled_stop = 0;
+    double pull = 1;
 };
 
 // What a pass updates in place, except the curvatures: of all slots of all examples (those of examples that are not

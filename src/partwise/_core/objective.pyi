@@ -81,9 +81,14 @@ class Objective:
         """(value, u, b, entropy) at p ~ exp((theta + kappa c) / temperature), whatever the loss's own temperature is:
         value of the losses with this temperature; u and b of p as a point of this objective's dual; sum of omega s H.
         p's expected counts go to `marginals` (those of examples of weight zero are left alone)."""
-    def dual_terms_gibbs(self, scores: Floats, n_jobs: int = 1) -> tuple[Floats, float]:
-        """(u, b) of the dual point with slot scores `scores` (all examples), mass 1."""
-    def dual_terms_linear(self, z: Floats, cost_scale: float, n_jobs: int = 1) -> tuple[Floats, float]:
+    def dual_terms_gibbs(
+        self, scores: Floats, n_jobs: int = 1, moved: tuple[Floats, Floats] | None = None
+    ) -> tuple[Floats, float]:
+        """(u, b) of the dual point with slot scores `scores` (all examples), mass 1. moved, where labellings are one
+        part: the share of every slot's probability that stays, and in what proportions slots get the rest."""
+    def dual_terms_linear(
+        self, z: Floats, cost_scale: float, n_jobs: int = 1, moved: tuple[Floats, Floats] | None = None
+    ) -> tuple[Floats, float]:
         """(u, b) of the dual point with slot scores A_i z + cost_scale * c_i, mass 1; the scores are never stored."""
     def dual_terms_slots(
         self, counts: Floats, mass: Floats | None, entropies: Floats | None, n_jobs: int = 1

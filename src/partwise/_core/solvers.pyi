@@ -225,7 +225,10 @@ class SdcaState:
     ) -> None: ...
 
 class SdcaOptions:
-    def __init__(self, *, l2: float, l1: float = 0.0) -> None: ...
+    """pulled: the first and the end of the weights that have no penalty, but a pull of this strength to a centre; the
+    curvatures are those with l2 / pull in place of 1 for each of them."""
+
+    def __init__(self, *, l2: float, l1: float = 0.0, pulled: tuple[int, int] = (0, 0), pull: float = 1.0) -> None: ...
 
 def sdca_epoch(state: SdcaState, order: Ints, options: SdcaOptions) -> SdcaReport:
     """One pass of exact block ascent over the examples of `order`."""

@@ -33,8 +33,9 @@ from partwise.penalties import L2, ElasticNet, Penalty
 from partwise.problem import BatchReference, Problem
 from partwise.problem.inference import best_labellings
 from partwise.result import HISTORY, Result
-from partwise.solvers import Checkpoint, Solver, get_solver, largest_l1, solve, solve_path
+from partwise.solvers import Checkpoint, Solver, get_solver, solve, solve_path
 from partwise.solvers.base import WarmStart
+from partwise.solvers.path import start_of_l1_path
 
 
 @contextmanager
@@ -206,7 +207,13 @@ class TrainedEstimator(BaseEstimator):
             l2 = self._check_training().l2
             self.set_params(**penalty_parameters(l1_min, l2))
             prepared = self._prepare_fit(X, y, sample_weight)
-            first = largest_l1(prepared.problem) if l1_max is None else l1_max
+            options = prepared.options
+            if l1_max is None:
+                first, weights = start_of_l1_path(prepared.problem)
+                if options["warm_start"] is None:
+                    options = {**options, "warm_start": weights}
+            else:
+                first = l1_max
             if first < l1_min:
                 what = f"{first:g}, from which on all weights are zero" if l1_max is None else f"l1_max = {first:g}"
                 raise ValueError(f"l1_min = {l1_min:g} must be at most {what}")
@@ -215,7 +222,7 @@ class TrainedEstimator(BaseEstimator):
                 ElasticNet(l1, own, prepared.problem.penalty.free)
                 for l1 in np.geomspace(first, l1_min, points).tolist()
             ]
-            results = solve_path(prepared.problem, penalties, **prepared.options)
+            results = solve_path(prepared.problem, penalties, **options)
             self._keep(prepared, results[-1])
         return results
 

@@ -2,7 +2,14 @@
 
 A plane whose entries of u are 0 for these weights costs nothing in the dual, however large their bound is. There is one
 near every dual point: with m_k the expected counts of label k, summed over the examples, and n_k its gold counts, such
-an entry of u is n_k - m_k. Mix the distributions with one and the same q for all examples,
+an entry of u is n_k - m_k. Labels with m_k > n_k give the share 1 - n_k / m_k of each example's probability away, and
+the others get what the example lost in proportion to n_k - m_k:
+
+    p_ik min(1, n_k / m_k) + q_k sum_j p_ij max(0, 1 - n_j / m_j),     q_k = max(0, n_k - m_k) / sum_j max(0, n_j - m_j)
+
+are distributions whose counts are n, and no more probability was moved than the counts were off by. It takes one pass.
+
+With the squared link, where examples have masses, only planes are mixed, with one and the same q for all examples,
 
     (1 - s) p_i + s q,     q_k = (m_k + (n_k - m_k) / s) / sum(n),
 
@@ -11,11 +18,13 @@ that is taken. q is the Gibbs distribution of weights that are log q_k for the f
 that its plane takes one pass, and the mean of the two planes is a plane below the losses.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..arrays import Floats
+from ..capabilities import Capability
 from ..penalties import Penalty
 
 if TYPE_CHECKING:
@@ -48,10 +57,15 @@ def settled(penalty: Penalty, u: Floats, b: float) -> tuple[Floats, float]:
     return penalised(penalty, u), b - bound(penalty) * float(abs(free_part(penalty, u)).sum())
 
 
-def balanced(problem: "Problem", u: Floats, b: float) -> tuple[Floats, float] | None:
-    """The mean of a plane with that of a constant distribution for which no free weight has an entry (one pass).
+#: The share of every label's probability that stays, and the proportions in which labels get the rest.
+Moved = tuple[Floats, Floats]
+Plane = tuple[Floats, float]
 
-    None where the counts are too far off.
+
+def balanced(problem: "Problem", u: Floats, b: float, changed: Callable[[Moved], Plane]) -> Plane | None:
+    """A plane near this one in which no free weight has an entry (one pass).
+
+    changed: the plane of the same distributions after probability was moved. None where the counts are too far off.
     """
     free = problem.penalty.free
     assert free is not None
@@ -62,6 +76,14 @@ def balanced(problem: "Problem", u: Floats, b: float) -> tuple[Floats, float] | 
     counts = gold - loose
     if not loose.any():
         return u, b
+    if {Capability.IDENTITY_LINK, Capability.ONE_PART} <= problem.capabilities():
+        missing = np.maximum(loose, 0.0)
+        if not missing.any():
+            return None  # only rounding is left
+        keep, to = np.ones(problem.n_slots // problem.n_examples), np.zeros(problem.n_slots // problem.n_examples)
+        keep[: len(gold)] = gold / np.maximum(counts, gold)
+        to[: len(gold)] = missing / missing.sum()
+        return changed((keep, to))
     if not counts.min() > 0 or not 0 < (share := 2.0 * float((-loose / counts).max())) < 1:
         return None  # too far off; or so near that only rounding is left
     log_q = np.log((counts + loose / share) / gold.sum())

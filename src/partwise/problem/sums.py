@@ -220,13 +220,19 @@ class Sums:
 
     # dual
 
-    def terms_of_scores(self, scores: Floats) -> tuple[Floats, float]:
-        """(u, b) of the Gibbs distributions with these slot scores."""
-        return self._terms("dual_gibbs", blocks=((block,) for block in self._slot_blocks(scores)))
+    def terms_of_scores(self, scores: Floats, moved: tuple[Floats, Floats] | None = None) -> tuple[Floats, float]:
+        """(u, b) of the Gibbs distributions with these slot scores.
 
-    def terms_of_linear(self, z: Floats, cost_scale: float) -> tuple[Floats, float]:
-        """(u, b) of slot scores A_i z + cost_scale c_i, which are never stored."""
-        return self._terms("dual_linear", z, cost_scale)
+        moved, where labellings are one part: the share of every slot's probability that stays in each example, and the
+        proportions in which slots get what the others lose.
+        """
+        return self._terms("dual_gibbs", moved, blocks=((block,) for block in self._slot_blocks(scores)))
+
+    def terms_of_linear(
+        self, z: Floats, cost_scale: float, moved: tuple[Floats, Floats] | None = None
+    ) -> tuple[Floats, float]:
+        """(u, b) of slot scores A_i z + cost_scale c_i, which are never stored; moved: as above."""
+        return self._terms("dual_linear", z, cost_scale, moved)
 
     def terms_of_counts(
         self, counts: Floats, mass: Floats | None = None, entropies: Floats | None = None

@@ -321,15 +321,19 @@ def hessian_partial(sums: BatchSums, n_jobs: int, weights: Floats, every: int, m
 
 
 @task
-def dual_gibbs(sums: BatchSums, n_jobs: int, scores: Floats) -> tuple[Floats, float]:
+def dual_gibbs(
+    sums: BatchSums, n_jobs: int, moved: tuple[Floats, Floats] | None, scores: Floats
+) -> tuple[Floats, float]:
     """(u, b) of slot scores."""
-    return sums.objective.dual_terms_gibbs(scores, n_jobs)
+    return sums.objective.dual_terms_gibbs(scores, n_jobs, moved)
 
 
 @task
-def dual_linear(sums: BatchSums, n_jobs: int, z: Floats, cost_scale: float) -> tuple[Floats, float]:
+def dual_linear(
+    sums: BatchSums, n_jobs: int, z: Floats, cost_scale: float, moved: tuple[Floats, Floats] | None = None
+) -> tuple[Floats, float]:
     """(u, b) of slot scores A z + cost_scale c."""
-    return sums.objective.dual_terms_linear(z, cost_scale, n_jobs)
+    return sums.objective.dual_terms_linear(z, cost_scale, n_jobs, moved)
 
 
 @task

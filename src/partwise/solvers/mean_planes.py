@@ -2,18 +2,16 @@
 
 from ..arrays import Floats
 from ..problem import Problem
-from ..problem.free_weights import balanced, penalised
+from ..problem.free_weights import Plane, balanced, penalised
 
 #: Trial mixtures of a new plane with the best one.
 MIXTURES = 12
 
-Plane = tuple[Floats, float]
 
-
-def balanced_plane(problem: Problem, plane: Plane, primal: float, dual: float) -> Plane | None:
+def balanced_plane(problem: Problem, plane: Plane, weights: Floats, primal: float, dual: float) -> Plane | None:
     """A plane without entries for weights that are not penalised, if it may halve the distance from P to D (one pass).
 
-    dual: the best so far.
+    plane: that of the oracle's answer at the weights. dual: the best so far.
     """
     if problem.penalty.free is None:
         return None
@@ -21,7 +19,9 @@ def balanced_plane(problem: Problem, plane: Plane, primal: float, dual: float) -
     enough = primal - problem.dual_of_plane(*plane) <= 1.5 * (primal - ideal)
     if enough or primal - ideal > 0.5 * (primal - dual):
         return None
-    return balanced(problem, *plane)
+    tau = problem.loss.temperature
+    at, cost_scale = weights / tau, problem.loss.cost_scale / tau
+    return balanced(problem, *plane, lambda moved: problem.terms_of_linear(at, cost_scale, moved))
 
 
 def best_mean(problem: Problem, old: Plane, new: Plane) -> Plane:

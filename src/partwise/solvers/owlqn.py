@@ -176,7 +176,7 @@ class OWLQN(Solver[OWLQNState]):
     def _keep_plane(self, problem: Problem, state: OWLQNState, found: "_Trial") -> None:
         """The best mixture of the best plane and the newest; whether there is progress."""
         plane = found.u, found.b
-        other = balanced_plane(problem, plane, state.primal, state.best_dual)
+        other = balanced_plane(problem, plane, found.weights, state.primal, state.best_dual)
         if other is not None:
             plane = other
             state.visits += len(problem.active)

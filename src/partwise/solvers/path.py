@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import Floats
 from ..dual import DualPoint
 from ..penalties import L2, ElasticNet, Penalty
 from ..problem import Problem
@@ -60,6 +61,11 @@ def largest_l1(problem: Problem) -> float:
 
     Weights that are not penalised are what is best for them alone.
     """
+    return start_of_l1_path(problem)[0]
+
+
+def start_of_l1_path(problem: Problem) -> tuple[float, Floats]:
+    """`largest_l1` and the weights there: zeros, but for weights that are not penalised."""
     if not problem.loss.smooth:
         raise ValueError(
             f"loss {problem.loss.name!r} has a kink at zero: an l1 penalty is for losses with a temperature"
@@ -70,9 +76,10 @@ def largest_l1(problem: Problem) -> float:
         # Under an l1 that no entry of u can reach the others stay zero.
         most = 2.0 * problem.penalty.free.largest * float(problem.sample_weight.sum())
         alone = problem.with_penalty(ElasticNet(max(most, 1.0), problem.l2, problem.penalty.free))
-        _, u, _ = problem.plane(solve(alone, "owlqn", tol=1e-9).weights)
+        weights = solve(alone, "owlqn", tol=1e-14).weights
+        _, u, _ = problem.plane(weights)
         u = (1.0 + 1e-6) * penalised(problem.penalty, u)  # as far as these weights may be off
-    return float(np.abs(u).max(initial=0.0))
+    return float(np.abs(u).max(initial=0.0)), weights
 
 
 def _l1_sequence(

@@ -100,7 +100,7 @@ class PrimalSolver(Solver[P], ABC):
         """The best of the kept plane, the newest and their means."""
         newest = problem.certificate_at(state.primal, state.gradient, state.weights)
         plane = problem.touching_plane(state.weights, state.primal, state.gradient)
-        other = balanced_plane(problem, plane, state.primal, state.best_dual)
+        other = balanced_plane(problem, plane, state.weights, state.primal, state.best_dual)
         if other is not None:
             plane = other
             state.visits += len(problem.active)

@@ -38,7 +38,7 @@ from .conversions import check_clique_memory, check_marginals
 from .eg_start import Start, start_cost_scale
 from .online import OnlineState
 from .registry import register
-from .sdca_blocks import REACH, BlockState
+from .sdca_blocks import REACH, BlockState, PulledState
 from .sdca_cliques import LineState
 from .working_sets import check_memory
 
@@ -54,12 +54,11 @@ class SDCA(BlockSolver[BlockState | LineState]):
             Capability.SMOOTH,
             Capability.IDENTITY_LINK,
             Capability.L2,
-            Capability.ALL_PENALISED,
             Capability.CLIQUES,
             Capability.IN_MEMORY,
         }
     )
-    state_types: ClassVar[tuple[type[OnlineState], ...]] = (BlockState, LineState)
+    state_types: ClassVar[tuple[type[OnlineState], ...]] = (BlockState, PulledState, LineState)
     rate: ClassVar[str] = "linear"
     proof: ClassVar[str] = "Shalev-Shwartz, Zhang 2013: O(log 1/eps)"
     advice: ClassVar[str] = "Raise max_passes or tol, or take a larger l2 (a smaller C)"
@@ -102,6 +101,11 @@ class SDCA(BlockSolver[BlockState | LineState]):
             curvatures = problem.slot_curvatures()  # None: the examples that the capability was read from misled
         if curvatures is not None:
             return sdca_blocks.start(problem, rng, warm_start, cost_scale, curvatures)
+        if problem.penalty.free is not None:
+            raise ValueError(
+                f"{self.name}: weights without a penalty need exact blocks, where labellings are single parts (and "
+                "exact_blocks=True)"
+            )
         check_clique_memory(problem, self.memory_mb, self.name)
         return sdca_cliques.start(problem, rng, warm_start, cost_scale)
 
@@ -117,6 +121,8 @@ class SDCA(BlockSolver[BlockState | LineState]):
     def certificate(self, problem: Problem, state: BlockState | LineState) -> Certified:
         if isinstance(state, LineState):
             check_marginals(problem, state.cliques)  # those of a file may be none
+        if isinstance(state, PulledState):
+            return sdca_blocks.certify_pulled(problem, state)
         point = self.dual_point(problem, state)
         return Certified(*problem.certify(point), point)
 
@@ -124,7 +130,7 @@ class SDCA(BlockSolver[BlockState | LineState]):
         return state.point()
 
     def weights(self, problem: Problem, state: BlockState | LineState) -> Floats:
-        return state.weights.copy()
+        return sdca_blocks.weights(problem, state) if isinstance(state, BlockState) else state.weights.copy()
 
     def check_due(self, state: BlockState | LineState, tol: float) -> bool:
         """Early once: easy problems are done after a few passes, and guesses are better after a first certificate."""
