@@ -25,7 +25,10 @@ class FeatureWarning(UserWarning):
 
 
 class CertificateError(ArithmeticError):
-    """A dual value above a primal value by more than rounding: a defect in the library or in a Python structure."""
+    """A dual value above a primal value by more than rounding, or a certificate that the problem does not confirm.
+
+    The cause is a defect in the library, in a Python structure or in a user-defined solver.
+    """
 
 
 class DivergenceError(ArithmeticError):

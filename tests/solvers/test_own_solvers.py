@@ -12,11 +12,12 @@ import pytest
 from click.testing import CliRunner
 
 import partwise
-from partwise import Problem, SequenceTagger, Solver, get_solver, register_solver, solve
+from partwise import CertificateError, Problem, SequenceTagger, Solver, get_solver, register_solver, solve
 from partwise.capabilities import Capability
 from partwise.cli import main
 from partwise.cli.errors import UserError
 from partwise.features import multiclass_map
+from partwise.result import Certificate
 from partwise.solvers import LBFGS, choose, option
 from partwise.solvers.registry import PLACES, SOLVERS
 from partwise.structures import Multiclass
@@ -103,6 +104,27 @@ def test_auto_does_not_choose_it(own_file):
     run("--plugin", own_file, "solvers", "descent")
     assert (choose(small_problem("slack-hinge")).solver, choose(small_problem()).solver) == before
     assert partwise.available_solvers()[-2:] == ["aaa", "descent"]
+
+
+@pytest.mark.parametrize(("values", "message"), [((0.5, 1.0), "primal"), ((1.0, 1.01), "dual"), ((1.0, 1.0), None)])
+def test_a_certificate_that_the_problem_does_not_confirm_is_refused(values, message):
+    """A solver of the user's may forget a term of the objective: the last certificate is computed once more."""
+
+    @dataclass(frozen=True)
+    class Forgetful(LBFGS):
+        name: ClassVar[str] = "forgetful"
+
+        def certificate(self, problem, state):
+            found = super().certificate(problem, state)
+            primal, dual = values[0] * found.certificate.primal, values[0] * values[1] * found.certificate.dual
+            return found._replace(certificate=Certificate.of(primal, dual, 0.1 * primal))
+
+    problem = small_problem()
+    if message is None:
+        assert solve(problem, Forgetful(), tol=0.2).status == "converged"
+        return
+    with pytest.raises(CertificateError, match=f"solver 'forgetful': the certificate says {message} .*, the problem"):
+        solve(problem, Forgetful(), tol=0.2)
 
 
 FROZEN = dataclass(frozen=True)

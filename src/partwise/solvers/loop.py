@@ -198,6 +198,10 @@ class Run:
         if status in UNFINISHED and not self.solver.certified:
             status = "no certificate"
         self.solver.check_end(self.problem, state, status)
+        if not type(self.solver).__module__.startswith("partwise."):  # one pass, as nobody else checks such a solver
+            complaint = self._complaint(latest)
+            if complaint:
+                raise CertificateError(f"solver {self.solver.name!r}: {complaint}")
         if self.checkpoint:
             self._save(state, status)
         c = latest.certificate
@@ -350,15 +354,22 @@ class Run:
             self._place(state)
             if saved.history["passes"] and saved.history["passes"][-1] > self.passes(state):
                 raise ValueError("its history is longer than the run")
-            certificate, weights, point = self.solver.certificate(self.problem, state)
-            primal = self.problem.value(weights)
-            dual = -math.inf if point is None else self.problem.dual_value(point)
-        near = 1e-6 * (1.0 + abs(primal))
-        same_primal = abs(primal - certificate.primal) <= near
-        same_dual = dual == certificate.dual or abs(dual - certificate.dual) <= near + 1e-6 * abs(dual)
-        if not (np.isfinite(weights).all() and math.isfinite(primal) and same_primal and same_dual):
-            raise ValueError("its weights and its dual point are not those of its certificate")
+            complaint = self._complaint(self.solver.certificate(self.problem, state))
+        if complaint:
+            raise ValueError(f"its weights and its dual point are not those of its certificate: {complaint}")
         return state
+
+    def _complaint(self, certified: Certified) -> str:
+        """What the problem's own values of weights and dual point do not confirm of a certificate; "" if they do."""
+        certificate, weights, point = certified
+        primal = self.problem.value(weights)
+        dual = -math.inf if point is None else self.problem.dual_value(point)
+        near = 1e-6 * (1.0 + abs(primal))
+        if not (np.isfinite(weights).all() and abs(primal - certificate.primal) <= near):
+            return f"the certificate says primal {certificate.primal:.10g}, the problem {primal:.10g}"
+        if not (dual == certificate.dual or abs(dual - certificate.dual) <= near + 1e-6 * abs(dual)):
+            return f"the certificate says dual {certificate.dual:.10g}, the problem {dual:.10g}"
+        return ""
 
     @contextlib.contextmanager
     def _blaming_the_file(self) -> Iterator[None]:
