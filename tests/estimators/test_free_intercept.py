@@ -154,7 +154,7 @@ def test_a_box_of_another_link_is_refused():
     """A box too small for the loss would certify values above the optimum."""
     problem = small_problem(Y3)
     squared = replace(problem.penalty.free, link="squared")
-    with pytest.raises(ValueError, match="link 'squared'.*loss 'log' has link 'identity'"):
+    with pytest.raises(ValueError, match=r"link 'squared'.*loss 'log' has link 'identity'"):
         problem.with_penalty(L2(1.0, squared))
 
 

@@ -53,9 +53,9 @@ def task(function: Task) -> Task:
 def register_task(function: Task) -> Task:
     """Make a function a task, for `Problem.ask`: the decorator of functions that are summed over batches.
 
-    The function is called as ``function(sums, n_jobs, *shared)`` for each batch, where `sums` has the batch's structure,
-    features, gold labellings, sample weights and loss (`BatchSums`), and n_jobs threads may be used. It has no state,
-    as it may run in another process; there its module must be importable.
+    `Problem.ask` calls ``function(sums, n_jobs, *shared)`` for each batch. `sums` (`BatchSums`) has the batch's
+    structure, features, gold labellings, sample weights and loss; n_jobs threads may be used. The function must keep
+    no state, as it may run in another process, where its module must be importable.
 
     Raises
     ------

@@ -160,7 +160,7 @@ def kept_scheme(
     if allowed.all():
         return scheme
     n = int(np.count_nonzero(~allowed))
-    # Where many sequences break the scheme, the labels are not meant to keep to it, and where all keep to IOB1, neither.
+    # Labels that often break the scheme were not meant to follow it, and neither were labels that all follow IOB1.
     iob1 = scheme == "iob2" and rule_of("iob1", labels).allows(codes, lengths).all()
     if warn and n <= max(1, MISTAKES * len(lengths)) and not iob1:
         first = int(np.argmin(allowed))
