@@ -60,7 +60,6 @@ def test_a_rare_label_is_found_more_often():
 
 def test_what_is_refused(tmp_path):
     for weights, message in (
-        ({"nonsense": 2.0}, "class_weight names the label 'nonsense'"),
         ({"O": -1.0}, "class_weight of label 'O'"),
         ("equal", "class_weight"),
         (3, "class_weight must be None"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import partwise
@@ -62,6 +61,7 @@ def test_columns_that_are_not_looked_at_are_named(name, data, unused):
 
 
 def test_frames():
+    pd = pytest.importorskip("pandas")
     rows = [
         (i, *token, label)
         for i, (x, y) in enumerate(zip(TWO, Y, strict=True))

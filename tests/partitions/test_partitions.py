@@ -32,6 +32,7 @@ def parts_of(path) -> tuple[dict, dict]:
     return {name: settings[name] for name in settings if name not in timed}, found
 
 
+@pytest.mark.filterwarnings("ignore:.*all examples with")
 @pytest.mark.parametrize("name", CASES)
 def test_one_batch_gives_the_bits_of_memory(name, tmp_path):
     case = CASES[name]
@@ -158,6 +159,7 @@ def test_reading_batches_again_changes_no_bit(solver, tmp_path, monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore::partwise.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore:.*all examples with")
 @pytest.mark.parametrize("name", ["maxent", "maxent-min", "items", "items-min"])
 def test_gis_makes_the_passes_of_memory(name, tmp_path, monkeypatch):
     """Batches know the features of their own examples alone; f#, counts and expectations are those of all."""

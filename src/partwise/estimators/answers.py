@@ -109,7 +109,7 @@ class AnsweringEstimator(TrainedEstimator):
             model, reading, n_jobs = self._read(X, constraints, note=False)
             best, answers = _best_answers(model, reading, n_jobs)
             self._note(model, reading, best)
-        as_array = isinstance(X, np.ndarray) and X.dtype == object and isinstance(answers, list)
+        as_array = isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1 and isinstance(answers, list)
         return object_array(answers) if as_array else answers
 
     def _predict_numbers(self, X: Any, probabilities: bool = False) -> tuple[Ints, Any] | None:

@@ -12,7 +12,7 @@ from scipy import sparse
 from partwise.arrays import Floats
 from partwise.checks import check_sample_weight
 from partwise.models.class_items import item_rows, items_of, n_rows, take_rows
-from partwise.models.class_weight import label_factors
+from partwise.models.class_weight import label_factors, warn_of_gone
 from partwise.models.encoded import EncodedRows
 from partwise.models.partitioner import ChangedData, Partitioner
 from partwise.models.rows import Density
@@ -76,6 +76,8 @@ class ClassesPartitioner(Partitioner):
         assert self._seen is not None
         self._factors = label_factors(self.model.class_weight, self._seen, self._sums)
         self._kept = self._seen[self._factors * self._sums > 0]
+        if self.model.class_weight is not None:
+            warn_of_gone(self._seen, self._kept)
         self.model.use_labels(self._kept)
         if self._items:
             reader = self._names.settle(self.model.min_count)

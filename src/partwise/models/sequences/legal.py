@@ -162,7 +162,7 @@ def kept_scheme(
     n = int(np.count_nonzero(~allowed))
     # Labels that often break the scheme were not meant to follow it, and neither were labels that all follow IOB1.
     iob1 = scheme == "iob2" and rule_of("iob1", labels).allows(codes, lengths).all()
-    if warn and n <= max(1, MISTAKES * len(lengths)) and not iob1:
+    if warn and n <= MISTAKES * len(lengths) and not iob1:
         first = int(np.argmin(allowed))
         begin = int(pointers(lengths)[first])
         row, rule = codes[begin : begin + int(lengths[first])], rule_of(scheme, labels)
