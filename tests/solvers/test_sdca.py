@@ -12,7 +12,7 @@ import pytest
 from scipy.optimize import minimize
 from smallproblems import Small
 
-from partwise import Problem, _core, get_solver, solve
+from partwise import MaxentClassifier, Problem, _core, get_solver, solve
 from partwise.dual import DualPoint
 from partwise.features import LinearMap, multiclass_map
 from partwise.penalties import ElasticNet
@@ -289,3 +289,13 @@ def test_too_many_cliques_are_refused_before_they_are_made(solver, loss, monkeyp
         get_solver(solver, memory_mb=0.999 * needed, **options).init_state(problem, np.random.default_rng(0), None)
     with pytest.raises(ValueError, match="memory_mb must be a number above 0"):
         get_solver(solver, memory_mb=0.0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_free_intercept_for_rows_without_features(seed):
+    """Their curvature is the intercept's alone, which changes with the pull to it."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(12, 3)) * (rng.random((12, 3)) < 0.4)
+    X[0] = 0.0
+    model = MaxentClassifier(solver="sdca", penalize_intercept=False, tol=1e-9, max_passes=1000)
+    assert model.fit(X, np.arange(12) % 3).result_.converged

@@ -133,7 +133,8 @@ def _typical(problem: Problem, curvatures: Floats) -> float:
 def _weaken(problem: Problem, state: PulledState, pull: float) -> None:
     """Change the pull to this, and curvatures with it: a slot with a free weight has at least its curvature."""
     before = problem.l2 / state.pull
-    state.curvatures[state.curvatures >= before] += problem.l2 / pull - before
+    # Sums of these changes are rounded: a slot with a free weight alone may have a little less than it.
+    state.curvatures[state.curvatures >= (1.0 - 1e-9) * before] += problem.l2 / pull - before
     state.pull = pull
 
 
