@@ -25,7 +25,7 @@ UNSTATED = 1e-9
 #: Passes of methods whose steps take longer from pass to pass.
 MOST_PASSES = {"bmrm": 40, "one-slack": 40, "block-dual": 60}
 #: Messages of documented refusals.
-REFUSALS = "without a penalty its best weight is"
+REFUSALS = "without a penalty its best weight is|weights without a penalty need exact blocks"
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ class Enumerated:
     """Labellings of all examples end to end: costs (N,), differences psi (N, d), the examples' first ones, weights.
 
     quadratic: q_j; l1: a number for each weight. box: what weights without either do not exceed
-    at some minimum, 0 if that is unknown.
+    at some minimum, 0 if that is unknown; such weights are intercepts, one for each label.
     """
 
     cost: Long
@@ -78,12 +78,12 @@ class Enumerated:
         )
 
     def under(self, penalty: Penalty) -> Enumerated:
-        """The same losses under another penalty; weights that it leaves out are bounded a thousand times as far."""
+        """The same losses under another penalty; weights that it leaves out are bounded four times as far."""
         quadratic, l1 = (np.full(len(self.quadratic), LONG(each)) for each in (penalty.strength, penalty.l1))
         if penalty.free is None:
             return replace(self, quadratic=quadratic, l1=l1)
         quadratic[penalty.free.start : penalty.free.stop] = l1[penalty.free.start : penalty.free.stop] = 0
-        box = LONG(1e3 * penalty.free.bound(penalty.l1, penalty.strength))
+        box = LONG(4 * penalty.free.bound(penalty.l1, penalty.strength))
         return replace(self, quadratic=quadratic, l1=l1, box=box)
 
     @property
@@ -230,6 +230,9 @@ def _newton(problem: Enumerated, w: Long, mu: Long) -> tuple[Long, LONG]:
         gradient = gradient + problem.l1**2 * w / far
         hessian = hessian + np.diag(problem.l1**2 * mu / np.maximum(root * far, TINY))
     step = solve(hessian, gradient)
+    if problem.box > 0:  # a number added to all weights without a penalty changes nothing: they stay where they began
+        loose = (problem.quadratic == 0) & (problem.l1 == 0)
+        step[loose] -= step[loose].mean()
     return (step, step @ gradient) if np.isfinite(step).all() else (gradient, gradient @ gradient)
 
 
