@@ -80,7 +80,7 @@ mutants: $(VENV)/.build $(VENV)/.extra-dev
 	$(BIN)/python tests/mutants.py $(MUTANTS_ARGS)
 
 # What happens when things go wrong: the table of docs/reliability.md, which is written anew, in part with sanitized
-# builds. About half an hour on two processors; it goes on where it was stopped
+# builds. About three quarters of an hour on two processors; it goes on where it was stopped
 # (FAULTS_ARGS="--seconds 600 --jobs 1 --row damaged-models").
 faults: $(VENV)/.package $(VENV)/.extra-dev $(VENV)/.extra-faults $(SANITIZED:%=%/.package)
 	CXX="$(CXX)" $(BIN)/python -m tests.faults $(FAULTS_ARGS)
