@@ -11,6 +11,7 @@ from partwise import MaxentClassifier, Problem, SequenceTagger
 from partwise.dual import DualPoint
 from partwise.features import DenseSegment, LinearMap, chain_map, multiclass_map
 from partwise.losses import get_loss
+from partwise.model_files.parts import ModelParts
 from partwise.models.encoded import EncodedRows
 from partwise.models.sequences.column_reader import ColumnReader
 from partwise.models.sequences.inputs import Sequences
@@ -122,6 +123,8 @@ def test_floats_are_not_widened(rng):
     labels = np.zeros(rows.n_rows, dtype=np.int64)
     half = EncodedRows(rows, labels).cut(0, 15)
     assert EncodedRows.joined([half, half]).rows.table.dtype == np.float32
+    parts = ModelParts("examples", {}, half.to_arrays())  # as in a file of a partition
+    np.testing.assert_array_equal(EncodedRows.from_parts(parts, 20, 3).rows.table, half.rows.table, strict=True)
 
 
 def test_rows_are_used_in_place():
