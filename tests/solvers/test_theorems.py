@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from theorems import THEOREMS, Broken
+from theorems import THEOREMS, Broken, dcd
 from theorems.checks import contracts, grows_at_most
 from theorems.dcd import bound_of_theorem_3
+from theorems.scaling import Scaling
+
+from partwise import _core
 
 NAMES = list(THEOREMS)
 WRONG = [(name, factor) for name in NAMES for factor in THEOREMS[name].wrong]
@@ -48,6 +53,46 @@ def test_powers_do_not_contract(name):
     assert (distances[-1] / distances[0]) ** (1.0 / (len(distances) - 1)) < 0.999
     with pytest.raises(Broken, match="the last third"):
         contracts(distances, 0.999, name)
+
+
+def only_at_powers(base, act):
+    """`act`, but only in its calls 1, base, base^2, ..."""
+    calls = itertools.count(1)
+    powers = {base**k for k in range(20)}
+    return lambda *args: act(*args) if next(calls) in powers else None
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith(("003 Theorem 2", "003 Theorem 5"))])
+def test_steps_that_fade_break_linear_rates_of_scaling(name, monkeypatch):
+    """The k-th step is divided by k: every step still goes down, and the distance falls like a power of k."""
+    calls, step = itertools.count(1), Scaling.step
+    monkeypatch.setattr(Scaling, "step", lambda self, w, factor: step(self, w, factor / next(calls)))
+    with pytest.raises(Broken, match="the last third"):
+        THEOREMS[name].check(1.0)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("004 Theorem 2")])
+def test_sweeps_that_become_rare_break_the_linear_rate_of_dcd(name, monkeypatch):
+    core = SimpleNamespace(**vars(_core))
+    core.dcd_epoch = only_at_powers(2, _core.dcd_epoch)
+    monkeypatch.setattr(dcd, "_core", core)
+    with pytest.raises(Broken, match="the last third"):
+        THEOREMS[name].check(1.0)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("004 Theorem 3")])
+def test_passes_that_become_rare_break_theorem_3(name, monkeypatch):
+    class Slow(dcd.DCD):
+        def init_state(self, *args):
+            self.act = only_at_powers(6, super().step)
+            return super().init_state(*args)
+
+        def step(self, problem, state):
+            self.act(problem, state)
+
+    monkeypatch.setattr(dcd, "DCD", Slow)
+    with pytest.raises(Broken, match="Theorem 3, goal"):
+        THEOREMS[name].check(1.0)
 
 
 GOALS = [2.0**-k for k in range(1, 12)]

@@ -49,8 +49,8 @@ def contracts(distances: list[float], most: float, what: str) -> None:
 
 
 def grows_at_most(passes: list[int], goals: list[float], order: Callable[[float], float], what: str) -> None:
-    """Passes from each goal to the next grow by no more than `order` does, up to whole passes."""
-    for k in range(1, len(goals)):
+    """Passes from each goal that was reached to the next grow by no more than `order` does, up to whole passes."""
+    for k in range(1, len(passes)):
         at_most(passes[k] - 1, passes[k - 1] * order(goals[k]) / order(goals[k - 1]), f"{what}, goal {goals[k]:.2g}")
 
 
