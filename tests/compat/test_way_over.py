@@ -13,6 +13,7 @@ from sklearn.model_selection import cross_val_predict
 from partwise import SequenceTagger
 from partwise.compat import pycrfsuite, sklearn_crfsuite
 from partwise.metrics.scorers import get_scorer
+from partwise.model_files.values import object_array
 
 X = [[{"w": f"w{(i + k) % 7}", "first": k == 0} for k in range(2 + i % 3)] for i in range(24)]
 Y = [[str(int(item["w"][1]) % 3) for item in x] for x in X]
@@ -79,13 +80,16 @@ def test_cross_val_predict():
     assert isinstance(sklearn_crfsuite.CRF().fit(X, Y).predict_marginals(X[:2])[0], list)
 
 
-def test_cross_val_predict_of_arrays_with_our_own_estimators():
-    rows = np.empty(len(X), dtype=object)
-    rows[:] = X
+@pytest.mark.parametrize("as_array", [False, True])
+def test_cross_val_predict_with_our_own_estimators(as_array):
+    """NumPy reads answers as an array of lists, whether their lengths differ or not."""
+    rows = object_array(X) if as_array else X
     found = cross_val_predict(SequenceTagger(), rows, Y, cv=3)
     assert found.tolist() == Y
     tagger = SequenceTagger().fit(X, Y)
-    assert tagger.predict(X) == Y
+    assert tagger.predict(rows) == Y
+    assert np.asarray(tagger.predict(X[:1] * 3)).shape == (3,)
+    assert np.asarray(tagger.predict(X[:1] * 3), dtype=int).tolist() == [[int(label) for label in Y[0]]] * 3
     assert get_scorer("token_accuracy")(tagger, rows, Y) == 1.0
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, Self, TypeVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -41,6 +42,17 @@ def has_probabilities(estimator: Any) -> bool:
 def needs_probabilities(method: Method) -> Method:
     """Decorate a method that is available only when the loss makes the model a distribution."""
     return cast(Method, available_if(has_probabilities)(method))
+
+
+class Answers(list[Any]):
+    """A list with one answer per example, which NumPy reads as a one-dimensional array of objects.
+
+    Of a plain list of lists NumPy makes a table, or an error where lengths differ; `cross_val_predict` joins answers
+    as arrays.
+    """
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return object_array(list(self)) if dtype in (None, object) else np.array(list(self), dtype=dtype)
 
 
 class AnsweringEstimator(TrainedEstimator):
@@ -97,11 +109,7 @@ class AnsweringEstimator(TrainedEstimator):
         return short
 
     def predict(self, X: Any, **constraints: Any) -> Any:
-        """The best answer for each example; `constraints` as the class says.
-
-        Answers that are lists come as `X` does: a list of them, or an array of objects where `X` is an array of
-        objects, as scikit-learn's `cross_val_predict` needs it.
-        """
+        """The best answer for each example; `constraints` as the class says."""
         short = self._shortcut(X, constraints)
         if short is not None:
             answers = short.best(count_jobs(self.n_jobs))
@@ -109,8 +117,7 @@ class AnsweringEstimator(TrainedEstimator):
             model, reading, n_jobs = self._read(X, constraints, note=False)
             best, answers = _best_answers(model, reading, n_jobs)
             self._note(model, reading, best)
-        as_array = isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1 and isinstance(answers, list)
-        return object_array(answers) if as_array else answers
+        return Answers(answers) if isinstance(answers, list) else answers
 
     def _predict_numbers(self, X: Any, probabilities: bool = False) -> tuple[Ints, Any] | None:
         """Labels of `predict` as numbers in `classes_`, all positions end to end, without a Python object for each.
