@@ -18,6 +18,8 @@ from .verdicts import CLEARLY, Verdict, every, larger, mean_text, sooner
 #: C and the passes of its runs, what matters most first; the paper's figures have about 100.
 PASSES = {10: 100, 1: 100, 100: 100, 1000: 50, 0.1: 100}
 BEST_C = 10
+#: Passes of the runs in other orders, at that C, which are for accuracies.
+SHORT = 30
 SOLVERS = ("eg", "lbfgs", "sgd")
 FIRST_STEPS = (1.0, 0.1, 0.001, 0.0001)
 TOL = 1e-4
@@ -45,7 +47,7 @@ def cells(quick: bool) -> Sequence[Cell]:
             ),
         ]  # fmt: skip
         for cell in online:
-            found += in_orders(cell, quick) if C == BEST_C else [cell]
+            found += in_orders(cell, quick, max_passes=SHORT) if C == BEST_C else [cell]
         found.append(Cell(f"lbfgs, C = {C:g}", train, batch, seconds=cost * passes))
     return found
 
@@ -58,11 +60,8 @@ def show(records: Records) -> list[Table | Chart | Claim]:
 
 
 def _times(records: Records, best: dict[float, float], solver: str, axis: str) -> dict[float, list[float | None]]:
-    """Until the primal value is within 1 % of the optimum, by C in each order."""
-    return {
-        C: [passes_to(run, value, 0.01, axis) for run in orders_of(records, f"{solver}, C = {C:g}")]
-        for C, value in best.items()
-    }
+    """Until the primal value is within 1 % of the optimum, by C, in the runs that have all passes."""
+    return {C: [passes_to(records[f"{solver}, C = {C:g}"], value, 0.01, axis)] for C, value in best.items()}
 
 
 def _objectives(records: Records, best: dict[float, float]) -> list[Claim]:
@@ -79,9 +78,15 @@ def _objectives(records: Records, best: dict[float, float]) -> list[Claim]:
     within = "passes to within 1 % of the optimum"
     return [
         Claim(
-            "L-BFGS and EG both converge to the optimum, and EG is significantly faster",
-            ahead(lbfgs, best, CLEARLY),
+            "L-BFGS and EG both converge to the optimum",
+            every(None if None in (*eg[C], *lbfgs[C]) else True for C in best),
             f"{within}, EG and L-BFGS: {said(lbfgs)}",
+            needed=f"within 1 % at each C in at most {max(PASSES.values())} passes",
+        ),
+        Claim(
+            "EG converges significantly faster than L-BFGS",
+            ahead(lbfgs, best, CLEARLY),
+            "the same passes",
             needed=f"{CLEARLY:g} times fewer at each C",
         ),
         Claim(
@@ -219,7 +224,8 @@ EXPERIMENT = Experiment(
         "the features of McDonald et al. (2005), scored on 1000 others by the share of words with the right head. EG "
         "draws sentences with replacement, and finds its first step size on a tenth of them, as in the paper; L-BFGS "
         "keeps 10 pairs; SGD's eta0 is that of 1, 0.1, 0.001 and 0.0001 which has the best accuracy after one pass. At "
-        "most 100 passes, as in the paper's figures; EG and SGD at C = 10 in five orders."
+        "most 100 passes, as in the paper's figures; EG and SGD at C = 10 in four more orders of 30 passes, for the "
+        "times to an accuracy."
     ),
     cells=cells,
     show=show,
