@@ -232,3 +232,44 @@ def test_masks_need_not_be_taken():
 def test_a_table_without_labellings_is_refused():
     with pytest.raises(ValueError, match="labellings gave none for example 0"):
         check_structure(Selection(), lambda i: [])
+
+
+def shuffled(answers):
+    return answers[::-1]
+
+
+def shifted(answers):
+    return [(value, (slots + 1) % 4, counts) for value, slots, counts in answers]
+
+
+def uniform(answers):
+    return [(value, np.full(4, 0.5), entropy) for value, _, entropy in answers]
+
+
+@pytest.mark.parametrize(
+    ("method", "change", "message"),
+    [
+        ("maximize_many", shuffled, "maximize_many: example 0: the value is"),
+        ("maximize_many", shifted, "maximize_many: example 0: the value of its slots is|are not one of the labellings"),
+        ("maximize_many", lambda answers: answers[1:], "maximize_many: 2 answers for 3 examples"),
+        ("log_partition_many", shuffled, "log_partition_many at temperature 0: example 0: the value is"),
+        ("log_partition_many", uniform, "log_partition_many at temperature 0: example 0: the expected count of slot"),
+    ],
+)
+def test_answers_to_several_examples_are_those_of_each(method, change, message):
+    """Answers in another order, or with other slots or counts, have the right values if examples are asked alone."""
+    one = {"maximize_many": Selection.maximize, "log_partition_many": Selection.log_partition}[method]
+
+    def many(self, examples, scores, *temperature):
+        return change([one(self, i, own, *temperature) for i, own in zip(examples, scores, strict=True)])
+
+    structure = type("Wrong", (Selection,), {method: many})(3)
+    for labellings in (None, lambda i: PAIRS):
+        with pytest.raises(AssertionError, match=message):
+            check_structure(structure, labellings)
+
+
+def test_without_examples_nothing_passes():
+    for structure, examples in ((Selection(0), None), (Selection(), [])):
+        with pytest.raises(ValueError, match="there is no example to check"):
+            check_structure(structure, lambda i: PAIRS, examples=examples)

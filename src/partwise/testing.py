@@ -5,9 +5,9 @@ distribution, are certified like any other. `check_structure` compares the answe
 finite differences and with an enumeration of small examples.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,8 @@ from .structures import Structure
 from .structures.capabilities import structure_capabilities
 
 __all__ = ["check_structure"]
+
+T = TypeVar("T")
 
 #: How far values, expected counts and finite differences may be off, relative to their sizes.
 EXACT, NEAR, DIFFERENCE = 1e-8, 1e-6, 1e-4
@@ -65,20 +67,60 @@ def check_structure(
     ------
     AssertionError
         If an answer is wrong; the message names the method, the example and what was expected.
+    ValueError
+        If there is no example to check.
     """
     rng = np.random.default_rng(random_state)
-    chosen = range(min(10, structure.num_examples)) if examples is None else examples
-    for i in chosen:
-        example = _Example(structure, i, None if labellings is None else _table(structure, i, labellings(i)))
-        kept = structure.mask(i)
-        try:
+    chosen = list(range(min(10, structure.num_examples)) if examples is None else examples)
+    if not chosen:
+        raise ValueError("there is no example to check")
+    found = [
+        _Example(structure, i, None if labellings is None else _table(structure, i, labellings(i))) for i in chosen
+    ]
+    kept = [structure.mask(i) for i in chosen]
+    try:
+        for i in chosen:
             structure.set_mask(i, None)
-            example.check(rng)
-            if masks:
-                structure.set_mask(i, _random_mask(example.any_labelling(rng), rng))
-                example.check(rng)
-        finally:
-            structure.set_mask(i, kept)
+        _check_all(found, rng)
+        if masks:
+            for example in found:
+                structure.set_mask(example.i, _random_mask(example.any_labelling(rng), rng))
+            _check_all(found, rng)
+    finally:
+        for i, mask in zip(chosen, kept, strict=True):
+            structure.set_mask(i, mask)
+
+
+def _check_all(examples: "list[_Example]", rng: np.random.Generator) -> None:
+    """Check examples one by one, and then what is asked of all of them at once."""
+    for example in examples:
+        example.check(rng)
+    structure, numbers = examples[0].structure, [example.i for example in examples]
+    scores = [rng.normal(size=example.n_slots) for example in examples]
+    if Capability.MAX_ORACLE in examples[0].has:
+        method = "maximize_many"
+        maxima = structure.maximize_many(numbers, scores)
+        for example, own, (value, slots, counts) in _one_each(method, examples, scores, maxima):
+            best = float(example.maximize(own) @ own)
+            example.near(method, "the value", value, best)
+            example.near(method, "the value of its slots", float(example.labelling(method, slots, counts) @ own), best)
+    for temperature in (0.0, 1.0) if Capability.EXPECTATION_ORACLE in examples[0].has else ():
+        method = f"log_partition_many at temperature {temperature:g}"
+        sums = structure.log_partition_many(numbers, scores, temperature)
+        for example, own, (value, expected, entropy) in _one_each(method, examples, scores, sums):
+            wanted = example.sums(own, temperature)
+            example.near(method, "the value", value, wanted[0])
+            example.near_all(method, "the expected count", np.asarray(expected), wanted[1])
+            example.near(method, "the entropy", entropy, wanted[2])
+
+
+def _one_each(
+    method: str, examples: "list[_Example]", scores: list[Floats], answers: Sequence[T]
+) -> "Iterator[tuple[_Example, Floats, T]]":
+    """Examples with their scores and answers."""
+    if len(answers) != len(examples):
+        raise AssertionError(f"{method}: {len(answers)} answers for {len(examples)} examples")
+    return zip(examples, scores, answers, strict=True)
 
 
 @dataclass
@@ -134,10 +176,14 @@ class _Example:
         if not abs(found - expected) <= EXACT * (1.0 + abs(expected)) + ROUNDING * size:
             self.fail(method, f"{what} is {found:.10g}, expected {expected:.10g}")
 
+    def sized(self, method: str, what: str, found: Floats) -> None:
+        """Fail unless there is a number for each slot."""
+        if found.shape != (self.n_slots,):
+            self.fail(method, f"{what} of shape {found.shape}, expected {(self.n_slots,)}")
+
     def near_all(self, method: str, what: str, found: Floats, expected: Floats, tolerance: float = NEAR) -> None:
         """Fail unless all slots' numbers agree."""
-        if found.shape != (self.n_slots,):
-            self.fail(method, f"{what} have shape {found.shape}, expected {(self.n_slots,)}")
+        self.sized(method, what, found)
         off = np.abs(found - expected)
         if not (off <= tolerance * (1.0 + np.abs(expected).max(initial=0.0))).all():
             slot = int(np.argmax(np.where(np.isnan(off), np.inf, off)))
@@ -170,8 +216,6 @@ class _Example:
             self.near(
                 "maximize", f"the maximum, of slots {np.flatnonzero(best).tolist()},", value, float(best @ scores)
             )
-        ((other, *_),) = self.structure.maximize_many([self.i], [scores])
-        self.near("maximize_many", "the value", other, value)
         return used
 
     def any_labelling(self, rng: np.random.Generator) -> Floats:
@@ -186,11 +230,10 @@ class _Example:
         method = f"log_partition at temperature {temperature:g}"
         self.untouched(method, given, scores)
         expected = np.array(expected, dtype=np.float64)
+        self.sized(method, "the expected counts", expected)
         if not (np.isfinite(value) and np.isfinite(entropy) and np.isfinite(expected).all()):
             self.fail(method, f"an answer is not finite at scores up to {np.abs(scores).max(initial=0.0):.3g}")
-        ((other, *_),) = self.structure.log_partition_many([self.i], [scores], temperature)
-        self.near("log_partition_many", "the value", other, value)
-        if expected.shape == (self.n_slots,) and expected[self.forbidden].any():
+        if expected[self.forbidden].any():
             self.fail(method, "expected counts of forbidden slots are not 0")
         return float(value), expected, float(entropy)
 
