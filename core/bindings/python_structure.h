@@ -38,6 +38,9 @@ class PythonStructure final : public Structure {
     double maximize_in_support(Index i, const double* scores, const double* cliques, double least, SlotCounts& best,
                                Workspace& ws) const override;
 
+   protected:
+    double maximum(Index i, const double* scores, double* counts, Workspace& ws) const override;
+
    private:
     // The method of the Python subclass; NotImplementedError if it has none.
     nb::object method(const char* name) const;
@@ -60,7 +63,6 @@ class PythonStructure final : public Structure {
     NumPy<double> array(Index i, const double* scores) const;
     // The first answer of num_slots: what the core's arrays have.
     Index size(Index i) const { return sizes_[idx(i)] < 0 ? num_slots(i) : sizes_[idx(i)]; }
-    void check_by_oracle(Index i, SlotView labelling, Workspace& ws) const;
 
     mutable int single_ = -1;           // whether `maximize` answers for single examples; -1: not looked up yet
     mutable std::vector<Index> sizes_;  // read and written with the GIL; -1: not asked yet

@@ -37,12 +37,14 @@ void bind_smo(nb::module_& m) {
 
     m.def(
         "check_clique_marginals",
-        [](const Objective& o, const Floats& cliques) {
+        [](const Objective& o, const Floats& cliques, int n_jobs) {
             check_size(cliques, clique_starts(o.structure()).back(), "cliques");
             check_finite(cliques, "cliques");
-            check_clique_marginals(o.structure(), cliques.data());
+            const CliqueReport report = run_kernel(
+                [&](auto& interrupt) { return check_clique_marginals(o, cliques.data(), n_jobs, interrupt); });
+            return std::pair(report.off, report.complaint);
         },
-        "objective"_a, "cliques"_a);
+        "objective"_a, "cliques"_a, "n_jobs"_a = 1);
 
     m.def(
         "smo_epoch",

@@ -22,6 +22,13 @@ void bind_working_sets(nb::module_& m) {
         .def_prop_ro("num_examples", &WorkingSets::num_examples)
         .def_prop_ro("num_atoms", &WorkingSets::num_atoms)
         .def_prop_ro("bytes", &WorkingSets::bytes)
+        .def(
+            "check",
+            [](const WorkingSets& sets, const Objective& o, int n_jobs) {
+                if (sets.num_examples() != o.num_examples()) throw InputError("working sets of other examples");
+                run_kernel([&](auto& interrupt) { sets.check(o, n_jobs, interrupt); });
+            },
+            "objective"_a, "n_jobs"_a = 1)
         .def("to_arrays", [](const WorkingSets& sets) {
             AtomTable table = sets.table();
             nb::dict out;

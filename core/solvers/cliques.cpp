@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 
 namespace partwise {
 
 namespace {
 
-// How far the marginals of a clique may be from a sum of 1.
-constexpr double kSumTolerance = 1e-6;
+// How far clique marginals may be from those of a distribution.
+constexpr double kTolerance = 1e-6;
 
 }  // namespace
 
@@ -45,10 +46,22 @@ void read_cliques(const Structure& structure, const double* cliques, double* cou
     });
 }
 
-void check_clique_marginals(const Structure& structure, const double* cliques) {
+CliqueReport check_clique_marginals(const Objective& objective, const double* cliques, int n_jobs,
+                                    Interrupt& interrupt) {
+    const Structure& structure = objective.structure();
     const std::vector<Index> starts = clique_starts(structure);
-    for (Index i = 0; i < structure.num_examples(); ++i) {
+    const Index n = structure.num_examples();
+    const int workers = objective.jobs(n_jobs);
+    std::vector<Workspace> scratch(static_cast<std::size_t>(workers));
+    const auto complaint_of = [](Index i, const char* what) {
+        return "the clique marginals of example " + std::to_string(i) + " are not those of a distribution: " + what;
+    };
+    std::vector<CliqueReport> reports(idx(n));
+    parallel_for(n, workers, interrupt, [&](Index i, int worker) {
+        if (objective.weight(i) == 0.0) return;
+        Workspace& ws = scratch[static_cast<std::size_t>(worker)];
         const double* q = cliques + starts[idx(i)];
+        CliqueReport& report = reports[idx(i)];
         const std::vector<Index> own = structure.clique_offsets(i);
         for (std::size_t c = 0; c + 1 < own.size(); ++c) {
             double sum = 0;
@@ -57,12 +70,32 @@ void check_clique_marginals(const Structure& structure, const double* cliques) {
                 sum += q[k];
                 least = std::min(least, q[k]);
             }
-            if (least < -kSumTolerance || std::abs(sum - 1.0) > kSumTolerance) {
-                throw InputError("the clique marginals of example " + std::to_string(i) +
-                                 " are not those of a distribution");
+            report.off = std::max({report.off, -least, std::abs(sum - 1.0)});
+            if (!(least >= -kTolerance)) throw InputError(complaint_of(i, "one is negative"));
+            if (!(std::abs(sum - 1.0) <= kTolerance)) {
+                throw InputError(complaint_of(i, "those of a clique do not sum to 1"));
             }
         }
+        const auto look_at = [&](double wrong, const char* what) {
+            report.off = std::max(report.off, wrong);
+            if (wrong > kTolerance && wrong < kInfinity) report.complaint = complaint_of(i, what);
+        };
+        look_at(structure.clique_disagreement(i, q, ws), "neighbouring cliques disagree");
+        if (!structure.mask(i)) return;
+        const Index n_slots = structure.num_slots(i);
+        Workspace::Frame frame(ws);
+        double* counts = frame.take(n_slots);
+        structure.slots_from_cliques(i, q, counts);
+        for (Index r = 0; r < n_slots; ++r) {
+            if (!structure.mask(i)[r]) look_at(counts[r], "a mask forbids a slot that they use");
+        }
+    });
+    CliqueReport all;
+    for (const CliqueReport& report : reports) {
+        all.off = std::max(all.off, report.off);
+        if (all.complaint.empty()) all.complaint = report.complaint;
     }
+    return all;
 }
 
 }  // namespace partwise

@@ -1,6 +1,9 @@
 // Clique marginals of all examples of a structure, end to end.
 #pragma once
 
+#include <string>
+
+#include "solvers/objective.h"
 #include "structures/structure.h"
 #include "support/parallel.h"
 
@@ -17,7 +20,16 @@ void cliques_of_scores(const Structure& structure, const double* scores, double*
 void read_cliques(const Structure& structure, const double* cliques, double* counts, double* entropies, int n_jobs,
                   Interrupt& interrupt);
 
-// Throws InputError if a clique's marginals do not sum to 1 or are negative.
-void check_clique_marginals(const Structure& structure, const double* cliques);
+// By how much clique marginals fail to be those of distributions over labellings at most, infinity if a structure cannot
+// tell whether cliques agree; and why they are not (empty: they are, but for rounding).
+struct CliqueReport {
+    double off = 0;
+    std::string complaint;
+};
+
+// Whether neighbouring cliques agree and masks are kept, for examples with weight. Throws InputError where marginals are
+// negative or a clique's do not sum to 1.
+CliqueReport check_clique_marginals(const Objective& objective, const double* cliques, int n_jobs,
+                                    Interrupt& interrupt);
 
 }  // namespace partwise

@@ -146,6 +146,25 @@ AtomTable WorkingSets::table() const {
     return out;
 }
 
+void WorkingSets::check(const Objective& objective, int n_jobs, Interrupt& interrupt) const {
+    const Structure& structure = objective.structure();
+    const int workers = objective.jobs(n_jobs);
+    std::vector<Workspace> scratch(static_cast<std::size_t>(workers));
+    parallel_for(num_examples(), workers, interrupt, [&](Index i, int worker) {
+        Workspace& ws = scratch[static_cast<std::size_t>(worker)];
+        if (objective.weight(i) == 0.0) return;
+        for (const Atom& atom : sets_[idx(i)].atoms) {
+            const std::vector<Index> slots(atom.slots().begin(), atom.slots().end());
+            const auto whole = [](double count) { return count == std::floor(count); };
+            if (std::all_of(atom.counts().begin(), atom.counts().end(), whole)) {
+                structure.check_labelling(i, {slots, atom.counts()}, ws);
+            } else {
+                structure.check_mixture(i, {slots, atom.counts()}, ws);
+            }
+        }
+    });
+}
+
 void WorkingSets::attach(const Objective& objective, Interrupt& interrupt) {
     if (num_examples() != objective.num_examples()) {
         throw InputError("working sets of " + std::to_string(num_examples()) + " examples, the objective has " +

@@ -101,6 +101,9 @@ class WorkingSets {
     void prefetch_places(Index i) const;
     void prefetch(Index i) const;
 
+    // Throws InputError unless the atoms of examples with weight are labellings or, with fractional counts, mixtures.
+    void check(const Objective& objective, int n_jobs, Interrupt& interrupt) const;
+
     // Checks that the sets are of this objective's examples and completes atoms that came from a table.
     void attach(const Objective& objective, Interrupt& interrupt);
 

@@ -62,6 +62,31 @@ void Chain::slots_from_cliques(Index i, const double* cliques, double* slots) co
     add_ends(i, slots, slots);
 }
 
+// Of an inner position the edge before it has the column sums, the edge after it the row sums. Mass on padding belongs to
+// no pair of labels.
+double Chain::clique_disagreement(Index i, const double* cliques, Workspace& ws) const {
+    const Index T = length(i);
+    const Index L = n_labels();
+    const Index block = L * width();
+    Workspace::Frame frame(ws);
+    double* columns = frame.take(width());
+    double worst = 0;
+    for (Index t = 1; t < std::max<Index>(T, 2); ++t) {
+        check_now_and_then(t);
+        const double* xi = cliques + (t - 1) * block;
+        const Index n_rows = T == 1 ? 1 : L;
+        for (Index a = 0; a < n_rows; ++a) {
+            double sum = 0;
+            for (Index b = 0; b < width(); ++b) sum += xi[a * width() + b];
+            if (t > 1) worst = std::max(worst, std::abs(sum - columns[a]));
+        }
+        fill(columns, width(), 0.0);
+        for (Index a = 0; a < n_rows; ++a) axpy(1.0, xi + a * width(), columns, width());
+        for (Index b = L; b < width(); ++b) worst = std::max(worst, std::abs(columns[b]));
+    }
+    return worst;
+}
+
 // H = sum_t H(xi_t) - sum over inner positions of H(mu_t), with mu_t(b) = sum_a xi_t(a, b).
 double Chain::entropy_of_cliques(Index i, const double* cliques, double* gradient, Workspace& ws) const {
     const Index T = length(i);

@@ -70,6 +70,7 @@ class Graph final : public Structure {
     double clique_marginals(Index i, const double* scores, double temperature, double* out,
                             Workspace& ws) const override;
     void slots_from_cliques(Index i, const double* cliques, double* slots) const override;
+    double clique_disagreement(Index i, const double* cliques, Workspace& ws) const override;
     double entropy_of_cliques(Index i, const double* cliques, double* gradient, Workspace& ws) const override;
     Along entropy_along(Index i, const double* cliques, const double* direction, double step,
                         Workspace& ws) const override;

@@ -1,5 +1,6 @@
 // The graph's clique view: the tables of its junction tree, rows by columns.
 #include <algorithm>
+#include <cmath>
 
 #include "structures/entropy_along.h"
 #include "structures/graph.h"
@@ -43,6 +44,24 @@ void Graph::slots_from_cliques(Index i, const double* cliques, double* slots) co
     double* factors = frame.take(c.tree.factor_size);
     junction::factors_of(c.tree, cliques, factors, ws);
     scatter(i, c, factors, 1.0, slots);
+}
+
+double Graph::clique_disagreement(Index i, const double* cliques, Workspace& ws) const {
+    const Compiled& c = compiled(i);
+    Workspace::Frame frame(ws);
+    double* of_parents = frame.take(c.tree.separated_size);
+    junction::separators_of(c.tree, cliques, of_parents);
+    double worst = 0;
+    for (const junction::Clique& each : c.tree.cliques) {
+        if (each.parent < 0) continue;
+        Workspace::Frame inner(ws);
+        double* sums = inner.take(each.columns);
+        column_sums(each, cliques + each.table, sums);
+        for (Index s = 0; s < each.columns; ++s) {
+            worst = std::max(worst, std::abs(sums[s] - of_parents[each.separated + s]));
+        }
+    }
+    return worst;
 }
 
 // H = sum over cliques of H(clique) - H(separator)

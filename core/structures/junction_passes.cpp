@@ -343,6 +343,13 @@ void factors_of(const Tree& tree, const double* tables, double* factors, Workspa
     }
 }
 
+void separators_of(const Tree& tree, const double* tables, double* separated) {
+    for (const Clique& c : tree.cliques) {
+        Collector collector(tree, c, separated, nullptr, nullptr);
+        for (Index r = 0; r < c.rows; ++r) collector.add_row(r, tables + c.table + r * c.columns);
+    }
+}
+
 // With dots for derivatives: dT = direction + messages of the children, dm(s) = sum_r p(r | s) dT(r, s), and down, with
 // the separator's marginals q: d(p q) = p q (dT - dm) + p dq.
 void tangent(const Tree& tree, const double* factors, const double* direction, double* tables, double* separated,

@@ -49,6 +49,9 @@ std::vector<Index> k_best(const Tree& tree, double maximum, const double* tables
 // Expected use of factors' entries from joint probabilities of cliques.
 void factors_of(const Tree& tree, const double* tables, double* factors, Workspace& ws);
 
+// Of each clique's separator the sums that its parent's table gives; nothing is written for roots.
+void separators_of(const Tree& tree, const double* tables, double* separated);
+
 // The derivative of what factors_of gives after sum_up and sum_down, along `direction` (as `factors`); overwrites
 // tables.
 void tangent(const Tree& tree, const double* factors, const double* direction, double* tables, double* separated,

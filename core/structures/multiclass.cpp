@@ -260,6 +260,12 @@ double Multiclass::clique_marginals(Index i, const double* scores, double temper
 
 void Multiclass::slots_from_cliques(Index, const double* cliques, double* slots) const { copy(cliques, slots, width_); }
 
+double Multiclass::clique_disagreement(Index, const double* cliques, Workspace&) const {
+    double worst = 0;  // mass on padding belongs to no label
+    for (Index a = n_labels_; a < width_; ++a) worst = std::max(worst, std::abs(cliques[a]));
+    return worst;
+}
+
 double Multiclass::entropy_of_cliques(Index, const double* cliques, double* gradient, Workspace&) const {
     double entropy = 0;
     for (Index a = 0; a < n_labels_; ++a) entropy -= cliques[a] * safe_log(cliques[a]);

@@ -1,6 +1,9 @@
 #include "structures/structure.h"
 
 #include <array>
+#include <cmath>
+#include <random>
+#include <string>
 
 #include "support/sizes.h"
 #include "support/vector_math.h"
@@ -8,6 +11,10 @@
 namespace partwise {
 
 namespace {
+
+// Expected counts below this are rounding.
+constexpr double kNoCount = 1e-12;
+
 [[noreturn]] void lacks(const char* capability) {
     throw InputError(std::string("this structure does not offer the capability '") + capability + "'");
 }
@@ -24,6 +31,79 @@ double Structure::value_of(Index, const double* scores, SlotView labelling) cons
 }
 
 void Structure::check_labelling(Index, SlotView, Workspace&) const {}
+
+void Structure::check_mixture(Index i, SlotView mixture, Workspace& ws) const {
+    const auto refuse = [&](Index slot, const std::string& why) {
+        throw InputError("example " + std::to_string(i) + ": the expected count of slot " + std::to_string(slot) + why);
+    };
+    for (std::size_t k = 0; k < mixture.slots.size(); ++k) {
+        const Index slot = mixture.slots[k];
+        if (slot < 0 || slot >= num_slots(i)) refuse(slot, " is given, but there is no such slot");
+        if (!(mixture.counts[k] >= -kNoCount)) refuse(slot, " is negative");
+        if (mask(i) && !mask(i)[slot] && mixture.counts[k] > kNoCount)
+            refuse(slot, " is not 0, but its mask forbids it");
+    }
+    // No labelling scores more than the maximum, and no mixture of labellings does. Scores that separate counts from all
+    // labellings, if there are some, come out of the way to the nearest mixture (Frank and Wolfe's, counts - x).
+    constexpr int kTrials = 12;
+    const char* complaint = "the expected counts are not those of a mixture of the structure's labellings";
+    const Index n = num_slots(i);
+    Workspace::Frame frame(ws);
+    double* scores = frame.take(n);
+    double* x = frame.take(n);
+    double* best = frame.take(n);
+    fill(scores, n, -1.0);
+    check_by_maximum(i, mixture, scores, x, complaint, ws);  // too few parts
+    for (int trial = 0; trial < kTrials; ++trial) {
+        for (Index r = 0; r < n; ++r) scores[r] = -x[r];
+        for (std::size_t k = 0; k < mixture.slots.size(); ++k) scores[mixture.slots[k]] += mixture.counts[k];
+        check_by_maximum(i, mixture, scores, best, complaint, ws);
+        axpy(-1.0, x, best, n);
+        const double square = dot(best, best, n);
+        if (!(square > 0.0)) return;
+        axpy(std::clamp(dot(scores, best, n) / square, 0.0, 1.0), best, x, n);
+    }
+}
+
+double Structure::maximum(Index i, const double* scores, double* counts, Workspace& ws) const {
+    return maximum_as_sums(i, scores, counts, nullptr, ws);
+}
+
+void Structure::check_by_maximum(Index i, SlotView counts, const double* scores, double* best, const char* complaint,
+                                 Workspace& ws) const {
+    double own = 0;
+    double magnitude = 1;
+    for (std::size_t k = 0; k < counts.slots.size(); ++k) {
+        const double term = counts.counts[k] * scores[counts.slots[k]];
+        own += term;
+        magnitude += std::abs(term);
+    }
+    const double largest = maximum(i, scores, best, ws);
+    if (!(own <= largest + 1e-9 * magnitude)) {
+        throw InputError("example " + std::to_string(i) + ": " + complaint + ": for some scores it has " +
+                         std::to_string(own) + " and the structure's maximum is " + std::to_string(largest));
+    }
+}
+
+// No labelling scores more than the maximum. Scores that are positive on the slots that are used and negative elsewhere
+// find out everything that uses slots once or not at all and is not a labelling; where slots are used several times,
+// different magnitudes find out what lies outside of the labellings' convex hull, which is what certificates rest on.
+void Structure::check_by_maxima(Index i, SlotView counts, const char* complaint, Workspace& ws) const {
+    constexpr int kTrials = 4;
+    std::vector<double> used(idx(num_slots(i)), -1.0);
+    for (const Index slot : counts.slots) used[idx(slot)] = 1.0;
+    std::vector<double> scores(used);
+    std::mt19937_64 rng(idx(i));
+    std::normal_distribution<double> normal;
+    for (int trial = 0; trial < kTrials; ++trial) {
+        check_by_maximum(i, counts, scores.data(), nullptr, complaint, ws);
+        for (std::size_t r = 0; r < scores.size(); ++r) {
+            const double x = normal(rng);
+            scores[r] = trial + 2 < kTrials ? used[r] * std::abs(x) : x;
+        }
+    }
+}
+
 void Structure::check_mask(Index) const {}
 
 void Structure::maximize_of(std::span<const Index> examples, const double* const* scores, double* values,
@@ -72,6 +152,9 @@ std::vector<Index> Structure::clique_offsets(Index) const { lacks("cliques"); }
 double Structure::clique_marginals(Index, const double*, double, double*, Workspace&) const { lacks("cliques"); }
 void Structure::slots_from_cliques(Index, const double*, double*) const { lacks("cliques"); }
 double Structure::entropy_of_cliques(Index, const double*, double*, Workspace&) const { lacks("cliques"); }
+double Structure::clique_disagreement(Index i, const double*, Workspace&) const {
+    return clique_offsets(i).size() <= 2 ? 0.0 : kInfinity;
+}
 
 Along Structure::entropy_along(Index i, const double* cliques, const double* direction, double step,
                                Workspace& ws) const {

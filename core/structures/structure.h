@@ -76,6 +76,8 @@ class Structure {
 
     // Throws InputError unless this is a labelling in Y_i.
     virtual void check_labelling(Index i, SlotView labelling, Workspace& ws) const;
+    // Throws InputError if these are not the expected counts of a distribution over Y_i, as far as masks and maxima tell.
+    void check_mixture(Index i, SlotView mixture, Workspace& ws) const;
 
     // Capability kKBest: the k best labellings, best first (fewer if there are fewer).
     virtual std::vector<Scored> k_best(Index i, const double* scores, Index k, Workspace& ws) const;
@@ -97,6 +99,9 @@ class Structure {
                                     Workspace& ws) const;
     // Linear: of a difference of marginals, too.
     virtual void slots_from_cliques(Index i, const double* cliques, double* slots) const;
+    // The largest difference between what two neighbouring cliques say of the variables that they share; infinite where
+    // the structure cannot tell.
+    virtual double clique_disagreement(Index i, const double* cliques, Workspace& ws) const;
     // Entropy of the distribution with these clique marginals; gradient (may be null) with respect to them.
     virtual double entropy_of_cliques(Index i, const double* cliques, double* gradient, Workspace& ws) const;
     // The entropy at cliques + step * direction as a function of step, 0 <= step <= 1, where direction leads to other
@@ -131,6 +136,13 @@ class Structure {
     // log_partition at temperature 0: the maximum, its counts and no entropy.
     double maximum_as_sums(Index i, const double* scores, double* marginals, double* entropy, Workspace& ws) const;
     [[noreturn]] static void no_support(Index i);
+    // The maximum over labellings, and the counts of one that attains it (or null).
+    virtual double maximum(Index i, const double* scores, double* counts, Workspace& ws) const;
+    // Throws InputError if the counts have a larger value than the maximum for some scores that are tried.
+    void check_by_maxima(Index i, SlotView counts, const char* complaint, Workspace& ws) const;
+    // The same for these scores, with the counts of a labelling that attains the maximum.
+    void check_by_maximum(Index i, SlotView counts, const double* scores, double* best, const char* complaint,
+                          Workspace& ws) const;
     // Throws InputError if the mask leaves no labelling.
     virtual void check_mask(Index i) const;
 

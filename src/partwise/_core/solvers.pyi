@@ -90,8 +90,10 @@ def match_counts(
     the sum of differences in counts, over the sum of counts; unmatched: examples that are further off after
     max_inferences; largest: how far the worst is."""
 
-def check_clique_marginals(objective: Objective, cliques: Floats) -> None:
-    """ValueError naming the first example of which a clique's marginals are negative or do not sum to 1."""
+def check_clique_marginals(objective: Objective, cliques: Floats, n_jobs: int = 1) -> tuple[float, str]:
+    """By how much marginals fail to be those of distributions over labellings at most (inf if the structure cannot tell
+    whether neighbouring cliques agree), and a complaint if neighbouring cliques disagree or a mask forbids a slot that
+    they use. ValueError where they are negative or do not sum to 1. Examples of weight zero are left out."""
 
 class SmoReport:
     visits: int
@@ -413,6 +415,9 @@ class WorkingSets:
     def num_atoms(self) -> int: ...
     @property
     def bytes(self) -> int: ...
+    def check(self, objective: Objective, n_jobs: int = 1) -> None:
+        """Raise ValueError unless the labellings of examples with weight are labellings of the structure and keep its
+        masks, or, with fractional counts, mixtures of such labellings as far as masks and maxima tell."""
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """What from_arrays takes."""
 

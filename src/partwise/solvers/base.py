@@ -28,6 +28,7 @@ from ..losses import Loss
 from ..problem import Problem
 from ..result import Certificate, Result, Status
 from .checkpoint import Checkpoint
+from .conversions import check_point
 from .state import State
 
 S = TypeVar("S", bound=State)
@@ -267,9 +268,15 @@ def start_weights(problem: Problem, warm_start: WarmStart) -> Floats:
 
 
 def start_point(problem: Problem, warm_start: WarmStart, kinds: tuple[str, ...]) -> DualPoint | None:
-    """A dual point of one of these kinds to start from, if the warm start has one."""
+    """Return a dual point of one of these kinds to start from, if the warm start has one.
+
+    It is checked (`conversions.check_point`): ForeignPoint if it is one of another problem.
+    """
     point = warm_start.dual_point if isinstance(warm_start, Result) else warm_start
     if not isinstance(point, DualPoint):
         return None
     point = point.with_blocks()
-    return point if point.kind in kinds else None
+    if point.kind not in kinds:
+        return None
+    check_point(problem, point)
+    return point

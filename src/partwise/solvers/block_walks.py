@@ -24,6 +24,7 @@ from ..problem import BatchSums, Problem, Walk
 from .base import WarmStart
 from .block_files import Block, check_plane, read_block, write_block
 from .block_solver import BlockSolver
+from .conversions import check_point
 
 #: Blocks that this process keeps: by folder and group the attempt that they are of, and a block per batch.
 _KEPT: dict[tuple[str, int], tuple[int, list[Block | None]]] = {}
@@ -242,8 +243,10 @@ class Certify(BlockWalk):
             part, block = Problem.on(next(batches), L2(1.0), self.n_jobs), next(blocks)
             value += part.losses(self.weights)
             if block is not None:
-                own_u, own_b = part.dual_terms(self.inner.dual_point(part, block.state))
+                point = self.inner.dual_point(part, block.state)
+                own_u, own_b = part.dual_terms(point)
                 if self.check:
+                    check_point(part, point)
                     check_plane(block.plane, own_u, f"{visit.path}: has a plane that is not that of its dual variables")
                 u += own_u
                 b += own_b

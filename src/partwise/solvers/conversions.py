@@ -17,20 +17,29 @@ Finite scores have no zeros: `FLOOR` of every distribution is the uniform one's.
 of their sum, by at most `MOST` inferences per example. These are not counted as passes by solvers that start so.
 """
 
+from math import isinf
 from typing import NamedTuple
 
 import numpy as np
 
 from .._core import Structure, check_clique_marginals
-from ..arrays import Floats
+from ..arrays import Floats, pointers
 from ..capabilities import Capability
 from ..dual import ActiveSet, DualPoint
 from ..problem import Problem
+from ..problem.rounding import EPSILON
+from .kept_labellings import KeptLabellings
 
 #: The uniform distribution's share of a converted point.
 FLOOR = 1e-5
 #: Sum of the differences in expected counts, over the sum of counts, and inferences per example to get there.
 TOLERANCE, MOST = 1e-4, 200
+#: How far the masses of a dual point may be from 1 where they must be 1.
+OFF = 1e-10
+
+
+class ForeignPoint(ValueError):
+    """A dual point whose distributions are not over the labellings of the problem that it is used for."""
 
 
 class Converted(NamedTuple):
@@ -51,6 +60,68 @@ def check_clique_memory(problem: Problem, memory_mb: float, solver: str) -> None
         )
 
 
+def check_point(problem: Problem, point: DualPoint) -> None:
+    """Check a dual point that was not made for this problem: a warm start, or one from a checkpoint.
+
+    Labellings must be labellings of the structure and keep its masks, clique marginals must be those of distributions,
+    and mixtures and expected counts must lie inside of the labellings' convex hull, as far as masks and maxima tell.
+    Slot scores are a distribution whatever they are, and of a plane (an aggregate) nothing can be checked.
+
+    Raises
+    ------
+    ForeignPoint
+        If an example's distribution is not over its labellings.
+    ValueError
+        If sizes, signs or masses are not those of a dual point of this problem.
+    """
+    if point.marginals is None and point.active is None and point.counts is None:
+        return
+    if Capability.IN_MEMORY not in problem.capabilities():
+        raise ForeignPoint("distributions cannot be checked where batches are not in memory")
+    if point.marginals is not None:
+        _check_cliques(problem)
+        marginals = np.asarray(point.marginals, dtype=np.float64)
+        if len(marginals) != problem.clique_starts[-1]:
+            raise ValueError(f"{len(marginals)} clique marginals given, the structure has {problem.clique_starts[-1]}")
+        check_marginals(problem, marginals)
+        return
+    active = point.active
+    n, one_mass = problem.n_examples, Capability.IDENTITY_LINK in problem.capabilities()
+    if active is not None and len(active.example_ptr) != n + 1:
+        raise ValueError(f"warm start: an active set of {len(active.example_ptr) - 1} examples, not {n}")
+    if active is None:
+        counts, mass = expected_counts(problem, point)
+        _check_probabilities(counts)
+        active = mixtures(problem, counts, mass)
+    else:
+        mass = active.used_slots(n)[3]
+    if one_mass and not np.allclose(mass[problem.active], 1.0, rtol=0.0, atol=OFF):
+        raise ValueError("warm start: masses other than 1 belong to another loss")
+    kept = KeptLabellings.of(active, [part.examples.stop - part.examples.start for part in problem.in_memory()])
+    try:
+        for part, sets in zip(problem.in_memory(), kept.parts, strict=True):
+            sets.check(part.native, problem.n_jobs)
+    except ValueError as error:
+        raise ForeignPoint(str(error)) from None
+
+
+def mixtures(problem: Problem, counts: Floats, mass: Floats) -> ActiveSet:
+    """One mixture of labellings per example with mass, from expected counts and masses."""
+    n, offsets = problem.n_examples, problem.slot_offsets
+    there = mass > 0
+    used = np.flatnonzero(counts)
+    owner = np.searchsorted(offsets, used, side="right") - 1  # example of each slot
+    used, owner = used[there[owner]], owner[there[owner]]
+    sizes = np.bincount(owner, minlength=n)[there]
+    return ActiveSet(
+        pointers(there),
+        pointers(sizes),
+        used - offsets[owner],
+        counts[used] / mass[owner],
+        mass[there],
+    )
+
+
 def expected_counts(problem: Problem, point: DualPoint) -> tuple[Floats, Floats]:
     """(s mu, s) of a point whose parts are known, slots and examples end to end.
 
@@ -63,8 +134,7 @@ def expected_counts(problem: Problem, point: DualPoint) -> tuple[Floats, Floats]
     if point.active is not None:
         return point.active.expected_counts(problem.slot_offsets)
     if point.marginals is not None:
-        _check_cliques(problem)
-        return problem.read_cliques(np.asarray(point.marginals, dtype=np.float64))[0], ones
+        return problem.read_cliques(clique_marginals(problem, point))[0], ones
     if point.scores is not None or point.kind == "linear":
         scores = problem.linear_scores(*point.linear()) if point.scores is None else point.scores
         if scores.shape != (problem.n_slots,):
@@ -122,7 +192,8 @@ def clique_marginals(problem: Problem, point: DualPoint | None) -> Floats:
         marginals = np.array(point.marginals, dtype=np.float64)
         if len(marginals) != problem.clique_starts[-1]:
             raise ValueError(f"{len(marginals)} clique marginals given, the structure has {problem.clique_starts[-1]}")
-        check_marginals(problem, marginals)
+        if isinf(check_marginals(problem, marginals)):  # whether they agree is not known: those of a distribution near
+            return problem.cliques_of_scores(gibbs_scores(problem, point).scores)
         return np.maximum(marginals, 0.0)
     active = point.active
     if active is not None and (active.counts == np.round(active.counts)).all():
@@ -133,10 +204,25 @@ def clique_marginals(problem: Problem, point: DualPoint | None) -> Floats:
     return problem.cliques_of_scores(gibbs_scores(problem, point).scores)
 
 
-def check_marginals(problem: Problem, marginals: Floats) -> None:
-    """ValueError unless every clique's marginals are probabilities that sum to 1."""
+def check_marginals(problem: Problem, marginals: Floats) -> float:
+    """Return by how much clique marginals fail to be those of distributions at most; ForeignPoint if it is too much.
+
+    It is inf if the structure cannot tell whether neighbouring cliques agree.
+    """
+    worst = 0.0
     for part in problem.in_memory():
-        check_clique_marginals(part.native, marginals[problem.clique_range(part)])
+        own = marginals[problem.clique_range(part)]
+        off, complaint = check_clique_marginals(part.native, own, problem.n_jobs)
+        if complaint:
+            raise ForeignPoint(complaint)
+        worst = max(worst, off)
+    return worst
+
+
+def updates_of(problem: Problem, marginals: Floats) -> int:
+    """Return through how many updates marginals that fail so much were carried along (`Problem.certificate_of`)."""
+    off = check_marginals(problem, marginals)
+    return 0 if isinf(off) else int((off / EPSILON) ** 2)
 
 
 def _mixture(problem: Problem, active: ActiveSet) -> Floats:

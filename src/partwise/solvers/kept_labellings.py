@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from .._core import WorkingSets
 from ..arrays import pointers
+from ..dual import ActiveSet
 
 
 class KeptLabellings:
@@ -15,6 +16,11 @@ class KeptLabellings:
 
     def __init__(self, parts: Sequence[WorkingSets]) -> None:
         self.parts = tuple(parts)
+
+    @classmethod
+    def of(cls, active: ActiveSet, sizes: Sequence[int]) -> "KeptLabellings":
+        """The labellings of a dual point, for batches of these sizes."""
+        return cls.from_arrays(sizes, **vars(active), stamps=np.zeros(len(active.coefficients), dtype=np.int64))
 
     @classmethod
     def from_arrays(cls, sizes: Sequence[int], **arrays: NDArray[Any]) -> "KeptLabellings":

@@ -24,11 +24,10 @@ from . import checkpoint as files
 from . import identity
 from .base import Callback, Certified, Progress, Solver, WarmStart, generator, logger
 from .checkpoint import Checkpoint, Saved
-from .kept_labellings import KeptLabellings
+from .conversions import ForeignPoint, check_point
 from .look import Look
 from .registry import SOLVERS, check_fits, suitable_solvers
 from .state import State, pack, unpack
-from .working_sets import active_set, check_labellings
 
 #: A run that ended so did not reach its tolerance.
 UNFINISHED = ("max_passes", "max_seconds", "stalled")
@@ -121,13 +120,26 @@ class Run:
                 # A finished run that is asked for again must not make one more step.
                 state, latest = found.state, self._certify(found.state)
             else:
-                state = self.solver.init_state(self.problem, generator(random_state), warm_start)
+                state, warm = self._begin(generator(random_state), warm_start)
                 self._place(state)
-                due = warm_start is not None or self.solver.check_due(state, self._target(state))
+                due = warm or self.solver.check_due(state, self._target(state))
                 latest = self._certify(state) if due else None
                 if latest is not None:
                     self.solver.observe(self.problem, state, latest.certificate)
             return self._conclude(state, *self._loop(state, latest))
+
+    def _begin(self, rng: np.random.Generator, warm_start: WarmStart | None) -> tuple[State, bool]:
+        """The state before the first step, and whether it is that of the warm start."""
+        try:
+            return self.solver.init_state(self.problem, rng, warm_start), warm_start is not None
+        except ForeignPoint as error:
+            warnings.warn(
+                f"{self.solver.name}: the warm start's dual point is not one of this problem ({error}); the run starts "
+                "without it. Start from a result of the same structures and masks, or from weights",
+                RuntimeWarning,
+                stacklevel=5,
+            )
+            return self.solver.init_state(self.problem, rng, None), False
 
     def _loop(self, state: State, latest: Certified | None) -> tuple[Status, Certified]:
         """Step until a rule holds. `latest` is of the state as it is now, None if there is none."""
@@ -348,13 +360,13 @@ class Run:
             warnings.simplefilter("ignore")  # the run warned about the data when it began
             fresh: State = self.solver.init_state(self.problem, np.random.default_rng(0), None)
             state = unpack(fresh, saved.arrays, saved.scalars)
-            for kept in vars(state).values():
-                if isinstance(kept, KeptLabellings):
-                    check_labellings(self.problem, active_set(kept))
             self._place(state)
             if saved.history["passes"] and saved.history["passes"][-1] > self.passes(state):
                 raise ValueError("its history is longer than the run")
-            complaint = self._complaint(self.solver.certificate(self.problem, state))
+            certified = self.solver.certificate(self.problem, state)
+            if certified.point is not None:
+                check_point(self.problem, certified.point.with_blocks())
+            complaint = self._complaint(certified)
         if complaint:
             raise ValueError(f"its weights and its dual point are not those of its certificate: {complaint}")
         return state

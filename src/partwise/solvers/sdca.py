@@ -34,7 +34,7 @@ from ..problem import Problem
 from . import sdca_blocks, sdca_cliques
 from .base import Certified, WarmStart, option
 from .block_solver import BlockSolver
-from .conversions import check_clique_memory, check_marginals
+from .conversions import check_clique_memory, updates_of
 from .eg_start import Start, start_cost_scale
 from .online import OnlineState
 from .registry import register
@@ -119,12 +119,11 @@ class SDCA(BlockSolver[BlockState | LineState]):
             sdca_cliques.step(problem, state, order, self.line_tol)
 
     def certificate(self, problem: Problem, state: BlockState | LineState) -> Certified:
-        if isinstance(state, LineState):
-            check_marginals(problem, state.cliques)  # those of a file may be none
         if isinstance(state, PulledState):
             return sdca_blocks.certify_pulled(problem, state)
         point = self.dual_point(problem, state)
-        return Certified(*problem.certify(point), point)
+        carried = updates_of(problem, state.cliques) if isinstance(state, LineState) else 0
+        return Certified(*problem.certify(point, carried), point)
 
     def dual_point(self, problem: Problem, state: BlockState | LineState) -> DualPoint:
         return state.point()

@@ -40,7 +40,7 @@ from ..dual import DualPoint
 from ..problem import Problem
 from ..result import DivergenceError
 from .base import Certified, WarmStart, option, start_point
-from .conversions import check_clique_memory, check_marginals, clique_marginals
+from .conversions import check_clique_memory, clique_marginals, updates_of
 from .kept_labellings import KeptLabellings
 from .online import OnlineSolver, OnlineState
 from .registry import register
@@ -130,10 +130,8 @@ class SMO(OnlineSolver[SMOState]):
 
     def certificate(self, problem: Problem, state: SMOState) -> Certified:
         if state.sets is None:
-            check_marginals(problem, state.cliques)  # those of a file may be none
             point = DualPoint.of_cliques(state.cliques)  # shared with the state, as they may be large
-            # A visit moves mass between two entries, and what is lost or won each time has the same sign for long.
-            return Certified(*problem.certify(point, carried=state.epoch**2), point)
+            return Certified(*problem.certify(point, updates_of(problem, state.cliques)), point)
         point = DualPoint.of_active_set(active_set(state.sets))
         return Certified(*problem.certify(point), point)
 
