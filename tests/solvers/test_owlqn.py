@@ -10,6 +10,7 @@ from partwise import ConvergenceWarning, get_solver, solve
 from partwise.penalties import L2, ElasticNet
 from partwise.solvers import OWLQN
 from partwise.solvers.owlqn import pseudo_gradient
+from partwise.solvers.pairs import PairsState, no_pairs, remember
 
 NETS = [ElasticNet(0.2, 0.3), ElasticNet(0.3)]
 
@@ -104,3 +105,12 @@ def test_what_it_does_not_fit(loss, penalty):
     if penalty.l1:
         with pytest.raises(ValueError, match="no solver fits"):
             solve(problem)
+
+
+def test_a_change_whose_square_underflows_is_no_pair():
+    """It was divided by."""
+    state = PairsState(**no_pairs(3, 2))
+    remember(state, np.full(2, 1e150), np.full(2, 1e-170), 1)
+    assert state.stored == 0
+    remember(state, np.ones(2), np.ones(2), 1)
+    assert (state.stored, state.gamma) == (1, 1.0)

@@ -75,7 +75,7 @@ def direction_along(state: PairsState, gradient: Floats, n_jobs: int) -> Floats:
 def remember(state: PairsState, step: Floats, change: Floats, n_jobs: int) -> None:
     """Add a pair to the rings; pairs without curvature (rounding) are left out."""
     curvature, norm2 = dot(step, change, n_jobs), dot(change, change, n_jobs)
-    if curvature <= 1e-16 * norm2:
+    if not norm2 > 0 or curvature <= 1e-16 * norm2:  # |change|^2 underflows before <step, change> does
         return
     memory = len(state.steps)
     state.newest = row = (state.newest + 1) % memory
