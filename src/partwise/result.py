@@ -113,7 +113,8 @@ class Result:
         "converged": gap <= tol * |primal|; or the run ended before that at a relative gap of at most 1e-10 without
         further progress in double precision;
         "max_passes", "max_seconds", "stopped" (by the callback): a limit came first;
-        "stalled": no further progress possible in double precision, but the gap is above that;
+        "stalled": no further progress possible in double precision, or by the solver's own criterion (its message says
+        so), but the gap is above that;
         "no certificate": l2 = 0, where the gradient norm is what was brought down; or the solver has none (perceptron,
         MIRA), and the run made the passes that it was to make.
     l2, l1

@@ -7,7 +7,7 @@ import pytest
 from smallproblems import Small
 
 from oracles import cutting_planes as figures
-from partwise import MaxentClassifier, solve
+from partwise import ConvergenceWarning, MaxentClassifier, solve
 from partwise.solvers import CuttingPlane
 
 
@@ -96,3 +96,16 @@ def test_steps_leave_the_mass_of_an_example_alone(seed):
     result = solve(problem, "cutting-plane", tol=1e-4)
     _, mass = result.dual_point.active.expected_counts(problem.slot_offsets)
     np.testing.assert_allclose(mass, 1.0, rtol=0.0, atol=2e-15)
+
+
+def test_it_stops_at_its_own_criterion():
+    """Passes that add no constraint and hardly raise the dual would be made up to max_passes."""
+    rng = np.random.default_rng(0)
+    problem = MaxentClassifier(loss="hinge").prepare(rng.normal(size=(20, 4)), rng.integers(0, 3, 20)).problem
+    with pytest.warns(ConvergenceWarning, match=r"no constraint is violated by more than epsilon=0.1"):
+        result = solve(problem, CuttingPlane(epsilon=0.1), tol=1e-9)
+    assert result.status == "stalled"
+    assert result.passes <= 10
+    assert result.history["violation"][-1] <= 0.1
+    # Tsochantaridis et al. 2005, after Algorithm 1: slacks, and so the objective, are right up to epsilon per example
+    assert result.gap <= 0.1 * problem.n_examples

@@ -11,7 +11,9 @@ solved in its dual, a product of simplices: sweeps over the examples with up to 
 just found, or `max_rounds` sweeps were made. Labellings without weight for `idle` epochs are forgotten.
 
 Stopping rule. gap = P(w) - D <= tol |P|, D recomputed from the working sets, P at the best weights seen; checked when
-it may be near, at least every fifth pass (after pass 100: every twentieth part of the passes made).
+it may be near, at least every fifth pass (after pass 100: every twentieth part of the passes made). The run also ends
+after a pass that finds no violation above epsilon (the figure's own criterion) and whose sweeps raise the dual by less
+than a thousandth of the gap: what is left of the gap are constraints that epsilon keeps out.
 
 Source. Tsochantaridis, Joachims, Hofmann, Altun 2005, Algorithm 1. Departures: the working sets' problem is solved once
 per pass over the examples (SVM-struct's choice), not after each violated constraint; by sweeps instead of a general
@@ -32,7 +34,7 @@ from ..arrays import Floats
 from ..capabilities import Capability
 from ..dual import DualPoint
 from ..problem import Problem
-from ..result import DivergenceError
+from ..result import Certificate, DivergenceError, Status
 from .base import Certified, WarmStart, option
 from .kept_labellings import KeptLabellings
 from .registry import register
@@ -40,12 +42,16 @@ from .scheduled import ScheduledSolver
 from .state import State
 from .working_sets import MEMORY_HELP, active_set, check_memory, start_sets
 
+#: A pass whose sweeps raise the dual by less than this share of the gap, and which adds no constraint, is the last one.
+LITTLE = 1e-3
+
 
 @dataclass(kw_only=True)
 class CuttingPlaneState(State):
     """weights: of the working sets, (d,). best, best_primal: the best weights seen, (d,), and P there.
 
     violation: the largest one of the last pass. rounds: sweeps over the working sets. merged: sets merged.
+    risen: what the sweeps of the last pass added to the dual.
     """
 
     weights: Floats
@@ -55,6 +61,7 @@ class CuttingPlaneState(State):
     violation: float = float("inf")
     rounds: int = 0
     merged: int = 0
+    risen: float = float("inf")
 
 
 @register(place=24)
@@ -109,10 +116,11 @@ class CuttingPlane(ScheduledSolver[CuttingPlaneState]):
 
     def step(self, problem: Problem, state: CuttingPlaneState) -> None:
         found = self._search(problem, state)
-        left = float("inf")
+        left, state.risen = float("inf"), 0.0
         for _ in range(self.max_rounds):
             left, gain = self._sweep(problem, state)
             state.rounds += 1
+            state.risen += gain
             if left <= self.accuracy * found or gain == 0.0:
                 break
         state.gain = found + left
@@ -133,10 +141,19 @@ class CuttingPlane(ScheduledSolver[CuttingPlaneState]):
     def weights(self, problem: Problem, state: CuttingPlaneState) -> Floats:
         return state.weights.copy()
 
+    def finished(
+        self, problem: Problem, state: CuttingPlaneState, certificate: Certificate, tol: float
+    ) -> Status | None:
+        status = super().finished(problem, state, certificate, tol)
+        idle = state.violation <= self.epsilon and state.risen <= LITTLE * certificate.gap
+        return self.at_the_end(certificate) if status is None and tol > 0 and idle else status
+
     def remark(self, problem: Problem, state: CuttingPlaneState) -> str:
         kept = f"{state.sets.num_atoms} constraints kept in {state.sets.bytes / 2**20:.3g} MB"
         merged = f", {state.merged} times merged to stay within memory_mb={self.memory_mb:g}" if state.merged else ""
-        return f"{state.rounds} sweeps without the oracle, {kept}{merged}"
+        kept_out = state.violation <= self.epsilon
+        end = f", no constraint is violated by more than epsilon={self.epsilon:g}" if kept_out else ""
+        return f"{state.rounds} sweeps without the oracle, {kept}{merged}{end}"
 
     def _search(self, problem: Problem, state: CuttingPlaneState) -> float:
         """Let the most violated constraints join the working sets; the sum of violations."""
