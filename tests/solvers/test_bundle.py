@@ -12,7 +12,7 @@ from cutproblems import cut
 from smallproblems import Small
 
 from oracles import cutting_planes as figures
-from partwise import ConvergenceWarning, DivergenceError, Problem, solve
+from partwise import ConvergenceWarning, DivergenceError, MaxentClassifier, Problem, solve
 from partwise.solvers import BMRM, Checkpoint, OneSlack, choose, suitable_solvers
 from partwise.solvers import simplex_qp as qp
 from partwise.solvers.bundle import Bundle
@@ -141,11 +141,11 @@ def test_a_problem_that_cannot_be_solved(gram, b, match):
 def test_less_is_asked_where_the_accuracy_is_not_reached(monkeypatch):
     asked, solved = [], qp._solved
 
-    def lost_at_first(quadratic, b, accuracy):
+    def lost_at_first(quadratic, b, scale, accuracy):
         asked.append(accuracy)
         if accuracy == qp.ACCURACIES[0]:
             return np.array([0.9, 0.1]), qp.piqp.PIQP_MAX_ITER_REACHED
-        return solved(quadratic, b, accuracy)
+        return solved(quadratic, b, scale, accuracy)
 
     monkeypatch.setattr(qp, "_solved", lost_at_first)
     np.testing.assert_allclose(best_mixture(np.eye(2), np.zeros(2), 1.0), 0.5, atol=1e-8)
@@ -258,3 +258,15 @@ def test_islice_of_steps_is_what_the_state_counts():
     (state,) = islice(states(OneSlack(), problem, 5), 4, 5)
     assert state.visits == 6 * len(problem.active)
     assert state.epoch == 5
+
+
+@pytest.mark.filterwarnings("ignore::partwise.ConvergenceWarning")
+@pytest.mark.parametrize("l2", [1e-4, 1e-6])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_long_slopes_do_not_hide_short_ones(seed, l2):
+    """The squared hinge under a weak penalty: slopes of the first planes are many orders longer than the last ones'."""
+    X = np.random.default_rng(seed).normal(size=(20, 4))
+    problem = MaxentClassifier(loss="squared-hinge", C=1 / l2).prepare(X, X[:, :3].argmax(axis=1)).problem
+    result = solve(problem, "bmrm", tol=1e-3, max_passes=100)
+    assert result.status == "max_passes"
+    assert result.primal <= 0.02

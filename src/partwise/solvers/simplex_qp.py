@@ -11,6 +11,10 @@ is singular (5e-10), as it is where planes outnumber weights; OSQP is a first-or
 PIQP gives the same bits each time on one machine, is maintained, and brings a wheel of 2 MB without further
 dependencies than NumPy and SciPy.
 
+Planes far from the optimum have slopes many orders longer than those near it, and a program solved relative to its
+largest number says nothing of the latter. So the coefficients are scaled, x_k = a_k z_k, such that x'Gx is made of
+numbers no larger than the differences of the offsets.
+
 What comes back is checked, not believed: coefficients that an interior point leaves above 0 are cut off where that
 makes D no worse, the others are solved for once more (a linear system), and `optimality` says how far
 the answer is from the optimum.
@@ -57,10 +61,14 @@ def best_mixture(gram: Floats, b: Floats, l2: float) -> Floats:
     size = max(float(np.abs(quadratic).max()), float(np.abs(offset).max()))
     if size == 0.0:
         return np.full(m, 1.0 / m)
+    sizes = quadratic.diagonal() + np.abs(offset)
+    least = float(np.sqrt(sizes[sizes > 0].min()))
+    lengths = np.maximum(np.sqrt(quadratic.diagonal()) + np.abs(offset) / least, least)
+    scale = lengths.min() / lengths
     quadratic, offset = quadratic / size, offset / size
     best, nearest, status = None, np.inf, None
     for accuracy in ACCURACIES:
-        x, status = _solved(quadratic, offset, accuracy)
+        x, status = _solved(quadratic, offset, scale, accuracy)
         off = optimality(quadratic, offset, x) if x is not None else np.inf
         if off < nearest:
             best, nearest = x, off
@@ -79,35 +87,45 @@ def optimality(quadratic: Floats, b: Floats, x: Floats) -> float:
     return float(gradient.max() - gradient @ x)
 
 
-def _solved(quadratic: Floats, b: Floats, accuracy: float) -> tuple[Floats | None, object]:
-    """PIQP's answer, cleaned, or None if there is none; and what PIQP says of it."""
+def _solved(quadratic: Floats, b: Floats, scale: Floats, accuracy: float) -> tuple[Floats | None, object]:
+    """PIQP's answer, cleaned, or None if there is none; and what PIQP says of it. x = scale z."""
     m = len(b)
+    scaled, offset = quadratic * np.outer(scale, scale), b * scale
+    size = max(float(np.abs(scaled).max()), float(np.abs(offset).max()), np.finfo(np.float64).tiny)
+    scaled, offset = scaled / size, offset / size
     solver = piqp.DenseSolver()
     solver.settings.eps_abs = solver.settings.eps_rel = accuracy
-    solver.setup(quadratic, -b, np.ones((1, m)), np.ones(1), None, None, None, np.zeros(m), None)
+    solver.setup(scaled, -offset, scale[None, :], np.ones(1), None, None, None, np.zeros(m), None)
     status = solver.solve()
-    found = np.maximum(np.array(solver.result.x, dtype=np.float64), 0.0)
-    total = float(found.sum())
+    z = np.maximum(np.array(solver.result.x, dtype=np.float64), 0.0)
+    total = float(scale @ z)
     if not (np.isfinite(total) and total > 0):
         return None, status
-    return _cleaned(quadratic, b, found / total), status
+    x = scale * _cleaned(scaled, offset, scale, z / total)
+    return x / x.sum(), status
 
 
-def _cleaned(quadratic: Floats, b: Floats, x: Floats) -> Floats:
+def _cleaned(quadratic: Floats, b: Floats, scale: Floats, z: Floats) -> Floats:
     """Without the small coefficients and solved once more over the others alone, where that is no worse."""
-    used = x > SMALL * x.max()
-    kept = np.where(used, x, 0.0) / x[used].sum()
+    used = z > SMALL * z.max()
+    kept = np.where(used, z, 0.0) / (scale[used] @ z[used])
     k = int(used.sum())
-    system = np.ones((k + 1, k + 1))  # stationary over those used, with sum 1
-    system[:k, :k], system[k, k] = quadratic[np.ix_(used, used)], 0.0
-    exact = np.zeros(len(x))
+    system = np.zeros((k + 1, k + 1))  # stationary over those used, with sum 1
+    system[:k, :k], system[k, :k], system[:k, k] = quadratic[np.ix_(used, used)], scale[used], scale[used]
+    exact = np.zeros(len(z))
     exact[used] = np.linalg.lstsq(system, np.append(b[used], 1.0), rcond=None)[0][:k]
-    if exact.min() >= 0.0:
-        exact /= exact.sum()
-        if optimality(quadratic, b, exact) <= optimality(quadratic, b, kept):
+    if exact.min() >= 0.0 and scale @ exact > 0.0:
+        exact /= scale @ exact
+        if _off(quadratic, b, scale, exact) <= _off(quadratic, b, scale, kept):
             return exact
-    value, other = (float(b @ y - 0.5 * y @ quadratic @ y) for y in (x, kept))
-    return kept if other >= value - ACCURACIES[0] else x
+    value, other = (float(b @ y - 0.5 * y @ quadratic @ y) for y in (z, kept))
+    return kept if other >= value - ACCURACIES[0] else z
+
+
+def _off(quadratic: Floats, b: Floats, scale: Floats, z: Floats) -> float:
+    """`optimality` of x = scale z, from the scaled numbers."""
+    gradient = b - quadratic @ z
+    return float((gradient / scale).max() - gradient @ z)
 
 
 def _name(status: object) -> str:
