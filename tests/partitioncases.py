@@ -201,10 +201,12 @@ CASES = {
     "brackets": Case(ConstituencyParser, *brackets()),
     "brackets-min": Case(ConstituencyParser, *brackets(root=False), {"min_count": 2, "vertical": 2, "rare": 0}, WEIGHT),
     "brackets-some": Case(ConstituencyParser, *brackets(root="some"), {"horizontal": 1}),
-    "rows": Case(MaxentClassifier, *rows()),
-    "items": Case(MaxentClassifier, *items(), {"class_weight": {"l0": 0.0, "l1": 2.0}}),
+    "rows": Case(MaxentClassifier, *rows(), {"penalize_intercept": True}),
+    "items": Case(MaxentClassifier, *items(), {"class_weight": {"l0": 0.0, "l1": 2.0}, "penalize_intercept": True}),
     "items-min": Case(MaxentClassifier, *bags(), {"min_count": 3, "fit_intercept": False}, WEIGHT),
-    "rows-two": Case(MaxentClassifier, *rows(n_labels=2), {"class_weight": "balanced"}),
+    "rows-two": Case(MaxentClassifier, *rows(n_labels=2), {"class_weight": "balanced", "penalize_intercept": True}),
     "rows-few": Case(MaxentClassifier, *rows(kind="few"), {"fit_intercept": False}, WEIGHT),
-    "rows-sparse": Case(MaxentClassifier, *rows(kind="sparse"), {"class_weight": {"p": 2.0}}, WEIGHT),
+    "rows-sparse": Case(
+        MaxentClassifier, *rows(kind="sparse"), {"class_weight": {"p": 2.0}, "penalize_intercept": True}, WEIGHT
+    ),
 }

@@ -17,7 +17,7 @@ class Free:
     Parameters
     ----------
     at_zero : float
-        An upper bound of the sum of the losses at w = 0, after the link.
+        An upper bound of the sum of the losses at w = 0 with some free weights, after the link.
     gold : tuple of float
         For each label, the sum of the weights of the examples that have it. The free weights are those of these labels,
         or of all but the first.

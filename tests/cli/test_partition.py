@@ -97,7 +97,7 @@ def item_text() -> str:
         ("tag", lambda: column_text(words()), ("--model", "maxent", "--history", "1"), ()),
         ("tag", conllu_text, ("--format", "conllu", "--inputs", "form", "--target", "UPOS"), ()),
         ("segment", lambda: column_text(chunks_of_words()), ("--min-count", "2"), ()),
-        ("maxent", item_text, ("--format", "items", "--min-count", "2"), ()),
+        ("maxent", item_text, ("--format", "items", "--min-count", "2"), ("--penalize-intercept",)),
         ("dep", conllu_text, ("--structure", "spanning"), ("--label-C", "0.5")),
         ("cfg", lambda: "".join(tree_text(tree) + "\n" for tree in brackets()[0]), ("--horizontal", "1"), ()),
     ],

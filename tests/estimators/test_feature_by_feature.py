@@ -24,7 +24,7 @@ def case(n_classes):
 def test_classifiers(name, n_classes, container):
     X, y = case(n_classes)
     options = {"C": 2.0, "tol": 1e-9, "max_passes": 50_000}
-    expected = MaxentClassifier(solver="lbfgs", **options).fit(X, y)
+    expected = MaxentClassifier(solver="lbfgs", penalize_intercept=True, **options).fit(X, y)
     model = MaxentClassifier(solver=name, **options).fit(container(X), y)
     assert model.result_.solver == name
     assert model.result_.converged

@@ -53,7 +53,7 @@ def test_scikit_learns_lbfgs_on_iris():
     model = MaxentClassifier(penalize_intercept=False, tol=1e-12).fit(data, y)
     other = LogisticRegression(tol=1e-9, max_iter=2000).fit(data, y)
     np.testing.assert_allclose(model.predict_proba(data), other.predict_proba(data), atol=1e-5)
-    penalised = MaxentClassifier(tol=1e-12).fit(data, y)
+    penalised = MaxentClassifier(tol=1e-12, penalize_intercept=True).fit(data, y)
     assert model.result_.primal < penalised.result_.primal
 
 
@@ -260,7 +260,7 @@ def test_checkpoints(tmp_path, solver):
     with pytest.warns(ConvergenceWarning):
         MaxentClassifier(**options, max_passes=8).fit(X, Y3, checkpoint=tmp_path / "c")
     with pytest.raises(CheckpointError, match="free"):
-        MaxentClassifier(solver=solver, tol=1e-10).fit(X, Y3, checkpoint=tmp_path / "c")
+        MaxentClassifier(solver=solver, tol=1e-10, penalize_intercept=True).fit(X, Y3, checkpoint=tmp_path / "c")
     again = MaxentClassifier(**options).fit(X, Y3, checkpoint=tmp_path / "c")
     np.testing.assert_array_equal(again.coef_, whole.coef_)
     assert again.result_.dual == whole.result_.dual
@@ -298,3 +298,49 @@ def test_a_stream_refuses_intercepts_that_are_set_free_later():
         with pytest.raises(NotAvailable, match="penalize_intercept=False"):
             streamed.partial_fit(X, Y3, **more)
     streamed.set_params(penalize_intercept=True).partial_fit(X, Y3)
+
+
+def test_the_default_is_free_where_it_can_be():
+    model = MaxentClassifier(tol=1e-8).fit(X, Y3)
+    free = MaxentClassifier(tol=1e-8, penalize_intercept=False).fit(X, Y3)
+    np.testing.assert_array_equal(model.coef_, free.coef_)
+    for options in ({"solver": "eg"}, {"loss": "squared-hinge"}, {"penalty": "l1"}):
+        default, penalised = (
+            MaxentClassifier(**options, penalize_intercept=choice).fit(X, Y3) for choice in (None, True)
+        )
+        np.testing.assert_array_equal(default.coef_, penalised.coef_)
+
+
+def test_a_column_far_from_zero():
+    """One feature near 100: a penalised intercept cannot make up for its mean."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=400)
+    X = (100.0 + 2.0 * y + rng.normal(scale=0.4, size=400))[:, np.newaxis]
+    assert MaxentClassifier().fit(X, y).score(X, y) > 0.98
+    assert MaxentClassifier(penalize_intercept=True).fit(X, y).score(X, y) < 0.8
+    with pytest.warns(UserWarning, match=r"intercept is penalised.*column 0 .*subtract the mean"):
+        MaxentClassifier(loss="hinge", C=1e-4, tol=0.1).fit(X, y)
+
+
+def test_a_rare_label():
+    """Mean probabilities are base rates, however strong the penalty."""
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(20_000, 3)), np.zeros(20_000, dtype=int)
+    y[:46] = 1
+    mean = MaxentClassifier(C=0.01, tol=1e-6).fit(X, y).predict_proba(X)[:, 1].mean()
+    assert mean == pytest.approx(0.0023, rel=1e-2)
+    penalised = MaxentClassifier(C=0.01, tol=1e-6, penalize_intercept=True).fit(X, y)
+    assert penalised.predict_proba(X)[:, 1].mean() > 0.0035
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_coefficients_of_scikit_learn_by_default(classes):
+    y = Y2 if classes == 2 else Y3
+    for weights, class_weight in ((None, None), (WEIGHT + 1, None), (None, "balanced")):
+        other = LogisticRegression(C=0.7, class_weight=class_weight, tol=1e-10, max_iter=10_000)
+        other.fit(X, y, sample_weight=weights)
+        for solver in ("auto", "sdca"):
+            model = MaxentClassifier(C=0.7, class_weight=class_weight, tol=1e-11, solver=solver)
+            model.fit(X, y, sample_weight=weights)
+            np.testing.assert_allclose(model.coef_, other.coef_, atol=1e-5)
+            np.testing.assert_allclose(centred(model.intercept_), centred(other.intercept_), atol=5e-5)

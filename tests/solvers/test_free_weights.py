@@ -93,6 +93,19 @@ def test_moving_probability_makes_a_plane_without_entries(labels, loss):
         assert even[1] == pytest.approx(b_new, rel=1e-10)
 
 
+def test_rows_without_features():
+    """All that such a row has is its intercept, whose curvature is that of the pull alone."""
+    X = np.where(np.arange(90)[:, np.newaxis] % 3 > 0, RNG.normal(size=(90, 3)), 0.0)
+    problem = MaxentClassifier(penalize_intercept=False).prepare(X, np.arange(90) % 4).problem
+    solver = SDCA()
+    state = solver.init_state(problem, np.random.default_rng(0), None)
+    for _ in range(12):
+        sdca_blocks._weaken(problem, state, state.pull / 3.7)
+        sdca_blocks._settle(problem, state)
+        solver.step(problem, state)
+    assert np.isfinite(state.scores).all()
+
+
 def test_checkpoints_and_limits(tmp_path):
     problem = problem_of()
     whole = solve(problem, "sdca", tol=1e-6)

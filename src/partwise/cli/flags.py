@@ -168,8 +168,8 @@ def _option(name: str, parameter: inspect.Parameter, docs: tuple[str, str]) -> c
     elif name == "solver":
         kind_of = Name("solver", solver_names)
         text = "See `partwise solvers`; auto chooses."
-    elif isinstance(default, bool):
-        return click.Option([f"{flag}/--no-{flag[2:]}", name], default=default, show_default=True, help=text)
+    elif bool in members:
+        return click.Option([f"{flag}/--no-{flag[2:]}", name], default=default, show_default=shown, help=text)
     elif kind.startswith("{"):
         choices = re.findall(r'"([^"]+)"|(\d+)', kind.partition("}")[0])
         kind_of = (NumberChoice if int in members else click.Choice)([text or number for text, number in choices])

@@ -33,9 +33,8 @@ from partwise.solvers import Checkpoint
 class MaxentClassifier(ClassifierMixin, StructuredEstimator):
     """Linear classifier: multinomial logistic regression, or a max-margin classifier with a hinge loss.
 
-    Minimises ``1 / (2 C) |w|^2 + sum_i weight_i loss_i(w)``. With the log loss and ``penalize_intercept=False`` (or
-    ``fit_intercept=False``) this is scikit-learn's ``LogisticRegression`` with the same `C`, for two labels and
-    for more.
+    Minimises ``1 / (2 C) |w|^2 + sum_i weight_i loss_i(w)``. With the log loss this is scikit-learn's
+    ``LogisticRegression`` with the same `C`, for two labels and for more.
 
     Two labels share one weight vector, on the second label's side; two vectors under this penalty would describe the
     same distributions at half the penalty.
@@ -60,9 +59,11 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
         Used by "elasticnet" only.
     fit_intercept : bool
         Add a column of ones to the features.
-    penalize_intercept : bool
-        Its weights are penalised like all others (LIBLINEAR's ``-B 1``), or not at all (as in scikit-learn, and
-        LIBLINEAR's ``-R``), for losses with a temperature above 0, by the solvers `lbfgs`, `newton` and `owlqn`.
+    penalize_intercept : bool or None
+        Whether its weights are penalised like all others (LIBLINEAR's ``-B 1``) or not at all (as in scikit-learn, and
+        LIBLINEAR's ``-R``), for losses with a temperature above 0, by the solvers `lbfgs`, `newton`, `sdca` and
+        `owlqn`. None: not at all where loss and solver allow it and there is no l1 term; elsewhere, and by
+        `partial_fit` and on partitions, like all others, with a warning about columns that are far from 0.
     class_weight : None, "balanced" or a mapping of labels to numbers >= 0
         What each row's weight is multiplied by; labels that are not named have 1. "balanced": the sum of all
         rows' weights over the number of labels times the sum of that label's.
@@ -122,7 +123,7 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
         C: float = 1.0,
         *,
         fit_intercept: bool = True,
-        penalize_intercept: bool = True,
+        penalize_intercept: bool | None = None,
         class_weight: Mapping[Any, float] | str | None = None,
         min_count: int = 1,
         cost: Any = None,
@@ -168,6 +169,7 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
         return tags
 
     _model: ClassesModel
+    _earlier: ClassVar[dict[str, Any]] = {"penalize_intercept": True}
     __metadata_request__predict: ClassVar = dict.fromkeys(ClassesModel.constraints)  # for scikit-learn's routing
 
     def _make_model(self) -> ClassesModel:
@@ -240,7 +242,8 @@ class MaxentClassifier(ClassifierMixin, StructuredEstimator):
 
     def _check_training(self) -> Training:
         training = super()._check_training()
-        if self.fit_intercept and not self.penalize_intercept and not training.loss.smooth:
+        free = self.penalize_intercept is not None and not self.penalize_intercept
+        if self.fit_intercept and free and not training.loss.smooth:
             raise ValueError(
                 f"penalize_intercept=False is not available with loss={training.loss.name!r}, which has no "
                 "temperature: use 'log', 'softmax-margin' or 'smoothed-hinge'"

@@ -76,6 +76,8 @@ class TrainedEstimator(BaseEstimator):
     _last: LastInput
     #: Parameters that may name files of phrases, as attributes of the model too: model files hold the phrases.
     _phrases: ClassVar[tuple[str, ...]] = ()
+    #: Parameters that model files did not have at first, with what they were then.
+    _earlier: ClassVar[dict[str, Any]] = {}
     #: What the dual point of the last fit belongs to.
     _fit_key: FitKey | None = None
     #: What `partial_fit` keeps for its next call; anything else that gives a model other weights ends it.

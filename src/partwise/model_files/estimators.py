@@ -54,7 +54,7 @@ def from_parts(cls: type[Any], parts: ModelParts) -> Any:
     found = parts.settings.get("parameters")
     if not isinstance(found, dict) or not set(found) <= set(cls._get_param_names()):
         raise ModelFormatError(f"has parameters that {cls.__name__} does not know")
-    values = {name: decode(value) for name, value in found.items() if name != "solver"}
+    values = cls._earlier | {name: decode(value) for name, value in found.items() if name != "solver"}
     if "solver" in found:
         values |= _decode_solver(found["solver"])
     if isinstance(values.get("loss"), Loss):

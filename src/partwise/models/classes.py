@@ -34,7 +34,7 @@ from partwise.models.class_weight import warn_of_gone, with_class_weight
 from partwise.models.costs import LabelCost, row_costs
 from partwise.models.encoded import EncodedRows
 from partwise.models.inspection import Explanation, TopFeatures, choose_kept, counts_of, largest
-from partwise.models.intercepts import free_intercepts
+from partwise.models.intercepts import choose_intercepts
 from partwise.models.rows import Rows, csr_attributes
 from partwise.models.saved import coefficient_arrays, read_coefficients
 from partwise.models.sequences.labels import all_labels
@@ -81,11 +81,11 @@ class ClassesModel(Model):
         class_weight: Any,
         cost: Any = None,
         min_count: int = 1,
-        penalize_intercept: bool = True,
+        penalize_intercept: bool | None = None,
     ) -> None:
         self.fit_intercept = bool(fit_intercept)
-        self.free_intercept = self.fit_intercept and not penalize_intercept
-        if self.free_intercept:
+        self.penalize_intercept = penalize_intercept
+        if self.fit_intercept and penalize_intercept is not None and not penalize_intercept:
             why = "penalize_intercept=False: not available with {}"
             self.lacks = {Ability.FURTHER: why.format("partial_fit"), Ability.PARTITIONS: why.format("partitions")}
         self.min_count = check_count("min_count", min_count)
@@ -114,7 +114,7 @@ class ClassesModel(Model):
         self.one_sided = training.l1 > 0 and len(classes) == 2
         examples = self._examples(encoded, training.by_features)
         factor = 1.0 if self.one_sided else self.l2_factor
-        free = free_intercepts(self, encoded, training.loss) if self.free_intercept else None
+        free = choose_intercepts(self, encoded, training)
         return Learnt(examples, (len(classes), self.one_sided), l2_factor=factor, free=free)
 
     def _learn_columns(self, X: Any) -> Any:
