@@ -154,7 +154,7 @@ class TestOtherThreadsGoOn:
             (SpanningTree(np.array([60])), lambda s, x: s.k_best(0, x, 60)),
             (ProjectiveTree(np.array([250])), lambda s, x: s.log_partition(0, x)),
             (SpanningTree(np.array([150])), lambda s, x: s.sample(0, x, 1.0, 8, 0)),
-            (Chain(np.array([400]), 40), lambda s, x: s.k_best(0, x, 200)),
+            (Chain(np.array([1600]), 40), lambda s, x: s.k_best(0, x, 200)),
         ],
     )
     def test_while(self, structure, call):
