@@ -144,6 +144,11 @@ def test_all_penalties_count():
     ):
         found = verdicts(accuracies, late)
         assert [found[both], found[faster]] == expected
+    stuck, slower = "SGD does not come to the optimum at C = 1 and 10 with its eta0", "where SGD comes to the optimum"
+    found = verdicts(accuracies)
+    assert found[stuck] is True
+    assert [holds for text, holds in found.items() if text.startswith(slower)] == [False]  # 5 passes, EG 10
+    assert verdicts(accuracies, ["eg, C = 1"])[stuck] is False
 
 
 def path(scores, passes=10.0, bump=None):

@@ -74,7 +74,7 @@ def _objectives(records: Records, best: dict[float, float]) -> list[Claim]:
         return every(sooner(eg[C], other[C], factor, PASSES[C]) for C in Cs)
 
     chosen = ", ".join(f"{records[f'sgd, C = {C:g}']['eta0']:g} at C = {C:g}" for C in best)
-    stuck, others = (1, 10), [C for C in best if C not in (1, 10)]
+    stuck, come = (1, 10), [C for C in best if None not in sgd[C]]
     within = "passes to within 1 % of the optimum"
     return [
         Claim(
@@ -90,9 +90,15 @@ def _objectives(records: Records, best: dict[float, float]) -> list[Claim]:
             needed=f"{CLEARLY:g} times fewer at each C",
         ),
         Claim(
-            "SGD does not come to the optimum at C = 1 and 10 with its eta0, and is slower than EG elsewhere",
-            every([*(None not in eg[C] and set(sgd[C]) == {None} for C in stuck), ahead(sgd, others)]),
+            "SGD does not come to the optimum at C = 1 and 10 with its eta0",
+            all(None not in eg[C] and set(sgd[C]) == {None} for C in stuck),
             f"{within}, EG and SGD: {said(sgd)}; eta0 chosen: {chosen}",
+            needed=f"not within 1 % in {max(PASSES.values())} passes, in which EG is",
+        ),
+        Claim(
+            "where SGD comes to the optimum, it is slower than EG",
+            ahead(sgd, come),
+            "the same passes, at C = " + ", ".join(f"{C:g}" for C in come),
         ),
     ]
 
