@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -95,16 +95,20 @@ def best_claims(records: Records, theirs: float, C: float, error: bool, near: fl
     scores = _by_penalty(records, error)
     many = max(map(len, scores.values()))
     told = {each: found for each, found in scores.items() if len(found) == many}
-    best = (min if error else max)(told, key=lambda each: float(np.mean(told[each])))
+
+    def best_of(found: Mapping[float, Sequence[float]]) -> float:
+        return (min if error else max)(found, key=lambda each: float(np.mean(found[each])))
+
+    best, alone = best_of(told), {each: found for each, found in scores.items() if each not in told}
     paper = min(told, key=lambda each: abs(math.log(each / C)))
     # Of the paper's C and ours, or of ours and the next best where they are the same.
     other = paper
     if best == paper:
-        rest = {each: found for each, found in told.items() if each != best}
-        other = (min if error else max)(rest, key=lambda each: float(np.mean(rest[each])))
+        other = best_of({each: found for each, found in told.items() if each != best})
     ahead = larger(told[other], told[best]) if error else larger(told[best], told[other])
     flat = [each for each, found in told.items() if abs(float(np.mean(found) - np.mean(told[best]))) <= FLAT]
     numbers = f"{mean_text(told[best], '.2f')} % at C = {best:.3g}"
+    further = f"; smaller C, in one order: {which} {alone[best_of(alone)][0]:.2f} %" if alone else ""
     return [
         Claim(
             f"the {which} {what} is {theirs:g} %",
@@ -116,6 +120,6 @@ def best_claims(records: Records, theirs: float, C: float, error: bool, near: fl
             f"the best C is {C:g}",
             ahead if best == paper or ahead is None else False,
             f"{numbers}, {mean_text(told[other], '.2f')} % at C = {other:.3g}; within {FLAT:g} points of the best: C = "
-            f"{min(flat):.3g} to {max(flat):.3g}",
+            f"{min(flat):.3g} to {max(flat):.3g}{further}",
         ),
     ]
