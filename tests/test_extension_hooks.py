@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from types import FunctionType
+
 import numpy as np
 import pytest
 from cutproblems import ElsewhereExecutor, cut, references
@@ -110,9 +113,17 @@ def test_names_of_tasks(registered):
     def plane(sums, n_jobs):
         """Has the name of one of partwise."""
 
-    with pytest.raises(ValueError, match="there is a task 'plane' in partwise"):
+    with pytest.raises(ValueError, match=r"there is another task 'plane': partwise\.problem\.tasks\.plane"):
         register_task(plane)
     assert register_task(largest_score) is largest_score  # again, as in a notebook's cell
+    other = FunctionType(largest_score.__code__, globals(), "largest_score")
+    other.__module__ = "another_plugin"
+    with pytest.raises(
+        ValueError, match=r"there is another task 'largest_score': .*test_extension_hooks\.largest_score"
+    ):
+        register_task(other)
+    with pytest.raises(TypeError, match="register_task takes a function, got functools"):
+        register_task(partial(largest_score, n_jobs=1))
 
 
 @pytest.mark.parametrize("convert", [np.asarray, sparse.csr_matrix])
@@ -146,5 +157,8 @@ def test_features_of_the_labels_of_a_chain(rng):
     plain = chain_map(structure, np.concatenate(rows))
     assert features.num_weights == 2 * 4 + 4 * structure.width
     assert [features.num_slots(i) for i in (0, 1)] == [plain.num_slots(i) for i in (0, 1)]
+    first, second = label_features([[1.0, 2.0], [3.0, 4.0]], np.eye(2))  # a row for each example
+    np.testing.assert_array_equal(first.toarray(), [[1, 0, 2, 0], [0, 1, 0, 2]])
+    np.testing.assert_array_equal(second.toarray(), [[3, 0, 4, 0], [0, 3, 0, 4]])
     with pytest.raises(ValueError, match="features of 4 labels for rows of 3 slots"):
         label_features(rows[0], np.eye(4), 3)

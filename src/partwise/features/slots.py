@@ -103,14 +103,16 @@ def label_features(rows: Any, labels: Any, width: int | None = None) -> Any:
     """
     from scipy import sparse
 
-    if isinstance(rows, list | tuple):
-        return [label_features(each, labels, width) for each in rows]
     table = sparse.csr_matrix(labels, dtype=np.float64)
     n_slots = table.shape[0] if width is None else width
     if n_slots < table.shape[0]:
         raise ValueError(f"features of {table.shape[0]} labels for rows of {n_slots} slots")
     table.resize(n_slots, table.shape[1])
-    return sparse.csr_matrix(sparse.kron(sparse.csr_matrix(rows, dtype=np.float64), table))
+
+    def products(rows: Any) -> Any:
+        return sparse.csr_matrix(sparse.kron(sparse.csr_matrix(rows, dtype=np.float64), table))
+
+    return [products(each) for each in rows] if isinstance(rows, list | tuple) else products(rows)
 
 
 def _pieces(numbers: list[Ints | None], blocks: list[SlotRows], slot_ptr: Ints) -> list[Ints]:

@@ -188,8 +188,7 @@ class Sums:
         chosen = check_examples(examples, self.n_examples)
         if not len(chosen):
             return 0.0, np.zeros(self.n_weights), 0.0
-        asked, members = self._by_batch(chosen)
-        value, u, b = added_up(self._run_on("plane_of", weights, chosen=chosen, asked=asked, members=members))
+        value, u, b = added_up(found for _, found in self._run_on(chosen, "plane_of", weights))
         return value, u, b
 
     def plane_at(self, weights: Floats, temperature: float, marginals: Floats) -> tuple[float, Floats, float, float]:
@@ -468,28 +467,24 @@ class Sums:
 
     def _of_examples(self, task: str, examples: Ints) -> list[Any]:
         """A task's answers for these examples, one each, in their order."""
-        asked, members = self._by_batch(examples)
         answers: list[Any] = [None] * len(examples)
-        results = self._run_on(task, chosen=examples, asked=asked, members=members)
-        for where, found in zip(members, results, strict=True):
-            for place, answer in zip(where.tolist(), found, strict=True):
+        for places, found in self._run_on(examples, task):
+            for place, answer in zip(places.tolist(), found, strict=True):
                 answers[place] = answer
         return answers
 
-    def _by_batch(self, examples: Ints) -> tuple[list[int], list[Ints]]:
-        """The batches of these examples (the others need not be opened), and the places of each one's in the array."""
-        owner = np.searchsorted(self._ends(False), examples, side="right")
-        asked: list[int] = np.unique(owner).tolist()
-        return asked, [np.flatnonzero(owner == number) for number in asked]
+    def _run_on(self, examples: Ints, task: str, *shared: Any) -> Iterator[tuple[Ints, Any]]:
+        """For each batch of these examples their places in the array, and what a task gives for them.
 
-    def _run_on(
-        self, task: str, *shared: Any, chosen: Ints, asked: Sequence[int], members: Sequence[Ints]
-    ) -> Iterator[Any]:
-        """What a task gives for some batches, each with its own of the chosen examples, numbered within the batch."""
-        ranges = self._ranges(False)
-        blocks = [(chosen[where] - ranges[number][0],) for number, where in zip(asked, members, strict=True)]
+        Batches without any of them are not opened.
+        """
+        owner = np.searchsorted(self._ends(False), examples, side="right")
+        ranges, asked = self._ranges(False), np.unique(owner).tolist()
+        members = [np.flatnonzero(owner == number) for number in asked]
+        blocks = [(examples[where] - ranges[number][0],) for number, where in zip(asked, members, strict=True)]
         work = Work(task, self.loss, shared, self.n_jobs)
-        return self._executor.run(work, [self._references[number] for number in asked], blocks)
+        results = self._executor.run(work, [self._references[number] for number in asked], blocks)
+        return zip(members, results, strict=True)
 
     def _ends(self, of_slots: bool) -> list[int]:
         """Where batches end in arrays of all slots, or of all examples."""

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
+from types import FunctionType
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -53,17 +54,23 @@ def task(function: Task) -> Task:
 def register_task(function: Task) -> Task:
     """Make a function a task, for `Problem.ask`: the decorator of functions that are summed over batches.
 
-    `Problem.ask` calls ``function(sums, n_jobs, *shared)`` for each batch. `sums` (`BatchSums`) has the batch's
-    structure, features, gold labellings, sample weights and loss; n_jobs threads may be used. The function must keep
-    no state, as it may run in another process, where its module must be importable.
+    The function is called as ``function(sums, n_jobs, *shared)`` for each batch, where `sums` has the batch's
+    structure, features, gold labellings, sample weights and loss (`BatchSums`), and n_jobs threads may be used. It has
+    no state, as it may run in another process; there its module must be importable. A function that is written again,
+    as in a notebook's cell, replaces the one before.
 
     Raises
     ------
     ValueError
-        If there is a task of partwise of this name.
+        If there is another task of this name.
+    TypeError
+        If it is not a function.
     """
-    if function.__name__ in TASKS and registered(function.__name__) is None:
-        raise ValueError(f"there is a task {function.__name__!r} in partwise: give yours another name")
+    if not isinstance(function, FunctionType):
+        raise TypeError(f"register_task takes a function, got {function!r}")
+    known = TASKS.get(function.__name__)
+    if known is not None and (known.__module__, known.__qualname__) != (function.__module__, function.__qualname__):
+        raise ValueError(f"there is another task {function.__name__!r}: {known.__module__}.{known.__qualname__}")
     return task(function)
 
 
@@ -245,14 +252,13 @@ def feature_sums(sums: BatchSums, n_jobs: int, examples: Ints) -> list[tuple[Int
 def example_sizes(sums: BatchSums, n_jobs: int, examples: Ints) -> list[tuple[int, float]]:
     """(slots, numbers that inference works on) of each example; infinitely many where inference is Python code."""
     structure = sums.structure
+    if not is_compiled(structure):
+        return [(structure.num_slots(i), inf) for i in examples.tolist()]
     with_cliques = Capability.CLIQUES in structure.capabilities()
-
-    def inference(i: int) -> float:
-        if not is_compiled(structure):
-            return inf
-        return float(structure.clique_offsets(i)[-1]) if with_cliques else structure.num_slots(i)
-
-    return [(structure.num_slots(i), inference(i)) for i in examples.tolist()]
+    return [
+        (structure.num_slots(i), int(structure.clique_offsets(i)[-1]) if with_cliques else structure.num_slots(i))
+        for i in examples.tolist()
+    ]
 
 
 # primal
