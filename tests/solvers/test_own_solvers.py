@@ -48,11 +48,12 @@ def run(*arguments):
     return CliRunner().invoke(main, list(map(str, arguments)), catch_exceptions=False, standalone_mode=False)
 
 
-def small_problem(loss="log"):
+def small_problem(loss="log", weight=1.0):
     rng = np.random.default_rng(0)
     structure = Multiclass(20, 3)
     gold = structure.encode(rng.integers(3, size=20))
-    return Problem(multiclass_map(structure, rng.normal(size=(20, 4))), structure, gold, loss, 1.0)
+    features = multiclass_map(structure, rng.normal(size=(20, 4)))
+    return Problem(features, structure, gold, loss, weight, sample_weight=np.full(20, weight))
 
 
 def test_the_command_line_knows_the_solver_of_a_file(own_file):
@@ -106,8 +107,9 @@ def test_auto_does_not_choose_it(own_file):
     assert partwise.available_solvers()[-2:] == ["aaa", "descent"]
 
 
+@pytest.mark.parametrize("weight", [1.0, 1e-9])
 @pytest.mark.parametrize(("values", "message"), [((0.5, 1.0), "primal"), ((1.0, 1.01), "dual"), ((1.0, 1.0), None)])
-def test_a_certificate_that_the_problem_does_not_confirm_is_refused(values, message):
+def test_a_certificate_that_the_problem_does_not_confirm_is_refused(values, message, weight):
     """A solver of the user's may forget a term of the objective: the last certificate is computed once more."""
 
     @dataclass(frozen=True)
@@ -119,7 +121,7 @@ def test_a_certificate_that_the_problem_does_not_confirm_is_refused(values, mess
             primal, dual = values[0] * found.certificate.primal, values[0] * values[1] * found.certificate.dual
             return found._replace(certificate=Certificate.of(primal, dual, 0.1 * primal))
 
-    problem = small_problem()
+    problem = small_problem(weight=weight)
     if message is None:
         assert solve(problem, Forgetful(), tol=0.2).status == "converged"
         return

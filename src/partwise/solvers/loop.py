@@ -373,14 +373,15 @@ class Run:
 
     def _complaint(self, certified: Certified) -> str:
         """What the problem's own values of weights and dual point do not confirm of a certificate; "" if they do."""
-        certificate, weights, point = certified
-        primal = self.problem.value(weights)
-        dual = -math.inf if point is None else self.problem.dual_value(point)
-        near = 1e-6 * (1.0 + abs(primal))
-        if not (np.isfinite(weights).all() and abs(primal - certificate.primal) <= near):
-            return f"the certificate says primal {certificate.primal:.10g}, the problem {primal:.10g}"
-        if not (dual == certificate.dual or abs(dual - certificate.dual) <= near + 1e-6 * abs(dual)):
-            return f"the certificate says dual {certificate.dual:.10g}, the problem {dual:.10g}"
+        stated, weights, point = certified
+        if point is None:
+            own = Certificate.none(self.problem.value(weights))
+        else:
+            own = self.problem.certificate(weights, point)
+        for name in ("primal", "dual"):
+            says, found = getattr(stated, name), getattr(own, name)
+            if not (says == found or abs(says - found) <= 1e-9 * abs(says) + own.rounding):
+                return f"the certificate says {name} {says:.10g}, the problem {found:.10g}"
         return ""
 
     @contextlib.contextmanager
