@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from copy import copy
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ import partwise
 from partwise import MaxentClassifier, get_solver, register_loss
 from partwise.cli import main
 from partwise.losses import LOSSES, Loss
+from partwise.solvers import LBFGS
 from partwise.solvers.registry import PLACES, SOLVERS
 
 RNG = np.random.default_rng(3)
@@ -56,6 +59,19 @@ def test_a_model_outlives_its_solver(tmp_path, by):
     with pytest.raises(ValueError, match="unknown solver 'descent'"):
         new.fit(X, Y)
     assert new.set_params(solver="auto", solver_options=None).fit(X, Y).result_.status == "converged"
+
+
+def test_a_solver_need_not_be_registered(tmp_path):
+    """Its name is a note in the file, as that of any solver."""
+
+    @dataclass(frozen=True)
+    class Unregistered(LBFGS):
+        name: ClassVar[str] = "unregistered"
+
+    old = MaxentClassifier(solver=Unregistered(memory=7), tol=0.1).fit(X, Y)
+    old.save(tmp_path / "model.pw")
+    new = same_answers(old, tmp_path / "model.pw")
+    assert (new.solver, new.solver_options["memory"]) == ("unregistered", 7)
 
 
 def test_a_model_outlives_an_option_of_its_solver(tmp_path):

@@ -50,7 +50,7 @@ def encode(value: Any, what: str) -> Any:
     """
     from ..kernels import KernelLike
     from ..losses import Loss
-    from ..solvers import Solver, available_solvers
+    from ..solvers import Solver
 
     if isinstance(value, np.generic):
         value = value.item()
@@ -68,7 +68,7 @@ def encode(value: Any, what: str) -> Any:
         return {"dict": [[encode(key, what), encode(each, what)] for key, each in value.items()]}
     if type(value) is Loss:
         return {"loss": asdict(value)}
-    if isinstance(value, Solver) and value.name in available_solvers():
+    if isinstance(value, Solver):
         return {"solver": [value.name, encode(value.options(), what)]}
     if isinstance(value, KernelLike):
         parameters = {item.name: getattr(value, item.name) for item in fields(value)}
