@@ -5,7 +5,7 @@ weights w, |w| = 1, scores are s(y) = <w, Phi(y)>, and two labellings are
 
     E(y, z) = sum_r |count_r(y) - count_r(z)| |Phi_r|
 
-apart (001, section 5, where every count is 0 or 1). The labellings within a margin gamma are
+apart (Bartlett et al. 2004, section 5, where every count is 0 or 1). The labellings within a margin gamma are
 
     C(gamma) = {y : s(y) >= s(z) - gamma E(y, z) for all z},
 
@@ -21,8 +21,11 @@ they are equal). What is left, max L(y) subject to one linear inequality g(y) >=
 each value of which is a call of the max oracle. The minimum is found by intersecting the two lines (in lambda) that
 meet below it; each value on the way is an upper bound already.
 
-The older set (001, after equation 8) is C'(gamma) = {y : s(y) >= s(z) - gamma B (cost(y) + cost(z)) for all z}, where
-B = max over y of E(y, gold) / cost(y), by example: the smallest factor with which C is part of C'.
+The older set (Bartlett et al. 2004, after equation 8) is
+
+    C'(gamma) = {y : s(y) >= s(z) - gamma B (cost(y) + cost(z)) for all z},
+
+where B = max over y of E(y, gold) / cost(y), by example: the smallest factor with which C is part of C'.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """How many iterations the papers' theorems promise for a problem.
 
 They are upper bounds, made of a few constants that any `Problem` tells through its oracles (`Constants`); accuracies
-are in units of P, whose losses are summed. Conversions (docs/math.md): 000's C is l2, its |A| is max |psi|^2 / l2;
-002's lambda is l2 / n and its J is P / n, so that its epsilon is ours over n; 004's C is 1 / l2. With sample weights
-omega the inequalities are those of docs/math.md, and with weights 1 the papers'.
+are in units of P, whose losses are summed. Conversions (docs/math.md): in Collins et al. 2008 C is l2 and |A| is
+max |psi|^2 / l2; in Zhang et al. 2011 lambda is l2 / n and J is P / n, so that epsilon there is ours over n; in Chang
+and Yih 2013 C is 1 / l2. With sample weights omega the inequalities are those of docs/math.md, and with weights 1 the
+papers'.
 """
 
 from dataclasses import dataclass
@@ -30,8 +31,8 @@ class Constants:
     """What the bounds are made of; arrays have an entry for each example of positive weight.
 
     weights: omega. psi2: upper bounds of the largest |psi|^2, psi = A_i'(g_i - count(y)) over labellings y (R^2 of
-    004, |A|^2 of 002). log_labellings: log |Y_i|. costs: the largest cost of a labelling, kappa included (Delta of
-    004).
+    Chang and Yih 2013, |A|^2 of Zhang et al. 2011). log_labellings: log |Y_i|. costs: the largest cost of a labelling,
+    kappa included (Delta of Chang and Yih 2013).
     """
 
     weights: Floats
@@ -47,12 +48,12 @@ class Constants:
 
     @property
     def curvature(self) -> float:
-        """|A| of 000: the largest entry of the dual's matrix, max |psi|^2 / l2."""
+        """|A| of Collins et al. 2008: the largest entry of the dual's matrix, max |psi|^2 / l2."""
         return float(self.psi2.max()) / self.l2
 
     @property
     def spread(self) -> float:
-        """sum_i omega_i log |Y_i|: the largest divergence from uniform distributions (002's D, times n)."""
+        """sum_i omega_i log |Y_i|: the largest divergence from uniform (D of Zhang et al. 2011, times n)."""
         return float(self.weights @ self.log_labellings)
 
     def dual_accuracy(self, epsilon: float, accuracy: Accuracy) -> float:
@@ -85,7 +86,7 @@ class Constants:
 
     @property
     def smoothing(self) -> float:
-        """mu_1 of 002's Algorithm 1: L / sigma = (sum omega) max |psi|^2 / l2."""
+        """mu_1 of Zhang et al. 2011, Algorithm 1: L / sigma = (sum omega) max |psi|^2 / l2."""
         return float(self.weights.sum()) * self.curvature
 
 
@@ -170,10 +171,10 @@ def eg_passes(
 
 
 def excessive_gap_steps(problem: Problem, epsilon: float, *, divergence: float | None = None) -> int:
-    """Steps of `excessive-gap` with smoothing="theorem" to a duality gap of epsilon: 002, Theorem 4 and (28).
+    """Steps of `excessive-gap` with smoothing="theorem" to a duality gap of epsilon: Zhang et al. 2011, Theorem 4.
 
-    It is the first k with 6 mu_1 D / ((k + 1) (k + 2)) <= epsilon, D = sum_i omega_i log |Y_i|; (28) rounds the same
-    number up to 2 + max |psi| sqrt(6 log |Y| / (lambda eps)).
+    It is the first k with 6 mu_1 D / ((k + 1) (k + 2)) <= epsilon, D = sum_i omega_i log |Y_i|; equation 28 rounds the
+    same number up to 2 + max |psi| sqrt(6 log |Y| / (lambda eps)).
 
     Parameters
     ----------
@@ -182,7 +183,7 @@ def excessive_gap_steps(problem: Problem, epsilon: float, *, divergence: float |
     epsilon : float
     divergence : float, optional
         sum_i omega_i D[alpha*_i || uniform] of a best dual point: then the bound is of the distance of the dual value
-        from the best one, Corollary 7 and the second half of (28).
+        from the best one, Corollary 7 and the second half of equation 28.
     """
     check_positive("epsilon", epsilon)
     _check_identity(problem)
@@ -196,7 +197,7 @@ def excessive_gap_steps(problem: Problem, epsilon: float, *, divergence: float |
 
 
 def dcd_additions(problem: Problem, delta: float) -> float:
-    """How often `dcd`, `dcd-light` and `cpd` can add a labelling to a working set: 004, Theorem 1.
+    """How often `dcd`, `dcd-light` and `cpd` can add a labelling to a working set (Chang and Yih 2013, Theorem 1).
 
     A labelling whose violation is at least delta raises D by omega_i delta^2 / (1 + 2 omega_i |psi|^2 / l2) or more
     when it is updated first, D is 0 at the start and never above P(0) <= sum_i omega_i Delta_i^2. With weights 1 that

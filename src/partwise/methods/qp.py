@@ -61,7 +61,7 @@ class QPResult(EGResult):
             return Guarantee(factors[0] * float(divergences.sum()) + factors[1] * excess)
 
     def theorem_1(self, other: ArrayLike) -> float:
-        """The right-hand side of 001's Theorem 1 with this feasible point for u: a bound of `mean_value`.
+        """Return the right-hand side of Theorem 1 with this feasible point for u: a bound of `mean_value`.
 
         With a minimiser for u it bounds how far the mean, and for steps below 0.567 / (B + lambda) the last value as
         well, can be above the minimum after T iterations.
