@@ -261,6 +261,7 @@ def test_models_that_do_not_predict_by_a_linear_argmax_are_refused(options: Any)
     assert losses.mean() == pytest.approx(share_wrong(tagger.predict(X), y))
     wrong = held_out_losses(tagger.labelled(X, y), tagger.weights_, loss="zero-one")
     np.testing.assert_array_equal(wrong, losses > 0)
+    assert held_out_losses(tagger.labelled([], []), tagger.weights_).shape == (0,)
 
 
 def test_kernels_are_refused_and_have_the_held_out_bound() -> None:

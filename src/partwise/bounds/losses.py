@@ -8,6 +8,7 @@ import numpy as np
 
 from ..arrays import Floats, Ints
 from ..problem import LabelledBatch
+from ..problem.batch import structure_costs
 from ..problem.inference import SlotScores, best_labellings
 
 Loss = Literal["cost", "zero-one"]
@@ -46,8 +47,8 @@ class Losses:
         if loss not in get_args(Loss):
             raise ValueError(f"loss must be one of {', '.join(get_args(Loss))}, got {loss!r}")
         self.loss, self.offsets, self.gold = loss, examples.batch.slot_offsets, Found(*examples.gold)
-        self.costs = _costs(examples)
         structure: Any = examples.batch.structure
+        self.costs = structure_costs(structure, examples.gold) if examples.cost is None else examples.cost
         if structure.linear:
             largest = Found(*SlotScores(structure, n_jobs).best(self.costs)).sums(self.offsets, self.costs)
         else:  # rows of labels, of which a labelling uses one slot each
@@ -84,15 +85,3 @@ def held_out_losses(examples: LabelledBatch, weights: Floats, *, loss: Loss = "c
         labelling but the gold one.
     """
     return Losses(examples, loss, n_jobs).of(Found(*best_labellings(examples.batch, weights, n_jobs)))
-
-
-def _costs(examples: LabelledBatch) -> Floats:
-    """Costs of all slots; the examples' blocks are concatenated."""
-    if examples.cost is not None:
-        return examples.cost
-    structure, (indptr, slots, counts) = examples.batch.structure, examples.gold
-    each = [
-        structure.cost(i, slots[indptr[i] : indptr[i + 1]], counts[indptr[i] : indptr[i + 1]])
-        for i in range(structure.num_examples)
-    ]
-    return np.concatenate(each)

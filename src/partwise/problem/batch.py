@@ -1,6 +1,7 @@
 """Batches: some examples, ready for the core; and what else a problem needs to train on them."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -88,6 +89,16 @@ class LabelledBatch:
     def open(self) -> "LabelledBatch":
         """Itself: a batch in memory is its own reference."""
         return self
+
+
+def structure_costs(structure: Structure, gold: Gold) -> Floats:
+    """Return the structure's own costs of all slots where these labellings are right, one example after the other."""
+    indptr, slots, counts = gold
+    parts = [slice(begin, end) for begin, end in pairwise(indptr.tolist())]
+    costs: Floats = np.concatenate(
+        [np.zeros(0), *(structure.cost(i, slots[p], counts[p]) for i, p in enumerate(parts))]
+    )
+    return costs
 
 
 def _check_weights(sample_weight: ArrayLike | None, n: int) -> Floats:

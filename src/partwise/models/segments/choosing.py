@@ -10,6 +10,7 @@ from partwise.models.costs import row_costs
 from partwise.models.layout import PairLayout, expand_pairs, layout_of
 from partwise.models.rows import Rows
 from partwise.models.segments.spans import Segments
+from partwise.problem.batch import structure_costs
 from partwise.structures import SegmentChain
 
 
@@ -50,8 +51,6 @@ def costs_of_segments(structure: SegmentChain, gold: tuple[Ints, Ints, Floats], 
     """The user's costs of positions by their types, with the structure's of borders; None if there are none."""
     if table is None:
         return None
-    indptr, slots, counts = gold
-    own = [slice(begin, end) for begin, end in zip(indptr[:-1].tolist(), indptr[1:].tolist(), strict=True)]
-    others = np.concatenate([structure.cost(i, slots[part], counts[part]) for i, part in enumerate(own)])
+    others = structure_costs(structure, gold)
     types, _ = structure.decode(*gold)
     return row_costs(structure.slot_offsets(), structure.lengths, structure.width, types, table, others)
