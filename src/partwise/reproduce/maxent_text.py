@@ -109,6 +109,7 @@ def claims(runs: dict[str, Runs]) -> list[Claim]:
             f"{PART}, powers of ten by which the gradient's norm falls in a CPU s, from a difference of {TAIL:g} on: "
             + ", ".join(f"{method} {rate or 0.0:.3g}" for method, rate in tails.items())
             + f" (times, {runs[PART].faster('TRON', 'LBFGS')[2]})",
+            needed="the largest of these rates",
         ),
         ahead("LBFGS outperforms TRON on 0/1 features", "LBFGS", "TRON", (*large, runs[PART])),
         late("LBFGS is more accurate than CD late", "LBFGS", "CD"),
