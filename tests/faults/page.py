@@ -19,12 +19,13 @@ number, and the same number is the same trial. Trials run in processes of their 
 result. `make test` runs a few trials of most rows. Results belong to the sources that they were had with: of others,
 none is counted here.
 
-A dual point from outside is checked against the problem before a certificate rests on it: labellings satisfy the
-structure and its masks; clique marginals are distributions that agree with their neighbours and keep the masks;
-expected counts and mixtures keep the masks and lie, as far as a dozen maxima tell, inside of the labellings' convex
-hull; masses are 1 where they must be. A warm start that fails is left out with a warning, a checkpoint is refused.
-Not checked are, in a checkpoint of the same problem whose digest was made anew, planes without parts (of bundle
-methods, averages and primal methods), and whether the cliques of structures written in Python agree.
+The dual point of a warm start or a checkpoint is checked against the problem before a certificate rests on it:
+labellings satisfy the structure and its masks; clique marginals are distributions that keep the masks and agree with
+their neighbours; expected counts and mixtures keep the masks and lie, as far as a dozen maxima tell, inside the convex
+hull of the labellings; masses are 1 where they must be. A warm start that fails is left out with a warning, a
+checkpoint that fails is refused. Two things are not checked: whether cliques of structures written in Python agree,
+and, in a checkpoint that was forged together with its digest, planes that are kept without the parts they were summed
+from (those of bundle methods, averages and primal methods).
 
 """
 

@@ -22,9 +22,9 @@ Source. 001, section 6, for the factored form, which it takes from Taskar, Guest
 networks); 002, Table 1 and section 5, for the form with a max oracle: the steepest coordinate and an exact step along
 it. 001 sees its SMO stop at a plateau below `eg`, and does not say how it chooses pairs. Here no point but the maximum
 is without a pair that gains: a block's gap is at most the violation of its pair. Departures: examples are visited in an
-order, not by their violation, which would take an oracle call for each example and step (the rate in 002, Table 1, from
-List and Simon 2009, is for the steepest pair of all examples, and does not carry over); sample weights; the start is
-the gold labelling; w is recomputed from the marginals every `REFRESH` passes.
+order, not by their violation, which would take an oracle call for each example and step (so that the rate of List and
+Simon 2009, which Zhang et al. 2011 cite and which is for the steepest pair of all examples, does not carry over);
+sample weights; the start is the gold labelling; w is recomputed from the marginals every `REFRESH` passes.
 """
 
 from dataclasses import dataclass
