@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from partwise.cli import main
-from partwise.cli.tasks import TASKS, register_task
+from partwise.cli.tasks import TASKS, Task, register_task
 from partwise.cli.tasks.tag import TagTask
 from partwise.model_files import _GIVEN, KINDS
 
@@ -93,4 +93,12 @@ def test_what_cannot_be_a_task_is_refused():
     Other.name = "other"
     with pytest.raises(ValueError, match="there are no model files of kind 'nothing'"):
         register_task(Other, "nothing")
+    with pytest.raises(ValueError, match="model files of kind 'tagger' belong to task 'tag': derive an estimator"):
+        register_task(Other, "tagger")  # `predict` would give every tagger's model to it
     assert "other" not in TASKS
+    for cls, message in (
+        (3, "only subclasses of partwise.cli.tasks.Task can be registered, got 3"),
+        (type("Bare", (Task,), {}), "task Bare has no .*estimator, evaluate, .*name, .*read"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            register_task(cls, "tagger")

@@ -301,20 +301,32 @@ def register_task(cls: type[Task], kind: str) -> type[Task]:
     """Make a user-defined task a subcommand of `train` and `path`, from a file given to `--plugin`; return the class.
 
     kind: of the estimator's model files (`partwise.model_files.register`), by which `predict`, `evaluate` and `inspect`
-    find the task. The first line of the class's docstring is the help. A class that is registered again, as when the
-    file is loaded twice, replaces the one before.
+    find the task; each task has a kind of its own. The first line of the class's docstring is the help. A class that is
+    registered again, as when the file is loaded twice, replaces the one before.
 
     Raises
     ------
     ValueError
-        If there is another task of this name, or no such kind of model files.
+        If there is another task of this name or of this kind, or no such kind of model files.
+    TypeError
+        If the class is not a task, or something that a task has is missing.
     """
+    if not (isinstance(cls, type) and issubclass(cls, Task)):
+        raise TypeError(f"only subclasses of partwise.cli.tasks.Task can be registered, got {cls!r}")
+    missing = sorted({*cls.__abstractmethods__, *(() if hasattr(cls, "name") else ("name",))})
+    if missing:
+        raise TypeError(f"task {cls.__name__} has no {', '.join(missing)}")
     entry = Entry(cls.__module__, cls.__qualname__, (cls.__doc__ or "").partition("\n")[0], kind)
     known = TASKS.get(cls.name)
     if known is not None and known[:2] != entry[:2]:
         raise ValueError(f"there is another task {cls.name!r}: {known.module}.{known.cls}")
     if kind not in KINDS:
         raise ValueError(f"there are no model files of kind {kind!r}: register them (partwise.model_files.register)")
+    for name, other in TASKS.items():
+        if other.kind == kind and name != cls.name:
+            raise ValueError(
+                f"model files of kind {kind!r} belong to task {name!r}: derive an estimator and register a kind for it"
+            )
     TASKS[cls.name] = entry
     return cls
 
