@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
 import warnings
 from typing import Any
 
@@ -255,8 +256,11 @@ def test_models_that_do_not_predict_by_a_linear_argmax_are_refused(options: Any)
     """The theorem is about argmax <w', Phi>, and not about classifiers that are normalised at each position."""
     X, y = small_task(np.random.default_rng(0), 200)
     tagger = SequenceTagger(model="maxent", **options).fit(X, y)
-    with pytest.raises(ValueError, match=r"largest <w, Phi\(x, y\)>.*normalised at each position.*held_out_losses"):
+    with pytest.raises(
+        ValueError, match=r"largest <w, Phi\(x, y\)>.*normalised at each position.*held_out_losses"
+    ) as error:
         margin_bound(tagger.labelled(X, y), tagger.weights_)
+    assert str(pickle.loads(pickle.dumps(error.value))) == str(error.value)  # as it comes back from another process
     losses = held_out_losses(tagger.labelled(X, y), tagger.weights_)
     assert losses.mean() == pytest.approx(share_wrong(tagger.predict(X), y))
     wrong = held_out_losses(tagger.labelled(X, y), tagger.weights_, loss="zero-one")

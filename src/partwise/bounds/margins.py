@@ -51,10 +51,10 @@ _TIES = 1e-9
 class NotCovered(ValueError):
     """The margin bound is not about this model."""
 
-    def __init__(self, why: str) -> None:
-        super().__init__(
-            f"{why}. Use the bound from examples that training has not seen: held_out_bound(held_out_losses(...)) or "
-            "`partwise bound --held-out FILE`"
+    def __str__(self) -> str:
+        return (
+            f"{super().__str__()}. Use the bound from examples that training has not seen: "
+            "held_out_bound(held_out_losses(...)) or `partwise bound --held-out FILE`"
         )
 
 
