@@ -162,6 +162,8 @@ def test_constraints_that_leave_nothing(parser, some):
         with pytest.raises(ConstraintError, match="sentence 0: no tree is left") as error:
             parser.predict(X[:1], **constraints)
         assert error.value.sequence == 0
+        again = pickle.loads(pickle.dumps(error.value))  # as it comes back from another process
+        assert (str(again), again.sequence, again.position) == (str(error.value), 0, error.value.position)
 
 
 def test_sentences_without_a_parse(parser):

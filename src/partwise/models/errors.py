@@ -11,3 +11,6 @@ class ConstraintError(ValueError):
     def __init__(self, message: str, sequence: int, position: int | None = None) -> None:
         super().__init__(message)
         self.sequence, self.position = sequence, position
+
+    def __reduce__(self) -> tuple[type["ConstraintError"], tuple[str, int, int | None]]:
+        return type(self), (str(self), self.sequence, self.position)
