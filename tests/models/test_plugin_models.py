@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -16,6 +16,7 @@ import partwise
 from partwise import MaxentClassifier, get_solver, register_loss
 from partwise.cli import main
 from partwise.losses import LOSSES, Loss
+from partwise.model_files.values import decode
 from partwise.solvers import LBFGS
 from partwise.solvers.registry import PLACES, SOLVERS
 
@@ -98,6 +99,14 @@ def test_a_model_outlives_its_loss(tmp_path, clean_losses):
     assert same_answers(old, tmp_path / "model.pw").loss == loss
     register_loss(Loss("half-log", temperature=2.0, cost_scale=0.0))  # another one of this name is not taken for it
     assert same_answers(old, tmp_path / "model.pw").loss == loss
+
+
+def test_losses_of_files_may_have_fewer_entries():
+    """Files hold losses by value, and must load when a later release adds an entry to them."""
+    assert decode({"loss": {"name": "own", "temperature": 0.5, "cost_scale": 1.0}}) == Loss("own", 0.5, 1.0)
+    for inner in ({"name": "own", "temperature": 0.5}, {**asdict(Loss("own", 0.5, 1.0)), "other": 1}):
+        with pytest.raises(partwise.ModelFormatError, match="unknown kind 'loss'"):
+            decode({"loss": inner})
 
 
 def test_a_loss_is_registered_by_its_name(clean_losses):

@@ -19,6 +19,9 @@ _NUMBERS = (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64",
 )  # fmt: skip
 
+#: What every loss in a model file has.
+_LOSS = {"name", "temperature", "cost_scale"}
+
 #: Characters of a label up to which labels are an array of NumPy's strings, which all take as much memory as the
 #: longest; and so do predictions.
 LONGEST = 100
@@ -101,7 +104,8 @@ def decode(value: Any) -> Any:
             return {decode(key): decode(each) for key, each in inner}
         except TypeError:
             raise ModelFormatError("has a setting whose keys cannot be keys") from None
-    if kind == "loss" and isinstance(inner, dict) and set(inner) == {item.name for item in fields(Loss)}:
+    # An entry that a later release adds to losses is not in the files of earlier ones.
+    if kind == "loss" and isinstance(inner, dict) and _LOSS <= set(inner) <= {item.name for item in fields(Loss)}:
         numbers = isinstance(inner["name"], str) and all(
             type(inner[name]) in (int, float) for name in ("temperature", "cost_scale")
         )
