@@ -323,6 +323,17 @@ def test_labelled_examples_have_the_costs_of_the_estimator(estimator: Any, X: An
         assert problem.value(each.weights_) == pytest.approx(fitted.result_.primal)
 
 
+def test_losses_are_costs_of_the_estimator() -> None:
+    """The cost over the largest cost of the example, in held-out losses and within margins."""
+    cost = {(0, 1): 3.0, (0, 2): 1.0, (1, 0): 2.0, (1, 2): 2.0, (2, 0): 0.5, (2, 1): 1.0}
+    X, y = np.eye(3)[[0, 1, 2]], [0, 1, 2]
+    classifier = MaxentClassifier(loss="hinge", cost=cost).fit(X, y)
+    swapped = classifier.labelled(X, [2, 0, 1])  # the answers are 0, 1, 2
+    expected = [0.5 / 1.0, 3.0 / 3.0, 2.0 / 2.0]
+    np.testing.assert_allclose(held_out_losses(swapped, classifier.weights_), expected)
+    np.testing.assert_allclose(Margins(swapped, classifier.weights_).losses_of_best(), expected)
+
+
 def test_no_features() -> None:
     """Examples without features: nothing depends on the weights, and the bound says nothing."""
     classifier = MaxentClassifier(fit_intercept=False).fit(np.eye(2)[[0, 1, 0, 1]], [0, 1, 0, 1])

@@ -417,8 +417,9 @@ def test_hashed_tuples_see_three_words_together(tmp_path):
     found = parser.explain(X[0])
     assert any(each.kind == "tuple" for each in found.contributions)
     assert sum(each.amount for each in found.contributions) == pytest.approx(found.difference)
-    parser.prune(keep=0.5)
+    parser.prune(keep=200)
     assert parser.score(X, y) > 0.9
+    assert parser.prune(keep=10).weights_after == np.count_nonzero(parser.weights_) == 10
     margins = ConstituencyParser(tuple_bits=6, loss="hinge", cost="rules", C=1.0).fit(X, y)
     assert margins.result_.status == "converged"
     assert Problem.of([margins.labelled(X, y)], "hinge", margins.result_.l2).value(margins.weights_) == pytest.approx(

@@ -208,3 +208,7 @@ def test_kernels_by_position(sparse, transition_features, tmp_path):
     for other in (load(tmp_path / "model.pw"), pickle.loads(pickle.dumps(placed))):
         same_scores(placed, other, [*X, longer])
         assert other.predict([longer]) == placed.predict([longer])
+    light = placed.fit(X, y, [1.0] * 5 + [1e-3])  # the last example's coefficients are small
+    pruning = light.prune(threshold=0.01)
+    assert pruning.weights_after < pruning.weights_before
+    assert light.score(X, y) == 1.0
