@@ -1,4 +1,4 @@
-"""Checkpoints whose kept labellings are none of the problem's."""
+"""Checkpoints whose certificate or whose kept labellings are not those of the problem."""
 
 from __future__ import annotations
 
@@ -6,6 +6,17 @@ import pytest
 from checkpointcases import forge, parts, run, saved_run
 
 from partwise import CheckpointError
+
+
+@pytest.mark.parametrize(
+    ("solver", "array"), [("lbfgs", "weights"), ("bmrm", "weights"), ("eg", "marginals"), ("cutting-plane", "best")]
+)
+def test_weights_and_duals_of_another_certificate_are_refused(solver, array, tmp_path):
+    problem, path = saved_run(solver, tmp_path)
+    values, arrays = parts(path)
+    forge(path, values, {**arrays, f"state.{array}": 1.5 * arrays[f"state.{array}"] + 0.1})
+    with pytest.raises(CheckpointError, match="are not those of its certificate: the certificate says"):
+        run(problem, solver, path)
 
 
 @pytest.mark.parametrize("solver", ["bcfw", "cpd", "dcd"])
