@@ -186,7 +186,7 @@ def alike(ours: Any, theirs: Any) -> bool:
     """Whether answers are the same, numbers within 1e-9."""
     if isinstance(ours, dict):
         return set(ours) == set(theirs) and all(alike(value, theirs[key]) for key, value in ours.items())
-    if isinstance(ours, list):
+    if isinstance(ours, list | np.ndarray):
         return len(ours) == len(theirs) and all(map(alike, ours, theirs))
     return abs(ours - theirs) < 1e-9 if isinstance(ours, float) else bool(ours == theirs)
 

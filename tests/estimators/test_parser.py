@@ -77,7 +77,7 @@ def test_max_seconds_is_for_trees_and_names_together():
     assert model.result_.status == model.label_result_.status == "max_seconds"
     assert model.label_result_.passes <= 1
     assert np.abs(model._model.labeller.weights).max() > 0
-    model = DependencyParser(tol=0.0, max_seconds=1.2, random_state=0).fit(TRAIN)
+    model = DependencyParser(tol=0.0, max_seconds=1.2, max_passes=10**7, random_state=0).fit(TRAIN)
     names, trees = model.label_result_, model.result_
     assert names.status == trees.status == "max_seconds"
     assert names.seconds < 0.9

@@ -16,7 +16,7 @@ from partwise.losses import Loss
 from partwise.problem import LabelledBatch, ThreadExecutor, Work
 from partwise.problem.tasks import TASKS, Room
 from partwise.solvers import suitable_solvers
-from partwise.solvers.conversions import expected_counts, gibbs_scores
+from partwise.solvers.conversions import ForeignPoint, check_point, expected_counts, gibbs_scores
 
 SIZES = (3, 1, 2)
 
@@ -141,6 +141,15 @@ def test_every_task_travels(rng):
     for point in (DualPoint.of_cliques(counts), DualPoint.of_counts(counts)):
         np.testing.assert_array_equal(expected_counts(there, point)[0], expected_counts(here, point)[0])
         np.testing.assert_array_equal(gibbs_scores(there, point).scores, gibbs_scores(here, point).scores)
+    wrong = counts.copy()
+    wrong[-2:] = 1.0, 2.0  # a label twice
+    for problem in (there, here):
+        for point in (DualPoint.of_cliques(counts), DualPoint.of_counts(counts), points[-1]):
+            check_point(problem, point)
+        with pytest.raises(ValueError, match="those of a clique do not sum to 1"):
+            check_point(problem, DualPoint.of_cliques(wrong))
+        with pytest.raises(ForeignPoint, match="example"):
+            check_point(problem, DualPoint.of_counts(wrong))
     np.testing.assert_array_equal(there.plane_at(w, 0.5, counts.copy())[1], here.plane_at(w, 0.5, counts.copy())[1])
     np.testing.assert_array_equal(there.value_and_gradient(w)[1], here.value_and_gradient(w)[1])
     np.testing.assert_array_equal(there.plane(w, [4, 1])[1], here.plane(w, [4, 1])[1])

@@ -269,6 +269,15 @@ class Sums:
         counts, entropies = zip(*self._run("read_cliques", blocks=self._clique_blocks(marginals)), strict=True)
         return joined(counts), joined(entropies)
 
+    def clique_disagreement(self, marginals: Floats) -> tuple[float, str]:
+        """By how much clique marginals fail to be those of distributions, and the first reason to refuse them or ""."""
+        off, complaints = zip(*self._run("clique_disagreement", blocks=self._clique_blocks(marginals)), strict=True)
+        return max(off), next(filter(None, complaints), "")
+
+    def labelling_complaint(self, batches: Iterable[dict[str, NDArray[Any]]]) -> str:
+        """Why labellings or mixtures, given batch by batch, do not belong to the structures; "" if they do."""
+        return next(filter(None, self._run("labelling_complaint", blocks=((batch,) for batch in batches))), "")
+
     def cliques_of_scores(self, scores: Floats) -> Floats:
         """Clique marginals of the Gibbs distributions with these slot scores."""
         return joined(self._run("cliques_of_scores", blocks=((block,) for block in self._slot_blocks(scores))))

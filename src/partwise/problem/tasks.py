@@ -13,6 +13,7 @@ from types import FunctionType
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import _core
 from .._core import (
@@ -20,7 +21,9 @@ from .._core import (
     Hessian,
     Objective,
     Structure,
+    WorkingSets,
     all_scores,
+    check_clique_marginals,
     eg_batch_step,
     eg_primal_point,
     gold_features,
@@ -369,6 +372,23 @@ def dual_cliques(sums: BatchSums, n_jobs: int, marginals: Floats) -> tuple[Float
 def read_cliques(sums: BatchSums, n_jobs: int, marginals: Floats) -> tuple[Floats, Floats]:
     """(expected counts, entropies) of clique marginals."""
     return _core.read_cliques(sums.structure, np.ascontiguousarray(marginals), n_jobs)
+
+
+@task
+def clique_disagreement(sums: BatchSums, n_jobs: int, marginals: Floats) -> tuple[float, str]:
+    """By how much clique marginals fail to be those of distributions, and why they are refused ("" if they are not)."""
+    return check_clique_marginals(sums.objective, np.ascontiguousarray(marginals), n_jobs)
+
+
+@task
+def labelling_complaint(sums: BatchSums, n_jobs: int, labellings: dict[str, NDArray[Any]]) -> str:
+    """Why labellings or mixtures (`WorkingSets.to_arrays`) do not belong to the structure; "" if they do."""
+    sets = WorkingSets.from_arrays(**labellings)
+    try:
+        sets.check(sums.objective, n_jobs)
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 @task

@@ -22,13 +22,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._core import Structure, check_clique_marginals
+from .._core import Structure
 from ..arrays import Floats, pointers
 from ..capabilities import Capability
 from ..dual import ActiveSet, DualPoint
 from ..problem import Problem
 from ..problem.rounding import EPSILON
-from .kept_labellings import KeptLabellings
+from .kept_labellings import arrays_of, split
 
 #: The uniform distribution's share of a converted point.
 FLOOR = 1e-5
@@ -76,8 +76,6 @@ def check_point(problem: Problem, point: DualPoint) -> None:
     """
     if point.marginals is None and point.active is None and point.counts is None:
         return
-    if Capability.IN_MEMORY not in problem.capabilities():
-        raise ForeignPoint("distributions cannot be checked where batches are not in memory")
     if point.marginals is not None:
         _check_cliques(problem)
         marginals = np.asarray(point.marginals, dtype=np.float64)
@@ -97,12 +95,9 @@ def check_point(problem: Problem, point: DualPoint) -> None:
         mass = active.used_slots(n)[3]
     if one_mass and not np.allclose(mass[problem.active], 1.0, rtol=0.0, atol=OFF):
         raise ValueError("warm start: masses other than 1 belong to another loss")
-    kept = KeptLabellings.of(active, [part.examples.stop - part.examples.start for part in problem.in_memory()])
-    try:
-        for part, sets in zip(problem.in_memory(), kept.parts, strict=True):
-            sets.check(part.native, problem.n_jobs)
-    except ValueError as error:
-        raise ForeignPoint(str(error)) from None
+    complaint = problem.labelling_complaint(split(arrays_of(active), problem.batch_sizes))
+    if complaint:
+        raise ForeignPoint(complaint)
 
 
 def mixtures(problem: Problem, counts: Floats, mass: Floats) -> ActiveSet:
@@ -209,14 +204,10 @@ def check_marginals(problem: Problem, marginals: Floats) -> float:
 
     It is inf if the structure cannot tell whether neighbouring cliques agree.
     """
-    worst = 0.0
-    for part in problem.in_memory():
-        own = marginals[problem.clique_range(part)]
-        off, complaint = check_clique_marginals(part.native, own, problem.n_jobs)
-        if complaint:
-            raise ForeignPoint(complaint)
-        worst = max(worst, off)
-    return worst
+    off, complaint = problem.clique_disagreement(marginals)
+    if complaint:
+        raise ForeignPoint(complaint)
+    return off
 
 
 def updates_of(problem: Problem, marginals: Floats) -> int:

@@ -11,6 +11,33 @@ from ..arrays import pointers
 from ..dual import ActiveSet
 
 
+def arrays_of(active: ActiveSet) -> dict[str, NDArray[Any]]:
+    """The labellings of a dual point, as `WorkingSets.to_arrays` gives them."""
+    return {**vars(active), "stamps": np.zeros(len(active.coefficients), dtype=np.int64)}
+
+
+def split(arrays: dict[str, NDArray[Any]], sizes: Sequence[int]) -> list[dict[str, NDArray[Any]]]:
+    """The arrays of all labellings (`WorkingSets.to_arrays`) for each of the batches of these sizes.
+
+    Raises
+    ------
+    ValueError
+        If they are not a set of labellings.
+    """
+    if len(sizes) == 1:
+        return [arrays]
+    WorkingSets.from_arrays(**arrays)  # checks what the slices below rely on
+    parts, ends = [], np.cumsum(sizes).tolist()
+    for start, stop in zip([0, *ends], ends, strict=False):
+        examples = arrays["example_ptr"][start : stop + 1]
+        labellings = arrays["labelling_ptr"][examples[0] : examples[-1] + 1]
+        atoms, used = slice(examples[0], examples[-1]), slice(labellings[0], labellings[-1])
+        part = {name: arrays[name][used] for name in ("slots", "counts")}
+        part |= {name: arrays[name][atoms] for name in ("coefficients", "stamps")}
+        parts.append({"example_ptr": examples - examples[0], "labelling_ptr": labellings - labellings[0], **part})
+    return parts
+
+
 class KeptLabellings:
     """The labellings kept for the examples of each batch, in the order of the batches."""
 
@@ -20,28 +47,12 @@ class KeptLabellings:
     @classmethod
     def of(cls, active: ActiveSet, sizes: Sequence[int]) -> "KeptLabellings":
         """The labellings of a dual point, for batches of these sizes."""
-        return cls.from_arrays(sizes, **vars(active), stamps=np.zeros(len(active.coefficients), dtype=np.int64))
+        return cls.from_arrays(sizes, **arrays_of(active))
 
     @classmethod
     def from_arrays(cls, sizes: Sequence[int], **arrays: NDArray[Any]) -> "KeptLabellings":
         """What `to_arrays` gave, for batches of these sizes; ValueError if it is not a set of labellings."""
-        whole = WorkingSets.from_arrays(**arrays)
-        if len(sizes) == 1:
-            return cls([whole])
-        parts, ends = [], np.cumsum(sizes).tolist()
-        for start, stop in zip([0, *ends], ends, strict=False):
-            examples = arrays["example_ptr"][start : stop + 1]
-            labellings = arrays["labelling_ptr"][examples[0] : examples[-1] + 1]
-            atoms, used = slice(examples[0], examples[-1]), slice(labellings[0], labellings[-1])
-            parts.append(
-                WorkingSets.from_arrays(
-                    examples - examples[0],
-                    labellings - labellings[0],
-                    *(arrays[name][used] for name in ("slots", "counts")),
-                    *(arrays[name][atoms] for name in ("coefficients", "stamps")),
-                )
-            )
-        return cls(parts)
+        return cls([WorkingSets.from_arrays(**batch) for batch in split(arrays, sizes)])
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """All labellings, as `WorkingSets.to_arrays` gives those of one batch."""
